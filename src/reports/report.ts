@@ -1,0 +1,50 @@
+/** The one shape that every report format is read into, and the error for a report that cannot be read. */
+
+export type CaseStatus = "passed" | "failed" | "skipped";
+export type FailureKind = "failure" | "error" | "timeout";
+
+/** One result of one test case. Texts are free of NUL and lone surrogates; `null` is "the report does not say". */
+export type CaseResult = {
+  /** Suites from the outside in, joined with " > "; "" when there are none. */
+  suite: string;
+  name: string;
+  file: string | null;
+  line: number | null;
+  status: CaseStatus;
+  kind: FailureKind | null;
+  /** Passed, after at least one failure inside this very report. */
+  flaky: boolean;
+  /** How often the case ran for this result, at least 1. */
+  attempts: number;
+  /** Whole milliseconds, never negative. */
+  durationMs: number | null;
+  message: string | null;
+  stack: string | null;
+  output: string | null;
+  properties: Record<string, string> | null;
+};
+
+/** What a report says about the build it comes from; fills parameters that the upload leaves out. */
+export type ReportContext = { branch?: string; commit?: string; buildUrl?: string; environment?: string };
+
+export type Report = {
+  format: string;
+  /** The name of the top suite: the default task slug. */
+  suite: string | null;
+  cases: CaseResult[];
+  /** Set when the report declares counts without listing its cases. */
+  countsOnly: { passed: number; failed: number; skipped: number } | null;
+  /** The report broke off; `cases` holds what was whole. */
+  partial: boolean;
+  /** The report's own duration, else null; the sum of the cases is the fallback and not computed here. */
+  durationMs: number | null;
+  completedAt: Date | null;
+  context: ReportContext;
+  /** Sentences for the uploader: totals that disagree, texts that were cut, a broken end. */
+  warnings: string[];
+};
+
+/** A report that cannot be read. The message says what and where (line or byte) and is safe to show to the uploader. */
+export class ReportError extends Error {
+  override name = "ReportError";
+}
