@@ -1,0 +1,170 @@
+/** Executions: created, listed, awaited, ended, deleted. */
+
+import * as v from "valibot";
+import { absent, fail } from "../http/problem.ts";
+import { type Context, json, noContent, route, type Route, toPage } from "../route.ts";
+import { executionVerdict, hasEnded } from "../rules/execution.ts";
+import { type Execution, execution, executionFilter, executionPage, newExecution } from "../schema/executions.ts";
+import { integerText } from "../schema/fields.ts";
+import { settleExecution } from "../settle.ts";
+import type { Sql } from "../store/connect.ts";
+import {
+  deleteExecution,
+  type ExecutionRow,
+  insertDeclaredTasks,
+  insertExecution,
+  lockExecution,
+  lockExecutionByKey,
+  selectExecution,
+  selectExecutions,
+} from "../store/executions.ts";
+import { executionUrl } from "./urls.ts";
+
+type One = Context<{ projectId: string; executionId: string }>;
+
+const sum = (tasks: ExecutionRow["tasks"], name: "passed" | "failed" | "skipped" | "flaky") =>
+  tasks.reduce((total, task) => total + task[name], 0);
+
+function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): Execution {
+  const counts = {
+    passed: sum(row.tasks, "passed"),
+    failed: sum(row.tasks, "failed"),
+    skipped: sum(row.tasks, "skipped"),
+  };
+  return {
+    id: row.id,
+    key: row.key,
+    status: row.status,
+    mode: row.mode,
+    branch: row.branch,
+    commit: row.commit,
+    pullRequest: row.pullRequest,
+    buildUrl: row.buildUrl,
+    environment: row.environment,
+    trigger: row.trigger,
+    tasks: row.tasks.map(({ flaky: _, verdict: __, declared: ___, ...task }) => ({
+      ...task,
+      total: task.passed + task.failed + task.skipped,
+    })),
+    ...counts,
+    total: counts.passed + counts.failed + counts.skipped,
+    flaky: sum(row.tasks, "flaky"),
+    verdict: executionVerdict(row.status, row.tasks),
+    createdAt: row.createdAt,
+    startedAt: row.startedAt,
+    completedAt: row.completedAt,
+    url: executionUrl(publicUrl, projectId, row.id),
+  };
+}
+
+async function find(sql: Sql, { params, publicUrl }: Pick<One, "params" | "publicUrl">): Promise<Execution> {
+  const row = (await selectExecution(sql, params.projectId, params.executionId)) ?? absent();
+  return toExecution(publicUrl, params.projectId, row);
+}
+
+export const executions: Route[] = [
+  route(
+    "POST /projects/:projectId/executions",
+    {
+      summary: "Create an execution, or get the one with this key",
+      body: newExecution,
+      answer: execution,
+      status: 201,
+      otherStatus: 200,
+    },
+    async (context) => {
+      const { params, body, transact, publicUrl } = context;
+      const { key, tasks, timeoutMinutes, mode: _, ...origin } = body;
+      return await transact(async (sql) => {
+        const inserted = await insertExecution(sql, params.projectId, {
+          ...origin,
+          key: key ?? null,
+          status: "queued",
+          trigger: "api",
+          timeoutMinutes: timeoutMinutes ?? null,
+          now: new Date(),
+        });
+        if (inserted && tasks.length > 0) await insertDeclaredTasks(sql, params.projectId, inserted.id, tasks);
+        const found = inserted ?? (await lockExecutionByKey(sql, params.projectId, key!)) ?? absent();
+        const row = (await selectExecution(sql, params.projectId, found.id)) ?? absent();
+        return json(inserted ? 201 : 200, toExecution(publicUrl, params.projectId, row));
+      });
+    },
+  ),
+
+  route(
+    "GET /projects/:projectId/executions",
+    { summary: "List executions, newest first", query: executionFilter, answer: executionPage },
+    async (context) => {
+      const { sql, params, query, after, publicUrl } = context;
+      const rows = await selectExecutions(sql, params.projectId, query, after?.[0]);
+      return toPage(
+        context,
+        rows,
+        ({ id }) => [id],
+        (row) => toExecution(publicUrl, params.projectId, row),
+      );
+    },
+  ),
+
+  route(
+    "GET /projects/:projectId/executions/:executionId",
+    {
+      summary: "One execution; with wait, as soon as it has ended",
+      query: v.strictObject({ wait: v.optional(integerText(1, 30)) }),
+      answer: execution,
+      deadlineSeconds: 60,
+    },
+    async (context) => {
+      const { fast, query, params, executionEnd } = context;
+      const until = performance.now() + (query.wait ?? 0) * 1000;
+      for (;;) {
+        // Listening begins before looking: an end between the two would be missed otherwise.
+        const left = until - performance.now();
+        const ended = left > 0 ? executionEnd(params.executionId, left) : undefined;
+        const found = await find(fast, context);
+        if (!ended || hasEnded(found.status)) return found;
+        if (!(await ended)) return await find(fast, context);
+      }
+    },
+  ),
+
+  route(
+    "POST /projects/:projectId/executions/:executionId/complete",
+    { summary: "Say that no further report will come", answer: execution },
+    async (context) => {
+      const { params, transact } = context;
+      return await transact(async (sql) => {
+        const locked = (await lockExecution(sql, params.projectId, params.executionId)) ?? absent();
+        if (locked.status === "cancelled") fail("VALIDATION_ERROR", "Cannot complete the execution: it was cancelled");
+        if (!hasEnded(locked.status))
+          await settleExecution(sql, params.projectId, locked, "completed", { arrived: false, now: new Date() });
+        return await find(sql, context);
+      });
+    },
+  ),
+
+  route(
+    "POST /projects/:projectId/executions/:executionId/cancel",
+    { summary: "Cancel an execution that has not ended", answer: execution },
+    async (context) => {
+      const { params, transact } = context;
+      return await transact(async (sql) => {
+        const locked = (await lockExecution(sql, params.projectId, params.executionId)) ?? absent();
+        if (hasEnded(locked.status) && locked.status !== "cancelled")
+          fail("VALIDATION_ERROR", `Cannot cancel the execution: it has ended as "${locked.status}"`);
+        await settleExecution(sql, params.projectId, locked, "cancelled", { arrived: false, now: new Date() });
+        return await find(sql, context);
+      });
+    },
+  ),
+
+  route(
+    "DELETE /projects/:projectId/executions/:executionId",
+    { summary: "Delete an execution with all its results", answer: null },
+    async ({ params, transact }) => {
+      const found = await transact((sql) => deleteExecution(sql, params.projectId, params.executionId));
+      return found ? noContent() : absent();
+    },
+  ),
+];

@@ -1,0 +1,155 @@
+/** Test runs: the list, the upload, one run, and the results of its cases. */
+
+import { absent, fail } from "../http/problem.ts";
+import type { Upload } from "../http/upload.ts";
+import { ingest, nameCases } from "../ingest.ts";
+import { readReport } from "../reports/read.ts";
+import { type Report, ReportError } from "../reports/report.ts";
+import { type Context, jsonText, plainText, json, route, type Route, toPage } from "../route.ts";
+import {
+  caseResultFilter,
+  caseResultPage,
+  testRunDetail,
+  testRunFilter,
+  testRunPage,
+  type UploadedRun,
+  uploadedRun,
+  type UploadParameters,
+  uploadParameters,
+} from "../schema/test_runs.ts";
+import { selectCaseResults } from "../store/case_results.ts";
+import { selectTestRun, selectTestRunsWithKey, type TestRunDetailRow, type TestRunRow } from "../store/test_runs.ts";
+import { executionUrl } from "./urls.ts";
+
+/** A client's clock may be ahead a little; a run from the far future would stay on top of the list. */
+const MAX_AHEAD_MS = 60 * 60_000;
+
+const total = ({ passed, failed, skipped }: Pick<TestRunRow, "passed" | "failed" | "skipped">) =>
+  passed + failed + skipped;
+
+/** The seven fields as JSON text: this list is asked for more often than everything else together. */
+const toJson = (run: TestRunRow) =>
+  `{"executionId":"${run.executionId}","taskSlug":${JSON.stringify(run.taskSlug)},"completedAt":"${run.completedAt}",` +
+  `"passed":${run.passed},"failed":${run.failed},"skipped":${run.skipped},"total":${total(run)}}`;
+
+type Base = Pick<Context, "publicUrl"> & { params: { projectId: string } };
+
+const toUploadedRun = ({ publicUrl, params }: Base, run: TestRunDetailRow): UploadedRun => ({
+  executionId: run.executionId,
+  taskSlug: run.taskSlug,
+  ...(run.completedAt === null ? {} : { completedAt: run.completedAt }),
+  passed: run.passed,
+  failed: run.failed,
+  skipped: run.skipped,
+  total: total(run),
+  attempt: run.attempt,
+  flaky: run.flaky,
+  durationMs: run.durationMs,
+  verdict: run.verdict,
+  warnings: run.warnings,
+  url: executionUrl(publicUrl, params.projectId, run.executionId),
+});
+
+function toLine(run: UploadedRun): string {
+  const counts = [`${run.passed} passed`, `${run.failed} failed`, `${run.skipped} skipped`];
+  if (run.flaky > 0) counts.push(`${run.flaky} flaky`);
+  const state = run.completedAt === undefined ? " (waiting for further shards)" : "";
+  // A slug is free text: it must not break the line.
+  const slug = run.taskSlug.replace(/\p{C}+/gu, " ");
+  return `${run.verdict.toUpperCase()} ${slug}: ${counts.join(", ")}, attempt ${run.attempt}${state} ${run.url}\n`;
+}
+
+/** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */
+function read(
+  { body, maxInflatedBytes }: Pick<Context<unknown, unknown, Upload>, "body" | "maxInflatedBytes">,
+  parameters: UploadParameters,
+): Report {
+  let report: Report;
+  try {
+    const format = parameters.format === undefined ? {} : { format: parameters.format };
+    report = readReport(body.files, { ...format, maxInflatedBytes });
+  } catch (error) {
+    if (!(error instanceof ReportError)) throw error;
+    fail("VALIDATION_ERROR", error.message);
+  }
+  const { passed, failed, skipped } = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
+  if (report.cases.length + passed + failed + skipped === 0 && !parameters.allow_empty)
+    fail("VALIDATION_ERROR", `The report holds no test case: upload it with allow_empty=true if that is right`);
+  const completedAt = parameters.completed_at ?? report.completedAt?.toISOString();
+  if (completedAt !== undefined && Date.parse(completedAt) > Date.now() + MAX_AHEAD_MS)
+    fail(
+      "VALIDATION_ERROR",
+      `Cannot read "completed_at": expected a time that is not in the future, got "${completedAt}"`,
+    );
+  return report;
+}
+
+export const testRuns: Route[] = [
+  route(
+    "GET /projects/:projectId/test-runs",
+    { summary: "List test runs, newest first", query: testRunFilter, answer: testRunPage },
+    async (context) => {
+      const { fast, caller, query, after } = context;
+      const rows = (await selectTestRunsWithKey(fast, caller, { ...query, after })) ?? context.revoked();
+      context.keyWasLive();
+      const { data, pagination } = toPage(context, rows, ({ completedAt, id }) => [completedAt, id], toJson);
+      return jsonText(200, `{"data":[${data.join(",")}],"pagination":${JSON.stringify(pagination)}}`);
+    },
+  ),
+
+  route(
+    "POST /projects/:projectId/test-runs",
+    {
+      summary: "Upload a test report",
+      query: uploadParameters,
+      body: "upload",
+      answer: uploadedRun,
+      status: 201,
+      otherStatus: 200,
+      deadlineSeconds: 120,
+    },
+    async (context) => {
+      const { sql, params, transact, wantsText } = context;
+      const parameters = context.query;
+      const report = read(context, parameters);
+      const named = await nameCases(sql, params.projectId, report, parameters, context.body.digest);
+      const { run, added } = await transact((sql) => ingest(sql, params.projectId, named, parameters));
+      const answer = toUploadedRun(context, run);
+      const status = added ? 201 : 200;
+      return wantsText ? plainText(status, toLine(answer)) : json(status, answer);
+    },
+  ),
+
+  route(
+    "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug",
+    { summary: "One test run in detail", answer: testRunDetail },
+    async (context) => {
+      const run = (await selectRun(context)) ?? absent();
+      return {
+        ...toUploadedRun(context, run),
+        shards: run.shards,
+        format: run.format,
+        exitCode: run.exitCode,
+      };
+    },
+  ),
+
+  route(
+    "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/cases",
+    { summary: "The case results of a test run, failed ones first", query: caseResultFilter, answer: caseResultPage },
+    async (context) => {
+      const { sql, params, query, after } = context;
+      const run = (await selectRun(context)) ?? absent();
+      const rows = await selectCaseResults(sql, params.projectId, run.id, { ...query, after });
+      return toPage(
+        context,
+        rows,
+        ({ rank, number }) => [String(rank), String(number)],
+        ({ rank: _, number: __, ...result }) => result,
+      );
+    },
+  ),
+];
+
+const selectRun = ({ fast, params }: Context<{ projectId: string; executionId: string; taskSlug: string }>) =>
+  selectTestRun(fast, params.projectId, params.executionId, params.taskSlug);

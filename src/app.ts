@@ -1,0 +1,262 @@
+/** The application: every endpoint, and the way of a request from its target to its answer. */
+
+import type { BlockList } from "node:net";
+import { executions } from "./api/executions.ts";
+import { projects } from "./api/projects.ts";
+import { testRuns } from "./api/test_runs.ts";
+import { type Caller, createCallers, revoked } from "./caller.ts";
+import { clientAddress } from "./http/address.ts";
+import { compress } from "./http/compress.ts";
+import { createCursors } from "./http/cursor.ts";
+import { parsePath } from "./http/input.ts";
+import { absent, fail, Problem } from "./http/problem.ts";
+import { type Admission, createRateLimit } from "./http/rate_limit.ts";
+import { createRouter } from "./http/router.ts";
+import { type Target, toTarget } from "./http/target.ts";
+import { answerOnce } from "./idempotency.ts";
+import type { Log } from "./log.ts";
+import openapi from "./openapi.json" with { type: "json" };
+import { type Context, json, readInput, Reply, type Route, type Services } from "./route.ts";
+import { type Database, isOutage, type Sql } from "./store/connect.ts";
+import { lockLiveKey } from "./store/keys.ts";
+
+/** Every endpoint under /api/v1, a family a line. */
+export const ROUTES: readonly Route[] = [...projects, ...testRuns, ...executions];
+
+const API = "/api/v1";
+const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+export type AppOptions = Pick<Services, "executionEnd" | "publicUrl" | "maxInflatedBytes"> & {
+  database: Database;
+  log: Log;
+  cursorSecret: Uint8Array;
+  rateLimitPerMinute: number;
+  maxBodyBytes: number;
+  trustProxy: BlockList;
+  /** Whether requests should come here: the database answers, has our schema, and the server is not draining. */
+  isReady: () => Promise<boolean>;
+};
+
+/** What the server knows about a request's connection. */
+export type Connection = { address: () => string; allowSeconds: (seconds: number) => void };
+
+/** How far a request has come. */
+type Progress = {
+  caller: Caller | undefined;
+  admission: Admission | undefined;
+  /** Whether the answer rests on a statement that found the key live. */
+  provedLive: boolean;
+  expired: boolean;
+};
+
+class DeadlineError extends Error {
+  override name = "DeadlineError";
+}
+
+export function createApp(options: AppOptions) {
+  const { database, log } = options;
+  const find = createRouter(ROUTES);
+  const callers = createCallers(database.fast);
+  const rateLimit = createRateLimit(options.rateLimitPerMinute);
+  const uploadLimits = { maxBytes: options.maxBodyBytes, maxInflatedBytes: options.maxInflatedBytes };
+  const services: Services = {
+    sql: database.pool,
+    fast: database.fast,
+    cursors: createCursors(options.cursorSecret),
+    publicUrl: options.publicUrl,
+    maxInflatedBytes: options.maxInflatedBytes,
+    executionEnd: options.executionEnd,
+  };
+
+  /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
+  async function answer(request: Request, target: Target, connection: Connection, progress: Progress): Promise<Reply> {
+    const path = target.path.slice(API.length);
+    const caller = await callers.identify(request.headers.get("authorization"));
+    const kind = /^\/(project|team)s(?:\/|$)/.exec(path)?.[1];
+    if (kind !== undefined && kind !== caller.kind)
+      fail("UNAUTHORIZED", `A ${caller.kind} key cannot call ${kind} endpoints`, { "WWW-Authenticate": "Bearer" });
+    progress.caller = caller;
+    progress.admission = rateLimit.admit(caller.id);
+    requireAdmission(progress.admission);
+
+    if (target.badHost) fail("VALIDATION_ERROR", `Cannot read the header "Host": expected a host name`);
+    const found = find(request.method, path) ?? fail("NOT_FOUND", `No such endpoint: ${target.path.slice(0, 200)}`);
+    if ("allow" in found)
+      fail("NOT_FOUND", `No ${request.method} here: this endpoint knows ${found.allow}`, { Allow: found.allow });
+    const { route, segments } = found;
+    const params = parsePath(route.pathParameters, segments) as Record<string, string>;
+    const own =
+      route.access === "project" ? params["projectId"] === caller.projectId : params["teamId"] === caller.teamId;
+    if (!own) absent();
+
+    if (route.deadlineSeconds > 30) connection.allowSeconds(route.deadlineSeconds + 30);
+    const { query, body, digest } = await readInput(request, route, target.search, uploadLimits);
+    const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
+    const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
+    const context: Context = {
+      ...services,
+      params,
+      query,
+      body,
+      caller,
+      list,
+      after: cursor === undefined ? undefined : services.cursors.read(list, cursor),
+      wantsText: /^text\/plain\b/i.test(request.headers.get("accept") ?? ""),
+      transact: (work) => transact(caller, progress, work),
+      keyWasLive: () => void (progress.provedLive = true),
+      revoked,
+    };
+
+    const handle = async (context: Context) => {
+      const value = await route.handle(context as never);
+      return value instanceof Reply ? value : json(route.status, value);
+    };
+    const idempotencyKey = request.method === "POST" ? request.headers.get("idempotency-key") : null;
+    const reply = await withDeadline(route.deadlineSeconds, progress, () =>
+      idempotencyKey === null ? handle(context) : answerOnce(context, idempotencyKey, digest(), handle),
+    );
+    await requireLive(caller, progress);
+    return reply;
+  }
+
+  async function transact<T>(caller: Caller, progress: Progress, work: (sql: Sql) => Promise<T>): Promise<T> {
+    const result = await database.begin(async (sql) => {
+      if (!(await lockLiveKey(sql, caller))) revoked();
+      const value = await work(sql);
+      // Whoever asked has been told that it failed, so it must not happen after all.
+      if (progress.expired) throw new DeadlineError();
+      return value;
+    });
+    progress.provedLive = true;
+    return result;
+  }
+
+  async function requireLive(caller: Caller, progress: Progress): Promise<void> {
+    if (!progress.provedLive && !(await callers.isLive(caller))) revoked();
+    progress.provedLive = true;
+  }
+
+  /** Never throws: what nobody foresaw goes to the log and says nothing to the client. */
+  function toProblem(error: unknown, requestId: string): Problem {
+    if (error instanceof Problem) return error;
+    if (error instanceof DeadlineError || isOutage(error)) {
+      log.warn("The database did not answer in time", { requestId, error });
+      return new Problem("INTERNAL_ERROR", "The database is not available, try again in a moment", {
+        "Retry-After": "2",
+      });
+    }
+    log.error("Request failed", { requestId, error });
+    return new Problem("INTERNAL_ERROR", `Internal error: the log knows more about request ${requestId}`);
+  }
+
+  async function api(request: Request, target: Target, connection: Connection, requestId: string): Promise<Reply> {
+    const progress: Progress = { caller: undefined, admission: undefined, provedLive: false, expired: false };
+    const reply = await answer(request, target, connection, progress)
+      .catch(async (error) => {
+        const problem = toProblem(error, requestId);
+        // An error is an answer too: a key that was revoked meanwhile gets none but 401.
+        if (progress.caller && problem.code !== "UNAUTHORIZED" && problem.code !== "INTERNAL_ERROR")
+          await requireLive(progress.caller, progress);
+        throw problem;
+      })
+      .catch((error) => {
+        let problem = toProblem(error, requestId);
+        if (problem.code === "UNAUTHORIZED" || !progress.admission) {
+          const client = clientAddress(
+            connection.address(),
+            request.headers.get("x-forwarded-for"),
+            options.trustProxy,
+          );
+          progress.admission = rateLimit.admit(client);
+          if (!progress.admission.admitted) problem = toRateLimited(progress.admission);
+        }
+        return new Reply(problem.status, JSON.stringify(problem.body), "application/json", problem.headers);
+      });
+
+    if (progress.caller && progress.provedLive)
+      callers.used(progress.caller).catch((error) => log.warn("Cannot note the use of a key", { error }));
+    const { limit, remaining, reset } = progress.admission!;
+    return new Reply(reply.status, reply.body, reply.type, {
+      ...reply.headers,
+      "X-RateLimit-Limit": String(limit),
+      "X-RateLimit-Remaining": String(remaining),
+      "X-RateLimit-Reset": String(reset),
+    });
+  }
+
+  async function site(request: Request, { path }: Target): Promise<Reply> {
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    if (isRead && path === "/healthz") return json(200, { status: "ok" });
+    if (isRead && path === "/readyz")
+      return (await options.isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" });
+    if (isRead && path === "/openapi.json")
+      return json(200, { ...openapi, servers: [{ url: `${options.publicUrl}${API}` }] });
+    const { status, body } = new Problem("NOT_FOUND", `No such page: the API is under ${API}`);
+    return json(status, body);
+  }
+
+  return {
+    /** Answers every request; never throws. */
+    async fetch(request: Request, connection: Connection): Promise<Response> {
+      const sentId = request.headers.get("x-request-id");
+      const requestId = sentId !== null && REQUEST_ID.test(sentId) ? sentId : Bun.randomUUIDv7();
+      const target = toTarget(request.url);
+      const started = performance.now();
+      const isApi = target.path === API || target.path.startsWith(`${API}/`);
+      const reply = isApi ? await api(request, target, connection, requestId) : await site(request, target);
+      log[request.method === "GET" || request.method === "HEAD" ? "debug" : "info"]("request", {
+        requestId,
+        method: request.method,
+        path: target.path,
+        status: reply.status,
+        ms: Math.round((performance.now() - started) * 10) / 10,
+      });
+      return toResponse(reply, requestId, request.headers.get("accept-encoding"));
+    },
+
+    /** Gives back the memory of clients that are gone. */
+    sweep: () => rateLimit.sweep(),
+  };
+}
+
+export type App = ReturnType<typeof createApp>;
+
+function toRateLimited({ limit, reset }: Admission): Problem {
+  const seconds = Math.max(1, reset - Math.floor(Date.now() / 1000));
+  return new Problem("RATE_LIMITED", `Rate limit exceeded: at most ${limit} requests per minute`, {
+    "Retry-After": String(seconds),
+  });
+}
+
+function requireAdmission(admission: Admission): void {
+  if (!admission.admitted) throw toRateLimited(admission);
+}
+
+async function withDeadline<T>(seconds: number, progress: Progress, work: () => Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    progress.expired = true;
+    reject(new DeadlineError(`No answer within ${seconds} s`));
+  }, seconds * 1000);
+  try {
+    return await Promise.race([work(), promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function toResponse(reply: Reply, requestId: string, acceptEncoding: string | null): Response {
+  const headers: Record<string, string> = {
+    "X-Request-Id": requestId,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    ...reply.headers,
+  };
+  if (reply.body === null) return new Response(null, { status: reply.status, headers });
+  headers["Content-Type"] = reply.type!;
+  headers["Vary"] = "Accept-Encoding";
+  const compressed = compress(reply.body, acceptEncoding);
+  if (!compressed) return new Response(reply.body, { status: reply.status, headers });
+  headers["Content-Encoding"] = compressed.encoding;
+  return new Response(compressed.bytes, { status: reply.status, headers });
+}

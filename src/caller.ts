@@ -1,0 +1,59 @@
+/** Who is asking: the bearer key of a request. */
+
+import { fail } from "./http/problem.ts";
+import { type KeyKind, keyDigest, keyKind, PERSONAL_PREFIX } from "./schema/keys.ts";
+import type { Sql } from "./store/connect.ts";
+import { type LiveKey, selectKeyIsLive, selectLiveKey, updateLastUsed } from "./store/keys.ts";
+
+export type Caller = LiveKey & { kind: KeyKind };
+
+const CHALLENGE = { "WWW-Authenticate": "Bearer" };
+const unauthorized = (message: string): never => fail("UNAUTHORIZED", message, CHALLENGE);
+
+export const revoked = (): never => unauthorized("Invalid API key: it does not exist or has been revoked");
+
+const REMEMBERED = 10_000;
+const LAST_USED_EVERY_MS = 5 * 60_000;
+
+/**
+ * What a key belongs to never changes, so it is remembered; whether it is live is asked anew for every request, by the
+ * statement that answers it, by the transaction that writes, or at the latest by `isLive` before the answer goes out.
+ */
+export function createCallers(sql: Sql, monotonic: () => number = () => performance.now()) {
+  const remembered = new Map<string, Caller & { usedAt: number }>();
+
+  return {
+    /** Fails with UNAUTHORIZED. The caller's key was live at some time: see `isLive`. */
+    async identify(authorization: string | null): Promise<Caller> {
+      if (authorization === null) unauthorized("Missing API key: send the header Authorization: Bearer <API key>");
+      const key = /^Bearer +([^\s,]+)$/i.exec(authorization!)?.[1] ?? "";
+      if (key.startsWith(PERSONAL_PREFIX))
+        unauthorized("Personal access tokens are not available yet: use a project key or a team key");
+      const kind = keyKind(key);
+      // A mistyped key is recognised by its checksum and costs no database work.
+      if (!kind) unauthorized("Invalid API key: it is not well-formed");
+      const digest = keyDigest(key);
+      let caller = remembered.get(digest);
+      if (!caller) {
+        const live = (await selectLiveKey(sql, digest)) ?? revoked();
+        caller = { ...live, kind: kind!, usedAt: -LAST_USED_EVERY_MS };
+        if (remembered.size >= REMEMBERED) remembered.delete(remembered.keys().next().value!);
+        remembered.set(digest, caller);
+      }
+      return caller;
+    },
+
+    isLive: (caller: Caller): Promise<boolean> => selectKeyIsLive(sql, caller),
+
+    /** Notes the use of a key that has proved live, every few minutes. */
+    async used(caller: Caller): Promise<void> {
+      const entry = caller as Caller & { usedAt: number };
+      const now = monotonic();
+      if (now - entry.usedAt < LAST_USED_EVERY_MS) return;
+      entry.usedAt = now;
+      await updateLastUsed(sql, caller);
+    },
+  };
+}
+
+export type Callers = ReturnType<typeof createCallers>;

@@ -1,0 +1,84 @@
+/** The environment as one checked value: the only reader of environment variables. */
+
+import type { BlockList } from "node:net";
+import { resolve } from "node:path";
+import { createAddressList } from "./http/address.ts";
+import type { LogLevel } from "./log.ts";
+
+export type Config = {
+  port: number;
+  host: string;
+  /** Undefined: the built-in PostgreSQL in `dataDir`. */
+  databaseUrl: string | undefined;
+  dataDir: string;
+  /** Without a trailing slash; undefined: made from the address that the server listens on. */
+  publicUrl: string | undefined;
+  /** 0: no limit. */
+  rateLimitPerMinute: number;
+  maxBodyBytes: number;
+  maxInflatedBytes: number;
+  /** The proxies whose X-Forwarded-For is believed. */
+  trustProxy: BlockList;
+  logLevel: LogLevel;
+  databasePool: number;
+};
+
+/** Every mistake at once, a line each. */
+export class ConfigError extends Error {
+  override name = "ConfigError";
+}
+
+const LEVELS: readonly string[] = ["debug", "info", "warn", "error"] satisfies LogLevel[];
+const MEBIBYTE = 1_048_576;
+
+/** Throws ConfigError. */
+export function readConfig(environment: Record<string, string | undefined>): Config {
+  const mistakes: string[] = [];
+  // A variable that is set to nothing, as in `PORT= bun start`, is not set.
+  const read = (name: string) => environment[name]?.trim() || undefined;
+  const expect = (name: string, expected: string) =>
+    void mistakes.push(`Cannot read ${name}: expected ${expected}, got ${JSON.stringify(read(name))}`);
+
+  function integer(name: string, fallback: number, min: number, max: number): number {
+    const text = read(name);
+    if (text === undefined) return fallback;
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max) expect(name, `an integer from ${min} to ${max}`);
+    return value;
+  }
+
+  const databaseUrl = read("DATABASE_URL");
+  if (databaseUrl !== undefined && !/^postgres(ql)?:\/\//.test(databaseUrl))
+    // The value holds a password, so it is not quoted.
+    mistakes.push("Cannot read DATABASE_URL: expected postgres://user:password@host:port/database");
+
+  const publicUrl = read("PUBLIC_URL");
+  if (publicUrl !== undefined && !/^https?:\/\/[^/?#\s]+(\/[^?#\s]*)?$/.test(publicUrl))
+    expect("PUBLIC_URL", "an http or https address without query");
+
+  const logLevel = read("LOG_LEVEL") ?? "info";
+  if (!LEVELS.includes(logLevel)) expect("LOG_LEVEL", LEVELS.join(", "));
+
+  let trustProxy = createAddressList([]);
+  try {
+    trustProxy = createAddressList(read("TRUST_PROXY")?.split(/[\s,]+/) ?? []);
+  } catch (error) {
+    mistakes.push(`Cannot read TRUST_PROXY: ${(error as Error).message}`);
+  }
+
+  const config: Config = {
+    port: integer("PORT", 8080, 0, 65_535),
+    host: read("HOST") ?? "127.0.0.1",
+    databaseUrl,
+    dataDir: resolve(read("DATA_DIR") ?? "data"),
+    publicUrl: publicUrl?.replace(/\/+$/, ""),
+    rateLimitPerMinute: integer("RATE_LIMIT_PER_MINUTE", 60, 0, 1_000_000),
+    maxBodyBytes: integer("MAX_BODY_MB", 32, 1, 1024) * MEBIBYTE,
+    maxInflatedBytes: integer("MAX_INFLATED_MB", 128, 1, 2048) * MEBIBYTE,
+    trustProxy,
+    logLevel: logLevel as LogLevel,
+    databasePool: integer("DATABASE_POOL", 8, 1, 100),
+  };
+  if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
+  return config;
+}

@@ -1,0 +1,44 @@
+/** What an empty built-in database gets: a team, a project, a key for each. */
+
+import type { Database } from "./store/connect.ts";
+import { insertTeamKey, type NewKey, replaceProjectKey } from "./store/keys.ts";
+import { insertProject, insertTeam, selectAnyTeam } from "./store/projects.ts";
+
+export type FirstStart = { teamId: string; projectId: string; teamKey: NewKey; projectKey: NewKey };
+
+/** Undefined when there is a team already. Servers that start at once create one between them. */
+export async function createFirstProject({ begin }: Pick<Database, "begin">): Promise<FirstStart | undefined> {
+  return await begin(async (sql) => {
+    await sql`lock table team in share row exclusive mode`;
+    if (await selectAnyTeam(sql)) return undefined;
+    const teamId = await insertTeam(sql, "My team");
+    const projectId = (await insertProject(sql, teamId, "My project"))!;
+    const teamKey = (await insertTeamKey(sql, teamId, "First key"))!;
+    return { teamId, projectId, teamKey, projectKey: (await replaceProjectKey(sql, projectId))! };
+  });
+}
+
+/** For people: ids, keys, and two lines to paste. It is printed once, because the keys are stored nowhere. */
+export function welcome(url: string, { teamId, projectId, teamKey, projectKey }: FirstStart): string {
+  const runs = `${url}/api/v1/projects/${projectId}/test-runs`;
+  const authorization = `-H "Authorization: Bearer ${projectKey.key}"`;
+  const report =
+    `<testsuite name="hello"><testcase name="works"/>` +
+    `<testcase name="fails"><failure message="expected 1, got 2"/></testcase></testsuite>`;
+  return `
+Assay is set up. The keys below are shown this once.
+
+  Team     ${teamId}
+           ${teamKey.key}
+  Project  ${projectId}
+           ${projectKey.key}
+
+Upload a report (your own: --data-binary @report.xml in place of -d …):
+
+curl ${authorization} -d '${report}' "${runs}"
+
+List the runs:
+
+curl ${authorization} "${runs}"
+`;
+}

@@ -1,0 +1,103 @@
+/** Turns query strings, path parameters and JSON bodies into checked values, and every bad field into one message. */
+
+import * as v from "valibot";
+import { fail } from "./problem.ts";
+
+const MAX_QUOTED = 60;
+
+/** The value for an error message: short, on one line, whatever it is. */
+function quote(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  const text = typeof value === "string" ? value.toWellFormed() : String(value);
+  const short = text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
+  return typeof value === "string" ? JSON.stringify(short) : short;
+}
+
+/** Without quotes when it is a plain name; never longer than a line. */
+const nameOf = (path: string) => JSON.stringify(path.slice(0, 200).toWellFormed());
+
+function describe(issue: v.BaseIssue<unknown>): string {
+  const path = issue.path?.map((item) => String(item.key)).join(".") ?? "";
+  const missing = issue.kind === "schema" && issue.type === "strict_object" && issue.expected !== "Object";
+  if (missing && issue.expected === "never") return `Unknown field ${nameOf(path)}`;
+  if (missing) return `Missing field ${nameOf(path)}`;
+  const expected = issue.message.startsWith("expected") ? issue.message : `expected ${issue.expected ?? issue.message}`;
+  const what = path === "" ? "the body" : nameOf(path);
+  return `Cannot read ${what}: ${expected}, got ${quote(issue.input)}`;
+}
+
+/** Fails with VALIDATION_ERROR and one message that names every bad field. */
+export function check<Schema extends v.GenericSchema>(schema: Schema, input: unknown): v.InferOutput<Schema> {
+  const result = v.safeParse(schema, input);
+  if (result.success) return result.output;
+  const messages = new Set(result.issues.map(describe));
+  // Valibot stops at the first unknown key of an object.
+  if ("entries" in schema && typeof input === "object" && input !== null)
+    for (const key of Object.keys(input))
+      if (!Object.hasOwn(schema.entries as object, key)) messages.add(`Unknown field ${nameOf(key)}`);
+  const all = [...messages];
+  const shown = all.slice(0, 20).join("; ");
+  fail("VALIDATION_ERROR", all.length > 20 ? `${shown}; and ${all.length - 20} more` : shown);
+}
+
+function decode(text: string, plus: boolean): string {
+  const spaced = plus && text.includes("+") ? text.replaceAll("+", " ") : text;
+  return spaced.includes("%") ? decodeURIComponent(spaced) : spaced;
+}
+
+/** `a=1&b=2` → an object without prototype; a repeated or badly encoded parameter fails. */
+export function parseQuery(search: string): Record<string, string> {
+  const query: Record<string, string> = Object.create(null);
+  if (search === "") return query;
+  for (const pair of search.split("&")) {
+    if (pair === "") continue;
+    const equals = pair.indexOf("=");
+    let name = equals === -1 ? pair : pair.slice(0, equals);
+    try {
+      name = decode(name, true);
+      const value = equals === -1 ? "" : decode(pair.slice(equals + 1), true);
+      if (name in query) fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: given more than once`);
+      query[name] = value;
+    } catch (error) {
+      if (!(error instanceof URIError)) throw error;
+      fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: not valid percent-encoded UTF-8`);
+    }
+  }
+  return query;
+}
+
+/** Decodes and checks the values of a path's parameters; `schemas` gives names and order. */
+export function parsePath(schemas: Record<string, v.GenericSchema>, segments: readonly string[]): unknown {
+  const input: Record<string, string> = {};
+  Object.keys(schemas).forEach((name, index) => {
+    try {
+      input[name] = decode(segments[index]!, false);
+    } catch {
+      fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: not valid percent-encoded UTF-8`);
+    }
+  });
+  return check(v.strictObject(schemas), input);
+}
+
+/** A JSON object; an empty body is an empty object, so that `curl -X POST` needs no `-d '{}'`. */
+export function parseJson(bytes: Uint8Array): Record<string, unknown> {
+  if (bytes.byteLength === 0) return {};
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    fail("VALIDATION_ERROR", "Cannot read the body: not valid UTF-8");
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replace(/^JSON Parse error: /, "") : "";
+    fail("VALIDATION_ERROR", `Cannot read the body: not valid JSON (${reason.slice(0, 200)})`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    fail("VALIDATION_ERROR", `Cannot read the body: expected a JSON object, got ${quote(value)}`);
+  return value as Record<string, unknown>;
+}

@@ -1,0 +1,89 @@
+/** An exact sliding window per client, in this process: at most `limit` admissions in any 60 seconds. */
+
+const WINDOW_MS = 60_000;
+/** What the headers say when there is no limit: the largest number every client can read. */
+const UNLIMITED = 2_147_483_647;
+
+/** The moments of the admissions that still count, oldest first, in a ring that grows up to the limit. */
+type Ring = { moments: Float64Array; head: number; count: number };
+
+export type Admission = {
+  admitted: boolean;
+  limit: number;
+  remaining: number;
+  /** Unix seconds, rounded up: when the oldest counted request leaves the window. */
+  reset: number;
+};
+
+/**
+ * `monotonic` gives milliseconds that never jump, `wall` Unix milliseconds.
+ * A rejected request does not count. A client that is idle for two windows costs no memory.
+ */
+export function createRateLimit(
+  limit: number,
+  monotonic: () => number = () => performance.now(),
+  wall: () => number = Date.now,
+) {
+  // Two generations: whoever is not seen for a whole window stays in the older one, which is then dropped at once.
+  let current = new Map<string, Ring>();
+  let previous = new Map<string, Ring>();
+  let turned = monotonic();
+
+  function turn(now: number): void {
+    if (now - turned < WINDOW_MS) return;
+    previous = now - turned < 2 * WINDOW_MS ? current : new Map();
+    current = new Map();
+    turned = now;
+  }
+
+  function ringOf(client: string): Ring {
+    let ring = current.get(client);
+    if (ring) return ring;
+    ring = previous.get(client) ?? { moments: new Float64Array(Math.min(limit, 8)), head: 0, count: 0 };
+    current.set(client, ring);
+    return ring;
+  }
+
+  function push(ring: Ring, now: number): void {
+    if (ring.count === ring.moments.length) {
+      const grown = new Float64Array(Math.min(limit, ring.count * 2));
+      for (let i = 0; i < ring.count; i++) grown[i] = ring.moments[(ring.head + i) % ring.count]!;
+      ring.moments = grown;
+      ring.head = 0;
+    }
+    ring.moments[(ring.head + ring.count) % ring.moments.length] = now;
+    ring.count++;
+  }
+
+  return {
+    admit(client: string): Admission {
+      const reset = (inMs: number) => Math.ceil((wall() + inMs) / 1000);
+      if (limit === 0) return { admitted: true, limit: UNLIMITED, remaining: UNLIMITED, reset: reset(0) };
+      const now = monotonic();
+      turn(now);
+      const ring = ringOf(client);
+      while (ring.count > 0 && now - ring.moments[ring.head]! >= WINDOW_MS) {
+        ring.head = (ring.head + 1) % ring.moments.length;
+        ring.count--;
+      }
+      const admitted = ring.count < limit;
+      if (admitted) push(ring, now);
+      const oldest = ring.moments[ring.head]!;
+      return { admitted, limit, remaining: limit - ring.count, reset: reset(oldest + WINDOW_MS - now) };
+    },
+
+    /** Gives back the memory of idle clients when nobody asks any more. */
+    sweep(): void {
+      turn(monotonic());
+    },
+
+    /** How many clients are remembered. */
+    get size(): number {
+      let both = current.size;
+      for (const client of previous.keys()) if (!current.has(client)) both++;
+      return both;
+    },
+  };
+}
+
+export type RateLimit = ReturnType<typeof createRateLimit>;

@@ -1,0 +1,294 @@
+/** Takes a report into its run: names its test cases, merges it case by case, and decides what that makes of the run. */
+
+import { absent, fail } from "./http/problem.ts";
+import type { CaseResult, Report } from "./reports/report.ts";
+import { identify, normalizeFile } from "./rules/identity.ts";
+import { BLOCK_SIZE, mergeBlock, removeFromBlock, type Result, toLetter } from "./rules/merge.ts";
+import type { Shard, UploadParameters } from "./schema/test_runs.ts";
+import {
+  type CaseDetail,
+  deleteBlock,
+  insertDetails,
+  selectBlocks,
+  selectCounts,
+  upsertBlocks,
+} from "./store/case_results.ts";
+import type { Sql } from "./store/connect.ts";
+import {
+  type ExecutionChange,
+  type ExecutionOrigin,
+  insertExecution,
+  type LockedExecution,
+  lockExecution,
+  lockExecutionByKey,
+} from "./store/executions.ts";
+import { settleExecution } from "./settle.ts";
+import { type NewTestCase, upsertTestCases } from "./store/test_cases.ts";
+import {
+  type Attempt,
+  insertAttempt,
+  selectAttempts,
+  selectOrInsertTestRun,
+  selectTestRun,
+  type TestRunDetailRow,
+  updateTestRun,
+} from "./store/test_runs.ts";
+
+/** The shard number of an upload that is not one of several. */
+const WHOLE = 0;
+
+/** A report whose test cases have been named. */
+export type NamedReport = {
+  report: Report;
+  taskSlug: string;
+  /** Ascending by test case. */
+  results: Result[];
+  details: CaseDetail[];
+  /** The test case that stands for the exit code, when no other failed. */
+  exitCase: number | null;
+  /** Hexadecimal; of everything that decides the results. */
+  digest: string;
+};
+
+/** A failed case for a runner that failed while all its tests passed: no silent green. */
+const exitCaseOf = (exitCode: number, shard: Shard | undefined): CaseResult => ({
+  suite: "",
+  name: `runner exited ${exitCode}${shard ? ` (shard ${shard.index}/${shard.of})` : ""}`,
+  file: null,
+  line: null,
+  status: "failed",
+  kind: "error",
+  flaky: false,
+  attempts: 1,
+  durationMs: null,
+  message: `The test runner exited with code ${exitCode} although no test case failed`,
+  stack: null,
+  output: null,
+  properties: null,
+});
+
+const tellsMore = (result: CaseResult) =>
+  result.message !== null ||
+  result.stack !== null ||
+  result.output !== null ||
+  result.kind !== null ||
+  result.properties !== null ||
+  result.line !== null ||
+  result.attempts > 1;
+
+/** Outside the transaction of the upload: a dictionary entry without results does no harm. */
+export async function nameCases(
+  sql: Sql,
+  projectId: string,
+  report: Report,
+  parameters: UploadParameters,
+  uploadDigest: string,
+): Promise<NamedReport> {
+  const taskSlug = parameters.task_slug ?? report.suite?.slice(0, 200).toWellFormed() ?? "default";
+  const exitCode = parameters.exit_code ?? 0;
+  const failed = report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length;
+  const addsExitCase = exitCode !== 0 && failed === 0;
+  const cases = addsExitCase ? [...report.cases, exitCaseOf(exitCode, parameters.shard)] : report.cases;
+
+  const occurrences = new Map<string, number>();
+  const named = cases.map((result): NewTestCase => {
+    const file = result.file === null ? null : normalizeFile(result.file);
+    const first = identify(taskSlug, result, file, 0);
+    const occurrence = occurrences.get(first) ?? 0;
+    occurrences.set(first, occurrence + 1);
+    const identity = occurrence === 0 ? first : identify(taskSlug, result, file, occurrence);
+    return { identity, suite: result.suite, name: result.name, file };
+  });
+  const numbers = await upsertTestCases(sql, projectId, taskSlug, named);
+
+  const results = cases.map(({ status, flaky, durationMs }, index): Result => ({
+    testCase: numbers[index]!,
+    letter: toLetter(status, flaky),
+    durationMs,
+  }));
+  const details = cases.flatMap((result, index): CaseDetail[] => {
+    if (!tellsMore(result)) return [];
+    const { kind, line, attempts, message, stack, output, properties } = result;
+    return [{ testCase: numbers[index]!, kind, line, runs: attempts, message, stack, output, properties }];
+  });
+  return {
+    report,
+    taskSlug,
+    results: results.sort((a, b) => a.testCase - b.testCase),
+    details,
+    exitCase: addsExitCase ? numbers.at(-1)! : null,
+    digest: Bun.SHA256.hash(`${uploadDigest} ${exitCode} ${parameters.format ?? ""}`, "hex"),
+  };
+}
+
+export type Ingested = { run: TestRunDetailRow; added: boolean };
+
+/** In a transaction. `added` is false when these very bytes were there before. */
+export async function ingest(
+  sql: Sql,
+  projectId: string,
+  named: NamedReport,
+  parameters: UploadParameters,
+): Promise<Ingested> {
+  const { report, taskSlug, results, details, exitCase, digest } = named;
+  const now = new Date();
+  const origin = originOf(parameters, report);
+  const execution = await findExecution(sql, projectId, parameters, origin, now);
+  const run = await selectOrInsertTestRun(sql, projectId, execution.id, taskSlug);
+  const attempts = run.attempt === 0 ? [] : await selectAttempts(sql, projectId, run.id);
+
+  const shard = parameters.shard?.index ?? WHOLE;
+  const shards = parameters.shard?.of ?? run.shards;
+  const sharded = attempts.some((attempt) => attempt.shard !== WHOLE);
+  if (sharded && shards !== run.shards)
+    fail(
+      "VALIDATION_ERROR",
+      `Cannot read "shard": expected a shard of ${run.shards}, as announced before, got one of ${shards}`,
+    );
+
+  const known = attempts.some((attempt) => attempt.shard === shard && attempt.digest === digest);
+  if (known) {
+    await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now });
+    return { run: (await selectTestRun(sql, projectId, execution.id, taskSlug)) ?? absent(), added: false };
+  }
+
+  // A whole run posted again is an attempt after every shard's; a shard's comes after its own and after those.
+  const before = attempts.filter((attempt) => shard === WHOLE || attempt.shard === shard || attempt.shard === WHOLE);
+  const number = Math.max(0, ...before.map((attempt) => attempt.number)) + 1;
+  const counted = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
+  const attempt: Attempt = {
+    shard,
+    number,
+    digest,
+    format: report.format,
+    partial: report.partial,
+    exitCode: parameters.exit_code ?? null,
+    exitCase,
+    passed: counted.passed,
+    failed: counted.failed,
+    skipped: counted.skipped,
+    warnings: report.warnings,
+  };
+  await insertAttempt(sql, projectId, run.id, attempt);
+  await mergeResults(sql, projectId, run.id, results, attempt, attempts);
+  await insertDetails(sql, projectId, run.id, number, details);
+
+  const all = [...attempts, attempt];
+  const latest = latestByShard(all);
+  const counts = await selectCounts(sql, projectId, run.id);
+  for (const { passed, failed, skipped } of latest) {
+    counts.passed += passed;
+    counts.failed += failed;
+    counts.skipped += skipped;
+  }
+  const whole = shards === 1 || all.some((one) => one.shard === WHOLE && !sharded);
+  const isIn = run.completedAt !== null || whole || allShardsIn(all, shards);
+  const verdict = counts.failed > 0 || latest.some(({ partial }) => partial) ? "failed" : "passed";
+  const completedAt = parameters.completed_at ?? now.toISOString();
+  const updated = await updateTestRun(sql, projectId, run.id, {
+    ...counts,
+    status: isIn ? verdict : run.status === "cancelled" || run.status === "timed_out" ? run.status : "running",
+    shards,
+    attempt: Math.max(run.attempt, number),
+    durationMs: run.durationMs + durationOf(report),
+    verdict,
+    exitCode: parameters.exit_code ?? run.exitCode,
+    format: report.format,
+    warnings: latest.flatMap(({ warnings }) => warnings).slice(0, 100),
+    startedAt: now.toISOString(),
+    completedAt: isIn ? completedAt : null,
+  });
+  await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now });
+  return { run: updated, added: true };
+}
+
+const originOf = (parameters: UploadParameters, { context }: Report): ExecutionOrigin => ({
+  branch: parameters.branch ?? context.branch?.slice(0, 500),
+  commit: parameters.commit ?? context.commit?.slice(0, 200),
+  pullRequest: parameters.pull_request,
+  buildUrl: parameters.build_url ?? context.buildUrl?.slice(0, 2_000),
+  environment: parameters.environment ?? context.environment?.slice(0, 200),
+});
+
+/** Whole milliseconds; the report's own word, else the sum of its cases. */
+const durationOf = (report: Report): number =>
+  Math.round(report.durationMs ?? report.cases.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0));
+
+async function findExecution(
+  sql: Sql,
+  projectId: string,
+  { execution_id, execution_key }: UploadParameters,
+  origin: ExecutionOrigin,
+  now: Date,
+): Promise<LockedExecution> {
+  if (execution_id !== undefined) return (await lockExecution(sql, projectId, execution_id)) ?? absent();
+  const fresh = {
+    ...origin,
+    key: execution_key ?? null,
+    status: "running" as const,
+    trigger: "upload" as const,
+    timeoutMinutes: null,
+    now,
+  };
+  const find = () => (execution_key === undefined ? undefined : lockExecutionByKey(sql, projectId, execution_key));
+  return (
+    (await find()) ??
+    (await insertExecution(sql, projectId, fresh)) ??
+    // Somebody else has just created it.
+    (await find()) ??
+    absent()
+  );
+}
+
+/** What counts beside the cases: the last attempt of every shard, and of the whole run where that came later. */
+function latestByShard(attempts: readonly Attempt[]): Attempt[] {
+  const latest = new Map<number, Attempt>();
+  for (const attempt of attempts.toSorted((a, b) => a.number - b.number)) latest.set(attempt.shard, attempt);
+  return [...latest.values()].sort((a, b) => a.shard - b.shard);
+}
+
+function allShardsIn(attempts: readonly Attempt[], shards: number): boolean {
+  return new Set(attempts.filter(({ shard }) => shard !== WHOLE).map(({ shard }) => shard)).size === shards;
+}
+
+async function mergeResults(
+  sql: Sql,
+  projectId: string,
+  runId: string,
+  results: readonly Result[],
+  attempt: Attempt,
+  before: readonly Attempt[],
+): Promise<void> {
+  const fresh = Map.groupBy(results, ({ testCase }) => Math.floor(testCase / BLOCK_SIZE));
+  // A failure that only stood for an exit code is over with the next attempt, which has an exit code of its own.
+  const outdated = before
+    .filter(({ shard, exitCase }) => exitCase !== null && (attempt.shard === WHOLE || shard === attempt.shard))
+    .map(({ exitCase }) => exitCase!)
+    .filter((exitCase) => exitCase !== attempt.exitCase);
+  const touched = [...new Set([...fresh.keys(), ...outdated.map((number) => Math.floor(number / BLOCK_SIZE))])];
+  const stored = before.length === 0 ? [] : await selectBlocks(sql, projectId, runId, touched);
+  const old = new Map(stored.map((block) => [block.block, block]));
+  for (const testCase of outdated) {
+    const block = Math.floor(testCase / BLOCK_SIZE);
+    const rest = old.get(block) && removeFromBlock(old.get(block)!, testCase);
+    if (rest) old.set(block, rest);
+    else if (old.delete(block)) await deleteBlock(sql, projectId, runId, block);
+  }
+  const merged = touched.flatMap((block) => {
+    const incoming = fresh.get(block);
+    return incoming ? [mergeBlock(block, old.get(block), incoming, attempt.number)] : (old.get(block) ?? []);
+  });
+  if (merged.length > 0) await upsertBlocks(sql, projectId, runId, merged);
+}
+
+/** A report that names no execution is one of its own, complete at once. */
+async function settle(
+  sql: Sql,
+  projectId: string,
+  execution: LockedExecution,
+  { execution_id, execution_key, complete }: UploadParameters,
+  change: Omit<ExecutionChange, "status">,
+): Promise<void> {
+  const alone = execution_id === undefined && execution_key === undefined;
+  await settleExecution(sql, projectId, execution, alone || complete ? "completed" : "arrived", change);
+}

@@ -1,0 +1,93 @@
+/** Starts Assay: configuration, database, migrations, server, loops; and ends it in the reverse order. */
+
+import { createApp } from "./app.ts";
+import { ConfigError, readConfig } from "./config.ts";
+import { createFirstProject, welcome } from "./first_start.ts";
+import { createLog } from "./log.ts";
+import { startServer } from "./server.ts";
+import { createExecutionEnds } from "./store/execution_ends.ts";
+import { deleteOldAnswers } from "./store/idempotency.ts";
+import { selectCursorSecret, selectSchemaVersion } from "./store/instance.ts";
+import { migrate, schemaVersion } from "./store/migrate.ts";
+import { openDatabase } from "./store/open.ts";
+import { selectAnyTeam } from "./store/projects.ts";
+import { expireExecutions } from "./work/expire.ts";
+import { startLoop } from "./work/loop.ts";
+
+const MINUTE = 60_000;
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const log = createLog(config.logLevel);
+  const database = await openDatabase(config, (message) => log.info(message));
+  let draining = false;
+
+  try {
+    await migrate(database, (message) => log.info(message));
+    const version = await schemaVersion();
+    const executionEnds = createExecutionEnds(database.pool);
+    const cursorSecret = await selectCursorSecret(database.pool);
+
+    let sweep = () => {};
+    const server = startServer(config, (url) => {
+      const app = createApp({
+        ...config,
+        database,
+        log,
+        cursorSecret,
+        publicUrl: config.publicUrl ?? url,
+        executionEnd: (id, ms) => executionEnds.wait(id, ms),
+        isReady: async () => {
+          if (draining) return false;
+          const answer = selectSchemaVersion(database.fast).catch(() => 0);
+          return (await Promise.race([answer, Bun.sleep(2_000).then(() => 0)])) >= version;
+        },
+      });
+      sweep = app.sweep;
+      return app;
+    });
+
+    const loops = [
+      startLoop("expire executions", 5_000, log, () => expireExecutions(database)),
+      startLoop("forget old answers", 10 * MINUTE, log, () => deleteOldAnswers(database.pool)),
+      startLoop("sweep rate limits", MINUTE, log, async () => sweep()),
+    ];
+
+    const publicUrl = config.publicUrl ?? server.url;
+    if (config.databaseUrl === undefined) {
+      const first = await createFirstProject(database);
+      if (first) process.stdout.write(`${welcome(publicUrl, first)}\n`);
+    } else if (!(await selectAnyTeam(database.pool))) {
+      log.info(
+        "The database is empty: bun run assay admin create-team --name NAME, then create-project --team ID --name NAME, then generate-key --project ID",
+      );
+    }
+    log.info("Assay is ready", { url: publicUrl });
+
+    await stopSignal();
+    draining = true;
+    log.info("Stopping: running requests may end");
+    executionEnds.close();
+    await Promise.all(loops.map((loop) => loop.stop()));
+    await server.stop();
+  } finally {
+    await database.close();
+  }
+  log.info("Stopped");
+}
+
+/** Resolves at the first SIGTERM or SIGINT; later ones change nothing, for the drain is on its way. */
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve());
+  });
+}
+
+try {
+  await main();
+  process.exit(0);
+} catch (error) {
+  const known = error instanceof ConfigError || error instanceof Error;
+  process.stderr.write(`${known ? (error as Error).message : String(error)}\n`);
+  process.exit(1);
+}

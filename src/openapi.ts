@@ -1,0 +1,195 @@
+/** Writes `src/openapi.json`: the OpenAPI 3.1 document, made from the route table and the schemas that check requests. */
+
+import { toJsonSchema, toJsonSchemaDefs } from "@valibot/to-json-schema";
+import { join } from "node:path";
+import * as v from "valibot";
+import { ROUTES } from "./app.ts";
+import { STATUS } from "./http/problem.ts";
+import type { Route } from "./route.ts";
+import { execution } from "./schema/executions.ts";
+import { project } from "./schema/projects.ts";
+import { nativeReport } from "./schema/reports.ts";
+import { caseResult, testRun, uploadedRun } from "./schema/test_runs.ts";
+import packageJson from "../package.json" with { type: "json" };
+
+export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
+
+type Json = Record<string, unknown>;
+
+/** Answers that have a name of their own in the document. */
+const definitions: Record<string, v.GenericSchema> = {
+  CaseResult: caseResult,
+  Execution: execution,
+  Project: project,
+  TestRun: testRun,
+  UploadedRun: uploadedRun,
+};
+
+const settings = {
+  target: "draft-2020-12",
+  errorMode: "ignore",
+  overrideRef: ({ referenceId }: { referenceId: string }) => `#/components/schemas/${referenceId}`,
+} as const;
+/** JSON Schema has no words for these; what they demand is in their error messages. */
+const ignoreActions = ["transform", "check", "metadata"];
+
+function convert(schema: v.GenericSchema, typeMode: "input" | "output"): Json {
+  const {
+    $schema: _,
+    $defs: __,
+    ...rest
+  } = toJsonSchema(schema, {
+    ...settings,
+    ignoreActions,
+    typeMode,
+    ...(typeMode === "output" ? { definitions } : {}),
+  }) as Json;
+  return rest;
+}
+
+const content = (schema: Json, type = "application/json") => ({ [type]: { schema } });
+const error = (description: string) => ({ description, content: content({ $ref: "#/components/schemas/Error" }) });
+
+const rateHeaders = Object.fromEntries(
+  ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"].map((name) => [
+    name,
+    { $ref: `#/components/headers/${name}` },
+  ]),
+);
+
+/** A parameter is a text on the wire; its schema says in the metadata what the text stands for. */
+const onTheWire = (schema: v.GenericSchema): Json =>
+  (v.getMetadata(schema)["openapi"] as Json | undefined) ?? convert(schema, "input");
+
+function parameters(route: Route): Json[] {
+  const path = Object.entries(route.pathParameters).map(([name, schema]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: onTheWire(schema),
+  }));
+  const query = Object.entries(route.query.entries).map(([name, entry]) => {
+    const { type, wrapped, default: fallback } = entry as v.OptionalSchema<v.GenericSchema, unknown>;
+    const optional = type === "optional";
+    const schema = onTheWire(optional ? wrapped : (entry as v.GenericSchema));
+    const standard = typeof fallback === "string" ? { default: JSON.parse(fallback) } : {};
+    return { name, in: "query", required: !optional, schema: { ...schema, ...standard } };
+  });
+  const idempotency = route.method === "POST" ? [{ $ref: "#/components/parameters/IdempotencyKey" }] : [];
+  return [...path, ...query, ...idempotency];
+}
+
+function requestBody(route: Route): Json {
+  if (route.body === undefined) return {};
+  if (route.body !== "upload")
+    return { requestBody: { required: false, content: content(convert(route.body, "input")) } };
+  const form = {
+    type: "object",
+    description: "One or more files, merged into one run; every query parameter may be a form field instead",
+    additionalProperties: true,
+  };
+  return {
+    requestBody: {
+      required: true,
+      description: "The report itself, of any content type, gzip or zstd allowed; or a form with files",
+      content: {
+        ...content(convert(nativeReport, "input")),
+        "application/xml": { schema: { type: "string" } },
+        "multipart/form-data": { schema: form },
+        "*/*": { schema: { type: "string", format: "binary" } },
+      },
+    },
+  };
+}
+
+function operation(route: Route): Json {
+  const success = {
+    description: route.answer === null ? "Done" : "The answer",
+    headers: rateHeaders,
+    ...(route.answer === null ? {} : { content: content(convert(route.answer, "output")) }),
+  };
+  return {
+    operationId: `${route.method.toLowerCase()}${route.path.replace(/[^A-Za-z]+([A-Za-z])/g, (_, letter: string) => letter.toUpperCase())}`,
+    summary: route.summary,
+    tags: [/^\/\w+\/:\w+(?:\/([\w-]+))?/.exec(route.path)?.[1] ?? "projects"],
+    parameters: parameters(route),
+    ...requestBody(route),
+    responses: {
+      [route.status]: success,
+      ...(route.otherStatus === undefined ? {} : { [route.otherStatus]: success }),
+      400: error("Invalid parameters or body, or a state that does not allow it"),
+      401: error("Missing or invalid API key"),
+      404: error("Not found, or the key has no access to it"),
+      429: error("Rate limit exceeded"),
+      500: error("Internal error; with Retry-After when the database is not available"),
+    },
+  };
+}
+
+const integerHeader = (description: string) => ({ description, schema: { type: "integer" } });
+
+/** The whole document; deterministic. */
+export function createOpenapi(): Json {
+  const paths: Record<string, Json> = {};
+  for (const route of ROUTES) {
+    const path = route.path.replace(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Assay",
+      version: packageJson.version,
+      description:
+        "Test execution and bug reporting. Every answer carries the rate limit headers; a limit of 2147483647 means none.",
+    },
+    servers: [{ url: "/api/v1" }],
+    security: [{ apiKey: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: "http",
+          scheme: "bearer",
+          description: "A project key (svc_proj_…) or a team key (svc_team_…)",
+        },
+      },
+      schemas: {
+        ...toJsonSchemaDefs(definitions, {
+          ...settings,
+          ignoreActions,
+          typeMode: "output",
+        }),
+        Error: {
+          type: "object",
+          required: ["error"],
+          additionalProperties: false,
+          properties: {
+            error: {
+              type: "object",
+              required: ["code", "message"],
+              additionalProperties: false,
+              properties: { code: { enum: Object.keys(STATUS) }, message: { type: "string" } },
+            },
+          },
+        },
+      },
+      headers: {
+        "X-RateLimit-Limit": integerHeader("Maximum requests per window of 60 seconds"),
+        "X-RateLimit-Remaining": integerHeader("Requests left in the current window"),
+        "X-RateLimit-Reset": integerHeader("Unix seconds at which the oldest counted request leaves the window"),
+      },
+      parameters: {
+        IdempotencyKey: {
+          name: "Idempotency-Key",
+          in: "header",
+          required: false,
+          description: "The same key and request within 24 hours has one effect; the stored answer is given again",
+          schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" },
+        },
+      },
+    },
+  };
+}
+
+if (import.meta.main) await Bun.write(OPENAPI_FILE, `${JSON.stringify(createOpenapi(), null, 2)}\n`);

@@ -1,0 +1,145 @@
+/** CTRF, the Common Test Report Format: https://ctrf.io */
+
+import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
+import { clean, createCutter, type Cutter, cut, disagreement, MAX_CASES, toLine, toMs } from "./text.ts";
+
+type Fields = Record<string, unknown>;
+
+export function isCtrf(json: unknown): boolean {
+  const { reportFormat, results } = toFields(json);
+  const { tool, summary, tests } = toFields(results);
+  return reportFormat === "CTRF" || (isObject(tool) && isObject(summary) && Array.isArray(tests));
+}
+
+/** Throws a ReportError when there is no list of tests, or what is in it is no test. */
+export function readCtrf(json: unknown): Report {
+  const { summary, tests, environment } = toFields(toFields(json).results);
+  if (!Array.isArray(tests)) throw new ReportError(`"results.tests" is not a list`);
+  if (tests.length > MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+  const cutter = createCutter();
+  const unknown = new Set<string>();
+  const cases = tests.map((test: unknown, at) => {
+    if (!isObject(test)) throw new ReportError(`"results.tests.${at}" is not an object`);
+    return toCase(test, cutter, unknown);
+  });
+  const { start, stop } = toFields(summary);
+  const [began, ended] = [toEpochMs(start), toEpochMs(stop)];
+  return {
+    format: "ctrf",
+    suite: null,
+    cases,
+    countsOnly: null,
+    partial: false,
+    durationMs: began !== null && ended !== null ? toMs(ended - began) : null,
+    completedAt: ended === null ? null : new Date(ended),
+    context: toContext(toFields(environment)),
+    warnings: [
+      ...declaredTotals(toFields(summary), cases),
+      ...[...unknown].slice(0, 5).map((status) => `The status "${status}" is not one of CTRF and counts as skipped`),
+      ...cutter.warnings(),
+    ],
+  };
+}
+
+function toCase(test: Fields, cutter: Cutter, unknown: Set<string>): CaseResult {
+  const raw = toText(test.status);
+  const { status, kind } = toStatus(raw, toText(test.rawStatus));
+  if (status === "skipped" && !["skipped", "pending", "other"].includes(raw)) unknown.add(cut(raw, 50));
+  const earlier = Array.isArray(test.retryAttempts) ? test.retryAttempts.map(toFields) : [];
+  const retries = typeof test.retries === "number" && test.retries > 0 ? Math.min(Math.trunc(test.retries), 1000) : 0;
+  const failedBefore = earlier.some((attempt) => attempt.status === "failed");
+  const flaky = test.flaky === true || failedBefore || (retries > 0 && test.flaky !== false);
+  const told = test.message || test.trace ? test : (earlier.find(({ message, trace }) => message || trace) ?? test);
+  const [began, ended] = [toEpochMs(test.start), toEpochMs(test.stop)];
+  return {
+    suite: cutter.cut("suite", toSuite(test.suite)),
+    name: cutter.cut("name", toText(test.name).trim() || "(no name)"),
+    file: cutter.cutOrNull("file", toText(test.filePath)),
+    line: toLine(test.line),
+    status,
+    kind,
+    flaky: status === "passed" && flaky,
+    attempts: 1 + Math.max(retries, earlier.length),
+    durationMs: toMs(test.duration) ?? (began !== null && ended !== null ? toMs(ended - began) : null),
+    message: cutter.cutOrNull("message", toText(told.message)),
+    stack: cutter.cutOrNull("stack", toText(told.trace)),
+    output: cutter.cutOrNull("output", [...toTexts(test.stdout), ...toTexts(test.stderr)].join("\n")),
+    properties: cutter.properties(toProperties(test, raw)),
+  };
+}
+
+function toStatus(raw: string, finer: string): { status: CaseStatus; kind: FailureKind | null } {
+  if (raw === "passed") return { status: "passed", kind: null };
+  // The last four are not in the standard, but a failure must never be read as anything else.
+  if (!/^(?:failed|error|broken|time-?d?out)$/i.test(raw)) return { status: "skipped", kind: null };
+  const detail = `${raw} ${finer}`;
+  return {
+    status: "failed",
+    kind: /time-?d?out/i.test(detail) ? "timeout" : /error|broken/i.test(detail) ? "error" : "failure",
+  };
+}
+
+/** A list since CTRF 0.0.2, a text "outer > inner" before. */
+function toSuite(suite: unknown): string {
+  const names = Array.isArray(suite) ? toTexts(suite) : toText(suite).split(" > ");
+  return names
+    .map((name) => name.trim())
+    .filter(Boolean)
+    .join(" > ");
+}
+
+function toProperties(test: Fields, status: string): [string, string][] {
+  const { tags, browser, device, labels, attachments } = test;
+  return [
+    ...(["passed", "failed", "skipped"].includes(status) ? [] : [["status", status] as [string, string]]),
+    ...toTexts(tags).map((tag): [string, string] => ["tag", tag]),
+    ...Object.entries({ browser, device, ...toFields(labels) }).map(([key, value]): [string, string] => [
+      clean(key),
+      toText(value),
+    ]),
+    ...(Array.isArray(attachments) ? attachments : []).map((one): [string, string] => [
+      "attachment",
+      toText(toFields(one).path),
+    ]),
+  ].filter((pair): pair is [string, string] => pair[1] !== "");
+}
+
+function toContext({ branchName, commit, buildUrl, testEnvironment }: Fields): Report["context"] {
+  const texts = { branch: branchName, commit, buildUrl, environment: testEnvironment };
+  return Object.fromEntries(
+    Object.entries(texts).flatMap(([key, value]) => {
+      const text = toText(value).trim();
+      return text ? [[key, cut(text, 2000)]] : [];
+    }),
+  );
+}
+
+function declaredTotals({ tests, passed, failed, skipped, pending, other }: Fields, cases: CaseResult[]): string[] {
+  const number = (count: unknown) => (typeof count === "number" ? count : null);
+  const left = [skipped, pending, other].map(number).filter((count) => count !== null);
+  const declared = { tests: number(tests), passed: number(passed), failed: number(failed) };
+  return disagreement({ ...declared, skipped: left.length ? left.reduce((sum, one) => sum + one) : null }, cases);
+}
+
+/** Milliseconds since 1970 from milliseconds or, as some reporters write them, seconds; null before the year 2000. */
+function toEpochMs(time: unknown): number | null {
+  if (typeof time !== "number" || !(time > 0)) return null;
+  const ms = time < 1e11 ? time * 1000 : time;
+  return ms >= Date.UTC(2000) && ms < Date.UTC(2200) ? Math.round(ms) : null;
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function toFields(value: unknown): Fields {
+  return isObject(value) ? value : {};
+}
+
+function toText(value: unknown): string {
+  return typeof value === "string" ? clean(value) : typeof value === "number" ? String(value) : "";
+}
+
+function toTexts(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(toText).filter((text) => text !== "") : toText(value) ? [toText(value)] : [];
+}

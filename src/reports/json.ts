@@ -1,0 +1,86 @@
+/** JSON with the place of a mistake, which the engine does not tell. */
+
+import { cut, firstLine } from "./text.ts";
+import { ReportError } from "./report.ts";
+
+/** Throws a ReportError with the line; nesting costs no stack. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const { at, reason } = findFault(text) ?? { at: 0, reason: (error as Error).message };
+    throw new ReportError(`malformed JSON at line ${lineAt(text, at)}: ${reason}`);
+  }
+}
+
+export function lineAt(text: string, offset: number): number {
+  let line = 1;
+  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line++;
+  return line;
+}
+
+const SPACE = /[ \t\r\n]*/y;
+const PLAIN = /[^"\\\x00-\x1f]*/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
+const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+
+function skip(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : at;
+}
+
+/** The end of the string that opens at `at`, or minus the place where it goes wrong. */
+function stringEnd(text: string, at: number): number {
+  for (let here = at + 1; ;) {
+    here = skip(PLAIN, text, here);
+    if (text[here] === '"') return here + 1;
+    const next = skip(ESCAPE, text, here);
+    if (next === here) return -here;
+    here = next;
+  }
+}
+
+function findFault(text: string): { at: number; reason: string } | null {
+  const open: string[] = [];
+  let expected: "a value" | "a key" | "a colon" | "a comma or the end" = "a value";
+  let closable = false;
+  for (let at = skip(SPACE, text, 0); ; at = skip(SPACE, text, at)) {
+    if (at >= text.length) return { at, reason: "it breaks off" };
+    const char = text[at]!;
+    const fault = { at, reason: `expected ${expected}, found "${cut(firstLine(text.slice(at, at + 40)), 20)}"` };
+    const wasClosable: boolean = closable;
+    closable = false;
+    if (expected === "a colon") {
+      if (char !== ":") return fault;
+      expected = "a value";
+      at++;
+    } else if (expected !== "a comma or the end" && char === '"') {
+      const end = stringEnd(text, at);
+      if (end < 0) return { at: -end, reason: -end >= text.length ? "it breaks off" : "a string is not terminated" };
+      expected = expected === "a key" ? "a colon" : "a comma or the end";
+      at = end;
+    } else if ((char === "}" || char === "]") && (wasClosable || expected === "a comma or the end")) {
+      if (open.pop() !== (char === "}" ? "{" : "[")) return fault;
+      expected = "a comma or the end";
+      at++;
+    } else if (expected === "a comma or the end") {
+      if (char !== "," || open.length === 0) return fault;
+      expected = open.at(-1) === "{" ? "a key" : "a value";
+      at++;
+    } else if (expected === "a value" && (char === "{" || char === "[")) {
+      open.push(char);
+      expected = char === "{" ? "a key" : "a value";
+      closable = true;
+      at++;
+    } else if (expected === "a value") {
+      const end = skip(SCALAR, text, at);
+      if (end === at) return fault;
+      expected = "a comma or the end";
+      at = end;
+    } else return fault;
+    if (open.length === 0 && expected === "a comma or the end") {
+      at = skip(SPACE, text, at);
+      return at < text.length ? { at, reason: "there is more after its end" } : null;
+    }
+  }
+}

@@ -1,0 +1,308 @@
+/** JUnit XML: no standard, but dialects, of some forty producers. */
+
+import { type CaseResult, type FailureKind, type Report, ReportError } from "./report.ts";
+import {
+  createCutter,
+  cut,
+  type Cutter,
+  disagreement,
+  firstLine,
+  localName,
+  MAX_CASES,
+  MAX_NAME,
+  MAX_PROPERTIES,
+  msFromSeconds,
+  plural,
+  textOf,
+  toLine,
+} from "./text.ts";
+
+type Node = Bun.XML.Node;
+
+/** The children of a suite, how far they are read, and what they inherit from the suites around them. */
+type Place = { children: Node["children"]; next: number; suites: string[]; file: string | null };
+
+/** `root` is cleaned of what cannot be stored. Throws a ReportError when an unknown root holds no test case. */
+export function readJunit(root: Node): Report {
+  const cutter = createCutter();
+  const toSuite = createSuiteNamer();
+  const cases: CaseResult[] = [];
+  const strays: { count: number; first: string } = { count: 0, first: "" };
+  // Suites nest as deep as the parser lets them: a recursive walk would be a way to crash us.
+  const open: Place[] = [{ children: [root], next: 0, suites: [], file: null }];
+  for (let place = open.at(-1); place; place = open.at(-1)) {
+    const node = place.children[place.next++];
+    if (node === undefined) open.pop();
+    if (typeof node !== "object" || !("name" in node)) continue;
+    const kind = localName(node.name);
+    if (kind === "testcase") {
+      if (cases.length === MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+      cases.push(toCase(node, place, toSuite, cutter));
+      const inner = elements(node).filter(({ name }) => localName(name) === "testcase");
+      if (inner.length > 0) open.push({ ...place, children: inner, next: 0 });
+    } else if (FAILURES.has(kind)) {
+      strays.first ||= cut(firstLine(node.attributes.message || textOf(node)), 200);
+      strays.count++;
+    } else if (kind === "testsuite") open.push(enter(node, place, cutter));
+    else if (!LEAVES.has(kind)) open.push({ ...place, children: node.children, next: 0 });
+  }
+  if (cases.length === 0 && !isRoot(root.name)) {
+    throw new ReportError(`its root element <${root.name.slice(0, 100)}> holds no test cases`);
+  }
+
+  const tops =
+    localName(root.name) === "testsuites"
+      ? elements(root).filter(({ name }) => localName(name) === "testsuite")
+      : [root];
+  const top = suiteName(root) ?? (tops.length === 1 ? suiteName(tops[0]!) : null);
+  return {
+    format: "junit",
+    suite: cutter.cutOrNull("suite", top),
+    cases,
+    countsOnly: null,
+    partial: false,
+    durationMs:
+      msFromSeconds(root.attributes.time) ?? (tops.length === 1 ? msFromSeconds(tops[0]!.attributes.time) : null),
+    completedAt: completedAt(root.attributes.timestamp ? [root] : tops),
+    context: {},
+    warnings: [...declaredTotals(root, cases), ...strayFailures(strays), ...cutter.warnings()],
+  };
+}
+
+export function isRoot(name: string): boolean {
+  // Eclipse wraps its export in <testrun>.
+  return ["testsuites", "testsuite", "testrun"].includes(localName(name));
+}
+
+const FAILURES = new Set(["failure", "error"]);
+const RETRIES = new Set(["flakyFailure", "flakyError", "rerunFailure", "rerunError"]);
+const SKIPS = new Set(["skipped"]);
+const OUTPUTS = new Set(["system-out", "system-err"]);
+const PROPERTIES = new Set(["properties"]);
+const PROPERTY = new Set(["property"]);
+const LEAVES = new Set([...SKIPS, ...OUTPUTS, ...PROPERTIES, ...RETRIES]);
+
+const NONE: never[] = [];
+
+function elements(node: Node): Node[] {
+  if (node.children.length === 0) return NONE;
+  return node.children.filter((child) => typeof child === "object" && "name" in child);
+}
+
+/** Without the second in which unittest ran it; a name that is a file of the test tool's settings is none. */
+function suiteName({ attributes: { name = "" } }: Node): string | null {
+  const plain = name.trim().replace(/-\d{14}$/, "");
+  return plain === "(empty)" || SETTINGS.test(plain) ? null : plain || null;
+}
+const SETTINGS = /^(?:\/|[a-z]:\\)[^\n]*\.(?:xml|dist|dll|exe|jar|csproj)$/i;
+
+function enter(node: Node, { suites, file }: Place, cutter: Cutter): Place {
+  const { file: path, filepath } = node.attributes;
+  const name = suiteName(node);
+  // What is kept of a path is bounded as a whole: 10,000 nested suites must not become 10,000 long texts.
+  const room = MAX_NAME - suites.join(" > ").length;
+  const suite = name && room > 3 ? cutter.cut("suite", name, room - 3) : null;
+  // unittest writes file=".py" on its suites.
+  const own = [path, filepath].find((candidate) => candidate && !/^\.\w+$/.test(candidate));
+  return {
+    children: node.children,
+    next: 0,
+    suites: suite === null ? suites : [...suites, suite],
+    file: own ? cutter.cut("file", own) : (file ?? (suite !== null && isFile(suite) ? suite : null)),
+  };
+}
+
+function toCase(node: Node, { suites, file: outerFile }: Place, toSuite: SuiteNamer, cutter: Cutter): CaseResult {
+  const { attributes } = node;
+  const children = elements(node);
+  const failures = named(children, FAILURES);
+  const retries = named(children, RETRIES);
+  const skipped = named(children, SKIPS)[0] ?? null;
+  const { status, kind } = toStatus(attributes, failures, skipped);
+  const output = named(children, OUTPUTS).map(textOf).join("\n");
+  const tellers = status === "skipped" ? named(children, SKIPS) : failures.length > 0 ? failures : retries;
+  const texts = tellers.map(textBelow).filter((text) => text !== "");
+  const name = cutter.cut("name", attributes.name?.trim() || "(no name)");
+  const classname = cut(attributes.classname?.trim() ?? "", MAX_NAME);
+  const ownFile = attributes.file || attributes.filepath || outerFile;
+  const file = ownFile
+    ? ownFile.replace(/^file:\/\//, "")
+    : isFile(classname)
+      ? classname
+      : pytestFile(suites, classname);
+  return {
+    suite: cutter.cut("suite", toSuite(suites, classname, name, file)),
+    name,
+    file: cutter.cutOrNull("file", file),
+    line: toLine(attributes.line ?? attributes.lineno),
+    status,
+    kind,
+    flaky: status === "passed" && retries.length > 0,
+    attempts: 1 + retries.length,
+    durationMs: msFromSeconds(attributes.time),
+    message: tellers.length === 0 ? null : cutter.cutOrNull("message", toMessage(tellers[0]!, texts[0])),
+    stack: status === "skipped" ? null : cutter.cutOrNull("stack", texts.join("\n\n")),
+    output: cutter.cutOrNull("output", output.trim() && output.trimEnd()),
+    properties: cutter.properties([...toProperties(children), ...markedProperties(output)]),
+  };
+}
+
+function named(children: Node[], names: Set<string>): Node[] {
+  return children.length === 0 ? children : children.filter(({ name }) => names.has(localName(name)));
+}
+
+function toProperties(children: Node[]): [string, string][] {
+  return named(named(children, PROPERTIES).flatMap(elements), PROPERTY).map((property) => {
+    const { name = "", value = textOf(property) } = property.attributes;
+    return [name, value];
+  });
+}
+
+const FAILED = /^(?:fail(?:ed|ure)?|error(?:ed)?)$/i;
+const SKIPPED = /^(?:disabled|skip(?:ped)?|notrun|ignored|suppressed|pending|todo)$/i;
+
+function toStatus(attributes: Node["attributes"], failures: Node[], skipped: Node | null) {
+  const { status = "", result = "" } = attributes;
+  const failed = (kind: FailureKind) => ({ status: "failed", kind }) as const;
+  // node writes the failure of a test that is known to fail beside its todo; everywhere else a failure wins.
+  if (skipped?.attributes.type === "todo" && failures.length > 0) return { status: "skipped", kind: null } as const;
+  if (failures.some(isTimeout)) return failed("timeout");
+  if (failures.some(({ name }) => localName(name) === "failure")) return failed("failure");
+  if (failures.length > 0) return failed("error");
+  if (FAILED.test(status)) return failed(/^error/i.test(status) ? "error" : "failure");
+  if (skipped || SKIPPED.test(status) || SKIPPED.test(result)) return { status: "skipped", kind: null } as const;
+  return { status: "passed", kind: null } as const;
+}
+
+/** By its type (JUnit's TestTimedOutException), or by the words of node, Playwright, Vitest and Jest. */
+function isTimeout({ attributes: { type = "", message = "" } }: Node): boolean {
+  return (
+    /timeout|timedout/i.test(type) || /\b(?:timeout of|timed out (?:in|after)) \d+ ?m?s\b/i.test(message.slice(0, 200))
+  );
+}
+
+/** Without blank lines around it; surefire puts the text of a rerun into a `<stackTrace>`. */
+function textBelow(node: Node): string {
+  const own = textOf(node);
+  const trace = own.trim() ? null : elements(node).find(({ name }) => localName(name) === "stackTrace");
+  const text = (trace ? textOf(trace) : own).trimEnd();
+  // The indentation of the first line stays.
+  return text.slice(text.lastIndexOf("\n", text.search(/\S/)) + 1);
+}
+
+function toMessage(teller: Node, text: string | undefined): string | null {
+  const { type } = teller.attributes;
+  // node writes "true" for a todo or skip that has no reason.
+  const message =
+    teller.attributes.message === "true" && localName(teller.name) === "skipped"
+      ? ""
+      : (teller.attributes.message ?? "");
+  return message.trim() || (text ? firstLine(text) : "") || type?.trim() || null;
+}
+
+/** `[[ATTACHMENT|path]]` and `[[PROPERTY|key=value]]`, as Playwright and GitLab write them into the output. */
+function markedProperties(output: string): [string, string][] {
+  if (!output.includes("[[")) return [];
+  const marks = output.matchAll(/\[\[(ATTACHMENT|PROPERTY)\|([^\]\n]{1,2000})\]\]/g).take(2 * MAX_PROPERTIES);
+  return Array.from(marks, ([, kind, text = ""]) => {
+    const [key = "", ...value] = text.split("=");
+    return kind === "PROPERTY" ? [key.trim(), value.join("=").trim()] : ["attachment", text.trim()];
+  });
+}
+
+const SOURCE = /\.(?:[cm]?[jt]sx?|py|rb|php|bats|go|rs|dart|lua|pl|t|sh|exs?|feature|vue|svelte)$/i;
+
+function isFile(name: string): boolean {
+  // A sentence may end in a file name; a path with a space in it has a slash too.
+  return name.length <= 500 && SOURCE.test(name) && (/[\\/]/.test(name) || !/\s/.test(name));
+}
+
+/** pytest tells the module and the classes in one dotted name; only names of pytest's own test files are believed. */
+function pytestFile(suites: string[], classname: string): string | null {
+  if (!suites.includes("pytest")) return null;
+  const parts = classname.split(".");
+  while (/^[A-Z]/.test(parts.at(-1) ?? "")) parts.pop();
+  return /^(?:test_\w*|\w+_test|tests?)$/.test(parts.at(-1) ?? "") ? `${parts.join("/")}.py` : null;
+}
+
+// What a tool calls its whole report says nothing about a test.
+const TOOL = /^(?:pytest|mocha tests|cucumber-js|jest tests|vitest tests|bun test|alltests)$/i;
+const DOTTED = /^[\p{L}_$][\w$]*(?:\.[\p{L}_$][\w$]*)+$/u;
+
+/**
+ * What names a test beside its own name and file, told once. The suites from the outside in, without those that only
+ * repeat the file or the tool; then the classname, unless it repeats the suites, the file or the test (node's "test",
+ * jest-junit's full title, bun's suites from the inside out). A dotted class of Java or Python is complete by itself,
+ * so the suites around it, which change with how the run was cut, are left out.
+ */
+function createSuiteNamer() {
+  // Neighbours mostly share all three.
+  let last = { suites: NONE as string[], classname: "", file: null as string | null, alone: "", together: "" };
+  return (suites: string[], classname: string, name: string, file: string | null): string => {
+    if (suites !== last.suites || classname !== last.classname || file !== last.file) {
+      const path = suites.filter((suite) => !isNameOf(suite, file) && !TOOL.test(suite));
+      // bun's root suite is the file, and its classname the path from the inside out.
+      const isBun = path.length > 0 && suites[0] === file;
+      const says = !isBun && classname !== "" && classname !== "test" && !isNameOf(classname, file);
+      const alone = path.join(" > ");
+      last = { suites, classname, file, alone, together: says ? joinClass(path, classname) : alone };
+    }
+    return name === classname || name.endsWith(` ${classname}`) ? last.alone : last.together;
+  };
+}
+
+type SuiteNamer = ReturnType<typeof createSuiteNamer>;
+
+function joinClass(path: string[], classname: string): string {
+  if (DOTTED.test(classname)) return classname;
+  const inner = path.at(-1) ?? "";
+  const before = inner.charAt(inner.length - classname.length - 1);
+  if (path.includes(classname) || (inner.endsWith(classname) && /[\s.]/.test(before))) return path.join(" > ");
+  const continues = inner !== "" && classname.startsWith(inner) && !/^\w/.test(classname.slice(inner.length));
+  return [...(continues ? path.slice(0, -1) : path), classname].join(" > ");
+}
+
+function isNameOf(text: string, file: string | null): boolean {
+  if (file === null) return false;
+  return text === file || endsPath(file, text) || (/^(?:\/|[A-Z]:)/.test(text) && endsPath(text, file));
+}
+
+function endsPath(path: string, end: string): boolean {
+  return path.endsWith(end) && path[path.length - end.length - 1] === "/";
+}
+
+// A time without an offset is in the time zone of a machine that the report does not name.
+const INSTANT =
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)$|^\w{3}, \d\d \w{3} \d{4} [\d:]+ GMT$/;
+
+/** The end of the suite that ended last, or null when one of them does not say when it began. */
+function completedAt(suites: Node[]): Date | null {
+  const ends = suites.map(({ attributes: { timestamp = "", time } }) =>
+    INSTANT.test(timestamp.trim()) ? Date.parse(timestamp.trim()) + (msFromSeconds(time) ?? 0) : Number.NaN,
+  );
+  const end = ends.reduce((latest, one) => Math.max(latest, one), 0);
+  // googletest writes 1970 for a test that did not run.
+  return end >= Date.UTC(2000) ? new Date(end) : null;
+}
+
+function declaredTotals({ attributes }: Node, cases: CaseResult[]): string[] {
+  const number = (key: string) => (/^\d{1,9}$/.test(attributes[key] ?? "") ? Number(attributes[key]) : null);
+  const [tests, failures, errors, disabled] = [
+    number("tests"),
+    number("failures"),
+    number("errors"),
+    number("disabled"),
+  ];
+  const failed = failures === null && errors === null ? null : (failures ?? 0) + (errors ?? 0);
+  const skipped = number("skipped") ?? number("skips") ?? number("ignored");
+  // Some producers count what is disabled among the skipped, some beside them.
+  const all = (skipped ?? 0) + (disabled ?? 0);
+  const isBeside = all === cases.reduce((sum, { status }) => sum + (status === "skipped" ? 1 : 0), 0);
+  return disagreement({ tests, failed, skipped: skipped !== null && isBeside ? all : skipped }, cases);
+}
+
+function strayFailures({ count, first }: { count: number; first: string }): string[] {
+  return count === 0
+    ? []
+    : [`${plural(count, "failure")} outside of any test case, not counted, the first: "${first}"`];
+}

@@ -1,0 +1,274 @@
+/** Reads any test report: unpacks it, recognises its format and hands it to the one file that knows that format. */
+
+import { isCtrf, readCtrf } from "./ctrf.ts";
+import { parseJson } from "./json.ts";
+import { isRoot, readJunit } from "./junit.ts";
+import { isNative, readNative } from "./native.ts";
+import { binaryKind, hasFields, jsonKind, textKind, xmlKind } from "./refusals.ts";
+import { type Report, ReportError } from "./report.ts";
+import { cut, decode, localName, MAX_CASES, plural } from "./text.ts";
+import { unpack } from "./unpack.ts";
+import { parseXml, prolog } from "./xml.ts";
+
+/** A file as text, and what its beginning tells. */
+type Source = {
+  text: string;
+  /** The root element without its prefix, when this is XML. */
+  root: string | null;
+  /** `undefined` when this is not JSON. */
+  json: unknown;
+  /** Why it is not JSON, when it begins like JSON. */
+  fault: ReportError | null;
+};
+
+type Reader = {
+  /** What `format` is set to. */
+  name: string;
+  title: string;
+  recognise: (source: Source) => boolean;
+  /** `null` as long as the format is only recognised, to be refused by its name. */
+  read: ((source: Source) => Report) | null;
+};
+
+/** Every format, in the order in which they are tried. A new one is a file beside this one and its `read` here. */
+const READERS: Reader[] = [
+  {
+    name: "junit",
+    title: "JUnit XML",
+    recognise: ({ root }) => root !== null && isRoot(root),
+    read: (source) => readXml(source, "testcase", readJunit),
+  },
+  {
+    name: "playwright",
+    title: "Playwright JSON",
+    recognise: ({ json }) => hasFields(json, "config", "suites", "stats", "errors"),
+    read: null,
+  },
+  {
+    name: "jest",
+    title: "Jest or Vitest JSON",
+    recognise: ({ json }) => hasFields(json, "testResults", "numTotalTests"),
+    read: null,
+  },
+  {
+    name: "ctrf",
+    title: "CTRF",
+    recognise: ({ json }) => isCtrf(json),
+    read: (source) => readCtrf(needJson(source)),
+  },
+  {
+    name: "mocha",
+    title: "Mocha JSON",
+    recognise: ({ json }) => hasFields(json, "stats", "tests", "passes"),
+    read: null,
+  },
+  {
+    name: "go",
+    title: "Go test2json",
+    // Lines that the build wrote may come first.
+    recognise: ({ root, text }) =>
+      root === null &&
+      /^(?:[^{\n].*\n){0,20}\{.{0,200}"Action":"/.test(text) &&
+      /"(?:Package|ImportPath)":"/.test(text),
+    read: null,
+  },
+  {
+    name: "tap",
+    title: "TAP",
+    recognise: ({ text }) => /^(?:TAP version 1\d|1\.\.\d+|(?:not )?ok\b)/.test(text),
+    read: null,
+  },
+  { name: "trx", title: "TRX", recognise: ({ root }) => root === "TestRun", read: null },
+  {
+    name: "nunit",
+    title: "NUnit XML",
+    recognise: ({ root }) => root === "test-run" || root === "test-results",
+    read: null,
+  },
+  {
+    name: "xunit",
+    title: "xUnit XML",
+    recognise: ({ root }) => root === "assemblies" || root === "assembly",
+    read: null,
+  },
+  {
+    name: "cucumber",
+    title: "Cucumber JSON",
+    recognise: ({ json }) => Array.isArray(json) && hasFields(json[0], "elements", "uri"),
+    read: null,
+  },
+  {
+    name: "rspec",
+    title: "RSpec JSON",
+    recognise: ({ json }) => hasFields(json, "examples", "summary_line"),
+    read: null,
+  },
+  {
+    name: "allure",
+    title: "an Allure result",
+    recognise: ({ json }) =>
+      hasFields(json, "uuid", "status") && ["historyId", "stage", "start"].some((key) => hasFields(json, key)),
+    read: null,
+  },
+  {
+    name: "assay",
+    title: "Assay JSON",
+    recognise: ({ json }) => isNative(json),
+    read: (source) => readNative(needJson(source)),
+  },
+];
+
+/**
+ * Several files become one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` bounds
+ * all files together. Throws a ReportError that says which file, where in it, and why.
+ */
+export function readReport(
+  files: { name: string; bytes: Uint8Array }[],
+  options: { format?: string; maxInflatedBytes: number },
+): Report {
+  if (files.length === 0) throw new ReportError("Cannot read the report: there is no file");
+  const forced = options.format === undefined ? null : findReader(options.format);
+  let room = options.maxInflatedBytes;
+  const reports = files.map(({ name, bytes }): [string, Report] => {
+    try {
+      const plain = unpack(bytes, room);
+      room -= plain.length;
+      return [name, readFile(plain, forced)];
+    } catch (error) {
+      if (!(error instanceof ReportError)) throw error;
+      // A message that begins with a field stands by itself as long as there is no other file to be meant.
+      if (error.message.startsWith('"') && files.length === 1) throw new ReportError(`Cannot read ${error.message}`);
+      throw new ReportError(`Cannot read "${cut(name, 200)}": ${error.message}`);
+    }
+  });
+  return reports.length === 1 ? reports[0]![1] : merge(reports);
+}
+
+function findReader(format: string): Reader {
+  const reader = READERS.find(({ name, read }) => read !== null && name === format);
+  if (reader) return reader;
+  const known = READERS.flatMap(({ name, read }) => (read === null ? [] : [`"${name}"`])).toSorted();
+  const list = `${known.slice(0, -1).join(", ")} or ${known.at(-1)}`;
+  throw new ReportError(`Cannot read "format": expected ${list}, got ${JSON.stringify(cut(format, 50))}`);
+}
+
+function readFile(bytes: Uint8Array, forced: Reader | null): Report {
+  const binary = binaryKind(bytes);
+  if (binary) throw new ReportError(`it is ${binary}, not a test report`);
+  const source = toSource(decode(bytes));
+  const reader = forced ?? READERS.find(({ recognise }) => recognise(source));
+  if (reader?.read) return reader.read(source);
+  if (reader) throw new ReportError(`it is ${reader.title}, a format that is not supported`);
+  throw new ReportError(toRefusal(source));
+}
+
+function toSource(raw: string): Source {
+  const start = raw.slice(0, 100).trimStart() || raw.trimStart();
+  if (start === "") throw new ReportError("it is empty");
+  if (start.startsWith("<")) {
+    const text = raw.trimStart();
+    const { root, doctype } = prolog(text);
+    const name = /^<!doctype\s+html/i.test(doctype ?? "") ? "html" : root && localName(root);
+    return { text: raw, root: name, json: undefined, fault: null };
+  }
+  const source: Source = { text: raw.trimStart(), root: null, json: undefined, fault: null };
+  if (!start.startsWith("{") && !start.startsWith("[")) return source;
+  try {
+    return { ...source, json: parseJson(raw) };
+  } catch (error) {
+    return { ...source, fault: error as ReportError };
+  }
+}
+
+function toRefusal({ text, root, json, fault }: Source): string {
+  if (fault) return jsonLines(text) ?? fault.message;
+  if (json !== undefined) {
+    const kind = jsonKind(json);
+    if (kind) return `it is ${kind}, not a test report`;
+    if (Array.isArray(json)) return `it is a JSON list of ${plural(json.length, "element")} of no known format`;
+    return `it is JSON of no known format, ${tellKeys(json as object)}`;
+  }
+  if (root !== null) {
+    const kind = xmlKind(root, text.slice(0, 5000));
+    return kind
+      ? `it is ${kind}, not a test report`
+      : `it is XML of no known format, with the root <${cut(root, 100)}>`;
+  }
+  if (text.trimStart().startsWith("<")) return "it is malformed XML without a root element";
+  return `it is ${textKind(text)}, not a test report`;
+}
+
+function tellKeys(json: object): string {
+  const keys = Object.keys(json);
+  const some = keys.slice(0, 8).map((key) => JSON.stringify(cut(key, 40)));
+  const rest = keys.length > 8 ? ` and ${keys.length - 8} more` : "";
+  return keys.length > 0 ? `with the keys ${some.join(", ")}${rest}` : "with no keys";
+}
+
+/** One JSON object per line is not malformed JSON, and a refusal should not say so. */
+function jsonLines(text: string): string | null {
+  const [first = "", second = ""] = text.slice(0, 10_000).split("\n");
+  if (!first.startsWith("{") || !second.startsWith("{")) return null;
+  try {
+    return `it is JSON lines of no known format, the first ${tellKeys(JSON.parse(first))}`;
+  } catch {
+    return null;
+  }
+}
+
+function needJson({ json, fault }: Source): unknown {
+  if (fault) throw fault;
+  if (json === undefined) throw new ReportError("it is not JSON");
+  return json;
+}
+
+/** `whole` is the element that must be whole where a document breaks off, or null to refuse such a document. */
+function readXml({ text, root }: Source, whole: string | null, read: (root: Bun.XML.Node) => Report): Report {
+  if (root === null) throw new ReportError("it is not XML");
+  const { root: node, broken, mended } = parseXml(text, whole);
+  const report = read(node);
+  const warnings = [
+    ...(broken
+      ? [`The report is broken at ${broken}; ${plural(report.cases.length, "test case")} before it were read`]
+      : []),
+    ...(mended ? [`${plural(mended, "character")} that XML wants escaped were taken literally`] : []),
+  ];
+  return { ...report, partial: broken !== null, warnings: [...warnings, ...report.warnings] };
+}
+
+function merge(named: [string, Report][]): Report {
+  const reports = named.map(([, report]) => report);
+  const cases = reports.flatMap((report) => report.cases);
+  if (cases.length > MAX_CASES) {
+    throw new ReportError(
+      `Cannot read the files: together they have more than ${MAX_CASES.toLocaleString("en")} cases`,
+    );
+  }
+  const countsOnly = reports.filter((report) => report.countsOnly);
+  if (countsOnly.length > 0 && countsOnly.length < reports.length) {
+    const [name] = named.find(([, report]) => report.countsOnly)!;
+    throw new ReportError(
+      `Cannot read "${cut(name, 200)}": it lists no cases, so it cannot be merged with files that do`,
+    );
+  }
+  const agreed = <T>(values: T[]): T | null => (values.every((value) => value === values[0]) ? values[0]! : null);
+  const complete = (values: (number | null)[]) => values.filter((value) => value !== null);
+  const durations = complete(reports.map(({ durationMs }) => durationMs));
+  const ends = complete(reports.map(({ completedAt }) => completedAt && completedAt.getTime()));
+  return {
+    format: agreed(reports.map(({ format }) => format)) ?? "mixed",
+    suite: agreed(reports.map(({ suite }) => suite)),
+    cases,
+    countsOnly: countsOnly.length === 0 ? null : countsOnly.map((report) => report.countsOnly!).reduce(add),
+    partial: reports.some(({ partial }) => partial),
+    durationMs: durations.length < reports.length ? null : durations.reduce((sum, ms) => sum + ms, 0),
+    completedAt: ends.length < reports.length ? null : new Date(ends.reduce((latest, end) => Math.max(latest, end))),
+    // The first file that says something is believed.
+    context: Object.assign({}, ...reports.map(({ context }) => context).reverse()),
+    warnings: named.flatMap(([name, { warnings }]) => warnings.map((warning) => `${cut(name, 200)}: ${warning}`)),
+  };
+}
+
+function add(a: NonNullable<Report["countsOnly"]>, b: typeof a): typeof a {
+  return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };
+}

@@ -1,0 +1,62 @@
+/** What people upload by mistake, recognised so that the refusal can say what it is. */
+
+type Json = Record<string, unknown>;
+
+const MAGIC: [string, string][] = [
+  ["PK\x03\x04", "a zip archive"],
+  ["PK\x05\x06", "a zip archive"],
+  ["%PDF-", "a PDF document"],
+  ["\x89PNG", "a PNG image"],
+  ["\xff\xd8\xff", "a JPEG image"],
+  ["GIF8", "a GIF image"],
+  ["BZh", "a bzip2 archive"],
+  ["\xfd7zXZ", "an xz archive"],
+  ["7z\xbc\xaf", "a 7z archive"],
+  ["\x7fELF", "a program"],
+  ["MZ", "a program"],
+  ["SQLite format 3", "an SQLite database"],
+];
+
+/** From the first bytes, before they are taken for text. */
+export function binaryKind(bytes: Uint8Array): string | null {
+  const head = String.fromCharCode(...bytes.subarray(0, 262));
+  if (head.slice(257) === "ustar") return "a tar archive";
+  return MAGIC.find(([magic]) => head.startsWith(magic))?.[1] ?? null;
+}
+
+/** `root` without a prefix; `head` is the beginning of the document. */
+export function xmlKind(root: string, head: string): string | null {
+  if (/^(?:html|head|body|!doctype)$/i.test(root)) return "an HTML page";
+  if (root === "coverage") {
+    return /\sclover=|\sgenerated="\d/.test(head) ? "a Clover coverage report" : "a Cobertura coverage report";
+  }
+  if (root === "report" && /JACOCO|<sessioninfo|<package|<counter/.test(head)) return "a JaCoCo coverage report";
+  if (root === "CoverageSession") return "an OpenCover coverage report";
+  if (root === "project" && /maven\.apache\.org\/POM|<modelVersion>|<artifactId>/.test(head)) {
+    return "a Maven project file (pom.xml)";
+  }
+  return (
+    { checkstyle: "a Checkstyle report", svg: "an SVG image", rss: "a feed", plist: "a property list" }[root] ?? null
+  );
+}
+
+export function jsonKind(json: unknown): string | null {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) return null;
+  const { $schema, version, runs, total, ...rest } = json as Json;
+  if ((typeof $schema === "string" && /sarif/i.test($schema)) || (typeof version === "string" && Array.isArray(runs))) {
+    return "a SARIF report";
+  }
+  if (hasFields(total, "lines", "statements")) return "an Istanbul coverage summary";
+  if (hasFields(Object.values(rest)[0], "statementMap", "fnMap")) return "an Istanbul coverage report";
+  return null;
+}
+
+export function textKind(text: string): string {
+  if (/^(?:TN:.*\r?\n)?SF:/.test(text)) return "an LCOV coverage report";
+  if (/^mode: (?:set|count|atomic)\r?\n/.test(text)) return "a Go coverage profile";
+  return /[\0\ufffd]/.test(text.slice(0, 1000)) ? "binary data" : "plain text";
+}
+
+export function hasFields(value: unknown, ...keys: string[]): boolean {
+  return typeof value === "object" && value !== null && keys.every((key) => Object.hasOwn(value, key));
+}

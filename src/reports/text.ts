@@ -1,0 +1,171 @@
+/** Text as reports hold it: bytes to characters, characters that may be stored, lengths that may be kept. */
+
+import { type CaseResult, type CaseStatus, ReportError } from "./report.ts";
+
+export const MAX_CASES = 200_000;
+export const MAX_NAME = 1_000;
+export const MAX_PROPERTIES = 50;
+
+const KIB = 1024;
+const LIMITS = {
+  name: { max: MAX_NAME, unit: "1,000 characters" },
+  suite: { max: MAX_NAME, unit: "1,000 characters" },
+  file: { max: MAX_NAME, unit: "1,000 characters" },
+  property: { max: MAX_NAME, unit: "1,000 characters" },
+  message: { max: 64 * KIB, unit: "64 KiB" },
+  stack: { max: 64 * KIB, unit: "64 KiB" },
+  output: { max: KIB * KIB, unit: "1 MiB" },
+};
+
+export type TextKind = keyof typeof LIMITS;
+
+/** Byte-order mark first, then the XML declaration; what is not valid in its encoding becomes U+FFFD. */
+export function decode(bytes: Uint8Array): string {
+  const label = encodingOf(bytes);
+  try {
+    return new TextDecoder(label as Bun.Encoding).decode(bytes);
+  } catch {
+    throw new ReportError(`its encoding "${cut(label, 40)}" is not known`);
+  }
+}
+
+function encodingOf(bytes: Uint8Array): string {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return "utf-16le";
+  if (first === 0xfe && second === 0xff) return "utf-16be";
+  if (first === 0xef && second === 0xbb) return "utf-8";
+  // "<", "{" and "[" are what a report begins with.
+  if (first === 0 && [0x3c, 0x7b, 0x5b].includes(second ?? 0)) return "utf-16be";
+  if (second === 0 && [0x3c, 0x7b, 0x5b].includes(first ?? 0)) return "utf-16le";
+  const head = String.fromCharCode(...bytes.subarray(0, 200));
+  const declared = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']+)["']/.exec(head)?.[1] ?? "utf-8";
+  // The declaration was readable byte by byte, so it lies: .NET writes "utf-16" into files that it saves as UTF-8.
+  return /^(?:utf-?16|ucs-?2|iso-10646-ucs-2)/i.test(declared) ? "utf-8" : declared;
+}
+
+const ODD = /[\x00-\x08\x0b\x0c\x0e-\x1f\x9b\ufffe\uffff]/;
+// Only sequences that end soon and on their line: an unterminated one must not eat the text after it, nor a "<".
+const ANSI = /(?:\x1b\[|\x9b)[\d:;?]{0,40}[@-~]|\x1b\][^\x07\x1b\n<]{0,2048}(?:\x07|\x1b\\)/g;
+
+/** Without terminal colours and control characters; NUL and lone surrogates, which cannot be stored, become U+FFFD. */
+export function clean(text: string): string {
+  const plain = ODD.test(text)
+    ? text
+        .replace(ANSI, "")
+        .replaceAll("\0", "\ufffd")
+        .replace(/[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "")
+    : text;
+  return plain.isWellFormed() ? plain : plain.toWellFormed();
+}
+
+/** At most `max` UTF-16 units, without splitting a surrogate pair. */
+export function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const last = text.charCodeAt(max - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max);
+}
+
+const encoder = new TextEncoder();
+
+/** At most `max` bytes of UTF-8. */
+function cutBytes(text: string, max: number): string {
+  // No UTF-16 unit takes more than three bytes.
+  if (text.length * 3 <= max) return text;
+  const { read } = encoder.encodeInto(text, new Uint8Array(max));
+  return read === text.length ? text : text.slice(0, read);
+}
+
+/** Cuts texts to the lengths that are kept and counts the cuts, for one warning of each kind. */
+export function createCutter() {
+  const counts = new Map<TextKind | "dropped", number>();
+  const count = (kind: TextKind | "dropped") => void counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  const shorten = (kind: TextKind, text: string, room = LIMITS[kind].max): string => {
+    const short = LIMITS[kind].unit.endsWith("B") ? cutBytes(text, room) : cut(text, room);
+    if (short.length < text.length) count(kind);
+    return short;
+  };
+  return {
+    cut: shorten,
+    /** An empty text is a text that the report does not give. */
+    cutOrNull: (kind: TextKind, text: string | null): string | null => (text ? shorten(kind, text) : null),
+    /** `null` when there are none. */
+    properties(pairs: [string, string][]): Record<string, string> | null {
+      if (pairs.length === 0) return null;
+      const kept = new Map<string, string>();
+      for (const [key, value] of pairs) {
+        let free = key || "(no name)";
+        for (let n = 2; kept.has(free) && kept.get(free) !== value && n <= MAX_PROPERTIES; n++) free = `${key} ${n}`;
+        if (kept.size >= MAX_PROPERTIES) count("dropped");
+        else kept.set(shorten("property", free), shorten("property", value));
+      }
+      // Unlike assignment, fromEntries makes "__proto__" an ordinary key.
+      return Object.fromEntries(kept);
+    },
+    warnings: (): string[] =>
+      [...counts].map(([kind, n]) =>
+        kind === "dropped"
+          ? `Left out ${n} ${n === 1 ? "property" : "properties"}: at most ${MAX_PROPERTIES} of a test case are kept`
+          : `Cut ${n} ${n === 1 ? kind : kind.replace(/y$/, "ie") + "s"} to ${LIMITS[kind].unit}`,
+      ),
+  };
+}
+
+export type Cutter = ReturnType<typeof createCutter>;
+
+// Columns of milliseconds are 32 bits wide; a test of more than 24 days is nanoseconds written as seconds.
+const MAX_MS = 2 ** 31 - 1;
+
+/** Whole milliseconds, or `null` for what no clock shows. */
+export function toMs(ms: unknown): number | null {
+  return typeof ms === "number" && ms >= 0 && ms <= MAX_MS ? Math.round(ms) : null;
+}
+
+/** From seconds as producers write them: "1,234.567", "22.2s", "0,05", "4.5e-05"; else `null`, never 0 for unknown. */
+export function msFromSeconds(text: string | undefined): number | null {
+  if (text === undefined || text === "" || text.length > 40) return null;
+  const number = Number(text);
+  if (number > 0) return toMs(number * 1000);
+  const match = /^\s*(\d[\d.,]*)(e[+-]?\d{1,3})?\s*(?:s|sec|seconds)?\s*$/i.exec(text);
+  if (!match?.[1]) return null;
+  const commas = match[1].split(",").length - 1;
+  // surefire groups thousands, and then writes a point or several commas; a lone comma is a locale's decimal comma.
+  const point = match[1].lastIndexOf(".") > match[1].lastIndexOf(",") || commas > 1;
+  const plain = point ? match[1].replaceAll(",", "") : match[1].replaceAll(".", commas ? "" : ".").replace(",", ".");
+  return toMs(Number(plain + (match[2] ?? "")) * 1000);
+}
+
+/** A whole number from 1, as lines are counted. */
+export function toLine(line: unknown): number | null {
+  const number = typeof line === "string" && /^\d{1,9}$/.test(line) ? Number(line) : line;
+  return typeof number === "number" && Number.isInteger(number) && number > 0 && number <= MAX_MS ? number : null;
+}
+
+/** The name of an XML element without its namespace prefix. */
+export function localName(name: string): string {
+  return name.slice(name.indexOf(":") + 1);
+}
+
+/** The character data of an element, without that of the elements inside it. */
+export function textOf(node: Bun.XML.Node): string {
+  let text = "";
+  for (const child of node.children) if (typeof child === "string") text += child;
+  return text;
+}
+
+export const firstLine = (text: string): string => /[^\s].*/.exec(text)?.[0].trimEnd() ?? "";
+
+/** A warning when a report's own totals, null where it gives none, are not those of its test cases. */
+export function disagreement(
+  declared: Partial<Record<"tests" | CaseStatus, number | null>>,
+  cases: CaseResult[],
+): string[] {
+  const counted = { tests: cases.length, passed: 0, failed: 0, skipped: 0 };
+  for (const { status } of cases) counted[status]++;
+  const told = (["tests", "passed", "failed", "skipped"] as const).filter((key) => typeof declared[key] === "number");
+  if (told.every((key) => declared[key] === counted[key])) return [];
+  const tell = (counts: typeof declared) => told.map((key) => `${counts[key]} ${key}`).join(", ");
+  return [`The report declares ${tell(declared)}, but its test cases are ${tell(counted)}`];
+}
+
+/** "3 tests", "1 test". */
+export const plural = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;

@@ -1,0 +1,61 @@
+/** Undoes gzip and zstd, which are known by their first bytes, without ever holding much more than is allowed. */
+
+import { gunzipSync, zstdDecompressSync } from "node:zlib";
+import { ReportError } from "./report.ts";
+
+const startsWith = (bytes: Uint8Array, ...magic: number[]) => magic.every((byte, at) => bytes[at] === byte);
+const isGzip = (bytes: Uint8Array) => startsWith(bytes, 0x1f, 0x8b);
+const isZstd = (bytes: Uint8Array) => startsWith(bytes, 0x28, 0xb5, 0x2f, 0xfd);
+
+/** `max` bounds the answer; one layer is undone, a second one is an attack or a mistake. */
+export function unpack(bytes: Uint8Array, max: number): Uint8Array {
+  const packing = isGzip(bytes) ? "gzip" : isZstd(bytes) ? "zstd" : null;
+  const plain = packing ? inflate(bytes, packing, max) : bytes;
+  if (plain.length > max) throw tooLarge(max);
+  if (packing && (isGzip(plain) || isZstd(plain))) throw new ReportError("it is compressed twice");
+  return plain;
+}
+
+function inflate(bytes: Uint8Array, packing: "gzip" | "zstd", max: number): Uint8Array {
+  // Bun answers what it has of a zstd stream that breaks off, instead of failing.
+  if (packing === "zstd" && !isWholeZstd(bytes)) throw new ReportError("its zstd data breaks off");
+  try {
+    // Bun.gunzipSync and Bun.zstdDecompressSync know no limit.
+    const options = { maxOutputLength: Math.max(1, max) };
+    return packing === "gzip" ? gunzipSync(bytes, options) : zstdDecompressSync(bytes, options);
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string };
+    if (code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(max);
+    throw new ReportError(`its ${packing} data is broken: ${message}`);
+  }
+}
+
+function tooLarge(max: number): ReportError {
+  return new ReportError(`it is larger than ${max >= 2 ** 20 ? `${Math.floor(max / 2 ** 20)} MiB` : `${max} bytes`}`);
+}
+
+/** Follows the block sizes of RFC 8878, section 3.1, without looking into the blocks. */
+function isWholeZstd(bytes: Uint8Array): boolean {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  let at = 0;
+  while (at < bytes.length) {
+    if (at + 8 > bytes.length) return false;
+    const magic = view.getUint32(at, true);
+    if (magic >>> 4 === 0x184d2a5) {
+      at += 8 + view.getUint32(at + 4, true);
+      continue;
+    }
+    if (magic !== 0xfd2fb528) return false;
+    const flags = view.getUint8(at + 4);
+    const single = (flags >> 5) & 1;
+    at += 5 + (1 - single) + [0, 1, 2, 4][flags & 3]! + [single, 2, 4, 8][flags >> 6]!;
+    for (let last = 0; !last;) {
+      if (at + 3 > bytes.length) return false;
+      const header = view.getUint16(at, true) | (view.getUint8(at + 2) << 16);
+      last = header & 1;
+      at += 3 + (((header >> 1) & 3) === 1 ? 1 : header >> 3);
+    }
+    at += flags & 4;
+  }
+  return at === bytes.length;
+}

@@ -1,0 +1,198 @@
+/** Declares an endpoint: its path, what it takes, what it answers, and the function between the two. */
+
+import * as v from "valibot";
+import type { Caller } from "./caller.ts";
+import { type BodyLimits, readBody } from "./http/body.ts";
+import type { Cursors } from "./http/cursor.ts";
+import { check, parseJson, parseQuery } from "./http/input.ts";
+import { fail } from "./http/problem.ts";
+import type { Method, PathParameters } from "./http/router.ts";
+import { parseUpload, type Upload } from "./http/upload.ts";
+import { slug, uuid } from "./schema/fields.ts";
+import type { Page } from "./schema/page.ts";
+import type { Sql } from "./store/connect.ts";
+
+/** An answer other than the plain value with the route's own status. */
+export class Reply {
+  readonly status: number;
+  readonly body: string | null;
+  readonly type: string | null;
+  readonly headers: Record<string, string>;
+
+  constructor(status: number, body: string | null, type: string | null, headers: Record<string, string> = {}) {
+    this.status = status;
+    this.body = body;
+    this.type = type;
+    this.headers = headers;
+  }
+}
+
+export const json = (status: number, value: unknown) => new Reply(status, JSON.stringify(value), "application/json");
+export const jsonText = (status: number, text: string) => new Reply(status, text, "application/json");
+export const plainText = (status: number, text: string) => new Reply(status, text, "text/plain; charset=utf-8");
+export const noContent = () => new Reply(204, null, null);
+
+/** What every handler may use besides its input. */
+export type Services = {
+  /** The ordinary pool; inside an idempotent request, its transaction. */
+  sql: Sql;
+  /** The pipelined connection for short indexed reads. */
+  fast: Sql;
+  cursors: Cursors;
+  /** Without a trailing slash. */
+  publicUrl: string;
+  maxInflatedBytes: number;
+  /**
+   * Resolves when an execution ends, on any server, or after so many milliseconds, at times earlier; to false when
+   * nobody may wait any more.
+   */
+  executionEnd: (executionId: string, ms: number) => Promise<boolean>;
+};
+
+export type Context<Params = Record<string, string>, Query = unknown, Body = unknown> = Services & {
+  params: Params;
+  query: Query;
+  body: Body;
+  caller: Caller;
+  /** Names the list that is asked for, with its path and filters: what a cursor is bound to. */
+  list: string;
+  /** The place of the last row of the page before. */
+  after: string[] | undefined;
+  wantsText: boolean;
+  /**
+   * One transaction in which the caller's key is proved live and stays so until the commit. It fails instead of
+   * committing when the request's time is over.
+   */
+  transact: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+  /** Says that the key was proved live by the statement that read the answer. */
+  keyWasLive: () => void;
+  /** Fails with UNAUTHORIZED: a statement has found the key revoked. */
+  revoked: () => never;
+};
+
+type ObjectSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
+type QueryOf<Q> = Q extends v.GenericSchema ? v.InferOutput<Q> : Record<string, never>;
+type BodyOf<B> = B extends "upload" ? Upload : B extends v.GenericSchema ? v.InferOutput<B> : undefined;
+
+export type Specification<Q, B, A> = {
+  /** One line for the documentation. */
+  summary: string;
+  query?: Q;
+  /** A schema for a JSON body, or "upload": raw bytes or multipart/form-data. */
+  body?: B;
+  /** What the answer holds; null: nothing. */
+  answer: A;
+  /** Default 200; 204 when there is no answer. */
+  status?: number;
+  /** Another status with the same answer. */
+  otherStatus?: number;
+  /** Seconds that the handler may take, the body's upload not counted. Default 30. */
+  deadlineSeconds?: number;
+};
+
+export type Route = {
+  method: Method;
+  path: string;
+  /** Which kind of key opens it. */
+  access: "project" | "team";
+  pathParameters: Record<string, v.GenericSchema>;
+  summary: string;
+  query: ObjectSchema;
+  body: v.GenericSchema | "upload" | undefined;
+  answer: v.GenericSchema | null;
+  status: number;
+  otherStatus: number | undefined;
+  deadlineSeconds: number;
+  handle: (context: Context<never, never, never>) => Promise<unknown>;
+};
+
+const noQuery = v.strictObject({});
+const pathParameter = (name: string): v.GenericSchema => (name.endsWith("Id") ? uuid : slug);
+
+/** The pattern is relative to /api/v1 and begins with /projects/:projectId or /teams/:teamId. */
+export function route<
+  const Pattern extends `${Method} /${"projects/:projectId" | "teams/:teamId"}${string}`,
+  Q extends ObjectSchema | undefined,
+  B extends v.GenericSchema | "upload" | undefined,
+  A extends v.GenericSchema | null,
+>(
+  pattern: Pattern,
+  specification: Specification<Q, B, A>,
+  handle: (
+    context: Context<PathParameters<Pattern>, QueryOf<Q>, BodyOf<B>>,
+  ) => Promise<(A extends v.GenericSchema ? v.InferInput<A> : never) | Reply>,
+): Route {
+  const [method, path] = pattern.split(" ") as [Method, string];
+  const names = path.split("/").flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []));
+  const { summary, query, body, answer, status, otherStatus, deadlineSeconds } = specification;
+  return {
+    method,
+    path,
+    access: path.startsWith("/projects/") ? "project" : "team",
+    pathParameters: Object.fromEntries(names.map((name) => [name, pathParameter(name)])),
+    summary,
+    query: query ?? noQuery,
+    body,
+    answer,
+    status: status ?? (answer === null ? 204 : 200),
+    otherStatus,
+    deadlineSeconds: deadlineSeconds ?? 30,
+    handle: handle as Route["handle"],
+  };
+}
+
+/** The page of a list from `limit + 1` rows; `place` gives a row's place in the order. */
+export function toPage<Row, Answer>(
+  { cursors, list, query }: Pick<Context<unknown, { limit: number }>, "cursors" | "list" | "query">,
+  rows: readonly Row[],
+  place: (row: Row) => string[],
+  answer: (row: Row) => Answer,
+): Page<Answer> {
+  const shown = rows.slice(0, query.limit);
+  const last = shown.at(-1);
+  if (rows.length <= query.limit || last === undefined)
+    return { data: shown.map(answer), pagination: { hasMore: false } };
+  return { data: shown.map(answer), pagination: { hasMore: true, cursor: cursors.write(list, place(last)) } };
+}
+
+/** A JSON body is a handful of fields; only uploads may be large. */
+const JSON_LIMITS: BodyLimits = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576 };
+
+export type Input = {
+  query: unknown;
+  body: unknown;
+  /** Hexadecimal SHA-256 of the whole request, for telling whether two are the same. */
+  digest: () => string;
+};
+
+/** Reads and checks query and body as the route declares them; form fields of an upload count as query parameters. */
+export async function readInput(
+  request: Request,
+  route: Route,
+  search: string,
+  uploadLimits: BodyLimits,
+): Promise<Input> {
+  const given = parseQuery(search);
+  const digestOf = (body: string) => () =>
+    Bun.SHA256.hash(JSON.stringify([route.method, new URL(request.url).pathname, search, body]), "hex");
+  const contentType = request.headers.get("content-type") ?? "";
+
+  if (route.body === "upload") {
+    const hasFields = /^multipart\//i.test(contentType);
+    // A mistyped parameter should not cost the upload of the body.
+    const query = hasFields ? undefined : check(route.query, given);
+    const upload = await parseUpload(await readBody(request, uploadLimits), contentType);
+    const twice = Object.keys(upload.fields).find((name) => name in given);
+    if (twice !== undefined) fail("VALIDATION_ERROR", `Cannot read "${twice}": given in the query and in the form`);
+    return {
+      query: query ?? check(route.query, { ...given, ...upload.fields }),
+      body: upload,
+      digest: digestOf(upload.digest),
+    };
+  }
+  const query = check(route.query, given);
+  if (route.body === undefined || request.method === "GET" || request.method === "HEAD")
+    return { query, body: undefined, digest: digestOf("") };
+  const bytes = await readBody(request, JSON_LIMITS);
+  return { query, body: check(route.body, parseJson(bytes)), digest: digestOf(Bun.SHA256.hash(bytes, "hex")) };
+}

@@ -1,0 +1,42 @@
+/** When an execution ends, and how. */
+
+import type { ExecutionStatus } from "../schema/executions.ts";
+import type { Verdict } from "../schema/test_runs.ts";
+
+export type TaskState = { status: ExecutionStatus; declared: boolean; verdict: Verdict | null };
+
+const isOpen = (status: ExecutionStatus) => status === "queued" || status === "running";
+export const hasEnded = (status: ExecutionStatus) => !isOpen(status);
+
+/** By results alone: a task that never reported weighs more than one that failed, and nobody's silence is green. */
+function byResults(tasks: readonly TaskState[]): "passed" | "failed" | "timed_out" {
+  const silent = ({ status }: TaskState) => isOpen(status) || status === "timed_out";
+  if (tasks.length === 0 || tasks.some(silent)) return "timed_out";
+  return tasks.some(({ verdict }) => verdict !== "passed") ? "failed" : "passed";
+}
+
+export type ExecutionEvent = "arrived" | "completed" | "cancelled" | "expired";
+
+/**
+ * The status after a report has arrived, `complete` was asked for, or the time was over.
+ * - Ended executions stay ended: a late report changes the outcome, a cancelled one stays cancelled.
+ * - Declared tasks end the execution when all of them have reported.
+ */
+export function executionStatus(
+  current: ExecutionStatus,
+  tasks: readonly TaskState[],
+  event: ExecutionEvent,
+): ExecutionStatus {
+  if (current === "cancelled" || event === "cancelled") return "cancelled";
+  if (hasEnded(current) || event !== "arrived") return byResults(tasks);
+  const declared = tasks.filter((task) => task.declared);
+  if (declared.length > 0 && tasks.every(({ status }) => !isOpen(status))) return byResults(tasks);
+  return "running";
+}
+
+/** Failed as soon as anything has; passed only at the end. */
+export function executionVerdict(status: ExecutionStatus, tasks: readonly TaskState[]): Verdict | null {
+  if (status === "failed" || status === "timed_out" || tasks.some(({ verdict }) => verdict === "failed"))
+    return "failed";
+  return status === "passed" ? "passed" : null;
+}

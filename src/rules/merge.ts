@@ -1,0 +1,104 @@
+/** How the results of one upload join those that a run already has, case by case. */
+
+import type { CaseStatus } from "../schema/test_runs.ts";
+
+/** Up to 128 neighbouring test cases of one run; the arrays run in step. */
+export type ResultBlock = {
+  block: number;
+  /** test_case.number, ascending. */
+  testCases: number[];
+  /** A letter per case, see `toLetter`. */
+  statuses: string;
+  /** The attempt that each result is from; null: all from the first. */
+  attempts: number[] | null;
+  durations: (number | null)[];
+};
+
+export type Result = { testCase: number; letter: string; durationMs: number | null };
+
+export type Counts = { passed: number; failed: number; skipped: number; flaky: number };
+
+export const BLOCK_SIZE = 128;
+
+/** `p`, `f`, `s`; a capital letter when the case had failed earlier in the run: `P` is flaky. */
+export const toLetter = (status: CaseStatus, failedBefore: boolean): string =>
+  failedBefore ? status[0]!.toUpperCase() : status[0]!;
+
+export const toStatus = (letter: string): CaseStatus =>
+  letter === "p" || letter === "P" ? "passed" : letter === "f" || letter === "F" ? "failed" : "skipped";
+
+/** Worst first: what counts when two shards of one attempt report the same case. */
+const SEVERITY: Record<string, number> = { f: 2, p: 1, s: 0 };
+
+const failed = (letter: string) => letter === "f" || letter === "F";
+const hasFailed = (letter: string) => letter === "f" || letter < "a";
+
+type Entry = { letter: string; attempt: number; durationMs: number | null };
+
+function join(old: Entry, fresh: Entry): Entry {
+  if (fresh.attempt === old.attempt) {
+    // Shards may come in any order, so the outcome must not depend on it.
+    const worse = SEVERITY[fresh.letter.toLowerCase()]! > SEVERITY[old.letter.toLowerCase()]! ? fresh : old;
+    const capital = old.letter < "a" || fresh.letter < "a";
+    return capital && !failed(worse.letter) ? { ...worse, letter: worse.letter.toUpperCase() } : worse;
+  }
+  const [earlier, later] = fresh.attempt > old.attempt ? [old, fresh] : [fresh, old];
+  return hasFailed(earlier.letter) ? { ...later, letter: later.letter.toUpperCase() } : later;
+}
+
+/** The latest attempt of a case counts; within one attempt the worst. `fresh` is ascending by test case. */
+export function mergeBlock(
+  block: number,
+  old: ResultBlock | undefined,
+  fresh: readonly Result[],
+  attempt: number,
+): ResultBlock {
+  const entries = new Map<number, Entry>();
+  old?.testCases.forEach((testCase, index) =>
+    entries.set(testCase, {
+      letter: old.statuses[index]!,
+      attempt: old.attempts?.[index] ?? 1,
+      durationMs: old.durations[index] ?? null,
+    }),
+  );
+  for (const { testCase, letter, durationMs } of fresh) {
+    const entry = { letter, attempt, durationMs };
+    const before = entries.get(testCase);
+    entries.set(testCase, before ? join(before, entry) : entry);
+  }
+  return pack(block, entries);
+}
+
+/** The block without one case; undefined when nothing is left. */
+export function removeFromBlock(old: ResultBlock, testCase: number): ResultBlock | undefined {
+  const index = old.testCases.indexOf(testCase);
+  if (index === -1) return old;
+  if (old.testCases.length === 1) return undefined;
+  return {
+    block: old.block,
+    testCases: old.testCases.toSpliced(index, 1),
+    statuses: old.statuses.slice(0, index) + old.statuses.slice(index + 1),
+    attempts: old.attempts?.toSpliced(index, 1) ?? null,
+    durations: old.durations.toSpliced(index, 1),
+  };
+}
+
+function pack(block: number, entries: Map<number, Entry>): ResultBlock {
+  const sorted = [...entries].sort(([a], [b]) => a - b);
+  return {
+    block,
+    testCases: sorted.map(([testCase]) => testCase),
+    statuses: sorted.map(([, entry]) => entry.letter).join(""),
+    attempts: sorted.some(([, entry]) => entry.attempt > 1) ? sorted.map(([, entry]) => entry.attempt) : null,
+    durations: sorted.map(([, entry]) => entry.durationMs),
+  };
+}
+
+export function countStatuses(statuses: string): Counts {
+  const counts = { passed: 0, failed: 0, skipped: 0, flaky: 0 };
+  for (const letter of statuses) {
+    counts[toStatus(letter)]++;
+    if (letter === "P") counts.flaky++;
+  }
+  return counts;
+}

@@ -1,0 +1,94 @@
+/** Executions: one trigger of one or more tasks. */
+
+import * as v from "valibot";
+import { integer, slug, text, time, timestamp, uuid } from "./fields.ts";
+import { page, pageQuery } from "./page.ts";
+import { verdict } from "./test_runs.ts";
+
+export const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
+const statuses = EXECUTION_STATUSES.map((status) => `"${status}"`).join(", ");
+export const executionStatus = v.picklist(EXECUTION_STATUSES, `expected one of ${statuses}`);
+export type ExecutionStatus = v.InferOutput<typeof executionStatus>;
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+const task = v.strictObject({
+  slug,
+  status: executionStatus,
+  attempt: v.pipe(count, v.description("0: nothing has arrived yet")),
+  passed: count,
+  failed: count,
+  skipped: count,
+  total: count,
+  startedAt: v.nullable(time),
+  completedAt: v.nullable(time),
+});
+export type Task = v.InferOutput<typeof task>;
+
+export const execution = v.strictObject({
+  id: uuid,
+  key: v.nullable(v.string()),
+  status: executionStatus,
+  mode: v.picklist(["report"]),
+  branch: v.nullable(v.string()),
+  commit: v.nullable(v.string()),
+  pullRequest: v.nullable(v.string()),
+  buildUrl: v.nullable(v.string()),
+  environment: v.nullable(v.string()),
+  trigger: v.pipe(
+    v.picklist(["api", "upload"]),
+    v.description("api: created by a request of its own; upload: by the first report that named it"),
+  ),
+  tasks: v.array(task),
+  passed: count,
+  failed: count,
+  skipped: count,
+  total: count,
+  flaky: count,
+  verdict: v.pipe(v.nullable(verdict), v.description("null while nothing has failed and reports may still arrive")),
+  createdAt: time,
+  startedAt: v.nullable(time),
+  completedAt: v.nullable(time),
+  url: v.string(),
+});
+export type Execution = v.InferOutput<typeof execution>;
+export const executionPage = page(execution);
+
+/** Where a build comes from. */
+const origin = {
+  branch: v.optional(text(500)),
+  commit: v.optional(text(200)),
+  pullRequest: v.optional(text(200)),
+  buildUrl: v.optional(text(2_000)),
+  environment: v.optional(text(200)),
+};
+
+export const MAX_TIMEOUT_MINUTES = 10_080;
+const TASKS = "expected at most 500 different task slugs";
+
+export const newExecution = v.strictObject({
+  key: v.optional(text(200)),
+  mode: v.optional(v.picklist(["report"], `expected "report"`), "report"),
+  tasks: v.optional(
+    v.pipe(
+      v.array(slug, "expected an array of task slugs"),
+      v.maxLength(500, TASKS),
+      v.check((slugs) => new Set(slugs).size === slugs.length, TASKS),
+    ),
+    [],
+  ),
+  ...origin,
+  timeoutMinutes: v.optional(integer(1, MAX_TIMEOUT_MINUTES)),
+});
+export type NewExecution = v.InferOutput<typeof newExecution>;
+
+export const executionFilter = v.strictObject({
+  ...pageQuery,
+  status: v.optional(executionStatus),
+  branch: v.optional(text(500)),
+  environment: v.optional(text(200)),
+  task_slug: v.optional(slug),
+  created_after: v.optional(timestamp),
+  created_before: v.optional(timestamp),
+});
+export type ExecutionFilter = v.InferOutput<typeof executionFilter>;

@@ -1,0 +1,76 @@
+/** The building blocks of every schema: texts, numbers, ids and times, with the words for what was expected. */
+
+import * as v from "valibot";
+
+/** PostgreSQL stores neither NUL nor half a surrogate pair. */
+const storable = (text: string) => !text.includes("\0") && text.isWellFormed();
+
+/** Non-empty text of at most `max` characters. */
+export const text = (max: number) =>
+  v.pipe(
+    v.string(`expected a text of 1 to ${max} characters`),
+    v.minLength(1, `expected a text of 1 to ${max} characters`),
+    v.maxLength(max, `expected a text of 1 to ${max} characters`),
+    v.check(storable, "expected a text without NUL and broken characters"),
+  );
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Any UUID, in the one canonical spelling: lower case. */
+export const uuid = v.pipe(
+  v.string("expected a UUID"),
+  v.regex(UUID, "expected a UUID"),
+  v.transform((id) => id.toLowerCase()),
+  v.metadata({ openapi: { type: "string", format: "uuid" } }),
+);
+
+export const integer = (min: number, max: number) => {
+  const expected = `expected an integer from ${min} to ${max}`;
+  return v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected));
+};
+
+/** An integer as a query parameter. */
+export const integerText = (min: number, max: number) => {
+  const expected = `expected an integer from ${min} to ${max}`;
+  return v.pipe(
+    v.string(expected),
+    v.regex(/^(0|[1-9][0-9]{0,9})$/, expected),
+    v.transform(Number),
+    v.minValue(min, expected),
+    v.maxValue(max, expected),
+    v.metadata({ openapi: { type: "integer", minimum: min, maximum: max } }),
+  );
+};
+
+/** A flag as a query parameter. */
+export const booleanText = v.pipe(
+  v.picklist(["true", "false"], `expected "true" or "false"`),
+  v.transform((flag) => flag === "true"),
+  v.metadata({ openapi: { type: "boolean" } }),
+);
+
+const TIMESTAMP = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** `Date` turns 30 February into 2 March, so the parts are checked against the calendar. */
+function isRealTime(value: string): boolean {
+  const match = TIMESTAMP.exec(value);
+  if (!match) return false;
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map((part) => Number(part ?? 0));
+  const lastDay = new Date(Date.UTC(year!, month!, 0)).getUTCDate();
+  const parts = month! >= 1 && month! <= 12 && day! >= 1 && day! <= lastDay && hour! <= 23 && minute! <= 59;
+  return year! >= 1970 && parts && second! <= 59 && !Number.isNaN(Date.parse(value));
+}
+
+const EXPECTED_TIME = "expected a date and time with offset, such as 2026-01-31T12:00:00Z";
+
+/** ISO 8601 with an offset, from 1970 to 9999; comes out in UTC with milliseconds. */
+export const timestamp = v.pipe(
+  v.string(EXPECTED_TIME),
+  v.check(isRealTime, EXPECTED_TIME),
+  v.transform((value) => new Date(value).toISOString()),
+);
+
+/** As answered: ISO 8601, UTC, milliseconds. */
+export const time = v.pipe(v.string(), v.isoTimestamp());
+
+export const slug = text(200);

@@ -1,0 +1,126 @@
+/** Test runs and their case results: what an upload takes, what the lists answer. */
+
+import * as v from "valibot";
+import { booleanText, slug, text, time, timestamp, uuid } from "./fields.ts";
+import { page, pageQuery } from "./page.ts";
+
+export const caseStatus = v.picklist(["passed", "failed", "skipped"], `expected "passed", "failed" or "skipped"`);
+export type CaseStatus = v.InferOutput<typeof caseStatus>;
+
+export const verdict = v.picklist(["passed", "failed"]);
+export type Verdict = v.InferOutput<typeof verdict>;
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+/** An element of the list: exactly the seven given fields. */
+export const testRun = v.strictObject({
+  executionId: uuid,
+  taskSlug: v.string(),
+  completedAt: time,
+  passed: count,
+  failed: count,
+  skipped: count,
+  total: count,
+});
+export type TestRun = v.InferOutput<typeof testRun>;
+export const testRunPage = page(testRun);
+
+export const testRunFilter = v.strictObject({
+  ...pageQuery,
+  execution_id: v.optional(uuid),
+  task_slug: v.optional(slug),
+});
+
+const runDetail = {
+  ...testRun.entries,
+  /** Left out until every announced shard is in. */
+  completedAt: v.optional(time),
+  attempt: v.pipe(count, v.description("How often the run was uploaded: the highest attempt of any shard")),
+  flaky: v.pipe(count, v.description("Cases that failed before they passed; they are among the passed ones")),
+  durationMs: v.pipe(count, v.description("Of all attempts together")),
+  verdict,
+  warnings: v.array(v.string()),
+  url: v.pipe(v.string(), v.description("The page of the execution in the dashboard")),
+};
+
+/** One run in detail. */
+export const testRunDetail = v.strictObject({
+  ...runDetail,
+  shards: v.pipe(count, v.description("As announced by the uploads; 1 for a run that is not sharded")),
+  format: v.nullable(v.string()),
+  exitCode: v.nullable(v.pipe(v.number(), v.integer())),
+});
+
+/** The answer to an upload. */
+export const uploadedRun = v.strictObject(runDetail);
+export type UploadedRun = v.InferOutput<typeof uploadedRun>;
+
+export const SHARD = /^([1-9][0-9]{0,3})\/([1-9][0-9]{0,3})$/;
+const EXPECTED_SHARD = `expected a shard such as "2/4"`;
+
+/** `"2/4"` → `{ index: 2, of: 4 }`. */
+const shard = v.pipe(
+  v.string(EXPECTED_SHARD),
+  v.regex(SHARD, EXPECTED_SHARD),
+  v.transform((value) => {
+    const [index, of] = value.split("/").map(Number);
+    return { index: index!, of: of! };
+  }),
+  v.check(({ index, of }) => index <= of, EXPECTED_SHARD),
+);
+export type Shard = v.InferOutput<typeof shard>;
+
+/** Where a build comes from: the same fields in an upload's parameters and in an execution. */
+const EXPECTED_EXIT_CODE = "expected an exit code from -2147483648 to 4294967295";
+
+export const uploadParameters = v.strictObject({
+  execution_id: v.optional(uuid),
+  execution_key: v.optional(text(200)),
+  task_slug: v.optional(slug),
+  shard: v.optional(shard),
+  branch: v.optional(text(500)),
+  commit: v.optional(text(200)),
+  pull_request: v.optional(text(200)),
+  build_url: v.optional(text(2_000)),
+  environment: v.optional(text(200)),
+  exit_code: v.optional(
+    v.pipe(
+      v.string(EXPECTED_EXIT_CODE),
+      v.regex(/^-?\d{1,10}$/, EXPECTED_EXIT_CODE),
+      v.transform(Number),
+      v.minValue(-2_147_483_648, EXPECTED_EXIT_CODE),
+      v.maxValue(4_294_967_295, EXPECTED_EXIT_CODE),
+    ),
+  ),
+  allow_empty: v.optional(booleanText, "false"),
+  format: v.optional(text(50)),
+  completed_at: v.optional(timestamp),
+  complete: v.optional(booleanText, "false"),
+});
+export type UploadParameters = v.InferOutput<typeof uploadParameters>;
+
+/** The result of one test case in one run. */
+export const caseResult = v.strictObject({
+  testCaseId: uuid,
+  suite: v.string(),
+  name: v.string(),
+  file: v.nullable(v.string()),
+  line: v.nullable(v.number()),
+  status: caseStatus,
+  kind: v.nullable(v.picklist(["failure", "error", "timeout"])),
+  flaky: v.boolean(),
+  attempt: v.pipe(count, v.description("The attempt of the run that this result is from")),
+  durationMs: v.nullable(count),
+  message: v.nullable(v.string()),
+  stack: v.nullable(v.string()),
+  output: v.pipe(v.nullable(v.string()), v.description("The last 16 KiB of what the case printed")),
+  properties: v.nullable(v.record(v.string(), v.string())),
+});
+export type CaseResult = v.InferOutput<typeof caseResult>;
+export const caseResultPage = page(caseResult);
+
+export const caseResultFilter = v.strictObject({
+  ...pageQuery,
+  status: v.optional(caseStatus),
+  flaky: v.optional(booleanText),
+});

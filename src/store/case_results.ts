@@ -1,0 +1,138 @@
+/** The packed results of runs, and what some of them have to tell beyond their status. */
+
+import { BLOCK_SIZE, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
+import type { CaseResult, CaseStatus } from "../schema/test_runs.ts";
+import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+
+export const selectBlocks = (sql: Sql, projectId: string, runId: string, blocks: readonly number[]) => sql<
+  ResultBlock[]
+>`
+  select block, to_json(test_cases) as "testCases", statuses, to_json(attempts) as attempts,
+    to_json(durations) as durations
+  from case_result where project_id = ${projectId} and run_id = ${runId}
+    and block = any(${toNumberArray(blocks)}::int[])`;
+
+/** Adds blocks, or puts them in the place of those that are there. */
+export const upsertBlocks = (sql: Sql, projectId: string, runId: string, blocks: readonly ResultBlock[]) => sql`
+  insert into case_result (project_id, run_id, block, test_cases, statuses, attempts, durations)
+  select ${projectId}, ${runId}, block, test_cases::int[], statuses, attempts::smallint[], durations::int[]
+  from unnest(
+    ${toNumberArray(blocks.map(({ block }) => block))}::int[],
+    ${toTextArray(blocks.map(({ testCases }) => toNumberArray(testCases)))}::text[],
+    ${toTextArray(blocks.map(({ statuses }) => statuses))}::text[],
+    ${toTextArray(blocks.map(({ attempts }) => (attempts === null ? null : toNumberArray(attempts))))}::text[],
+    ${toTextArray(blocks.map(({ durations }) => toNumberArray(durations)))}::text[]
+  ) as fresh (block, test_cases, statuses, attempts, durations)
+  on conflict (project_id, run_id, block) do update set
+    test_cases = excluded.test_cases, statuses = excluded.statuses, attempts = excluded.attempts,
+    durations = excluded.durations`;
+
+export const deleteBlock = (sql: Sql, projectId: string, runId: string, block: number) => sql`
+  delete from case_result where project_id = ${projectId} and run_id = ${runId} and block = ${block}`;
+
+/** The counts of the run, from all its results. */
+export const selectCounts = async (sql: Sql, projectId: string, runId: string): Promise<Counts> => {
+  const [row] = await sql<{ statuses: string | null }[]>`
+    select string_agg(statuses, '') as statuses from case_result where project_id = ${projectId} and run_id = ${runId}`;
+  return countStatuses(row!.statuses ?? "");
+};
+
+export type CaseDetail = {
+  testCase: number;
+  kind: string | null;
+  line: number | null;
+  runs: number;
+  message: string | null;
+  stack: string | null;
+  output: string | null;
+  properties: Record<string, string> | null;
+};
+
+/** Texts go in portions, so that neither a parameter nor the server's memory grows with a report's output. */
+const PORTION_CHARACTERS = 4_000_000;
+const PORTION_ROWS = 5_000;
+
+export async function insertDetails(
+  sql: Sql,
+  projectId: string,
+  runId: string,
+  attempt: number,
+  details: readonly CaseDetail[],
+): Promise<void> {
+  for (let start = 0; start < details.length;) {
+    let end = start;
+    for (let size = 0; end < details.length && end - start < PORTION_ROWS && size < PORTION_CHARACTERS; end++) {
+      const { message, stack, output } = details[end]!;
+      size += (message?.length ?? 0) + (stack?.length ?? 0) + (output?.length ?? 0);
+    }
+    const portion = details.slice(start, end);
+    start = end;
+    await sql`
+      insert into case_detail (project_id, run_id, test_case, attempt, kind, line, runs, message, stack, output,
+        properties)
+      select ${projectId}, ${runId}, test_case, ${attempt}, kind, line, runs, message, stack, output, properties::json
+      from unnest(
+        ${toNumberArray(portion.map(({ testCase }) => testCase))}::int[],
+        ${toTextArray(portion.map(({ kind }) => kind))}::text[],
+        ${toNumberArray(portion.map(({ line }) => line))}::int[],
+        ${toNumberArray(portion.map(({ runs }) => runs))}::int[],
+        ${toTextArray(portion.map(({ message }) => message))}::text[],
+        ${toTextArray(portion.map(({ stack }) => stack))}::text[],
+        ${toTextArray(portion.map(({ output }) => output))}::text[],
+        ${toTextArray(portion.map(({ properties }) => (properties === null ? null : JSON.stringify(properties))))}::text[]
+      ) as fresh (test_case, kind, line, runs, message, stack, output, properties)
+      on conflict (project_id, run_id, test_case, attempt) do nothing`;
+  }
+}
+
+export type CaseResultQuery = {
+  limit: number;
+  status?: CaseStatus | undefined;
+  flaky?: boolean | undefined;
+  /** The place of the page before: rank and test_case.number of its last result. */
+  after?: string[] | undefined;
+};
+
+export type CaseResultRow = CaseResult & { rank: number; number: number };
+
+type Unpacked = Omit<CaseResultRow, "status" | "flaky"> & { letter: string };
+
+/** Failed first, then by test case in the order in which they were first seen; one row more than `limit`. */
+export async function selectCaseResults(
+  sql: Sql,
+  projectId: string,
+  runId: string,
+  { limit, status, flaky, after }: CaseResultQuery,
+): Promise<CaseResultRow[]> {
+  const rank = Number(after?.[0] ?? 0);
+  const number = Number(after?.[1] ?? -1);
+  const first = rank === 0 ? await selectRanked(0, number, limit + 1) : [];
+  if (first.length > limit || status === "failed") return first;
+  return [...first, ...(await selectRanked(1, rank === 1 ? number : -1, limit + 1 - first.length))];
+
+  /** Rank 0 holds the failed results, rank 1 all others: within a rank a page reads only the blocks that it needs. */
+  async function selectRanked(rank: 0 | 1, after: number, limit: number): Promise<CaseResultRow[]> {
+    const letters = [...(rank === 0 ? "fF" : "psPS")].filter(
+      (letter) =>
+        (status === undefined || toStatus(letter) === status) && (flaky === undefined || (letter === "P") === flaky),
+    );
+    if (letters.length === 0) return [];
+    const rows = await sql<Unpacked[]>`
+      select ${rank}::int as rank, r.number, c.id as "testCaseId", c.suite, c.name, c.file, d.line, r.letter, d.kind,
+        r.attempt, r.duration as "durationMs", d.message, d.stack, right(d.output, 16384) as output, d.properties
+      from (
+        select result.number, result.letter, coalesce(result.attempt, 1) as attempt, result.duration
+        from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts, b.durations)
+          as result (number, letter, attempt, duration)
+        where b.project_id = ${projectId} and b.run_id = ${runId} and b.block >= ${Math.floor(after / BLOCK_SIZE)}
+          and b.statuses ~ ${`[${letters.join("")}]`} and result.number > ${after}
+          and result.letter = any(${toTextArray(letters)}::text[])
+        order by b.block, result.number limit ${limit}
+      ) r
+      join test_case c on c.project_id = ${projectId} and c.number = r.number
+      left join case_detail d on d.project_id = ${projectId} and d.run_id = ${runId} and d.test_case = r.number
+        and d.attempt = r.attempt
+      order by r.number`;
+    return rows.map(({ letter, ...row }) => ({ ...row, status: toStatus(letter), flaky: letter === "P" }));
+  }
+}

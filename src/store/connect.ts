@@ -1,0 +1,84 @@
+/** The database: one pipelined connection for short reads beside ordinary pools for everything else. */
+
+import postgres from "postgres";
+
+export type Sql = postgres.Sql;
+
+export type Database = {
+  /** Ordinary pool for single statements that may take their time. */
+  pool: Sql;
+  /** One transaction, on a pool of its own. */
+  begin<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  /** One pipelined connection with generic plans, only for short indexed reads: nothing slow may stand before them. */
+  fast: Sql;
+  close(): Promise<void>;
+};
+
+/** A URL or the parts of a connection; what postgres.js takes besides is decided here. */
+export type ConnectionOptions = { url: string } | Partial<postgres.Options<{}>>;
+
+/** `2026-01-31 12:00:00.5+00` → `2026-01-31T12:00:00.500Z`: sessions run in UTC, columns hold milliseconds. */
+export function toIsoTime(text: string): string {
+  const dot = text.indexOf(".");
+  const fraction = dot === -1 ? "000" : text.slice(dot + 1, text.indexOf("+", dot)).padEnd(3, "0");
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
+}
+
+/** Literals of PostgreSQL arrays: without a type look-up at connect, postgres.js cannot send arrays itself. */
+export const toNumberArray = (values: ArrayLike<number | null>): string =>
+  `{${Array.prototype.map.call(values, (value) => value ?? "null").join(",")}}`;
+
+export const toTextArray = (values: readonly (string | null)[]): string =>
+  `{${values.map((value) => (value === null ? "null" : `"${value.replace(/["\\]/g, "\\$&")}"`)).join(",")}}`;
+
+export function connect(options: ConnectionOptions, poolSize: number): Database {
+  const open = (extra: postgres.Options<{}>, session: Record<string, string>): Sql => {
+    const all: postgres.Options<{}> = {
+      ...("url" in options ? {} : (options as postgres.Options<{}>)),
+      fetch_types: false,
+      onnotice: () => {},
+      connect_timeout: 10,
+      types: {
+        date: { to: 1184, from: [1184], serialize: (value: string) => value, parse: toIsoTime },
+        bigint: { to: 20, from: [20], serialize: String, parse: Number },
+      } as never,
+      ...extra,
+      connection: {
+        application_name: "assay",
+        TimeZone: "UTC",
+        lock_timeout: "15s",
+        idle_in_transaction_session_timeout: "60s",
+        ...session,
+      } as never,
+    };
+    return "url" in options ? postgres(options.url as string, all) : postgres(all);
+  };
+  // Pipelining would queue a fast statement behind a slow one. Without it postgres.js cannot begin a transaction, so
+  // transactions, which have a connection to themselves anyway, get a pool of their own.
+  const pipeline = (max_pipeline: number) => ({ max_pipeline }) as postgres.Options<{}>;
+  const pool = open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: "60s" });
+  const transactions = open({ max: poolSize, idle_timeout: 300, ...pipeline(1) }, { statement_timeout: "60s" });
+  const fast = open({ max: 1 }, { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" });
+  return {
+    pool,
+    async begin<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+      const { value } = await transactions.begin(async (sql) => ({ value: await work(sql as unknown as Sql) }));
+      return value;
+    },
+    fast,
+    async close() {
+      await Promise.all([pool, transactions, fast].map((sql) => sql.end({ timeout: 5 })));
+    },
+  };
+}
+
+const OUTAGES = new Set([
+  ..."CONNECTION_CLOSED CONNECTION_ENDED CONNECTION_DESTROYED CONNECT_TIMEOUT".split(" "),
+  ..."ECONNREFUSED ECONNRESET ENOENT EPIPE ETIMEDOUT FailedToOpenSocket".split(" "),
+  // Shutdown, crash, starting up, too many connections, read-only, out of time, waited too long for a lock.
+  ..."57P01 57P02 57P03 53300 25006 57014 55P03 25P03 25P04".split(" "),
+]);
+
+/** Whether an error says that the database is away or too busy, and not that the statement is wrong. */
+export const isOutage = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && OUTAGES.has(String(error.code));

@@ -1,0 +1,178 @@
+/** The built-in PostgreSQL: makes, starts, adopts and stops a cluster of our own, reachable by a Unix socket only. */
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import postgres from "postgres";
+import { type Binaries, findBinaries } from "./postgres_binaries.ts";
+import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeAll } from "./postgres_home.ts";
+import { locked } from "./postgres_lock.ts";
+import { endsWithin, findPostmaster, halt, launch, serverPort, whenReady } from "./postgres_server.ts";
+
+export type Embedded = {
+  /** Options for postgres.js: socket directory as host, port, username, password, database. */
+  connection: { host: string; port: number; username: string; password: string; database: string };
+  /** Stops the server when nobody else is connected any more; otherwise leaves it to them. */
+  stop(): Promise<void>;
+};
+
+export type EmbeddedOptions = {
+  /** Made when absent; holds the cluster, its password and its log, or is a link to where they are. */
+  directory: string;
+  /** A bin directory of another PostgreSQL; without it the npm package is used. */
+  binaries?: string;
+  /** False is for tests only: a power cut then ruins the data. */
+  fsync?: boolean;
+  say?: (message: string) => void;
+};
+
+/** The name under which a handle's own connection is seen in pg_stat_activity. */
+export const holderName = "assay holder";
+
+/** Starts the cluster in `directory`, or adopts it when it already runs. Throws an Error that says what to do. */
+export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  const directory = resolve(options.directory);
+  try {
+    mkdirSync(dirname(directory), { recursive: true, mode: 0o700 });
+    return await locked(`${directory}.lock`, () => open({ ...options, directory }));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(
+      `Cannot start the built-in PostgreSQL in "${directory}": ${reason}\n` +
+        "Mend that, or set DATABASE_URL to use a PostgreSQL of your own",
+      { cause: error },
+    );
+  }
+}
+
+async function open(options: EmbeddedOptions): Promise<Embedded> {
+  const { directory, binaries, fsync = true, say = () => {} } = options;
+  const home = openHome(directory, say);
+  const cluster = join(home.directory, "cluster");
+  const running = await whenReady(cluster, () => false, say);
+  let server = running;
+  if (server) {
+    say(`PostgreSQL already runs (pid ${server.pid})`);
+  } else {
+    const programs = findBinaries(binaries, home.account, () => {
+      if (!home.account) return dirname(directory);
+      makeOpenPlace();
+      return openPlace;
+    });
+    if (existsSync(cluster)) checkVersion(cluster, programs);
+    else await create(home, programs, fsync, say);
+    server = await launch(home, programs, fsync, say);
+    say(`PostgreSQL ${programs.major} runs (pid ${server.pid})`);
+  }
+  const password = readFileSync(join(home.directory, "password"), "utf8");
+  const connection = { host: server.socket, port: serverPort, username: "assay", password, database: "assay" };
+  // Held until stop(), so that another process that stops meanwhile sees that the server is in use.
+  const holder = postgres({
+    ...connection,
+    database: "postgres",
+    max: 1,
+    idle_timeout: 0,
+    max_lifetime: null,
+    connection: { application_name: holderName },
+  });
+  try {
+    const found = await holder`select from pg_database where datname = 'assay'`;
+    if (found.length === 0) await holder`create database assay strategy file_copy`;
+  } catch (error) {
+    await holder.end({ timeout: 0 });
+    // One that is just being killed looks alive for a moment.
+    if (running && (await endsWithin(1000, running, cluster))) return open(options);
+    throw new Error(
+      `PostgreSQL runs (pid ${server.pid}) but does not let us in: ${error}. ` +
+        `Stop it with "kill -INT ${server.pid}" and start again; its log is "${join(home.directory, "server.log")}"`,
+    );
+  }
+  let stopped: Promise<void> | undefined;
+  const lock = `${directory}.lock`;
+  return {
+    connection,
+    // Without the lock when somebody has deleted DATA_DIR under us.
+    stop: () => (stopped ??= existsSync(lock) ? locked(lock, () => stop(cluster, holder)) : stop(cluster, holder)),
+  };
+}
+
+async function stop(cluster: string, holder: postgres.Sql): Promise<void> {
+  try {
+    const server = findPostmaster(cluster);
+    // The one we knew may be gone, and this one another's.
+    if (!server || server.socket !== holder.options.host[0]) return;
+    // Told to stop by somebody else (systemd tells a whole unit), it ends by itself with its last client.
+    if (server.status === "stopping" || (await isShared(holder))) return;
+    await holder.end({ timeout: 1 });
+    await halt(server, cluster);
+  } finally {
+    await holder.end({ timeout: 1 });
+  }
+}
+
+async function isShared(holder: postgres.Sql): Promise<boolean> {
+  // A connection that was closed just now is seen for some milliseconds more.
+  const deadline = Date.now() + 500;
+  for (;;) {
+    const others = await holder`
+      select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
+    if (others.length === 0 || Date.now() > deadline) return others.length > 0;
+    await Bun.sleep(10);
+  }
+}
+
+function checkVersion(cluster: string, { major, directory }: Binaries): void {
+  const made = readFileSync(join(cluster, "PG_VERSION"), "utf8").trim();
+  if (made !== String(major)) {
+    throw new Error(
+      `The database was made by PostgreSQL ${made}, but "${directory}" is PostgreSQL ${major}: ` +
+        `dump it with the Assay that made it and restore it into an empty directory`,
+    );
+  }
+}
+
+/** Makes the cluster under another name first: one that bears its name is complete, whenever we were killed. */
+async function create(home: Home, { directory, major }: Binaries, fsync: boolean, say: (message: string) => void) {
+  say(`Making a PostgreSQL ${major} cluster in "${home.directory}"`);
+  removeAll(home.directory, "new-");
+  const password = join(home.directory, "password");
+  rmSync(password, { force: true });
+  const file = openSync(password, "wx", 0o600);
+  writeSync(file, randomBytes(24).toString("base64url"));
+  fsyncSync(file);
+  closeSync(file);
+  give(home.account, password);
+  let output = "";
+  for (const locale of ["C.UTF-8", "C"]) {
+    const unfinished = mkdtempSync(join(home.directory, "new-"));
+    give(home.account, unfinished);
+    const initdb = Bun.spawn(
+      [
+        ...[join(directory, "initdb"), "-D", unfinished, `--pwfile=${password}`, "--username=assay"],
+        ...["--auth=scram-sha-256", "--encoding=UTF8", `--locale=${locale}`, "--data-checksums", "--no-instructions"],
+        ...(fsync ? [] : ["--no-sync"]),
+      ],
+      { ...as(home.account), stdout: "ignore", stderr: "pipe" },
+    );
+    output = await new Response(initdb.stderr).text();
+    if ((await initdb.exited) === 0) {
+      renameSync(unfinished, join(home.directory, "cluster"));
+      const parent = openSync(home.directory, "r");
+      fsyncSync(parent);
+      return closeSync(parent);
+    }
+    rmSync(unfinished, { recursive: true, force: true });
+    if (!output.includes("locale")) break;
+  }
+  throw new Error(`initdb failed: ${output.trim()}`);
+}

@@ -1,0 +1,237 @@
+/** Executions and, with them, their tasks: the test runs of each. */
+
+import type { ExecutionFilter, ExecutionStatus, NewExecution } from "../schema/executions.ts";
+import type { Sql } from "./connect.ts";
+
+/** One task of an execution as it is stored; times are ISO 8601. */
+export type TaskRow = {
+  slug: string;
+  status: ExecutionStatus;
+  attempt: number;
+  passed: number;
+  failed: number;
+  skipped: number;
+  flaky: number;
+  verdict: "passed" | "failed" | null;
+  declared: boolean;
+  startedAt: string | null;
+  completedAt: string | null;
+};
+
+export type ExecutionRow = {
+  id: string;
+  key: string | null;
+  status: ExecutionStatus;
+  mode: "report";
+  trigger: "api" | "upload";
+  branch: string | null;
+  commit: string | null;
+  pullRequest: string | null;
+  buildUrl: string | null;
+  environment: string | null;
+  createdAt: string;
+  startedAt: string | null;
+  completedAt: string | null;
+  tasks: TaskRow[];
+};
+
+const executionColumns = (sql: Sql) => sql`
+  id, key, status, mode, trigger, branch, commit, pull_request as "pullRequest", build_url as "buildUrl", environment,
+  created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt"`;
+
+type Joined = Omit<ExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
+
+/** `executions` is a statement that selects whole rows of execution; their tasks come along in the same round trip. */
+async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<ExecutionRow[]> {
+  const rows = await sql<Joined[]>`
+    with chosen as materialized (${executions})
+    select e.id, e.key, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
+      e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
+      e.completed_at as "completedAt",
+      r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
+      r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict,
+      r.declared as task_declared, r.started_at as "task_startedAt", r.completed_at as "task_completedAt"
+    from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
+    order by e.id desc, r.id`;
+  const found = new Map<string, ExecutionRow>();
+  for (const row of rows) {
+    const execution: ExecutionRow = { ...row, tasks: [] };
+    for (const name of Object.keys(execution)) if (name.startsWith("task_")) delete execution[name as never];
+    if (!found.has(row.id)) found.set(row.id, execution);
+    if (row.task_slug !== null)
+      found.get(row.id)!.tasks.push({
+        slug: row.task_slug,
+        status: row.task_status!,
+        attempt: row.task_attempt!,
+        passed: row.task_passed!,
+        failed: row.task_failed!,
+        skipped: row.task_skipped!,
+        flaky: row.task_flaky!,
+        verdict: row.task_verdict,
+        declared: row.task_declared!,
+        startedAt: row.task_startedAt,
+        completedAt: row.task_completedAt,
+      });
+  }
+  return [...found.values()];
+}
+
+export const selectExecution = async (sql: Sql, projectId: string, id: string): Promise<ExecutionRow | undefined> =>
+  (await selectWithTasks(sql, sql`select * from execution where project_id = ${projectId} and id = ${id}`))[0];
+
+/** UUIDv7 ids begin with their moment of creation, so a bound on the time is a bound on the id. */
+const firstIdAt = (time: string, offset: number) => {
+  const hex = (Date.parse(time) + offset).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+};
+
+/** Newest first, one row more than `limit`. */
+export const selectExecutions = (
+  sql: Sql,
+  projectId: string,
+  filter: ExecutionFilter,
+  after: string | undefined,
+): Promise<ExecutionRow[]> => {
+  const { status, branch, environment, task_slug, created_after, created_before, limit } = filter;
+  return selectWithTasks(
+    sql,
+    sql`
+      select * from execution
+      where project_id = ${projectId}
+        ${status ? sql`and status = ${status}` : sql``}
+        ${branch ? sql`and branch = ${branch}` : sql``}
+        ${environment ? sql`and environment = ${environment}` : sql``}
+        ${created_after ? sql`and id >= ${firstIdAt(created_after, 1)}` : sql``}
+        ${created_before ? sql`and id < ${firstIdAt(created_before, 0)}` : sql``}
+        ${after ? sql`and id < ${after}` : sql``}
+        ${
+          task_slug
+            ? sql`and exists (
+                select from test_run r
+                where r.project_id = execution.project_id and r.execution_id = execution.id
+                  and r.task_slug = ${task_slug})`
+            : sql``
+        }
+      order by id desc limit ${limit + 1}`,
+  );
+};
+
+/** An execution as a writer needs it, its row locked until the end of the transaction. */
+export type LockedExecution = Omit<ExecutionRow, "tasks">;
+
+export const lockExecution = async (sql: Sql, projectId: string, id: string): Promise<LockedExecution | undefined> => {
+  const [execution] = await sql<LockedExecution[]>`
+    select ${executionColumns(sql)} from execution where project_id = ${projectId} and id = ${id} for update`;
+  return execution;
+};
+
+export const lockExecutionByKey = async (
+  sql: Sql,
+  projectId: string,
+  key: string,
+): Promise<LockedExecution | undefined> => {
+  const [execution] = await sql<LockedExecution[]>`
+    select ${executionColumns(sql)} from execution where project_id = ${projectId} and key = ${key} for update`;
+  return execution;
+};
+
+export type ExecutionOrigin = Pick<NewExecution, "branch" | "commit" | "pullRequest" | "buildUrl" | "environment">;
+
+export type InsertExecution = ExecutionOrigin & {
+  key: string | null;
+  status: ExecutionStatus;
+  trigger: "api" | "upload";
+  /** null: the project's. */
+  timeoutMinutes: number | null;
+  now: Date;
+};
+
+/** Undefined when the key exists already. Its `createdAt` is the moment in its id. */
+export const insertExecution = async (
+  sql: Sql,
+  projectId: string,
+  { key, status, trigger, timeoutMinutes, now, ...origin }: InsertExecution,
+): Promise<LockedExecution | undefined> => {
+  const [execution] = await sql<LockedExecution[]>`
+    insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
+      timeout_minutes, expires_at, created_at)
+    select ${projectId}, ${Bun.randomUUIDv7("hex", now.getTime())}, ${key}, ${status}, ${trigger}, ${origin.branch ?? null},
+      ${origin.commit ?? null}, ${origin.pullRequest ?? null}, ${origin.buildUrl ?? null}, ${origin.environment ?? null},
+      minutes, now() + minutes * interval '1 minute', ${now.toISOString()}
+    from (
+      select coalesce(${timeoutMinutes}::int, execution_timeout_minutes) as minutes from project where id = ${projectId}
+    ) as timeout
+    on conflict (project_id, key) where key is not null do nothing
+    returning ${executionColumns(sql)}`;
+  return execution;
+};
+
+export const insertDeclaredTasks = (sql: Sql, projectId: string, executionId: string, slugs: readonly string[]) => sql`
+  insert into test_run ${sql(
+    slugs.map((slug) => ({
+      project_id: projectId,
+      id: Bun.randomUUIDv7(),
+      execution_id: executionId,
+      task_slug: slug,
+      status: "queued",
+      declared: true,
+    })),
+  )}`;
+
+/** The tasks of a locked execution. */
+export const selectTasks = (sql: Sql, projectId: string, executionId: string) => sql<TaskRow[]>`
+  select task_slug as slug, status, attempt, passed, failed, skipped, flaky, verdict, declared,
+    started_at as "startedAt", completed_at as "completedAt"
+  from test_run where project_id = ${projectId} and execution_id = ${executionId} order by id`;
+
+export type ExecutionChange = ExecutionOrigin & {
+  status: ExecutionStatus;
+  /** Whether a report has just come in: it starts the execution and puts its expiry off. */
+  arrived: boolean;
+  now: Date;
+};
+
+/** Fields of the origin that are still unknown are filled in; `completedAt` is set once. */
+export const updateExecution = (
+  sql: Sql,
+  projectId: string,
+  id: string,
+  { status, arrived, now, ...origin }: ExecutionChange,
+) => {
+  const at = now.toISOString();
+  const ended = status !== "queued" && status !== "running";
+  return sql`
+    update execution set
+      status = ${status},
+      branch = coalesce(branch, ${origin.branch ?? null}),
+      commit = coalesce(commit, ${origin.commit ?? null}),
+      pull_request = coalesce(pull_request, ${origin.pullRequest ?? null}),
+      build_url = coalesce(build_url, ${origin.buildUrl ?? null}),
+      environment = coalesce(environment, ${origin.environment ?? null}),
+      started_at = coalesce(started_at, ${arrived ? at : null}),
+      completed_at = coalesce(completed_at, ${ended ? at : null}),
+      expires_at = ${ended ? sql`null` : arrived ? sql`now() + timeout_minutes * interval '1 minute'` : sql`expires_at`}
+    where project_id = ${projectId} and id = ${id}`;
+};
+
+/** What has not reported when its execution ends. */
+export const updateOpenTasks = (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  status: "cancelled" | "timed_out",
+) => sql`
+  update test_run set status = ${status}
+  where project_id = ${projectId} and execution_id = ${executionId} and status in ('queued', 'running')`;
+
+/** Whether there was one. */
+export const deleteExecution = async (sql: Sql, projectId: string, id: string): Promise<boolean> =>
+  (await sql`delete from execution where project_id = ${projectId} and id = ${id}`).count === 1;
+
+/** Executions whose time is over, locked; those that another server is at are left to it. */
+export const lockExpiredExecutions = (sql: Sql, limit: number) => sql<{ projectId: string; id: string }[]>`
+  select project_id as "projectId", id from execution
+  where expires_at < now() order by expires_at limit ${limit} for update skip locked`;
+
+/** Wakes everybody who waits for the execution, once the transaction commits. */
+export const notifyExecutionEnded = (sql: Sql, id: string) => sql`select pg_notify('execution_ended', ${id})`;

@@ -1,0 +1,17 @@
+/** What every server of one database must agree on. */
+
+import type { Sql } from "./connect.ts";
+
+/** The secret that signs page cursors: made by the first server, shared by all, so that a page may come from any. */
+export async function selectCursorSecret(sql: Sql): Promise<Uint8Array> {
+  const fresh = Buffer.from(crypto.getRandomValues(new Uint8Array(32)));
+  await sql`insert into instance (cursor_secret) values (${fresh}) on conflict do nothing`;
+  const [row] = await sql<{ secret: Uint8Array }[]>`select cursor_secret as secret from instance`;
+  return row!.secret;
+}
+
+/** How many migrations the database has. */
+export const selectSchemaVersion = async (sql: Sql): Promise<number> => {
+  const [row] = await sql<{ version: number }[]>`select coalesce(max(number), 0) as version from migration`;
+  return row!.version;
+};

@@ -1,0 +1,75 @@
+/** API keys: looked up by digest, revoked by time stamp, never deleted. */
+
+import { type ApiKey, createKey } from "../schema/keys.ts";
+import type { Sql } from "./connect.ts";
+
+export type LiveKey = { id: string; teamId: string; projectId: string | null };
+
+/** The key with this digest (hexadecimal), unless it is revoked. */
+export const selectLiveKey = async (sql: Sql, digest: string): Promise<LiveKey | undefined> => {
+  const [key] = await sql<LiveKey[]>`
+    select id, team_id as "teamId", project_id as "projectId"
+    from api_key where digest = decode(${digest}, 'hex') and revoked_at is null`;
+  return key;
+};
+
+export const selectKeyIsLive = async (sql: Sql, key: LiveKey): Promise<boolean> =>
+  (await sql`select from api_key where team_id = ${key.teamId} and id = ${key.id} and revoked_at is null`).length === 1;
+
+/**
+ * In a transaction: whether the key is live, and it stays so until the end of the transaction, because a revocation
+ * waits for the lock. That makes revocation exact: what commits, commits before it.
+ */
+export const lockLiveKey = async (sql: Sql, key: LiveKey): Promise<boolean> =>
+  (await sql`select from api_key where team_id = ${key.teamId} and id = ${key.id} and revoked_at is null for share`)
+    .length === 1;
+
+/** Coarse, and never in the way of a writer that holds the key's lock. */
+export const updateLastUsed = (sql: Sql, key: LiveKey) => sql`
+  update api_key set last_used_at = now()
+  where team_id = ${key.teamId} and id in (
+    select id from api_key where team_id = ${key.teamId} and id = ${key.id} for no key update skip locked)`;
+
+export type NewKey = { id: string; key: string; leading: string };
+
+/**
+ * In a transaction: a new key for the project; the one before is revoked in the same moment. Undefined when there is no
+ * such project.
+ */
+export async function replaceProjectKey(sql: Sql, projectId: string): Promise<NewKey | undefined> {
+  // The project's row is the lock that two generations at once meet at.
+  const [project] = await sql<{ teamId: string }[]>`
+    select team_id as "teamId" from project where id = ${projectId} for update`;
+  if (!project) return undefined;
+  await sql`update api_key set revoked_at = now() where project_id = ${projectId} and revoked_at is null`;
+  const { key, leading, digest } = createKey("project");
+  const id = Bun.randomUUIDv7();
+  await sql`
+    insert into api_key (team_id, id, project_id, leading_part, digest)
+    values (${project.teamId}, ${id}, ${projectId}, ${leading}, decode(${digest}, 'hex'))`;
+  return { id, key, leading };
+}
+
+/** Undefined when there is no such team. */
+export async function insertTeamKey(sql: Sql, teamId: string, name: string | null): Promise<NewKey | undefined> {
+  const { key, leading, digest } = createKey("team");
+  const id = Bun.randomUUIDv7();
+  const inserted = await sql`
+    insert into api_key (team_id, id, name, leading_part, digest)
+    select id, ${id}, ${name}, ${leading}, decode(${digest}, 'hex') from team where id = ${teamId}
+    returning id`;
+  return inserted.length === 1 ? { id, key, leading } : undefined;
+}
+
+/** All keys of the team and of its projects, newest first, revoked ones included. */
+export const selectKeys = (sql: Sql, teamId: string) => sql<ApiKey[]>`
+  select id, case when project_id is null then 'team' else 'project' end as kind, name, project_id as "projectId",
+    leading_part as "leading", created_at as "createdAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
+  from api_key where team_id = ${teamId} order by id desc`;
+
+/** When the key was revoked, this time or before; undefined when there is no such key. */
+export const revokeKey = async (sql: Sql, id: string): Promise<string | undefined> => {
+  const [key] = await sql<{ revokedAt: string }[]>`
+    update api_key set revoked_at = coalesce(revoked_at, now()) where id = ${id} returning revoked_at as "revokedAt"`;
+  return key?.revokedAt;
+};

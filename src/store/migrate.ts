@@ -1,0 +1,57 @@
+/** Brings the database to the schema in `sql/`: numbered files, in order, a transaction each. */
+
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Database, Sql } from "./connect.ts";
+
+const FOLDER = join(import.meta.dir, "../../sql");
+const FILE = /^(\d{4})_[a-z0-9_]+\.sql$/;
+/** Any constant: servers that start together on one database meet at this lock. */
+const LOCK = 7_265_180_302;
+
+async function migrationFiles(): Promise<string[]> {
+  const files = (await readdir(FOLDER)).filter((name) => name.endsWith(".sql")).sort();
+  files.forEach((name, index) => {
+    if (Number(FILE.exec(name)?.[1]) !== index + 1)
+      throw new Error(`Cannot migrate: expected ${String(index + 1).padStart(4, "0")}_….sql, found ${name}`);
+  });
+  return files;
+}
+
+/** How many migrations this server knows: `/readyz` compares it with the database. */
+export const schemaVersion = async (): Promise<number> => (await migrationFiles()).length;
+
+/** Several servers may call this at once. Throws when the database is newer than this server, or older than 15. */
+export async function migrate({ begin }: Pick<Database, "begin">, say: (message: string) => void = () => {}) {
+  const files = await migrationFiles();
+  while (
+    await begin(async (sql) => {
+      await sql`set local lock_timeout = 0`;
+      await sql`set local statement_timeout = 0`;
+      await sql`select pg_advisory_xact_lock(${LOCK})`;
+      const done = await prepare(sql);
+      if (done > files.length)
+        throw new Error(
+          `The database has schema ${done}, this version of Assay knows up to ${files.length}: start a newer version`,
+        );
+      const name = files[done];
+      if (name === undefined) return false;
+      await sql.unsafe(await Bun.file(join(FOLDER, name)).text()).simple();
+      await sql`insert into migration (number, name) values (${done + 1}, ${name})`;
+      say(`Migrated the database: ${name}`);
+      return true;
+    })
+  );
+}
+
+/** How many migrations the database has. */
+async function prepare(sql: Sql): Promise<number> {
+  const [server] = await sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`;
+  if (server!.version < 150_000)
+    throw new Error(`PostgreSQL 15 or newer is needed, this is ${Math.floor(server!.version / 10_000)}`);
+  await sql`
+    create table if not exists migration (
+      number int primary key, name text not null, applied_at timestamptz(3) not null default now())`;
+  const [applied] = await sql<{ count: number }[]>`select coalesce(max(number), 0) as count from migration`;
+  return applied!.count;
+}

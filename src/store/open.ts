@@ -1,0 +1,30 @@
+/** Opens the database that the configuration means: any PostgreSQL by its URL, else the built-in one. */
+
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { connect, type Database } from "./connect.ts";
+import { startEmbedded } from "./embedded.ts";
+
+export type OpenOptions = {
+  databaseUrl: string | undefined;
+  dataDir: string;
+  databasePool: number;
+};
+
+/** `close` also stops the built-in PostgreSQL, unless somebody else is still connected to it. */
+export async function openDatabase(
+  { databaseUrl, dataDir, databasePool }: OpenOptions,
+  say: (message: string) => void,
+): Promise<Database> {
+  if (databaseUrl !== undefined) return connect({ url: databaseUrl }, databasePool);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const embedded = await startEmbedded({ directory: join(dataDir, "postgres"), say });
+  const database = connect(embedded.connection, databasePool);
+  return {
+    ...database,
+    async close() {
+      await database.close();
+      await embedded.stop();
+    },
+  };
+}

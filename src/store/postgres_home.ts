@@ -1,0 +1,131 @@
+/** Where the built-in PostgreSQL keeps its files and which account it runs under: it refuses to run as root. */
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+
+export type Account = { uid: number; gid: number; name: string };
+
+/** `account` is set only when we are root and PostgreSQL therefore runs as somebody else. */
+export type Home = { directory: string; account: Account | undefined };
+
+/** For what an unprivileged account must reach although the checkout and DATA_DIR are closed to it. */
+export const openPlace = "/var/lib/assay-postgresql";
+
+/** How to spawn a program of PostgreSQL: as the account, with none of our environment, which holds secrets. */
+export const as = (account: Account | undefined) => ({
+  // Bun drops the supplementary groups together with the uid.
+  ...(account && { uid: account.uid, gid: account.gid }),
+  cwd: "/",
+  env: { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C" },
+  stdin: "ignore" as const,
+});
+
+/** Runs a quick program and returns what it wrote; `ok` is false also when it could not be run at all. */
+export function execute(account: Account | undefined, command: string[]): { ok: boolean; output: string } {
+  try {
+    const { success, stdout, stderr } = Bun.spawnSync(command, { ...as(account), stdout: "pipe", stderr: "pipe" });
+    return { ok: success, output: `${stdout}${stderr}`.trim() };
+  } catch (error) {
+    return { ok: false, output: String(error) };
+  }
+}
+
+export function give(account: Account | undefined, path: string): void {
+  if (account) chownSync(path, account.uid, account.gid);
+}
+
+/** Makes `requested` usable for PostgreSQL: the directory itself or, when its account cannot get there, a link. */
+export function openHome(requested: string, say: (message: string) => void): Home {
+  if (lstatSync(requested, { throwIfNoEntry: false })?.isSymbolicLink() && !existsSync(requested)) {
+    throw new Error(
+      `The database that "${requested}" points to is gone: ` +
+        `restore "${readlinkSync(requested)}" from a backup, or delete the link to start with an empty database`,
+    );
+  }
+  const account = process.getuid?.() === 0 ? unprivilegedAccount(requested) : undefined;
+  mkdirSync(requested, { recursive: true, mode: 0o700 });
+  if (!account) {
+    const { uid } = statSync(requested);
+    if (uid !== process.getuid?.()) {
+      throw new Error(`"${requested}" belongs to the account with uid ${uid}: run Assay under that account`);
+    }
+    return { directory: realpathSync(requested), account };
+  }
+  give(account, requested);
+  if (!canEnter(account, realpathSync(requested))) moveHome(requested, account, say);
+  return { directory: realpathSync(requested), account };
+}
+
+// The new name is random and only the link knows it, so deleting DATA_DIR really starts afresh.
+function moveHome(requested: string, account: Account, say: (message: string) => void): void {
+  if (readdirSync(requested).length > 0) {
+    throw new Error(`The account ${account.name} cannot enter "${requested}": give it search permission up to there`);
+  }
+  const directory = join(openPlace, randomBytes(8).toString("hex"));
+  makeOpenPlace();
+  mkdirSync(directory, { mode: 0o700 });
+  give(account, directory);
+  if (!canEnter(account, directory)) {
+    rmdirSync(directory);
+    throw new Error(`The account ${account.name} can enter neither "${requested}" nor "${openPlace}"`);
+  }
+  sayForgotten(requested, say);
+  writeFileSync(join(directory, "link"), requested);
+  rmdirSync(requested);
+  symlinkSync(directory, requested);
+  say(
+    `PostgreSQL cannot run as root and the account ${account.name} cannot enter "${dirname(requested)}": ` +
+      `the database is kept in "${directory}", to which "${requested}" is a link; include it in backups`,
+  );
+}
+
+function sayForgotten(requested: string, say: (message: string) => void): void {
+  for (const name of readdirSync(openPlace)) {
+    const link = join(openPlace, name, "link");
+    if (existsSync(link) && readFileSync(link, "utf8") === requested) {
+      say(`"${dirname(link)}" holds an earlier database of "${requested}": delete it when nobody needs it any more`);
+    }
+  }
+}
+
+export function makeOpenPlace(): void {
+  mkdirSync(openPlace, { recursive: true });
+  chmodSync(openPlace, 0o711);
+}
+
+const canEnter = (account: Account, directory: string) => execute(account, ["/bin/sh", "-c", 'cd "$0"', directory]).ok;
+
+// An owner who is not root comes first: a database made by a service account stays its own when root looks in.
+function unprivilegedAccount(requested: string): Account {
+  for (const path of [requested, dirname(requested)]) {
+    const owner = statSync(path, { throwIfNoEntry: false });
+    if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid, name: `with uid ${owner.uid}` };
+  }
+  const accounts = readFileSync("/etc/passwd", "utf8").split("\n");
+  for (const name of ["postgres", "nobody"]) {
+    const [, , uid, gid] = accounts.find((line) => line.startsWith(`${name}:`))?.split(":") ?? [];
+    if (Number(uid) > 0) return { uid: Number(uid), gid: Number(gid), name };
+  }
+  throw new Error("PostgreSQL cannot run as root and there is no account postgres or nobody: run Assay as a user");
+}
+
+export function removeAll(directory: string, prefix: string): void {
+  for (const name of readdirSync(directory)) {
+    if (name.startsWith(prefix)) rmSync(join(directory, name), { recursive: true, force: true, maxRetries: 3 });
+  }
+}

@@ -1,0 +1,150 @@
+/** The server process of the built-in PostgreSQL: finds the one that runs, launches one, waits for it, halts it. */
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, readlinkSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Binaries } from "./postgres_binaries.ts";
+import { as, give, type Home, removeAll } from "./postgres_home.ts";
+
+/** As the server itself describes it in postmaster.pid. */
+export type Postmaster = { pid: number; socket: string; status: string };
+
+/** Nothing listens on it: it is a part of the socket's name. */
+export const serverPort = 5432;
+
+/** Waits while the server starts, recovers or stops; undefined when there is none and `isComing` says none will be. */
+export async function whenReady(
+  cluster: string,
+  isComing: () => boolean,
+  say: (message: string) => void,
+): Promise<Postmaster | undefined> {
+  const started = Date.now();
+  let said = 0;
+  for (;;) {
+    const coming = isComing();
+    const server = findPostmaster(cluster);
+    if (server?.status === "ready") return server;
+    if (!server && !coming) return undefined;
+    const waited = Math.floor((Date.now() - started) / 5000);
+    if (waited > said) say(`PostgreSQL is not ready yet (${server?.status ?? "starting"}), waiting`);
+    if (waited > 120) throw new Error(`PostgreSQL is still not ready after 10 minutes: see "${cluster}/../server.log"`);
+    said = waited;
+    await Bun.sleep(5);
+  }
+}
+
+export function findPostmaster(cluster: string): Postmaster | undefined {
+  try {
+    const lines = readFileSync(join(cluster, "postmaster.pid"), "utf8").split("\n");
+    const pid = Number(lines[0]);
+    return isPostmaster(pid, cluster) ? { pid, socket: lines[4] ?? "", status: lines[7]?.trim() ?? "" } : undefined;
+  } catch (error) {
+    if ((error as { code?: string }).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+// After a reboot, or in a new container, the pid may be anybody's; a postmaster works in its data directory.
+function isPostmaster(pid: number, cluster: string): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`) === cluster;
+  } catch (error) {
+    return (process.platform !== "linux" || (error as { code?: string }).code === "EACCES") && isAlive(pid);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return pid > 0 && process.kill(pid, 0);
+  } catch (error) {
+    return (error as { code?: string }).code === "EPERM";
+  }
+}
+
+/** Stops it whoever is connected, and waits until it is gone. */
+export async function halt(server: Postmaster, cluster: string): Promise<void> {
+  process.kill(server.pid, "SIGINT"); // PostgreSQL's fast shutdown
+  if (!(await endsWithin(60_000, server, cluster))) {
+    throw new Error(`PostgreSQL (pid ${server.pid}) has not stopped for a minute: see "${cluster}/../server.log"`);
+  }
+  rmSync(server.socket, { recursive: true, force: true });
+}
+
+export async function endsWithin(milliseconds: number, server: Postmaster, cluster: string): Promise<boolean> {
+  for (const deadline = Date.now() + milliseconds; isPostmaster(server.pid, cluster); await Bun.sleep(5)) {
+    if (Date.now() > deadline) return false;
+  }
+  return true;
+}
+
+/** Starts the server of a complete cluster and waits until it accepts connections. */
+export async function launch(home: Home, { directory }: Binaries, fsync: boolean, say: (message: string) => void) {
+  const cluster = join(home.directory, "cluster");
+  const log = join(home.directory, "server.log");
+  removeForeignPid(cluster);
+  for (const deadline = Date.now() + 15_000; ; await Bun.sleep(50)) {
+    const socket = makeSocketDirectory(home);
+    const output = openSync(log, "a", 0o600);
+    give(home.account, log);
+    const before = statSync(log).size;
+    // Its own session: Ctrl-C in our terminal would stop it before we have drained.
+    const child = Bun.spawn([join(directory, "postgres"), "-D", cluster, ...settings(socket, fsync)], {
+      ...as(home.account),
+      stdout: output,
+      stderr: output,
+      detached: true,
+    });
+    child.unref();
+    closeSync(output);
+    const server = await whenReady(cluster, () => child.exitCode === null && child.signalCode === null, say);
+    if (server) return server;
+    rmSync(socket, { recursive: true, force: true });
+    const said = readFileSync(log).subarray(before).toString().trim().slice(-2000);
+    // Processes of a killed postmaster end by themselves, but not at once.
+    if (!said.includes("shared memory block") || Date.now() > deadline) {
+      throw new Error(`PostgreSQL does not start; its log "${log}" ends with:\n${said}`);
+    }
+  }
+}
+
+// PostgreSQL takes any living process with the pid of a postmaster that was killed for that postmaster.
+function removeForeignPid(cluster: string): void {
+  const path = join(cluster, "postmaster.pid");
+  if (!existsSync(path) || findPostmaster(cluster)) return;
+  if (isAlive(Number.parseInt(readFileSync(path, "utf8"), 10))) rmSync(path);
+}
+
+/** A new one for each start, so that a server whose directory was deleted cannot take our socket away when it ends. */
+function makeSocketDirectory(home: Home): string {
+  removeAll(home.directory, "socket-");
+  // 103 bytes is all that macOS allows (Linux: 107); a comma would separate hosts.
+  const fits = home.directory.length <= 70 && /^[\w/.-]+$/.test(home.directory);
+  const socket = mkdtempSync(fits ? join(home.directory, "socket-") : "/tmp/assay-socket-");
+  give(home.account, socket);
+  return socket;
+}
+
+// On the command line, so that they also reach a cluster made by an earlier Assay.
+const settings = (socket: string, fsync: boolean) =>
+  Object.entries({
+    listen_addresses: "",
+    port: serverPort,
+    unix_socket_directories: socket,
+    unix_socket_permissions: "0700",
+    max_connections: 60,
+    shared_buffers: "128MB",
+    work_mem: "8MB",
+    maintenance_work_mem: "64MB",
+    max_parallel_workers_per_gather: 0,
+    jit: "off",
+    random_page_cost: 1.1,
+    wal_compression: "on",
+    min_wal_size: "64MB",
+    max_wal_size: "512MB",
+    checkpoint_timeout: "15min",
+    log_checkpoints: "off",
+    // A failed statement is the caller's to report; here it would leave users' data in a file.
+    log_min_messages: "log",
+    log_min_error_statement: "panic",
+    timezone: "UTC",
+    log_timezone: "UTC",
+    ...(fsync ? {} : { fsync: "off", synchronous_commit: "off", full_page_writes: "off" }),
+  }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);

@@ -1,0 +1,147 @@
+/** Test runs and the uploads they are made of. */
+
+import type { TestRun, Verdict } from "../schema/test_runs.ts";
+import type { ExecutionStatus } from "../schema/executions.ts";
+import { type Sql, toTextArray } from "./connect.ts";
+import type { LiveKey } from "./keys.ts";
+
+const FIRST_TIME = "infinity";
+const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+
+/** A row's five columns before they become the seven fields. */
+export type TestRunRow = Pick<TestRun, "executionId" | "taskSlug" | "completedAt" | "passed" | "failed" | "skipped"> & {
+  id: string;
+};
+
+export type TestRunQuery = {
+  limit: number;
+  execution_id?: string | undefined;
+  task_slug?: string | undefined;
+  /** The place of the page before: `completedAt` and id of its last run. */
+  after?: string[] | undefined;
+};
+
+/**
+ * Newest first, one row more than `limit`. The key is checked by the very statement that reads, so that revocation is
+ * exact at the price of one round trip: undefined when it is not live.
+ */
+export async function selectTestRunsWithKey(
+  sql: Sql,
+  key: LiveKey,
+  { limit, execution_id, task_slug, after }: TestRunQuery,
+): Promise<TestRunRow[] | undefined> {
+  // A row comparison is one range of the index; spelled out with "or" it would be a filter over all rows before.
+  const rows = await sql<(TestRunRow | { id: null })[]>`
+    select r.* from api_key k left join lateral (
+      select id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt",
+        passed, failed, skipped
+      from test_run
+      where project_id = k.project_id
+        ${execution_id ? sql`and execution_id = ${execution_id}` : sql``}
+        ${task_slug ? sql`and task_slug = ${task_slug}` : sql``}
+        and (completed_at, id) < (${after?.[0] ?? FIRST_TIME}, ${after?.[1] ?? FIRST_ID})
+      order by completed_at desc, id desc limit ${limit + 1}
+    ) r on true
+    where k.team_id = ${key.teamId} and k.id = ${key.id} and k.revoked_at is null`;
+  if (rows.length === 0) return undefined;
+  return rows[0]!.id === null ? [] : (rows as TestRunRow[]);
+}
+
+export type TestRunDetailRow = Omit<TestRunRow, "completedAt"> & {
+  completedAt: string | null;
+  status: ExecutionStatus;
+  attempt: number;
+  shards: number;
+  flaky: number;
+  durationMs: number;
+  verdict: Verdict;
+  format: string | null;
+  exitCode: number | null;
+  warnings: string[];
+};
+
+const detailColumns = (sql: Sql) => sql`
+  id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
+  skipped, attempt, shards, flaky, duration_ms as "durationMs", verdict, format, exit_code as "exitCode",
+  to_json(warnings) as warnings`;
+
+/** A run that something has arrived for. */
+export const selectTestRun = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  taskSlug: string,
+): Promise<TestRunDetailRow | undefined> => {
+  const [run] = await sql<TestRunDetailRow[]>`
+    select ${detailColumns(sql)} from test_run
+    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and attempt > 0`;
+  return run;
+};
+
+/** Of a locked execution; inserted when it is not there. */
+export const selectOrInsertTestRun = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  taskSlug: string,
+): Promise<TestRunDetailRow> => {
+  const select = () => sql<TestRunDetailRow[]>`
+    select ${detailColumns(sql)} from test_run
+    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug}`;
+  const [run] = await select();
+  if (run) return run;
+  const [inserted] = await sql<TestRunDetailRow[]>`
+    insert into test_run (project_id, id, execution_id, task_slug, status)
+    values (${projectId}, ${Bun.randomUUIDv7()}, ${executionId}, ${taskSlug}, 'running')
+    returning ${detailColumns(sql)}`;
+  return inserted!;
+};
+
+/** One upload to a run. `digest` is hexadecimal. */
+export type Attempt = {
+  shard: number;
+  number: number;
+  digest: string;
+  format: string;
+  partial: boolean;
+  exitCode: number | null;
+  exitCase: number | null;
+  passed: number;
+  failed: number;
+  skipped: number;
+  warnings: string[];
+};
+
+export const selectAttempts = (sql: Sql, projectId: string, runId: string) => sql<Attempt[]>`
+  select shard, number, encode(digest, 'hex') as digest, format, partial, exit_code as "exitCode",
+    exit_case as "exitCase", passed, failed, skipped, to_json(warnings) as warnings
+  from attempt where project_id = ${projectId} and run_id = ${runId} order by number, shard`;
+
+export const insertAttempt = (sql: Sql, projectId: string, runId: string, attempt: Attempt) => sql`
+  insert into attempt (project_id, run_id, shard, number, digest, format, partial, exit_code, exit_case, passed, failed,
+    skipped, warnings, received_at)
+  values (${projectId}, ${runId}, ${attempt.shard}, ${attempt.number}, decode(${attempt.digest}, 'hex'),
+    ${attempt.format}, ${attempt.partial}, ${attempt.exitCode}, ${attempt.exitCase}, ${attempt.passed},
+    ${attempt.failed}, ${attempt.skipped}, ${toTextArray(attempt.warnings)}::text[], now())`;
+
+export type TestRunChange = Pick<
+  TestRunDetailRow,
+  "status" | "shards" | "attempt" | "passed" | "failed" | "skipped" | "flaky" | "durationMs" | "verdict" | "exitCode"
+> & { format: string; warnings: string[]; startedAt: string; completedAt: string | null };
+
+export const updateTestRun = async (
+  sql: Sql,
+  projectId: string,
+  id: string,
+  run: TestRunChange,
+): Promise<TestRunDetailRow> => {
+  const [updated] = await sql<TestRunDetailRow[]>`
+    update test_run set
+      status = ${run.status}, shards = ${run.shards}, attempt = ${run.attempt}, passed = ${run.passed},
+      failed = ${run.failed}, skipped = ${run.skipped}, flaky = ${run.flaky}, duration_ms = ${run.durationMs},
+      verdict = ${run.verdict}, exit_code = ${run.exitCode}, format = ${run.format},
+      warnings = ${toTextArray(run.warnings)}::text[], started_at = coalesce(started_at, ${run.startedAt}),
+      completed_at = ${run.completedAt}
+    where project_id = ${projectId} and id = ${id} returning ${detailColumns(sql)}`;
+  return updated!;
+};

@@ -1,0 +1,172 @@
+/** A running Assay on a database of its own, with the fixed cast: Acme, and Rival, who must never see Acme's. */
+
+import { afterAll, expect } from "bun:test";
+import * as v from "valibot";
+import { createApp, ROUTES } from "../src/app.ts";
+import { createAddressList } from "../src/http/address.ts";
+import { createRouter } from "../src/http/router.ts";
+import { createLog } from "../src/log.ts";
+import { startServer } from "../src/server.ts";
+import { connect, type Database } from "../src/store/connect.ts";
+import { createExecutionEnds } from "../src/store/execution_ends.ts";
+import { selectCursorSecret } from "../src/store/instance.ts";
+import { insertTeamKey, replaceProjectKey } from "../src/store/keys.ts";
+import { insertProject, insertTeam } from "../src/store/projects.ts";
+import { testCluster } from "./postgres.ts";
+
+/** A team with a project and a key for each. */
+export type Company = { team: string; project: string; key: string; teamKey: string };
+
+export type Answer = { status: number; headers: Headers; body: any; text: string };
+
+export type Ask = {
+  key?: string | null;
+  /** JSON unless it is a text, bytes, a form or a stream. */
+  body?: unknown;
+  headers?: Record<string, string>;
+};
+
+const find = createRouter(ROUTES);
+const error = v.strictObject({
+  error: v.strictObject({
+    code: v.picklist(["VALIDATION_ERROR", "UNAUTHORIZED", "NOT_FOUND", "RATE_LIMITED", "INTERNAL_ERROR"]),
+    message: v.string(),
+  }),
+});
+
+/** An empty database of its own, dropped at the end of the file. */
+export async function createDatabase(): Promise<{ connection: Record<string, unknown>; database: Database }> {
+  const cluster = await testCluster();
+  const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
+  const admin = connect({ ...cluster, database: "postgres" }, 1);
+  await admin.pool.unsafe(`create database ${name} template assay_template`);
+  const connection = { ...cluster, database: name };
+  const database = connect(connection, 4);
+  afterAll(async () => {
+    await database.close();
+    await admin.pool.unsafe(`drop database ${name} with (force)`);
+    await admin.close();
+  });
+  return { connection, database };
+}
+
+async function found({ begin }: Database, name: string): Promise<Company> {
+  return await begin(async (sql) => {
+    const team = await insertTeam(sql, name);
+    const project = (await insertProject(sql, team, `${name} web`))!;
+    const { key } = (await replaceProjectKey(sql, project))!;
+    const { key: teamKey } = (await insertTeamKey(sql, team, "test"))!;
+    return { team, project, key, teamKey };
+  });
+}
+
+export type TestServerOptions = {
+  rateLimitPerMinute?: number;
+  trustProxy?: string[];
+  maxBodyBytes?: number;
+  maxInflatedBytes?: number;
+  database?: Database;
+  /** Gets every log line, from "debug" on. */
+  log?: (line: string) => void;
+};
+
+/** One server; several may share a database. */
+export async function createServer(database: Database, options: TestServerOptions = {}) {
+  const ends = createExecutionEnds(database.pool);
+  const cursorSecret = await selectCursorSecret(database.pool);
+  const server = startServer({ host: "127.0.0.1", port: 0 }, (publicUrl) =>
+    createApp({
+      database,
+      publicUrl,
+      cursorSecret,
+      log: createLog("debug", options.log ?? (() => {}), false),
+      rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
+      maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
+      maxInflatedBytes: options.maxInflatedBytes ?? 128 * 1_048_576,
+      trustProxy: createAddressList(options.trustProxy ?? []),
+      executionEnd: (id, ms) => ends.wait(id, ms),
+      isReady: async () => true,
+    }),
+  );
+  afterAll(async () => {
+    ends.close();
+    await server.stop();
+  });
+
+  /** `path` is relative to /api/v1 and begins with the method: "GET /projects/…". Answers are held to their schema. */
+  async function ask(target: string, { key, body, headers = {} }: Ask = {}): Promise<Answer> {
+    const [method, path] = target.split(" ") as [string, string];
+    const raw =
+      body === undefined || typeof body === "string" || body instanceof Uint8Array || body instanceof FormData;
+    const response = await fetch(`${server.url}/api/v1${path}`, {
+      method,
+      headers: { ...(key ? { authorization: `Bearer ${key}` } : {}), ...headers },
+      ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get("content-type") === "application/json";
+    const answer = { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : text };
+    holdToContract(method, path, answer);
+    return answer;
+  }
+
+  return { url: server.url, ask };
+}
+
+/** The headers of every answer, the shape of every error, and the schema of every success. */
+function holdToContract(method: string, path: string, { status, headers, body }: Answer): void {
+  for (const name of ["x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"])
+    expect(headers.get(name), name).toBeTruthy();
+  expect(headers.get("cache-control")).toBe("no-store");
+  expect(headers.get("x-content-type-options")).toBe("nosniff");
+  if (method === "HEAD") return;
+  if (status >= 400) {
+    v.parse(error, body);
+    return;
+  }
+  const found = find(method, path.split("?")[0]!);
+  if (!found || "allow" in found) throw new Error(`${method} ${path} succeeds and is no route`);
+  expect([found.route.status, found.route.otherStatus]).toContain(status);
+  if (found.route.answer && typeof body === "object") v.parse(found.route.answer, body);
+}
+
+/** A server with the cast. */
+export async function createHarness(options: TestServerOptions = {}) {
+  const { database, connection } = await createDatabase();
+  const [acme, rival] = await Promise.all([found(database, "Acme"), found(database, "Rival")]);
+  const server = await createServer(database, options);
+  return {
+    ...server,
+    database,
+    connection,
+    acme,
+    rival,
+    /** A new project key for the company; the one before is revoked. */
+    regenerate: async ({ project }: Company) => (await database.begin((sql) => replaceProjectKey(sql, project)))!.key,
+    /** Another project of the company. */
+    addProject: async ({ team }: Company) => {
+      return await database.begin(async (sql) => {
+        const project = (await insertProject(sql, team, "other"))!;
+        return { project, key: (await replaceProjectKey(sql, project))!.key };
+      });
+    },
+  };
+}
+
+/** Waits until `condition` holds; fails after five seconds. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + 5_000;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error("The condition did not come true");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** A small JUnit report: a letter per case, p, f or s. */
+export const junit = (letters: string, suite = "unit"): string =>
+  `<testsuite name="${suite}">${[...letters]
+    .map((letter, index) => {
+      const inner = letter === "f" ? `<failure message="case ${index} failed"/>` : letter === "s" ? "<skipped/>" : "";
+      return `<testcase classname="${suite}" name="case ${index}" time="0.01">${inner}</testcase>`;
+    })
+    .join("")}</testsuite>`;

@@ -1,0 +1,220 @@
+/** The PostgreSQL of a test run: one cluster for all files, owned by a keeper process that outlives them by seconds. */
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import postgres from "postgres";
+import { type Embedded, holderName, startEmbedded } from "../src/store/embedded.ts";
+import { tryLock } from "../src/store/postgres_lock.ts";
+import { findPostmaster, halt } from "../src/store/postgres_server.ts";
+
+type Connection = Embedded["connection"];
+
+const checkout = join(import.meta.dir, "..");
+const binaries = process.env.ASSAY_TEST_POSTGRES;
+const template = "assay_template";
+const idleSeconds = 5;
+const patientMinutes = 30;
+
+/** Connection options of a running cluster whose database `assay_template` has been prepared by `prepare`. */
+export async function testCluster(): Promise<Connection> {
+  const began = Date.now();
+  let place = openPlace();
+  for (let nextKeeper = began; ; await Bun.sleep(20)) {
+    const connection = await lease(place);
+    if (connection) return connection;
+    const failed = statSync(place.failed, { throwIfNoEntry: false });
+    if (failed && failed.mtimeMs >= began) throw new Error(readFileSync(place.failed, "utf8"));
+    if (Date.now() > began + 60_000) throw new Error(`No PostgreSQL for the tests after a minute: see "${place.log}"`);
+    // A keeper that finds another at work goes away again, so one too many does no harm.
+    if (Date.now() < nextKeeper) continue;
+    nextKeeper = Date.now() + 3000;
+    place = openPlace();
+    // Through a shell that ends at once: bun test kills the children of a test that takes too long.
+    const keeper = ["sh", "-c", '"$@" >>"$0" 2>&1 &', place.log, process.execPath, import.meta.path];
+    await Bun.spawn(keeper, { cwd: checkout, detached: true, stdin: "ignore", stdout: "ignore" }).exited;
+  }
+}
+
+/** In memory where there is plenty: most of what a cluster costs is writing files. An explicit TMPDIR is obeyed. */
+export function quickDirectory(): string {
+  const memory = "/dev/shm";
+  if (process.env.TMPDIR || !existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize > 4 * 2 ** 30 ? memory : tmpdir();
+}
+
+type Place = ReturnType<typeof openPlace>;
+
+function openPlace() {
+  const uid = process.getuid?.() ?? 0;
+  const shared = join(quickDirectory(), `assay-test-${uid}`);
+  const hash = new Bun.CryptoHasher("sha256").update(JSON.stringify([checkout, uid, binaries]));
+  const migrations = readdirSync(join(checkout, "sql")).sort();
+  for (const file of [...migrations.map((name) => join("sql", name)), "src/store/migrate.ts"]) {
+    hash.update(`\0${file}\0`).update(readFileSync(join(checkout, file)));
+  }
+  const directory = join(shared, hash.digest("hex").slice(0, 16));
+  for (const path of [shared, directory]) {
+    mkdirSync(path, { recursive: true });
+    if (!lstatSync(path).isDirectory() || lstatSync(path).uid !== uid) throw new Error(`"${path}" is somebody else's`);
+    // The account that PostgreSQL runs under when we are root passes through.
+    chmodSync(path, 0o711);
+  }
+  return {
+    shared,
+    directory,
+    postgres: join(directory, "postgres"),
+    ready: join(directory, "ready.json"),
+    lock: `${directory}.lock`,
+    log: `${directory}.log`,
+    failed: `${directory}.failed`,
+  };
+}
+
+/** The connection, if a keeper is there and now knows that the cluster is wanted. */
+async function lease(place: Place): Promise<Connection | undefined> {
+  const keeperless = tryLock(place.lock);
+  if (keeperless) return void keeperless.release();
+  try {
+    // The keeper renames the file, then looks at its time again, before it stops: either this fails or it stays.
+    utimesSync(place.ready, new Date(), new Date());
+    const connection: Connection = JSON.parse(readFileSync(place.ready, "utf8"));
+    const sql = postgres({ ...connection, database: "postgres", max: 1 });
+    await sql`select 1`.finally(() => sql.end());
+    return existsSync(place.ready) ? connection : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function keep(place: Place): Promise<void> {
+  let lock = tryLock(place.lock);
+  for (const deadline = Date.now() + 60_000; !lock; lock = tryLock(place.lock)) {
+    if (existsSync(place.ready) || Date.now() > deadline) return;
+    await Bun.sleep(20);
+  }
+  rmSync(place.failed, { force: true });
+  // The keeper before us may just have removed the directory.
+  openPlace();
+  try {
+    const cluster = await start(place).catch(() => {
+      // What a killed keeper left may be beyond repair: it ran without fsync.
+      removeCluster(place.directory);
+      return start(place);
+    });
+    await prepare(cluster.connection);
+    writeFileSync(`${place.ready}.new`, JSON.stringify(cluster.connection), { mode: 0o600 });
+    renameSync(`${place.ready}.new`, place.ready);
+    await removeForgotten(place);
+    await watch(place, cluster.connection);
+    await cluster.stop();
+  } catch (error) {
+    writeFileSync(place.failed, `No PostgreSQL for the tests: ${error instanceof Error ? error.message : error}`);
+  }
+  await haltAndRemove(place.directory);
+  lock.release();
+}
+
+const start = ({ postgres: directory }: Place) =>
+  startEmbedded({ directory, fsync: false, say: console.log, ...(binaries && { binaries }) });
+
+async function prepare(connection: Connection): Promise<void> {
+  const { migrate } = await import("../src/store/migrate.ts");
+  const admin = postgres({ ...connection, database: "postgres", max: 1, onnotice: () => {} });
+  try {
+    const done = await admin`select from pg_database where datname = ${template} and datistemplate`;
+    if (done.length > 0) return;
+    await admin`drop database if exists ${admin(template)} with (force)`;
+    await admin`create database ${admin(template)}`;
+    const sql = postgres({ ...connection, database: template, max: 1, onnotice: () => {} });
+    await migrate(sql, console.log).finally(() => sql.end());
+    // Nobody can connect to it any more, so that it can always be copied.
+    await admin`alter database ${admin(template)} with is_template true allow_connections false`;
+  } finally {
+    await admin.end();
+  }
+}
+
+/** Resolves when nobody has wanted the cluster for some seconds, or on SIGTERM. */
+async function watch(place: Place, connection: Connection): Promise<void> {
+  const ownName = "assay test keeper";
+  const sql = postgres({
+    ...connection,
+    database: "postgres",
+    max: 1,
+    max_lifetime: null,
+    connection: { application_name: ownName },
+  });
+  const isUsed = async () => {
+    // A process that hangs keeps its connections open: from some time on only what they do counts.
+    const idleCounts = Date.now() < born + patientMinutes * 60_000;
+    const clients = await sql`
+      select from pg_stat_activity
+      where backend_type = 'client backend' and application_name not in (${ownName}, ${holderName})
+        and (${idleCounts} or state <> 'idle' or state_change > now() - interval '1 minute')`;
+    return clients.length > 0;
+  };
+  const wantedAt = (path: string) => statSync(path).mtimeMs;
+  const isRecent = (time: number) => Date.now() - time < idleSeconds * 1000;
+  const stopping = `${place.ready}.stopping`;
+  const born = Date.now();
+  let usedAt = born;
+  let told = false;
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => (told = true));
+  try {
+    while (!told) {
+      await Bun.sleep(200);
+      if (await isUsed()) usedAt = Date.now();
+      if (isRecent(Math.max(usedAt, wantedAt(place.ready)))) continue;
+      renameSync(place.ready, stopping);
+      if (!isRecent(wantedAt(stopping)) && !(await isUsed())) return;
+      renameSync(stopping, place.ready);
+    }
+  } finally {
+    rmSync(place.ready, { force: true });
+    await sql.end();
+  }
+}
+
+/** What keepers of other states of the checkout left when they were killed. */
+async function removeForgotten({ shared, directory }: Place): Promise<void> {
+  for (const name of readdirSync(shared, { withFileTypes: true })) {
+    const other = join(shared, name.name);
+    if (!name.isDirectory() || other === directory) continue;
+    const lock = tryLock(`${other}.lock`);
+    if (!lock) continue;
+    await haltAndRemove(other);
+    lock.release();
+  }
+}
+
+async function haltAndRemove(directory: string): Promise<void> {
+  const home = join(directory, "postgres");
+  const cluster = existsSync(home) ? join(realpathSync(home), "cluster") : undefined;
+  const server = cluster && findPostmaster(cluster);
+  if (server) await halt(server, cluster);
+  removeCluster(directory);
+  rmSync(directory, { recursive: true, force: true });
+}
+
+function removeCluster(directory: string): void {
+  const home = join(directory, "postgres");
+  if (existsSync(home)) rmSync(realpathSync(home), { recursive: true, force: true });
+  rmSync(home, { force: true });
+}
+
+if (import.meta.main) await keep(openPlace());

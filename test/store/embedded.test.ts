@@ -1,0 +1,239 @@
+/** The built-in PostgreSQL with real server processes; every test has its own directory. */
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import postgres from "postgres";
+import { type Embedded, startEmbedded } from "../../src/store/embedded.ts";
+import { openHome } from "../../src/store/postgres_home.ts";
+import { findPostmaster, halt } from "../../src/store/postgres_server.ts";
+import { quickDirectory } from "../postgres.ts";
+
+const isRoot = process.getuid?.() === 0;
+const binaries = process.env.ASSAY_TEST_POSTGRES;
+const used: string[] = [];
+let seed: string;
+
+const start = (directory: string, fsync = false) => startEmbedded({ directory, fsync, ...(binaries && { binaries }) });
+
+/** A directory that the account PostgreSQL runs under as root can enter. */
+function emptyPlace(): string {
+  const parent = mkdtempSync(join(quickDirectory(), "assay-embedded-"));
+  chmodSync(parent, 0o711);
+  used.push(join(parent, "postgres"));
+  return join(parent, "postgres");
+}
+
+/** A stopped cluster: a copy costs a tenth of initdb. */
+function madePlace(): string {
+  const directory = emptyPlace();
+  expect(Bun.spawnSync(["cp", "-a", seed, directory]).exitCode).toBe(0);
+  return directory;
+}
+
+const postmaster = (directory: string) => findPostmaster(join(realpathSync(directory), "cluster"));
+
+async function query<Row>({ connection }: Embedded, text: string): Promise<Row[]> {
+  const sql = postgres({ ...connection, max: 1 });
+  return [...(await sql.unsafe(text).finally(() => sql.end()))] as Row[];
+}
+
+/** Starts in a process of its own, in its own process group, which stops the cluster when told to. */
+function startElsewhere(directory: string) {
+  const script = `
+    const { startEmbedded } = await import(${JSON.stringify(join(import.meta.dir, "../../src/store/embedded.ts"))});
+    const cluster = await startEmbedded(${JSON.stringify({ directory, fsync: false, ...(binaries && { binaries }) })});
+    console.log("started");
+    for await (const _ of console) break;
+    await cluster.stop();`;
+  const child = Bun.spawn([process.execPath, "-e", script], { stdin: "pipe", stdout: "pipe", detached: true });
+  return {
+    pid: child.pid,
+    async started() {
+      const { value } = await child.stdout.getReader().read();
+      expect(new TextDecoder().decode(value)).toBe("started\n");
+    },
+    async stop() {
+      child.stdin.write("\n");
+      await child.stdin.end();
+      expect(await child.exited).toBe(0);
+    },
+    async kill() {
+      process.kill(-child.pid, "SIGKILL");
+      await child.exited;
+    },
+  };
+}
+
+async function remove(directory: string): Promise<void> {
+  if (existsSync(directory)) {
+    const home = realpathSync(directory);
+    const server = postmaster(directory);
+    if (server) await halt(server, join(home, "cluster"));
+    rmSync(home, { recursive: true, force: true });
+  }
+  rmSync(join(directory, ".."), { recursive: true, force: true });
+}
+
+beforeAll(async () => {
+  seed = emptyPlace();
+  used.pop();
+  await (await start(seed)).stop();
+});
+
+afterEach(() => Promise.all(used.splice(0).map(remove)));
+
+afterAll(() => remove(seed));
+
+test("starts on an empty directory, answers, and tells nobody the password", async () => {
+  const directory = emptyPlace();
+  let commands = "";
+  const starting = start(directory);
+  for (let done = false; !done;) {
+    void starting.finally(() => (done = true));
+    await Bun.sleep(20);
+    commands += await new Response(Bun.spawn(["ps", "-axww", "-o", "args"], { stderr: "ignore" }).stdout).text();
+  }
+  const cluster = await starting;
+  const { password } = cluster.connection;
+  expect(await query(cluster, "select current_database() as name, 1 + 1 as two")).toEqual([{ name: "assay", two: 2 }]);
+  const shown = await query(
+    cluster,
+    "select name, setting from pg_settings where name in ('listen_addresses', 'fsync')",
+  );
+  expect(shown).toEqual([
+    { name: "fsync", setting: "off" },
+    { name: "listen_addresses", setting: "" },
+  ]);
+  expect(password.length).toBeGreaterThan(26);
+  expect(readFileSync(join(directory, "password"), "utf8")).toBe(password);
+  expect(statSync(join(directory, "password")).mode & 0o777).toBe(0o600);
+  expect(statSync(cluster.connection.host).mode & 0o777).toBe(0o700);
+  expect(commands).toContain("--pwfile=");
+  expect(commands).not.toContain(password);
+  expect(readFileSync(join(directory, "server.log"), "utf8")).not.toContain(password);
+  await cluster.stop();
+});
+
+test("refuses a wrong password", async () => {
+  const cluster = await start(seed);
+  const wrong = { ...cluster, connection: { ...cluster.connection, password: "wrong" } };
+  await expect(query(wrong, "select 1")).rejects.toThrow("password authentication failed");
+  await cluster.stop();
+});
+
+test("keeps its data over stop and start", async () => {
+  const directory = madePlace();
+  const first = await start(directory);
+  await query(first, "create table kept as select 42 as answer");
+  await first.stop();
+  expect(postmaster(directory)).toBeUndefined();
+  const second = await start(directory);
+  expect(await query(second, "table kept")).toEqual([{ answer: 42 }]);
+  await second.stop();
+  expect(readdirSync(directory).sort()).toEqual(["cluster", "password", "server.log"]);
+});
+
+test("started twice it adopts the running server, and only the last stop stops it", async () => {
+  const directory = madePlace();
+  const first = await start(directory);
+  const second = await start(directory);
+  expect(second.connection).toEqual(first.connection);
+  const pid = postmaster(directory)?.pid;
+  await first.stop();
+  await first.stop();
+  expect(postmaster(directory)?.pid).toBe(pid!);
+  expect(await query(second, "select 1 as one")).toEqual([{ one: 1 }]);
+  await second.stop();
+  expect(postmaster(directory)).toBeUndefined();
+});
+
+test("adopts the server of a process group that was killed", async () => {
+  const directory = madePlace();
+  const elsewhere = startElsewhere(directory);
+  await elsewhere.started();
+  const pid = postmaster(directory)?.pid;
+  await elsewhere.kill();
+  const cluster = await start(directory);
+  expect(postmaster(directory)?.pid).toBe(pid!);
+  await cluster.stop();
+  expect(postmaster(directory)).toBeUndefined();
+});
+
+test("recovers after its server was killed", async () => {
+  const directory = madePlace();
+  const first = await start(directory, true);
+  await query(first, "create table kept as select 42 as answer");
+  process.kill(postmaster(directory)!.pid, "SIGKILL");
+  const second = await start(directory);
+  expect(await query(second, "table kept")).toEqual([{ answer: 42 }]);
+  await first.stop();
+  expect(await query(second, "table kept")).toEqual([{ answer: 42 }]);
+  await second.stop();
+});
+
+test("two that start at once on an empty directory make one cluster", async () => {
+  const directory = emptyPlace();
+  const elsewhere = startElsewhere(directory);
+  const here = await start(directory);
+  await elsewhere.started();
+  await query(here, "create table shared ()");
+  await here.stop();
+  expect(postmaster(directory)).toBeDefined();
+  await elsewhere.stop();
+  expect(postmaster(directory)).toBeUndefined();
+});
+
+test("starts although a first start was killed in the middle of initdb", async () => {
+  const directory = emptyPlace();
+  const elsewhere = startElsewhere(directory);
+  const isHalfMade = () =>
+    existsSync(directory) && readdirSync(directory).some((name) => existsSync(join(directory, name, "PG_VERSION")));
+  while (!isHalfMade()) await Bun.sleep(1);
+  await elsewhere.kill();
+  expect(existsSync(join(directory, "cluster"))).toBe(false);
+  const cluster = await start(directory);
+  expect(await query(cluster, "select 1 as one")).toEqual([{ one: 1 }]);
+  await cluster.stop();
+});
+
+test("names both versions when the database is of another PostgreSQL", async () => {
+  const directory = emptyPlace();
+  await Bun.write(join(directory, "cluster/PG_VERSION"), "9\n");
+  await expect(start(directory)).rejects.toThrow(/made by PostgreSQL 9, but .* is PostgreSQL 1\d/);
+});
+
+test("shows the end of the server's log when it does not start", async () => {
+  const directory = emptyPlace();
+  await Bun.write(join(directory, "cluster/PG_VERSION"), readFileSync(join(seed, "cluster/PG_VERSION")));
+  await expect(start(directory)).rejects.toThrow(/server\.log" ends with:\n[^]*cluster[^]*DATABASE_URL/);
+});
+
+test("takes a pid that now belongs to another process for none", async () => {
+  await Bun.write(join(seed, "cluster/postmaster.pid"), `${process.pid}\n`);
+  await (await start(seed)).stop();
+  expect(postmaster(seed)).toBeUndefined();
+});
+
+test.if(isRoot)("works in a directory that only root may enter, and starts afresh when that was deleted", async () => {
+  const directory = emptyPlace();
+  chmodSync(join(directory, ".."), 0o700);
+  const cluster = await start(directory);
+  expect(await query(cluster, "select 1 as one")).toEqual([{ one: 1 }]);
+  await cluster.stop();
+  const home = realpathSync(directory);
+  expect(openHome(directory, () => {}).directory).toBe(home);
+  rmSync(directory);
+  const said: string[] = [];
+  const fresh = openHome(directory, (message) => said.push(message)).directory;
+  expect(fresh).not.toBe(home);
+  expect(existsSync(join(fresh, "cluster"))).toBe(false);
+  expect(said.join("\n")).toContain(`"${home}" holds an earlier database`);
+  rmSync(home, { recursive: true });
+});
+
+test.if(isRoot)("does not replace a database that is missing from where the link points", async () => {
+  const directory = emptyPlace();
+  chmodSync(join(directory, ".."), 0o700);
+  rmSync(openHome(directory, () => {}).directory, { recursive: true });
+  await expect(start(directory)).rejects.toThrow("restore");
+});
