@@ -17,7 +17,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
+import { connect } from "../src/store/connect.ts";
 import { type Embedded, holderName, startEmbedded } from "../src/store/embedded.ts";
+import { migrate } from "../src/store/migrate.ts";
 import { tryLock } from "../src/store/postgres_lock.ts";
 import { findPostmaster, halt } from "../src/store/postgres_server.ts";
 
@@ -29,7 +31,7 @@ const template = "assay_template";
 const idleSeconds = 5;
 const patientMinutes = 30;
 
-/** Connection options of a running cluster whose database `assay_template` has been prepared by `prepare`. */
+/** Connection options of a running cluster whose database `assay_template` has been migrated. */
 export async function testCluster(): Promise<Connection> {
   const began = Date.now();
   let place = openPlace();
@@ -133,15 +135,14 @@ const start = ({ postgres: directory }: Place) =>
   startEmbedded({ directory, fsync: false, say: console.log, ...(binaries && { binaries }) });
 
 async function prepare(connection: Connection): Promise<void> {
-  const { migrate } = await import("../src/store/migrate.ts");
   const admin = postgres({ ...connection, database: "postgres", max: 1, onnotice: () => {} });
   try {
     const done = await admin`select from pg_database where datname = ${template} and datistemplate`;
     if (done.length > 0) return;
     await admin`drop database if exists ${admin(template)} with (force)`;
     await admin`create database ${admin(template)}`;
-    const sql = postgres({ ...connection, database: template, max: 1, onnotice: () => {} });
-    await migrate(sql, console.log).finally(() => sql.end());
+    const database = connect({ ...connection, database: template }, 1);
+    await migrate(database, console.log).finally(() => database.close());
     // Nobody can connect to it any more, so that it can always be copied.
     await admin`alter database ${admin(template)} with is_template true allow_connections false`;
   } finally {

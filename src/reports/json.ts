@@ -1,6 +1,6 @@
 /** JSON with the place of a mistake, which the engine does not tell. */
 
-import { cut, firstLine } from "./text.ts";
+import { cut, firstLine, lineAt } from "./text.ts";
 import { ReportError } from "./report.ts";
 
 /** Throws a ReportError with the line; nesting costs no stack. */
@@ -11,12 +11,6 @@ export function parseJson(text: string): unknown {
     const { at, reason } = findFault(text) ?? { at: 0, reason: (error as Error).message };
     throw new ReportError(`malformed JSON at line ${lineAt(text, at)}: ${reason}`);
   }
-}
-
-export function lineAt(text: string, offset: number): number {
-  let line = 1;
-  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line++;
-  return line;
 }
 
 const SPACE = /[ \t\r\n]*/y;

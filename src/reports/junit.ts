@@ -38,7 +38,7 @@ export function readJunit(root: Node): Report {
     if (kind === "testcase") {
       if (cases.length === MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
       cases.push(toCase(node, place, toSuite, cutter));
-      const inner = elements(node).filter(({ name }) => localName(name) === "testcase");
+      const inner = node.children.length === 0 ? NONE : named(elements(node), CASES);
       if (inner.length > 0) open.push({ ...place, children: inner, next: 0 });
     } else if (FAILURES.has(kind)) {
       strays.first ||= cut(firstLine(node.attributes.message || textOf(node)), 200);
@@ -79,13 +79,13 @@ const RETRIES = new Set(["flakyFailure", "flakyError", "rerunFailure", "rerunErr
 const SKIPS = new Set(["skipped"]);
 const OUTPUTS = new Set(["system-out", "system-err"]);
 const PROPERTIES = new Set(["properties"]);
+const CASES = new Set(["testcase"]);
 const PROPERTY = new Set(["property"]);
 const LEAVES = new Set([...SKIPS, ...OUTPUTS, ...PROPERTIES, ...RETRIES]);
 
 const NONE: never[] = [];
 
 function elements(node: Node): Node[] {
-  if (node.children.length === 0) return NONE;
   return node.children.filter((child) => typeof child === "object" && "name" in child);
 }
 
@@ -114,22 +114,14 @@ function enter(node: Node, { suites, file }: Place, cutter: Cutter): Place {
 
 function toCase(node: Node, { suites, file: outerFile }: Place, toSuite: SuiteNamer, cutter: Cutter): CaseResult {
   const { attributes } = node;
-  const children = elements(node);
-  const failures = named(children, FAILURES);
-  const retries = named(children, RETRIES);
-  const skipped = named(children, SKIPS)[0] ?? null;
-  const { status, kind } = toStatus(attributes, failures, skipped);
-  const output = named(children, OUTPUTS).map(textOf).join("\n");
-  const tellers = status === "skipped" ? named(children, SKIPS) : failures.length > 0 ? failures : retries;
-  const texts = tellers.map(textBelow).filter((text) => text !== "");
   const name = cutter.cut("name", attributes.name?.trim() || "(no name)");
   const classname = cut(attributes.classname?.trim() ?? "", MAX_NAME);
   const ownFile = attributes.file || attributes.filepath || outerFile;
-  const file = ownFile
-    ? ownFile.replace(/^file:\/\//, "")
-    : isFile(classname)
-      ? classname
-      : pytestFile(suites, classname);
+  const derivedFile = ownFile ? ownFile.replace(/^file:\/\//, "") : isFile(classname) ? classname : null;
+  const file = derivedFile ?? pytestFile(suites, classname);
+  // Most cases pass and have nothing inside.
+  const inside = node.children.length === 0 ? NOTHING : readInside(node, cutter);
+  const { status, kind } = inside.outcome ?? toOutcome(attributes, NONE, null);
   return {
     suite: cutter.cut("suite", toSuite(suites, classname, name, file)),
     name,
@@ -137,18 +129,54 @@ function toCase(node: Node, { suites, file: outerFile }: Place, toSuite: SuiteNa
     line: toLine(attributes.line ?? attributes.lineno),
     status,
     kind,
-    flaky: status === "passed" && retries.length > 0,
-    attempts: 1 + retries.length,
+    flaky: inside.flaky,
+    attempts: inside.attempts,
     durationMs: msFromSeconds(attributes.time),
+    message: inside.message,
+    stack: inside.stack,
+    output: inside.output,
+    properties: inside.properties,
+  };
+}
+
+type Outcome = Pick<CaseResult, "status" | "kind">;
+type Inside = Omit<CaseResult, "suite" | "name" | "file" | "line" | "durationMs" | keyof Outcome> & {
+  outcome: Outcome | null;
+};
+
+const NOTHING: Inside = {
+  outcome: null,
+  flaky: false,
+  attempts: 1,
+  message: null,
+  stack: null,
+  output: null,
+  properties: null,
+};
+
+function readInside(node: Node, cutter: Cutter): Inside {
+  const children = elements(node);
+  const failures = named(children, FAILURES);
+  const retries = named(children, RETRIES);
+  const skipped = named(children, SKIPS);
+  const outcome = toOutcome(node.attributes, failures, skipped[0] ?? null);
+  const output = named(children, OUTPUTS).map(textOf).join("\n");
+  const isSkipped = outcome.status === "skipped";
+  const tellers = isSkipped ? skipped : failures.length > 0 ? failures : retries;
+  const texts = tellers.map(textBelow).filter((text) => text !== "");
+  return {
+    outcome,
+    flaky: outcome.status === "passed" && retries.length > 0,
+    attempts: 1 + retries.length,
     message: tellers.length === 0 ? null : cutter.cutOrNull("message", toMessage(tellers[0]!, texts[0])),
-    stack: status === "skipped" ? null : cutter.cutOrNull("stack", texts.join("\n\n")),
+    stack: isSkipped ? null : cutter.cutOrNull("stack", texts.join("\n\n")),
     output: cutter.cutOrNull("output", output.trim() && output.trimEnd()),
     properties: cutter.properties([...toProperties(children), ...markedProperties(output)]),
   };
 }
 
 function named(children: Node[], names: Set<string>): Node[] {
-  return children.length === 0 ? children : children.filter(({ name }) => names.has(localName(name)));
+  return children.filter(({ name }) => names.has(localName(name)));
 }
 
 function toProperties(children: Node[]): [string, string][] {
@@ -161,17 +189,21 @@ function toProperties(children: Node[]): [string, string][] {
 const FAILED = /^(?:fail(?:ed|ure)?|error(?:ed)?)$/i;
 const SKIPPED = /^(?:disabled|skip(?:ped)?|notrun|ignored|suppressed|pending|todo)$/i;
 
-function toStatus(attributes: Node["attributes"], failures: Node[], skipped: Node | null) {
+const PASSED: Outcome = { status: "passed", kind: null };
+const SKIP: Outcome = { status: "skipped", kind: null };
+
+function toOutcome(attributes: Node["attributes"], failures: Node[], skipped: Node | null): Outcome {
   const { status = "", result = "" } = attributes;
-  const failed = (kind: FailureKind) => ({ status: "failed", kind }) as const;
+  const failed = (kind: FailureKind): Outcome => ({ status: "failed", kind });
   // node writes the failure of a test that is known to fail beside its todo; everywhere else a failure wins.
-  if (skipped?.attributes.type === "todo" && failures.length > 0) return { status: "skipped", kind: null } as const;
+  if (skipped?.attributes.type === "todo" && failures.length > 0) return SKIP;
   if (failures.some(isTimeout)) return failed("timeout");
   if (failures.some(({ name }) => localName(name) === "failure")) return failed("failure");
   if (failures.length > 0) return failed("error");
+  if (status === "" && result === "") return skipped ? SKIP : PASSED;
   if (FAILED.test(status)) return failed(/^error/i.test(status) ? "error" : "failure");
-  if (skipped || SKIPPED.test(status) || SKIPPED.test(result)) return { status: "skipped", kind: null } as const;
-  return { status: "passed", kind: null } as const;
+  if (skipped || SKIPPED.test(status) || SKIPPED.test(result)) return SKIP;
+  return PASSED;
 }
 
 /** By its type (JUnit's TestTimedOutException), or by the words of node, Playwright, Vitest and Jest. */

@@ -69,8 +69,6 @@ const encoder = new TextEncoder();
 
 /** At most `max` bytes of UTF-8. */
 function cutBytes(text: string, max: number): string {
-  // No UTF-16 unit takes more than three bytes.
-  if (text.length * 3 <= max) return text;
   const { read } = encoder.encodeInto(text, new Uint8Array(max));
   return read === text.length ? text : text.slice(0, read);
 }
@@ -80,6 +78,8 @@ export function createCutter() {
   const counts = new Map<TextKind | "dropped", number>();
   const count = (kind: TextKind | "dropped") => void counts.set(kind, (counts.get(kind) ?? 0) + 1);
   const shorten = (kind: TextKind, text: string, room = LIMITS[kind].max): string => {
+    // No UTF-16 unit takes more than three bytes.
+    if (text.length * 3 <= room) return text;
     const short = LIMITS[kind].unit.endsWith("B") ? cutBytes(text, room) : cut(text, room);
     if (short.length < text.length) count(kind);
     return short;
@@ -142,7 +142,7 @@ export function toLine(line: unknown): number | null {
 
 /** The name of an XML element without its namespace prefix. */
 export function localName(name: string): string {
-  return name.slice(name.indexOf(":") + 1);
+  return name.includes(":") ? name.slice(name.indexOf(":") + 1) : name;
 }
 
 /** The character data of an element, without that of the elements inside it. */
@@ -153,6 +153,13 @@ export function textOf(node: Bun.XML.Node): string {
 }
 
 export const firstLine = (text: string): string => /[^\s].*/.exec(text)?.[0].trimEnd() ?? "";
+
+/** Counted from 1. */
+export function lineAt(text: string, offset: number): number {
+  let line = 1;
+  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line++;
+  return line;
+}
 
 /** A warning when a report's own totals, null where it gives none, are not those of its test cases. */
 export function disagreement(

@@ -1,8 +1,7 @@
 /** XML as test runners write it: cleaned, parsed by Bun, and mended where the document is not well formed. */
 
 import { ReportError } from "./report.ts";
-import { clean, localName } from "./text.ts";
-import { lineAt } from "./json.ts";
+import { clean, lineAt, localName } from "./text.ts";
 
 export type XmlDocument = {
   root: Bun.XML.Node;

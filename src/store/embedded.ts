@@ -15,7 +15,7 @@ import {
 import { dirname, join, resolve } from "node:path";
 import postgres from "postgres";
 import { type Binaries, findBinaries } from "./postgres_binaries.ts";
-import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeAll } from "./postgres_home.ts";
+import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeUnfinished } from "./postgres_home.ts";
 import { locked } from "./postgres_lock.ts";
 import { endsWithin, findPostmaster, halt, launch, serverPort, whenReady } from "./postgres_server.ts";
 
@@ -144,7 +144,7 @@ function checkVersion(cluster: string, { major, directory }: Binaries): void {
 /** Makes the cluster under another name first: one that bears its name is complete, whenever we were killed. */
 async function create(home: Home, { directory, major }: Binaries, fsync: boolean, say: (message: string) => void) {
   say(`Making a PostgreSQL ${major} cluster in "${home.directory}"`);
-  removeAll(home.directory, "new-");
+  removeUnfinished(home);
   const password = join(home.directory, "password");
   rmSync(password, { force: true });
   const file = openSync(password, "wx", 0o600);
@@ -171,7 +171,7 @@ async function create(home: Home, { directory, major }: Binaries, fsync: boolean
       fsyncSync(parent);
       return closeSync(parent);
     }
-    rmSync(unfinished, { recursive: true, force: true });
+    removeUnfinished(home);
     if (!output.includes("locale")) break;
   }
   throw new Error(`initdb failed: ${output.trim()}`);

@@ -2,8 +2,8 @@
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
-  chownSync,
   existsSync,
+  lchownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -11,7 +11,6 @@ import {
   readlinkSync,
   realpathSync,
   rmdirSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -45,8 +44,9 @@ export function execute(account: Account | undefined, command: string[]): { ok: 
   }
 }
 
+/** Never follows a link: what the account owns, it could replace by one. */
 export function give(account: Account | undefined, path: string): void {
-  if (account) chownSync(path, account.uid, account.gid);
+  if (account) lchownSync(path, account.uid, account.gid);
 }
 
 /** Makes `requested` usable for PostgreSQL: the directory itself or, when its account cannot get there, a link. */
@@ -66,7 +66,7 @@ export function openHome(requested: string, say: (message: string) => void): Hom
     }
     return { directory: realpathSync(requested), account };
   }
-  give(account, requested);
+  if (statSync(requested).uid === 0) letPass(requested);
   if (!canEnter(account, realpathSync(requested))) moveHome(requested, account, say);
   return { directory: realpathSync(requested), account };
 }
@@ -78,8 +78,8 @@ function moveHome(requested: string, account: Account, say: (message: string) =>
   }
   const directory = join(openPlace, randomBytes(8).toString("hex"));
   makeOpenPlace();
-  mkdirSync(directory, { mode: 0o700 });
-  give(account, directory);
+  mkdirSync(directory);
+  letPass(directory);
   if (!canEnter(account, directory)) {
     rmdirSync(directory);
     throw new Error(`The account ${account.name} can enter neither "${requested}" nor "${openPlace}"`);
@@ -105,14 +105,17 @@ function sayForgotten(requested: string, say: (message: string) => void): void {
 
 export function makeOpenPlace(): void {
   mkdirSync(openPlace, { recursive: true });
-  chmodSync(openPlace, 0o711);
+  letPass(openPlace);
 }
+
+// It stays root's: the account, should somebody take it over, cannot plant links where root writes.
+const letPass = (directory: string) => chmodSync(directory, 0o711);
 
 const canEnter = (account: Account, directory: string) => execute(account, ["/bin/sh", "-c", 'cd "$0"', directory]).ok;
 
 // An owner who is not root comes first: a database made by a service account stays its own when root looks in.
 function unprivilegedAccount(requested: string): Account {
-  for (const path of [requested, dirname(requested)]) {
+  for (const path of [join(requested, "cluster"), requested, dirname(requested)]) {
     const owner = statSync(path, { throwIfNoEntry: false });
     if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid, name: `with uid ${owner.uid}` };
   }
@@ -124,8 +127,10 @@ function unprivilegedAccount(requested: string): Account {
   throw new Error("PostgreSQL cannot run as root and there is no account postgres or nobody: run Assay as a user");
 }
 
-export function removeAll(directory: string, prefix: string): void {
-  for (const name of readdirSync(directory)) {
-    if (name.startsWith(prefix)) rmSync(join(directory, name), { recursive: true, force: true, maxRetries: 3 });
+/** As the account: emptying another's directory as root could be led astray by links. */
+export function removeUnfinished({ directory, account }: Home): void {
+  for (const name of readdirSync(directory).filter((name) => name.startsWith("new-"))) {
+    execute(account, ["rm", "-rf", join(directory, name)]);
+    execute(undefined, ["rmdir", join(directory, name)]);
   }
 }

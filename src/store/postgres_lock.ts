@@ -1,6 +1,6 @@
 /** A lock between the processes of one machine that ends with its holder, however that ends. */
 import { Database } from "bun:sqlite";
-import { chownSync, statSync } from "node:fs";
+import { lchownSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Undefined when somebody else holds it. SQLite's lock on an empty file is one that the kernel drops by itself. */
@@ -9,7 +9,7 @@ export function tryLock(path: string): { release(): void } | undefined {
   try {
     // Root may look in with a command; the owner must still be able to lock.
     const { uid, gid } = statSync(dirname(path));
-    if (process.getuid?.() === 0 && uid !== 0) chownSync(path, uid, gid);
+    if (process.getuid?.() === 0 && uid !== 0) lchownSync(path, uid, gid);
     file.run("pragma journal_mode = memory; begin exclusive");
     return { release: () => file.close() };
   } catch (error) {

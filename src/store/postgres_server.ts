@@ -1,8 +1,22 @@
 /** The server process of the built-in PostgreSQL: finds the one that runs, launches one, waits for it, halts it. */
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, readlinkSync, rmSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { Binaries } from "./postgres_binaries.ts";
-import { as, give, type Home, removeAll } from "./postgres_home.ts";
+import { as, give, type Home } from "./postgres_home.ts";
+
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 
 /** As the server itself describes it in postmaster.pid. */
 export type Postmaster = { pid: number; socket: string; status: string };
@@ -65,7 +79,7 @@ export async function halt(server: Postmaster, cluster: string): Promise<void> {
   if (!(await endsWithin(60_000, server, cluster))) {
     throw new Error(`PostgreSQL (pid ${server.pid}) has not stopped for a minute: see "${cluster}/../server.log"`);
   }
-  rmSync(server.socket, { recursive: true, force: true });
+  removeSocketDirectory(server.socket);
 }
 
 export async function endsWithin(milliseconds: number, server: Postmaster, cluster: string): Promise<boolean> {
@@ -82,7 +96,7 @@ export async function launch(home: Home, { directory }: Binaries, fsync: boolean
   removeForeignPid(cluster);
   for (const deadline = Date.now() + 15_000; ; await Bun.sleep(50)) {
     const socket = makeSocketDirectory(home);
-    const output = openSync(log, "a", 0o600);
+    const output = openSync(log, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
     give(home.account, log);
     const before = statSync(log).size;
     // Its own session: Ctrl-C in our terminal would stop it before we have drained.
@@ -96,7 +110,7 @@ export async function launch(home: Home, { directory }: Binaries, fsync: boolean
     closeSync(output);
     const server = await whenReady(cluster, () => child.exitCode === null && child.signalCode === null, say);
     if (server) return server;
-    rmSync(socket, { recursive: true, force: true });
+    removeSocketDirectory(socket);
     const said = readFileSync(log).subarray(before).toString().trim().slice(-2000);
     // Processes of a killed postmaster end by themselves, but not at once.
     if (!said.includes("shared memory block") || Date.now() > deadline) {
@@ -114,12 +128,21 @@ function removeForeignPid(cluster: string): void {
 
 /** A new one for each start, so that a server whose directory was deleted cannot take our socket away when it ends. */
 function makeSocketDirectory(home: Home): string {
-  removeAll(home.directory, "socket-");
+  for (const name of readdirSync(home.directory)) {
+    if (name.startsWith("socket-")) removeSocketDirectory(join(home.directory, name));
+  }
   // 103 bytes is all that macOS allows (Linux: 107); a comma would separate hosts.
   const fits = home.directory.length <= 70 && /^[\w/.-]+$/.test(home.directory);
   const socket = mkdtempSync(fits ? join(home.directory, "socket-") : "/tmp/assay-socket-");
   give(home.account, socket);
   return socket;
+}
+
+// Only what a server leaves there: the path may come from a file that its account can write.
+function removeSocketDirectory(directory: string): void {
+  for (const name of [`.s.PGSQL.${serverPort}`, `.s.PGSQL.${serverPort}.lock`])
+    rmSync(join(directory, name), { force: true });
+  if (existsSync(directory) && readdirSync(directory).length === 0) rmdirSync(directory);
 }
 
 // On the command line, so that they also reach a cluster made by an earlier Assay.

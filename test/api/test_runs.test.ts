@@ -1,0 +1,410 @@
+import { describe, expect, test } from "bun:test";
+import { createHarness, junit } from "../harness.ts";
+
+const { ask, acme, rival, addProject } = await createHarness();
+const runs = `/projects/${acme.project}/test-runs`;
+const upload = (query: string, body: unknown, key = acme.key) => ask(`POST ${runs}${query}`, { key, body });
+
+async function walk(path: string, key: string) {
+  const pages = [];
+  for (let cursor: string | undefined; ;) {
+    const { body } = await ask(`GET ${path}${cursor ? `&cursor=${cursor}` : ""}`, { key });
+    pages.push(...body.data);
+    if (!body.pagination.hasMore) return pages;
+    cursor = body.pagination.cursor;
+  }
+}
+
+describe("POST /projects/:projectId/test-runs", () => {
+  test("a report as curl sends it becomes a run", async () => {
+    const { status, body } = await ask(`POST ${runs}`, {
+      key: acme.key,
+      body: junit("ppfs"),
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      executionId: expect.any(String),
+      taskSlug: "unit",
+      completedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      passed: 2,
+      failed: 1,
+      skipped: 1,
+      total: 4,
+      attempt: 1,
+      flaky: 0,
+      durationMs: 40,
+      verdict: "failed",
+      warnings: [],
+      url: expect.stringContaining(`/projects/${acme.project}/executions/${body.executionId}`),
+    });
+    const { body: list } = await ask(`GET ${runs}?execution_id=${body.executionId}`, { key: acme.key });
+    const { executionId, taskSlug, completedAt, passed, failed, skipped, total } = body;
+    expect(list).toEqual({
+      data: [{ executionId, taskSlug, completedAt, passed, failed, skipped, total }],
+      pagination: { hasMore: false },
+    });
+  });
+
+  test("several files of a form are merged into one run, and form fields are parameters", async () => {
+    const form = new FormData();
+    form.append("a", new File([junit("pp", "a")], "a.xml"));
+    form.append("b", new File([junit("f", "b")], "../b.xml"));
+    form.append("task_slug", "both");
+    form.append("branch", "main");
+    const { status, body } = await upload("?commit=abc", form);
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ taskSlug: "both", passed: 2, failed: 1, total: 3 });
+    const { body: execution } = await ask(`GET /projects/${acme.project}/executions/${body.executionId}`, acme);
+    expect(execution).toMatchObject({ branch: "main", commit: "abc", status: "failed", trigger: "upload" });
+  });
+
+  test("one bad file of a form stores nothing", async () => {
+    const form = new FormData();
+    form.append("a", new File([junit("pp", "a")], "a.xml"));
+    form.append("b", new File(["<html><body>502</body></html>"], "b.xml"));
+    const { status, body } = await upload("?execution_key=bad-form", form);
+    expect(status).toBe(400);
+    expect(body.error.message).toContain(`"b.xml"`);
+    const { body: list } = await ask(`GET /projects/${acme.project}/executions?limit=100`, acme);
+    expect(list.data.filter(({ key }: { key: string }) => key === "bad-form")).toEqual([]);
+  });
+
+  test("native JSON with counts alone is taken at its word", async () => {
+    const { status, body } = await upload("", {
+      taskSlug: "native",
+      passed: 3,
+      failed: 0,
+      skipped: 1,
+      durationMs: 1234,
+    });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ taskSlug: "native", passed: 3, failed: 0, skipped: 1, total: 4, durationMs: 1234 });
+  });
+
+  test("gzip and zstd bodies are read", async () => {
+    for (const [encoding, bytes] of [
+      ["gzip", Bun.gzipSync(junit("pp"))],
+      ["zstd", Bun.zstdCompressSync(junit("pp"))],
+    ] as const) {
+      const headers = { "content-encoding": encoding };
+      const { status, body } = await ask(`POST ${runs}`, { key: acme.key, body: bytes, headers });
+      expect([status, body.passed]).toEqual([201, 2]);
+    }
+  });
+
+  test("Accept: text/plain gets one line for people", async () => {
+    const { status, text, headers } = await ask(`POST ${runs}?task_slug=line`, {
+      key: acme.key,
+      body: junit("pf"),
+      headers: { accept: "text/plain" },
+    });
+    expect(status).toBe(201);
+    expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    expect(text).toMatch(/^FAILED line: 1 passed, 1 failed, 0 skipped, attempt 1 http:\S+\n$/);
+  });
+
+  test("a report without cases is refused, unless allow_empty says that it is right", async () => {
+    const refused = await upload("", `<testsuites/>`);
+    expect(refused.status).toBe(400);
+    expect(refused.body.error.message).toContain("allow_empty");
+    const { status, body } = await upload("?allow_empty=true", `<testsuites/>`);
+    expect([status, body.total, body.verdict]).toEqual([201, 0, "passed"]);
+  });
+
+  test("an exit code without a failed case adds one that says so", async () => {
+    const { body } = await upload("?exit_code=137&execution_key=exit&task_slug=t", junit("pp"));
+    expect(body).toMatchObject({ passed: 2, failed: 1, total: 3, verdict: "failed" });
+    const { body: cases } = await ask(
+      `GET /projects/${acme.project}/executions/${body.executionId}/test-runs/t/cases?status=failed`,
+      acme,
+    );
+    expect(cases.data[0]).toMatchObject({ name: "runner exited 137", kind: "error", status: "failed" });
+    const again = await upload("?exit_code=0&execution_key=exit&task_slug=t", junit("pp"));
+    expect(again.body).toMatchObject({ passed: 2, failed: 0, attempt: 2, verdict: "passed", flaky: 0 });
+  });
+
+  test("an exit code beside a failed case adds nothing", async () => {
+    const { body } = await upload("?exit_code=1", junit("pf"));
+    expect(body).toMatchObject({ passed: 1, failed: 1, total: 2 });
+  });
+
+  test("a truncated report is read up to its last whole case, warns, and is never green", async () => {
+    const whole = junit("pppp");
+    const { status, body } = await upload("?execution_key=cut", whole.slice(0, whole.indexOf("case 3")));
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ passed: 3, failed: 0, total: 3, verdict: "failed" });
+    expect(body.warnings).toHaveLength(1);
+    const complete = await upload("?execution_key=cut", whole);
+    expect(complete.body).toMatchObject({ passed: 4, attempt: 2, verdict: "passed", warnings: [] });
+  });
+
+  test("every bad parameter is named in one message", async () => {
+    const { status, body } = await upload("?shard=5/4&exit_code=x&allow_empty=yes&nope=1", junit("p"));
+    expect(status).toBe(400);
+    for (const name of ["shard", "exit_code", "allow_empty", "nope"]) expect(body.error.message).toContain(`"${name}"`);
+  });
+
+  test("an unknown execution_id is a 404, and so is another project's", async () => {
+    const other = await addProject(acme);
+    const { body: theirs } = await ask(`POST /projects/${other.project}/executions`, { key: other.key, body: {} });
+    const missing = await upload(`?execution_id=${crypto.randomUUID()}`, junit("p"));
+    const foreign = await upload(`?execution_id=${theirs.id}`, junit("p"));
+    expect([missing.status, foreign.status]).toEqual([404, 404]);
+    expect(foreign.text).toBe(missing.text);
+  });
+
+  test("a body over the limit is refused", async () => {
+    const small = await createHarness({ maxBodyBytes: 1000, maxInflatedBytes: 5000 });
+    const path = `POST /projects/${small.acme.project}/test-runs`;
+    const post = (body: Uint8Array | string, headers = {}) => small.ask(path, { key: small.acme.key, body, headers });
+    const padded = (length: number) => junit("p").padEnd(length, " ");
+    expect((await post(padded(1000))).status).toBe(201);
+    expect((await post(padded(1001))).body.error.message).toContain("Body too large");
+    const bomb = Bun.gzipSync("a".repeat(900_000));
+    const refused = await post(bomb, { "content-encoding": "gzip" });
+    expect([refused.status, refused.body.error.message]).toEqual([400, expect.stringContaining("after decompression")]);
+  });
+
+  test("a body that is not encoded as it says is refused", async () => {
+    const good = Bun.gzipSync(junit("p".repeat(100)));
+    for (const [encoding, bytes] of [
+      ["gzip", good.slice(0, 60)],
+      ["gzip", Buffer.from(junit("p"))],
+      ["br", good],
+      ["gzip, gzip", Bun.gzipSync(good)],
+    ] as const) {
+      const { status } = await ask(`POST ${runs}`, {
+        key: acme.key,
+        body: bytes,
+        headers: { "content-encoding": encoding },
+      });
+      expect(status).toBe(400);
+    }
+  });
+});
+
+describe("attempts and shards", () => {
+  const post = (key: string, letters: string, more = "") =>
+    upload(`?execution_key=${key}&task_slug=t${more}`, junit(letters));
+
+  test("identical bytes posted again change nothing and answer 200 with the same run", async () => {
+    const first = await post("same", "pf");
+    const second = await post("same", "pf");
+    expect([first.status, second.status]).toEqual([201, 200]);
+    expect(second.body).toEqual(first.body);
+  });
+
+  test("a case that failed before and passes now is flaky, and the run green", async () => {
+    await post("flaky", "pfp");
+    const { body } = await post("flaky", "ppp");
+    expect(body).toMatchObject({ passed: 3, failed: 0, flaky: 1, attempt: 2, verdict: "passed" });
+  });
+
+  test("a retry of only some tests neither loses passes nor turns other failures green", async () => {
+    await upload("?execution_key=part&task_slug=t", junit("pffp"));
+    const only = `<testsuite name="unit"><testcase classname="unit" name="case 1" time="0.01"/></testsuite>`;
+    const { body } = await upload("?execution_key=part&task_slug=t", only);
+    expect(body).toMatchObject({ passed: 3, failed: 1, total: 4, flaky: 1, verdict: "failed" });
+  });
+
+  test("a case that passed and fails now is failed", async () => {
+    await post("worse", "pp");
+    const { body } = await post("worse", "pf");
+    expect(body).toMatchObject({ passed: 1, failed: 1, flaky: 0 });
+  });
+
+  test("a sharded run is listed, and complete, only when all announced shards are in", async () => {
+    const shard = (index: number, letters: string) =>
+      upload(`?execution_key=shards&task_slug=t&shard=${index}/3`, junit(letters, `part ${index}`));
+    const first = await shard(2, "pf");
+    expect(first.body).not.toHaveProperty("completedAt");
+    const path = `GET ${runs}?execution_id=${first.body.executionId}`;
+    expect((await ask(path, acme)).body.data).toEqual([]);
+    await shard(1, "pp");
+    const last = await shard(3, "ps");
+    expect(last.body).toMatchObject({ passed: 4, failed: 1, skipped: 1, total: 6, attempt: 1 });
+    expect((await ask(path, acme)).body.data).toHaveLength(1);
+    const retried = await shard(2, "pp");
+    expect(retried.body).toMatchObject({ passed: 5, failed: 0, flaky: 1, attempt: 2, verdict: "passed" });
+    expect((await ask(path, acme)).body.data).toHaveLength(1);
+  });
+
+  test("two shards that report the same case differently are not green, whichever comes last", async () => {
+    for (const [key, order] of [
+      ["order a", ["p", "f"]],
+      ["order b", ["f", "p"]],
+    ] as const) {
+      await post(key, order[0], "&shard=1/2");
+      const { body } = await post(key, order[1], "&shard=2/2");
+      expect(body).toMatchObject({ passed: 0, failed: 1, flaky: 0, verdict: "failed" });
+    }
+  });
+
+  test("shards that disagree on their number are refused", async () => {
+    await post("disagree", "p", "&shard=1/2");
+    const { status, body } = await post("disagree", "pp", "&shard=2/3");
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining(`"shard"`)]);
+  });
+
+  test("parallel shards that create their execution together lose nothing", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        upload(`?execution_key=race&task_slug=t&shard=${index + 1}/12`, junit("ppf", `part ${index}`)),
+      ),
+    );
+    expect(new Set(answers.map(({ body }) => body.executionId)).size).toBe(1);
+    const { body } = await ask(`GET ${runs}?execution_id=${answers[0]!.body.executionId}`, acme);
+    expect(body.data).toEqual([expect.objectContaining({ passed: 24, failed: 12, skipped: 0, total: 36 })]);
+  });
+
+  test("parallel first reports of the same test cases all count", async () => {
+    const letters = "p".repeat(300);
+    const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => post(`new ${index}`, letters)));
+    expect(answers.map(({ body }) => body.passed)).toEqual(Array(8).fill(300));
+  });
+});
+
+describe("GET /projects/:projectId/test-runs", () => {
+  test("walks newest first through equal times, none twice and none missing, while runs are added", async () => {
+    const { project, key } = await addProject(acme);
+    const path = `/projects/${project}/test-runs`;
+    const post = (minute: number) =>
+      ask(`POST ${path}?completed_at=2026-01-01T00:0${minute}:00Z`, {
+        key,
+        body: { taskSlug: "t", passed: 1, failed: 0, skipped: 0 },
+      });
+    for (let index = 0; index < 25; index++) await post(index % 3);
+    const all = await walk(`${path}?limit=100`, key);
+    const seen = [];
+    for (let cursor = "", more = true; more;) {
+      const { body } = await ask(`GET ${path}?limit=4${cursor}`, { key });
+      seen.push(...body.data);
+      await post(9);
+      more = body.pagination.hasMore;
+      cursor = `&cursor=${body.pagination.cursor}`;
+    }
+    expect(seen).toEqual(all);
+    const times = all.map(({ completedAt }) => completedAt);
+    expect(times).toEqual(times.toSorted().reverse());
+    expect(new Set(all.map(({ executionId }) => executionId)).size).toBe(25);
+  });
+
+  test("ten by default, and task_slug filters", async () => {
+    const { project, key } = await addProject(acme);
+    const path = `/projects/${project}/test-runs`;
+    for (let index = 0; index < 12; index++)
+      await ask(`POST ${path}?task_slug=${index % 2 ? "odd" : "even"}`, { key, body: junit("p") });
+    const { body } = await ask(`GET ${path}`, { key });
+    expect(body.data).toHaveLength(10);
+    expect(body.pagination).toEqual({ hasMore: true, cursor: expect.any(String) });
+    const odd = await ask(`GET ${path}?task_slug=odd`, { key });
+    expect(odd.body.data.map(({ taskSlug }: { taskSlug: string }) => taskSlug)).toEqual(Array(6).fill("odd"));
+  });
+
+  test("an execution_id that matches nothing is an empty list", async () => {
+    const { status, body } = await ask(`GET ${runs}?execution_id=${crypto.randomUUID()}`, acme);
+    expect([status, body]).toEqual([200, { data: [], pagination: { hasMore: false } }]);
+  });
+
+  test("what is not a parameter is a 400 that names it", async () => {
+    const bad =
+      "limit=0 limit=-1 limit=101 limit=1e9 limit=1.5 limit=0x10 limit= limit=1&limit=2 limit[]=1 executionid=1".split(
+        " ",
+      );
+    for (const query of [...bad, "execution_id=1", "cursor=", "limit=%ff", "task_slug="]) {
+      const { status, body } = await ask(`GET ${runs}?${query}`, acme);
+      expect([query, status]).toEqual([query, 400]);
+      expect(body.error.message).toContain(query.split("=")[0]!);
+    }
+  });
+
+  test("a cursor that was changed, or is another list's, is refused like any other text", async () => {
+    for (let index = 0; index < 3; index++) {
+      await upload("?task_slug=c", junit("p"));
+      await ask(`POST /projects/${rival.project}/test-runs?task_slug=c`, { key: rival.key, body: junit("p") });
+    }
+    const { body } = await ask(`GET ${runs}?limit=1`, acme);
+    const { cursor } = body.pagination;
+    expect((await ask(`GET ${runs}?limit=2&cursor=${cursor}`, acme)).status).toBe(200);
+    const foreign = (await ask(`GET /projects/${rival.project}/test-runs?limit=1`, rival)).body.pagination.cursor;
+    const executions = (await ask(`GET /projects/${acme.project}/executions?limit=1`, acme)).body.pagination.cursor;
+    const flipped = `${cursor.slice(0, 5)}${cursor[5] === "A" ? "B" : "A"}${cursor.slice(6)}`;
+    const queries = [foreign, executions, flipped, cursor.slice(0, -1), `${cursor}A`, "A", "A".repeat(5_000)].map(
+      (text) => `limit=1&cursor=${text}`,
+    );
+    const answers = await Promise.all(
+      [...queries, `task_slug=c&cursor=${cursor}`].map((query) => ask(`GET ${runs}?${query}`, acme)),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([400]));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  });
+});
+
+describe("one test run", () => {
+  test("is answered in detail, with its slug as it was given", async () => {
+    const slug = "unit/api %2F 100% ünï";
+    const { body } = await upload(`?task_slug=${encodeURIComponent(slug)}&exit_code=1`, junit("pf"));
+    const path = `GET /projects/${acme.project}/executions/${body.executionId}/test-runs/${encodeURIComponent(slug)}`;
+    const { status, body: detail } = await ask(path, acme);
+    expect(status).toBe(200);
+    expect(detail).toEqual({ ...body, taskSlug: slug, shards: 1, format: "junit", exitCode: 1 });
+  });
+
+  test("lists its cases, failed first, page by page", async () => {
+    const { body } = await upload("?task_slug=cases", junit("ppfspf"));
+    const path = `/projects/${acme.project}/executions/${body.executionId}/test-runs/cases/cases`;
+    const all = await walk(`${path}?limit=2`, acme.key);
+    expect(all.map(({ name, status }) => `${name} ${status}`)).toEqual([
+      "case 2 failed",
+      "case 5 failed",
+      "case 0 passed",
+      "case 1 passed",
+      "case 3 skipped",
+      "case 4 passed",
+    ]);
+    expect(all[0]).toEqual({
+      testCaseId: expect.any(String),
+      suite: "unit",
+      name: "case 2",
+      file: null,
+      line: null,
+      status: "failed",
+      kind: "failure",
+      flaky: false,
+      attempt: 1,
+      durationMs: 10,
+      message: "case 2 failed",
+      stack: null,
+      output: null,
+      properties: null,
+    });
+    const skipped = await ask(`GET ${path}?status=skipped`, acme);
+    expect(skipped.body.data.map(({ name }: { name: string }) => name)).toEqual(["case 3"]);
+  });
+
+  test("walks the cases of a large run exactly once each", async () => {
+    const { body } = await upload("?task_slug=large", junit("pppf".repeat(200), "large"));
+    const path = `/projects/${acme.project}/executions/${body.executionId}/test-runs/large/cases?limit=100`;
+    const all = await walk(path, acme.key);
+    expect(new Set(all.map(({ testCaseId }) => testCaseId)).size).toBe(800);
+    expect(all.slice(0, 200).every(({ status }) => status === "failed")).toBe(true);
+    const flaky = await upload(`?task_slug=large&execution_id=${body.executionId}`, junit("pppp".repeat(200), "large"));
+    expect(flaky.body).toMatchObject({ flaky: 200, failed: 0 });
+    expect(await walk(`${path}&flaky=true`, acme.key)).toHaveLength(200);
+    expect(await walk(`${path}&flaky=false`, acme.key)).toHaveLength(600);
+  });
+
+  test("the same test case has the same id in every run", async () => {
+    const ids = [];
+    for (const letters of ["pf", "fp"]) {
+      const { body } = await upload("?task_slug=ids", junit(letters));
+      const { body: cases } = await ask(
+        `GET /projects/${acme.project}/executions/${body.executionId}/test-runs/ids/cases`,
+        acme,
+      );
+      ids.push(cases.data.map(({ testCaseId }: { testCaseId: string }) => testCaseId).sort());
+    }
+    expect(ids[0]).toEqual(ids[1]);
+  });
+});
