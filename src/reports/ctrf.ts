@@ -115,7 +115,7 @@ function toContext({ branchName, commit, buildUrl, testEnvironment }: Fields): R
 }
 
 function declaredTotals({ tests, passed, failed, skipped, pending, other }: Fields, cases: CaseResult[]): string[] {
-  const number = (count: unknown) => (typeof count === "number" ? count : null);
+  const number = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? count : null);
   const left = [skipped, pending, other].map(number).filter((count) => count !== null);
   const declared = { tests: number(tests), passed: number(passed), failed: number(failed) };
   return disagreement({ ...declared, skipped: left.length ? left.reduce((sum, one) => sum + one) : null }, cases);

@@ -34,6 +34,10 @@ function stringEnd(text: string, at: number): number {
   }
 }
 
+function unexpected(text: string, at: number, expected: string): { at: number; reason: string } {
+  return { at, reason: `expected ${expected}, found "${cut(firstLine(text.slice(at, at + 40)), 20)}"` };
+}
+
 function findFault(text: string): { at: number; reason: string } | null {
   const open: string[] = [];
   let expected: "a value" | "a key" | "a colon" | "a comma or the end" = "a value";
@@ -41,11 +45,10 @@ function findFault(text: string): { at: number; reason: string } | null {
   for (let at = skip(SPACE, text, 0); ; at = skip(SPACE, text, at)) {
     if (at >= text.length) return { at, reason: "it breaks off" };
     const char = text[at]!;
-    const fault = { at, reason: `expected ${expected}, found "${cut(firstLine(text.slice(at, at + 40)), 20)}"` };
     const wasClosable: boolean = closable;
     closable = false;
     if (expected === "a colon") {
-      if (char !== ":") return fault;
+      if (char !== ":") return unexpected(text, at, expected);
       expected = "a value";
       at++;
     } else if (expected !== "a comma or the end" && char === '"') {
@@ -54,11 +57,11 @@ function findFault(text: string): { at: number; reason: string } | null {
       expected = expected === "a key" ? "a colon" : "a comma or the end";
       at = end;
     } else if ((char === "}" || char === "]") && (wasClosable || expected === "a comma or the end")) {
-      if (open.pop() !== (char === "}" ? "{" : "[")) return fault;
+      if (open.pop() !== (char === "}" ? "{" : "[")) return unexpected(text, at, expected);
       expected = "a comma or the end";
       at++;
     } else if (expected === "a comma or the end") {
-      if (char !== "," || open.length === 0) return fault;
+      if (char !== "," || open.length === 0) return unexpected(text, at, expected);
       expected = open.at(-1) === "{" ? "a key" : "a value";
       at++;
     } else if (expected === "a value" && (char === "{" || char === "[")) {
@@ -68,10 +71,10 @@ function findFault(text: string): { at: number; reason: string } | null {
       at++;
     } else if (expected === "a value") {
       const end = skip(SCALAR, text, at);
-      if (end === at) return fault;
+      if (end === at) return unexpected(text, at, expected);
       expected = "a comma or the end";
       at = end;
-    } else return fault;
+    } else return unexpected(text, at, expected);
     if (open.length === 0 && expected === "a comma or the end") {
       at = skip(SPACE, text, at);
       return at < text.length ? { at, reason: "there is more after its end" } : null;

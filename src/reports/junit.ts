@@ -50,19 +50,15 @@ export function readJunit(root: Node): Report {
     throw new ReportError(`its root element <${root.name.slice(0, 100)}> holds no test cases`);
   }
 
-  const tops =
-    localName(root.name) === "testsuites"
-      ? elements(root).filter(({ name }) => localName(name) === "testsuite")
-      : [root];
-  const top = suiteName(root) ?? (tops.length === 1 ? suiteName(tops[0]!) : null);
+  const tops = localName(root.name) === "testsuites" ? named(elements(root), PLACES) : [root];
+  const only = tops.length === 1 ? tops[0]! : null;
   return {
     format: "junit",
-    suite: cutter.cutOrNull("suite", top),
+    suite: cutter.cutOrNull("suite", suiteName(root) ?? (only && suiteName(only))),
     cases,
     countsOnly: null,
     partial: false,
-    durationMs:
-      msFromSeconds(root.attributes.time) ?? (tops.length === 1 ? msFromSeconds(tops[0]!.attributes.time) : null),
+    durationMs: msFromSeconds(root.attributes.time) ?? msFromSeconds(only?.attributes.time),
     completedAt: completedAt(root.attributes.timestamp ? [root] : tops),
     context: {},
     warnings: [...declaredTotals(root, cases), ...strayFailures(strays), ...cutter.warnings()],
@@ -80,6 +76,7 @@ const SKIPS = new Set(["skipped"]);
 const OUTPUTS = new Set(["system-out", "system-err"]);
 const PROPERTIES = new Set(["properties"]);
 const CASES = new Set(["testcase"]);
+const PLACES = new Set(["testsuite", "testcase"]);
 const PROPERTY = new Set(["property"]);
 const LEAVES = new Set([...SKIPS, ...OUTPUTS, ...PROPERTIES, ...RETRIES]);
 
@@ -170,7 +167,7 @@ function readInside(node: Node, cutter: Cutter): Inside {
     attempts: 1 + retries.length,
     message: tellers.length === 0 ? null : cutter.cutOrNull("message", toMessage(tellers[0]!, texts[0])),
     stack: isSkipped ? null : cutter.cutOrNull("stack", texts.join("\n\n")),
-    output: cutter.cutOrNull("output", output.trim() && output.trimEnd()),
+    output: cutter.cutOrNull("output", trimLines(output)),
     properties: cutter.properties([...toProperties(children), ...markedProperties(output)]),
   };
 }
@@ -213,13 +210,16 @@ function isTimeout({ attributes: { type = "", message = "" } }: Node): boolean {
   );
 }
 
-/** Without blank lines around it; surefire puts the text of a rerun into a `<stackTrace>`. */
+/** surefire puts the text of a rerun into a `<stackTrace>`. */
 function textBelow(node: Node): string {
   const own = textOf(node);
   const trace = own.trim() ? null : elements(node).find(({ name }) => localName(name) === "stackTrace");
-  const text = (trace ? textOf(trace) : own).trimEnd();
-  // The indentation of the first line stays.
-  return text.slice(text.lastIndexOf("\n", text.search(/\S/)) + 1);
+  return trimLines(trace ? textOf(trace) : own);
+}
+
+/** Without blank lines around it; the first line keeps its indentation. */
+function trimLines(text: string): string {
+  return text.slice(text.lastIndexOf("\n", text.search(/\S/)) + 1).trimEnd();
 }
 
 function toMessage(teller: Node, text: string | undefined): string | null {
@@ -235,10 +235,12 @@ function toMessage(teller: Node, text: string | undefined): string | null {
 /** `[[ATTACHMENT|path]]` and `[[PROPERTY|key=value]]`, as Playwright and GitLab write them into the output. */
 function markedProperties(output: string): [string, string][] {
   if (!output.includes("[[")) return [];
-  const marks = output.matchAll(/\[\[(ATTACHMENT|PROPERTY)\|([^\]\n]{1,2000})\]\]/g).take(2 * MAX_PROPERTIES);
-  return Array.from(marks, ([, kind, text = ""]) => {
+  // One pattern for both ends would look for the second one again from every first one.
+  const marks = output.split("]]", 20 * MAX_PROPERTIES).map((text) => text.slice(text.lastIndexOf("[[")));
+  return marks.flatMap((mark): [string, string][] => {
+    const [, kind, text = ""] = /^\[\[(ATTACHMENT|PROPERTY)\|([^\n]{1,2000})$/.exec(mark) ?? [];
     const [key = "", ...value] = text.split("=");
-    return kind === "PROPERTY" ? [key.trim(), value.join("=").trim()] : ["attachment", text.trim()];
+    return kind === "PROPERTY" ? [[key.trim(), value.join("=").trim()]] : kind ? [["attachment", text.trim()]] : [];
   });
 }
 

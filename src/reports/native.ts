@@ -1,7 +1,7 @@
 /** Assay's own JSON: counts, with or without the test cases behind them. */
 
 import * as v from "valibot";
-import { type NativeCase, nativeCase, nativeReport } from "../schema/reports.ts";
+import { type NativeCase, nativeCase, type NativeReport, nativeReport } from "../schema/reports.ts";
 import { type CaseResult, type Report, ReportError } from "./report.ts";
 import { createCutter, type Cutter, cut, disagreement, MAX_CASES } from "./text.ts";
 
@@ -10,16 +10,13 @@ export function isNative(json: unknown): boolean {
   return ["passed", "failed", "skipped"].every((key) => Object.hasOwn(json, key));
 }
 
-/** As strict as every body of the API: throws a ReportError that names every bad field. */
+/** As strict as every body of the API: throws a ReportError that names the bad fields. */
 export function readNative(json: unknown): Report {
-  const given = (json as { cases?: unknown } | null)?.cases;
-  if (Array.isArray(given) && given.length > MAX_CASES) {
-    throw new ReportError(`"cases": expected at most ${MAX_CASES.toLocaleString("en")}, got ${given.length}`);
-  }
-  const parsed = v.safeParse(nativeReport, json);
-  if (!parsed.success) throw new ReportError(toProblems(parsed.issues));
+  const { problems, report, cases } = validate(json);
+  if (problems.length > MAX_PROBLEMS) problems.splice(MAX_PROBLEMS, problems.length, "and more");
+  if (report === null || problems.length > 0) throw new ReportError(problems.join("; "));
 
-  const { taskSlug, passed, failed, skipped, completedAt, durationMs, cases } = parsed.output;
+  const { taskSlug, completedAt, durationMs, passed, failed, skipped } = report;
   const declared = { passed, failed, skipped };
   const cutter = createCutter();
   const results = cases?.map((one) => toCase(one, cutter)) ?? [];
@@ -34,6 +31,27 @@ export function readNative(json: unknown): Report {
     context: {},
     warnings: [...(cases ? disagreement(declared, results) : []), ...cutter.warnings()],
   };
+}
+
+const MAX_PROBLEMS = 20;
+
+/** Case by case, because valibot would collect the mistakes of 200,000 cases before it answers. */
+function validate(json: unknown): { problems: string[]; report: NativeReport | null; cases: NativeCase[] | null } {
+  const given = Object.hasOwn(Object(json), "cases") ? (json as { cases: unknown }).cases : null;
+  const list: unknown[] | null = Array.isArray(given) ? given : null;
+  if (list && list.length > MAX_CASES) {
+    throw new ReportError(`"cases": expected at most ${MAX_CASES.toLocaleString("en")}, got ${list.length}`);
+  }
+  const head = v.safeParse(nativeReport, list ? { ...(json as object), cases: [] } : json);
+  const problems = head.issues ? toProblems(head.issues, nativeReport.entries, []) : [];
+  const cases: NativeCase[] = [];
+  for (const [at, one] of list?.entries() ?? []) {
+    const parsed = v.safeParse(nativeCase, one);
+    if (parsed.success) cases.push(parsed.output);
+    else problems.push(...toProblems(parsed.issues, nativeCase.entries, ["cases", String(at)]));
+    if (problems.length > MAX_PROBLEMS) break;
+  }
+  return { problems, report: head.success ? head.output : null, cases: list && cases };
 }
 
 function toCase(one: NativeCase, cutter: Cutter): CaseResult {
@@ -54,35 +72,24 @@ function toCase(one: NativeCase, cutter: Cutter): CaseResult {
   };
 }
 
-const MAX_PROBLEMS = 20;
-
-function toProblems(issues: v.InferIssue<typeof nativeReport>[]): string {
+function toProblems(issues: v.BaseIssue<unknown>[], entries: v.ObjectEntries, path: string[]): string[] {
   const problems = new Map<string, string>();
-  let more = 0;
   for (const issue of issues) {
-    for (const [field, problem] of toFields(issue)) {
-      // Several rules of one field can fail; the first one tells it.
-      if (problems.has(field)) continue;
-      if (problems.size < MAX_PROBLEMS) problems.set(field, problem);
-      else more++;
+    const last = issue.path?.at(-1);
+    const field = [...path, ...(last ? [cut(String(last.key), 100)] : [])].join(".") || "body";
+    // Several rules of one field can fail; the first one tells it.
+    if (issue.type !== "strict_object" || !last) {
+      if (!problems.has(field)) problems.set(field, `${issue.message}, got ${show(issue.input)}`);
+    } else if (issue.expected !== "never") problems.set(field, "expected a value, got none");
+    else {
+      // valibot stops at the first unknown field.
+      const unknown = Object.keys(last.input as object).filter((key) => !Object.hasOwn(entries, key));
+      for (const key of unknown.slice(0, MAX_PROBLEMS + 1)) {
+        problems.set([...path, cut(key, 100).toWellFormed()].join("."), "expected no such field");
+      }
     }
   }
-  const list = [...problems].map(([field, problem]) => `"${field}": ${problem}`);
-  return [...list, ...(more ? [`and ${more} more`] : [])].join("; ");
-}
-
-function toFields(issue: v.InferIssue<typeof nativeReport>): [string, string][] {
-  const field = issue.path?.map(({ key }) => cut(String(key), 100)).join(".") ?? "body";
-  const last = issue.path?.at(-1);
-  if (issue.type !== "strict_object" || !last || issue.expected === "Object") {
-    return [[field, `${issue.message}, got ${show(issue.input)}`]];
-  }
-  if (issue.expected !== "never") return [[field, "expected a value, got none"]];
-  // valibot stops at the first unknown field of an object.
-  const { entries } = issue.path?.length === 1 ? nativeReport : nativeCase;
-  const unknown = Object.keys(last.input as object).filter((key) => !Object.hasOwn(entries, key));
-  const parent = field.split(".").slice(0, -1);
-  return unknown.map((key) => [[...parent, cut(key, 100)].join("."), "expected no such field"]);
+  return [...problems].map(([field, problem]) => `"${field}": ${problem}`);
 }
 
 function show(value: unknown): string {

@@ -227,11 +227,10 @@ function readXml({ text, root }: Source, whole: string | null, read: (root: Bun.
   if (root === null) throw new ReportError("it is not XML");
   const { root: node, broken, mended } = parseXml(text, whole);
   const report = read(node);
+  const kept = plural(report.cases.length, "test case");
   const warnings = [
-    ...(broken
-      ? [`The report is broken at ${broken}; ${plural(report.cases.length, "test case")} before it were read`]
-      : []),
-    ...(mended ? [`${plural(mended, "character")} that XML wants escaped were taken literally`] : []),
+    ...(broken ? [`The report is broken at ${broken}; only what comes before it is read, ${kept}`] : []),
+    ...(mended ? [`Took ${plural(mended, "character")} literally that XML wants escaped`] : []),
   ];
   return { ...report, partial: broken !== null, warnings: [...warnings, ...report.warnings] };
 }

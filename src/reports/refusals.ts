@@ -42,12 +42,14 @@ export function xmlKind(root: string, head: string): string | null {
 
 export function jsonKind(json: unknown): string | null {
   if (typeof json !== "object" || json === null || Array.isArray(json)) return null;
-  const { $schema, version, runs, total, ...rest } = json as Json;
+  const { $schema, version, runs, total } = json as Json;
   if ((typeof $schema === "string" && /sarif/i.test($schema)) || (typeof version === "string" && Array.isArray(runs))) {
     return "a SARIF report";
   }
   if (hasFields(total, "lines", "statements")) return "an Istanbul coverage summary";
-  if (hasFields(Object.values(rest)[0], "statementMap", "fnMap")) return "an Istanbul coverage report";
+  for (const file in json) {
+    return hasFields((json as Json)[file], "statementMap", "fnMap") ? "an Istanbul coverage report" : null;
+  }
   return null;
 }
 

@@ -170,7 +170,8 @@ export function disagreement(
   for (const { status } of cases) counted[status]++;
   const told = (["tests", "passed", "failed", "skipped"] as const).filter((key) => typeof declared[key] === "number");
   if (told.every((key) => declared[key] === counted[key])) return [];
-  const tell = (counts: typeof declared) => told.map((key) => `${counts[key]} ${key}`).join(", ");
+  const tell = (counts: typeof declared) =>
+    told.map((key) => (key === "tests" ? plural(counts[key]!, "test") : `${counts[key]} ${key}`)).join(", ");
   return [`The report declares ${tell(declared)}, but its test cases are ${tell(counted)}`];
 }
 

@@ -79,7 +79,10 @@ export function prolog(text: string): { root: string | null; doctype: string | n
 }
 
 function after(text: string, end: string | RegExp, at: number): number {
-  if (typeof end === "string") return text.indexOf(end, at) === -1 ? -1 : text.indexOf(end, at) + end.length;
+  if (typeof end === "string") {
+    const found = text.indexOf(end, at);
+    return found === -1 ? -1 : found + end.length;
+  }
   end.lastIndex = at;
   return end.test(text) ? end.lastIndex : -1;
 }

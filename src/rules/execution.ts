@@ -1,7 +1,7 @@
 /** When an execution ends, and how. */
 
 import type { ExecutionStatus } from "../schema/executions.ts";
-import type { Verdict } from "../schema/test_runs.ts";
+import type { Verdict } from "../schema/fields.ts";
 
 export type TaskState = { status: ExecutionStatus; declared: boolean; verdict: Verdict | null };
 

@@ -1,9 +1,8 @@
 /** Executions: one trigger of one or more tasks. */
 
 import * as v from "valibot";
-import { integer, slug, text, time, timestamp, uuid } from "./fields.ts";
+import { slug, text, time, timeoutMinutes, timestamp, uuid, verdict } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
-import { verdict } from "./test_runs.ts";
 
 export const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
 const statuses = EXECUTION_STATUSES.map((status) => `"${status}"`).join(", ");
@@ -63,7 +62,6 @@ const origin = {
   environment: v.optional(text(200)),
 };
 
-export const MAX_TIMEOUT_MINUTES = 10_080;
 const TASKS = "expected at most 500 different task slugs";
 
 export const newExecution = v.strictObject({
@@ -78,7 +76,7 @@ export const newExecution = v.strictObject({
     [],
   ),
   ...origin,
-  timeoutMinutes: v.optional(integer(1, MAX_TIMEOUT_MINUTES)),
+  timeoutMinutes: v.optional(timeoutMinutes),
 });
 export type NewExecution = v.InferOutput<typeof newExecution>;
 

@@ -74,3 +74,10 @@ export const timestamp = v.pipe(
 export const time = v.pipe(v.string(), v.isoTimestamp());
 
 export const slug = text(200);
+
+/** How long an execution may wait for its next report: a minute to a week. */
+export const timeoutMinutes = integer(1, 10_080);
+
+/** Failed as soon as one failure counts. */
+export const verdict = v.picklist(["passed", "failed"]);
+export type Verdict = v.InferOutput<typeof verdict>;

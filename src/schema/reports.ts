@@ -17,8 +17,9 @@ const positive = v.pipe(
   v.minValue(1, POSITIVE),
   v.maxValue(MAX_INT, POSITIVE),
 );
-// With the flag "u", a surrogate in the class matches only where it has no partner.
-const text = v.pipe(v.string(TEXT), v.regex(/^[^\u0000\ud800-\udfff]*$/u, TEXT));
+// Surrogates only in pairs; without the flag "u", which JSON Schema cannot express.
+const STORABLE = /^[^\0\ud800-\udfff]*(?:[\ud800-\udbff][\udc00-\udfff][^\0\ud800-\udfff]*)*$/;
+const text = v.pipe(v.string(TEXT), v.regex(STORABLE, TEXT));
 const slug = v.pipe(text, v.minLength(1, SLUG), v.maxLength(200, SLUG));
 const nonEmpty = v.pipe(text, v.minLength(1, "expected a text that is not empty"));
 

@@ -1,14 +1,11 @@
 /** Test runs and their case results: what an upload takes, what the lists answer. */
 
 import * as v from "valibot";
-import { booleanText, slug, text, time, timestamp, uuid } from "./fields.ts";
+import { booleanText, slug, text, time, timestamp, uuid, verdict } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 export const caseStatus = v.picklist(["passed", "failed", "skipped"], `expected "passed", "failed" or "skipped"`);
 export type CaseStatus = v.InferOutput<typeof caseStatus>;
-
-export const verdict = v.picklist(["passed", "failed"]);
-export type Verdict = v.InferOutput<typeof verdict>;
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -70,7 +67,6 @@ const shard = v.pipe(
 );
 export type Shard = v.InferOutput<typeof shard>;
 
-/** Where a build comes from: the same fields in an upload's parameters and in an execution. */
 const EXPECTED_EXIT_CODE = "expected an exit code from -2147483648 to 4294967295";
 
 export const uploadParameters = v.strictObject({

@@ -15,8 +15,6 @@ import { type Account, execute } from "./postgres_home.ts";
 
 export type Binaries = { directory: string; major: number };
 
-const instead = "set DATABASE_URL to use a PostgreSQL of your own instead";
-
 /** `given` is a bin directory to use as it is; `makePlace` returns a directory for a copy that `account` can enter. */
 export function findBinaries(
   given: string | undefined,
@@ -38,9 +36,7 @@ function packageRoot(): string {
   try {
     return dirname(dirname(Bun.resolveSync(name, import.meta.dir)));
   } catch {
-    throw new Error(
-      `There is no built-in PostgreSQL: the package ${name} is not installed. Run "bun install", or ${instead}`,
-    );
+    throw new Error(`There is no built-in PostgreSQL: the package ${name} is not installed. Run "bun install"`);
   }
 }
 
@@ -70,7 +66,7 @@ function probe(directory: string, account: Account | undefined): Binaries | unde
 function cannotRun(directory: string, account: Account | undefined): never {
   const reasons = ["postgres", "initdb"].map((name) => execute(account, [join(directory, name), "--version"]).output);
   const who = account ? ` under the account ${account.name}` : "";
-  throw new Error(`Cannot run the PostgreSQL in "${directory}"${who}: ${reasons.join("; ")}. Mend that, or ${instead}`);
+  throw new Error(`Cannot run the PostgreSQL in "${directory}"${who}: ${reasons.join("; ")}`);
 }
 
 function copyPackage(root: string, place: string): string {

@@ -66,7 +66,10 @@ export function openHome(requested: string, say: (message: string) => void): Hom
     }
     return { directory: realpathSync(requested), account };
   }
-  if (statSync(requested).uid === 0) letPass(requested);
+  if (statSync(requested).uid === 0) {
+    if (statSync(dirname(requested)).uid === account.uid) give(account, requested);
+    else letPass(requested);
+  }
   if (!canEnter(account, realpathSync(requested))) moveHome(requested, account, say);
   return { directory: realpathSync(requested), account };
 }

@@ -1,9 +1,9 @@
 /** Test runs and the uploads they are made of. */
 
-import type { TestRun, Verdict } from "../schema/test_runs.ts";
+import type { Verdict } from "../schema/fields.ts";
+import type { TestRun } from "../schema/test_runs.ts";
 import type { ExecutionStatus } from "../schema/executions.ts";
 import { type Sql, toTextArray } from "./connect.ts";
-import type { LiveKey } from "./keys.ts";
 
 const FIRST_TIME = "infinity";
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -27,7 +27,7 @@ export type TestRunQuery = {
  */
 export async function selectTestRunsWithKey(
   sql: Sql,
-  key: LiveKey,
+  key: { teamId: string; id: string },
   { limit, execution_id, task_slug, after }: TestRunQuery,
 ): Promise<TestRunRow[] | undefined> {
   // A row comparison is one range of the index; spelled out with "or" it would be a filter over all rows before.

@@ -1,0 +1,115 @@
+/** Who may import whom: folders are layers, and the table below is the house's plan. */
+
+import { expect, test } from "bun:test";
+import { Glob } from "bun";
+import { join } from "node:path";
+
+const SOURCE = join(import.meta.dir, "../src");
+
+/** A part is a folder or a file of `src`. */
+const MAY_IMPORT: Record<string, string[]> = {
+  main: ["app", "config", "first_start", "log", "server", "store", "work"],
+  app: ["api", "caller", "http", "idempotency", "log", "openapi.json", "route", "store"],
+  openapi: ["app", "http", "route", "schema"],
+  server: ["app"],
+  first_start: ["store"],
+  api: ["http", "ingest", "reports", "route", "rules", "schema", "settle", "store"],
+  idempotency: ["http", "route", "store"],
+  route: ["caller", "http", "schema", "store"],
+  ingest: ["http", "reports", "rules", "schema", "settle", "store"],
+  settle: ["rules", "store"],
+  caller: ["http", "schema", "store"],
+  work: ["log", "settle", "store"],
+  cli: ["config", "schema", "store"],
+  store: ["rules", "schema"],
+  rules: ["reports", "schema"],
+  reports: ["schema"],
+  config: ["http", "log"],
+  schema: [],
+  http: [],
+  log: [],
+};
+
+/** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
+const SHARED: Record<string, string[]> = {
+  api: ["urls"],
+  cli: ["usage"],
+  http: ["problem"],
+  reports: ["report", "text"],
+  schema: ["fields", "page"],
+  store: ["connect"],
+};
+/** Files that put their neighbours together. */
+const GATHERERS = ["cli/assay", "reports/read", "store/open", "store/embedded"];
+
+const files = [...new Glob("**/*.ts").scanSync(SOURCE)].sort();
+const importsOf = async (file: string) => {
+  const { imports } = {
+    imports: new Bun.Transpiler({ loader: "ts" }).scanImports(await Bun.file(join(SOURCE, file)).text()),
+  };
+  return imports.map(({ path }) => path).filter((path) => path.startsWith("."));
+};
+/** Type imports count as well: they are dependencies of the reader, too. */
+const allImportsOf = async (file: string) => {
+  const text = await Bun.file(join(SOURCE, file)).text();
+  return [...text.matchAll(/\bfrom "(\.[^"]+)"/g)].map(([, path]) => path!);
+};
+
+const partOf = (path: string) => (path.includes("/") ? path.split("/")[0]! : path.replace(/\.ts$/, ""));
+
+test("imports run one way", async () => {
+  const wrong: string[] = [];
+  for (const file of files)
+    for (const path of await allImportsOf(file)) {
+      const target = join(file, "..", path).replaceAll("\\", "/");
+      const [from, to] = [partOf(file), partOf(target)];
+      if (to.startsWith("..") || from === to) continue;
+      if (!MAY_IMPORT[from]?.includes(to)) wrong.push(`${file} imports ${target}`);
+    }
+  expect(wrong).toEqual([]);
+});
+
+test("neighbours in a folder do not import each other, except its shared files", async () => {
+  const wrong: string[] = [];
+  for (const file of files.filter((file) => file.includes("/"))) {
+    if (GATHERERS.includes(file.replace(/\.ts$/, ""))) continue;
+    for (const path of await allImportsOf(file)) {
+      const target = join(file, "..", path);
+      if (partOf(target) !== partOf(file)) continue;
+      const name = target.split("/").pop()!.replace(/\.ts$/, "");
+      if (!SHARED[partOf(file)]?.includes(name)) wrong.push(`${file} imports ${target}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+test("no import runs in a circle", async () => {
+  const graph = new Map<string, string[]>();
+  for (const file of files)
+    graph.set(
+      file,
+      (await importsOf(file)).map((path) => join(file, "..", path)).filter((path) => path.endsWith(".ts")),
+    );
+  const done = new Set<string>();
+  const visit = (file: string, path: string[]): void => {
+    if (path.includes(file)) throw new Error(`A circle: ${[...path, file].join(" → ")}`);
+    if (done.has(file)) return;
+    for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of files) visit(file, []);
+  expect(done.size).toBeGreaterThanOrEqual(files.length);
+});
+
+test("every file opens with a sentence that says what it is for, and none hides in a drawer", async () => {
+  for (const file of files) {
+    expect([file, (await Bun.file(join(SOURCE, file)).text()).startsWith("/** ")]).toEqual([file, true]);
+    expect(file).not.toMatch(/utils|helpers|common|misc|services|manager|\blib\b|index\.ts|mod\.ts/);
+    expect(file).toMatch(/^[a-z0-9_/]+\.ts$/);
+  }
+});
+
+test("only config reads the environment", async () => {
+  for (const file of files.filter((file) => !["main.ts", "cli/admin.ts"].includes(file)))
+    expect([file, /process\.env|Bun\.env/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([file, false]);
+});

@@ -1,0 +1,155 @@
+/** Every endpoint of the route table, present and future, answers as the contract says to those who may not use it. */
+
+import { describe, expect, test } from "bun:test";
+import { ROUTES } from "../src/app.ts";
+import { createKey } from "../src/schema/keys.ts";
+import { createHarness } from "./harness.ts";
+
+const { ask, acme, rival, regenerate, url } = await createHarness();
+const revoked = (await createHarness()).acme.key;
+const oldKey = acme.key;
+acme.key = await regenerate(acme);
+
+const missing = crypto.randomUUID();
+const fill = (path: string, projectId: string, teamId: string) =>
+  path.replace(":projectId", projectId).replace(":teamId", teamId).replace(/:\w+/g, missing);
+
+describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.path}` })))("$name", (route) => {
+  const [own, wrong, rivals] =
+    route.access === "project" ? [acme.key, acme.teamKey, rival.key] : [acme.teamKey, acme.key, rival.teamKey];
+  const target = `${route.method} ${fill(route.path, acme.project, acme.team)}`;
+
+  test("is a 401 without a valid key of the right kind", async () => {
+    const flipped = `${own.slice(0, -1)}${own.endsWith("A") ? "B" : "A"}`;
+    const authorizations: (string | undefined)[] = [
+      undefined,
+      "",
+      "Bearer",
+      own,
+      `Basic ${btoa(`x:${own}`)}`,
+      `Bearer ${own}, Bearer ${own}`,
+      `Bearer ${own.toLowerCase()}`,
+      `Bearer ${flipped}`,
+      `Bearer ${own} `.concat("x"),
+      `Bearer ${oldKey}`,
+      `Bearer ${revoked}`,
+      `Bearer ${createKey(route.access).key}`,
+      `Bearer ${wrong}`,
+      "Bearer svc_pat_abcdefgh",
+    ];
+    for (const authorization of authorizations) {
+      const { status, body, headers } = await ask(target, {
+        headers: authorization === undefined ? {} : { authorization },
+      });
+      expect([authorization, status, body.error.code]).toEqual([authorization, 401, "UNAUTHORIZED"]);
+      expect(headers.get("www-authenticate")).toBe("Bearer");
+    }
+    const personal = await ask(target, { headers: { authorization: "Bearer svc_pat_abcdefgh" } });
+    expect(personal.body.error.message).toContain("not available yet");
+    expect((await ask(`${target}?key=${own}`)).status).toBe(401);
+  });
+
+  test("is one and the same 404 for what is missing and what is somebody else's", async () => {
+    const rivalTarget = `${route.method} ${fill(route.path, rival.project, rival.team)}`;
+    const nowhere = `${route.method} ${fill(route.path, crypto.randomUUID(), crypto.randomUUID())}`;
+    // Bad input besides must not make a difference: access comes before it.
+    const answers = await Promise.all([
+      ask(rivalTarget, { key: own }),
+      ask(nowhere, { key: own }),
+      ask(`${rivalTarget}?nope=1`, { key: own, ...(route.body ? { body: "{" } : {}) }),
+      ask(target, { key: rivals }),
+    ]);
+    for (const { status, text } of answers) expect([status, text]).toEqual([404, answers[0]!.text]);
+  });
+
+  test("is a 400 for a malformed id and for an unknown query parameter", async () => {
+    for (const id of ["x", "%00", "%ff", "%2F", `{${acme.project}}`, `%20${acme.project}`, "a".repeat(7_000)]) {
+      const path = route.path.replace(/:\w+Id/, id).replace(/:\w+/g, missing);
+      expect([id, (await ask(`${route.method} ${path}`, { key: own })).status]).toEqual([id, 400]);
+    }
+    const { status, body } = await ask(`${target}?nope=1`, { key: own });
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining(`"nope"`)]);
+  });
+
+  test("knows its project or team in upper case, too", async () => {
+    const path = fill(route.path, acme.project.toUpperCase(), acme.team.toUpperCase());
+    const [lower, upper] = await Promise.all([ask(target, { key: own }), ask(`${route.method} ${path}`, { key: own })]);
+    expect(upper.status).toBe(lower.status);
+  });
+
+  test("is a 404 with Allow for a method that it does not have", async () => {
+    for (const method of ["OPTIONS", "TRACE", "PROPFIND"]) {
+      const { status, headers } = await ask(`${method} ${fill(route.path, acme.project, acme.team)}`, { key: own });
+      expect([method, status]).toEqual([method, 404]);
+      expect(headers.get("allow")).toContain(route.method);
+    }
+  });
+
+  if (route.method === "GET")
+    test("answers HEAD like GET, without the body", async () => {
+      const path = fill(route.path, acme.project, acme.team);
+      const [get, head] = [await ask(`GET ${path}`, { key: own }), await ask(`HEAD ${path}`, { key: own })];
+      expect([head.status, head.text]).toEqual([get.status, ""]);
+      expect(head.headers.get("content-type")).toBe(get.headers.get("content-type"));
+    });
+
+  if (route.body !== undefined && route.body !== "upload")
+    test("is a 400 for an unknown field and for what is no JSON object", async () => {
+      const missing = await ask(target, { key: own, body: {} });
+      for (const body of [`{"nope":1}`, "[]", "{", "\0"]) {
+        const { status } = await ask(target, { key: own, body });
+        expect([body, status]).toEqual([body, 400]);
+      }
+      expect(missing.status).not.toBe(500);
+    });
+});
+
+test("a path that nobody has is a 404, after the key", async () => {
+  for (const path of ["", "/", "/nope", "/projects", `/projects/${acme.project}/nope`, `/projects/${acme.project}/`]) {
+    expect((await ask(`GET ${path}`, { key: acme.key })).status).toBe(404);
+    expect((await ask(`GET ${path}`)).status).toBe(401);
+  }
+});
+
+test("a request id is kept when it is well-formed", async () => {
+  const send = async (id: string) =>
+    (await fetch(`${url}/healthz`, { headers: { "x-request-id": id } })).headers.get("x-request-id");
+  expect(await send("build-7.1:a_b")).toBe("build-7.1:a_b");
+  expect(await send("<script>")).toMatch(/^[0-9a-f-]{36}$/);
+  expect(await send("a".repeat(129))).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+test("answers over 1 KiB are compressed for those who accept it", async () => {
+  for (let index = 0; index < 10; index++)
+    await ask(`POST /projects/${acme.project}/executions`, { key: acme.key, body: { key: `compressed ${index}` } });
+  const get = (encoding: string) =>
+    fetch(`${url}/api/v1/projects/${acme.project}/executions`, {
+      headers: { authorization: `Bearer ${acme.key}`, "accept-encoding": encoding },
+      decompress: false,
+    } as RequestInit);
+  const plain = await (await get("identity")).text();
+  for (const [accepted, encoding] of [
+    ["gzip", "gzip"],
+    ["deflate, gzip, br, zstd", "zstd"],
+    ["gzip;q=0, zstd;q=0.5", "zstd"],
+  ] as const) {
+    const response = await get(accepted);
+    expect(response.headers.get("content-encoding")).toBe(encoding);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const text = encoding === "gzip" ? Bun.gunzipSync(bytes) : Bun.zstdDecompressSync(bytes);
+    expect(new TextDecoder().decode(text)).toBe(plain);
+  }
+});
+
+test("outside the API there are health, readiness and the OpenAPI document", async () => {
+  for (const [path, status] of [
+    ["/healthz", 200],
+    ["/readyz", 200],
+    ["/openapi.json", 200],
+    ["/nope", 404],
+  ] as const) {
+    const response = await fetch(`${url}${path}`);
+    expect([path, response.status]).toEqual([path, status]);
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+  }
+});
