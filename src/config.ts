@@ -20,6 +20,7 @@ export type Config = {
   /** The proxies whose X-Forwarded-For is believed. */
   trustProxy: BlockList;
   logLevel: LogLevel;
+  /** Connections for statements, and as many again for transactions; the built-in PostgreSQL takes 60 in all. */
   databasePool: number;
 };
 
@@ -77,7 +78,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     maxInflatedBytes: integer("MAX_INFLATED_MB", 128, 1, 2048) * MEBIBYTE,
     trustProxy,
     logLevel: logLevel as LogLevel,
-    databasePool: integer("DATABASE_POOL", 8, 1, 100),
+    databasePool: integer("DATABASE_POOL", 8, 1, 25),
   };
   if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
   return config;

@@ -21,7 +21,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   caller: ["http", "schema", "store"],
   work: ["log", "settle", "store"],
   cli: ["config", "schema", "store"],
-  store: ["rules", "schema"],
+  store: ["postgres", "rules", "schema"],
+  postgres: [],
   rules: ["reports", "schema"],
   reports: ["schema"],
   config: ["http", "log"],
@@ -35,12 +36,13 @@ const SHARED: Record<string, string[]> = {
   api: ["urls"],
   cli: ["usage"],
   http: ["problem"],
+  postgres: ["binaries", "home"],
   reports: ["report", "text"],
   schema: ["fields", "page"],
   store: ["connect"],
 };
 /** Files that put their neighbours together. */
-const GATHERERS = ["cli/assay", "reports/read", "store/open", "store/embedded"];
+const GATHERERS = ["cli/assay", "reports/read", "store/open", "postgres/embedded"];
 
 const files = [...new Glob("**/*.ts").scanSync(SOURCE)].sort();
 const importsOf = async (file: string) => {
@@ -109,7 +111,7 @@ test("every file opens with a sentence that says what it is for, and none hides 
   }
 });
 
-test("only config reads the environment", async () => {
-  for (const file of files.filter((file) => !["main.ts", "cli/admin.ts"].includes(file)))
+test("only the entry points read the environment, and the built-in PostgreSQL its PATH", async () => {
+  for (const file of files.filter((file) => !["main.ts", "cli/admin.ts", "postgres/home.ts"].includes(file)))
     expect([file, /process\.env|Bun\.env/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([file, false]);
 });

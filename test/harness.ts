@@ -12,7 +12,7 @@ import { createExecutionEnds } from "../src/store/execution_ends.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
 import { insertTeamKey, replaceProjectKey } from "../src/store/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
-import { testCluster } from "./postgres.ts";
+import { testCluster } from "./cluster.ts";
 
 /** A team with a project and a key for each. */
 export type Company = { team: string; project: string; key: string; teamKey: string };
@@ -39,7 +39,7 @@ export async function createDatabase(): Promise<{ connection: Record<string, unk
   const cluster = await testCluster();
   const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
   const admin = connect({ ...cluster, database: "postgres" }, 1);
-  await admin.pool.unsafe(`create database ${name} template assay_template`);
+  await admin.pool.unsafe(`create database ${name} template assay_template strategy file_copy`);
   const connection = { ...cluster, database: name };
   const database = connect(connection, 4);
   afterAll(async () => {

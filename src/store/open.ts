@@ -3,7 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { connect, type Database } from "./connect.ts";
-import { startEmbedded } from "./embedded.ts";
+import { startEmbedded } from "../postgres/embedded.ts";
 
 export type OpenOptions = {
   databaseUrl: string | undefined;

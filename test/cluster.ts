@@ -18,10 +18,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { connect } from "../src/store/connect.ts";
-import { type Embedded, holderName, startEmbedded } from "../src/store/embedded.ts";
+import { type Embedded, holderName, startEmbedded } from "../src/postgres/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
-import { tryLock } from "../src/store/postgres_lock.ts";
-import { findPostmaster, halt } from "../src/store/postgres_server.ts";
+import { tryLock } from "../src/postgres/lock.ts";
+import { findPostmaster, halt } from "../src/postgres/server.ts";
 
 type Connection = Embedded["connection"];
 

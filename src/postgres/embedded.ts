@@ -14,10 +14,10 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import postgres from "postgres";
-import { type Binaries, findBinaries } from "./postgres_binaries.ts";
-import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeUnfinished } from "./postgres_home.ts";
-import { locked } from "./postgres_lock.ts";
-import { endsWithin, findPostmaster, halt, launch, serverPort, whenReady } from "./postgres_server.ts";
+import { type Binaries, findBinaries } from "./binaries.ts";
+import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeUnfinished } from "./home.ts";
+import { locked } from "./lock.ts";
+import { endsWithin, findPostmaster, halt, launch, serverPort, whenReady } from "./server.ts";
 
 export type Embedded = {
   /** Options for postgres.js: socket directory as host, port, username, password, database. */

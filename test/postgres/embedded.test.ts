@@ -3,10 +3,10 @@ import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
-import { type Embedded, startEmbedded } from "../../src/store/embedded.ts";
-import { openHome } from "../../src/store/postgres_home.ts";
-import { findPostmaster, halt } from "../../src/store/postgres_server.ts";
-import { quickDirectory } from "../postgres.ts";
+import { type Embedded, startEmbedded } from "../../src/postgres/embedded.ts";
+import { openHome } from "../../src/postgres/home.ts";
+import { findPostmaster, halt } from "../../src/postgres/server.ts";
+import { quickDirectory } from "../cluster.ts";
 
 const isRoot = process.getuid?.() === 0;
 const binaries = process.env.ASSAY_TEST_POSTGRES;
@@ -40,7 +40,7 @@ async function query<Row>({ connection }: Embedded, text: string): Promise<Row[]
 /** Starts in a process of its own, in its own process group, which stops the cluster when told to. */
 function startElsewhere(directory: string) {
   const script = `
-    const { startEmbedded } = await import(${JSON.stringify(join(import.meta.dir, "../../src/store/embedded.ts"))});
+    const { startEmbedded } = await import(${JSON.stringify(join(import.meta.dir, "../../src/postgres/embedded.ts"))});
     const cluster = await startEmbedded(${JSON.stringify({ directory, fsync: false, ...(binaries && { binaries }) })});
     console.log("started");
     for await (const _ of console) break;

@@ -13,8 +13,8 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { Binaries } from "./postgres_binaries.ts";
-import { as, give, type Home } from "./postgres_home.ts";
+import type { Binaries } from "./binaries.ts";
+import { as, give, type Home } from "./home.ts";
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 

@@ -11,7 +11,7 @@ import {
   symlinkSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { type Account, execute } from "./postgres_home.ts";
+import { type Account, execute } from "./home.ts";
 
 export type Binaries = { directory: string; major: number };
 

@@ -1,0 +1,49 @@
+import { expect, test } from "bun:test";
+import { ConfigError, readConfig } from "../src/config.ts";
+
+test("nothing set is a server on 8080 of this machine with the built-in PostgreSQL", () => {
+  expect(readConfig({})).toMatchObject({
+    port: 8080,
+    host: "127.0.0.1",
+    databaseUrl: undefined,
+    dataDir: `${process.cwd()}/data`,
+    publicUrl: undefined,
+    rateLimitPerMinute: 60,
+    maxBodyBytes: 33_554_432,
+    maxInflatedBytes: 134_217_728,
+    logLevel: "info",
+  });
+});
+
+test("a variable set to nothing is not set", () => {
+  expect(readConfig({ PORT: "", DATABASE_URL: " ", RATE_LIMIT_PER_MINUTE: "0" })).toMatchObject({
+    port: 8080,
+    databaseUrl: undefined,
+    rateLimitPerMinute: 0,
+  });
+});
+
+test("every mistake is named at once, and a password is not repeated", () => {
+  const wrong = {
+    PORT: "80a",
+    LOG_LEVEL: "loud",
+    DATABASE_URL: "mysql://u:secret@h/d",
+    PUBLIC_URL: "assay.example",
+    TRUST_PROXY: "10.0.0.0/99",
+    MAX_BODY_MB: "0",
+  };
+  try {
+    readConfig(wrong);
+    throw new Error("it did not fail");
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    const { message } = error as Error;
+    for (const name of Object.keys(wrong)) expect(message).toContain(name);
+    expect(message.split("\n")).toHaveLength(Object.keys(wrong).length);
+    expect(message).not.toContain("secret");
+  }
+});
+
+test("PUBLIC_URL loses its trailing slash", () => {
+  expect(readConfig({ PUBLIC_URL: "https://assay.example/ci/" }).publicUrl).toBe("https://assay.example/ci");
+});
