@@ -17,8 +17,9 @@ const positive = v.pipe(
   v.minValue(1, POSITIVE),
   v.maxValue(MAX_INT, POSITIVE),
 );
-// Surrogates only in pairs; without the flag "u", which JSON Schema cannot express.
-const STORABLE = /^[^\0\ud800-\udfff]*(?:[\ud800-\udbff][\udc00-\udfff][^\0\ud800-\udfff]*)*$/;
+// A look for what is bad, because a pattern of all that is good runs out of memory on long texts and says no; without
+// the flag "u", which JSON Schema cannot express.
+const STORABLE = /^(?![\s\S]*(?:\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]))/;
 const text = v.pipe(v.string(TEXT), v.regex(STORABLE, TEXT));
 const slug = v.pipe(text, v.minLength(1, SLUG), v.maxLength(200, SLUG));
 const nonEmpty = v.pipe(text, v.minLength(1, "expected a text that is not empty"));

@@ -37,9 +37,10 @@ export type NewKey = { id: string; key: string; leading: string };
  * such project.
  */
 export async function replaceProjectKey(sql: Sql, projectId: string): Promise<NewKey | undefined> {
-  // The project's row is the lock that two generations at once meet at.
+  // The project's row is the lock that two generations at once meet at; uploads, whose end this waits for, may still
+  // refer to it.
   const [project] = await sql<{ teamId: string }[]>`
-    select team_id as "teamId" from project where id = ${projectId} for update`;
+    select team_id as "teamId" from project where id = ${projectId} for no key update`;
   if (!project) return undefined;
   await sql`update api_key set revoked_at = now() where project_id = ${projectId} and revoked_at is null`;
   const { key, leading, digest } = createKey("project");

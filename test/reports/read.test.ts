@@ -1,0 +1,174 @@
+import { describe, expect, test } from "bun:test";
+import { gzipSync, zstdCompressSync } from "node:zlib";
+import { readReport } from "../../src/reports/read.ts";
+import { ReportError } from "../../src/reports/report.ts";
+
+const MIB = 2 ** 20;
+const toBytes = (body: string | Uint8Array) => (typeof body === "string" ? new TextEncoder().encode(body) : body);
+const read = (body: string | Uint8Array, format?: string) =>
+  readReport([{ name: "a", bytes: toBytes(body) }], { maxInflatedBytes: MIB, ...(format === undefined ? {} : { format }) });
+
+function refusal(body: string | Uint8Array, format?: string): string {
+  try {
+    read(body, format);
+  } catch (error) {
+    if (error instanceof ReportError) return error.message;
+    throw error;
+  }
+  return "accepted";
+}
+
+const JUNIT = `<testsuite name="s"><testcase name="a"/></testsuite>`;
+const NATIVE = `{"taskSlug":"s","passed":2,"failed":1,"skipped":0}`;
+
+describe("packing", () => {
+  test("gzip and zstd are undone by their first bytes", () => {
+    expect(read(gzipSync(JUNIT))).toEqual(read(JUNIT));
+    expect(read(zstdCompressSync(JUNIT))).toEqual(read(JUNIT));
+  });
+
+  test("what inflates beyond the limit is refused, at the limit accepted", () => {
+    expect(refusal(gzipSync(Buffer.alloc(MIB + 1, " ")))).toBe('Cannot read "a": it is larger than 1 MiB');
+    expect(refusal(zstdCompressSync(Buffer.alloc(MIB + 1, " ")))).toBe('Cannot read "a": it is larger than 1 MiB');
+    expect(refusal(Buffer.alloc(MIB + 1, " "))).toBe('Cannot read "a": it is larger than 1 MiB');
+    expect(read(gzipSync(JUNIT.padEnd(MIB))).cases).toHaveLength(1);
+  });
+
+  test("the limit holds for all files together", () => {
+    const half = { name: "half", bytes: gzipSync(JUNIT.padEnd(MIB / 2 + 1)) };
+    expect(() => readReport([half, half], { maxInflatedBytes: MIB })).toThrow('Cannot read "half": it is larger than');
+  });
+
+  test("broken and doubled packing is refused", () => {
+    const zstd = zstdCompressSync(JUNIT.repeat(50));
+    expect(refusal(gzipSync(gzipSync(JUNIT)))).toBe('Cannot read "a": it is compressed twice');
+    expect(refusal(gzipSync(JUNIT).subarray(0, -4))).toStartWith('Cannot read "a": its gzip data is broken: ');
+    for (const end of [4, 9, zstd.length - 1]) {
+      expect(refusal(zstd.subarray(0, end))).toBe('Cannot read "a": its zstd data breaks off');
+    }
+  });
+});
+
+describe("what is not a test report is refused by what it is", () => {
+  test.each([
+    ["it is empty", ""],
+    ["it is empty", " \r\n\ufeff"],
+    ["it is plain text, not a test report", "all tests passed"],
+    ["it is binary data, not a test report", "\0\x01\x02"],
+    ["it is a zip archive, not a test report", "PK\x03\x04..."],
+    ["it is a PDF document, not a test report", "%PDF-1.7"],
+    ["it is a PNG image, not a test report", new Uint8Array([0x89, 0x50, 0x4e, 0x47])],
+    ["it is an HTML page, not a test report", "<!DOCTYPE html><title>502</title>"],
+    ["it is an HTML page, not a test report", "<html><testsuite/></html>"],
+    ["it is a Maven project file (pom.xml), not a test report", "<project><modelVersion>4.0.0</modelVersion></project>"],
+    ["it is a Cobertura coverage report, not a test report", `<!DOCTYPE coverage SYSTEM "x.dtd"><coverage line-rate="1"/>`],
+    ["it is a Clover coverage report, not a test report", `<coverage generated="1700000000"/>`],
+    ["it is a JaCoCo coverage report, not a test report", `<report name="x"><sessioninfo/></report>`],
+    ["it is an LCOV coverage report, not a test report", "TN:\nSF:a.js\n"],
+    ["it is an Istanbul coverage report, not a test report", `{"/a.js":{"statementMap":{},"fnMap":{}}}`],
+    ["it is an Istanbul coverage summary, not a test report", `{"total":{"lines":{},"statements":{}}}`],
+    ["it is a SARIF report, not a test report", `{"version":"2.1.0","runs":[]}`],
+    ["it is XML of no known format, with the root <a:toString>", "<a:toString/>".replace("a:", "a:")],
+    [`it is JSON of no known format, with the keys "__proto__", "b"`, `{"__proto__":1,"b":2}`],
+    ["it is JSON of no known format, with no keys", "{}"],
+    ["it is a JSON list of 2 elements of no known format", "[1, 1e400]"],
+    [`it is JSON lines of no known format, the first with the keys "meta"`, `{"meta":{}}\n{"source":{}}\n`],
+  ])("%s", (reason, body) => {
+    expect(refusal(body)).toBe(`Cannot read "a": ${reason}`.replace("a:toString", "toString"));
+  });
+
+  test.each([
+    ["Playwright JSON", `{"config":{},"suites":[],"stats":{},"errors":[]}`],
+    ["Jest or Vitest JSON", `{"numTotalTests":1,"testResults":[]}`],
+    ["Mocha JSON", `{"stats":{},"tests":[],"passes":[]}`],
+    ["Go test2json", `# example.com/a\n{"Time":"x","Action":"run","Package":"example.com/a"}\n`],
+    ["TAP", "TAP version 13\n1..1\nok 1"],
+    ["TAP", "1..1\nnot ok 1"],
+    ["TRX", "<TestRun/>"],
+    ["NUnit XML", "<test-run/>"],
+    ["xUnit XML", "<assemblies/>"],
+    ["Cucumber JSON", `[{"uri":"a","elements":[]}]`],
+    ["RSpec JSON", `{"examples":[],"summary_line":""}`],
+    ["an Allure result", `{"uuid":"1","status":"passed","stage":"finished"}`],
+  ])("%s", (title, body) => {
+    expect(refusal(body)).toBe(`Cannot read "a": it is ${title}, a format that is not supported`);
+  });
+});
+
+describe("JSON", () => {
+  test.each([
+    ["line 1: expected a key, found \"malformed: \"key\"}\"", `{"key": "val", malformed: "key"}`],
+    ["line 2: expected a comma or the end, found \"3]\"", "[1,\n2 3]"],
+    ["line 1: it breaks off", `{"a": [1, "b`],
+    ["line 2: a string is not terminated", `[\n"a\nb"]`],
+    ["line 1: there is more after its end", "[] []"],
+    ["line 1: expected a value, found \"]\"", "[1,]"],
+    ["line 1: expected a value, found \"01]\"", "[01]".replace("[01]", "[+01]").replace("+", "-x").replace("-x", "x") && "[x01]"],
+  ])("a mistake is told with its place: %s", (place, body) => {
+    expect(refusal(body)).toBe(`Cannot read "a": malformed JSON at ${place.replace('"01]"', '"x01]"')}`);
+  });
+
+  test("a million levels neither crash nor take long", () => {
+    const deep = "[".repeat(500_000);
+    expect(refusal(deep + "]".repeat(500_000))).toBe('Cannot read "a": it is a JSON list of 1 element of no known format');
+    expect(refusal(deep)).toBe('Cannot read "a": malformed JSON at line 1: it breaks off');
+  });
+});
+
+describe("format", () => {
+  test("overrides recognition", () => {
+    expect(read(JUNIT, "junit")).toEqual(read(JUNIT));
+    expect(refusal(JUNIT, "ctrf")).toBe('Cannot read "a": it is not JSON');
+    expect(refusal(NATIVE, "junit")).toBe('Cannot read "a": it is not XML');
+    expect(refusal("<project/>", "junit")).toBe('Cannot read "a": its root element <project> holds no test cases');
+  });
+
+  test.each(["pdf", "toString", "", "tap"])("%p is not a known one", (format) => {
+    expect(refusal(JUNIT, format)).toBe(`Cannot read "format": expected "assay", "ctrf" or "junit", got "${format}"`);
+  });
+});
+
+describe("several files", () => {
+  const files = (...bodies: string[]) => bodies.map((body, n) => ({ name: `${n}.xml`, bytes: toBytes(body) }));
+  const merge = (...bodies: string[]) => readReport(files(...bodies), { maxInflatedBytes: MIB });
+
+  test("become one report", () => {
+    const first = `<testsuite name="s" tests="1" time="1" timestamp="2026-01-01T00:00:00Z"><testcase name="a"/></testsuite>`;
+    const second = `<testsuite name="s" tests="9" time="2" timestamp="2026-01-01T00:00:09Z"><testcase name="b"/></testsuite>`;
+    const { cases, ...rest } = merge(first, second);
+    expect(cases.map(({ suite, name }) => [suite, name])).toEqual([["s", "a"], ["s", "b"]]);
+    expect(rest).toEqual({
+      format: "junit",
+      suite: "s",
+      countsOnly: null,
+      partial: false,
+      durationMs: 3000,
+      completedAt: new Date("2026-01-01T00:00:11Z"),
+      context: {},
+      warnings: ["1.xml: The report declares 9 tests, but its test cases are 1 test"],
+    });
+  });
+
+  test("what they do not agree on is left open", () => {
+    const ctrf = `{"reportFormat":"CTRF","results":{"tests":[{"name":"c","status":"passed"}],"environment":{"commit":"abc"}}}`;
+    const { format, suite, durationMs, completedAt, context, cases } = merge(JUNIT, ctrf);
+    expect({ format, suite, durationMs, completedAt, context, cases: cases.length }).toEqual({
+      format: "mixed",
+      suite: null,
+      durationMs: null,
+      completedAt: null,
+      context: { commit: "abc" },
+      cases: 2,
+    });
+  });
+
+  test("counts add up, but not with cases", () => {
+    expect(merge(NATIVE, NATIVE).countsOnly).toEqual({ passed: 4, failed: 2, skipped: 0 });
+    expect(() => merge(JUNIT, NATIVE)).toThrow('Cannot read "1.xml": it lists no cases, so it cannot be merged with files');
+  });
+
+  test("the one that cannot be read is named", () => {
+    expect(() => merge(JUNIT, "<a/>")).toThrow('Cannot read "1.xml": it is XML of no known format, with the root <a>');
+    expect(() => readReport([], { maxInflatedBytes: MIB })).toThrow("Cannot read the report: there is no file");
+  });
+});
