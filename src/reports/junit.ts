@@ -235,13 +235,17 @@ function toMessage(teller: Node, text: string | undefined): string | null {
 /** `[[ATTACHMENT|path]]` and `[[PROPERTY|key=value]]`, as Playwright and GitLab write them into the output. */
 function markedProperties(output: string): [string, string][] {
   if (!output.includes("[[")) return [];
-  // One pattern for both ends would look for the second one again from every first one.
-  const marks = output.split("]]", 20 * MAX_PROPERTIES).map((text) => text.slice(text.lastIndexOf("[[")));
-  return marks.flatMap((mark): [string, string][] => {
-    const [, kind, text = ""] = /^\[\[(ATTACHMENT|PROPERTY)\|([^\n]{1,2000})$/.exec(mark) ?? [];
+  const pairs: [string, string][] = [];
+  for (const { 0: opening, 1: kind, index } of output.matchAll(/\[\[(ATTACHMENT|PROPERTY)\|/g)) {
+    // Not one pattern for both ends: it would walk on in search of the second one from every first one.
+    const rest = output.slice(index + opening.length, index + 2 * MAX_NAME);
+    const text = rest.slice(0, Math.max(0, rest.indexOf("]]")));
+    if (text === "" || text.includes("\n")) continue;
     const [key = "", ...value] = text.split("=");
-    return kind === "PROPERTY" ? [[key.trim(), value.join("=").trim()]] : kind ? [["attachment", text.trim()]] : [];
-  });
+    pairs.push(kind === "PROPERTY" ? [key.trim(), value.join("=").trim()] : ["attachment", text.trim()]);
+    if (pairs.length === 2 * MAX_PROPERTIES) break;
+  }
+  return pairs;
 }
 
 const SOURCE = /\.(?:[cm]?[jt]sx?|py|rb|php|bats|go|rs|dart|lua|pl|t|sh|exs?|feature|vue|svelte)$/i;

@@ -24,9 +24,15 @@ export function binaryKind(bytes: Uint8Array): string | null {
   return MAGIC.find(([magic]) => head.startsWith(magic))?.[1] ?? null;
 }
 
+const OTHERS = new Map([
+  ["checkstyle", "a Checkstyle report"],
+  ["svg", "an SVG image"],
+  ["plist", "a property list"],
+]);
+
 /** `root` without a prefix; `head` is the beginning of the document. */
 export function xmlKind(root: string, head: string): string | null {
-  if (/^(?:html|head|body|!doctype)$/i.test(root)) return "an HTML page";
+  if (/^(?:html|head|body)$/i.test(root)) return "an HTML page";
   if (root === "coverage") {
     return /\sclover=|\sgenerated="\d/.test(head) ? "a Clover coverage report" : "a Cobertura coverage report";
   }
@@ -35,9 +41,7 @@ export function xmlKind(root: string, head: string): string | null {
   if (root === "project" && /maven\.apache\.org\/POM|<modelVersion>|<artifactId>/.test(head)) {
     return "a Maven project file (pom.xml)";
   }
-  return (
-    { checkstyle: "a Checkstyle report", svg: "an SVG image", rss: "a feed", plist: "a property list" }[root] ?? null
-  );
+  return OTHERS.get(root) ?? null;
 }
 
 export function jsonKind(json: unknown): string | null {

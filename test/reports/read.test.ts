@@ -6,7 +6,10 @@ import { ReportError } from "../../src/reports/report.ts";
 const MIB = 2 ** 20;
 const toBytes = (body: string | Uint8Array) => (typeof body === "string" ? new TextEncoder().encode(body) : body);
 const read = (body: string | Uint8Array, format?: string) =>
-  readReport([{ name: "a", bytes: toBytes(body) }], { maxInflatedBytes: MIB, ...(format === undefined ? {} : { format }) });
+  readReport([{ name: "a", bytes: toBytes(body) }], {
+    maxInflatedBytes: MIB,
+    ...(format === undefined ? {} : { format }),
+  });
 
 function refusal(body: string | Uint8Array, format?: string): string {
   try {
@@ -60,21 +63,27 @@ describe("what is not a test report is refused by what it is", () => {
     ["it is a PNG image, not a test report", new Uint8Array([0x89, 0x50, 0x4e, 0x47])],
     ["it is an HTML page, not a test report", "<!DOCTYPE html><title>502</title>"],
     ["it is an HTML page, not a test report", "<html><testsuite/></html>"],
-    ["it is a Maven project file (pom.xml), not a test report", "<project><modelVersion>4.0.0</modelVersion></project>"],
-    ["it is a Cobertura coverage report, not a test report", `<!DOCTYPE coverage SYSTEM "x.dtd"><coverage line-rate="1"/>`],
+    [
+      "it is a Maven project file (pom.xml), not a test report",
+      "<project><modelVersion>4.0.0</modelVersion></project>",
+    ],
+    [
+      "it is a Cobertura coverage report, not a test report",
+      `<!DOCTYPE coverage SYSTEM "x.dtd"><coverage line-rate="1"/>`,
+    ],
     ["it is a Clover coverage report, not a test report", `<coverage generated="1700000000"/>`],
     ["it is a JaCoCo coverage report, not a test report", `<report name="x"><sessioninfo/></report>`],
     ["it is an LCOV coverage report, not a test report", "TN:\nSF:a.js\n"],
     ["it is an Istanbul coverage report, not a test report", `{"/a.js":{"statementMap":{},"fnMap":{}}}`],
     ["it is an Istanbul coverage summary, not a test report", `{"total":{"lines":{},"statements":{}}}`],
     ["it is a SARIF report, not a test report", `{"version":"2.1.0","runs":[]}`],
-    ["it is XML of no known format, with the root <a:toString>", "<a:toString/>".replace("a:", "a:")],
+    ["it is XML of no known format, with the root <toString>", "<a:toString/>"],
     [`it is JSON of no known format, with the keys "__proto__", "b"`, `{"__proto__":1,"b":2}`],
     ["it is JSON of no known format, with no keys", "{}"],
     ["it is a JSON list of 2 elements of no known format", "[1, 1e400]"],
     [`it is JSON lines of no known format, the first with the keys "meta"`, `{"meta":{}}\n{"source":{}}\n`],
   ])("%s", (reason, body) => {
-    expect(refusal(body)).toBe(`Cannot read "a": ${reason}`.replace("a:toString", "toString"));
+    expect(refusal(body)).toBe(`Cannot read "a": ${reason}`);
   });
 
   test.each([
@@ -97,20 +106,22 @@ describe("what is not a test report is refused by what it is", () => {
 
 describe("JSON", () => {
   test.each([
-    ["line 1: expected a key, found \"malformed: \"key\"}\"", `{"key": "val", malformed: "key"}`],
-    ["line 2: expected a comma or the end, found \"3]\"", "[1,\n2 3]"],
+    ['line 1: expected a key, found "malformed: "key"}"', `{"key": "val", malformed: "key"}`],
+    ['line 2: expected a comma or the end, found "3]"', "[1,\n2 3]"],
     ["line 1: it breaks off", `{"a": [1, "b`],
     ["line 2: a string is not terminated", `[\n"a\nb"]`],
     ["line 1: there is more after its end", "[] []"],
-    ["line 1: expected a value, found \"]\"", "[1,]"],
-    ["line 1: expected a value, found \"01]\"", "[01]".replace("[01]", "[+01]").replace("+", "-x").replace("-x", "x") && "[x01]"],
+    ['line 1: expected a value, found "]"', "[1,]"],
+    ['line 1: expected a value, found "x01]"', "[x01]"],
   ])("a mistake is told with its place: %s", (place, body) => {
-    expect(refusal(body)).toBe(`Cannot read "a": malformed JSON at ${place.replace('"01]"', '"x01]"')}`);
+    expect(refusal(body)).toBe(`Cannot read "a": malformed JSON at ${place}`);
   });
 
   test("a million levels neither crash nor take long", () => {
     const deep = "[".repeat(500_000);
-    expect(refusal(deep + "]".repeat(500_000))).toBe('Cannot read "a": it is a JSON list of 1 element of no known format');
+    expect(refusal(deep + "]".repeat(500_000))).toBe(
+      'Cannot read "a": it is a JSON list of 1 element of no known format',
+    );
     expect(refusal(deep)).toBe('Cannot read "a": malformed JSON at line 1: it breaks off');
   });
 });
@@ -136,7 +147,10 @@ describe("several files", () => {
     const first = `<testsuite name="s" tests="1" time="1" timestamp="2026-01-01T00:00:00Z"><testcase name="a"/></testsuite>`;
     const second = `<testsuite name="s" tests="9" time="2" timestamp="2026-01-01T00:00:09Z"><testcase name="b"/></testsuite>`;
     const { cases, ...rest } = merge(first, second);
-    expect(cases.map(({ suite, name }) => [suite, name])).toEqual([["s", "a"], ["s", "b"]]);
+    expect(cases.map(({ suite, name }) => [suite, name])).toEqual([
+      ["s", "a"],
+      ["s", "b"],
+    ]);
     expect(rest).toEqual({
       format: "junit",
       suite: "s",
@@ -164,7 +178,9 @@ describe("several files", () => {
 
   test("counts add up, but not with cases", () => {
     expect(merge(NATIVE, NATIVE).countsOnly).toEqual({ passed: 4, failed: 2, skipped: 0 });
-    expect(() => merge(JUNIT, NATIVE)).toThrow('Cannot read "1.xml": it lists no cases, so it cannot be merged with files');
+    expect(() => merge(JUNIT, NATIVE)).toThrow(
+      'Cannot read "1.xml": it lists no cases, so it cannot be merged with files',
+    );
   });
 
   test("the one that cannot be read is named", () => {

@@ -16,7 +16,8 @@ describe("decode", () => {
   });
 
   test("the XML declaration names the encoding", () => {
-    const declared = (encoding: string) => Buffer.from(`<?xml version="1.0" encoding="${encoding}"?>\xe9\x80`, "latin1");
+    const declared = (encoding: string) =>
+      Buffer.from(`<?xml version="1.0" encoding="${encoding}"?>\xe9\x80`, "latin1");
     expect(decode(declared("windows-1252"))).toEndWith("é€");
     expect(decode(declared("ISO-8859-1"))).toEndWith("é€");
     expect(decode(declared("iso-8859-2"))).toEndWith("é\x80");
@@ -34,7 +35,9 @@ describe("decode", () => {
 
 describe("clean", () => {
   test("terminal colours and links vanish", () => {
-    expect(clean("\x1b[1;31mred\x1b[0m \x1b]8;;https://a.example\x1b\\link\x1b]8;;\x07 \x9b32mgreen")).toBe("red link green");
+    expect(clean("\x1b[1;31mred\x1b[0m \x1b]8;;https://a.example\x1b\\link\x1b]8;;\x07 \x9b32mgreen")).toBe(
+      "red link green",
+    );
   });
 
   test("an unterminated sequence does not eat what follows", () => {
@@ -63,7 +66,11 @@ describe("cutting", () => {
     expect(cutter.cut("stack", "s".repeat(65_536))).toHaveLength(65_536);
     expect(cutter.cut("output", "o".repeat(2_000_000))).toHaveLength(1_048_576);
     expect(cutter.cutOrNull("file", "")).toBeNull();
-    expect(cutter.warnings()).toEqual(["Cut 2 names to 1,000 characters", "Cut 1 message to 64 KiB", "Cut 1 output to 1 MiB"]);
+    expect(cutter.warnings()).toEqual([
+      "Cut 2 names to 1,000 characters",
+      "Cut 1 message to 64 KiB",
+      "Cut 1 output to 1 MiB",
+    ]);
   });
 
   test("at most fifty properties are kept, and a name twice is numbered", () => {
@@ -71,13 +78,25 @@ describe("cutting", () => {
     const many = Array.from({ length: 60 }, (_, n): [string, string] => [`k${n}`, "v"]);
     expect(Object.keys(cutter.properties(many)!)).toHaveLength(50);
     expect(cutter.warnings()).toEqual(["Left out 10 properties: at most 50 of a test case are kept"]);
-    expect(cutter.properties([["a", "1"], ["a", "2"], ["a", "1"]])).toEqual({ a: "1", "a 2": "2" });
+    expect(
+      cutter.properties([
+        ["a", "1"],
+        ["a", "2"],
+        ["a", "1"],
+      ]),
+    ).toEqual({ a: "1", "a 2": "2" });
     expect(cutter.properties([])).toBeNull();
   });
 
   test("a property called __proto__ is a property", () => {
-    const properties = createCutter().properties([["__proto__", "x"], ["toString", "y"]])!;
-    expect(Object.entries(properties)).toEqual([["__proto__", "x"], ["toString", "y"]]);
+    const properties = createCutter().properties([
+      ["__proto__", "x"],
+      ["toString", "y"],
+    ])!;
+    expect(Object.entries(properties)).toEqual([
+      ["__proto__", "x"],
+      ["toString", "y"],
+    ]);
     expect(Object.getPrototypeOf(properties)).toBe(Object.prototype);
   });
 });
@@ -109,7 +128,25 @@ describe("numbers", () => {
   });
 
   test("what no clock shows is null", () => {
-    expect([0.4, 1.6, -1, 1e400, Number.NaN, 2 ** 53, "5", null].map(toMs)).toEqual([0, 2, null, null, null, null, null, null]);
-    expect(["3", 3, "0", -1, 1.5, "x", "9".repeat(30), undefined].map(toLine)).toEqual([3, 3, null, null, null, null, null, null]);
+    expect([0.4, 1.6, -1, 1e400, Number.NaN, 2 ** 53, "5", null].map(toMs)).toEqual([
+      0,
+      2,
+      null,
+      null,
+      null,
+      null,
+      null,
+      null,
+    ]);
+    expect(["3", 3, "0", -1, 1.5, "x", "9".repeat(30), undefined].map(toLine)).toEqual([
+      3,
+      3,
+      null,
+      null,
+      null,
+      null,
+      null,
+      null,
+    ]);
   });
 });

@@ -1,0 +1,27 @@
+/** `bun run bench [list] [ingest] [size]`: ratios measured side by side in one run; needs wrk and pgbench on the PATH. */
+
+import { benchIngest, benchSize } from "./ingest.ts";
+import { benchList, seedRuns } from "./list.ts";
+import { startServer } from "./server.ts";
+
+const wanted = new Set(process.argv.slice(2));
+const runs = (name: string) => wanted.size === 0 || wanted.has(name);
+for (const tool of ["wrk", "pgbench"])
+  if (Bun.which(tool) === null) throw new Error(`${tool} is not installed: the benchmark measures with it`);
+
+const server = await startServer();
+const rows: string[][] = [
+  ["first start to ready, built-in PostgreSQL", `${(server.readyMs / 1000).toFixed(1)} s`, "< 3 s", ""],
+];
+try {
+  if (runs("ingest")) rows.push(...(await benchIngest(server)));
+  if (runs("list")) {
+    await seedRuns(server);
+    rows.push(...(await benchList(server)));
+  }
+  if (runs("size")) rows.push(...(await benchSize(server, 10_000_000)));
+} finally {
+  await server.stop();
+}
+console.log(`\n| | measured | to reach | |\n|---|---|---|---|`);
+for (const row of rows) console.log(`| ${row.join(" | ")} |`);

@@ -1,0 +1,128 @@
+/** Mutates reports for a while: `bun test/reports/fuzz.ts [seconds] [seed]`. Only a ReportError may come out, and soon. */
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { gzipSync } from "node:zlib";
+import { readReport } from "../../src/reports/read.ts";
+import { type Report, ReportError } from "../../src/reports/report.ts";
+
+const seconds = Number(process.argv[2] ?? 20);
+let seed = Number(process.argv[3] ?? Date.now() % 2 ** 31);
+console.log(`seed ${seed}`);
+
+/** mulberry32, so that a finding can be repeated. */
+function random(below: number): number {
+  seed = (seed + 0x6d2b79f5) | 0;
+  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+  return ((t ^ (t >>> 14)) >>> 0) % below;
+}
+const pick = <T>(list: readonly T[]): T => list[random(list.length)]!;
+
+const SPLICES = [
+  ..."<>&\"'=/[]{},:;\0\n\x1b",
+  ...[
+    "]]>",
+    "<![CDATA[",
+    "<!--",
+    "-->",
+    "<?",
+    "?>",
+    "&#0;",
+    "&#xD800;",
+    "&#27;[31m",
+    "&amp;",
+    "\x1b]8;;",
+    "\x1b[",
+    "\ufeff",
+  ],
+  ...[
+    "<testcase name='x'>",
+    "</testcase>",
+    "<testcase/>",
+    "</testsuite>",
+    "<testsuite>",
+    "<failure>",
+    "<skipped type='todo'/>",
+  ],
+  ...[' time="1e999"', ' name=""', "<!DOCTYPE a [", "<!ENTITY a 'b'>", "[[ATTACHMENT|", "]]", "[[PROPERTY|a=b]]"],
+  ...["null", "1e400", "-1", '"__proto__":', '"constructor"', "\\ud800", "\\u0000", "[[[[[[[[", '{"a":'],
+].map((text) => Buffer.from(text));
+
+const folders = [`${import.meta.dir}/../fixtures`, `${import.meta.dir}/../../../shared/corpus`].filter(existsSync);
+const files = folders.flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
+);
+const seeds = files
+  .filter((file) => /\.(?:xml|json|tap|trx|ndjson)$/.test(file) && !file.endsWith("expected.json"))
+  .map((file) => readFileSync(file))
+  .filter(({ length }) => length < 50_000);
+
+function mutate(bytes: Buffer): Buffer {
+  let out = bytes;
+  for (let n = 1 + random(4); n > 0; n--) {
+    const [at, length] = [random(out.length + 1), random(200)];
+    const [before, after] = [out.subarray(0, at), out.subarray(at)];
+    const other = pick(seeds);
+    const from = random(other.length + 1);
+    out = pick([
+      () => before,
+      () => Buffer.concat([before, after.subarray(length)]),
+      () => Buffer.concat([before, pick(SPLICES), after]),
+      () => Buffer.concat([before, pick(SPLICES), after.subarray(1)]),
+      () => Buffer.concat([before, after.subarray(0, length), after]),
+      () => Buffer.concat([before, other.subarray(from, from + length), after]),
+      () => Buffer.concat([before, Buffer.from([random(256)]), after.subarray(1)]),
+    ])();
+  }
+  const packed = random(40) === 0 ? gzipSync(out) : out;
+  if (packed !== out && random(2) === 0) packed[random(packed.length)]! ^= 1 << random(8);
+  return packed;
+}
+
+/** What report.ts promises. */
+function broken({ cases, warnings, suite }: Report): string | null {
+  const texts = [suite, ...warnings];
+  for (const one of cases) {
+    texts.push(
+      one.suite,
+      one.name,
+      one.file,
+      one.message,
+      one.stack,
+      one.output,
+      ...Object.entries(one.properties ?? {}).flat(),
+    );
+    if (one.name === "" || one.name.length > 1000 || one.suite.length > 1000) return "a name";
+    if (!["passed", "failed", "skipped"].includes(one.status) || (one.kind === null) !== (one.status !== "failed"))
+      return "a status";
+    if (one.durationMs !== null && !(Number.isSafeInteger(one.durationMs) && one.durationMs >= 0)) return "a duration";
+    if (one.attempts < 1 || (one.flaky && one.status !== "passed")) return "attempts";
+  }
+  return texts.some((text) => text !== null && (text.includes("\0") || !text.isWellFormed())) ? "a text" : null;
+}
+
+const counts = { accepted: 0, partial: 0, refused: 0 };
+let slowest = 0;
+for (const end = Date.now() + seconds * 1000; Date.now() < end;) {
+  const bytes = mutate(pick(seeds));
+  const start = performance.now();
+  try {
+    const report = readReport([{ name: "fuzz", bytes }], { maxInflatedBytes: 2 ** 24 });
+    counts[report.partial ? "partial" : "accepted"]++;
+    const promise = broken(report);
+    if (promise) throw new Error(`${promise} breaks the promise of report.ts`);
+  } catch (error) {
+    if (!(error instanceof ReportError)) {
+      const finding = `${tmpdir()}/fuzz.bin`;
+      await Bun.write(finding, bytes);
+      console.error(`The bytes are in ${finding}`);
+      throw error;
+    }
+    counts.refused++;
+  }
+  const took = performance.now() - start;
+  if (took > slowest) slowest = took;
+  if (took > 1000) console.error(`${bytes.length} bytes took ${took.toFixed(0)} ms`);
+}
+console.log({ ...counts, slowestMs: Math.round(slowest) });
