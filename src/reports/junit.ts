@@ -25,7 +25,7 @@ type Place = { children: Node["children"]; next: number; suites: string[]; file:
 /** `root` is cleaned of what cannot be stored. Throws a ReportError when an unknown root holds no test case. */
 export function readJunit(root: Node): Report {
   const cutter = createCutter();
-  const toSuite = createSuiteNamer();
+  const namer = createNamer();
   const cases: CaseResult[] = [];
   const strays: { count: number; first: string } = { count: 0, first: "" };
   // Suites nest as deep as the parser lets them: a recursive walk would be a way to crash us.
@@ -37,7 +37,7 @@ export function readJunit(root: Node): Report {
     const kind = localName(node.name);
     if (kind === "testcase") {
       if (cases.length === MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
-      cases.push(toCase(node, place, toSuite, cutter));
+      cases.push(toCase(node, place, namer, cutter));
       const inner = node.children.length === 0 ? NONE : named(elements(node), CASES);
       if (inner.length > 0) open.push({ ...place, children: inner, next: 0 });
     } else if (FAILURES.has(kind)) {
@@ -109,18 +109,17 @@ function enter(node: Node, { suites, file }: Place, cutter: Cutter): Place {
   };
 }
 
-function toCase(node: Node, { suites, file: outerFile }: Place, toSuite: SuiteNamer, cutter: Cutter): CaseResult {
+function toCase(node: Node, { suites, file: outerFile }: Place, namer: Namer, cutter: Cutter): CaseResult {
   const { attributes } = node;
   const name = cutter.cut("name", attributes.name?.trim() || "(no name)");
   const classname = cut(attributes.classname?.trim() ?? "", MAX_NAME);
-  const ownFile = attributes.file || attributes.filepath || outerFile;
-  const derivedFile = ownFile ? ownFile.replace(/^file:\/\//, "") : isFile(classname) ? classname : null;
-  const file = derivedFile ?? pytestFile(suites, classname);
+  const told = attributes.file || attributes.filepath || outerFile;
+  const file = told ? told.replace(/^file:\/\//, "") : namer.toFile(suites, classname);
   // Most cases pass and have nothing inside.
   const inside = node.children.length === 0 ? NOTHING : readInside(node, cutter);
   const { status, kind } = inside.outcome ?? toOutcome(attributes, NONE, null);
   return {
-    suite: cutter.cut("suite", toSuite(suites, classname, name, file)),
+    suite: cutter.cut("suite", namer.toSuite(suites, classname, name, file)),
     name,
     file: cutter.cutOrNull("file", file),
     line: toLine(attributes.line ?? attributes.lineno),
@@ -273,23 +272,33 @@ const DOTTED = /^[\p{L}_$][\w$]*(?:\.[\p{L}_$][\w$]*)+$/u;
  * jest-junit's full title, bun's suites from the inside out). A dotted class of Java or Python is complete by itself,
  * so the suites around it, which change with how the run was cut, are left out.
  */
-function createSuiteNamer() {
-  // Neighbours mostly share all three.
+function createNamer() {
+  // Neighbours mostly share their suites, class and file.
   let last = { suites: NONE as string[], classname: "", file: null as string | null, alone: "", together: "" };
-  return (suites: string[], classname: string, name: string, file: string | null): string => {
-    if (suites !== last.suites || classname !== last.classname || file !== last.file) {
-      const path = suites.filter((suite) => !isNameOf(suite, file) && !TOOL.test(suite));
-      // bun's root suite is the file, and its classname the path from the inside out.
-      const isBun = path.length > 0 && suites[0] === file;
-      const says = !isBun && classname !== "" && classname !== "test" && !isNameOf(classname, file);
-      const alone = path.join(" > ");
-      last = { suites, classname, file, alone, together: says ? joinClass(path, classname) : alone };
-    }
-    return name === classname || name.endsWith(` ${classname}`) ? last.alone : last.together;
+  let guess = { suites: NONE as string[], classname: "", file: null as string | null };
+  return {
+    toSuite(suites: string[], classname: string, name: string, file: string | null): string {
+      if (suites !== last.suites || classname !== last.classname || file !== last.file) {
+        const path = suites.filter((suite) => !isNameOf(suite, file) && !TOOL.test(suite));
+        // bun's root suite is the file, and its classname the path from the inside out.
+        const isBun = path.length > 0 && suites[0] === file;
+        const says = !isBun && classname !== "" && classname !== "test" && !isNameOf(classname, file);
+        const alone = path.join(" > ");
+        last = { suites, classname, file, alone, together: says ? joinClass(path, classname) : alone };
+      }
+      return name === classname || name.endsWith(` ${classname}`) ? last.alone : last.together;
+    },
+    /** For a case that tells no file. */
+    toFile(suites: string[], classname: string): string | null {
+      if (suites !== guess.suites || classname !== guess.classname) {
+        guess = { suites, classname, file: isFile(classname) ? classname : pytestFile(suites, classname) };
+      }
+      return guess.file;
+    },
   };
 }
 
-type SuiteNamer = ReturnType<typeof createSuiteNamer>;
+type Namer = ReturnType<typeof createNamer>;
 
 function joinClass(path: string[], classname: string): string {
   if (DOTTED.test(classname)) return classname;

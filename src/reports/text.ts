@@ -122,9 +122,9 @@ export function toMs(ms: unknown): number | null {
 
 /** From seconds as producers write them: "1,234.567", "22.2s", "0,05", "4.5e-05"; else `null`, never 0 for unknown. */
 export function msFromSeconds(text: string | undefined): number | null {
-  if (text === undefined || text === "" || text.length > 40) return null;
+  if (text === undefined || text.length > 40 || text.trim() === "") return null;
   const number = Number(text);
-  if (number > 0) return toMs(number * 1000);
+  if (number >= 0) return toMs(number * 1000);
   const match = /^\s*(\d[\d.,]*)(e[+-]?\d{1,3})?\s*(?:s|sec|seconds)?\s*$/i.exec(text);
   if (!match?.[1]) return null;
   const commas = match[1].split(",").length - 1;
