@@ -80,6 +80,16 @@ create index execution_by_branch on execution (project_id, branch, id desc);
 create index execution_by_environment on execution (project_id, environment, id desc) where environment is not null;
 create index execution_expiry on execution (expires_at) where expires_at is not null;
 
+-- A run as the list answers it. The functions in it depend on no setting in this form, so it may call itself immutable.
+create function test_run_element(
+  execution_id uuid, task_slug text, completed_at timestamptz, passed int, failed int, skipped int
+) returns text language sql immutable parallel safe as $$
+  select '{"executionId":"' || execution_id || '","taskSlug":' || to_json(task_slug)
+    || ',"completedAt":"' || to_char(completed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+    || '","passed":' || passed || ',"failed":' || failed || ',"skipped":' || skipped
+    || ',"total":' || passed + failed + skipped || '}'
+$$;
+
 -- One task of an execution and what came of it; declared tasks are there before their results.
 create table test_run (
   project_id uuid not null,
@@ -101,6 +111,9 @@ create table test_run (
   warnings text[] not null default '{}',
   started_at timestamptz(3),
   completed_at timestamptz(3), -- null until every announced shard is in; moves only with a further attempt
+  -- The list is asked for more often than everything else: its elements are written once and not at every reading.
+  element text generated always as
+    (test_run_element(execution_id, task_slug, completed_at, passed, failed, skipped)) stored,
   primary key (project_id, id),
   unique (project_id, execution_id, task_slug),
   foreign key (project_id, execution_id) references execution on delete cascade

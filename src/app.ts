@@ -211,7 +211,7 @@ export function createApp(options: AppOptions) {
         status: reply.status,
         ms: Math.round((performance.now() - started) * 10) / 10,
       });
-      return toResponse(reply, requestId, request.headers.get("accept-encoding"));
+      return toResponse(reply, requestId, request);
     },
 
     /** Gives back the memory of clients that are gone. */
@@ -245,7 +245,7 @@ async function withDeadline<T>(seconds: number, progress: Progress, work: () => 
   }
 }
 
-function toResponse(reply: Reply, requestId: string, acceptEncoding: string | null): Response {
+function toResponse(reply: Reply, requestId: string, request: Request): Response {
   const headers: Record<string, string> = {
     "X-Request-Id": requestId,
     "Cache-Control": "no-store",
@@ -255,8 +255,25 @@ function toResponse(reply: Reply, requestId: string, acceptEncoding: string | nu
   if (reply.body === null) return new Response(null, { status: reply.status, headers });
   headers["Content-Type"] = reply.type!;
   headers["Vary"] = "Accept-Encoding";
-  const compressed = compress(reply.body, acceptEncoding);
-  if (!compressed) return new Response(reply.body, { status: reply.status, headers });
-  headers["Content-Encoding"] = compressed.encoding;
-  return new Response(compressed.bytes, { status: reply.status, headers });
+  const compressed = compress(reply.body, request.headers.get("accept-encoding"));
+  if (compressed) headers["Content-Encoding"] = compressed.encoding;
+  const body = compressed?.bytes ?? reply.body;
+  const isLarge = body.length > CORKED_LENGTH && request.method !== "HEAD";
+  return new Response(isLarge ? inOneGo(body) : body, { status: reply.status, headers });
 }
+
+/** Answers up to this length, with their headers, fit into the 16 KiB that Bun collects before it writes. */
+const CORKED_LENGTH = 12_000;
+
+/**
+ * A larger text or array makes Bun 1.4.5 write every part of every header with a system call of its own when the answer
+ * was not ready at once, which costs eight times the CPU; a direct stream does not.
+ */
+const inOneGo = (body: string | Uint8Array) =>
+  new ReadableStream({
+    type: "direct",
+    pull(controller: { write(chunk: string | Uint8Array): void; close(): void }) {
+      controller.write(body);
+      controller.close();
+    },
+  } as never);

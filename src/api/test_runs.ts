@@ -9,6 +9,7 @@ import { type Context, jsonText, plainText, json, route, type Route, toPage } fr
 import {
   caseResultFilter,
   caseResultPage,
+  type TestRun,
   testRunDetail,
   testRunFilter,
   testRunPage,
@@ -18,19 +19,19 @@ import {
   uploadParameters,
 } from "../schema/test_runs.ts";
 import { selectCaseResults } from "../store/case_results.ts";
-import { selectTestRun, selectTestRunsWithKey, type TestRunDetailRow, type TestRunRow } from "../store/test_runs.ts";
+import {
+  selectTestRun,
+  selectTestRunsWithKey,
+  type TestRunDetailRow,
+  type TestRunElement,
+} from "../store/test_runs.ts";
 import { executionUrl } from "./urls.ts";
 
 /** A client's clock may be ahead a little; a run from the far future would stay on top of the list. */
 const MAX_AHEAD_MS = 60 * 60_000;
 
-const total = ({ passed, failed, skipped }: Pick<TestRunRow, "passed" | "failed" | "skipped">) =>
+const total = ({ passed, failed, skipped }: Pick<TestRun, "passed" | "failed" | "skipped">) =>
   passed + failed + skipped;
-
-/** The seven fields as JSON text: this list is asked for more often than everything else together. */
-const toJson = (run: TestRunRow) =>
-  `{"executionId":"${run.executionId}","taskSlug":${JSON.stringify(run.taskSlug)},"completedAt":"${run.completedAt}",` +
-  `"passed":${run.passed},"failed":${run.failed},"skipped":${run.skipped},"total":${total(run)}}`;
 
 type Base = Pick<Context, "publicUrl"> & { params: { projectId: string } };
 
@@ -92,7 +93,8 @@ export const testRuns: Route[] = [
       const { fast, caller, query, after } = context;
       const rows = (await selectTestRunsWithKey(fast, caller, { ...query, after })) ?? context.revoked();
       context.keyWasLive();
-      const { data, pagination } = toPage(context, rows, ({ completedAt, id }) => [completedAt, id], toJson);
+      const place = ({ id, element }: TestRunElement) => [(JSON.parse(element) as TestRun).completedAt, id];
+      const { data, pagination } = toPage(context, rows, place, ({ element }) => element);
       return jsonText(200, `{"data":[${data.join(",")}],"pagination":${JSON.stringify(pagination)}}`);
     },
   ),

@@ -19,9 +19,9 @@ export type ConnectionOptions = { url: string } | Partial<postgres.Options<{}>>;
 
 /** `2026-01-31 12:00:00.5+00` → `2026-01-31T12:00:00.500Z`: sessions run in UTC, columns hold milliseconds. */
 export function toIsoTime(text: string): string {
-  const dot = text.indexOf(".");
-  const fraction = dot === -1 ? "000" : text.slice(dot + 1, text.indexOf("+", dot)).padEnd(3, "0");
-  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
+  const fraction = text.length === 22 ? "000" : text.slice(20, -3);
+  const milliseconds = fraction.length === 3 ? fraction : `${fraction}00`.slice(0, 3);
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${milliseconds}Z`;
 }
 
 /** Literals of PostgreSQL arrays: without a type look-up at connect, postgres.js cannot send arrays itself. */

@@ -8,10 +8,8 @@ import { type Sql, toTextArray } from "./connect.ts";
 const FIRST_TIME = "infinity";
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
-/** A row's five columns before they become the seven fields. */
-export type TestRunRow = Pick<TestRun, "executionId" | "taskSlug" | "completedAt" | "passed" | "failed" | "skipped"> & {
-  id: string;
-};
+/** A run in the list; `element` is its seven fields as JSON text, of type `TestRun`. */
+export type TestRunElement = { id: string; element: string };
 
 export type TestRunQuery = {
   limit: number;
@@ -29,13 +27,11 @@ export async function selectTestRunsWithKey(
   sql: Sql,
   key: { teamId: string; id: string },
   { limit, execution_id, task_slug, after }: TestRunQuery,
-): Promise<TestRunRow[] | undefined> {
+): Promise<TestRunElement[] | undefined> {
   // A row comparison is one range of the index; spelled out with "or" it would be a filter over all rows before.
-  const rows = await sql<(TestRunRow | { id: null })[]>`
-    select r.* from api_key k left join lateral (
-      select id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt",
-        passed, failed, skipped
-      from test_run
+  const rows = await sql<(TestRunElement | { id: null })[]>`
+    select r.id, r.element from api_key k left join lateral (
+      select id, element from test_run
       where project_id = k.project_id
         ${execution_id ? sql`and execution_id = ${execution_id}` : sql``}
         ${task_slug ? sql`and task_slug = ${task_slug}` : sql``}
@@ -44,10 +40,11 @@ export async function selectTestRunsWithKey(
     ) r on true
     where k.team_id = ${key.teamId} and k.id = ${key.id} and k.revoked_at is null`;
   if (rows.length === 0) return undefined;
-  return rows[0]!.id === null ? [] : (rows as TestRunRow[]);
+  return rows[0]!.id === null ? [] : (rows as TestRunElement[]);
 }
 
-export type TestRunDetailRow = Omit<TestRunRow, "completedAt"> & {
+export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
+  id: string;
   completedAt: string | null;
   status: ExecutionStatus;
   attempt: number;
