@@ -8,6 +8,7 @@ import { type Caller, createCallers, revoked } from "./caller.ts";
 import { clientAddress } from "./http/address.ts";
 import { compress } from "./http/compress.ts";
 import { createCursors } from "./http/cursor.ts";
+import { createDeadlines, DeadlineError } from "./http/deadline.ts";
 import { parsePath } from "./http/input.ts";
 import { absent, fail, Problem } from "./http/problem.ts";
 import { type Admission, createRateLimit } from "./http/rate_limit.ts";
@@ -24,6 +25,8 @@ import { lockLiveKey } from "./store/keys.ts";
 export const ROUTES: readonly Route[] = [...projects, ...testRuns, ...executions];
 
 const API = "/api/v1";
+/** The database answers a look-up of a key in far less, or is away. */
+const IDENTIFY_SECONDS = 10;
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 export type AppOptions = Pick<Services, "executionEnd" | "publicUrl" | "maxInflatedBytes"> & {
@@ -49,15 +52,12 @@ type Progress = {
   expired: boolean;
 };
 
-class DeadlineError extends Error {
-  override name = "DeadlineError";
-}
-
 export function createApp(options: AppOptions) {
   const { database, log } = options;
   const find = createRouter(ROUTES);
   const callers = createCallers(database.fast);
   const rateLimit = createRateLimit(options.rateLimitPerMinute);
+  const deadlines = createDeadlines();
   const uploadLimits = { maxBytes: options.maxBodyBytes, maxInflatedBytes: options.maxInflatedBytes };
   const services: Services = {
     sql: database.pool,
@@ -71,7 +71,9 @@ export function createApp(options: AppOptions) {
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
   async function answer(request: Request, target: Target, connection: Connection, progress: Progress): Promise<Reply> {
     const path = target.path.slice(API.length);
-    const caller = await callers.identify(request.headers.get("authorization"));
+    const caller = await deadlines.within(IDENTIFY_SECONDS, () =>
+      callers.identify(request.headers.get("authorization")),
+    );
     const kind = /^\/(project|team)s(?:\/|$)/.exec(path)?.[1];
     if (kind !== undefined && kind !== caller.kind)
       fail("UNAUTHORIZED", `A ${caller.kind} key cannot call ${kind} endpoints`, { "WWW-Authenticate": "Bearer" });
@@ -112,10 +114,12 @@ export function createApp(options: AppOptions) {
       return value instanceof Reply ? value : json(route.status, value);
     };
     const idempotencyKey = request.method === "POST" ? request.headers.get("idempotency-key") : null;
-    const reply = await withDeadline(route.deadlineSeconds, progress, () =>
-      idempotencyKey === null ? handle(context) : answerOnce(context, idempotencyKey, digest(), handle),
+    const reply = await deadlines.within(
+      route.deadlineSeconds,
+      () => (idempotencyKey === null ? handle(context) : answerOnce(context, idempotencyKey, digest(), handle)),
+      () => void (progress.expired = true),
     );
-    await requireLive(caller, progress);
+    if (!progress.provedLive) await requireLive(caller, progress);
     return reply;
   }
 
@@ -132,7 +136,7 @@ export function createApp(options: AppOptions) {
   }
 
   async function requireLive(caller: Caller, progress: Progress): Promise<void> {
-    if (!progress.provedLive && !(await callers.isLive(caller))) revoked();
+    if (!(await deadlines.within(IDENTIFY_SECONDS, () => callers.isLive(caller)))) revoked();
     progress.provedLive = true;
   }
 
@@ -149,39 +153,40 @@ export function createApp(options: AppOptions) {
     return new Problem("INTERNAL_ERROR", `Internal error: the log knows more about request ${requestId}`);
   }
 
-  async function api(request: Request, target: Target, connection: Connection, requestId: string): Promise<Reply> {
-    const progress: Progress = { caller: undefined, admission: undefined, provedLive: false, expired: false };
-    const reply = await answer(request, target, connection, progress)
-      .catch(async (error) => {
-        const problem = toProblem(error, requestId);
-        // An error is an answer too: a key that was revoked meanwhile gets none but 401.
-        if (progress.caller && problem.code !== "UNAUTHORIZED" && problem.code !== "INTERNAL_ERROR")
-          await requireLive(progress.caller, progress);
-        throw problem;
-      })
-      .catch((error) => {
-        let problem = toProblem(error, requestId);
-        if (problem.code === "UNAUTHORIZED" || !progress.admission) {
-          const client = clientAddress(
-            connection.address(),
-            request.headers.get("x-forwarded-for"),
-            options.trustProxy,
-          );
-          progress.admission = rateLimit.admit(client);
-          if (!progress.admission.admitted) problem = toRateLimited(progress.admission);
-        }
-        return new Reply(problem.status, JSON.stringify(problem.body), "application/json", problem.headers);
-      });
+  /** What the caller gets instead of an answer; never throws. */
+  async function toRefusal(
+    error: unknown,
+    client: () => string,
+    progress: Progress,
+    requestId: string,
+  ): Promise<Reply> {
+    let problem = toProblem(error, requestId);
+    // An error is an answer too: a key that was revoked meanwhile gets none but 401.
+    if (progress.caller && !progress.provedLive && problem.status < 500 && problem.code !== "UNAUTHORIZED")
+      await requireLive(progress.caller, progress).catch((error) => (problem = toProblem(error, requestId)));
+    if (problem.code === "UNAUTHORIZED" || !progress.admission) {
+      progress.admission = rateLimit.admit(client());
+      if (!progress.admission.admitted) problem = toRateLimited(progress.admission);
+    }
+    return new Reply(problem.status, JSON.stringify(problem.body), "application/json", problem.headers);
+  }
 
-    if (progress.caller && progress.provedLive)
-      callers.used(progress.caller).catch((error) => log.warn("Cannot note the use of a key", { error }));
-    const { limit, remaining, reset } = progress.admission!;
-    return new Reply(reply.status, reply.body, reply.type, {
-      ...reply.headers,
-      "X-RateLimit-Limit": String(limit),
-      "X-RateLimit-Remaining": String(remaining),
-      "X-RateLimit-Reset": String(reset),
-    });
+  async function api(request: Request, target: Target, connection: Connection, requestId: string): Promise<Response> {
+    const progress: Progress = { caller: undefined, admission: undefined, provedLive: false, expired: false };
+    let reply: Reply;
+    try {
+      reply = await answer(request, target, connection, progress);
+    } catch (error) {
+      const client = () =>
+        clientAddress(connection.address(), request.headers.get("x-forwarded-for"), options.trustProxy);
+      reply = await toRefusal(error, client, progress, requestId);
+    }
+    if (progress.caller && progress.provedLive) note(progress.caller);
+    return toResponse(reply, requestId, request, progress.admission);
+  }
+
+  function note(caller: Caller): void {
+    callers.used(caller)?.catch((error) => log.warn("Cannot note the use of a key", { error }));
   }
 
   async function site(request: Request, { path }: Target): Promise<Reply> {
@@ -203,15 +208,19 @@ export function createApp(options: AppOptions) {
       const target = toTarget(request.url);
       const started = performance.now();
       const isApi = target.path === API || target.path.startsWith(`${API}/`);
-      const reply = isApi ? await api(request, target, connection, requestId) : await site(request, target);
-      log[request.method === "GET" || request.method === "HEAD" ? "debug" : "info"]("request", {
-        requestId,
-        method: request.method,
-        path: target.path,
-        status: reply.status,
-        ms: Math.round((performance.now() - started) * 10) / 10,
-      });
-      return toResponse(reply, requestId, request);
+      const response = isApi
+        ? await api(request, target, connection, requestId)
+        : toResponse(await site(request, target), requestId, request);
+      // What only reads is not worth a line.
+      if (request.method !== "GET" && request.method !== "HEAD")
+        log.info("request", {
+          requestId,
+          method: request.method,
+          path: target.path,
+          status: response.status,
+          ms: Math.round(performance.now() - started),
+        });
+      return response;
     },
 
     /** Gives back the memory of clients that are gone. */
@@ -232,26 +241,18 @@ function requireAdmission(admission: Admission): void {
   if (!admission.admitted) throw toRateLimited(admission);
 }
 
-async function withDeadline<T>(seconds: number, progress: Progress, work: () => Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    progress.expired = true;
-    reject(new DeadlineError(`No answer within ${seconds} s`));
-  }, seconds * 1000);
-  try {
-    return await Promise.race([work(), promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function toResponse(reply: Reply, requestId: string, request: Request): Response {
+function toResponse(reply: Reply, requestId: string, request: Request, admission?: Admission): Response {
   const headers: Record<string, string> = {
     "X-Request-Id": requestId,
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     ...reply.headers,
   };
+  if (admission) {
+    headers["X-RateLimit-Limit"] = String(admission.limit);
+    headers["X-RateLimit-Remaining"] = String(admission.remaining);
+    headers["X-RateLimit-Reset"] = String(admission.reset);
+  }
   if (reply.body === null) return new Response(null, { status: reply.status, headers });
   headers["Content-Type"] = reply.type!;
   headers["Vary"] = "Accept-Encoding";

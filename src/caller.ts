@@ -22,6 +22,16 @@ const LAST_USED_EVERY_MS = 5 * 60_000;
 export function createCallers(sql: Sql, monotonic: () => number = () => performance.now()) {
   const remembered = new Map<string, Caller & { usedAt: number }>();
 
+  async function lookUp(key: string, digest: string): Promise<Caller> {
+    // A mistyped key is recognised by its checksum and costs no database work.
+    const kind = keyKind(key) ?? unauthorized("Invalid API key: it is not well-formed");
+    const live = (await selectLiveKey(sql, digest)) ?? revoked();
+    const caller = { ...live, kind, usedAt: -LAST_USED_EVERY_MS };
+    if (remembered.size >= REMEMBERED) remembered.delete(remembered.keys().next().value!);
+    remembered.set(digest, caller);
+    return caller;
+  }
+
   return {
     /** Fails with UNAUTHORIZED. The caller's key was live at some time: see `isLive`. */
     async identify(authorization: string | null): Promise<Caller> {
@@ -29,29 +39,19 @@ export function createCallers(sql: Sql, monotonic: () => number = () => performa
       const key = /^Bearer +([^\s,]+)$/i.exec(authorization!)?.[1] ?? "";
       if (key.startsWith(PERSONAL_PREFIX))
         unauthorized("Personal access tokens are not available yet: use a project key or a team key");
-      const kind = keyKind(key);
-      // A mistyped key is recognised by its checksum and costs no database work.
-      if (!kind) unauthorized("Invalid API key: it is not well-formed");
       const digest = keyDigest(key);
-      let caller = remembered.get(digest);
-      if (!caller) {
-        const live = (await selectLiveKey(sql, digest)) ?? revoked();
-        caller = { ...live, kind: kind!, usedAt: -LAST_USED_EVERY_MS };
-        if (remembered.size >= REMEMBERED) remembered.delete(remembered.keys().next().value!);
-        remembered.set(digest, caller);
-      }
-      return caller;
+      return remembered.get(digest) ?? (await lookUp(key, digest));
     },
 
     isLive: (caller: Caller): Promise<boolean> => selectKeyIsLive(sql, caller),
 
-    /** Notes the use of a key that has proved live, every few minutes. */
-    async used(caller: Caller): Promise<void> {
+    /** Notes the use of a key that has proved live, every few minutes; undefined when there is nothing to do. */
+    used(caller: Caller): Promise<unknown> | undefined {
       const entry = caller as Caller & { usedAt: number };
       const now = monotonic();
-      if (now - entry.usedAt < LAST_USED_EVERY_MS) return;
+      if (now - entry.usedAt < LAST_USED_EVERY_MS) return undefined;
       entry.usedAt = now;
-      await updateLastUsed(sql, caller);
+      return updateLastUsed(sql, caller).execute();
     },
   };
 }
