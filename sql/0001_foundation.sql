@@ -143,20 +143,19 @@ create table attempt (
   foreign key (project_id, run_id) references test_run on delete cascade
 );
 
--- The dictionary of test cases: a result names one by its number.
+-- The dictionary of test cases: a result names one by its number. It has no foreign key, because 100,000 new cases would
+-- look up the same project 100,000 times.
 create table test_case (
-  project_id uuid not null references project (id) on delete cascade,
-  number int not null generated always as identity,
-  id uuid not null,
-  identity uuid not null, -- the first 128 bits of SHA-256 of task, suite, name, file and occurrence
+  project_id uuid not null,
+  number int not null, -- from 1, without gaps, in the order in which cases were first seen
+  id uuid not null unique,
+  identity uuid not null unique, -- the first 128 bits of SHA-256 of project, task, suite, name, file and occurrence
   task_slug text not null,
   suite text not null,
   name text not null,
   file text,
   first_seen_at timestamptz(3) not null,
-  primary key (project_id, number),
-  unique (project_id, identity),
-  unique (project_id, id)
+  primary key (project_id, number)
 );
 
 -- The results of a run, packed: a row holds those of up to 128 neighbouring test cases, which makes ten million results

@@ -2,7 +2,7 @@
 
 import { absent, fail } from "./http/problem.ts";
 import type { CaseResult, Report } from "./reports/report.ts";
-import { identify, normalizeFile } from "./rules/identity.ts";
+import { identify } from "./rules/identity.ts";
 import { BLOCK_SIZE, mergeBlock, removeFromBlock, type Result, toLetter } from "./rules/merge.ts";
 import type { Shard, UploadParameters } from "./schema/test_runs.ts";
 import {
@@ -23,7 +23,7 @@ import {
   lockExecutionByKey,
 } from "./store/executions.ts";
 import { settleExecution } from "./settle.ts";
-import { type NewTestCase, upsertTestCases } from "./store/test_cases.ts";
+import { insertTestCases, selectTestCaseNumbers } from "./store/test_cases.ts";
 import {
   type Attempt,
   insertAttempt,
@@ -67,18 +67,21 @@ const exitCaseOf = (exitCode: number, shard: Shard | undefined): CaseResult => (
   properties: null,
 });
 
+/** The line alone would be a row for every case of some producers, and says little where nothing went wrong. */
 const tellsMore = (result: CaseResult) =>
   result.message !== null ||
   result.stack !== null ||
   result.output !== null ||
   result.kind !== null ||
   result.properties !== null ||
-  result.line !== null ||
   result.attempts > 1;
 
-/** Outside the transaction of the upload: a dictionary entry without results does no harm. */
+type Transact = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+
+/** Before the transaction of the upload, in one of its own: a dictionary entry without results does no harm. */
 export async function nameCases(
   sql: Sql,
+  transact: Transact,
   projectId: string,
   report: Report,
   parameters: UploadParameters,
@@ -90,16 +93,14 @@ export async function nameCases(
   const addsExitCase = exitCode !== 0 && failed === 0;
   const cases = addsExitCase ? [...report.cases, exitCaseOf(exitCode, parameters.shard)] : report.cases;
 
-  const occurrences = new Map<string, number>();
-  const named = cases.map((result): NewTestCase => {
-    const file = result.file === null ? null : normalizeFile(result.file);
-    const first = identify(taskSlug, result, file, 0);
-    const occurrence = occurrences.get(first) ?? 0;
-    occurrences.set(first, occurrence + 1);
-    const identity = occurrence === 0 ? first : identify(taskSlug, result, file, occurrence);
-    return { identity, suite: result.suite, name: result.name, file };
-  });
-  const numbers = await upsertTestCases(sql, projectId, taskSlug, named);
+  const named = identify(projectId, taskSlug, cases);
+  const identities = named.map(({ identity }) => identity);
+  const { numbers: known, last } = await selectTestCaseNumbers(sql, projectId, identities);
+  const fresh = named.filter((_, index) => known[index] === null);
+  const added =
+    fresh.length === 0 ? [] : await transact((sql) => insertTestCases(sql, projectId, taskSlug, fresh, last));
+  let next = 0;
+  const numbers = known.map((number) => number ?? added[next++]!);
 
   const results = cases.map(({ status, flaky, durationMs }, index): Result => ({
     testCase: numbers[index]!,

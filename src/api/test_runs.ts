@@ -114,7 +114,7 @@ export const testRuns: Route[] = [
       const { sql, params, transact, wantsText } = context;
       const parameters = context.query;
       const report = read(context, parameters);
-      const named = await nameCases(sql, params.projectId, report, parameters, context.body.digest);
+      const named = await nameCases(sql, transact, params.projectId, report, parameters, context.body.digest);
       const { run, added } = await transact((sql) => ingest(sql, params.projectId, named, parameters));
       const answer = toUploadedRun(context, run);
       const status = added ? 201 : 200;

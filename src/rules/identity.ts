@@ -29,12 +29,27 @@ export function normalizeFile(file: string): string {
   return path;
 }
 
-/** The first 128 bits of SHA-256, 32 hexadecimal digits. A separator cannot occur in the texts. */
+export type IdentifiedCase = { identity: string; suite: string; name: string; file: string | null };
+
+/** Identities are the first 128 bits of SHA-256, in 32 hexadecimal digits. A separator cannot occur in the texts. */
+const digest = (scope: string, suite: string, name: string, file: string | null, occurrence: number) =>
+  Bun.SHA256.hash(`${scope}\0${suite}\0${name}\0${file ?? ""}\0${occurrence}`, "hex").slice(0, 32);
+
+/** In the order of the results. The second result of what looks like one case is a case of its own. */
 export function identify(
+  projectId: string,
   taskSlug: string,
-  { suite, name }: CaseResult,
-  file: string | null,
-  occurrence: number,
-): string {
-  return Bun.SHA256.hash(`${taskSlug}\0${suite}\0${name}\0${file ?? ""}\0${occurrence}`, "hex").slice(0, 32);
+  results: readonly Pick<CaseResult, "suite" | "name" | "file">[],
+): IdentifiedCase[] {
+  const scope = `${projectId}\0${taskSlug}`;
+  const files = new Map<string, string>();
+  const occurrences = new Map<string, number>();
+  return results.map(({ suite, name, file: given }) => {
+    let file = given === null ? null : files.get(given);
+    if (file === undefined) files.set(given!, (file = normalizeFile(given!)));
+    const first = digest(scope, suite, name, file, 0);
+    const occurrence = occurrences.get(first) ?? 0;
+    occurrences.set(first, occurrence + 1);
+    return { identity: occurrence === 0 ? first : digest(scope, suite, name, file, occurrence), suite, name, file };
+  });
 }

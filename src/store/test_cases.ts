@@ -1,51 +1,92 @@
 /** The dictionary of test cases. */
 
-import { type Sql, toTextArray } from "./connect.ts";
+import type { Sql } from "./connect.ts";
 
+/** `identity` is 32 hexadecimal digits. */
 export type NewTestCase = { identity: string; suite: string; name: string; file: string | null };
 
-/** The numbers of the identities (32 hexadecimal digits each), in their order; null where there is no such case. */
-async function selectNumbers(sql: Sql, projectId: string, identities: readonly string[]): Promise<(number | null)[]> {
+export type KnownTestCases = {
+  /** In the order that was asked for; null where there is no such case. */
+  numbers: (number | null)[];
+  /** The highest number of the project at that moment. */
+  last: number;
+};
+
+export async function selectTestCaseNumbers(
+  sql: Sql,
+  projectId: string,
+  identities: readonly string[],
+): Promise<KnownTestCases> {
   // One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up.
-  const [row] = await sql<{ numbers: string }[]>`
-    select string_agg(coalesce(c.number::text, ''), ',' order by wanted.place) as numbers
+  const [row] = await sql<{ numbers: string | null; last: number }[]>`
+    select
+      (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last,
+      string_agg(coalesce(c.number::text, ''), ',' order by wanted.place) as numbers
     from unnest(${`{${identities.join(",")}}`}::uuid[]) with ordinality as wanted (identity, place)
     left join test_case c on c.project_id = ${projectId} and c.identity = wanted.identity`;
-  return row!.numbers.split(",").map((number) => (number === "" ? null : Number(number)));
+  const numbers = row!.numbers?.split(",") ?? [];
+  return { numbers: numbers.map((number) => (number === "" ? null : Number(number))), last: row!.last };
 }
 
-/** The numbers of all these cases, in their order; cases that are new are added. */
-export async function upsertTestCases(
+/**
+ * In a transaction: adds the cases that are not there, and answers the numbers of all in their order. Uploads that add
+ * cases to one project at once take turns; `last` tells whether somebody has had one since the cases were looked up.
+ */
+export async function insertTestCases(
   sql: Sql,
   projectId: string,
   taskSlug: string,
   cases: readonly NewTestCase[],
+  last: number,
 ): Promise<number[]> {
-  if (cases.length === 0) return [];
+  await sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 0))`;
   const identities = cases.map(({ identity }) => identity);
-  const numbers = await selectNumbers(sql, projectId, identities);
-  const fresh = cases.filter((_, index) => numbers[index] === null);
-  if (fresh.length === 0) return numbers as number[];
-  const now = Date.now();
-  // Another upload may add the same cases at this moment: whoever is second keeps the first one's numbers. The lock
-  // keeps the two from waiting for each other's rows crosswise.
-  await sql`
-    with turn as materialized (select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 0)))
-    insert into test_case (project_id, id, identity, task_slug, suite, name, file, first_seen_at)
-    select ${projectId}, id, identity, ${taskSlug}, suite, name, file, ${new Date(now).toISOString()}
-    from turn, unnest(
-      ${`{${fresh.map(() => Bun.randomUUIDv7("hex", now)).join(",")}}`}::uuid[],
-      ${`{${fresh.map(({ identity }) => identity).join(",")}}`}::uuid[],
-      ${toTextArray(fresh.map(({ suite }) => suite))}::text[],
-      ${toTextArray(fresh.map(({ name }) => name))}::text[],
-      ${toTextArray(fresh.map(({ file }) => file))}::text[]
-    ) as fresh (id, identity, suite, name, file)
-    on conflict (project_id, identity) do nothing`;
-  const added = await selectNumbers(
+  const added = await selectLastNumber(sql, projectId);
+  const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, identities)).numbers;
+  const isFresh = (index: number) => (numbers[index] ?? null) === null;
+  await copyTestCases(
     sql,
     projectId,
-    fresh.map(({ identity }) => identity),
+    taskSlug,
+    cases.filter((_, index) => isFresh(index)),
+    added + 1,
   );
-  let next = 0;
-  return numbers.map((number) => number ?? added[next++]!);
+  let next = added;
+  return cases.map((_, index) => (isFresh(index) ? ++next : numbers[index]!));
+}
+
+const selectLastNumber = async (sql: Sql, projectId: string): Promise<number> => {
+  const [row] = await sql<{ last: number }[]>`
+    select coalesce(max(number), 0) as last from test_case where project_id = ${projectId}`;
+  return row!.last;
+};
+
+const ESCAPES: Record<string, string> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
+const escape = (text: string) =>
+  /[\\\t\n\r]/.test(text) ? text.replace(/[\\\t\n\r]/g, (char) => ESCAPES[char]!) : text;
+
+/** COPY is the fast way in; its stream takes portions, so that it never holds the whole. */
+async function copyTestCases(
+  sql: Sql,
+  projectId: string,
+  taskSlug: string,
+  cases: readonly NewTestCase[],
+  firstNumber: number,
+): Promise<void> {
+  if (cases.length === 0) return;
+  const now = new Date();
+  const tail = `${escape(taskSlug)}\t${now.toISOString()}\n`;
+  const copy = await sql`
+    copy test_case (project_id, number, id, identity, suite, name, file, task_slug, first_seen_at) from stdin`.writable();
+  const ended = new Promise((resolve, reject) => copy.once("finish", resolve).once("error", reject));
+  for (let start = 0; start < cases.length; start += 1_000) {
+    const lines = cases.slice(start, start + 1_000).map(({ identity, suite, name, file }, index) => {
+      const id = Bun.randomUUIDv7("hex", now.getTime());
+      const path = file === null ? "\\N" : escape(file);
+      return `${projectId}\t${firstNumber + start + index}\t${id}\t${identity}\t${escape(suite)}\t${escape(name)}\t${path}\t${tail}`;
+    });
+    if (!copy.write(lines.join(""))) await Promise.race([new Promise((resolve) => copy.once("drain", resolve)), ended]);
+  }
+  copy.end();
+  await ended;
 }
