@@ -14,12 +14,13 @@ import { absent, fail, Problem } from "./http/problem.ts";
 import { type Admission, createRateLimit } from "./http/rate_limit.ts";
 import { createRouter } from "./http/router.ts";
 import { type Target, toTarget } from "./http/target.ts";
-import { answerOnce } from "./idempotency.ts";
+import type { Upload } from "./http/upload.ts";
+import { type CheckedRequest, createHandle, type HandlerServices, type Progress } from "./handle.ts";
+import { type HeavyThread, isHeavy } from "./heavy.ts";
 import type { Log } from "./log.ts";
 import openapi from "./openapi.json" with { type: "json" };
-import { type Context, json, readInput, Reply, type Route, type Services } from "./route.ts";
-import { type Database, isOutage, type Sql } from "./store/connect.ts";
-import { lockLiveKey } from "./store/keys.ts";
+import { json, readInput, Reply, type Route } from "./route.ts";
+import { type Database, isOutage } from "./store/connect.ts";
 
 /** Every endpoint under /api/v1, a family a line. */
 export const ROUTES: readonly Route[] = [...projects, ...testRuns, ...executions];
@@ -29,8 +30,9 @@ const API = "/api/v1";
 const IDENTIFY_SECONDS = 10;
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-export type AppOptions = Pick<Services, "executionEnd" | "publicUrl" | "maxInflatedBytes"> & {
+export type AppOptions = Omit<HandlerServices, "cursors"> & {
   database: Database;
+  heavy: Pick<HeavyThread, "handle" | "expire">;
   log: Log;
   cursorSecret: Uint8Array;
   rateLimitPerMinute: number;
@@ -43,14 +45,8 @@ export type AppOptions = Pick<Services, "executionEnd" | "publicUrl" | "maxInfla
 /** What the server knows about a request's connection. */
 export type Connection = { address: () => string; allowSeconds: (seconds: number) => void };
 
-/** How far a request has come. */
-type Progress = {
-  caller: Caller | undefined;
-  admission: Admission | undefined;
-  /** Whether the answer rests on a statement that found the key live. */
-  provedLive: boolean;
-  expired: boolean;
-};
+/** How far a request has come, and what it has shown of itself. */
+type RequestProgress = Progress & { caller: Caller | undefined; admission: Admission | undefined };
 
 export function createApp(options: AppOptions) {
   const { database, log } = options;
@@ -59,17 +55,17 @@ export function createApp(options: AppOptions) {
   const rateLimit = createRateLimit(options.rateLimitPerMinute);
   const deadlines = createDeadlines();
   const uploadLimits = { maxBytes: options.maxBodyBytes, maxInflatedBytes: options.maxInflatedBytes };
-  const services: Services = {
-    sql: database.pool,
-    fast: database.fast,
-    cursors: createCursors(options.cursorSecret),
-    publicUrl: options.publicUrl,
-    maxInflatedBytes: options.maxInflatedBytes,
-    executionEnd: options.executionEnd,
-  };
+  const { publicUrl, maxInflatedBytes, executionEnd } = options;
+  const cursors = createCursors(options.cursorSecret);
+  const handle = createHandle(database, { publicUrl, maxInflatedBytes, executionEnd, cursors });
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
-  async function answer(request: Request, target: Target, connection: Connection, progress: Progress): Promise<Reply> {
+  async function answer(
+    request: Request,
+    target: Target,
+    connection: Connection,
+    progress: RequestProgress,
+  ): Promise<Reply> {
     const path = target.path.slice(API.length);
     const caller = await deadlines.within(IDENTIFY_SECONDS, () =>
       callers.identify(request.headers.get("authorization")),
@@ -93,49 +89,33 @@ export function createApp(options: AppOptions) {
 
     if (route.deadlineSeconds > 30) connection.allowSeconds(route.deadlineSeconds + 30);
     const { query, body, digest } = await readInput(request, route, target.search, uploadLimits);
-    const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
-    const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
-    const context: Context = {
-      ...services,
+    const idempotencyKey = request.method === "POST" ? request.headers.get("idempotency-key") : null;
+    const checked: CheckedRequest = {
+      caller,
       params,
       query,
       body,
-      caller,
-      list,
-      after: cursor === undefined ? undefined : services.cursors.read(list, cursor),
       wantsText: /^text\/plain\b/i.test(request.headers.get("accept") ?? ""),
-      transact: (work) => transact(caller, progress, work),
-      keyWasLive: () => void (progress.provedLive = true),
-      revoked,
+      idempotencyKey,
+      digest: idempotencyKey === null ? "" : digest(),
     };
-
-    const handle = async (context: Context) => {
-      const value = await route.handle(context as never);
-      return value instanceof Reply ? value : json(route.status, value);
-    };
-    const idempotencyKey = request.method === "POST" ? request.headers.get("idempotency-key") : null;
+    const inThread = route.body === "upload" && isHeavy(body as Upload);
     const reply = await deadlines.within(
       route.deadlineSeconds,
-      () => (idempotencyKey === null ? handle(context) : answerOnce(context, idempotencyKey, digest(), handle)),
-      () => void (progress.expired = true),
+      () =>
+        inThread
+          ? options.heavy.handle(`${route.method} ${route.path}`, checked, progress)
+          : handle(route, checked, progress),
+      () => {
+        progress.expired = true;
+        if (inThread) options.heavy.expire(progress);
+      },
     );
     if (!progress.provedLive) await requireLive(caller, progress);
     return reply;
   }
 
-  async function transact<T>(caller: Caller, progress: Progress, work: (sql: Sql) => Promise<T>): Promise<T> {
-    const result = await database.begin(async (sql) => {
-      if (!(await lockLiveKey(sql, caller))) revoked();
-      const value = await work(sql);
-      // Whoever asked has been told that it failed, so it must not happen after all.
-      if (progress.expired) throw new DeadlineError();
-      return value;
-    });
-    progress.provedLive = true;
-    return result;
-  }
-
-  async function requireLive(caller: Caller, progress: Progress): Promise<void> {
+  async function requireLive(caller: Caller, progress: RequestProgress): Promise<void> {
     if (!(await deadlines.within(IDENTIFY_SECONDS, () => callers.isLive(caller)))) revoked();
     progress.provedLive = true;
   }
@@ -157,7 +137,7 @@ export function createApp(options: AppOptions) {
   async function toRefusal(
     error: unknown,
     client: () => string,
-    progress: Progress,
+    progress: RequestProgress,
     requestId: string,
   ): Promise<Reply> {
     let problem = toProblem(error, requestId);
@@ -172,7 +152,7 @@ export function createApp(options: AppOptions) {
   }
 
   async function api(request: Request, target: Target, connection: Connection, requestId: string): Promise<Response> {
-    const progress: Progress = { caller: undefined, admission: undefined, provedLive: false, expired: false };
+    const progress: RequestProgress = { caller: undefined, admission: undefined, provedLive: false, expired: false };
     let reply: Reply;
     try {
       reply = await answer(request, target, connection, progress);

@@ -3,6 +3,7 @@
 import { createApp } from "./app.ts";
 import { ConfigError, readConfig } from "./config.ts";
 import { createFirstProject, welcome } from "./first_start.ts";
+import { createHeavyThread, type HeavyThread } from "./heavy.ts";
 import { createLog } from "./log.ts";
 import { startServer } from "./server.ts";
 import { createExecutionEnds } from "./store/execution_ends.ts";
@@ -29,13 +30,18 @@ async function main(): Promise<void> {
     const cursorSecret = await selectCursorSecret(database.pool);
 
     let sweep = () => {};
+    let heavy: HeavyThread | undefined;
     const server = startServer(config, (url) => {
+      const { maxInflatedBytes } = config;
+      const publicUrl = config.publicUrl ?? url;
+      heavy = createHeavyThread({ connection: database.connection, cursorSecret, publicUrl, maxInflatedBytes });
       const app = createApp({
         ...config,
         database,
+        heavy,
         log,
         cursorSecret,
-        publicUrl: config.publicUrl ?? url,
+        publicUrl,
         executionEnd: (id, ms) => executionEnds.wait(id, ms),
         isReady: async () => {
           if (draining) return false;
@@ -70,6 +76,7 @@ async function main(): Promise<void> {
     executionEnds.close();
     await Promise.all(loops.map((loop) => loop.stop()));
     await server.stop();
+    heavy?.close();
   } finally {
     await database.close();
   }

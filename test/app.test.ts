@@ -5,9 +5,9 @@ import { createHarness, createServer, junit, until } from "./harness.ts";
 const { ask, acme, rival, regenerate, database, url, addProject } = await createHarness();
 
 /** An upload whose body is sent in two parts; the second only when `finish` is called. */
-function slowUpload(base: string, projectId: string, key: string, query = "") {
+function slowUpload(base: string, projectId: string, key: string, query = "", padding = "") {
   let finish = () => {};
-  const body = junit("pp");
+  const body = `${junit("pp")}<!--${padding}-->`;
   const stream = new ReadableStream({
     type: "direct",
     async pull(controller: any) {
@@ -283,4 +283,47 @@ test("a new key works at once and the old one is refused, from outside", async (
   const fresh = await regenerate(rival);
   expect((await ask(`GET /projects/${rival.project}`, rival)).status).toBe(401);
   expect((await ask(`GET /projects/${rival.project}`, { key: fresh })).status).toBe(200);
+});
+
+describe("a large upload, which is handled in a thread of its own", () => {
+  const large = (letters: string) => `${junit(letters)}<!--${"x".repeat(1_100_000)}-->`;
+  const post = (project: string, key: string, body: unknown, headers = {}) =>
+    ask(`POST /projects/${project}/test-runs?execution_key=large&task_slug=t`, { key, body, headers });
+
+  test("is answered like any other, whole or compressed", async () => {
+    const { project, key } = await addProject(acme);
+    const small = await post(project, key, junit("pfs"));
+    const first = await post(project, key, large("pps"));
+    const again = await post(project, key, large("pps"));
+    const zipped = await post(project, key, Bun.gzipSync(large("ppp")));
+    expect([small.status, first.status, again.status, zipped.status]).toEqual([201, 201, 200, 201]);
+    expect(first.body).toMatchObject({ attempt: 2, passed: 2, skipped: 1, flaky: 1 });
+    expect(again.body).toEqual(first.body);
+    expect(zipped.body).toMatchObject({ attempt: 3, passed: 3, flaky: 1 });
+  });
+
+  test("that cannot be read is a 400 that says why", async () => {
+    const { project, key } = await addProject(acme);
+    const { status, body } = await post(project, key, "x".repeat(1_100_000));
+    expect([status, body.error.code]).toEqual([400, "VALIDATION_ERROR"]);
+    expect(await countRuns(project)).toBe(0);
+  });
+
+  test("is a 401 when its key is replaced before it is stored", async () => {
+    const { project, key } = await addProject(acme);
+    const upload = slowUpload(url, project, key, "?task_slug=x", "x".repeat(1_100_000));
+    await upload.started();
+    await database.begin((sql) => replaceProjectKey(sql, project));
+    upload.finish();
+    expect((await upload.answer).status).toBe(401);
+    expect(await countRuns(project)).toBe(0);
+  });
+
+  test("keeps its Idempotency-Key", async () => {
+    const { project, key } = await addProject(acme);
+    const send = () => post(project, key, large("p"), { "idempotency-key": "large" });
+    const [first, second] = await Promise.all([send(), send()]);
+    expect(second.text).toBe(first.text);
+    expect([first, second].filter(({ headers }) => headers.has("idempotent-replayed"))).toHaveLength(1);
+  });
 });

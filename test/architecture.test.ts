@@ -8,8 +8,11 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["app", "config", "first_start", "log", "server", "store", "work"],
-  app: ["api", "caller", "http", "idempotency", "log", "openapi.json", "route", "store"],
+  main: ["app", "heavy", "config", "first_start", "log", "server", "store", "work"],
+  app: ["api", "caller", "handle", "heavy", "http", "log", "openapi.json", "route", "store"],
+  heavy: ["handle", "http", "route", "store"],
+  heavy_thread: ["api", "handle", "heavy", "http", "store"],
+  handle: ["caller", "http", "idempotency", "route", "store"],
   openapi: ["app", "http", "route", "schema"],
   server: ["app"],
   first_start: ["store"],

@@ -4,6 +4,7 @@ import { afterAll, expect } from "bun:test";
 import * as v from "valibot";
 import { createApp, ROUTES } from "../src/app.ts";
 import { createAddressList } from "../src/http/address.ts";
+import { createHeavyThread, type HeavyThread } from "../src/heavy.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
 import { startServer } from "../src/server.ts";
@@ -74,23 +75,28 @@ export type TestServerOptions = {
 export async function createServer(database: Database, options: TestServerOptions = {}) {
   const ends = createExecutionEnds(database.pool);
   const cursorSecret = await selectCursorSecret(database.pool);
-  const server = startServer({ host: "127.0.0.1", port: 0 }, (publicUrl) =>
-    createApp({
+  const maxInflatedBytes = options.maxInflatedBytes ?? 128 * 1_048_576;
+  let heavy: HeavyThread;
+  const server = startServer({ host: "127.0.0.1", port: 0 }, (publicUrl) => {
+    heavy = createHeavyThread({ connection: database.connection, cursorSecret, publicUrl, maxInflatedBytes });
+    return createApp({
       database,
+      heavy,
       publicUrl,
       cursorSecret,
       log: createLog("debug", options.log ?? (() => {}), false),
       rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
       maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
-      maxInflatedBytes: options.maxInflatedBytes ?? 128 * 1_048_576,
+      maxInflatedBytes,
       trustProxy: createAddressList(options.trustProxy ?? []),
       executionEnd: (id, ms) => ends.wait(id, ms),
       isReady: async () => true,
-    }),
-  );
+    });
+  });
   afterAll(async () => {
     ends.close();
     await server.stop();
+    heavy.close();
   });
 
   /** `path` is relative to /api/v1 and begins with the method: "GET /projects/…". Answers are held to their schema. */

@@ -11,11 +11,14 @@ export type Database = {
   begin<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** One pipelined connection with generic plans, only for short indexed reads: nothing slow may stand before them. */
   fast: Sql;
+  /** What it was opened with: another thread opens connections of its own. */
+  connection: ConnectionOptions;
   close(): Promise<void>;
 };
 
 /** A URL or the parts of a connection; what postgres.js takes besides is decided here. */
-export type ConnectionOptions = { url: string } | Partial<postgres.Options<{}>>;
+export type ConnectionOptions =
+  { url: string } | Pick<postgres.Options<{}>, "host" | "port" | "username" | "password" | "database">;
 
 /** `2026-01-31 12:00:00.5+00` → `2026-01-31T12:00:00.500Z`: sessions run in UTC, columns hold milliseconds. */
 export function toIsoTime(text: string): string {
@@ -66,6 +69,7 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
       return value;
     },
     fast,
+    connection: options,
     async close() {
       await Promise.all([pool, transactions, fast].map((sql) => sql.end({ timeout: 5 })));
     },

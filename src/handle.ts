@@ -1,0 +1,72 @@
+/** Runs the handler of a route for a request whose input has been checked, in whichever thread. */
+
+import { type Caller, revoked } from "./caller.ts";
+import { DeadlineError } from "./http/deadline.ts";
+import { answerOnce } from "./idempotency.ts";
+import { type Context, json, Reply, type Route, type Services } from "./route.ts";
+import type { Database, Sql } from "./store/connect.ts";
+import { lockLiveKey } from "./store/keys.ts";
+
+/** A request after all checks; plain data, so that it can go to another thread. */
+export type CheckedRequest = {
+  caller: Caller;
+  params: Record<string, string>;
+  query: unknown;
+  body: unknown;
+  wantsText: boolean;
+  idempotencyKey: string | null;
+  /** Of the whole request; only there with an Idempotency-Key. */
+  digest: string;
+};
+
+/** How far a request has come, beside its answer. */
+export type Progress = {
+  /** Whether the answer rests on a statement that found the key live. */
+  provedLive: boolean;
+  /** Whoever asked has been told that it took too long. */
+  expired: boolean;
+};
+
+export type HandlerServices = Omit<Services, "sql" | "fast">;
+
+export function createHandle(database: Database, services: HandlerServices) {
+  async function transact<T>(caller: Caller, progress: Progress, work: (sql: Sql) => Promise<T>): Promise<T> {
+    const result = await database.begin(async (sql) => {
+      if (!(await lockLiveKey(sql, caller))) revoked();
+      const value = await work(sql);
+      // Whoever asked has been told that it failed, so it must not happen after all.
+      if (progress.expired) throw new DeadlineError("The request's time was over before it was done");
+      return value;
+    });
+    progress.provedLive = true;
+    return result;
+  }
+
+  return async function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {
+    const { caller, params, query, body, wantsText, idempotencyKey, digest } = request;
+    const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
+    const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
+    const context: Context = {
+      ...services,
+      sql: database.pool,
+      fast: database.fast,
+      params,
+      query,
+      body,
+      caller,
+      list,
+      after: cursor === undefined ? undefined : services.cursors.read(list, cursor),
+      wantsText,
+      transact: (work) => transact(caller, progress, work),
+      keyWasLive: () => void (progress.provedLive = true),
+      revoked,
+    };
+    const run = async (context: Context): Promise<Reply> => {
+      const value = await route.handle(context as never);
+      return value instanceof Reply ? value : json(route.status, value);
+    };
+    return idempotencyKey === null ? await run(context) : await answerOnce(context, idempotencyKey, digest, run);
+  };
+}
+
+export type Handle = ReturnType<typeof createHandle>;

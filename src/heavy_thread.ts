@@ -1,0 +1,43 @@
+/** The thread for large uploads: the same handlers on database connections of its own. */
+
+import { testRuns } from "./api/test_runs.ts";
+import { createHandle, type Handle, type Progress } from "./handle.ts";
+import type { FromThread, ToThread } from "./heavy.ts";
+import { createCursors } from "./http/cursor.ts";
+import { Problem } from "./http/problem.ts";
+import { connect } from "./store/connect.ts";
+
+declare const self: Worker;
+
+const CONNECTIONS = 2;
+const routes = new Map(testRuns.map((route) => [`${route.method} ${route.path}`, route]));
+let handle: Handle;
+let running: { id: number; progress: Progress } | undefined;
+
+self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
+  if ("settings" in data) {
+    const { connection, cursorSecret, ...settings } = data.settings;
+    handle = createHandle(connect(connection, CONNECTIONS), {
+      ...settings,
+      cursors: createCursors(cursorSecret),
+      executionEnd: async () => false,
+    });
+  } else if ("expired" in data) {
+    if (running?.id === data.id) running.progress.expired = true;
+  } else {
+    const progress: Progress = { provedLive: false, expired: false };
+    running = { id: data.id, progress };
+    const outcome = await handle(routes.get(data.route)!, data.request, progress).then(
+      ({ status, body, type, headers }): FromThread["outcome"] => ({ reply: { status, body, type, headers } }),
+      toOutcome,
+    );
+    self.postMessage({ id: data.id, provedLive: progress.provedLive, outcome } satisfies FromThread);
+  }
+};
+
+function toOutcome(error: unknown): FromThread["outcome"] {
+  if (error instanceof Problem)
+    return { problem: { code: error.code, message: error.message, headers: error.headers } };
+  const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+  return { failure: { name, message, stack, code: (error as { code?: unknown }).code } };
+}
