@@ -32,6 +32,9 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
       toOutcome,
     );
     self.postMessage({ id: data.id, provedLive: progress.provedLive, outcome } satisfies FromThread);
+    running = undefined;
+    // Hundreds of megabytes of garbage would otherwise still be there when the next job brings as many.
+    Bun.gc(true);
   }
 };
 

@@ -4,36 +4,34 @@ import { fail } from "./problem.ts";
 
 export type BodyLimits = { maxBytes: number; maxInflatedBytes: number };
 
-const megabytes = (bytes: number) => `${Math.round((bytes / 1_048_576) * 100) / 100} MiB`;
+const megabytes = (bytes: number) => `${Number((bytes / 1_048_576).toPrecision(3))} MiB`;
 
-function tooLarge(limits: BodyLimits, farOver: boolean): never {
-  // Below that, the rest is drained: a client that is cut off while sending sees a broken pipe and not our answer.
-  const headers = farOver ? { Connection: "close" } : undefined;
-  fail("VALIDATION_ERROR", `Body too large: at most ${megabytes(limits.maxBytes)} as sent`, headers);
+/** The rest of a body that is a little too large is drained: who is cut off while sending sees no answer. */
+function tooLarge(max: number, close: boolean): never {
+  fail("VALIDATION_ERROR", `Body too large: at most ${megabytes(max)}`, close ? { Connection: "close" } : {});
 }
 
 /** Fails with VALIDATION_ERROR on a body that is too large, breaks off, or is not encoded as it says. */
 export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
   const declared = Number(request.headers.get("content-length") ?? 0);
-  if (declared > limits.maxBytes) tooLarge(limits, declared > 4 * limits.maxBytes);
+  if (declared > limits.maxBytes) tooLarge(limits.maxBytes, declared > 4 * limits.maxBytes);
   if (!request.body) return new Uint8Array(0);
+
+  const encoding = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
+  if (encoding === "identity" || encoding === "") return await collect(request.body, limits.maxBytes, declared);
+  if (encoding !== "gzip" && encoding !== "x-gzip" && encoding !== "zstd")
+    fail("VALIDATION_ERROR", `Cannot read a body with Content-Encoding "${encoding.slice(0, 40)}": use gzip or zstd`);
 
   let sent = 0;
   const counted = request.body.pipeThrough(
     new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
       transform(chunk, controller) {
         sent += chunk.byteLength;
-        if (sent > limits.maxBytes) tooLarge(limits, true);
+        if (sent > limits.maxBytes) tooLarge(limits.maxBytes, true);
         controller.enqueue(chunk);
       },
     }),
   );
-
-  const encoding = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
-  if (encoding === "identity" || encoding === "") return await collect(counted, limits.maxInflatedBytes);
-  if (encoding !== "gzip" && encoding !== "x-gzip" && encoding !== "zstd")
-    fail("VALIDATION_ERROR", `Cannot read a body with Content-Encoding "${encoding.slice(0, 40)}": use gzip or zstd`);
-
   const format = encoding === "zstd" ? "zstd" : "gzip";
   try {
     return await collect(counted.pipeThrough(new DecompressionStream(format as never)), limits.maxInflatedBytes);
@@ -43,20 +41,24 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
   }
 }
 
-async function collect(stream: ReadableStream<Uint8Array<ArrayBuffer>>, max: number): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
+/** `expected` is the length if it is known: then the bytes are never there twice. */
+async function collect(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  max: number,
+  expected = 0,
+): Promise<Uint8Array<ArrayBuffer>> {
+  let whole = new Uint8Array(expected);
   let size = 0;
   for await (const chunk of stream) {
-    size += chunk.byteLength;
-    if (size > max) fail("VALIDATION_ERROR", `Body too large: at most ${megabytes(max)} after decompression`);
-    chunks.push(chunk);
+    const end = size + chunk.byteLength;
+    if (end > max) tooLarge(max, true);
+    if (end > whole.byteLength) {
+      const grown = new Uint8Array(Math.min(max, Math.max(end, 2 * whole.byteLength)));
+      grown.set(whole.subarray(0, size));
+      whole = grown;
+    }
+    whole.set(chunk, size);
+    size = end;
   }
-  if (chunks.length === 1) return chunks[0]!;
-  const whole = new Uint8Array(size);
-  let offset = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, offset);
-    offset += chunk.byteLength;
-  }
-  return whole;
+  return size === whole.byteLength ? whole : whole.slice(0, size);
 }
