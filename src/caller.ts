@@ -22,25 +22,29 @@ const LAST_USED_EVERY_MS = 5 * 60_000;
 export function createCallers(sql: Sql, monotonic: () => number = () => performance.now()) {
   const remembered = new Map<string, Caller & { usedAt: number }>();
 
-  async function lookUp(key: string, digest: string): Promise<Caller> {
-    // A mistyped key is recognised by its checksum and costs no database work.
-    const kind = keyKind(key) ?? unauthorized("Invalid API key: it is not well-formed");
-    const live = (await selectLiveKey(sql, digest)) ?? revoked();
-    const caller = { ...live, kind, usedAt: -LAST_USED_EVERY_MS };
-    if (remembered.size >= REMEMBERED) remembered.delete(remembered.keys().next().value!);
-    remembered.set(digest, caller);
-    return caller;
-  }
-
   return {
-    /** Fails with UNAUTHORIZED. The caller's key was live at some time: see `isLive`. */
-    async identify(authorization: string | null): Promise<Caller> {
+    /** The key of an Authorization header. Fails with UNAUTHORIZED. */
+    readKey(authorization: string | null): string {
       if (authorization === null) unauthorized("Missing API key: send the header Authorization: Bearer <API key>");
       const key = /^Bearer +([^\s,]+)$/i.exec(authorization!)?.[1] ?? "";
       if (key.startsWith(PERSONAL_PREFIX))
         unauthorized("Personal access tokens are not available yet: use a project key or a team key");
+      return key;
+    },
+
+    /** Whose key it is, if that has been looked up before; the key was live then: see `isLive`. */
+    recall: (key: string): Caller | undefined => remembered.get(keyDigest(key)),
+
+    /** Whose key it is. Fails with UNAUTHORIZED. */
+    async lookUp(key: string): Promise<Caller> {
+      // A mistyped key is recognised by its checksum and costs no database work.
+      const kind = keyKind(key) ?? unauthorized("Invalid API key: it is not well-formed");
       const digest = keyDigest(key);
-      return remembered.get(digest) ?? (await lookUp(key, digest));
+      const live = (await selectLiveKey(sql, digest)) ?? revoked();
+      const caller = { ...live, kind, usedAt: -LAST_USED_EVERY_MS };
+      if (remembered.size >= REMEMBERED) remembered.delete(remembered.keys().next().value!);
+      remembered.set(digest, caller);
+      return caller;
     },
 
     isLive: (caller: Caller): Promise<boolean> => selectKeyIsLive(sql, caller),

@@ -62,11 +62,11 @@ const onTheWire = (schema: v.GenericSchema): Json =>
   (v.getMetadata(schema)["openapi"] as Json | undefined) ?? convert(schema, "input");
 
 function parameters(route: Route): Json[] {
-  const path = Object.entries(route.pathParameters).map(([name, schema]) => ({
+  const path = Object.entries(route.pathParameters.entries).map(([name, schema]) => ({
     name,
     in: "path",
     required: true,
-    schema: onTheWire(schema),
+    schema: onTheWire(schema as v.GenericSchema),
   }));
   const query = Object.entries(route.query.entries).map(([name, entry]) => {
     const { type, wrapped, default: fallback } = entry as v.OptionalSchema<v.GenericSchema, unknown>;

@@ -95,7 +95,7 @@ export type Route = {
   path: string;
   /** Which kind of key opens it. */
   access: "project" | "team";
-  pathParameters: Record<string, v.GenericSchema>;
+  pathParameters: ObjectSchema;
   summary: string;
   query: ObjectSchema;
   body: v.GenericSchema | "upload" | undefined;
@@ -129,7 +129,7 @@ export function route<
     method,
     path,
     access: path.startsWith("/projects/") ? "project" : "team",
-    pathParameters: Object.fromEntries(names.map((name) => [name, pathParameter(name)])),
+    pathParameters: v.strictObject(Object.fromEntries(names.map((name) => [name, pathParameter(name)]))),
     summary,
     query: query ?? noQuery,
     body,
@@ -165,6 +165,16 @@ export type Input = {
   digest: () => string;
 };
 
+const digestOf = (request: Request, route: Route, search: string, body: string) => () =>
+  Bun.SHA256.hash(JSON.stringify([route.method, new URL(request.url).pathname, search, body]), "hex");
+
+/** For a route without a body: nothing to wait for. */
+export const readQuery = (request: Request, route: Route, search: string): Input => ({
+  query: check(route.query, parseQuery(search)),
+  body: undefined,
+  digest: digestOf(request, route, search, ""),
+});
+
 /** Reads and checks query and body as the route declares them; form fields of an upload count as query parameters. */
 export async function readInput(
   request: Request,
@@ -173,26 +183,22 @@ export async function readInput(
   uploadLimits: BodyLimits,
 ): Promise<Input> {
   const given = parseQuery(search);
-  const digestOf = (body: string) => () =>
-    Bun.SHA256.hash(JSON.stringify([route.method, new URL(request.url).pathname, search, body]), "hex");
-  const contentType = request.headers.get("content-type") ?? "";
-
-  if (route.body === "upload") {
-    const hasFields = /^multipart\//i.test(contentType);
-    // A mistyped parameter should not cost the upload of the body.
-    const query = hasFields ? undefined : check(route.query, given);
-    const upload = await parseUpload(await readBody(request, uploadLimits), contentType);
-    const twice = Object.keys(upload.fields).find((name) => name in given);
-    if (twice !== undefined) fail("VALIDATION_ERROR", `Cannot read "${twice}": given in the query and in the form`);
-    return {
-      query: query ?? check(route.query, { ...given, ...upload.fields }),
-      body: upload,
-      digest: digestOf(upload.digest),
-    };
+  if (route.body !== "upload") {
+    const query = check(route.query, given);
+    const bytes = await readBody(request, JSON_LIMITS);
+    const body = check(route.body!, parseJson(bytes));
+    return { query, body, digest: digestOf(request, route, search, Bun.SHA256.hash(bytes, "hex")) };
   }
-  const query = check(route.query, given);
-  if (route.body === undefined || request.method === "GET" || request.method === "HEAD")
-    return { query, body: undefined, digest: digestOf("") };
-  const bytes = await readBody(request, JSON_LIMITS);
-  return { query, body: check(route.body, parseJson(bytes)), digest: digestOf(Bun.SHA256.hash(bytes, "hex")) };
+  const contentType = request.headers.get("content-type") ?? "";
+  const hasFields = /^multipart\//i.test(contentType);
+  // A mistyped parameter should not cost the upload of the body.
+  const query = hasFields ? undefined : check(route.query, given);
+  const upload = await parseUpload(await readBody(request, uploadLimits), contentType);
+  const twice = Object.keys(upload.fields).find((name) => name in given);
+  if (twice !== undefined) fail("VALIDATION_ERROR", `Cannot read "${twice}": given in the query and in the form`);
+  return {
+    query: query ?? check(route.query, { ...given, ...upload.fields }),
+    body: upload,
+    digest: digestOf(request, route, search, upload.digest),
+  };
 }

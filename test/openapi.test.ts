@@ -19,6 +19,6 @@ test("every route is in it with its parameters", () => {
   for (const { method, path, pathParameters, query } of ROUTES) {
     const operation = stored.paths[path.replace(/:(\w+)/g, "{$1}")][method.toLowerCase()];
     const names = operation.parameters.flatMap(({ name }: { name?: string }) => name ?? []);
-    expect(names).toEqual([...Object.keys(pathParameters), ...Object.keys(query.entries)]);
+    expect(names).toEqual([...Object.keys(pathParameters.entries), ...Object.keys(query.entries)]);
   }
 });

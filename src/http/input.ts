@@ -68,17 +68,21 @@ export function parseQuery(search: string): Record<string, string> {
   return query;
 }
 
-/** Decodes and checks the values of a path's parameters; `schemas` gives names and order. */
-export function parsePath(schemas: Record<string, v.GenericSchema>, segments: readonly string[]): unknown {
+/** Decodes and checks the values of a path's parameters, which come in the order of the schema's entries. */
+export function parsePath<Schema extends v.StrictObjectSchema<v.ObjectEntries, undefined>>(
+  schema: Schema,
+  segments: readonly string[],
+): v.InferOutput<Schema> {
   const input: Record<string, string> = {};
-  Object.keys(schemas).forEach((name, index) => {
+  let index = 0;
+  for (const name in schema.entries) {
     try {
-      input[name] = decode(segments[index]!, false);
+      input[name] = decode(segments[index++]!, false);
     } catch {
       fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: not valid percent-encoded UTF-8`);
     }
-  });
-  return check(v.strictObject(schemas), input);
+  }
+  return check(schema, input);
 }
 
 /** A JSON object; an empty body is an empty object, so that `curl -X POST` needs no `-d '{}'`. */
