@@ -36,6 +36,8 @@ import {
 
 /** The shard number of an upload that is not one of several. */
 const WHOLE = 0;
+/** Who comes near it gives every build the same execution_key. */
+const MAX_ATTEMPTS = 1_000;
 
 /** A report whose test cases have been named. */
 export type NamedReport = {
@@ -87,7 +89,7 @@ export async function nameCases(
   parameters: UploadParameters,
   uploadDigest: string,
 ): Promise<NamedReport> {
-  const taskSlug = parameters.task_slug ?? report.suite?.slice(0, 200).toWellFormed() ?? "default";
+  const taskSlug = parameters.task_slug ?? (report.suite?.slice(0, 200).toWellFormed() || "default");
   const exitCode = parameters.exit_code ?? 0;
   const failed = report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length;
   const addsExitCase = exitCode !== 0 && failed === 0;
@@ -156,6 +158,8 @@ export async function ingest(
   // A whole run posted again is an attempt after every shard's; a shard's comes after its own and after those.
   const before = attempts.filter((attempt) => shard === WHOLE || attempt.shard === shard || attempt.shard === WHOLE);
   const number = Math.max(0, ...before.map((attempt) => attempt.number)) + 1;
+  if (attempts.length >= MAX_ATTEMPTS)
+    fail("VALIDATION_ERROR", `This run has ${MAX_ATTEMPTS} attempts: use another execution_key for another build`);
   const counted = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
   const attempt: Attempt = {
     shard,

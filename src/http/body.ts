@@ -1,6 +1,10 @@
 /** Reads a request's body within limits: bytes as sent, bytes after decompression. */
 
-import { fail } from "./problem.ts";
+import { fail, Problem } from "./problem.ts";
+
+/** A body that drips in for longer holds its memory for nothing. */
+const MAX_MINUTES = 10;
+const CLOSE = { Connection: "close" };
 
 export type BodyLimits = { maxBytes: number; maxInflatedBytes: number };
 
@@ -8,7 +12,7 @@ const megabytes = (bytes: number) => `${Number((bytes / 1_048_576).toPrecision(3
 
 /** The rest of a body that is a little too large is drained: who is cut off while sending sees no answer. */
 function tooLarge(max: number, close: boolean): never {
-  fail("VALIDATION_ERROR", `Body too large: at most ${megabytes(max)}`, close ? { Connection: "close" } : {});
+  fail("VALIDATION_ERROR", `Body too large: at most ${megabytes(max)}`, close ? CLOSE : {});
 }
 
 /** Fails with VALIDATION_ERROR on a body that is too large, breaks off, or is not encoded as it says. */
@@ -18,7 +22,12 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
   if (!request.body) return new Uint8Array(0);
 
   const encoding = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
-  if (encoding === "identity" || encoding === "") return await collect(request.body, limits.maxBytes, declared);
+  if (encoding === "identity" || encoding === "") {
+    return await collect(request.body, limits.maxBytes, declared).catch((error) => {
+      if (error instanceof Problem) throw error;
+      fail("VALIDATION_ERROR", "The body broke off");
+    });
+  }
   if (encoding !== "gzip" && encoding !== "x-gzip" && encoding !== "zstd")
     fail("VALIDATION_ERROR", `Cannot read a body with Content-Encoding "${encoding.slice(0, 40)}": use gzip or zstd`);
 
@@ -33,12 +42,11 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
     }),
   );
   const format = encoding === "zstd" ? "zstd" : "gzip";
-  try {
-    return await collect(counted.pipeThrough(new DecompressionStream(format as never)), limits.maxInflatedBytes);
-  } catch (error) {
-    if (request.signal.aborted || (error instanceof Error && error.name === "Problem")) throw error;
+  const inflated = counted.pipeThrough(new DecompressionStream(format as never));
+  return await collect(inflated, limits.maxInflatedBytes).catch((error) => {
+    if (error instanceof Problem) throw error;
     fail("VALIDATION_ERROR", `Cannot decompress the body: it is not whole, valid ${format}`);
-  }
+  });
 }
 
 /** `expected` is the length if it is known: then the bytes are never there twice. */
@@ -47,9 +55,11 @@ async function collect(
   max: number,
   expected = 0,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  const until = performance.now() + MAX_MINUTES * 60_000;
   let whole = new Uint8Array(expected);
   let size = 0;
   for await (const chunk of stream) {
+    if (performance.now() > until) fail("VALIDATION_ERROR", `The body took longer than ${MAX_MINUTES} minutes`, CLOSE);
     const end = size + chunk.byteLength;
     if (end > max) tooLarge(max, true);
     if (end > whole.byteLength) {
