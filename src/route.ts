@@ -141,18 +141,26 @@ export function route<
   };
 }
 
+type ListContext = Pick<Context<unknown, { limit: number }>, "cursors" | "list" | "query">;
+
+/** `last` is the place of the page's last row in the order, when there are further rows. */
+export const toPagination = (
+  { cursors, list }: Omit<ListContext, "query">,
+  last: readonly string[] | undefined,
+): Page<never>["pagination"] =>
+  last === undefined ? { hasMore: false } : { hasMore: true, cursor: cursors.write(list, last) };
+
 /** The page of a list from `limit + 1` rows; `place` gives a row's place in the order. */
 export function toPage<Row, Answer>(
-  { cursors, list, query }: Pick<Context<unknown, { limit: number }>, "cursors" | "list" | "query">,
+  context: ListContext,
   rows: readonly Row[],
   place: (row: Row) => string[],
   answer: (row: Row) => Answer,
 ): Page<Answer> {
-  const shown = rows.slice(0, query.limit);
-  const last = shown.at(-1);
-  if (rows.length <= query.limit || last === undefined)
-    return { data: shown.map(answer), pagination: { hasMore: false } };
-  return { data: shown.map(answer), pagination: { hasMore: true, cursor: cursors.write(list, place(last)) } };
+  const { limit } = context.query;
+  const shown = rows.slice(0, limit);
+  const last = rows.length > limit ? place(shown.at(-1)!) : undefined;
+  return { data: shown.map(answer), pagination: toPagination(context, last) };
 }
 
 /** A JSON body is a handful of fields; only uploads may be large. */

@@ -5,7 +5,7 @@ import type { Upload } from "../http/upload.ts";
 import { ingest, nameCases } from "../ingest.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
-import { type Context, jsonText, plainText, json, route, type Route, toPage } from "../route.ts";
+import { type Context, jsonText, plainText, json, route, type Route, toPage, toPagination } from "../route.ts";
 import {
   caseResultFilter,
   caseResultPage,
@@ -19,12 +19,7 @@ import {
   uploadParameters,
 } from "../schema/test_runs.ts";
 import { selectCaseResults } from "../store/case_results.ts";
-import {
-  selectTestRun,
-  selectTestRunsWithKey,
-  type TestRunDetailRow,
-  type TestRunElement,
-} from "../store/test_runs.ts";
+import { selectTestRun, selectTestRunPageWithKey, type TestRunDetailRow } from "../store/test_runs.ts";
 import { executionUrl } from "./urls.ts";
 
 /** A client's clock may be ahead a little; a run from the far future would stay on top of the list. */
@@ -91,11 +86,11 @@ export const testRuns: Route[] = [
     { summary: "List test runs, newest first", query: testRunFilter, answer: testRunPage },
     async (context) => {
       const { fast, caller, query, after } = context;
-      const rows = (await selectTestRunsWithKey(fast, caller, { ...query, after })) ?? context.revoked();
+      const { elements, last } =
+        (await selectTestRunPageWithKey(fast, caller, { ...query, after })) ?? context.revoked();
       context.keyWasLive();
-      const place = ({ id, element }: TestRunElement) => [(JSON.parse(element) as TestRun).completedAt, id];
-      const { data, pagination } = toPage(context, rows, place, ({ element }) => element);
-      return jsonText(200, `{"data":[${data.join(",")}],"pagination":${JSON.stringify(pagination)}}`);
+      const pagination = toPagination(context, last);
+      return jsonText(200, `{"data":[${elements}],"pagination":${JSON.stringify(pagination)}}`);
     },
   ),
 

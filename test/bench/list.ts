@@ -34,11 +34,13 @@ export async function seedRuns({ database, project }: BenchServer): Promise<void
 
 /** The statement of the list endpoint, for pgbench. */
 const statement = (keyId: string, teamId: string, limit: number) => `
-select r.id, r.element from api_key k left join lateral (
-  select id, element from test_run
-  where project_id = k.project_id
-    and (completed_at, id) < ('infinity'::timestamptz, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
-  order by completed_at desc, id desc limit ${limit + 1}) r on true
+select r.elements, r.ids from api_key k cross join lateral (
+  select string_agg(element, E',\\n') as elements, string_agg(id::text, '') as ids
+  from (
+    select id, element from test_run
+    where project_id = k.project_id
+      and (completed_at, id) < ('infinity'::timestamptz, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+    order by completed_at desc, id desc limit ${limit + 1}) page) r
 where k.team_id = '${teamId}' and k.id = '${keyId}' and k.revoked_at is null;`;
 
 async function pgbench(server: BenchServer, limit: number): Promise<number> {
