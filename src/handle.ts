@@ -61,12 +61,14 @@ export function createHandle(database: Database, services: HandlerServices) {
       keyWasLive: () => void (progress.provedLive = true),
       revoked,
     };
-    const run = async (context: Context): Promise<Reply> => {
-      const value = await route.handle(context as never);
-      return value instanceof Reply ? value : json(route.status, value);
-    };
-    return idempotencyKey === null ? await run(context) : await answerOnce(context, idempotencyKey, digest, run);
+    const run = (context: Context) => toReply(route, route.handle(context as never));
+    return await (idempotencyKey === null ? run(context) : answerOnce(context, idempotencyKey, digest, run));
   };
 }
 
 export type Handle = ReturnType<typeof createHandle>;
+
+async function toReply(route: Route, answer: Promise<unknown>): Promise<Reply> {
+  const value = await answer;
+  return value instanceof Reply ? value : json(route.status, value);
+}
