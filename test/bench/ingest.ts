@@ -3,9 +3,10 @@
 import { type BenchServer, median, wrk } from "./server.ts";
 
 const CASES = 100_000;
+const ROUNDS = 5;
 
 /** About 20 MB of JUnit as surefire writes it, a failure in every thousand; `seed` makes the cases new. */
-export function report(cases: number, seed: string, output = ""): string {
+export function report(cases: number, seed: string): string {
   const parts = [`<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="bench">\n`];
   for (let suite = 0; suite < cases / 100; suite++) {
     parts.push(`  <testsuite name="com.acme.${seed}.Suite${suite}" tests="100">\n`);
@@ -13,7 +14,7 @@ export function report(cases: number, seed: string, output = ""): string {
       const failure =
         (suite * 100 + index) % 1_000 === 0
           ? `\n      <failure message="expected ${index}" type="AssertionError">at com.acme.Suite${suite}.test(Suite.java:${index})</failure>\n    `
-          : output;
+          : "";
       parts.push(
         `    <testcase classname="com.acme.${seed}.Suite${suite}" name="does what it should in the case of number ${index}" time="0.${100 + index}" file="src/test/java/com/acme/Suite${suite}.java">${failure}</testcase>\n`,
       );
@@ -56,24 +57,27 @@ async function copyFlat({ database }: BenchServer): Promise<void> {
 
 export async function benchIngest(server: BenchServer): Promise<string[][]> {
   const idle = await server.memory();
+  const big = report(195_000, "a.package.name.that.is.as.long.as.they.are.in.large.repositories.of.large.companies");
+  const list = `${server.url}/api/v1/projects/${server.project}/test-runs`;
+  const measure = () => wrk(list, { key: server.key, connections: 4, seconds: 5 });
+  const quiet = await measure();
+  const [busy] = await Promise.all([measure(), Bun.sleep(300).then(() => upload(server, big))]);
+  const { peak } = await server.memory();
+
   const known = report(CASES, "known");
   await upload(server, known);
+  await server.database.pool`vacuum analyze`;
   const results = { parse: [] as number[], fresh: [] as number[], known: [] as number[], copy: [] as number[] };
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     results.parse.push(await time(() => (Bun as any).XML.parse(known, { compact: false })));
     results.copy.push(await time(() => copyFlat(server)));
     results.known.push(await time(() => upload(server, known)));
+  }
+  // Afterwards, because the database is still busy with what is new when the answer is out.
+  for (let round = 0; round < ROUNDS; round++) {
     const fresh = report(CASES, `fresh${round}`);
     results.fresh.push(await time(() => upload(server, fresh)));
   }
-  const big = report(CASES, "known", `<system-out>${"x".repeat(300)}</system-out>`);
-  const list = `${server.url}/api/v1/projects/${server.project}/test-runs`;
-  const quiet = await wrk(list, { key: server.key, connections: 4, seconds: 3 });
-  const [busy] = await Promise.all([
-    wrk(list, { key: server.key, connections: 4, seconds: 3 }),
-    Bun.sleep(300).then(() => upload(server, big)),
-  ]);
-  const { peak } = await server.memory();
   const [parse, copy, knownMs, freshMs] = [results.parse, results.copy, results.known, results.fresh].map(median) as [
     number,
     number,
@@ -97,7 +101,7 @@ export async function benchIngest(server: BenchServer): Promise<string[][]> {
       "< 50 ms",
       `${quiet.p99Ms.toFixed(1)} ms without`,
     ],
-    ["memory of the server: idle; peak during those uploads", `${idle.now} MiB; ${peak} MiB`, "< 90; < 450", ""],
+    ["memory of the server: idle; peak during that upload", `${idle.now} MiB; ${peak} MiB`, "< 90; < 450", ""],
   ];
 }
 
