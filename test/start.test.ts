@@ -1,0 +1,207 @@
+/** The real process, as a user starts, stops and kills it. */
+
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { junit } from "./harness.ts";
+
+setDefaultTimeout(30_000);
+const ROOT = join(import.meta.dir, "..");
+const directories: string[] = [];
+const children = new Set<Bun.Subprocess>();
+afterAll(async () => {
+  for (const child of children) child.kill("SIGTERM");
+  await Promise.all([...children].map((child) => child.exited));
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+});
+
+function createDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), "assay-start-"));
+  directories.push(directory);
+  return join(directory, "data");
+}
+
+const environment = (more: Record<string, string>) => ({ ...process.env, DATABASE_URL: "", PUBLIC_URL: "", ...more });
+
+/** Resolves when the server is ready, or has ended before. */
+async function start(dataDir: string, more: Record<string, string> = {}) {
+  const child = Bun.spawn([process.execPath, "src/main.ts"], {
+    cwd: ROOT,
+    env: environment({ DATA_DIR: dataDir, PORT: "0", RATE_LIMIT_PER_MINUTE: "0", LOG_LEVEL: "info", ...more }),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  children.add(child);
+  let output = "";
+  const { promise: ready, resolve } = Promise.withResolvers<string | undefined>();
+  const reading = (async () => {
+    for await (const chunk of child.stdout) {
+      output += new TextDecoder().decode(chunk);
+      const url = /"message":"Assay is ready","url":"([^"]+)"/.exec(output)?.[1];
+      if (url !== undefined) resolve(url);
+    }
+    resolve(undefined);
+  })();
+  const url = (await ready) ?? "";
+  return {
+    child,
+    url,
+    output: () => output,
+    stop: async (signal: NodeJS.Signals) => {
+      child.kill(signal);
+      await child.exited;
+      await reading;
+      children.delete(child);
+      return child.exitCode;
+    },
+    errors: () => new Response(child.stderr).text(),
+  };
+}
+
+const shell = async (line: string) => JSON.parse(await Bun.$`sh -c ${line}`.quiet().text());
+
+test("the first start prints lines that work as they are, the second no key, and the run is still there", async () => {
+  const dataDir = createDirectory();
+  const first = await start(dataDir);
+  const [upload, list] = first
+    .output()
+    .split("\n")
+    .filter((line) => line.startsWith("curl "));
+  expect(await shell(upload!)).toMatchObject({ taskSlug: "hello", passed: 1, failed: 1, verdict: "failed" });
+  const { data } = await shell(list!);
+  expect(data).toEqual([expect.objectContaining({ taskSlug: "hello", total: 2 })]);
+  expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+  expect(first.output().match(/svc_proj_\w+/g)).toHaveLength(3);
+  expect(await first.stop("SIGTERM")).toBe(0);
+
+  const second = await start(dataDir);
+  expect(second.output()).not.toMatch(/svc_(proj|team)_/);
+  expect((await shell(list!.replace(first.url, second.url))).data).toEqual(data);
+  expect(await second.stop("SIGINT")).toBe(0);
+});
+
+test("kill -9 during uploads loses nothing that was acknowledged and halves nothing", async () => {
+  const dataDir = createDirectory();
+  let server = await start(dataDir);
+  const key = /svc_proj_\w+/.exec(server.output())![0];
+  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
+  const headers = { authorization: `Bearer ${key}` };
+  const acknowledged = new Set<string>();
+  let count = 0;
+  for (let round = 0; round < 2; round++) {
+    const goal = acknowledged.size + 10;
+    const { promise: enough, resolve } = Promise.withResolvers<void>();
+    const uploaders = Array.from({ length: 8 }, async () => {
+      for (;;) {
+        const slug = `t${count++}`;
+        const path = `${server.url}/api/v1/projects/${project}/test-runs?task_slug=${slug}`;
+        const answer = await fetch(path, { method: "POST", headers, body: junit("ppf".repeat(70)) }).catch(() => {});
+        if (!answer) return;
+        if (answer.status === 201) acknowledged.add(slug);
+        if (acknowledged.size >= goal) resolve();
+      }
+    });
+    await enough;
+    await server.stop("SIGKILL");
+    await Promise.all(uploaders);
+    server = await start(dataDir);
+  }
+  const answer = await fetch(`${server.url}/api/v1/projects/${project}/test-runs?limit=100`, { headers });
+  const { data } = (await answer.json()) as { data: { taskSlug: string; passed: number; failed: number }[] };
+  const stored = new Map(data.map(({ taskSlug, passed, failed }) => [taskSlug, [passed, failed]]));
+  expect(stored.size).toBe(data.length);
+  expect([...acknowledged].filter((slug) => !stored.has(slug))).toEqual([]);
+  expect(new Set([...stored.values()].map(String))).toEqual(new Set(["140,70"]));
+  expect(await server.stop("SIGTERM")).toBe(0);
+});
+
+test("SIGTERM, twice, lets a running upload end and does not wait for idle connections", async () => {
+  const dataDir = createDirectory();
+  const server = await start(dataDir);
+  const key = /svc_proj_\w+/.exec(server.output())![0];
+  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
+  const body = junit("pp");
+  const { promise: answered, resolve } = Promise.withResolvers<string>();
+  const { promise: idle, resolve: connected } = Promise.withResolvers<void>();
+  const { hostname, port } = new URL(server.url);
+  await Bun.connect({ hostname, port: Number(port), socket: { open: () => connected(), data() {} } });
+  let answer = "";
+  const upload = await Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: {
+      data(_, chunk) {
+        answer += chunk.toString();
+        if (answer.includes("}")) resolve(answer);
+      },
+    },
+  });
+  const path = `/api/v1/projects/${project}/test-runs`;
+  upload.write(
+    `POST ${path} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
+  );
+  await idle;
+  // An answer to a later request tells that the upload's head has been read.
+  await fetch(`${server.url}/healthz`);
+  const stopped = server.stop("SIGTERM");
+  server.child.kill("SIGTERM");
+  upload.write(body.slice(20));
+  expect(await answered).toStartWith("HTTP/1.1 201");
+  expect(await stopped).toBe(0);
+});
+
+test("wrong configuration stops the start and names every mistake", async () => {
+  const server = await start(createDirectory(), { PORT: "x", LOG_LEVEL: "loud", TRUST_PROXY: "nonsense" });
+  const errors = await server.errors();
+  expect(await server.stop("SIGTERM")).toBe(1);
+  for (const name of ["PORT", "LOG_LEVEL", "TRUST_PROXY"]) expect(errors).toContain(name);
+});
+
+test("admin commands work while the server runs and while it does not", async () => {
+  const dataDir = createDirectory();
+  const admin = async (...args: string[]) => {
+    const command = [process.execPath, "src/cli/assay.ts", "admin", ...args, "--json"];
+    const child = Bun.spawn(command, {
+      cwd: ROOT,
+      env: environment({ DATA_DIR: dataDir }),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [text, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    return { code: await child.exited, answer: text === "" ? undefined : JSON.parse(text), errors };
+  };
+  const { answer: team } = await admin("create-team", "--name", "Acme");
+  const { answer: project } = await admin("create-project", "--team", team.id, "--name", "Web");
+  const server = await start(dataDir);
+  expect(server.output()).not.toContain("svc_proj_");
+  const status = async (key: string) =>
+    (await fetch(`${server.url}/api/v1/projects/${project.id}`, { headers: { authorization: `Bearer ${key}` } }))
+      .status;
+  const { answer: first } = await admin("generate-key", "--project", project.id);
+  expect(first).toEqual({
+    id: expect.any(String),
+    key: expect.stringMatching(/^svc_proj_/),
+    leading: first.key.slice(0, 17),
+  });
+  expect(await status(first.key)).toBe(200);
+  const { answer: second } = await admin("generate-key", "--project", project.id);
+  expect([await status(first.key), await status(second.key)]).toEqual([401, 200]);
+  const { answer: keys } = await admin("list-keys", "--team", team.id);
+  expect(
+    keys.data.map(({ id, revokedAt }: { id: string; revokedAt: string | null }) => [id, revokedAt === null]),
+  ).toEqual([
+    [second.id, true],
+    [first.id, false],
+  ]);
+  expect(JSON.stringify(keys)).not.toContain(second.key);
+  await admin("revoke-key", "--id", second.id);
+  expect(await status(second.key)).toBe(401);
+  expect(await server.stop("SIGTERM")).toBe(0);
+  expect(await admin("create-project", "--team", crypto.randomUUID(), "--name", "x")).toMatchObject({
+    code: 1,
+    errors: "No such team\n",
+  });
+  expect((await admin("create-project", "--team", "x", "--name", "x")).code).toBe(2);
+  expect((await admin("nope")).code).toBe(2);
+});
