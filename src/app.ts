@@ -66,6 +66,7 @@ export function createApp(options: AppOptions) {
     connection: Connection,
     progress: RequestProgress,
   ): Promise<Reply> {
+    requireHost(target);
     const path = target.path.slice(API.length);
     const key = callers.readKey(request.headers.get("authorization"));
     const caller = callers.recall(key) ?? (await deadlines.within(IDENTIFY_SECONDS, () => callers.lookUp(key)));
@@ -76,7 +77,6 @@ export function createApp(options: AppOptions) {
     progress.admission = rateLimit.admit(caller.id);
     requireAdmission(progress.admission);
 
-    if (target.badHost) fail("VALIDATION_ERROR", `Cannot read the header "Host": expected a host name`);
     const found = find(request.method, path) ?? fail("NOT_FOUND", `No such endpoint: ${target.path.slice(0, 200)}`);
     if ("allow" in found)
       fail("NOT_FOUND", `No ${request.method} here: this endpoint knows ${found.allow}`, { Allow: found.allow });
@@ -171,15 +171,23 @@ export function createApp(options: AppOptions) {
     callers.used(caller)?.catch((error) => log.warn("Cannot note the use of a key", { error }));
   }
 
-  async function site(request: Request, { path }: Target): Promise<Reply> {
-    const isRead = request.method === "GET" || request.method === "HEAD";
-    if (isRead && path === "/healthz") return json(200, { status: "ok" });
-    if (isRead && path === "/readyz")
+  async function site(request: Request, target: Target): Promise<Reply> {
+    try {
+      requireHost(target);
+      return (await page(request, target.path)) ?? fail("NOT_FOUND", `No such page: the API is under ${API}`);
+    } catch (error) {
+      const { status, body } = toProblem(error, "");
+      return json(status, body);
+    }
+  }
+
+  async function page(request: Request, path: string): Promise<Reply | undefined> {
+    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
+    if (path === "/healthz") return json(200, { status: "ok" });
+    if (path === "/readyz")
       return (await options.isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" });
-    if (isRead && path === "/openapi.json")
-      return json(200, { ...openapi, servers: [{ url: `${options.publicUrl}${API}` }] });
-    const { status, body } = new Problem("NOT_FOUND", `No such page: the API is under ${API}`);
-    return json(status, body);
+    if (path === "/openapi.json") return json(200, { ...openapi, servers: [{ url: `${options.publicUrl}${API}` }] });
+    return undefined;
   }
 
   return {
@@ -217,6 +225,10 @@ function toRateLimited({ limit, reset }: Admission): Problem {
   return new Problem("RATE_LIMITED", `Rate limit exceeded: at most ${limit} requests per minute`, {
     "Retry-After": String(seconds),
   });
+}
+
+function requireHost({ badHost }: Target): void {
+  if (badHost) fail("VALIDATION_ERROR", `Cannot read the header "Host": expected a host name`);
 }
 
 function requireAdmission(admission: Admission): void {

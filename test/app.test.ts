@@ -327,3 +327,21 @@ describe("a large upload, which is handled in a thread of its own", () => {
     expect([first, second].filter(({ headers }) => headers.has("idempotent-replayed"))).toHaveLength(1);
   });
 });
+
+test("a request whose Host header makes no address is a 400, whatever it asks for", async () => {
+  for (const path of ["/healthz", `/api/v1/projects/${acme.project}`])
+    for (const head of [`GET ${path} HTTP/1.0`, `GET ${path} HTTP/1.1\r\nHost: a b/../@x`]) {
+      const { promise, resolve } = Promise.withResolvers<string>();
+      await Bun.connect({
+        hostname: "127.0.0.1",
+        port: Number(new URL(url).port),
+        socket: {
+          open: (socket) => void socket.write(`${head}\r\n\r\n`),
+          data: (_, chunk) => resolve(chunk.toString()),
+        },
+      });
+      const answer = await promise;
+      expect(answer).toStartWith("HTTP/1.1 400");
+      expect(answer).toContain(`{"error":{"code":"VALIDATION_ERROR"`);
+    }
+});
