@@ -15,7 +15,8 @@ import { selectAnyTeam } from "./store/projects.ts";
 import { expireExecutions } from "./work/expire.ts";
 import { startLoop } from "./work/loop.ts";
 
-const MINUTE = 60_000;
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
@@ -53,8 +54,10 @@ async function main(): Promise<void> {
       return app;
     });
 
+    const { revive } = database;
     const loops = [
-      startLoop("expire executions", 5_000, log, () => expireExecutions(database)),
+      ...(revive ? [startLoop("keep PostgreSQL running", SECOND, log, revive)] : []),
+      startLoop("expire executions", 5 * SECOND, log, () => expireExecutions(database)),
       startLoop("forget old answers", 10 * MINUTE, log, () => deleteOldAnswers(database.pool)),
       startLoop("sweep rate limits", MINUTE, log, async () => sweep()),
     ];

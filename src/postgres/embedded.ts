@@ -17,11 +17,13 @@ import postgres from "postgres";
 import { type Binaries, findBinaries } from "./binaries.ts";
 import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeUnfinished } from "./home.ts";
 import { locked } from "./lock.ts";
-import { endsWithin, findPostmaster, halt, launch, serverPort, whenReady } from "./server.ts";
+import { endsWithin, findPostmaster, forgetSocketDirectory, halt, launch, serverPort, whenReady } from "./server.ts";
 
 export type Embedded = {
   /** Options for postgres.js: socket directory as host, port, username, password, database. */
   connection: { host: string; port: number; username: string; password: string; database: string };
+  /** Starts the server again if it has died, at the same address; cheap while it runs. */
+  revive(): Promise<void>;
   /** Stops the server when nobody else is connected any more; otherwise leaves it to them. */
   stop(): Promise<void>;
 };
@@ -60,19 +62,21 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
   const home = openHome(directory, say);
   const cluster = join(home.directory, "cluster");
   const running = await whenReady(cluster, () => false, say);
-  let server = running;
-  if (server) {
-    say(`PostgreSQL already runs (pid ${server.pid})`);
-  } else {
-    const programs = findBinaries(binaries, home.account, () => {
+  const programs = () =>
+    findBinaries(binaries, home.account, () => {
       if (!home.account) return dirname(directory);
       makeOpenPlace();
       return openPlace;
     });
-    if (existsSync(cluster)) checkVersion(cluster, programs);
-    else await create(home, programs, fsync, say);
-    server = await launch(home, programs, fsync, say);
-    say(`PostgreSQL ${programs.major} runs (pid ${server.pid})`);
+  let server = running;
+  if (server) {
+    say(`PostgreSQL already runs (pid ${server.pid})`);
+  } else {
+    const found = programs();
+    if (existsSync(cluster)) checkVersion(cluster, found);
+    else await create(home, found, fsync, say);
+    server = await launch(home, found, fsync, say);
+    say(`PostgreSQL ${found.major} runs (pid ${server.pid})`);
   }
   const password = readFileSync(join(home.directory, "password"), "utf8");
   const connection = { host: server.socket, port: serverPort, username: "assay", password, database: "assay" };
@@ -101,6 +105,17 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
   const lock = `${directory}.lock`;
   return {
     connection,
+    async revive() {
+      if (stopped || findPostmaster(cluster)) return;
+      if (!existsSync(cluster)) throw new Error(`The database in "${cluster}" is gone: restore it from a backup`);
+      await locked(lock, async () => {
+        // Another server on this cluster may have been quicker.
+        if (stopped || (await whenReady(cluster, () => false, say))) return;
+        const { pid } = await launch(home, programs(), fsync, say);
+        say(`PostgreSQL had died and runs again (pid ${pid})`);
+      });
+      await holder`select`;
+    },
     // Without the lock when somebody has deleted DATA_DIR under us.
     stop: () => (stopped ??= existsSync(lock) ? locked(lock, () => stop(cluster, holder)) : stop(cluster, holder)),
   };
@@ -109,8 +124,7 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
 async function stop(cluster: string, holder: postgres.Sql): Promise<void> {
   try {
     const server = findPostmaster(cluster);
-    // The one we knew may be gone, and this one another's.
-    if (!server || server.socket !== holder.options.host[0]) return;
+    if (!server) return;
     // Told to stop by somebody else (systemd tells a whole unit), it ends by itself with its last client.
     if (server.status === "stopping" || (await isShared(holder))) return;
     await holder.end({ timeout: 1 });
@@ -145,6 +159,7 @@ function checkVersion(cluster: string, { major, directory }: Binaries): void {
 async function create(home: Home, { directory, major }: Binaries, fsync: boolean, say: (message: string) => void) {
   say(`Making a PostgreSQL ${major} cluster in "${home.directory}"`);
   removeUnfinished(home);
+  forgetSocketDirectory(home);
   const password = join(home.directory, "password");
   rmSync(password, { force: true });
   const file = openSync(password, "wx", 0o600);

@@ -3,14 +3,16 @@ import {
   closeSync,
   constants,
   existsSync,
+  lstatSync,
   mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  rmdirSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
 } from "node:fs";
 import { join } from "node:path";
 import type { Binaries } from "./binaries.ts";
@@ -79,7 +81,6 @@ export async function halt(server: Postmaster, cluster: string): Promise<void> {
   if (!(await endsWithin(60_000, server, cluster))) {
     throw new Error(`PostgreSQL (pid ${server.pid}) has not stopped for a minute: see "${cluster}/../server.log"`);
   }
-  removeSocketDirectory(server.socket);
 }
 
 export async function endsWithin(milliseconds: number, server: Postmaster, cluster: string): Promise<boolean> {
@@ -95,7 +96,7 @@ export async function launch(home: Home, { directory }: Binaries, fsync: boolean
   const log = join(home.directory, "server.log");
   removeForeignPid(cluster);
   for (const deadline = Date.now() + 15_000; ; await Bun.sleep(50)) {
-    const socket = makeSocketDirectory(home);
+    const socket = socketDirectory(home);
     const output = openSync(log, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
     give(home.account, log);
     const before = statSync(log).size;
@@ -110,7 +111,6 @@ export async function launch(home: Home, { directory }: Binaries, fsync: boolean
     closeSync(output);
     const server = await whenReady(cluster, () => child.exitCode === null && child.signalCode === null, say);
     if (server) return server;
-    removeSocketDirectory(socket);
     const said = readFileSync(log).subarray(before).toString().trim().slice(-2000);
     // Processes of a killed postmaster end by themselves, but not at once.
     if (!said.includes("shared memory block") || Date.now() > deadline) {
@@ -126,23 +126,51 @@ function removeForeignPid(cluster: string): void {
   if (isAlive(Number.parseInt(readFileSync(path, "utf8"), 10))) rmSync(path);
 }
 
-/** A new one for each start, so that a server whose directory was deleted cannot take our socket away when it ends. */
-function makeSocketDirectory(home: Home): string {
-  for (const name of readdirSync(home.directory)) {
-    if (name.startsWith("socket-")) removeSocketDirectory(join(home.directory, name));
-  }
+/** The one this cluster has always had, so that those who knew a server that died find the one started after it. */
+function socketDirectory(home: Home): string {
   // 103 bytes is all that macOS allows (Linux: 107); a comma would separate hosts.
   const fits = home.directory.length <= 70 && /^[\w/.-]+$/.test(home.directory);
-  const socket = mkdtempSync(fits ? join(home.directory, "socket-") : "/tmp/assay-socket-");
-  give(home.account, socket);
-  return socket;
+  const outside = `/tmp/assay-socket-${Bun.hash(home.directory).toString(36)}-`;
+  const known = fits ? findInside(home) : findLinked(home, outside);
+  if (known) {
+    // Left by a server that was killed; PostgreSQL takes any living process with its pid for that server.
+    for (const name of [socketName, `${socketName}.lock`]) rmSync(join(known, name), { force: true });
+    return known;
+  }
+  const made = mkdtempSync(fits ? join(home.directory, prefix) : outside);
+  give(home.account, made);
+  if (!fits) symlinkSync(made, join(home.directory, link));
+  return made;
 }
 
-// Only what a server leaves there: the path may come from a file that its account can write.
-function removeSocketDirectory(directory: string): void {
-  for (const name of [`.s.PGSQL.${serverPort}`, `.s.PGSQL.${serverPort}.lock`])
-    rmSync(join(directory, name), { force: true });
-  if (existsSync(directory) && readdirSync(directory).length === 0) rmdirSync(directory);
+const socketName = `.s.PGSQL.${serverPort}`;
+const prefix = "socket-";
+const link = "socket";
+
+function findInside(home: Home): string | undefined {
+  const name = readdirSync(home.directory).find((name) => name.startsWith(prefix));
+  return name && join(home.directory, name);
+}
+
+// In a place where anybody may put something: only what is still the account's own directory will do.
+// Nor that of the cluster of which this one is a copy.
+function findLinked(home: Home, outside: string): string | undefined {
+  const path = join(home.directory, link);
+  if (!lstatSync(path, { throwIfNoEntry: false })) return undefined;
+  const linked = readlinkSync(path);
+  const found = lstatSync(linked, { throwIfNoEntry: false });
+  const isOurs = linked.startsWith(outside) && found?.uid === (home.account?.uid ?? process.getuid?.());
+  if (found?.isDirectory() && isOurs) return linked;
+  rmSync(path);
+  return undefined;
+}
+
+/** For a new cluster: a server of a cluster that was deleted may still run, and takes its socket away when it ends. */
+export function forgetSocketDirectory(home: Home): void {
+  for (const name of readdirSync(home.directory)) {
+    if (name.startsWith(prefix)) renameSync(join(home.directory, name), join(home.directory, `old-${name}`));
+    if (name === link) rmSync(join(home.directory, name));
+  }
 }
 
 // On the command line, so that they also reach a cluster made by an earlier Assay.

@@ -11,17 +11,21 @@ export type OpenOptions = {
   databasePool: number;
 };
 
+/** The database, and what to repeat so that it stays there: nothing where it is not ours to start. */
+export type OpenDatabase = Database & { revive?(): Promise<void> };
+
 /** `close` also stops the built-in PostgreSQL, unless somebody else is still connected to it. */
 export async function openDatabase(
   { databaseUrl, dataDir, databasePool }: OpenOptions,
   say: (message: string) => void,
-): Promise<Database> {
+): Promise<OpenDatabase> {
   if (databaseUrl !== undefined) return connect({ url: databaseUrl }, databasePool);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const embedded = await startEmbedded({ directory: join(dataDir, "postgres"), say });
   const database = connect(embedded.connection, databasePool);
   return {
     ...database,
+    revive: embedded.revive,
     async close() {
       await database.close();
       await embedded.stop();

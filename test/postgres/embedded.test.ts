@@ -130,7 +130,8 @@ test("keeps its data over stop and start", async () => {
   const second = await start(directory);
   expect(await query(second, "table kept")).toEqual([{ answer: 42 }]);
   await second.stop();
-  expect(readdirSync(directory).sort()).toEqual(["cluster", "password", "server.log"]);
+  const socket = expect.stringMatching(/^socket-/);
+  expect(readdirSync(directory).sort()).toEqual(["cluster", "password", "server.log", socket]);
 });
 
 test("started twice it adopts the running server, and only the last stop stops it", async () => {
@@ -169,6 +170,26 @@ test("recovers after its server was killed", async () => {
   await first.stop();
   expect(await query(second, "table kept")).toEqual([{ answer: 42 }]);
   await second.stop();
+});
+
+test("revives a server that was killed, once and where it was, for everybody who knew it", async () => {
+  const directory = madePlace();
+  const first = await start(directory, true);
+  const second = await start(directory);
+  await query(first, "create table kept as select 42 as answer");
+  await first.revive();
+  const killed = postmaster(directory)!.pid;
+  process.kill(killed, "SIGKILL");
+  while (postmaster(directory)) await Bun.sleep(1);
+  await Promise.all([first.revive(), second.revive()]);
+  expect(postmaster(directory)?.pid).not.toBe(killed);
+  expect(await query(first, "table kept")).toEqual([{ answer: 42 }]);
+  expect(await query(second, "table kept")).toEqual([{ answer: 42 }]);
+  await first.stop();
+  await second.stop();
+  expect(postmaster(directory)).toBeUndefined();
+  await second.revive();
+  expect(postmaster(directory)).toBeUndefined();
 });
 
 test("two that start at once on an empty directory make one cluster", async () => {
