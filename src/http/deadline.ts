@@ -6,18 +6,25 @@ export class DeadlineError extends Error {
   override name = "DeadlineError";
 }
 
-type Entry = { until: number; expire: () => void };
+/** A ring through all that run, and its head: a Set, being old, would make the collector look at every young entry. */
+type Entry = { until: number; expire: () => void; before: Entry; after: Entry };
 
 export function createDeadlines(monotonic: () => number = () => performance.now()) {
-  const entries = new Set<Entry>();
+  const head = { until: Infinity, expire() {} } as Entry;
+  head.before = head.after = head;
   let clock: Timer | undefined;
 
   function tick(): void {
     const now = monotonic();
-    for (const entry of entries) if (entry.until <= now) entry.expire();
-    if (entries.size > 0) return;
+    for (let entry = head.after; entry !== head; entry = entry.after) if (entry.until <= now) entry.expire();
+    if (head.after !== head) return;
     clearInterval(clock);
     clock = undefined;
+  }
+
+  function remove(entry: Entry): void {
+    entry.before.after = entry.after;
+    entry.after.before = entry.before;
   }
 
   return {
@@ -28,19 +35,21 @@ export function createDeadlines(monotonic: () => number = () => performance.now(
         const entry: Entry = {
           until: monotonic() + seconds * 1000,
           expire() {
-            entries.delete(entry);
+            remove(entry);
             onExpired();
             reject(new DeadlineError(`No answer within ${seconds} s`));
           },
+          before: head.before,
+          after: head,
         };
-        entries.add(entry);
+        head.before = head.before.after = entry;
         work().then(
           (value) => {
-            entries.delete(entry);
+            remove(entry);
             resolve(value);
           },
           (error) => {
-            entries.delete(entry);
+            remove(entry);
             reject(error);
           },
         );
