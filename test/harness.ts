@@ -160,9 +160,9 @@ export async function createHarness(options: TestServerOptions = {}) {
   };
 }
 
-/** Waits until `condition` holds; fails after five seconds. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 5_000;
+/** Waits until `condition` holds; fails after so many seconds. */
+export async function until(condition: () => boolean | Promise<boolean>, seconds = 5): Promise<void> {
+  const end = performance.now() + seconds * 1000;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error("The condition did not come true");
     await new Promise((resolve) => setTimeout(resolve, 5));

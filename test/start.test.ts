@@ -1,10 +1,10 @@
 /** The real process, as a user starts, stops and kills it. */
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { junit } from "./harness.ts";
+import { junit, until } from "./harness.ts";
 
 setDefaultTimeout(30_000);
 const ROOT = join(import.meta.dir, "..");
@@ -149,6 +149,59 @@ test("SIGTERM, twice, lets a running upload end and does not wait for idle conne
   upload.write(body.slice(20));
   expect(await answered).toStartWith("HTTP/1.1 201");
   expect(await stopped).toBe(0);
+});
+
+/** The pid of the built-in PostgreSQL and of everything it has started. */
+const postgresProcesses = (log: string): number[] => {
+  const postmaster = [...log.matchAll(/PostgreSQL [^"]*runs[^"]* \(pid (\d+)\)/g)].at(-1)![1]!;
+  const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8");
+  return [postmaster, ...children.trim().split(" ")].map(Number);
+};
+
+const isLinux = process.platform === "linux";
+
+test.if(isLinux)("PostgreSQL killed under it is back by itself, nothing is lost and nothing hangs meanwhile", async () => {
+  const server = await start(createDirectory());
+  const key = /svc_proj_\w+/.exec(server.output())![0];
+  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
+  const request = { headers: { authorization: `Bearer ${key}` } };
+  const path = `${server.url}/api/v1/projects/${project}/test-runs`;
+  expect((await fetch(path, { ...request, method: "POST", body: junit("pf") })).status).toBe(201);
+  process.kill(postgresProcesses(server.output())[0]!, "SIGKILL");
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+  let answer = await fetch(path, request);
+  await until(async () => {
+    if (answer.status === 200) return true;
+    expect(answer.status).toBe(500);
+    expect(answer.headers.get("retry-after")).toBe("2");
+    answer = await fetch(path, request);
+    return false;
+  }, 20);
+  expect(await answer.json()).toMatchObject({ data: [{ passed: 1, failed: 1 }] });
+  expect((await fetch(path, { ...request, method: "POST", body: junit("ppf") })).status).toBe(201);
+  expect(await server.stop("SIGTERM")).toBe(0);
+});
+
+test.if(isLinux)("while PostgreSQL is frozen the server is alive and not ready, and goes on when it thaws", async () => {
+  const server = await start(createDirectory());
+  const key = /svc_proj_\w+/.exec(server.output())![0];
+  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
+  const list = () =>
+    fetch(`${server.url}/api/v1/projects/${project}/test-runs`, { headers: { authorization: `Bearer ${key}` } });
+  expect((await list()).status).toBe(200);
+  const frozen = postgresProcesses(server.output());
+  for (const pid of frozen) process.kill(pid, "SIGSTOP");
+  try {
+    const waiting = list();
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(503);
+    for (const pid of frozen) process.kill(pid, "SIGCONT");
+    expect((await waiting).status).toBe(200);
+    await until(async () => (await fetch(`${server.url}/readyz`)).status === 200);
+  } finally {
+    for (const pid of frozen) process.kill(pid, "SIGCONT");
+  }
+  expect(await server.stop("SIGTERM")).toBe(0);
 });
 
 test("wrong configuration stops the start and names every mistake", async () => {
