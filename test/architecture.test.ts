@@ -40,7 +40,7 @@ const SHARED: Record<string, string[]> = {
   cli: ["usage"],
   http: ["problem"],
   postgres: ["binaries", "home"],
-  reports: ["report", "text"],
+  reports: ["fields", "report", "text"],
   schema: ["fields", "page"],
   store: ["connect"],
 };

@@ -160,49 +160,55 @@ const postgresProcesses = (log: string): number[] => {
 
 const isLinux = process.platform === "linux";
 
-test.if(isLinux)("PostgreSQL killed under it is back by itself, nothing is lost and nothing hangs meanwhile", async () => {
-  const server = await start(createDirectory());
-  const key = /svc_proj_\w+/.exec(server.output())![0];
-  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
-  const request = { headers: { authorization: `Bearer ${key}` } };
-  const path = `${server.url}/api/v1/projects/${project}/test-runs`;
-  expect((await fetch(path, { ...request, method: "POST", body: junit("pf") })).status).toBe(201);
-  process.kill(postgresProcesses(server.output())[0]!, "SIGKILL");
-  expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
-  let answer = await fetch(path, request);
-  await until(async () => {
-    if (answer.status === 200) return true;
-    expect(answer.status).toBe(500);
-    expect(answer.headers.get("retry-after")).toBe("2");
-    answer = await fetch(path, request);
-    return false;
-  }, 20);
-  expect(await answer.json()).toMatchObject({ data: [{ passed: 1, failed: 1 }] });
-  expect((await fetch(path, { ...request, method: "POST", body: junit("ppf") })).status).toBe(201);
-  expect(await server.stop("SIGTERM")).toBe(0);
-});
-
-test.if(isLinux)("while PostgreSQL is frozen the server is alive and not ready, and goes on when it thaws", async () => {
-  const server = await start(createDirectory());
-  const key = /svc_proj_\w+/.exec(server.output())![0];
-  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
-  const list = () =>
-    fetch(`${server.url}/api/v1/projects/${project}/test-runs`, { headers: { authorization: `Bearer ${key}` } });
-  expect((await list()).status).toBe(200);
-  const frozen = postgresProcesses(server.output());
-  for (const pid of frozen) process.kill(pid, "SIGSTOP");
-  try {
-    const waiting = list();
+test.if(isLinux)(
+  "PostgreSQL killed under it is back by itself, nothing is lost and nothing hangs meanwhile",
+  async () => {
+    const server = await start(createDirectory());
+    const key = /svc_proj_\w+/.exec(server.output())![0];
+    const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
+    const request = { headers: { authorization: `Bearer ${key}` } };
+    const path = `${server.url}/api/v1/projects/${project}/test-runs`;
+    expect((await fetch(path, { ...request, method: "POST", body: junit("pf") })).status).toBe(201);
+    process.kill(postgresProcesses(server.output())[0]!, "SIGKILL");
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
-    expect((await fetch(`${server.url}/readyz`)).status).toBe(503);
-    for (const pid of frozen) process.kill(pid, "SIGCONT");
-    expect((await waiting).status).toBe(200);
-    await until(async () => (await fetch(`${server.url}/readyz`)).status === 200);
-  } finally {
-    for (const pid of frozen) process.kill(pid, "SIGCONT");
-  }
-  expect(await server.stop("SIGTERM")).toBe(0);
-});
+    let answer = await fetch(path, request);
+    await until(async () => {
+      if (answer.status === 200) return true;
+      expect(answer.status).toBe(500);
+      expect(answer.headers.get("retry-after")).toBe("2");
+      answer = await fetch(path, request);
+      return false;
+    }, 20);
+    expect(await answer.json()).toMatchObject({ data: [{ passed: 1, failed: 1 }] });
+    expect((await fetch(path, { ...request, method: "POST", body: junit("ppf") })).status).toBe(201);
+    expect(await server.stop("SIGTERM")).toBe(0);
+  },
+);
+
+test.if(isLinux)(
+  "while PostgreSQL is frozen the server is alive and not ready, and goes on when it thaws",
+  async () => {
+    const server = await start(createDirectory());
+    const key = /svc_proj_\w+/.exec(server.output())![0];
+    const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
+    const list = () =>
+      fetch(`${server.url}/api/v1/projects/${project}/test-runs`, { headers: { authorization: `Bearer ${key}` } });
+    expect((await list()).status).toBe(200);
+    const frozen = postgresProcesses(server.output());
+    for (const pid of frozen) process.kill(pid, "SIGSTOP");
+    try {
+      const waiting = list();
+      expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+      expect((await fetch(`${server.url}/readyz`)).status).toBe(503);
+      for (const pid of frozen) process.kill(pid, "SIGCONT");
+      expect((await waiting).status).toBe(200);
+      await until(async () => (await fetch(`${server.url}/readyz`)).status === 200);
+    } finally {
+      for (const pid of frozen) process.kill(pid, "SIGCONT");
+    }
+    expect(await server.stop("SIGTERM")).toBe(0);
+  },
+);
 
 test("wrong configuration stops the start and names every mistake", async () => {
   const server = await start(createDirectory(), { PORT: "x", LOG_LEVEL: "loud", TRUST_PROXY: "nonsense" });

@@ -1,9 +1,8 @@
 /** CTRF, the Common Test Report Format: https://ctrf.io */
 
+import { type Fields, isObject, toCase, toEpochMs, toFields, toText, toTexts } from "./fields.ts";
 import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
-import { clean, createCutter, type Cutter, cut, disagreement, MAX_CASES, toLine, toMs } from "./text.ts";
-
-type Fields = Record<string, unknown>;
+import { clean, createCutter, type Cutter, cut, disagreement, MAX_CASES, toMs } from "./text.ts";
 
 export function isCtrf(json: unknown): boolean {
   const { reportFormat, results } = toFields(json);
@@ -20,7 +19,7 @@ export function readCtrf(json: unknown): Report {
   const unknown = new Set<string>();
   const cases = tests.map((test: unknown, at) => {
     if (!isObject(test)) throw new ReportError(`"results.tests.${at}" is not an object`);
-    return toCase(test, cutter, unknown);
+    return readTest(test, cutter, unknown);
   });
   const { start, stop } = toFields(summary);
   const [began, ended] = [toEpochMs(start), toEpochMs(stop)];
@@ -41,7 +40,7 @@ export function readCtrf(json: unknown): Report {
   };
 }
 
-function toCase(test: Fields, cutter: Cutter, unknown: Set<string>): CaseResult {
+function readTest(test: Fields, cutter: Cutter, unknown: Set<string>): CaseResult {
   const raw = toText(test.status);
   const { status, kind } = toStatus(raw, toText(test.rawStatus));
   if (status === "skipped" && !["skipped", "pending", "other"].includes(raw)) unknown.add(cut(raw, 50));
@@ -51,21 +50,21 @@ function toCase(test: Fields, cutter: Cutter, unknown: Set<string>): CaseResult 
   const flaky = test.flaky === true || failedBefore || (retries > 0 && test.flaky !== false);
   const told = test.message || test.trace ? test : (earlier.find(({ message, trace }) => message || trace) ?? test);
   const [began, ended] = [toEpochMs(test.start), toEpochMs(test.stop)];
-  return {
-    suite: cutter.cut("suite", toSuite(test.suite)),
-    name: cutter.cut("name", toText(test.name).trim() || "(no name)"),
-    file: cutter.cutOrNull("file", toText(test.filePath)),
-    line: toLine(test.line),
+  return toCase(cutter, {
+    suite: toSuite(test.suite),
+    name: toText(test.name),
+    file: toText(test.filePath),
+    line: test.line,
     status,
     kind,
-    flaky: status === "passed" && flaky,
+    flaky,
     attempts: 1 + Math.max(retries, earlier.length),
     durationMs: toMs(test.duration) ?? (began !== null && ended !== null ? toMs(ended - began) : null),
-    message: cutter.cutOrNull("message", toText(told.message)),
-    stack: cutter.cutOrNull("stack", toText(told.trace)),
-    output: cutter.cutOrNull("output", [...toTexts(test.stdout), ...toTexts(test.stderr)].join("\n")),
-    properties: cutter.properties(toProperties(test, raw)),
-  };
+    message: toText(told.message),
+    stack: toText(told.trace),
+    output: [...toTexts(test.stdout), ...toTexts(test.stderr)].join("\n"),
+    properties: toProperties(test, raw),
+  });
 }
 
 function toStatus(raw: string, finer: string): { status: CaseStatus; kind: FailureKind | null } {
@@ -119,27 +118,4 @@ function declaredTotals({ tests, passed, failed, skipped, pending, other }: Fiel
   const left = [skipped, pending, other].map(number).filter((count) => count !== null);
   const declared = { tests: number(tests), passed: number(passed), failed: number(failed) };
   return disagreement({ ...declared, skipped: left.length ? left.reduce((sum, one) => sum + one) : null }, cases);
-}
-
-/** Milliseconds since 1970 from milliseconds or, as some reporters write them, seconds; null before the year 2000. */
-function toEpochMs(time: unknown): number | null {
-  if (typeof time !== "number" || !(time > 0)) return null;
-  const ms = time < 1e11 ? time * 1000 : time;
-  return ms >= Date.UTC(2000) && ms < Date.UTC(2200) ? Math.round(ms) : null;
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function toFields(value: unknown): Fields {
-  return isObject(value) ? value : {};
-}
-
-function toText(value: unknown): string {
-  return typeof value === "string" ? clean(value) : typeof value === "number" ? String(value) : "";
-}
-
-function toTexts(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(toText).filter((text) => text !== "") : toText(value) ? [toText(value)] : [];
 }

@@ -2,8 +2,9 @@
 
 import * as v from "valibot";
 import { type NativeCase, nativeCase, type NativeReport, nativeReport } from "../schema/reports.ts";
-import { type CaseResult, type Report, ReportError } from "./report.ts";
-import { createCutter, type Cutter, cut, disagreement, MAX_CASES } from "./text.ts";
+import { toCase } from "./fields.ts";
+import { type Report, ReportError } from "./report.ts";
+import { createCutter, cut, disagreement, MAX_CASES } from "./text.ts";
 
 export function isNative(json: unknown): boolean {
   if (typeof json !== "object" || json === null || Array.isArray(json)) return false;
@@ -19,7 +20,7 @@ export function readNative(json: unknown): Report {
   const { taskSlug, completedAt, durationMs, passed, failed, skipped } = report;
   const declared = { passed, failed, skipped };
   const cutter = createCutter();
-  const results = cases?.map((one) => toCase(one, cutter)) ?? [];
+  const results = cases?.map((one) => toCase(cutter, one)) ?? [];
   return {
     format: "assay",
     suite: taskSlug ?? null,
@@ -52,24 +53,6 @@ function validate(json: unknown): { problems: string[]; report: NativeReport | n
     if (problems.length > MAX_PROBLEMS) break;
   }
   return { problems, report: head.success ? head.output : null, cases: list && cases };
-}
-
-function toCase(one: NativeCase, cutter: Cutter): CaseResult {
-  return {
-    suite: cutter.cut("suite", one.suite ?? ""),
-    name: cutter.cut("name", one.name),
-    file: cutter.cutOrNull("file", one.file ?? null),
-    line: one.line ?? null,
-    status: one.status,
-    kind: one.status === "failed" ? (one.kind ?? "failure") : null,
-    flaky: one.status === "passed" && one.flaky === true,
-    attempts: one.attempts ?? 1,
-    durationMs: one.durationMs ?? null,
-    message: cutter.cutOrNull("message", one.message ?? null),
-    stack: cutter.cutOrNull("stack", one.stack ?? null),
-    output: cutter.cutOrNull("output", one.output ?? null),
-    properties: null,
-  };
 }
 
 function toProblems(issues: v.BaseIssue<unknown>[], entries: v.ObjectEntries, path: string[]): string[] {

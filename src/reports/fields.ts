@@ -1,0 +1,74 @@
+/** What the readers of JSON and XML share: values of any kind as texts, and a case from what a report says of it. */
+
+import type { CaseResult, CaseStatus, FailureKind } from "./report.ts";
+import { clean, type Cutter, toLine } from "./text.ts";
+
+export type Fields = Record<string, unknown>;
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The fields of an object; of anything else, none. */
+export function toFields(value: unknown): Fields {
+  return isObject(value) ? value : {};
+}
+
+/** The elements of a list; of anything else, none. */
+export function toList(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Texts without what cannot be stored, numbers as texts; "" for anything else. */
+export function toText(value: unknown): string {
+  return typeof value === "string" ? clean(value) : typeof value === "number" ? String(value) : "";
+}
+
+/** A text or a list of texts as a list, without those that are empty. */
+export function toTexts(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(toText).filter((text) => text !== "") : toText(value) ? [toText(value)] : [];
+}
+
+/** Milliseconds since 1970 from milliseconds or, as some reporters write them, seconds; null before the year 2000. */
+export function toEpochMs(time: unknown): number | null {
+  if (typeof time !== "number" || !(time > 0)) return null;
+  const ms = time < 1e11 ? time * 1000 : time;
+  return ms >= Date.UTC(2000) && ms < Date.UTC(2200) ? Math.round(ms) : null;
+}
+
+/** What a report says of a case; texts are clean, "" and null are "it does not say". */
+export type Told = {
+  suite?: string | undefined;
+  name: string;
+  file?: string | null | undefined;
+  line?: unknown;
+  status: CaseStatus;
+  /** Default "failure"; meaningless unless failed. */
+  kind?: FailureKind | null | undefined;
+  flaky?: boolean | undefined;
+  attempts?: number | undefined;
+  durationMs?: number | null | undefined;
+  message?: string | null | undefined;
+  stack?: string | null | undefined;
+  output?: string | null | undefined;
+  properties?: [string, string][] | undefined;
+};
+
+/** Cut to what is kept. */
+export function toCase(cutter: Cutter, told: Told): CaseResult {
+  return {
+    suite: cutter.cut("suite", told.suite ?? ""),
+    name: cutter.cut("name", told.name.trim() || "(no name)"),
+    file: cutter.cutOrNull("file", told.file ?? null),
+    line: toLine(told.line),
+    status: told.status,
+    kind: told.status === "failed" ? (told.kind ?? "failure") : null,
+    flaky: told.status === "passed" && told.flaky === true,
+    attempts: told.attempts ?? 1,
+    durationMs: told.durationMs ?? null,
+    message: cutter.cutOrNull("message", told.message ?? null),
+    stack: cutter.cutOrNull("stack", told.stack ?? null),
+    output: cutter.cutOrNull("output", told.output ?? null),
+    properties: cutter.properties(told.properties ?? []),
+  };
+}
