@@ -3,6 +3,7 @@
 import type { BlockList } from "node:net";
 import { executions } from "./api/executions.ts";
 import { projects } from "./api/projects.ts";
+import { testCases } from "./api/test_cases.ts";
 import { testRuns } from "./api/test_runs.ts";
 import { type Caller, createCallers, revoked } from "./caller.ts";
 import { clientAddress } from "./http/address.ts";
@@ -23,7 +24,7 @@ import { json, readInput, readQuery, Reply, type Route } from "./route.ts";
 import { type Database, isOutage } from "./store/connect.ts";
 
 /** Every endpoint under /api/v1, a family a line. */
-export const ROUTES: readonly Route[] = [...projects, ...testRuns, ...executions];
+export const ROUTES: readonly Route[] = [...projects, ...testRuns, ...executions, ...testCases];
 
 const API = "/api/v1";
 /** The database answers a look-up of a key in far less, or is away. */
@@ -55,9 +56,9 @@ export function createApp(options: AppOptions) {
   const rateLimit = createRateLimit(options.rateLimitPerMinute);
   const deadlines = createDeadlines();
   const uploadLimits = { maxBytes: options.maxBodyBytes, maxInflatedBytes: options.maxInflatedBytes };
-  const { publicUrl, maxInflatedBytes, executionEnd } = options;
+  const { publicUrl, maxInflatedBytes, retentionDays, executionEnd } = options;
   const cursors = createCursors(options.cursorSecret);
-  const handle = createHandle(database, { publicUrl, maxInflatedBytes, executionEnd, cursors });
+  const handle = createHandle(database, { publicUrl, maxInflatedBytes, retentionDays, executionEnd, cursors });
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
   async function answer(

@@ -22,6 +22,8 @@ export type Config = {
   logLevel: LogLevel;
   /** Connections for statements, and as many again for transactions; the built-in PostgreSQL takes 60 in all. */
   databasePool: number;
+  /** How long results are kept where a project says nothing itself; 0: for ever. */
+  retentionDays: number;
 };
 
 /** Every mistake at once, a line each. */
@@ -79,6 +81,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     trustProxy,
     logLevel: logLevel as LogLevel,
     databasePool: integer("DATABASE_POOL", 8, 1, 25),
+    retentionDays: integer("RETENTION_DAYS", 90, 0, 36_500),
   };
   if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
   return config;

@@ -3,6 +3,7 @@
 import { type Caller, revoked } from "./caller.ts";
 import { DeadlineError } from "./http/deadline.ts";
 import { answerOnce } from "./idempotency.ts";
+import { catchUp } from "./memory.ts";
 import { type Context, json, Reply, type Route, type Services } from "./route.ts";
 import type { Database, Sql } from "./store/connect.ts";
 import { lockLiveKey } from "./store/keys.ts";
@@ -58,6 +59,7 @@ export function createHandle(database: Database, services: HandlerServices) {
       after: cursor === undefined ? undefined : services.cursors.read(list, cursor),
       wantsText,
       transact: (work) => transact(caller, progress, work),
+      remembered: (projectId) => catchUp(database.pool, database.begin, projectId),
       keyWasLive: () => void (progress.provedLive = true),
       revoked,
     };

@@ -17,6 +17,7 @@ export type HeavySettings = {
   cursorSecret: Uint8Array;
   publicUrl: string;
   maxInflatedBytes: number;
+  retentionDays: number;
 };
 
 export type ToThread =

@@ -1,10 +1,20 @@
 /** Takes a report into its run: names its test cases, merges it case by case, and decides what that makes of the run. */
 
 import { absent, fail } from "./http/problem.ts";
+import { nameCases } from "./name_cases.ts";
 import type { CaseResult, Report } from "./reports/report.ts";
-import { identify } from "./rules/identity.ts";
-import { BLOCK_SIZE, mergeBlock, removeFromBlock, type Result, toLetter } from "./rules/merge.ts";
+import {
+  BLOCK_SIZE,
+  type ChangedResult,
+  changesOf,
+  mergeBlock,
+  removeFromBlock,
+  type Result,
+  toLetter,
+} from "./rules/merge.ts";
+import { isOutage } from "./rules/outage.ts";
 import type { Shard, UploadParameters } from "./schema/test_runs.ts";
+import { countChanges, lockHealth } from "./store/case_health.ts";
 import {
   type CaseDetail,
   deleteBlock,
@@ -22,8 +32,8 @@ import {
   lockExecution,
   lockExecutionByKey,
 } from "./store/executions.ts";
+import { selectProject } from "./store/projects.ts";
 import { settleExecution } from "./settle.ts";
-import { insertTestCases, selectTestCaseNumbers } from "./store/test_cases.ts";
 import {
   type Attempt,
   insertAttempt,
@@ -80,8 +90,8 @@ const tellsMore = (result: CaseResult) =>
 
 type Transact = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
 
-/** Before the transaction of the upload, in one of its own: a dictionary entry without results does no harm. */
-export async function nameCases(
+/** Before the transaction of the upload. */
+export async function nameReport(
   sql: Sql,
   transact: Transact,
   projectId: string,
@@ -94,15 +104,9 @@ export async function nameCases(
   const failed = report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length;
   const addsExitCase = exitCode !== 0 && failed === 0;
   const cases = addsExitCase ? [...report.cases, exitCaseOf(exitCode, parameters.shard)] : report.cases;
-
-  const named = identify(projectId, taskSlug, cases);
-  const identities = named.map(({ identity }) => identity);
-  const { numbers: known, last } = await selectTestCaseNumbers(sql, projectId, identities);
-  const fresh = named.filter((_, index) => known[index] === null);
-  const added =
-    fresh.length === 0 ? [] : await transact((sql) => insertTestCases(sql, projectId, taskSlug, fresh, last));
-  let next = 0;
-  const numbers = known.map((number) => number ?? added[next++]!);
+  const execution = { id: parameters.execution_id ?? null, key: parameters.execution_key ?? null };
+  const isWhole = parameters.shard === undefined && !report.partial;
+  const numbers = await nameCases(sql, transact, { projectId, taskSlug, execution, isWhole }, cases);
 
   const results = cases.map(({ status, flaky, durationMs }, index): Result => ({
     testCase: numbers[index]!,
@@ -175,7 +179,7 @@ export async function ingest(
     warnings: report.warnings,
   };
   await insertAttempt(sql, projectId, run.id, attempt);
-  await mergeResults(sql, projectId, run.id, results, attempt, attempts);
+  const changes = await mergeResults(sql, projectId, run.id, results, attempt, attempts);
   await insertDetails(sql, projectId, run.id, number, details);
 
   const all = [...attempts, attempt];
@@ -188,8 +192,12 @@ export async function ingest(
   }
   const whole = shards === 1 || all.some((one) => one.shard === WHOLE && !sharded);
   const isIn = run.completedAt !== null || whole || allShardsIn(all, shards);
-  const verdict = counts.failed > 0 || latest.some(({ partial }) => partial) ? "failed" : "passed";
+  const verdict = counts.failed > counts.quarantined || latest.some(({ partial }) => partial) ? "failed" : "passed";
   const completedAt = parameters.completed_at ?? now.toISOString();
+  // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
+  const outage = run.remembered === true ? run.outage && isOutage(counts) : isOutage(counts);
+  const staysRemembered = run.remembered === true && !(run.outage && !outage);
+  if (staysRemembered && changes.length > 0) await countInto(sql, projectId, execution, run, changes);
   const updated = await updateTestRun(sql, projectId, run.id, {
     ...counts,
     status: isIn ? verdict : run.status === "cancelled" || run.status === "timed_out" ? run.status : "running",
@@ -202,6 +210,8 @@ export async function ingest(
     warnings: latest.flatMap(({ warnings }) => warnings).slice(0, 100),
     startedAt: now.toISOString(),
     completedAt: isIn ? completedAt : null,
+    outage,
+    remembered: isIn ? staysRemembered : null,
   });
   await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now });
   return { run: updated, added: true };
@@ -263,7 +273,7 @@ async function mergeResults(
   results: readonly Result[],
   attempt: Attempt,
   before: readonly Attempt[],
-): Promise<void> {
+): Promise<ChangedResult[]> {
   const fresh = Map.groupBy(results, ({ testCase }) => Math.floor(testCase / BLOCK_SIZE));
   // A failure that only stood for an exit code is over with the next attempt, which has an exit code of its own.
   const outdated = before
@@ -273,6 +283,7 @@ async function mergeResults(
   const touched = [...new Set([...fresh.keys(), ...outdated.map((number) => Math.floor(number / BLOCK_SIZE))])];
   const stored = before.length === 0 ? [] : await selectBlocks(sql, projectId, runId, touched);
   const old = new Map(stored.map((block) => [block.block, block]));
+  const changes: ChangedResult[] = [];
   for (const testCase of outdated) {
     const block = Math.floor(testCase / BLOCK_SIZE);
     const rest = old.get(block) && removeFromBlock(old.get(block)!, testCase);
@@ -281,9 +292,28 @@ async function mergeResults(
   }
   const merged = touched.flatMap((block) => {
     const incoming = fresh.get(block);
-    return incoming ? [mergeBlock(block, old.get(block), incoming, attempt.number)] : (old.get(block) ?? []);
+    if (!incoming) return old.get(block) ?? [];
+    const joined = mergeBlock(block, old.get(block), incoming, attempt.number);
+    if (before.length > 0) changes.push(...changesOf(old.get(block), joined));
+    return [joined];
   });
   if (merged.length > 0) await upsertBlocks(sql, projectId, runId, merged);
+  return changes;
+}
+
+/** In a run whose results are counted: counts what the attempt has changed. */
+async function countInto(
+  sql: Sql,
+  projectId: string,
+  execution: LockedExecution,
+  run: TestRunDetailRow,
+  changes: readonly ChangedResult[],
+): Promise<void> {
+  await lockHealth(sql, projectId);
+  const defaultBranch = (await selectProject(sql, projectId))?.defaultBranch;
+  const onDefaultBranch = execution.branch === null || execution.branch === defaultBranch;
+  const { id, outage, completedAt } = run;
+  await countChanges(sql, projectId, { id, outage, completedAt: completedAt!, onDefaultBranch }, changes);
 }
 
 /** A report that names no execution is one of its own, complete at once. */

@@ -8,11 +8,13 @@ import { createLog } from "./log.ts";
 import { startServer } from "./server.ts";
 import { createExecutionEnds } from "./store/execution_ends.ts";
 import { deleteOldAnswers } from "./store/idempotency.ts";
+import { rememberAll } from "./memory.ts";
 import { selectCursorSecret, selectSchemaVersion } from "./store/instance.ts";
 import { migrate, schemaVersion } from "./store/migrate.ts";
 import { openDatabase } from "./store/open.ts";
 import { selectAnyTeam } from "./store/projects.ts";
 import { expireExecutions } from "./work/expire.ts";
+import { retainResults } from "./work/retain.ts";
 import { startLoop } from "./work/loop.ts";
 
 const SECOND = 1_000;
@@ -33,9 +35,15 @@ async function main(): Promise<void> {
     let sweep = () => {};
     let heavy: HeavyThread | undefined;
     const server = startServer(config, (url) => {
-      const { maxInflatedBytes } = config;
+      const { maxInflatedBytes, retentionDays } = config;
       const publicUrl = config.publicUrl ?? url;
-      heavy = createHeavyThread({ connection: database.connection, cursorSecret, publicUrl, maxInflatedBytes });
+      heavy = createHeavyThread({
+        connection: database.connection,
+        cursorSecret,
+        publicUrl,
+        maxInflatedBytes,
+        retentionDays,
+      });
       const app = createApp({
         ...config,
         database,
@@ -58,6 +66,8 @@ async function main(): Promise<void> {
     const loops = [
       ...(revive ? [startLoop("keep PostgreSQL running", SECOND, log, revive)] : []),
       startLoop("expire executions", 5 * SECOND, log, () => expireExecutions(database)),
+      startLoop("remember runs", SECOND, log, () => rememberAll(database)),
+      startLoop("retain results", 60 * MINUTE, log, () => retainResults(database, config.retentionDays, new Date())),
       startLoop("forget old answers", 10 * MINUTE, log, () => deleteOldAnswers(database.pool)),
       startLoop("sweep rate limits", MINUTE, log, async () => sweep()),
     ];

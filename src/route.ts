@@ -42,6 +42,8 @@ export type Services = {
   /** Without a trailing slash. */
   publicUrl: string;
   maxInflatedBytes: number;
+  /** How long results are kept where a project says nothing itself; 0: for ever. */
+  retentionDays: number;
   /**
    * Resolves when an execution ends, on any server, or after so many milliseconds, at times earlier; to false when
    * nobody may wait any more.
@@ -66,6 +68,8 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
   transact: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
   /** Says that the key was proved live by the statement that read the answer. */
   keyWasLive: () => void;
+  /** Resolves when what is remembered of a project's test cases holds all its complete runs. */
+  remembered: (projectId: string) => Promise<void>;
   /** Fails with UNAUTHORIZED: a statement has found the key revoked. */
   revoked: () => never;
 };

@@ -8,18 +8,20 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["app", "heavy", "config", "first_start", "log", "server", "store", "work"],
+  main: ["app", "heavy", "config", "first_start", "log", "memory", "server", "store", "work"],
   app: ["api", "caller", "handle", "heavy", "http", "log", "openapi.json", "route", "store"],
   heavy: ["handle", "http", "route", "store"],
   heavy_thread: ["api", "handle", "heavy", "http", "store"],
-  handle: ["caller", "http", "idempotency", "route", "store"],
+  handle: ["caller", "http", "idempotency", "memory", "route", "store"],
   openapi: ["app", "http", "route", "schema"],
   server: ["app"],
   first_start: ["store"],
   api: ["http", "ingest", "reports", "route", "rules", "schema", "settle", "store"],
   idempotency: ["http", "route", "store"],
   route: ["caller", "http", "schema", "store"],
-  ingest: ["http", "reports", "rules", "schema", "settle", "store"],
+  memory: ["store"],
+  name_cases: ["rules", "store"],
+  ingest: ["http", "name_cases", "reports", "rules", "schema", "settle", "store"],
   settle: ["rules", "store"],
   caller: ["http", "schema", "store"],
   work: ["log", "settle", "store"],
@@ -41,7 +43,7 @@ const SHARED: Record<string, string[]> = {
   http: ["problem"],
   postgres: ["binaries", "home"],
   reports: ["fields", "report", "text"],
-  schema: ["fields", "page"],
+  schema: ["case_ref", "fields", "page"],
   store: ["connect"],
 };
 /** Files that put their neighbours together. */

@@ -20,6 +20,7 @@ import postgres from "postgres";
 import { connect } from "../src/store/connect.ts";
 import { type Embedded, holderName, startEmbedded } from "../src/postgres/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
+import { createPartitions } from "../src/store/partitions.ts";
 import { tryLock } from "../src/postgres/lock.ts";
 import { findPostmaster, halt } from "../src/postgres/server.ts";
 
@@ -142,7 +143,9 @@ async function prepare(connection: Connection): Promise<void> {
     await admin`drop database if exists ${admin(template)} with (force)`;
     await admin`create database ${admin(template)}`;
     const database = connect({ ...connection, database: template }, 1);
-    await migrate(database, console.log).finally(() => database.close());
+    await migrate(database, console.log)
+      .then(() => createPartitions(database.pool, new Date()))
+      .finally(() => database.close());
     // Nobody can connect to it any more, so that it can always be copied.
     await admin`alter database ${admin(template)} with is_template true allow_connections false`;
   } finally {

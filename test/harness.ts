@@ -78,7 +78,13 @@ export async function createServer(database: Database, options: TestServerOption
   const maxInflatedBytes = options.maxInflatedBytes ?? 128 * 1_048_576;
   let heavy: HeavyThread;
   const server = startServer({ host: "127.0.0.1", port: 0 }, (publicUrl) => {
-    heavy = createHeavyThread({ connection: database.connection, cursorSecret, publicUrl, maxInflatedBytes });
+    heavy = createHeavyThread({
+      connection: database.connection,
+      cursorSecret,
+      publicUrl,
+      maxInflatedBytes,
+      retentionDays: 90,
+    });
     return createApp({
       database,
       heavy,
@@ -88,6 +94,7 @@ export async function createServer(database: Database, options: TestServerOption
       rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
       maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
       maxInflatedBytes,
+      retentionDays: 90,
       trustProxy: createAddressList(options.trustProxy ?? []),
       executionEnd: (id, ms) => ends.wait(id, ms),
       isReady: async () => true,

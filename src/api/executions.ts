@@ -5,8 +5,10 @@ import { absent, fail } from "../http/problem.ts";
 import { type Context, json, noContent, route, type Route, toPage } from "../route.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
 import { type Execution, execution, executionFilter, executionPage, newExecution } from "../schema/executions.ts";
+import { comparison, comparisonQuery } from "../schema/comparisons.ts";
 import { integerText } from "../schema/fields.ts";
 import { settleExecution } from "../settle.ts";
+import { selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../store/connect.ts";
 import {
   deleteExecution,
@@ -18,6 +20,7 @@ import {
   selectExecution,
   selectExecutions,
 } from "../store/executions.ts";
+import { selectProject } from "../store/projects.ts";
 import { executionUrl } from "./urls.ts";
 
 type One = Context<{ projectId: string; executionId: string }>;
@@ -156,6 +159,31 @@ export const executions: Route[] = [
         await settleExecution(sql, params.projectId, locked, "cancelled", { arrived: false, now: new Date() });
         return await find(sql, context);
       });
+    },
+  ),
+
+  route(
+    "GET /projects/:projectId/executions/:executionId/comparison",
+    {
+      summary: "What has changed since the baseline: an execution, or the last one that ended on a branch",
+      query: comparisonQuery,
+      answer: comparison,
+    },
+    async ({ sql, params, query }) => {
+      const { projectId, executionId } = params;
+      if (query.baseline !== undefined && query.branch !== undefined)
+        fail("VALIDATION_ERROR", `Cannot read "branch": "baseline" says already what to compare with`);
+      const [project, mine] = await Promise.all([
+        selectProject(sql, projectId),
+        selectExecution(sql, projectId, executionId),
+      ]);
+      if (!project || !mine) absent();
+      if (query.baseline !== undefined && !(await selectExecution(sql, projectId, query.baseline)))
+        fail("VALIDATION_ERROR", `Cannot read "baseline": there is no execution "${query.baseline}" in this project`);
+      const baselineId =
+        query.baseline ?? (await selectBaseline(sql, projectId, executionId, query.branch ?? project.defaultBranch));
+      const changes = await selectComparison(sql, projectId, executionId, baselineId);
+      return { executionId, baselineId: baselineId ?? null, ...changes };
     },
   ),
 

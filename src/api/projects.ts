@@ -2,20 +2,28 @@
 
 import { absent } from "../http/problem.ts";
 import { route, type Route } from "../route.ts";
-import { project, projectPatch } from "../schema/projects.ts";
-import { selectProject, updateProject } from "../store/projects.ts";
+import { type Project, project, projectPatch } from "../schema/projects.ts";
+import { type ProjectRow, selectProject, updateProject } from "../store/projects.ts";
+
+const toProject = (row: ProjectRow, retentionDays: number): Project => ({
+  ...row,
+  retentionDays: row.retentionDays ?? retentionDays,
+});
 
 export const projects: Route[] = [
   route(
     "GET /projects/:projectId",
     { summary: "The project", answer: project },
-    async ({ fast, params }) => (await selectProject(fast, params.projectId)) ?? absent(),
+    async ({ fast, params, retentionDays }) =>
+      toProject((await selectProject(fast, params.projectId)) ?? absent(), retentionDays),
   ),
 
   route(
     "PATCH /projects/:projectId",
     { summary: "Change the project's settings", body: projectPatch, answer: project },
-    async ({ params, body, transact }) =>
-      (await transact((sql) => updateProject(sql, params.projectId, body))) ?? absent(),
+    async ({ params, body, transact, retentionDays }) => {
+      const changed = await transact((sql) => updateProject(sql, params.projectId, body));
+      return toProject(changed ?? absent(), retentionDays);
+    },
   ),
 ];

@@ -2,7 +2,7 @@
 
 import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
-import { ingest, nameCases } from "../ingest.ts";
+import { ingest, nameReport } from "../ingest.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
 import { type Context, jsonText, plainText, json, route, type Route, toPage, toPagination } from "../route.ts";
@@ -18,6 +18,8 @@ import {
   type UploadParameters,
   uploadParameters,
 } from "../schema/test_runs.ts";
+import type { Sql } from "../store/connect.ts";
+import { selectBaselineRun, selectFailures } from "../store/comparisons.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey, type TestRunDetailRow } from "../store/test_runs.ts";
 import { executionUrl } from "./urls.ts";
@@ -30,7 +32,7 @@ const total = ({ passed, failed, skipped }: Pick<TestRun, "passed" | "failed" | 
 
 type Base = Pick<Context, "publicUrl"> & { params: { projectId: string } };
 
-const toUploadedRun = ({ publicUrl, params }: Base, run: TestRunDetailRow): UploadedRun => ({
+const toDetail = ({ publicUrl, params }: Base, run: TestRunDetailRow) => ({
   executionId: run.executionId,
   taskSlug: run.taskSlug,
   ...(run.completedAt === null ? {} : { completedAt: run.completedAt }),
@@ -43,12 +45,15 @@ const toUploadedRun = ({ publicUrl, params }: Base, run: TestRunDetailRow): Uplo
   durationMs: run.durationMs,
   verdict: run.verdict,
   warnings: run.warnings,
+  outage: run.outage,
   url: executionUrl(publicUrl, params.projectId, run.executionId),
 });
 
 function toLine(run: UploadedRun): string {
-  const counts = [`${run.passed} passed`, `${run.failed} failed`, `${run.skipped} skipped`];
+  const fresh = run.newFailures.length > 0 ? ` (${run.newFailures.length} new)` : "";
+  const counts = [`${run.passed} passed`, `${run.failed} failed${fresh}`, `${run.skipped} skipped`];
   if (run.flaky > 0) counts.push(`${run.flaky} flaky`);
+  if (run.quarantinedFailures.length > 0) counts.push(`${run.quarantinedFailures.length} quarantined`);
   const state = run.completedAt === undefined ? " (waiting for further shards)" : "";
   // A slug is free text: it must not break the line.
   const slug = run.taskSlug.replace(/\p{C}+/gu, " ");
@@ -80,6 +85,13 @@ function read(
   return report;
 }
 
+const NO_FAILURES = { newFailures: [], quarantinedFailures: [] };
+
+async function selectFailuresOf(sql: Sql, projectId: string, { id, executionId, taskSlug }: TestRunDetailRow) {
+  const baseline = await selectBaselineRun(sql, projectId, executionId, taskSlug);
+  return await selectFailures(sql, projectId, id, baseline);
+}
+
 export const testRuns: Route[] = [
   route(
     "GET /projects/:projectId/test-runs",
@@ -109,9 +121,10 @@ export const testRuns: Route[] = [
       const { sql, params, transact, wantsText } = context;
       const parameters = context.query;
       const report = read(context, parameters);
-      const named = await nameCases(sql, transact, params.projectId, report, parameters, context.body.digest);
+      const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest);
       const { run, added } = await transact((sql) => ingest(sql, params.projectId, named, parameters));
-      const answer = toUploadedRun(context, run);
+      const failures = run.failed === 0 ? NO_FAILURES : await selectFailuresOf(sql, params.projectId, run);
+      const answer = { ...toDetail(context, run), ...failures };
       const status = added ? 201 : 200;
       return wantsText ? plainText(status, toLine(answer)) : json(status, answer);
     },
@@ -123,7 +136,7 @@ export const testRuns: Route[] = [
     async (context) => {
       const run = (await selectRun(context)) ?? absent();
       return {
-        ...toUploadedRun(context, run),
+        ...toDetail(context, run),
         shards: run.shards,
         format: run.format,
         exitCode: run.exitCode,

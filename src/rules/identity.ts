@@ -35,6 +35,13 @@ export type IdentifiedCase = { identity: string; suite: string; name: string; fi
 const digest = (scope: string, suite: string, name: string, file: string | null, occurrence: number) =>
   Bun.SHA256.hash(`${scope}\0${suite}\0${name}\0${file ?? ""}\0${occurrence}`, "hex").slice(0, 32);
 
+/** Of the first such case of a report. */
+export const identityOf = (
+  projectId: string,
+  taskSlug: string,
+  { suite, name, file }: Omit<IdentifiedCase, "identity">,
+): string => digest(`${projectId}\0${taskSlug}`, suite, name, file, 0);
+
 /** In the order of the results. The second result of what looks like one case is a case of its own. */
 export function identify(
   projectId: string,

@@ -1,6 +1,6 @@
 /** How the results of one upload join those that a run already has, case by case. */
 
-import type { CaseStatus } from "../schema/test_runs.ts";
+import type { CaseStatus } from "../schema/fields.ts";
 
 /** Up to 128 neighbouring test cases of one run; the arrays run in step. */
 export type ResultBlock = {
@@ -67,6 +67,18 @@ export function mergeBlock(
     entries.set(testCase, before ? join(before, entry) : entry);
   }
   return pack(block, entries);
+}
+
+/** What the outcome of one case was in a run, and is now; `before` is null where it had none. */
+export type ChangedResult = { testCase: number; before: string | null; letter: string; durationMs: number | null };
+
+export function changesOf(old: ResultBlock | undefined, joined: ResultBlock): ChangedResult[] {
+  return joined.testCases.flatMap((testCase, index) => {
+    const at = old?.testCases.indexOf(testCase) ?? -1;
+    const before = at === -1 ? null : old!.statuses[at]!;
+    const letter = joined.statuses[index]!;
+    return letter === before ? [] : [{ testCase, before, letter, durationMs: joined.durations[index] ?? null }];
+  });
 }
 
 /** The block without one case; undefined when nothing is left. */

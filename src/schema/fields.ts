@@ -78,6 +78,9 @@ export const slug = text(200);
 /** How long an execution may wait for its next report: a minute to a week. */
 export const timeoutMinutes = integer(1, 10_080);
 
+export const caseStatus = v.picklist(["passed", "failed", "skipped"], `expected "passed", "failed" or "skipped"`);
+export type CaseStatus = v.InferOutput<typeof caseStatus>;
+
 /** Failed as soon as one failure counts. */
 export const verdict = v.picklist(["passed", "failed"]);
 export type Verdict = v.InferOutput<typeof verdict>;

@@ -1,11 +1,9 @@
 /** Test runs and their case results: what an upload takes, what the lists answer. */
 
 import * as v from "valibot";
-import { booleanText, slug, text, time, timestamp, uuid, verdict } from "./fields.ts";
+import { booleanText, caseStatus, slug, text, time, timestamp, uuid, verdict } from "./fields.ts";
+import { caseRef } from "./case_ref.ts";
 import { page, pageQuery } from "./page.ts";
-
-export const caseStatus = v.picklist(["passed", "failed", "skipped"], `expected "passed", "failed" or "skipped"`);
-export type CaseStatus = v.InferOutput<typeof caseStatus>;
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -37,6 +35,10 @@ const runDetail = {
   durationMs: v.pipe(count, v.description("Of all attempts together")),
   verdict,
   warnings: v.array(v.string()),
+  outage: v.pipe(
+    v.boolean(),
+    v.description("Nearly everything failed: kept out of what is remembered of the test cases"),
+  ),
   url: v.pipe(v.string(), v.description("The page of the execution in the dashboard")),
 };
 
@@ -49,7 +51,19 @@ export const testRunDetail = v.strictObject({
 });
 
 /** The answer to an upload. */
-export const uploadedRun = v.strictObject(runDetail);
+export const uploadedRun = v.strictObject({
+  ...runDetail,
+  newFailures: v.pipe(
+    v.array(caseRef),
+    v.description(
+      "Failed, and did not fail when the task last ran on this branch or, if it never has, on the default branch; the first 100",
+    ),
+  ),
+  quarantinedFailures: v.pipe(
+    v.array(caseRef),
+    v.description("Failed, and not counted by the verdict because the case is quarantined; the first 100"),
+  ),
+});
 export type UploadedRun = v.InferOutput<typeof uploadedRun>;
 
 export const SHARD = /^([1-9][0-9]{0,3})\/([1-9][0-9]{0,3})$/;

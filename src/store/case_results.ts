@@ -1,7 +1,8 @@
 /** The packed results of runs, and what some of them have to tell beyond their status. */
 
 import { BLOCK_SIZE, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
-import type { CaseResult, CaseStatus } from "../schema/test_runs.ts";
+import type { CaseStatus } from "../schema/fields.ts";
+import type { CaseResult } from "../schema/test_runs.ts";
 import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
 
 export const selectBlocks = (sql: Sql, projectId: string, runId: string, blocks: readonly number[]) => sql<
@@ -30,11 +31,20 @@ export const upsertBlocks = (sql: Sql, projectId: string, runId: string, blocks:
 export const deleteBlock = (sql: Sql, projectId: string, runId: string, block: number) => sql`
   delete from case_result where project_id = ${projectId} and run_id = ${runId} and block = ${block}`;
 
-/** The counts of the run, from all its results. */
-export const selectCounts = async (sql: Sql, projectId: string, runId: string): Promise<Counts> => {
-  const [row] = await sql<{ statuses: string | null }[]>`
-    select string_agg(statuses, '') as statuses from case_result where project_id = ${projectId} and run_id = ${runId}`;
-  return countStatuses(row!.statuses ?? "");
+/** The counts of the run, from all its results; `quarantined` are failed ones that the verdict does not count. */
+export const selectCounts = async (
+  sql: Sql,
+  projectId: string,
+  runId: string,
+): Promise<Counts & { quarantined: number }> => {
+  const [row] = await sql<{ statuses: string | null; quarantined: number }[]>`
+    select
+      (select string_agg(statuses, '') from case_result where project_id = ${projectId} and run_id = ${runId}) as statuses,
+      (select count(*)::int from quarantine q
+        join case_result b on b.project_id = ${projectId} and b.run_id = ${runId} and b.block = q.test_case / ${BLOCK_SIZE}::int
+        where q.project_id = ${projectId} and (q.until is null or q.until > now())
+          and upper(substr(b.statuses, array_position(b.test_cases, q.test_case), 1)) = 'F') as quarantined`;
+  return { ...countStatuses(row!.statuses ?? ""), quarantined: row!.quarantined };
 };
 
 export type CaseDetail = {

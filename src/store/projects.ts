@@ -5,26 +5,35 @@ import type { Sql } from "./connect.ts";
 
 const columns = (sql: Sql) => sql`
   id, name, default_branch as "defaultBranch", execution_timeout_minutes as "executionTimeoutMinutes",
+  retention_days as "retentionDays",
   created_at as "createdAt"`;
 
-export const selectProject = async (sql: Sql, projectId: string): Promise<Project | undefined> => {
-  const [project] = await sql<Project[]>`select ${columns(sql)} from project where id = ${projectId}`;
+/** `retentionDays` is null where the project leaves it to the server. */
+export type ProjectRow = Omit<Project, "retentionDays"> & { retentionDays: number | null };
+
+export const selectProject = async (sql: Sql, projectId: string): Promise<ProjectRow | undefined> => {
+  const [project] = await sql<ProjectRow[]>`select ${columns(sql)} from project where id = ${projectId}`;
   return project;
 };
 
 export const updateProject = async (
   sql: Sql,
   projectId: string,
-  { name, defaultBranch, executionTimeoutMinutes }: ProjectPatch,
-): Promise<Project | undefined> => {
-  const [project] = await sql<Project[]>`
+  { name, defaultBranch, executionTimeoutMinutes, retentionDays }: ProjectPatch,
+): Promise<ProjectRow | undefined> => {
+  const [project] = await sql<ProjectRow[]>`
     update project set
       name = coalesce(${name ?? null}, name),
       default_branch = coalesce(${defaultBranch ?? null}, default_branch),
-      execution_timeout_minutes = coalesce(${executionTimeoutMinutes ?? null}, execution_timeout_minutes)
+      execution_timeout_minutes = coalesce(${executionTimeoutMinutes ?? null}, execution_timeout_minutes),
+      retention_days = ${retentionDays === undefined ? sql`retention_days` : retentionDays}
     where id = ${projectId} returning ${columns(sql)}`;
   return project;
 };
+
+/** Every project with its own word on retention. */
+export const selectRetentions = (sql: Sql) => sql<{ id: string; days: number | null }[]>`
+  select id, retention_days as days from project`;
 
 export const insertTeam = async (sql: Sql, name: string): Promise<string> => {
   const id = Bun.randomUUIDv7();

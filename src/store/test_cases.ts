@@ -1,6 +1,7 @@
 /** The dictionary of test cases. */
 
-import type { Sql } from "./connect.ts";
+import { toTestCaseId } from "../rules/test_case_id.ts";
+import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
 
 /** `identity` is 32 hexadecimal digits. */
 export type NewTestCase = { identity: string; suite: string; name: string; file: string | null };
@@ -12,11 +13,19 @@ export type KnownTestCases = {
   last: number;
 };
 
+/** Looking up so many one by one costs more than reading the whole dictionary, if it is not much larger. */
+const MANY = 5_000;
+const MUCH_LARGER = 4;
+
 export async function selectTestCaseNumbers(
   sql: Sql,
   projectId: string,
   identities: readonly string[],
 ): Promise<KnownTestCases> {
+  if (identities.length >= MANY) {
+    const last = await selectLastNumber(sql, projectId);
+    if (last <= MUCH_LARGER * identities.length) return await readDictionary(sql, projectId, identities);
+  }
   // One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up.
   const [row] = await sql<{ numbers: string | null; last: number }[]>`
     select
@@ -28,9 +37,26 @@ export async function selectTestCaseNumbers(
   return { numbers: numbers.map((number) => (number === "" ? null : Number(number))), last: row!.last };
 }
 
+const DIGITS = 32;
+
+async function readDictionary(sql: Sql, projectId: string, identities: readonly string[]): Promise<KnownTestCases> {
+  // Numbers have no gaps, so the place in the text is the number.
+  const [row] = await sql<{ all: Buffer | null }[]>`
+    select string_agg(uuid_send(identity), '') as all
+    from (select identity from test_case where project_id = ${projectId} order by number) ordered`;
+  const digits = row!.all?.toString("hex") ?? "";
+  const numberOf = new Map<string, number>();
+  for (let at = 0; at < digits.length; at += DIGITS) numberOf.set(digits.slice(at, at + DIGITS), at / DIGITS + 1);
+  return { numbers: identities.map((identity) => numberOf.get(identity) ?? null), last: numberOf.size };
+}
+
+/** Uploads that add cases to one project, or move them, take turns until they commit. */
+export const lockTestCases = (sql: Sql, projectId: string) =>
+  sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 0))`;
+
 /**
- * In a transaction: adds the cases that are not there, and answers the numbers of all in their order. Uploads that add
- * cases to one project at once take turns; `last` tells whether somebody has had one since the cases were looked up.
+ * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their
+ * order; `last` tells whether somebody has added any since the cases were looked up.
  */
 export async function insertTestCases(
   sql: Sql,
@@ -39,7 +65,6 @@ export async function insertTestCases(
   cases: readonly NewTestCase[],
   last: number,
 ): Promise<number[]> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 0))`;
   const identities = cases.map(({ identity }) => identity);
   const added = await selectLastNumber(sql, projectId);
   const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, identities)).numbers;
@@ -81,12 +106,52 @@ async function copyTestCases(
   const ended = new Promise((resolve, reject) => copy.once("finish", resolve).once("error", reject));
   for (let start = 0; start < cases.length; start += 1_000) {
     const lines = cases.slice(start, start + 1_000).map(({ identity, suite, name, file }, index) => {
-      const id = Bun.randomUUIDv7("hex", now.getTime());
+      const number = firstNumber + start + index;
+      const id = toTestCaseId(Bun.randomUUIDv7("hex", now.getTime()), number);
       const path = file === null ? "\\N" : escape(file);
-      return `${projectId}\t${firstNumber + start + index}\t${id}\t${identity}\t${escape(suite)}\t${escape(name)}\t${path}\t${tail}`;
+      return `${projectId}\t${number}\t${id}\t${identity}\t${escape(suite)}\t${escape(name)}\t${path}\t${tail}`;
     });
     if (!copy.write(lines.join(""))) await Promise.race([new Promise((resolve) => copy.once("drain", resolve)), ended]);
   }
   copy.end();
   await ended;
 }
+
+export type KnownTestCase = NewTestCase & { number: number };
+
+/** The cases of a task that have the suite and the name of one of `cases`, unless the run of `execution` has them. */
+export const selectNamesakes = (
+  sql: Sql,
+  projectId: string,
+  taskSlug: string,
+  cases: readonly { suite: string; name: string }[],
+  execution: { id: string | null; key: string | null },
+) => sql<KnownTestCase[]>`
+  select c.number, replace(c.identity::text, '-', '') as identity, c.suite, c.name, c.file
+  from (
+    select distinct * from unnest(
+      ${toTextArray(cases.map(({ suite }) => suite))}::text[], ${toTextArray(cases.map(({ name }) => name))}::text[]
+    ) as wanted (suite, name)
+  ) wanted
+  join test_case c on c.project_id = ${projectId} and c.task_slug = ${taskSlug} and c.suite = wanted.suite
+    and c.name = wanted.name
+  where not exists (
+    select from execution e
+    join test_run r on r.project_id = e.project_id and r.execution_id = e.id and r.task_slug = ${taskSlug}
+    join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.block = c.number / 128
+    where e.project_id = ${projectId} and (e.id = ${execution.id} or e.key = ${execution.key})
+      and c.number = any(b.test_cases))`;
+
+/** Gives known cases the identity and file that they have from now on. */
+export const updateTestCasePlaces = (
+  sql: Sql,
+  projectId: string,
+  places: readonly { number: number; identity: string; file: string | null }[],
+) => sql`
+  update test_case c set identity = moved.identity, file = moved.file
+  from unnest(
+    ${toNumberArray(places.map(({ number }) => number))}::int[],
+    ${toTextArray(places.map(({ identity }) => identity))}::uuid[],
+    ${toTextArray(places.map(({ file }) => file))}::text[]
+  ) as moved (number, identity, file)
+  where c.project_id = ${projectId} and c.number = moved.number`;

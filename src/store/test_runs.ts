@@ -73,12 +73,16 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   format: string | null;
   exitCode: number | null;
   warnings: string[];
+  /** Nearly everything failed. */
+  outage: boolean;
+  /** Whether its results are counted in the health of their test cases; null while it is not complete. */
+  remembered: boolean | null;
 };
 
 const detailColumns = (sql: Sql) => sql`
   id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
   skipped, attempt, shards, flaky, duration_ms as "durationMs", verdict, format, exit_code as "exitCode",
-  to_json(warnings) as warnings`;
+  to_json(warnings) as warnings, outage, remembered`;
 
 /** A run that something has arrived for. */
 export const selectTestRun = async (
@@ -93,7 +97,7 @@ export const selectTestRun = async (
   return run;
 };
 
-/** Of a locked execution; inserted when it is not there. */
+/** Of a locked execution; locked, and inserted when it is not there. */
 export const selectOrInsertTestRun = async (
   sql: Sql,
   projectId: string,
@@ -102,7 +106,7 @@ export const selectOrInsertTestRun = async (
 ): Promise<TestRunDetailRow> => {
   const select = () => sql<TestRunDetailRow[]>`
     select ${detailColumns(sql)} from test_run
-    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug}`;
+    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} for update`;
   const [run] = await select();
   if (run) return run;
   const [inserted] = await sql<TestRunDetailRow[]>`
@@ -141,8 +145,19 @@ export const insertAttempt = (sql: Sql, projectId: string, runId: string, attemp
 
 export type TestRunChange = Pick<
   TestRunDetailRow,
-  "status" | "shards" | "attempt" | "passed" | "failed" | "skipped" | "flaky" | "durationMs" | "verdict" | "exitCode"
-> & { format: string; warnings: string[]; startedAt: string; completedAt: string | null };
+  | "status"
+  | "shards"
+  | "attempt"
+  | "passed"
+  | "failed"
+  | "skipped"
+  | "flaky"
+  | "durationMs"
+  | "verdict"
+  | "exitCode"
+  | "outage"
+  | "remembered"
+> & { quarantined: number; format: string; warnings: string[]; startedAt: string; completedAt: string | null };
 
 export const updateTestRun = async (
   sql: Sql,
@@ -156,7 +171,8 @@ export const updateTestRun = async (
       failed = ${run.failed}, skipped = ${run.skipped}, flaky = ${run.flaky}, duration_ms = ${run.durationMs},
       verdict = ${run.verdict}, exit_code = ${run.exitCode}, format = ${run.format},
       warnings = ${toTextArray(run.warnings)}::text[], started_at = coalesce(started_at, ${run.startedAt}),
-      completed_at = ${run.completedAt}
+      completed_at = ${run.completedAt}, quarantined = ${run.quarantined}, outage = ${run.outage},
+      remembered = ${run.remembered}
     where project_id = ${projectId} and id = ${id} returning ${detailColumns(sql)}`;
   return updated!;
 };

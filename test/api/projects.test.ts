@@ -12,6 +12,7 @@ test("GET /projects/:projectId answers the project", async () => {
     name: "Acme web",
     defaultBranch: "main",
     executionTimeoutMinutes: 30,
+    retentionDays: 90,
     createdAt: expect.any(String),
   });
 });

@@ -35,7 +35,10 @@ describe("POST /projects/:projectId/test-runs", () => {
       flaky: 0,
       durationMs: 40,
       verdict: "failed",
+      newFailures: [{ testCaseId: expect.any(String), taskSlug: "unit", suite: "unit", name: "case 2", file: null }],
+      quarantinedFailures: [],
       warnings: [],
+      outage: false,
       url: expect.stringContaining(`/projects/${acme.project}/executions/${body.executionId}`),
     });
     const { body: list } = await ask(`GET ${runs}?execution_id=${body.executionId}`, { key: acme.key });
@@ -101,7 +104,7 @@ describe("POST /projects/:projectId/test-runs", () => {
     });
     expect(status).toBe(201);
     expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
-    expect(text).toMatch(/^FAILED line: 1 passed, 1 failed, 0 skipped, attempt 1 http:\S+\n$/);
+    expect(text).toMatch(/^FAILED line: 1 passed, 1 failed \(1 new\), 0 skipped, attempt 1 http:\S+\n$/);
   });
 
   test("a report without cases is refused, unless allow_empty says that it is right", async () => {
@@ -348,7 +351,8 @@ describe("one test run", () => {
     const path = `GET /projects/${acme.project}/executions/${body.executionId}/test-runs/${encodeURIComponent(slug)}`;
     const { status, body: detail } = await ask(path, acme);
     expect(status).toBe(200);
-    expect(detail).toEqual({ ...body, taskSlug: slug, shards: 1, format: "junit", exitCode: 1 });
+    const { newFailures: _, quarantinedFailures: __, ...run } = body;
+    expect(detail).toEqual({ ...run, taskSlug: slug, shards: 1, format: "junit", exitCode: 1 });
   });
 
   test("lists its cases, failed first, page by page", async () => {

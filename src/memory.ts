@@ -1,0 +1,40 @@
+/** Keeps what is remembered of test cases up to date with the runs that have completed. */
+
+import {
+  countRun,
+  lockHealth,
+  lockUnrememberedRuns,
+  markRemembered,
+  selectContradicted,
+  selectHasUnremembered,
+  selectUnremembered,
+} from "./store/case_health.ts";
+import type { Database, Sql } from "./store/connect.ts";
+
+type Begin = Database["begin"];
+
+/**
+ * Counts the complete runs of a project that have not been counted; false when none was left. A run of 100,000 cases
+ * takes a second of the database, which no upload should wait for: a loop does it, and whoever reads what it makes.
+ */
+async function rememberSome(begin: Begin, projectId: string): Promise<boolean> {
+  return await begin(async (sql) => {
+    await lockHealth(sql, projectId);
+    const runs = await lockUnrememberedRuns(sql, projectId);
+    for (const run of runs) {
+      await countRun(sql, projectId, run, run.outage ? [] : await selectContradicted(sql, projectId, run));
+      await markRemembered(sql, projectId, run.id);
+    }
+    return runs.length > 0;
+  });
+}
+
+/** Before reading what is remembered of a project's test cases. */
+export async function catchUp(sql: Sql, begin: Begin, projectId: string): Promise<void> {
+  if (!(await selectHasUnremembered(sql, projectId))) return;
+  while (await rememberSome(begin, projectId));
+}
+
+export async function rememberAll({ pool, begin }: Pick<Database, "pool" | "begin">): Promise<void> {
+  for (const projectId of await selectUnremembered(pool)) while (await rememberSome(begin, projectId));
+}

@@ -1,0 +1,102 @@
+/** Finds the test cases that the results of a report belong to: known ones, renamed ones, and new ones. */
+
+import { identify, type IdentifiedCase, identityOf } from "./rules/identity.ts";
+import { findRenamed } from "./rules/rename.ts";
+import type { Sql } from "./store/connect.ts";
+import {
+  insertTestCases,
+  type KnownTestCase,
+  lockTestCases,
+  selectNamesakes,
+  selectTestCaseNumbers,
+  updateTestCasePlaces,
+} from "./store/test_cases.ts";
+
+type Transact = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+
+export type NameScope = {
+  projectId: string;
+  taskSlug: string;
+  /** Which execution the results are for, as far as it is known. */
+  execution: { id: string | null; key: string | null };
+  /** The report is no part of a larger one. */
+  isWhole: boolean;
+};
+
+/**
+ * The number of each case, in their order. What is new is written in a transaction of its own, before that of the
+ * results: a dictionary entry without results does no harm.
+ */
+export async function nameCases(
+  sql: Sql,
+  transact: Transact,
+  scope: NameScope,
+  cases: readonly { suite: string; name: string; file: string | null }[],
+): Promise<number[]> {
+  const { projectId, taskSlug } = scope;
+  const named = identify(projectId, taskSlug, cases);
+  const known = await selectTestCaseNumbers(
+    sql,
+    projectId,
+    named.map(({ identity }) => identity),
+  );
+  const numbers = known.numbers;
+  const fresh = [...named.keys()].filter((index) => numbers[index] === null);
+  if (fresh.length === 0) return numbers as number[];
+  await transact(async (sql) => {
+    await lockTestCases(sql, projectId);
+    if (known.last > 0) await adoptRenamed(sql, scope, named, numbers);
+    const left = fresh.filter((index) => numbers[index] === null);
+    const added = await insertTestCases(
+      sql,
+      projectId,
+      taskSlug,
+      left.map((index) => named[index]!),
+      known.last,
+    );
+    for (const [place, index] of left.entries()) numbers[index] = added[place]!;
+  });
+  return numbers as number[];
+}
+
+/** A look at so many tells whether there are any: a new suite of 100,000 cases has no namesakes. */
+const SAMPLE = 200;
+
+async function adoptRenamed(
+  sql: Sql,
+  { projectId, taskSlug, execution, isWhole }: NameScope,
+  named: readonly IdentifiedCase[],
+  numbers: (number | null)[],
+): Promise<void> {
+  const isFirst = (one: IdentifiedCase) => one.identity === identityOf(projectId, taskSlug, one);
+  const fresh = [...named.keys()].filter((index) => numbers[index] === null && isFirst(named[index]!));
+  const select = (indexes: readonly number[]) =>
+    selectNamesakes(
+      sql,
+      projectId,
+      taskSlug,
+      indexes.map((index) => named[index]!),
+      execution,
+    );
+  const step = Math.ceil(fresh.length / SAMPLE);
+  let namesakes: KnownTestCase[] = await select(fresh.filter((_, place) => place % step === 0));
+  if (namesakes.length === 0) return;
+  if (step > 1) namesakes = await select(fresh);
+  const there = new Set(numbers);
+  const known = namesakes.filter((one) => !there.has(one.number) && isFirst(one));
+  const files = new Set(named.filter((_, index) => numbers[index] !== null).map(({ file }) => file));
+  const pairs = findRenamed(
+    fresh.map((index) => named[index]!),
+    known,
+    files,
+    isWhole,
+  );
+  if (pairs.length === 0) return;
+  const moved = pairs.map(([place, at]) => ({ index: fresh[place]!, number: known[at]!.number }));
+  await updateTestCasePlaces(
+    sql,
+    projectId,
+    moved.map(({ index, number }) => ({ number, identity: named[index]!.identity, file: named[index]!.file })),
+  );
+  for (const { index, number } of moved) numbers[index] = number;
+}

@@ -1,0 +1,47 @@
+/** Which new test cases of a report are known ones whose file was renamed or moved. */
+
+export type PlacedCase = { suite: string; name: string; file: string | null };
+
+const baseName = (file: string) => file.slice(file.lastIndexOf("/") + 1);
+const keyOf = ({ suite, name }: PlacedCase) => `${suite}\0${name}`;
+
+/**
+ * Pairs of places in `fresh` and `known`. A known case that the report lacks is taken for a new one of the same suite
+ * and name when its file kept its own name and moved; or, in a whole report, when its file is not in the report at all
+ * and the new one's file holds nothing but new cases. Whenever there is a choice, nothing is taken for anything.
+ *
+ * `files` are those of known cases that the report has. `known` holds cases of the same task that the run lacks.
+ */
+export function findRenamed(
+  fresh: readonly PlacedCase[],
+  known: readonly PlacedCase[],
+  files: ReadonlySet<string | null>,
+  isWhole: boolean,
+): [fresh: number, known: number][] {
+  const byKey = Map.groupBy(known.keys(), (index) => keyOf(known[index]!));
+  const wanted = Map.groupBy(fresh.keys(), (index) => keyOf(fresh[index]!));
+  const pairs: [number, number][] = [];
+  for (const [key, places] of wanted) {
+    const free = new Set(byKey.get(key) ?? []);
+    if (free.size === 0) continue;
+    const left: number[] = [];
+    for (const place of places) {
+      const { file } = fresh[place]!;
+      if (file === null) continue;
+      const moved = [...free].filter((index) => isMoved(known[index]!.file, file));
+      const rivals = places.filter((other) => other !== place && isMoved(fresh[other]!.file, file));
+      if (moved.length === 1 && rivals.length === 0) {
+        pairs.push([place, moved[0]!]);
+        free.delete(moved[0]!);
+      } else left.push(place);
+    }
+    const [place] = left;
+    const [only] = free;
+    if (!isWhole || left.length !== 1 || free.size !== 1) continue;
+    const [from, to] = [known[only!]!.file, fresh[place!]!.file];
+    if (from !== null && !files.has(from) && !files.has(to)) pairs.push([place!, only!]);
+  }
+  return pairs;
+}
+
+const isMoved = (from: string | null, to: string) => from !== null && baseName(from) === baseName(to);

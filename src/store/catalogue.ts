@@ -1,0 +1,168 @@
+/** The catalogue: test cases with what is remembered of them, and their histories. */
+
+import { BLOCK_SIZE, toStatus } from "../rules/merge.ts";
+import { numberOfTestCase } from "../rules/test_case_id.ts";
+import type { TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
+import { type Sql, toTextArray } from "./connect.ts";
+
+export type TestCaseRow = TestCase & {
+  number: number;
+  /** What the list is sorted by, as a text of full precision; null when it is sorted by nothing. */
+  key: string | null;
+};
+
+export type TestCaseQuery = {
+  limit: number;
+  health?: string[] | undefined;
+  task_slug?: string | undefined;
+  q?: string | undefined;
+  sort?: TestCaseSort | undefined;
+  /** The place of the page before: the last case's key (or "") and number. */
+  after?: string[] | undefined;
+};
+
+/** Which of `case_health` a list is sorted by, greatest first; cases without it come last, in their own order. */
+const SORT_COLUMNS = {
+  flakeRate: { column: "flake_rate", type: "real", none: "h.flake_rate is null or h.flake_rate <= 0" },
+  failures: { column: "failures", type: "int", none: "h.failures is null or h.failures <= 0" },
+  p95Ms: { column: "p95_ms", type: "int", none: "h.p95_ms is null" },
+  lastRunAt: { column: "last_run_at", type: "timestamptz", none: "h.last_run_at is null" },
+} as const;
+
+const columns = (sql: Sql) => sql`
+  c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, health_of(h, now()) as health,
+  h.last_status as "lastStatus", h.last_run_at as "lastRunAt", coalesce(h.runs, 0) as runs,
+  coalesce(h.failures, 0) as failures, round(coalesce(h.flake_rate, 0)::numeric, 4)::float8 as "flakeRate",
+  (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", c.owner,
+  q.reason as "quarantineReason", q.until as "quarantineUntil", q.created_at as "quarantineCreatedAt"`;
+
+type FlatRow = Omit<TestCaseRow, "quarantine"> & {
+  quarantineReason: string | null;
+  quarantineUntil: string | null;
+  quarantineCreatedAt: string | null;
+};
+
+const toRow = ({ quarantineReason, quarantineUntil, quarantineCreatedAt, ...row }: FlatRow): TestCaseRow => ({
+  ...row,
+  quarantine:
+    quarantineReason === null
+      ? null
+      : { reason: quarantineReason, until: quarantineUntil, createdAt: quarantineCreatedAt! },
+});
+
+/** One row more than `limit`. */
+export async function selectTestCases(sql: Sql, projectId: string, query: TestCaseQuery): Promise<TestCaseRow[]> {
+  const { limit, sort, after } = query;
+  const [key, number] = [after?.[0] ?? "", Number(after?.[1] ?? 0)];
+  if (sort === undefined) return await select(null, null, number, limit + 1);
+  const keyed = after && key === "" ? [] : await select(sort, after ? key : null, number, limit + 1);
+  if (keyed.length > limit) return keyed;
+  const rest = await select(null, null, after && key === "" ? number : 0, limit + 1 - keyed.length, sort);
+  return [...keyed, ...rest];
+
+  /** Those with the key, behind (`beyond`, `number`); or by number, where `without` leaves out those with that key. */
+  async function select(
+    by: TestCaseSort | null,
+    beyond: string | null,
+    number: number,
+    rows: number,
+    without: TestCaseSort | null = null,
+  ): Promise<TestCaseRow[]> {
+    const order = by && SORT_COLUMNS[by];
+    const found = await sql<FlatRow[]>`
+      select ${columns(sql)}, ${order ? sql`h.${sql(order.column)}::text` : sql`null`} as key
+      ${
+        // Sorted by what is remembered, the index of that leads; otherwise that of the cases.
+        order
+          ? sql`from case_health h join test_case c on c.project_id = h.project_id and c.number = h.test_case`
+          : sql`from test_case c left join case_health h on h.project_id = c.project_id and h.test_case = c.number`
+      }
+      left join quarantine q on q.project_id = c.project_id and q.test_case = c.number
+        and (q.until is null or q.until > now())
+      where c.project_id = ${projectId} ${order ? sql`and h.project_id = ${projectId}` : sql``}
+        ${order ? sql`and not (${sql.unsafe(order.none)})` : sql`and c.number > ${number}`}
+        ${order && beyond !== null ? sql`and (h.${sql(order.column)}, h.test_case) < (${beyond}::text::${sql.unsafe(order.type)}, ${number})` : sql``}
+        ${without ? sql`and (${sql.unsafe(SORT_COLUMNS[without].none)})` : sql``}
+        ${query.task_slug === undefined ? sql`` : sql`and c.task_slug = ${query.task_slug}`}
+        ${
+          query.q === undefined
+            ? sql``
+            : sql`and position(lower(${query.q}) in lower(concat_ws(' ', c.suite, c.name, c.file))) > 0`
+        }
+        ${healthFilter(sql, query.health)}
+      order by ${order ? sql`h.${sql(order.column)} desc, h.test_case desc` : sql`c.number`} limit ${rows}`;
+    return found.map(toRow);
+  }
+}
+
+/** The first part is what partial indexes need to be of use. */
+function healthFilter(sql: Sql, health: string[] | undefined) {
+  if (health === undefined) return sql``;
+  const only = health.length === 1 ? health[0] : undefined;
+  const hint = only === "flaky" ? sql`and h.flaky_at is not null` : only === "broken" ? sql`and h.broken >= 5` : sql``;
+  return sql`${hint} and health_of(h, now()) = any(${toTextArray(health)}::text[])`;
+}
+
+export const selectTestCase = async (sql: Sql, projectId: string, id: string): Promise<TestCaseRow | undefined> => {
+  const [row] = await sql<FlatRow[]>`
+    select ${columns(sql)}, null as key
+    from test_case c
+    left join case_health h on h.project_id = c.project_id and h.test_case = c.number
+    left join quarantine q on q.project_id = c.project_id and q.test_case = c.number
+      and (q.until is null or q.until > now())
+    where c.project_id = ${projectId} and c.number = ${numberOfTestCase(id)} and c.id = ${id}`;
+  return row && toRow(row);
+};
+
+/** In a transaction. False when there is no such test case. */
+export async function updateTestCase(
+  sql: Sql,
+  projectId: string,
+  id: string,
+  { owner, quarantine }: TestCasePatch,
+): Promise<boolean> {
+  const number = numberOfTestCase(id);
+  const found = await sql`
+    update test_case set owner = ${owner === undefined ? sql`owner` : owner}
+    where project_id = ${projectId} and number = ${number} and id = ${id} returning number`;
+  if (found.length === 0) return false;
+  if (quarantine === null) await sql`delete from quarantine where project_id = ${projectId} and test_case = ${number}`;
+  else if (quarantine)
+    await sql`
+      insert into quarantine (project_id, test_case, reason, until)
+      values (${projectId}, ${number}, ${quarantine.reason}, ${quarantine.until ?? null})
+      on conflict (project_id, test_case) do update set
+        reason = excluded.reason, until = excluded.until,
+        created_at = case when quarantine.until <= now() then now() else quarantine.created_at end`;
+  return true;
+}
+
+export type HistoryRow = TestCaseResult & { runId: string };
+
+/** Newest run first; one row more than `limit`. `after` is the id of the last run of the page before. */
+export const selectHistory = async (
+  sql: Sql,
+  projectId: string,
+  id: string,
+  limit: number,
+  after: string | undefined,
+): Promise<HistoryRow[]> => {
+  const number = numberOfTestCase(id);
+  const rows = await sql<(Omit<HistoryRow, "status" | "flaky"> & { letter: string })[]>`
+    select h.run_id as "runId", r.execution_id as "executionId", r.task_slug as "taskSlug", h.letter,
+      h.duration as "durationMs", h.attempt, e.branch, e.commit, r.outage, d.message, r.completed_at as "completedAt"
+    from (
+      select b.run_id, substr(b.statuses, place, 1) as letter, b.durations[place] as duration,
+        coalesce(b.attempts[place], 1)::int as attempt
+      from case_result b, lateral array_position(b.test_cases, ${number}::int) as place
+      where b.project_id = ${projectId} and b.block = ${Math.floor(number / BLOCK_SIZE)}
+        ${after === undefined ? sql`` : sql`and b.run_id < ${after}`} and place is not null
+      order by b.run_id desc limit ${limit + 1}
+    ) h
+    join test_run r on r.project_id = ${projectId} and r.id = h.run_id
+    join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+    left join case_detail d on d.project_id = ${projectId} and d.run_id = h.run_id and d.test_case = ${number}
+      and d.attempt = h.attempt
+    order by h.run_id desc`;
+  return rows.map(({ letter, ...row }) => ({ ...row, status: toStatus(letter), flaky: letter === "P" }));
+};

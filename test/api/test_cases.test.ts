@@ -1,0 +1,372 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { retainResults } from "../../src/work/retain.ts";
+import { createHarness, junit } from "../harness.ts";
+
+const { ask, acme, addProject, database } = await createHarness();
+
+let project: string;
+let key: string;
+beforeEach(async () => ({ project, key } = await addProject(acme)));
+
+/** A letter per case, as `junit` takes them. */
+async function upload(letters: string, query = "", suite = "unit") {
+  const { status, body } = await ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, {
+    key,
+    body: junit(letters, suite),
+  });
+  expect(status === 201 || status === 200).toBe(true);
+  return body;
+}
+
+const catalogue = async (query = "") => (await ask(`GET /projects/${project}/test-cases${query}`, { key })).body.data;
+const one = async (index = 0) => (await catalogue("?limit=100"))[index];
+const names = (cases: { name: string }[]) => cases.map(({ name }) => name);
+const report = (file: string, ...cases: string[]) =>
+  `<testsuite name="s">${cases.map((name) => `<testcase name="${name}" file="${file}"/>`).join("")}</testsuite>`;
+
+describe("health", () => {
+  test("a case is new until its fifth result, then healthy", async () => {
+    for (let run = 0; run < 4; run++) await upload("p", `&branch=b${run}`);
+    expect(await one()).toMatchObject({ health: "new", runs: 4, failures: 0, lastStatus: "passed", flakeRate: 0 });
+    await upload("p", "&branch=b5");
+    const found = await one();
+    expect(found).toEqual({
+      id: expect.any(String),
+      taskSlug: "t",
+      suite: "unit",
+      name: "case 0",
+      file: null,
+      health: "healthy",
+      lastStatus: "passed",
+      lastRunAt: expect.any(String),
+      runs: 5,
+      failures: 0,
+      flakeRate: 0,
+      averageMs: 10,
+      p95Ms: 10,
+      quarantine: null,
+      owner: null,
+    });
+    expect((await ask(`GET /projects/${project}/test-cases/${found.id}`, { key })).body).toEqual(found);
+  });
+
+  test("passed after a failure within a run is flaky, whether the retry comes in time or after the run was counted", async () => {
+    await upload("fp", "&execution_key=a");
+    expect(await one()).toMatchObject({ health: "new", failures: 1, lastStatus: "failed" });
+    await upload("p", "&execution_key=a");
+    expect(await one()).toMatchObject({ health: "flaky", runs: 1, failures: 0, lastStatus: "passed", flakeRate: 1 });
+    expect(await one(1)).toMatchObject({ health: "new", runs: 1, failures: 0, flakeRate: 0 });
+  });
+
+  test("both outcomes on one commit are flaky, on two commits they are not", async () => {
+    await upload("pf", "&commit=a&branch=x");
+    await upload("fp", "&commit=b&branch=x");
+    expect(await catalogue("?health=flaky")).toEqual([]);
+    await upload("pp", "&commit=b&branch=x");
+    expect(names(await catalogue("?health=flaky"))).toEqual(["case 0"]);
+  });
+
+  test("a flaky case recovers after 20 passes in a row", async () => {
+    await upload("f", "&execution_key=a");
+    await upload("p", "&execution_key=a");
+    for (let run = 0; run < 19; run++) await upload("p");
+    expect((await one()).health).toBe("flaky");
+    await upload("p");
+    expect(await one()).toMatchObject({ health: "healthy", runs: 21, flakeRate: 0.0476 });
+  });
+
+  test("five failures in a row on the default branch are broken, those of other branches do not count", async () => {
+    for (let run = 0; run < 4; run++) await upload("f", "&branch=main");
+    await upload("f", "&branch=feature");
+    expect((await one()).health).toBe("healthy");
+    await upload("f");
+    expect((await one()).health).toBe("broken");
+    expect(names(await catalogue("?health=broken"))).toEqual(["case 0"]);
+    await upload("p", "&branch=feature");
+    expect((await one()).health).toBe("broken");
+    await upload("p", "&branch=main");
+    expect((await one()).health).toBe("healthy");
+  });
+
+  test("an outage is marked and says nothing about its cases, until a retry shows that it is over", async () => {
+    await upload("p".repeat(12));
+    const down = await upload(`${"f".repeat(11)}p`, "&execution_key=down");
+    expect(down).toMatchObject({ outage: true, verdict: "failed", failed: 11 });
+    expect(await one()).toMatchObject({ runs: 1, failures: 0, lastStatus: "failed" });
+    expect(await upload("p".repeat(11), "&execution_key=down")).toMatchObject({ outage: false, flaky: 11 });
+    expect(await one()).toMatchObject({ runs: 2, failures: 0, lastStatus: "passed", health: "flaky" });
+    expect((await upload(`${"f".repeat(9)}p`)).outage).toBe(false);
+  });
+
+  test("skipped results are seen and not counted; a run counts once all its shards are in", async () => {
+    await upload("s");
+    expect(await one()).toMatchObject({ runs: 0, lastStatus: "skipped", health: "new", averageMs: null });
+    await upload("f", "&shard=1/2&execution_key=a");
+    expect(await one()).toMatchObject({ runs: 0, lastStatus: "skipped" });
+    await upload("p", "&shard=2/2&execution_key=a", "other");
+    expect(await one()).toMatchObject({ runs: 1, failures: 1, lastStatus: "failed" });
+  });
+
+  test("identical bytes posted again are counted once", async () => {
+    await upload("f", "&execution_key=a");
+    await upload("f", "&execution_key=a");
+    expect(await one()).toMatchObject({ runs: 1, failures: 1 });
+  });
+
+  test("the 95th percentile is that of the last 20 durations", async () => {
+    for (let run = 1; run <= 20; run++)
+      await ask(`POST /projects/${project}/test-runs?task_slug=t`, {
+        key,
+        body: { passed: 1, failed: 0, skipped: 0, cases: [{ name: "a", status: "passed", durationMs: run * 10 }] },
+      });
+    expect(await one()).toMatchObject({ p95Ms: 190, averageMs: 105, runs: 20 });
+  });
+
+  test("runs that complete at once are counted each exactly once", async () => {
+    await Promise.all(Array.from({ length: 20 }, (_, index) => upload("pf", `&branch=b${index}`)));
+    await Promise.all(Array.from({ length: 5 }, () => catalogue()));
+    expect(await one()).toMatchObject({ runs: 20, failures: 0 });
+    expect(await one(1)).toMatchObject({ runs: 20, failures: 20 });
+  });
+});
+
+describe("the catalogue", () => {
+  test("is sorted by what is remembered, greatest first, and walked exactly once in any order", async () => {
+    await upload("pppppp");
+    await upload("fpfppp");
+    await upload("fppppp", "&execution_key=a");
+    await upload("p", "&execution_key=a");
+    expect(names(await catalogue("?sort=failures&limit=3"))).toEqual(["case 2", "case 0", "case 1"]);
+    expect(names(await catalogue("?sort=flakeRate&limit=1"))).toEqual(["case 0"]);
+    for (const sort of ["", "&sort=flakeRate", "&sort=failures", "&sort=p95Ms", "&sort=lastRunAt"]) {
+      const seen = [];
+      for (let cursor: string | undefined; ;) {
+        const path = `GET /projects/${project}/test-cases?limit=1${sort}${cursor ? `&cursor=${cursor}` : ""}`;
+        const { body } = await ask(path, { key });
+        seen.push(...names(body.data));
+        if (!body.pagination.hasMore) break;
+        cursor = body.pagination.cursor;
+      }
+      expect(seen.toSorted()).toEqual([0, 1, 2, 3, 4, 5].map((index) => `case ${index}`));
+    }
+  });
+
+  test("is filtered by task, health and text, and each mistake is named", async () => {
+    await upload("pp");
+    await ask(`POST /projects/${project}/test-runs?task_slug=u`, { key, body: report("src/Cart.test.ts", "adds") });
+    expect(names(await catalogue("?task_slug=u"))).toEqual(["adds"]);
+    expect(names(await catalogue("?q=CART"))).toEqual(["adds"]);
+    expect(names(await catalogue("?q=%25"))).toEqual([]);
+    expect(names(await catalogue("?health=new,flaky&q=case%201"))).toEqual(["case 1"]);
+    const { status, body } = await ask(`GET /projects/${project}/test-cases?health=sick&sort=name&x=1`, { key });
+    expect(status).toBe(400);
+    for (const name of ["health", "sort", "x"]) expect(body.error.message).toContain(`"${name}"`);
+  });
+
+  test("another project's case, and one that is not there, are 404", async () => {
+    await upload("p");
+    const { id } = await one();
+    const other = await addProject(acme);
+    for (const [path, who] of [
+      [`/projects/${other.project}/test-cases/${id}`, other.key],
+      [`/projects/${project}/test-cases/${crypto.randomUUID()}`, key],
+      [`/projects/${project}/test-cases/${`0${id.slice(1, 8)}${id.slice(8)}`.replace(/^0/, "f")}`, key],
+    ] as const) {
+      expect((await ask(`GET ${path}`, { key: who })).status).toBe(404);
+      expect((await ask(`GET ${path}/results`, { key: who })).status).toBe(404);
+      expect((await ask(`PATCH ${path}`, { key: who, body: { owner: "me" } })).status).toBe(404);
+    }
+  });
+});
+
+describe("history", () => {
+  test("tells newest first what came of a case, where and why", async () => {
+    await upload("p", "&branch=main&commit=a");
+    await upload("f", "&branch=main&commit=b&execution_key=b");
+    await upload("p", "&execution_key=b");
+    await upload("f", "&branch=x&commit=c");
+    const { id } = await one();
+    const path = `/projects/${project}/test-cases/${id}/results`;
+    const { body } = await ask(`GET ${path}?limit=2`, { key });
+    expect(body.data).toEqual([
+      {
+        executionId: expect.any(String),
+        taskSlug: "t",
+        status: "failed",
+        flaky: false,
+        durationMs: 10,
+        attempt: 1,
+        branch: "x",
+        commit: "c",
+        outage: false,
+        message: "case 0 failed",
+        completedAt: expect.any(String),
+      },
+      expect.objectContaining({ status: "passed", flaky: true, attempt: 2, commit: "b", message: null }),
+    ]);
+    const { body: rest } = await ask(`GET ${path}?limit=2&cursor=${body.pagination.cursor}`, { key });
+    expect(rest.data).toEqual([expect.objectContaining({ status: "passed", commit: "a" })]);
+    expect(rest.pagination).toEqual({ hasMore: false });
+  });
+
+  test("survives that the file moves, the workspace changes or the file is renamed as a whole", async () => {
+    const send = (body: string, query = "") =>
+      ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, { key, body });
+    await send(report("src/cart.test.ts", "adds", "removes"));
+    await send(report("/mnt/build-7/src/cart.test.ts", "adds", "removes"));
+    await send(report("src/basket.test.ts", "adds", "removes"));
+    expect(await catalogue()).toEqual([
+      expect.objectContaining({ name: "adds", file: "src/basket.test.ts", runs: 3 }),
+      expect.objectContaining({ name: "removes", file: "src/basket.test.ts", runs: 3 }),
+    ]);
+  });
+
+  test("is not given to a namesake in another file", async () => {
+    const send = (body: string, query = "") =>
+      ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, { key, body });
+    await send(report("a.test.ts", "works"), "&shard=1/2&execution_key=a");
+    await send(report("b.test.ts", "works"), "&shard=2/2&execution_key=a");
+    await send(report("c.test.ts", "works"), "&shard=1/3&execution_key=b");
+    await send(`<testsuites>${report("a.test.ts", "works")}${report("d.test.ts", "works")}</testsuites>`);
+    expect((await catalogue()).map(({ file }: { file: string }) => file)).toEqual([
+      "a.test.ts",
+      "b.test.ts",
+      "c.test.ts",
+      "d.test.ts",
+    ]);
+  });
+});
+
+describe("quarantine", () => {
+  test("takes a failure out of the verdict, not out of the counts, until it ends", async () => {
+    await upload("pf");
+    const { id } = await one(1);
+    const path = `/projects/${project}/test-cases/${id}`;
+    const { body } = await ask(`PATCH ${path}`, { key, body: { quarantine: { reason: "#12" }, owner: "ann" } });
+    expect(body).toMatchObject({ owner: "ann", quarantine: { reason: "#12", until: null } });
+    expect(await upload("pf")).toMatchObject({
+      verdict: "passed",
+      failed: 1,
+      quarantinedFailures: [{ testCaseId: id, taskSlug: "t", suite: "unit", name: "case 1", file: null }],
+    });
+    expect(await upload("ff")).toMatchObject({ verdict: "failed" });
+    expect((await ask(`PATCH ${path}`, { key, body: { quarantine: null } })).body).toMatchObject({
+      quarantine: null,
+      owner: "ann",
+    });
+    expect(await upload("pf")).toMatchObject({ verdict: "failed", quarantinedFailures: [] });
+  });
+
+  test("is over when its time is", async () => {
+    await upload("f");
+    const { id } = await one();
+    const path = `/projects/${project}/test-cases/${id}`;
+    const until = new Date(Date.now() + 60_000).toISOString();
+    await ask(`PATCH ${path}`, { key, body: { quarantine: { reason: "for now", until } } });
+    expect(await upload("f")).toMatchObject({ verdict: "passed" });
+    await database.pool`update quarantine set until = now() where project_id = ${project}`;
+    expect(await upload("f")).toMatchObject({ verdict: "failed", quarantinedFailures: [] });
+    expect((await one()).quarantine).toBeNull();
+    const past = await ask(`PATCH ${path}`, {
+      key,
+      body: { quarantine: { reason: "x", until: "2020-01-01T00:00:00Z" } },
+    });
+    expect(past.status).toBe(400);
+    expect(past.body.error.message).toContain("quarantine.until");
+  });
+
+  test("a green run with a quarantined failure makes a green execution", async () => {
+    await upload("f");
+    const { id } = await one();
+    await ask(`PATCH /projects/${project}/test-cases/${id}`, { key, body: { quarantine: { reason: "x" } } });
+    const { executionId } = await upload("f");
+    const { body } = await ask(`GET /projects/${project}/executions/${executionId}`, { key });
+    expect(body).toMatchObject({ status: "passed", verdict: "passed", failed: 1 });
+  });
+});
+
+describe("new failures", () => {
+  const newNames = ({ newFailures }: { newFailures: { name: string }[] }) => names(newFailures);
+
+  test("are measured by the last run of the task on the branch, before that by the default branch", async () => {
+    expect(newNames(await upload("fpp", "&branch=main"))).toEqual(["case 0"]);
+    expect(newNames(await upload("ffp", "&branch=main"))).toEqual(["case 1"]);
+    expect(newNames(await upload("fff", "&branch=x"))).toEqual(["case 2"]);
+    expect(newNames(await upload("fff", "&branch=x"))).toEqual([]);
+    expect(newNames(await upload("ffff", "&branch=x"))).toEqual(["case 3"]);
+    expect(newNames(await upload("ff", "&branch=main"))).toEqual([]);
+  });
+});
+
+describe("comparison", () => {
+  const compare = async (executionId: string, query = "") =>
+    (await ask(`GET /projects/${project}/executions/${executionId}/comparison${query}`, { key })).body;
+
+  test("tells new, fixed, still failing, added and missing cases against the default branch or a given execution", async () => {
+    const base = await upload("pffp", "&branch=main");
+    await upload("p", "&branch=main&execution_key=running", "half");
+    const mine = await upload("fpfsp", "&branch=x");
+    const found = await compare(mine.executionId, `?baseline=${base.executionId}`);
+    expect(found).toMatchObject({
+      executionId: mine.executionId,
+      baselineId: base.executionId,
+      counts: { newFailures: 1, fixed: 1, stillFailing: 1, added: 1, missing: 0 },
+    });
+    expect([names(found.newFailures), names(found.fixed), names(found.stillFailing), names(found.added)]).toEqual([
+      ["case 0"],
+      ["case 1"],
+      ["case 2"],
+      ["case 4"],
+    ]);
+    expect(await compare(mine.executionId)).toEqual(found);
+    expect(await compare(base.executionId, "?branch=x")).toMatchObject({ counts: { missing: 1 } });
+  });
+
+  test("without a baseline everything is new, and one that is not there is named", async () => {
+    const { executionId } = await upload("pf", "&branch=main");
+    expect(await compare(executionId)).toMatchObject({ baselineId: null, counts: { newFailures: 1, added: 2 } });
+    const other = crypto.randomUUID();
+    expect((await compare(executionId, `?baseline=${other}`)).error.message).toContain(other);
+    expect((await ask(`GET /projects/${project}/executions/${other}/comparison`, { key })).status).toBe(404);
+  });
+});
+
+describe("retention", () => {
+  test("a month that no project keeps any more goes with its disk space", async () => {
+    await upload("p");
+    await one();
+    const partitions = async () =>
+      (
+        await database.pool`select count(*)::int as count from pg_inherits where inhparent = 'case_result'::regclass`
+      )[0]!.count;
+    const before = await partitions();
+    const later = new Date(Date.now() + 100 * 86_400_000);
+    await database.pool`update project set retention_days = 0 where id = ${project}`;
+    await retainResults(database, 30, later);
+    expect(await partitions()).toBe(before + 2);
+    await database.pool`update project set retention_days = null`;
+    await retainResults(database, 30, later);
+    expect(await partitions()).toBe(before);
+    expect((await one()).runs).toBe(1);
+  });
+
+  test("deletes the results of old runs and keeps their counts and what is remembered", async () => {
+    const { executionId } = await upload("pf");
+    await one();
+    const days = (await ask(`PATCH /projects/${project}`, { key, body: { retentionDays: 30 } })).body.retentionDays;
+    expect(days).toBe(30);
+    const cases = async () =>
+      (await ask(`GET /projects/${project}/executions/${executionId}/test-runs/t/cases`, { key })).body.data.length;
+    const later = (days: number) => new Date(Date.now() + days * 86_400_000);
+    await retainResults(database, 0, later(29));
+    expect(await cases()).toBe(2);
+    await retainResults(database, 0, later(31));
+    expect(await cases()).toBe(0);
+    const run = await ask(`GET /projects/${project}/executions/${executionId}/test-runs/t`, { key });
+    expect(run.body).toMatchObject({ passed: 1, failed: 1 });
+    expect(await one(1)).toMatchObject({ runs: 1, failures: 1 });
+    expect((await ask(`PATCH /projects/${project}`, { key, body: { retentionDays: null } })).body.retentionDays).toBe(
+      90,
+    );
+  });
+});
