@@ -51,6 +51,10 @@ create index case_health_by_p95 on case_health (project_id, p95_ms, test_case) w
 create index case_health_flaky on case_health (project_id, test_case) where flaky_at is not null;
 create index case_health_broken on case_health (project_id, test_case) where broken >= 5;
 
+create function flake_rate_of(recent text) returns real language sql immutable parallel safe as $$
+  select coalesce((length(recent) - length(translate(recent, 'PF', '')))::real / nullif(length(recent), 0), 0)
+$$;
+
 -- In the order in which they are looked at: who is broken now need not be told that it is flaky as well.
 create function health_of(h case_health, now timestamptz) returns text language sql immutable parallel safe as $$
   select case

@@ -1,7 +1,10 @@
 /** What complete runs tell of the health of their test cases, counted case by case as the runs complete. */
 
+import type postgres from "postgres";
 import type { ChangedResult } from "../rules/merge.ts";
 import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+
+type Fragment = postgres.PendingQuery<postgres.Row[]>;
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Sql, projectId: string) =>
@@ -25,6 +28,8 @@ export type UnrememberedRun = {
   outage: boolean;
   onDefaultBranch: boolean;
 };
+
+export type CountedRun = Omit<UnrememberedRun, "commit" | "taskSlug">;
 
 /** Oldest first, locked; a run that an upload is changing right now comes the next time. */
 export const lockUnrememberedRuns = (sql: Sql, projectId: string) => sql<UnrememberedRun[]>`
@@ -65,114 +70,115 @@ export const selectContradicted = async (sql: Sql, projectId: string, run: Unrem
 export async function countRun(
   sql: Sql,
   projectId: string,
-  run: Omit<UnrememberedRun, "commit" | "taskSlug">,
+  run: CountedRun,
   contradicted: readonly number[],
 ): Promise<void> {
-  await sql`
-    insert into case_health (project_id, test_case)
-    select ${projectId}, number from case_result b, lateral unnest(b.test_cases) as number
-    where b.project_id = ${projectId} and b.run_id = ${run.id}
-    on conflict (project_id, test_case) do nothing`;
-  await count(
-    sql,
-    projectId,
-    run,
-    contradicted,
-    sql`
+  const results = sql`
     select r.number, null as before, r.letter, r.ms
     from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.durations)
       as r (number, letter, ms)
-    where b.project_id = ${projectId} and b.run_id = ${run.id}`,
-  );
+    where b.project_id = ${projectId} and b.run_id = ${run.id}`;
+  // Rows that are written as they are to be cost half of those that are made empty first.
+  const insert = sql`
+    insert into case_health (project_id, test_case, runs, failures, recent, flake_rate, flaky_at, clean, broken, timed,
+      total_ms, recent_ms, p95_ms, last_status, last_run_id, last_run_at)
+    select ${projectId}, number, counted, failed, case when counted = 1 then mark else '' end, evidence::int,
+      case when evidence then ${run.completedAt}::timestamptz end, (counted = 1 and failed = 0 and not evidence)::int,
+      case when ${run.onDefaultBranch} then failed else 0 end, is_timed::int, case when is_timed then ms else 0 end,
+      case when is_timed then array[ms] else '{}' end, case when is_timed then ms end, status, ${run.id},
+      ${run.completedAt}::timestamptz
+    from r
+    where not exists (select from case_health h where h.project_id = ${projectId} and h.test_case = r.number)`;
+  await count(sql, projectId, run, contradicted, results, insert);
 }
 
 /** Counts what a further attempt has changed in a run that has been counted. */
 export async function countChanges(
   sql: Sql,
   projectId: string,
-  run: Omit<UnrememberedRun, "commit" | "taskSlug">,
+  run: CountedRun,
   changes: readonly ChangedResult[],
 ): Promise<void> {
   const numbers = toNumberArray(changes.map(({ testCase }) => testCase));
   await sql`
     insert into case_health (project_id, test_case) select ${projectId}, number from unnest(${numbers}::int[]) as number
     on conflict (project_id, test_case) do nothing`;
-  await count(
-    sql,
-    projectId,
-    run,
-    [],
-    sql`
+  const results = sql`
     select * from unnest(
       ${numbers}::int[], ${toTextArray(changes.map(({ before }) => before))}::text[],
       ${toTextArray(changes.map(({ letter }) => letter))}::text[],
-      ${toNumberArray(changes.map(({ durationMs }) => durationMs))}::int[]) as r (number, before, letter, ms)`,
-  );
+      ${toNumberArray(changes.map(({ durationMs }) => durationMs))}::int[]) as r (number, before, letter, ms)`;
+  await count(sql, projectId, run, [], results, sql`select`);
 }
 
+/** What a result, in the columns number, before, letter and ms, counts for by itself. */
+const judge = (sql: Sql, { outage }: CountedRun, contradicted: readonly number[], results: Fragment) => sql`
+  select number, before, ms, is_counted::int as counted, was_counted::int as counted_before,
+    (is_counted and letter in ('f', 'F'))::int as failed, (was_counted and before in ('f', 'F'))::int as failed_before,
+    evidence, is_counted and before is null and ms is not null as is_timed,
+    case when evidence then upper(letter) when letter in ('p', 'P') then 'p' else 'f' end as mark,
+    case when letter in ('p', 'P') then 'passed' when letter in ('f', 'F') then 'failed' else 'skipped' end as status
+  from (
+    select *, letter in ('p', 'f', 'P', 'F') and ${!outage} as is_counted,
+      before is not null and before in ('p', 'f', 'P', 'F') and ${!outage} as was_counted,
+      ${!outage} and (letter = 'P' or number = any(${toNumberArray(contradicted)}::int[])) as evidence
+    from (${results}) results
+  ) judged`;
+
 /**
- * `results` has the columns number, before, letter and ms. A result that takes the place of another one in the run that
- * a test case had last replaces it in `recent`; in an older run it only changes the sums.
+ * A result that takes the place of another one in the run that a test case had last replaces it in `recent`; in an older
+ * run it only changes the sums. What `insert` has inserted the update does not see.
  */
 const count = (
   sql: Sql,
   projectId: string,
-  run: Omit<UnrememberedRun, "commit" | "taskSlug">,
+  run: CountedRun,
   contradicted: readonly number[],
-  results: ReturnType<Sql>,
+  results: Fragment,
+  insert: Fragment,
 ) => sql`
+  with r as materialized (${judge(sql, run, contradicted, results)}), fresh as (${insert})
   update case_health h set
-    runs = h.runs + n.counted - n.counted_before,
-    failures = h.failures + n.failed - n.failed_before,
-    recent = n.recent,
-    flake_rate = case when n.recent ~ '[A-Z]'
-      then (length(n.recent) - length(translate(n.recent, 'PF', '')))::real / length(n.recent) else 0 end,
-    flaky_at = case when n.evidence then ${run.completedAt}::timestamptz else h.flaky_at end,
+    runs = h.runs + r.counted - r.counted_before,
+    failures = h.failures + r.failed - r.failed_before,
+    recent = case
+      when r.counted = 0 or not (r.before is null or h.last_run_id = ${run.id}) then h.recent
+      when r.counted_before = 1 then left(h.recent, -1) || r.mark
+      else right(h.recent || r.mark, 50) end,
+    flaky_at = case when r.evidence then ${run.completedAt}::timestamptz else h.flaky_at end,
     clean = case
-      when n.evidence or n.failed = 1 then 0
-      when n.counted > n.counted_before then h.clean + 1
+      when r.evidence or r.failed = 1 then 0
+      when r.counted > r.counted_before then h.clean + 1
       else h.clean end,
     broken = case
-      when not ${run.onDefaultBranch} or n.counted = 0 or not n.is_last then h.broken
-      when n.failed = 0 then 0
-      when n.failed > n.failed_before then h.broken + 1
+      when not ${run.onDefaultBranch} or r.counted = 0 or not (r.before is null or h.last_run_id = ${run.id}) then h.broken
+      when r.failed = 0 then 0
+      when r.failed > r.failed_before then h.broken + 1
       else h.broken end,
-    timed = h.timed + n.is_timed,
-    total_ms = h.total_ms + n.is_timed * coalesce(n.ms, 0),
-    recent_ms = n.recent_ms,
-    -- Exact whenever it can have grown, and every ten runs: sorting for every case of every run would cost the most.
+    timed = h.timed + r.is_timed::int,
+    total_ms = case when r.is_timed then h.total_ms + r.ms else h.total_ms end,
+    recent_ms = case
+      when not r.is_timed then h.recent_ms
+      when h.timed < 20 then h.recent_ms || r.ms
+      else h.recent_ms[2:] || r.ms end,
+    last_status = case when r.before is null or h.last_run_id = ${run.id} then r.status else h.last_status end,
+    last_run_at = case when r.before is null or h.last_run_id = ${run.id} then ${run.completedAt}::timestamptz
+      else h.last_run_at end,
+    last_run_id = case when r.before is null then ${run.id} else h.last_run_id end,
+    -- Of fewer than 20 it is the greatest. Then it is exact whenever it can have grown, and every ten results: sorting
+    -- for every case of every run would cost more than the rest.
     p95_ms = case
-      when n.is_timed = 0 then h.p95_ms
-      when h.p95_ms is null or n.ms > h.p95_ms or h.timed < 20 or h.timed % 10 = 0
-      then (select ms from unnest(n.recent_ms) as ms order by ms desc
-        offset cardinality(n.recent_ms) - ceil(0.95 * cardinality(n.recent_ms))::int limit 1)
+      when not r.is_timed then h.p95_ms
+      when h.timed < 19 then greatest(h.p95_ms, r.ms)
+      when r.ms > h.p95_ms or h.timed % 10 = 9 then (
+        select ms from unnest(case when h.timed < 20 then h.recent_ms else h.recent_ms[2:] end || r.ms) as ms
+        order by ms desc offset 1 limit 1)
       else h.p95_ms end,
-    last_status = case when n.is_last then n.status else h.last_status end,
-    last_run_id = case when n.is_last then ${run.id} else h.last_run_id end,
-    last_run_at = case when n.is_last then ${run.completedAt}::timestamptz else h.last_run_at end
-  from (
-    select c.test_case, r.ms, s.*,
-      case
-        when s.counted = 0 or not s.is_last then c.recent
-        when s.counted_before = 1 then left(c.recent, -1) || s.mark
-        else right(c.recent || s.mark, 50) end as recent,
-      case when s.is_timed = 1 then (c.recent_ms || r.ms)[greatest(1, cardinality(c.recent_ms) - 18):]
-        else c.recent_ms end as recent_ms
-    from (${results}) r
-    join case_health c on c.project_id = ${projectId} and c.test_case = r.number,
-      lateral (
-        select
-          (upper(r.letter) <> 'S' and not ${run.outage})::int as counted,
-          (upper(r.before) is not null and upper(r.before) <> 'S' and not ${run.outage})::int as counted_before,
-          (upper(r.letter) = 'F' and not ${run.outage})::int as failed,
-          (upper(r.before) is not null and upper(r.before) = 'F' and not ${run.outage})::int as failed_before,
-          not ${run.outage} and (r.letter = 'P' or r.number = any(${toNumberArray(contradicted)}::int[])) as evidence,
-          r.before is null or c.last_run_id = ${run.id} as is_last,
-          (r.ms is not null and r.before is null and upper(r.letter) <> 'S')::int as is_timed,
-          case upper(r.letter) when 'P' then 'passed' when 'F' then 'failed' else 'skipped' end as status
-      ) e,
-      lateral (
-        select e.*, case when e.evidence then upper(r.letter) else lower(r.letter) end as mark
-      ) s
-  ) n
-  where h.project_id = ${projectId} and h.test_case = n.test_case`;
+    flake_rate = case
+      when not r.evidence and h.flake_rate = 0 then 0
+      else flake_rate_of(case
+        when r.counted = 0 or not (r.before is null or h.last_run_id = ${run.id}) then h.recent
+        when r.counted_before = 1 then left(h.recent, -1) || r.mark
+        else right(h.recent || r.mark, 50) end) end
+  from r
+  where h.project_id = ${projectId} and h.test_case = r.number`;

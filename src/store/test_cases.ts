@@ -15,7 +15,7 @@ export type KnownTestCases = {
 
 /** Looking up so many one by one costs more than reading the whole dictionary, if it is not much larger. */
 const MANY = 5_000;
-const MUCH_LARGER = 4;
+const MUCH_LARGER = 2;
 
 export async function selectTestCaseNumbers(
   sql: Sql,
@@ -119,14 +119,21 @@ async function copyTestCases(
 
 export type KnownTestCase = NewTestCase & { number: number };
 
-/** The cases of a task that have the suite and the name of one of `cases`, unless the run of `execution` has them. */
-export const selectNamesakes = (
+/**
+ * In a transaction: the cases of a task that have the suite and the name of one of `cases`, unless the run of `execution`
+ * has them.
+ */
+export async function selectNamesakes(
   sql: Sql,
   projectId: string,
   taskSlug: string,
   cases: readonly { suite: string; name: string }[],
   execution: { id: string | null; key: string | null },
-) => sql<KnownTestCase[]>`
+): Promise<KnownTestCase[]> {
+  // Names have no index. After a first upload the planner does not know yet how many cases there are, and would go
+  // through all of them for each name.
+  await sql`set local enable_nestloop = off`;
+  const namesakes = await sql<KnownTestCase[]>`
   select c.number, replace(c.identity::text, '-', '') as identity, c.suite, c.name, c.file
   from (
     select distinct * from unnest(
@@ -141,6 +148,9 @@ export const selectNamesakes = (
     join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.block = c.number / 128
     where e.project_id = ${projectId} and (e.id = ${execution.id} or e.key = ${execution.key})
       and c.number = any(b.test_cases))`;
+  await sql`set local enable_nestloop = on`;
+  return [...namesakes];
+}
 
 /** Gives known cases the identity and file that they have from now on. */
 export const updateTestCasePlaces = (

@@ -41,6 +41,11 @@ async function upload({ url, project, key }: BenchServer, body: string, query = 
   await response.text();
 }
 
+/** What follows an upload would otherwise be paid for by the next one. */
+async function untilRemembered({ database }: BenchServer): Promise<void> {
+  while ((await database.pool`select from test_run where not remembered limit 1`).length > 0) await Bun.sleep(50);
+}
+
 async function copyFlat({ database }: BenchServer): Promise<void> {
   await database.begin(async (sql) => {
     await sql`create table if not exists flat (run int, suite text, name text, status text, duration int)`;
@@ -66,17 +71,26 @@ export async function benchIngest(server: BenchServer): Promise<string[][]> {
 
   const known = report(CASES, "known");
   await upload(server, known);
+  await untilRemembered(server);
   await server.database.pool`vacuum analyze`;
-  const results = { parse: [] as number[], fresh: [] as number[], known: [] as number[], copy: [] as number[] };
+  const results = {
+    parse: [] as number[],
+    fresh: [] as number[],
+    known: [] as number[],
+    remember: [] as number[],
+    copy: [] as number[],
+  };
   for (let round = 0; round < ROUNDS; round++) {
     results.parse.push(await time(() => (Bun as any).XML.parse(known, { compact: false })));
     results.copy.push(await time(() => copyFlat(server)));
     results.known.push(await time(() => upload(server, known)));
+    results.remember.push(await time(() => untilRemembered(server)));
   }
   // Afterwards, because the database is still busy with what is new when the answer is out.
   for (let round = 0; round < ROUNDS; round++) {
     const fresh = report(CASES, `fresh${round}`);
     results.fresh.push(await time(() => upload(server, fresh)));
+    await untilRemembered(server);
   }
   const [parse, copy, knownMs, freshMs] = [results.parse, results.copy, results.known, results.fresh].map(median) as [
     number,
@@ -92,6 +106,12 @@ export async function benchIngest(server: BenchServer): Promise<string[][]> {
       (knownMs / parse).toFixed(1),
       "≤ 7",
       `${ms(knownMs)} to ${ms(parse)}`,
+    ],
+    [
+      "from that answer until the catalogue has counted the 100,000 results, in the background",
+      ms(median(results.remember)),
+      "",
+      "",
     ],
     ["the same, all cases new", (freshMs / parse).toFixed(1), "≤ 14", ms(freshMs)],
     ["the same, known, against COPY of as many rows into one flat table", (knownMs / copy).toFixed(1), "≤ 3", ms(copy)],
