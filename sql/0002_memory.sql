@@ -48,21 +48,12 @@ create table case_health (
 create index case_health_by_flake_rate on case_health (project_id, flake_rate, test_case) where flake_rate > 0;
 create index case_health_by_failures on case_health (project_id, failures, test_case) where failures > 0;
 create index case_health_by_p95 on case_health (project_id, p95_ms, test_case) where p95_ms is not null;
+create index case_health_by_last_run on case_health (project_id, last_run_at, test_case) where last_run_at is not null;
 create index case_health_flaky on case_health (project_id, test_case) where flaky_at is not null;
 create index case_health_broken on case_health (project_id, test_case) where broken >= 5;
 
 create function flake_rate_of(recent text) returns real language sql immutable parallel safe as $$
   select coalesce((length(recent) - length(translate(recent, 'PF', '')))::real / nullif(length(recent), 0), 0)
-$$;
-
--- In the order in which they are looked at: who is broken now need not be told that it is flaky as well.
-create function health_of(h case_health, now timestamptz) returns text language sql immutable parallel safe as $$
-  select case
-    when h.broken >= 5 then 'broken'
-    when h.flaky_at is not null and h.clean < 20 and (h.flake_rate > 0 or h.flaky_at > now - interval '14 days') then 'flaky'
-    when coalesce(h.runs, 0) < 5 then 'new'
-    else 'healthy'
-  end
 $$;
 
 -- Runs on one commit are compared: both outcomes of one case there are evidence of flakiness.

@@ -29,8 +29,18 @@ const SORT_COLUMNS = {
   lastRunAt: { column: "last_run_at", type: "timestamptz", none: "h.last_run_at is null" },
 } as const;
 
+/** In the order in which people look at it: that a broken case is flaky as well need not be told now. */
+const health = (sql: Sql) => sql`
+  case
+    when h.broken >= 5 then 'broken'
+    when h.flaky_at is not null and h.clean < 20 and (h.flake_rate > 0 or h.flaky_at > now() - interval '14 days')
+      then 'flaky'
+    when coalesce(h.runs, 0) < 5 then 'new'
+    else 'healthy'
+  end`;
+
 const columns = (sql: Sql) => sql`
-  c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, health_of(h, now()) as health,
+  c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${health(sql)} as health,
   h.last_status as "lastStatus", h.last_run_at as "lastRunAt", coalesce(h.runs, 0) as runs,
   coalesce(h.failures, 0) as failures, round(coalesce(h.flake_rate, 0)::numeric, 4)::float8 as "flakeRate",
   (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", c.owner,
@@ -75,7 +85,9 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
         // Sorted by what is remembered, the index of that leads; otherwise that of the cases.
         order
           ? sql`from case_health h join test_case c on c.project_id = h.project_id and c.number = h.test_case`
-          : sql`from test_case c left join case_health h on h.project_id = c.project_id and h.test_case = c.number`
+          : // Told twice where the page begins, so that whichever way they are joined both begin there.
+            sql`from test_case c left join case_health h on h.project_id = c.project_id and h.test_case = c.number
+              and h.test_case > ${number}`
       }
       left join quarantine q on q.project_id = c.project_id and q.test_case = c.number
         and (q.until is null or q.until > now())
@@ -96,11 +108,11 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
 }
 
 /** The first part is what partial indexes need to be of use. */
-function healthFilter(sql: Sql, health: string[] | undefined) {
-  if (health === undefined) return sql``;
-  const only = health.length === 1 ? health[0] : undefined;
+function healthFilter(sql: Sql, wanted: string[] | undefined) {
+  if (wanted === undefined) return sql``;
+  const only = wanted.length === 1 ? wanted[0] : undefined;
   const hint = only === "flaky" ? sql`and h.flaky_at is not null` : only === "broken" ? sql`and h.broken >= 5` : sql``;
-  return sql`${hint} and health_of(h, now()) = any(${toTextArray(health)}::text[])`;
+  return sql`${hint} and ${health(sql)} = any(${toTextArray(wanted)}::text[])`;
 }
 
 export const selectTestCase = async (sql: Sql, projectId: string, id: string): Promise<TestCaseRow | undefined> => {
