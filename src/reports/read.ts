@@ -1,6 +1,7 @@
 /** Reads any test report: unpacks it, recognises its format and hands it to the one file that knows that format. */
 
 import { isCtrf, readCtrf } from "./ctrf.ts";
+import { readGo } from "./go.ts";
 import { parseJson } from "./json.ts";
 import { isRoot, readJunit } from "./junit.ts";
 import { isNative, readNative } from "./native.ts";
@@ -68,9 +69,9 @@ const READERS: Reader[] = [
     // Lines that the build wrote may come first.
     recognise: ({ root, text }) =>
       root === null &&
-      /^(?:[^{\n].*\n){0,20}\{.{0,200}"Action":"/.test(text) &&
+      /^(?:(?!\{).*\n){0,1000}\{.{0,1000}"Action":"/.test(text) &&
       /"(?:Package|ImportPath)":"/.test(text),
-    read: null,
+    read: ({ text }) => readGo(text),
   },
   {
     name: "tap",

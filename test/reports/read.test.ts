@@ -90,7 +90,6 @@ describe("what is not a test report is refused by what it is", () => {
     ["Playwright JSON", `{"config":{},"suites":[],"stats":{},"errors":[]}`],
     ["Jest or Vitest JSON", `{"numTotalTests":1,"testResults":[]}`],
     ["Mocha JSON", `{"stats":{},"tests":[],"passes":[]}`],
-    ["Go test2json", `# example.com/a\n{"Time":"x","Action":"run","Package":"example.com/a"}\n`],
     ["TAP", "TAP version 13\n1..1\nok 1"],
     ["TAP", "1..1\nnot ok 1"],
     ["TRX", "<TestRun/>"],
@@ -134,8 +133,10 @@ describe("format", () => {
     expect(refusal("<project/>", "junit")).toBe('Cannot read "a": its root element <project> holds no test cases');
   });
 
-  test.each(["pdf", "toString", "", "tap"])("%p is not a known one", (format) => {
-    expect(refusal(JUNIT, format)).toBe(`Cannot read "format": expected "assay", "ctrf" or "junit", got "${format}"`);
+  test.each(["pdf", "toString", "", "lcov"])("%p is not a known one", (format) => {
+    expect(refusal(JUNIT, format)).toBe(
+      `Cannot read "format": expected "assay", "ctrf", "go" or "junit", got "${format}"`,
+    );
   });
 });
 

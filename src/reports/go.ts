@@ -1,0 +1,240 @@
+/** Go's test2json, the lines of `go test -json`: https://pkg.go.dev/cmd/test2json */
+
+import { type Fields, isObject, toCase, toText } from "./fields.ts";
+import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
+import { clean, createCutter, type Cutter, firstLine, MAX_CASES, msFromSeconds, toMs } from "./text.ts";
+
+type Test = {
+  name: string;
+  output: string;
+  /** What the line "--- PASS: …" says, for tests whose end is told nowhere else. */
+  told: { status: CaseStatus; durationMs: number | null } | null;
+  ends: CaseStatus[];
+  unfinished: boolean;
+  /** The output of the last failed attempt. */
+  failure: string;
+  durationMs: number | null;
+  attributes: [string, string][];
+};
+
+type Package = {
+  tests: Map<string, Test>;
+  running: Set<Test>;
+  output: string;
+  end: CaseStatus | null;
+  failedBuild: string;
+  timedOut: boolean;
+};
+
+const ENDS: Record<string, CaseStatus> = { pass: "passed", bench: "passed", fail: "failed", skip: "skipped" };
+const TOLD: Record<string, CaseStatus> = { PASS: "passed", BENCH: "passed", FAIL: "failed", SKIP: "skipped" };
+const TIMED_OUT = "panic: test timed out after";
+
+/** Parents of subtests count as tests, as they do for Go. Throws a ReportError when no line is an event. */
+export function readGo(text: string): Report {
+  const packages = new Map<string, Package>();
+  const builds = createBuilds();
+  let [count, began, ended] = [0, Number.POSITIVE_INFINITY, 0];
+  for (const line of text.split("\n")) {
+    const event = toEvent(line);
+    if (event === null) {
+      const broken = builds.readLine(line);
+      if (broken !== null) {
+        const one = enter(packages, broken);
+        one.end = "failed";
+        one.output += `${line}\n`;
+      }
+      continue;
+    }
+    const time = Date.parse(toText(event.Time));
+    if (time > 0) [began, ended] = [Math.min(began, time), Math.max(ended, time)];
+    if (event.ImportPath !== undefined && event.Package === undefined) builds.readEvent(event);
+    else count += readEvent(enter(packages, toText(event.Package)), event);
+    if (count + packages.size > MAX_CASES) {
+      throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+    }
+  }
+  const cutter = createCutter();
+  const cases: CaseResult[] = [];
+  for (const [path, one] of packages) {
+    settle(one);
+    for (const test of one.tests.values()) cases.push(toResult(path, test, one.timedOut, cutter));
+    const synthetic = toSynthetic(path, one, builds.take(one.failedBuild || path), cutter);
+    if (synthetic) cases.push(synthetic);
+  }
+  for (const [path, stack] of builds.rest()) cases.push(toFault(path, "(build failed)", stack, cutter));
+  if (packages.size === 0 && cases.length === 0) throw new ReportError("none of its lines is a test event");
+  return {
+    format: "go",
+    suite: packages.size === 1 ? cutter.cutOrNull("suite", [...packages.keys()][0]!) : null,
+    cases,
+    countsOnly: null,
+    partial: [...packages.values()].some(({ end }) => end === null),
+    durationMs: ended > 0 ? toMs(ended - began) : null,
+    completedAt: ended > 0 ? new Date(ended) : null,
+    context: {},
+    warnings: cutter.warnings(),
+  };
+}
+
+/** `null` for what go and the build write between the events. */
+function toEvent(line: string): Fields | null {
+  if (!line.startsWith("{")) return null;
+  try {
+    const event: unknown = JSON.parse(line);
+    return isObject(event) && typeof event.Action === "string" ? event : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What the compiler says of each package: as text before Go 1.24, as events since. */
+function createBuilds() {
+  const outputs = new Map<string, string>();
+  const failed = new Set<string>();
+  let current = "";
+  const add = (path: string, text: string) => void outputs.set(path, (outputs.get(path) ?? "") + text);
+  const plain = (path: string) => path.replace(/ \[[^\]]*\]$/, "");
+  return {
+    /** The package that a line declares broken. */
+    readLine(line: string): string | null {
+      const broken = /^FAIL\t([^\t ]+) \[(?:build|setup) failed\]\s*$/.exec(line)?.[1];
+      if (broken !== undefined) return clean(broken);
+      if (line.startsWith("# ")) current = plain(clean(line.slice(2).trim()));
+      else add(current, `${line}\n`);
+      return null;
+    },
+    readEvent({ Action, ImportPath, Output }: Fields): void {
+      const path = plain(toText(ImportPath));
+      if (Action === "build-output" && !toText(Output).startsWith("# ")) add(path, toText(Output));
+      if (Action === "build-fail") failed.add(path);
+    },
+    take(path: string): string {
+      failed.delete(plain(path));
+      return outputs.get(plain(path)) ?? "";
+    },
+    /** Builds that failed without a package that waits for them. */
+    rest: (): [string, string][] => [...failed].map((path) => [path, outputs.get(path) ?? ""]),
+  };
+}
+
+function enter(packages: Map<string, Package>, path: string): Package {
+  const known = packages.get(path);
+  if (known) return known;
+  const one = { tests: new Map(), running: new Set<Test>(), output: "", end: null, failedBuild: "", timedOut: false };
+  packages.set(path, one);
+  return one;
+}
+
+/** How many tests this event adds. */
+function readEvent(one: Package, event: Fields): number {
+  const [action, name, output] = [toText(event.Action), toText(event.Test), toText(event.Output)];
+  const end = Object.hasOwn(ENDS, action) ? ENDS[action]! : null;
+  if (output.startsWith(TIMED_OUT)) one.timedOut = true;
+  if (name === "") {
+    if (action === "output") one.output += output;
+    if (action === "start") one.end = null;
+    if (end === null) return 0;
+    settle(one, end);
+    one.failedBuild = toText(event.FailedBuild);
+    return 0;
+  }
+  const known = one.tests.get(name);
+  const test = known ?? newTest(name);
+  if (!known) one.tests.set(name, test);
+  if (action === "run") {
+    Object.assign(test, { output: "", told: null, durationMs: null });
+    one.running.add(test);
+    // A package that runs again has not ended.
+    one.end = null;
+  } else if (action === "output") addOutput(test, output);
+  else if (action === "attr") test.attributes.push([toText(event.Key), toText(event.Value)]);
+  else if (end !== null) {
+    finish(test, end, msFromSeconds(toText(event.Elapsed)));
+    one.running.delete(test);
+  }
+  return known ? 0 : 1;
+}
+
+function newTest(name: string): Test {
+  const [told, durationMs] = [null, null];
+  return { name, output: "", told, ends: [], unfinished: false, failure: "", durationMs, attributes: [] };
+}
+
+function addOutput(test: Test, output: string): void {
+  if (/^=== (?:RUN|PAUSE|CONT|NAME)\b/.test(output)) return;
+  // It follows on the same line where the test printed no line end, and then go 1.19 and before tell no end.
+  const at = output.lastIndexOf("--- ");
+  const [, word = "", name, seconds] =
+    /^--- (PASS|FAIL|SKIP|BENCH): (.*) \((\d+\.\d+)s\)\s*$/.exec(output.slice(Math.max(at, 0))) ?? [];
+  if (at < 0 || name !== test.name) return void (test.output += output);
+  test.told = { status: TOLD[word]!, durationMs: msFromSeconds(seconds) };
+  test.output += output.slice(0, at).trim() && output.slice(0, at);
+}
+
+function finish(test: Test, status: CaseStatus, durationMs: number | null): void {
+  test.ends.push(status);
+  test.durationMs = durationMs;
+  if (status === "failed") test.failure = test.output;
+}
+
+/** A test without an end ran when its package ended; `end` is null where the report broke off before that. */
+function settle(one: Package, end: CaseStatus | null = one.end): void {
+  one.end = end;
+  for (const test of one.running) {
+    test.unfinished = test.told === null && end !== "passed";
+    finish(test, test.unfinished ? "failed" : (test.told?.status ?? "passed"), test.told?.durationMs ?? null);
+  }
+  one.running.clear();
+}
+
+function toResult(suite: string, test: Test, timedOut: boolean, cutter: Cutter): CaseResult {
+  // A test of which only output is told has an unknown end, but no failure.
+  const status = test.ends.at(-1) ?? test.told?.status ?? "skipped";
+  const flaky = status === "passed" && test.ends.includes("failed");
+  const stack = clean(status === "failed" || flaky ? test.failure : "").trimEnd();
+  const output = clean(test.output).trimEnd();
+  const unfinished = status === "failed" && test.unfinished;
+  return toCase(cutter, {
+    suite,
+    name: test.name,
+    status,
+    kind: toKind(stack, unfinished, timedOut),
+    flaky,
+    attempts: Math.max(1, test.ends.length),
+    durationMs: test.durationMs,
+    message: toMessage(stack || (status === "skipped" ? output : "")) || (unfinished ? "It did not finish" : null),
+    stack,
+    output: stack === output ? null : output,
+    properties: test.attributes,
+  });
+}
+
+function toKind(stack: string, unfinished: boolean, timedOut: boolean): FailureKind {
+  if (stack.includes(TIMED_OUT) || (unfinished && timedOut)) return "timeout";
+  return unfinished || PANIC.test(stack) ? "error" : "failure";
+}
+
+const PANIC = /^[ \t]*(?:panic|fatal error): .*/m;
+
+/** A panic's line, what testify calls the error, or what follows the first "file.go:12:". */
+function toMessage(output: string): string {
+  const panic = PANIC.exec(output)?.[0];
+  const testify = output.includes("Error Trace:") ? /^[ \t]+Error:[ \t]+(\S.*)/m.exec(output)?.[1] : undefined;
+  const place = /^[ \t]*[^\s:]+\.go:\d+:/m.exec(output);
+  return (panic ?? testify ?? firstLine(place ? output.slice(place.index + place[0].length) : output)).trim();
+}
+
+function toSynthetic(suite: string, one: Package, build: string, cutter: Cutter): CaseResult | null {
+  const broken = /^FAIL\t[^\t ]+ \[(build|setup) failed\]/m.exec(one.output)?.[1] ?? (one.failedBuild && "build");
+  if (broken && one.end === "failed") return toFault(suite, `(${broken} failed)`, build || one.output, cutter);
+  if (one.end === null) return toFault(suite, "(package did not finish)", one.output, cutter);
+  if (one.end !== "failed") return null;
+  for (const { ends } of one.tests.values()) if (ends.includes("failed")) return null;
+  return toFault(suite, "(package failed)", one.output, cutter, one.timedOut ? "timeout" : "error");
+}
+
+function toFault(suite: string, name: string, text: string, cutter: Cutter, kind: FailureKind = "error"): CaseResult {
+  const stack = clean(text).trimEnd();
+  return toCase(cutter, { suite, name, status: "failed", kind, message: firstLine(stack), stack });
+}

@@ -1,0 +1,178 @@
+import { describe, expect, test } from "bun:test";
+import { readReport } from "../../src/reports/read.ts";
+import type { CaseResult } from "../../src/reports/report.ts";
+
+const readBytes = (bytes: Uint8Array, format?: string) =>
+  readReport([{ name: "go.json", bytes }], { maxInflatedBytes: 2 ** 24, ...(format ? { format } : {}) });
+/** A text is a line as it is; events are of package "p" unless they say otherwise. */
+const read = (...lines: (string | object)[]) =>
+  readBytes(
+    new TextEncoder().encode(
+      lines.map((line) => (typeof line === "string" ? line : JSON.stringify(withPackage(line)))).join("\n"),
+    ),
+  );
+const withPackage = (event: object) => ("ImportPath" in event ? event : { Action: "", Package: "p", ...event });
+const on = (Test: string, Action: string, more: object = {}) => ({ Action, Test, ...more });
+const pass = { Action: "pass" };
+const fail = { Action: "fail", Elapsed: 0.1 };
+const brief = ({ name, status, kind }: CaseResult) => [name, status, kind];
+
+test("what go 1.19 writes is read whole", async () => {
+  const report = readBytes(await Bun.file(`${import.meta.dir}/../fixtures/go_test2json.ndjson`).bytes());
+  expect(report).toMatchObject({ format: "go", suite: null, partial: false, warnings: [] });
+  expect(report.durationMs).toBeGreaterThan(2000);
+  expect(report.completedAt).toBeInstanceOf(Date);
+  expect(report.cases.map(brief)).toEqual([
+    ["(build failed)", "failed", "error"],
+    ["TestAdds", "passed", null],
+    ["TestPrintsWithoutNewline", "passed", null],
+    ["TestFails", "failed", "failure"],
+    ["TestSkips", "skipped", null],
+    ["TestNames", "passed", null],
+    ['TestNames/a_"quote"_&_<script>', "passed", null],
+    ["TestNames/\\x1b[31mred", "passed", null],
+    ["TestNames/😀_emoji", "passed", null],
+    ["TestNames/]]>", "passed", null],
+    ["TestNames/9_/_3_=_3", "passed", null],
+    ["TestGroup", "failed", "failure"],
+    ["TestGroup/good", "passed", null],
+    ["TestGroup/bad", "failed", "failure"],
+    ["TestFlaky", "passed", null],
+    ["TestFine", "passed", null],
+    ["TestPanics", "failed", "error"],
+    ["TestQuick", "passed", null],
+    ["TestHangs", "failed", "timeout"],
+    ["(package failed)", "failed", "error"],
+  ]);
+  const [broken, , unended, fails, skips] = report.cases;
+  expect(broken!.message).toBe("broken/broken_test.go:3:28: undefined: undefinedThing");
+  expect(unended).toMatchObject({ output: "no newline", suite: "example.com/shop/calc" });
+  expect(fails).toMatchObject({ message: "1 + 1 = 2, want 3", stack: expect.stringContaining("about to fail\n") });
+  expect(skips!.message).toBe("not on this machine");
+  expect(report.cases[14]).toMatchObject({ flaky: true, attempts: 2, message: "first time unlucky" });
+});
+
+describe("a test of Go", () => {
+  test("is what its last attempt was, and flaky when only an earlier one failed", () => {
+    const attempts = (...ends: string[]) =>
+      read(...ends.flatMap((end) => [on("T", "run"), on("T", end, { Elapsed: 0.25 })]), pass).cases[0];
+    expect(attempts("fail", "pass")).toMatchObject({ status: "passed", flaky: true, attempts: 2, durationMs: 250 });
+    expect(attempts("pass", "fail")).toMatchObject({ status: "failed", flaky: false, attempts: 2 });
+    expect(attempts("skip")).toMatchObject({ status: "skipped", attempts: 1 });
+  });
+
+  test("without an end shares the end of its package", () => {
+    const end = (...ends: object[]) => read(on("T", "run"), ...ends).cases.map(brief);
+    expect(end(pass)).toEqual([["T", "passed", null]]);
+    expect(end(fail)).toEqual([["T", "failed", "error"]]);
+    expect(end({ Action: "output", Output: "panic: test timed out after 1s\n" }, fail)).toEqual([
+      ["T", "failed", "timeout"],
+    ]);
+  });
+
+  test("without an end, yet with a result line in its output, ended so", () => {
+    const told = (Output: string) => read(on("T", "run"), on("T", "output", { Output }), fail).cases[0];
+    expect(told("dots...--- PASS: T (0.25s)\n")).toMatchObject({
+      status: "passed",
+      durationMs: 250,
+      output: "dots...",
+    });
+    expect(told("--- PASS: Other (0.25s)\n")).toMatchObject({ status: "failed", durationMs: null });
+  });
+
+  test("has the message of its panic, of testify, or of the first line with a place", () => {
+    const message = (...lines: string[]) =>
+      read(...lines.map((line) => on("T", "output", { Output: `${line}\n` })), on("T", "fail"), fail).cases[0]!.message;
+    expect(message("hello", "    a_test.go:4: boom", "    a_test.go:5: bang")).toBe("boom");
+    expect(message("    a_test.go:4: ", "  Error Trace:\ta_test.go:4", "  Error:   \tNot equal:")).toBe("Not equal:");
+    expect(message("    a_test.go:4: log", "panic: runtime error")).toBe("panic: runtime error");
+    expect(message("=== RUN   T", "--- FAIL: T (0.00s)")).toBeNull();
+  });
+
+  test("keeps its attributes as properties", () => {
+    const { cases } = read(on("T", "attr", { Key: "issue", Value: "7" }), on("T", "pass"), pass);
+    expect(cases[0]!.properties).toEqual({ issue: "7" });
+  });
+});
+
+describe("a package of Go", () => {
+  test("is the report's suite when it is the only one", () => {
+    expect(read(on("T", "pass"), pass).suite).toBe("p");
+    expect(read(on("T", "pass"), pass, { Action: "pass", Package: "q" }).suite).toBeNull();
+  });
+
+  test("without tests is no test case", () => {
+    expect(read({ Action: "skip" }).cases).toEqual([]);
+  });
+
+  test("that failed is a failed case only when none of its tests failed", () => {
+    const output = { Action: "output", Output: "no database\n" };
+    expect(read(on("T", "pass"), output, fail).cases.at(-1)).toMatchObject({
+      name: "(package failed)",
+      kind: "error",
+      message: "no database",
+    });
+    expect(read(on("T", "fail"), fail).cases.map(brief)).toEqual([["T", "failed", "failure"]]);
+  });
+
+  test("that did not finish is a failed case, beside the test that ran, and the report is partial", () => {
+    const report = read(on("T", "run"), on("U", "run"), on("U", "pass"), '{"Action":"pa');
+    expect(report.partial).toBe(true);
+    expect(report.cases.map(brief)).toEqual([
+      ["T", "failed", "error"],
+      ["U", "passed", null],
+      ["(package did not finish)", "failed", "error"],
+    ]);
+    expect(report.cases[0]!.message).toBe("It did not finish");
+  });
+
+  test("that did not build is a failed case with what the compiler says, as text", () => {
+    const { cases } = read("# q [q.test]", "q/a.go:1: undefined: x", on("T", "pass"), pass, "FAIL\tq [build failed]");
+    expect(cases[1]).toMatchObject({ suite: "q", name: "(build failed)", message: "q/a.go:1: undefined: x" });
+    expect(read(pass, "FAIL\tq [setup failed]").cases[0]).toMatchObject({ suite: "q", name: "(setup failed)" });
+  });
+
+  test("that did not build is a failed case with what the compiler says, as events", () => {
+    const lib = { ImportPath: "lib [p.test]" };
+    const build = [
+      { ...lib, Action: "build-output", Output: "# lib [p.test]\n" },
+      { ...lib, Action: "build-output", Output: "lib/a.go:1: undefined: x\n" },
+      { ...lib, Action: "build-fail" },
+    ];
+    const ends = [
+      { Action: "start" },
+      { Action: "output", Output: "FAIL\tp [build failed]\n" },
+      { ...fail, FailedBuild: "lib [p.test]" },
+    ];
+    const message = "lib/a.go:1: undefined: x";
+    expect(read(...build, ...ends).cases).toMatchObject([{ suite: "p", name: "(build failed)", message }]);
+    expect(read(...build).cases).toMatchObject([{ suite: "lib", name: "(build failed)", message }]);
+  });
+});
+
+test("hostile values neither crash nor hang", () => {
+  const { cases } = read(
+    on("__proto__", "pass", { Elapsed: "x", Time: {}, Output: 5 }),
+    on("\0\ud800\u001b[31mred", "fail", { Elapsed: -1, Time: "never", Package: "constructor" }),
+    { Action: "constructor", Test: "C" },
+    { Action: "pass", Test: ["a"], Package: null },
+    '{"Action":5,"Package":"p"}',
+    "null",
+  );
+  expect(cases.slice(0, 2)).toMatchObject([
+    { name: "__proto__", status: "passed", durationMs: null },
+    { name: "C", status: "skipped" },
+  ]);
+  expect(cases.some(({ name }) => name === "\ufffd\ufffdred")).toBe(true);
+  const start = performance.now();
+  const long = `${" --- PASS: T (".repeat(20_000)}\t\t${"\n ".repeat(100_000)}a.go:`;
+  read(on("T", "run"), ...Array.from({ length: 20 }, () => on("T", "output", { Output: long })), fail);
+  const runs = Array.from({ length: 5000 }, (_, n) => on(`T${n}`, "run"));
+  read(...runs, ...Array.from({ length: 5000 }, () => fail));
+  expect(performance.now() - start).toBeLessThan(2000);
+});
+
+test("lines without any event are refused", () => {
+  const bytes = new TextEncoder().encode("no events\n");
+  expect(() => readBytes(bytes, "go")).toThrow("none of its lines is a test event");
+});
