@@ -8,6 +8,7 @@ import { isNative, readNative } from "./native.ts";
 import { binaryKind, hasFields, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { type Report, ReportError } from "./report.ts";
 import { cut, decode, localName, MAX_CASES, plural } from "./text.ts";
+import { readTap } from "./tap.ts";
 import { unpack } from "./unpack.ts";
 import { parseXml, prolog } from "./xml.ts";
 
@@ -76,8 +77,10 @@ const READERS: Reader[] = [
   {
     name: "tap",
     title: "TAP",
-    recognise: ({ text }) => /^(?:TAP version 1\d|1\.\.\d+|(?:not )?ok\b)/.test(text),
-    read: null,
+    // What the tests print may come first, as comments.
+    recognise: ({ text }) =>
+      /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:TAP version 1\d|1\.\.\d+|(?:not )?ok\b|Bail out!)/.test(text),
+    read: ({ text }) => readTap(text),
   },
   { name: "trx", title: "TRX", recognise: ({ root }) => root === "TestRun", read: null },
   {

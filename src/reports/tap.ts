@@ -1,0 +1,301 @@
+/** TAP 13 and 14, the Test Anything Protocol: https://testanything.org */
+
+import { toCase } from "./fields.ts";
+import { type CaseResult, type CaseStatus, type Report, ReportError } from "./report.ts";
+import { clean, createCutter, type Cutter, cut, firstLine, MAX_CASES, MAX_NAME, plural, toMs } from "./text.ts";
+
+/** A line "ok" or "not ok", and what is written below it. */
+type Point = {
+  name: string;
+  /** Without a directive. */
+  ok: boolean;
+  directive: "skip" | "todo" | null;
+  reason: string;
+  timedOut: boolean;
+  durationMs: number | null;
+  yaml: string[];
+  diagnostics: string[];
+  /** The comment above it, for producers that name their tests so. */
+  group: string;
+  /** It opened a block, which has not been closed: what comes deeper is inside it. */
+  opens: boolean;
+  children: Point[];
+};
+
+/** Points of one indentation; they belong to the point that opened a block, or else to the next one further out. */
+type Level = { indent: number; points: Point[]; owned: boolean; subtest: string };
+
+/** Throws a ReportError when no line is of TAP. */
+export function readTap(text: string): Report {
+  const levels: Level[] = [{ indent: 0, points: [], owned: true, subtest: "" }];
+  const top = levels[0]!.points;
+  // tape names its tests in comments; those of other producers are output.
+  const isGrouped = /^TAP version 13\r?\n# (?!Subtest)/.test(text) && !/^ *# Subtest/m.test(text);
+  const [isTap, state] = [/^\s*TAP version/.test(text), { group: "", plan: null as number | null, skip: "", bail: "" }];
+  let [durationMs, count, bailed] = [null as number | null, 0, false];
+  let last: Point | null = null;
+  let yaml: string | null = null;
+  for (const raw of text.split("\n")) {
+    const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
+    const plain = line.trimStart();
+    const indent = line.length - plain.length;
+    const isPoint = indent % 4 === 0 && /^(?:not )?ok(?=\s|$)/.test(plain);
+    if (yaml !== null && last) {
+      // A block may be invalid and a text in it begin anywhere; only a numbered point further out ends it early.
+      if (!isPoint || indent >= yaml.length || !/ok \d/.test(plain)) {
+        if (line.trimEnd() === `${yaml}...`) yaml = null;
+        else last.yaml.push(line.startsWith(yaml) ? line.slice(yaml.length) : line);
+        if (yaml === null) last = null;
+        continue;
+      }
+      yaml = null;
+    }
+    const plan = indent % 4 === 0 ? /^1\.\.(\d{1,9})(?:\s*$|\s+#\s*(.*))/.exec(plain) : null;
+    if (isPoint) {
+      if (++count > MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+      last = toPoint(plain, state.group);
+      place(levels, indent, last);
+    } else if (plan) {
+      if (indent === 0) [state.plan, state.skip] = [(state.plan ?? 0) + Number(plan[1]), plan[2] ?? ""];
+      last = null;
+    } else if (plain.startsWith("Bail out!")) {
+      [bailed, state.bail] = [true, state.bail || plain.slice(9).trim()];
+      last = null;
+    } else if (last && indent > 0 && /^---\s*$/.test(plain)) yaml = line.slice(0, indent);
+    else if (plain.startsWith("#")) {
+      const comment = plain.slice(1).trim();
+      const time = /^(?:duration_ms |time=)(\d+(?:\.\d+)?)(?:ms)?$/.exec(comment)?.[1];
+      if (indent === 0 && time !== undefined) durationMs = toMs(Number(time));
+      if (comment.startsWith("Subtest:")) enter(levels, indent).subtest = comment.slice(8).trim();
+      else if (isGrouped && indent === 0) state.group = comment.replace(/^(?:TODO|SKIP) /, "");
+      else if (last && !last.ok && !TOTALS.test(comment)) last.diagnostics.push(plain.replace(/^# ?/, ""));
+      if (comment.startsWith("Subtest:") || TOTALS.test(comment)) last = null;
+    } else if (plain === "}" && closeBlock(levels, indent)) last = null;
+    else if (last && !last.ok && indent > 0) last.diagnostics.push(line);
+  }
+  if (count === 0 && state.plan === null && !bailed && !isTap) throw new ReportError("none of its lines is TAP");
+  close(levels);
+  dropTimes(top);
+
+  const cutter = createCutter();
+  const cases = toCases(top, cutter);
+  const fault = bailed
+    ? { name: "(bail out)", message: state.bail || "Bail out!" }
+    : state.plan !== top.length && { name: "(plan mismatch)", message: toMismatch(state.plan, top.length) };
+  if (fault) cases.push(toCase(cutter, { ...fault, message: clean(fault.message), status: "failed", kind: "error" }));
+  else if (top.length === 0 && state.skip) {
+    const reason = clean(state.skip.replace(/^skip\S*\s*/i, ""));
+    cases.push(toCase(cutter, { name: "(all tests skipped)", status: "skipped", message: reason }));
+  }
+  return {
+    format: "tap",
+    suite: null,
+    cases,
+    countsOnly: null,
+    partial: state.plan === null && !bailed,
+    durationMs,
+    completedAt: null,
+    context: {},
+    warnings: cutter.warnings(),
+  };
+}
+
+/** What node, mocha, tape and Perl write at the end. */
+const TOTALS =
+  /^(?:(?:tests|suites|pass|fail|ok|cancelled|skipped|skip|todo|duration_ms) *[\d.]*$|Looks like you |time=[\d.]+m?s$)/;
+
+function toMismatch(plan: number | null, ran: number): string {
+  if (plan === null) return `There is no plan, after ${plural(ran, "test")}: the run broke off`;
+  return `The plan is of ${plural(plan, "test")}, but there ${ran === 1 ? "is" : "are"} ${ran}`;
+}
+
+/** After the name may come, in any order, a directive, how long the test took, and a brace that opens its subtests. */
+function toPoint(line: string, group: string): Point {
+  const [head, number = ""] = /^(?:not )?ok(?:\s+(\d+)(?=\s|$))?/.exec(line)!;
+  const ok = line.startsWith("ok");
+  let name = line.slice(head.length).trim();
+  if (number !== "" || name.startsWith("- ")) name = name.replace(/^-(?:\s+|$)/, "");
+  const opens = /(?:^|\s)\{$/.test(name);
+  if (opens) name = name.slice(0, -1).trimEnd();
+  let [durationMs, timedOut] = [null as number | null, false];
+  // bats writes two; a bound keeps a line of nothing else from taking long.
+  for (let tail = TAIL.exec(name), n = 0; tail && n < 3; tail = TAIL.exec(name), n++) {
+    name = name.slice(0, tail.index).trimEnd();
+    const [, time, unit] = tail;
+    if (time === undefined) timedOut = true;
+    else durationMs = toMs(Number(time) * (unit === "ms" ? 1 : 1000));
+  }
+  const directive = /(?:^|\s)#\s*(?:(skip)\S*|todo\b:?)(.*)/i.exec(name);
+  if (directive) name = name.slice(0, directive.index);
+  const reason = directive?.[2]?.trim() ?? "";
+  return {
+    name: clean(name.replace(/\\([\\#])/g, "$1")).trim(),
+    ok,
+    directive: directive ? (directive[1] ? "skip" : "todo") : null,
+    // mocha writes a dash for no reason.
+    reason: reason === "-" ? "" : clean(reason),
+    timedOut,
+    durationMs,
+    yaml: [],
+    diagnostics: [],
+    group: clean(group),
+    opens,
+    children: [],
+  };
+}
+
+const TAIL = /(?:^|\s)# ?(?:(?:time=|in )(\d+(?:\.\d+)?) ?(ms|s|sec)|timeout after \d+ ?s)$/;
+
+function enter(levels: Level[], indent: number): Level {
+  const outer = levels.at(-1)!;
+  if (outer.indent >= indent) return outer;
+  const opener = outer.points.at(-1);
+  const owned = opener?.opens === true;
+  const level = { indent, points: owned ? opener.children : [], owned, subtest: "" };
+  levels.push(level);
+  return level;
+}
+
+/** Leaves the levels further in; returns their points that have no parent yet. */
+function leave(levels: Level[], indent: number): Point[] {
+  const orphans: Point[][] = [];
+  while (levels.at(-1)!.indent > indent) {
+    const { points, owned } = levels.pop()!;
+    if (!owned) orphans.push(points);
+  }
+  return orphans.reverse().flat();
+}
+
+function place(levels: Level[], indent: number, point: Point): void {
+  point.children = leave(levels, indent);
+  const { points } = enter(levels, indent);
+  const before = points.at(-1);
+  if (before) before.opens = false;
+  points.push(point);
+}
+
+/** Whether there was a block to close. */
+function closeBlock(levels: Level[], indent: number): boolean {
+  const isInside = levels.at(-2)?.indent === indent && levels.at(-1)!.owned;
+  const opener = levels.at(isInside ? -2 : -1)!.points.at(-1);
+  if (!opener?.opens || (!isInside && levels.at(-1)!.indent !== indent)) return false;
+  leave(levels, indent);
+  opener.opens = false;
+  return true;
+}
+
+/** Subtests whose parent never came keep the name that announced it. */
+function close(levels: Level[]): void {
+  for (let level = levels.pop()!; levels.length > 0; level = levels.pop()!) {
+    const outer = levels.at(-1)!;
+    if (!level.owned && level.points.length > 0) {
+      outer.points.push({ ...toPoint("ok", ""), name: clean(outer.subtest), children: level.points });
+    }
+  }
+}
+
+type Place = { point: Point; outer: Place | null; suite: string; file: string | null; failed: boolean; todo: boolean };
+
+/** The leaves, and parents that failed by themselves. */
+function toCases(top: Point[], cutter: Cutter): CaseResult[] {
+  const places: Place[] = [];
+  const open = top.map((point) => toPlace(point, null)).reverse();
+  for (let next = open.pop(); next; next = open.pop()) {
+    places.push(next);
+    const { children } = next.point;
+    for (let n = children.length - 1; n >= 0; n--) open.push(toPlace(children[n]!, next));
+  }
+  for (const { point, outer, failed } of places.toReversed()) if (outer && (failed || !point.ok)) outer.failed = true;
+  return places
+    .filter(({ point, failed }) => point.children.length === 0 || (!point.ok && !failed))
+    .map((leaf) => toResult(leaf, cutter));
+}
+
+function toPlace(point: Point, outer: Place | null): Place {
+  const todo = point.directive !== null || outer?.todo === true;
+  if (!outer) return { point, outer, suite: point.group, file: null, failed: false, todo };
+  const { name } = outer.point;
+  const isOuterFile = outer.outer === null && isFile(name);
+  const suite = isOuterFile ? outer.suite : [outer.suite, name].filter(Boolean).join(" > ");
+  return { point, outer, suite: cut(suite, MAX_NAME + 1), file: isOuterFile ? name : outer.file, failed: false, todo };
+}
+
+/** No file is taken from a place that only failures tell: it would give a test two histories. */
+function toResult({ point, suite, file, todo }: Place, cutter: Cutter): CaseResult {
+  const status: CaseStatus = todo ? "skipped" : point.ok ? "passed" : "failed";
+  const yaml = clean(point.yaml.join("\n")).trimEnd();
+  const stack = yaml || clean(dedent(point.diagnostics)).trimEnd();
+  const message = point.reason || (yaml ? toMessage(yaml) : firstLine(stack.replace(BATS_PLACE, "")));
+  const failed = status === "failed";
+  const timedOut =
+    point.timedOut || /^(?:failureType: '?testTimeout|expired:)/m.test(yaml) || TIMED_OUT.test(cut(stack, 500));
+  const isError = /^failureType: '?(?:uncaughtException|hookFailed|cancelledByParent)/m.test(yaml);
+  const told = /^duration_ms: *['"]?(\d+(?:\.\d+)?)/m.exec(yaml)?.[1];
+  const rest = {
+    status,
+    kind: timedOut ? ("timeout" as const) : isError ? ("error" as const) : ("failure" as const),
+    durationMs: told === undefined ? point.durationMs : toMs(Number(told)),
+    message: status === "passed" ? null : message,
+    stack: failed ? stack : null,
+  };
+  if (failed && point.children.length === 0 && isFile(point.name)) {
+    const path = point.name.replace(/^file:\/\//, "");
+    return toCase(cutter, { ...rest, suite, file: path, name: "(file failed to load)", kind: "error" });
+  }
+  // Vitest's flat form is "file > suite > test".
+  const parts = file === null && suite === "" ? point.name.split(" > ") : [];
+  const isPath = parts.length > 1 && isFile(parts[0]!);
+  return toCase(cutter, {
+    ...rest,
+    suite: isPath ? parts.slice(1, -1).join(" > ") : suite,
+    name: isPath ? parts.at(-1)! : point.name,
+    file: (isPath ? parts[0]! : file)?.replace(/^file:\/\//, ""),
+  });
+}
+
+/** bats appends "in 5ms" to each name when it tells times, with nothing that sets it off. */
+function dropTimes(points: Point[]): void {
+  const times = points.map(({ name }) => / in (\d{1,9})ms$/.exec(name));
+  if (times.includes(null)) return;
+  for (const [at, time] of times.entries()) {
+    Object.assign(points[at]!, { name: points[at]!.name.slice(0, time!.index), durationMs: toMs(Number(time![1])) });
+  }
+}
+
+/** Where bats failed, before what it says of it. */
+const BATS_PLACE = /^\s*\((?:from|in) [^\n]* line \d+[,)]\n(?: *(?:from|in) [^\n]* line \d+[,)]\n){0,20}/;
+
+const TIMED_OUT = /\b(?:timeout of \d+ ?m?s exceeded|(?:timed out|timeout) (?:in|after) \d+ ?m?s|due to timeout)\b/i;
+
+function isFile(name: string): boolean {
+  return name.length <= 500 && /^\S+\.(?:[cm]?[jt]sx?|vue|svelte|t|pl|bats|sh|php|py|rb|lua)$/i.test(name);
+}
+
+/** The first "error" or "message" that has a text, on its line or as a block below it, else the error on top of "stack". */
+function toMessage(yaml: string): string {
+  for (const key of [/^ *(?:error|message): *(.*)\n?/gm, /^ *stack: *(.*)\n(?= *\w*(?:Error|Exception)\b)/gm]) {
+    for (const { 0: line, 1: value = "", index } of yaml.matchAll(key)) {
+      const text = /^[|>]/.test(value)
+        ? firstLine(yaml.slice(index + line.length).replace(BATS_PLACE, ""))
+        : unquote(value);
+      if (text) return text;
+    }
+  }
+  return "";
+}
+
+function unquote(value: string): string {
+  if (/^'.*'$/.test(value)) return value.slice(1, -1).replaceAll("''", "'");
+  if (!/^".*"$/.test(value)) return value.replace(/^["']/, "");
+  try {
+    return firstLine(clean(String(JSON.parse(value))));
+  } catch {
+    return value.slice(1, -1);
+  }
+}
+
+function dedent(lines: string[]): string {
+  const widths = lines.filter((line) => line.trim() !== "").map((line) => line.length - line.trimStart().length);
+  const width = widths.reduce((least, one) => Math.min(least, one), widths[0] ?? 0);
+  return lines.map((line) => line.slice(width)).join("\n");
+}
