@@ -1,6 +1,7 @@
 /** Reads any test report: unpacks it, recognises its format and hands it to the one file that knows that format. */
 
 import { isCtrf, readCtrf } from "./ctrf.ts";
+import { readCucumber } from "./cucumber.ts";
 import { readGo } from "./go.ts";
 import { parseJson } from "./json.ts";
 import { isRoot, readJunit } from "./junit.ts";
@@ -99,7 +100,7 @@ const READERS: Reader[] = [
     name: "cucumber",
     title: "Cucumber JSON",
     recognise: ({ json }) => Array.isArray(json) && hasFields(json[0], "elements", "uri"),
-    read: null,
+    read: (source) => readCucumber(needJson(source)),
   },
   {
     name: "rspec",

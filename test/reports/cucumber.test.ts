@@ -1,0 +1,113 @@
+import { describe, expect, test } from "bun:test";
+import { readReport } from "../../src/reports/read.ts";
+import type { CaseResult } from "../../src/reports/report.ts";
+
+const readBytes = (bytes: Uint8Array, format?: string) =>
+  readReport([{ name: "a.json", bytes }], { maxInflatedBytes: 2 ** 24, ...(format ? { format } : {}) });
+const read = (json: unknown, format?: string) => readBytes(new TextEncoder().encode(JSON.stringify(json)), format);
+const feature = (...elements: unknown[]) => read([{ uri: "file:features/a.feature", name: "F", elements }]).cases;
+const step = (status: string, more: object = {}) => ({ keyword: "When ", name: "s", result: { status, ...more } });
+const scenario = (...steps: unknown[]) => ({ type: "scenario", id: "f;a", line: 3, name: "a", steps });
+const brief = ({ name, status, kind }: CaseResult) => [name, status, kind];
+
+test("what cucumber-js writes is read whole", async () => {
+  const report = readBytes(await Bun.file(`${import.meta.dir}/../fixtures/cucumber_json.json`).bytes());
+  expect(report).toMatchObject({ format: "cucumber", suite: null, warnings: [] });
+  expect(report.cases.map(brief)).toEqual([
+    ["after a broken hook", "failed", "error"],
+    ["passes 😀 ]]>", "passed", null],
+    ["fails", "failed", "failure"],
+    ["undefined", "failed", "error"],
+    ["pending", "failed", "error"],
+    ["skipped", "skipped", null],
+    ["ambiguous", "failed", "error"],
+    ["hangs", "failed", "timeout"],
+    ["flaky", "passed", null],
+    ["attaches", "passed", null],
+    ["ruled", "passed", null],
+    ["counts 1", "passed", null],
+    ["counts 2", "passed", null],
+  ]);
+  expect(report.cases[0]).toMatchObject({ message: "Error: hook broke", suite: "Hooks" });
+  expect(report.cases[2]).toMatchObject({
+    suite: 'Shop "quoted" & <script>',
+    file: "features/shop.feature",
+    line: 11,
+    message: "Error: boom red ]]>",
+    stack: expect.stringContaining("s.cjs:6"),
+    properties: { tag: "@shop", "tag 2": "@slow" },
+  });
+  expect(report.cases[3]!.message).toBe("Undefined step: When nobody wrote this step");
+  expect(report.cases[7]!.durationMs).toBeGreaterThanOrEqual(200);
+  expect(report.cases[9]!.output).toBe("a log line");
+});
+
+describe("a scenario", () => {
+  test("is skipped when a step was skipped and none failed, or when there is none", () => {
+    expect(feature(scenario(step("passed"), step("skipped")))[0]!.status).toBe("skipped");
+    expect(feature(scenario(step("failed"), step("skipped")))[0]!.status).toBe("failed");
+    expect(feature(scenario())[0]!.status).toBe("skipped");
+  });
+
+  test("fails with the hooks around it and around its steps", () => {
+    const hook = (message: string) => [{ result: { status: "failed", error_message: message } }];
+    expect(feature({ ...scenario(step("skipped")), before: hook("b") })[0]).toMatchObject({
+      kind: "error",
+      message: "b",
+    });
+    expect(feature({ ...scenario(step("passed")), after: hook("a") })[0]).toMatchObject({
+      kind: "error",
+      message: "a",
+    });
+    expect(feature(scenario({ ...step("passed"), after: hook("s") }))[0]).toMatchObject({
+      kind: "error",
+      message: "s",
+    });
+  });
+
+  test("fails with the background before it, which is no case of its own", () => {
+    const background = (status: string) => ({ type: "background", name: "bg", steps: [step(status)] });
+    const other = { ...scenario(step("passed")), id: "f;b", name: "b" };
+    const cases = feature(background("failed"), scenario(step("skipped")), background("passed"), other);
+    expect(cases.map(brief)).toEqual([
+      ["a", "failed", "failure"],
+      ["b", "passed", null],
+    ]);
+  });
+
+  test("lasts as long as its steps, in nanoseconds, or unknown", () => {
+    const steps = [step("passed", { duration: 1_600_000 }), step("passed", { duration: 2e6 }), step("passed")];
+    expect(feature(scenario(...steps))[0]!.durationMs).toBe(4);
+    expect(feature(scenario(step("passed")))[0]!.durationMs).toBeNull();
+  });
+
+  test("that is written again was retried: a pass after a failure is flaky, else the failure stays", () => {
+    const runs = (...statuses: string[]) => feature(...statuses.map((status) => scenario(step(status))));
+    expect(runs("failed", "passed")).toMatchObject([{ status: "passed", flaky: true, attempts: 2 }]);
+    expect(runs("passed", "failed")).toMatchObject([{ status: "failed", flaky: false, attempts: 2 }]);
+    expect(runs("failed", "skipped")).toMatchObject([{ status: "failed", attempts: 2 }]);
+    expect(runs("failed", "passed", "passed")).toMatchObject([{ status: "passed", flaky: true, attempts: 3 }]);
+  });
+
+  test("of Java tells when it ran, its output and its attachments", () => {
+    const embeddings = [{ mime_type: "image/png", data: "cG5n", name: "shot.png" }];
+    const told = { ...step("passed", { duration: 1e9 }), output: ["one", "two"], embeddings };
+    const start = { ...scenario(told), start_timestamp: "2026-01-02T03:04:05.000Z" };
+    const report = read([{ uri: "a.feature", elements: [start] }]);
+    expect(report.completedAt).toEqual(new Date("2026-01-02T03:04:06.000Z"));
+    expect(report.cases[0]).toMatchObject({ output: "one\ntwo", properties: { attachment: "shot.png" } });
+  });
+});
+
+test("hostile values neither crash nor pollute", () => {
+  const cases = feature(
+    null,
+    5,
+    { name: "\0\ud800", steps: "x", tags: [null, { name: "__proto__" }], line: -1 },
+    scenario(null, [], { result: { status: 5, duration: 1e300, error_message: {} } }, step("__proto__")),
+    scenario(step("failed", { error_message: "\u001b[31mred\u0000" })),
+  );
+  expect(cases.map(({ name }) => name)).toEqual(["(no name)", "(no name)", "\ufffd\ufffd", "a"]);
+  expect(cases[3]).toMatchObject({ status: "failed", message: "red\ufffd" });
+  expect(() => read({}, "cucumber")).toThrow("it is not a list of features");
+});
