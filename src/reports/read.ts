@@ -9,6 +9,7 @@ import { isNative, readNative } from "./native.ts";
 import { binaryKind, hasFields, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { type Report, ReportError } from "./report.ts";
 import { cut, decode, localName, MAX_CASES, plural } from "./text.ts";
+import { readRspec } from "./rspec.ts";
 import { readTap } from "./tap.ts";
 import { unpack } from "./unpack.ts";
 import { parseXml, prolog } from "./xml.ts";
@@ -106,7 +107,7 @@ const READERS: Reader[] = [
     name: "rspec",
     title: "RSpec JSON",
     recognise: ({ json }) => hasFields(json, "examples", "summary_line"),
-    read: null,
+    read: (source) => readRspec(needJson(source)),
   },
   {
     name: "allure",

@@ -12,7 +12,7 @@ const LIST = `${CORPUS}/expected.json`;
 const entries: [string, Entry][] = existsSync(LIST) ? Object.entries(JSON.parse(readFileSync(LIST, "utf8"))) : [];
 
 /** Formats that are read; a file of another one may be refused. */
-const READ = ["junit", "ctrf", "go-test2json"];
+const READ = ["junit", "ctrf", "go-test2json", "rspec-json"];
 
 test.skipIf(entries.length > 0)("there is no corpus beside this repository", () => {});
 

@@ -93,7 +93,6 @@ describe("what is not a test report is refused by what it is", () => {
     ["TRX", "<TestRun/>"],
     ["NUnit XML", "<test-run/>"],
     ["xUnit XML", "<assemblies/>"],
-    ["RSpec JSON", `{"examples":[],"summary_line":""}`],
     ["an Allure result", `{"uuid":"1","status":"passed","stage":"finished"}`],
   ])("%s", (title, body) => {
     expect(refusal(body)).toBe(`Cannot read "a": it is ${title}, a format that is not supported`);
@@ -132,7 +131,7 @@ describe("format", () => {
 
   test.each(["pdf", "toString", "", "lcov"])("%p is not a known one", (format) => {
     expect(refusal(JUNIT, format)).toBe(
-      `Cannot read "format": expected "assay", "ctrf", "cucumber", "go", "junit" or "tap", got "${format}"`,
+      `Cannot read "format": expected "assay", "ctrf", "cucumber", "go", "junit", "rspec" or "tap", got "${format}"`,
     );
   });
 });
