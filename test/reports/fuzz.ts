@@ -47,6 +47,22 @@ const SPLICES = [
   ],
   ...[' time="1e999"', ' name=""', "<!DOCTYPE a [", "<!ENTITY a 'b'>", "[[ATTACHMENT|", "]]", "[[PROPERTY|a=b]]"],
   ...["null", "1e400", "-1", '"__proto__":', '"constructor"', "\\ud800", "\\u0000", "[[[[[[[[", '{"a":'],
+  ...[
+    "\nok 1 a # SKIP",
+    "\n    not ok 2 - b {\n",
+    "\n}\n",
+    "\n1..3\n",
+    "\n  ---\n",
+    "\n  ...\n",
+    "\n# Subtest: c\n",
+    "Bail out!",
+  ],
+  ...[
+    '\n{"Action":"fail","Package":"p"}\n',
+    '\n{"Action":"run","Test":"T"}\n',
+    "\nFAIL\tp [build failed]\n",
+    "--- PASS: T (",
+  ],
 ].map((text) => Buffer.from(text));
 
 const folders = [`${import.meta.dir}/../fixtures`, `${import.meta.dir}/../../../shared/corpus`].filter(existsSync);
