@@ -1,6 +1,7 @@
 /** The application: every endpoint, and the way of a request from its target to its answer. */
 
 import type { BlockList } from "node:net";
+import { bugReports } from "./api/bug_reports.ts";
 import { executions } from "./api/executions.ts";
 import { projects } from "./api/projects.ts";
 import { testCases } from "./api/test_cases.ts";
@@ -24,7 +25,7 @@ import { json, readInput, readQuery, Reply, type Route } from "./route.ts";
 import { type Database, isOutage } from "./store/connect.ts";
 
 /** Every endpoint under /api/v1, a family a line. */
-export const ROUTES: readonly Route[] = [...projects, ...testRuns, ...executions, ...testCases];
+export const ROUTES: readonly Route[] = [...projects, ...testRuns, ...executions, ...testCases, ...bugReports];
 
 const API = "/api/v1";
 /** The database answers a look-up of a key in far less, or is away. */

@@ -1,5 +1,6 @@
 /** Takes a report into its run: names its test cases, merges it case by case, and decides what that makes of the run. */
 
+import { trackBugs } from "./bugs.ts";
 import { absent, fail } from "./http/problem.ts";
 import { nameCases } from "./name_cases.ts";
 import type { CaseResult, Report } from "./reports/report.ts";
@@ -13,7 +14,9 @@ import {
   toLetter,
 } from "./rules/merge.ts";
 import { isOutage } from "./rules/outage.ts";
+import type { TouchedBug } from "./schema/bug_reports.ts";
 import type { Shard, UploadParameters } from "./schema/test_runs.ts";
+import { selectBugsOfRun } from "./store/bug_reports.ts";
 import { countChanges, lockHealth } from "./store/case_health.ts";
 import {
   type CaseDetail,
@@ -128,7 +131,7 @@ export async function nameReport(
   };
 }
 
-export type Ingested = { run: TestRunDetailRow; added: boolean };
+export type Ingested = { run: TestRunDetailRow; added: boolean; bugReports: TouchedBug[] };
 
 /** In a transaction. `added` is false when these very bytes were there before. */
 export async function ingest(
@@ -156,7 +159,12 @@ export async function ingest(
   const known = attempts.some((attempt) => attempt.shard === shard && attempt.digest === digest);
   if (known) {
     await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now });
-    return { run: (await selectTestRun(sql, projectId, execution.id, taskSlug)) ?? absent(), added: false };
+    const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
+    return {
+      run: (await selectTestRun(sql, projectId, execution.id, taskSlug)) ?? absent(),
+      added: false,
+      bugReports: touched.map((bug) => ({ ...bug, change: "occurred" })),
+    };
   }
 
   // A whole run posted again is an attempt after every shard's; a shard's comes after its own and after those.
@@ -197,7 +205,7 @@ export async function ingest(
   // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
   const outage = run.remembered === true ? run.outage && isOutage(counts) : isOutage(counts);
   const staysRemembered = run.remembered === true && !(run.outage && !outage);
-  if (staysRemembered && changes.length > 0) await countInto(sql, projectId, execution, run, changes);
+  if (staysRemembered && changes.length > 0) await countInto(sql, projectId, execution, origin, run, changes);
   const updated = await updateTestRun(sql, projectId, run.id, {
     ...counts,
     status: isIn ? verdict : run.status === "cancelled" || run.status === "timed_out" ? run.status : "running",
@@ -213,8 +221,9 @@ export async function ingest(
     outage,
     remembered: isIn ? staysRemembered : null,
   });
+  const bugReports = isIn ? await track(sql, projectId, execution, origin, run, updated, now) : [];
   await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now });
-  return { run: updated, added: true };
+  return { run: updated, added: true, bugReports };
 }
 
 const originOf = (parameters: UploadParameters, { context }: Report): ExecutionOrigin => ({
@@ -301,19 +310,54 @@ async function mergeResults(
   return changes;
 }
 
+/** The bugs of a complete run; `before` is the run without this upload. */
+async function track(
+  sql: Sql,
+  projectId: string,
+  execution: LockedExecution,
+  origin: ExecutionOrigin,
+  before: TestRunDetailRow,
+  run: TestRunDetailRow,
+  now: Date,
+): Promise<TouchedBug[]> {
+  const branch = execution.branch ?? origin.branch ?? null;
+  return await trackBugs(
+    sql,
+    projectId,
+    {
+      id: run.id,
+      executionId: run.executionId,
+      taskSlug: run.taskSlug,
+      failed: run.failed,
+      outage: run.outage,
+      branch,
+      commit: execution.commit ?? origin.commit ?? null,
+      onDefaultBranch: await isDefaultBranch(sql, projectId, branch),
+      startedAt: execution.createdAt,
+      isFirst: before.completedAt === null,
+    },
+    now.toISOString(),
+  );
+}
+
 /** In a run whose results are counted: counts what the attempt has changed. */
 async function countInto(
   sql: Sql,
   projectId: string,
   execution: LockedExecution,
+  origin: ExecutionOrigin,
   run: TestRunDetailRow,
   changes: readonly ChangedResult[],
 ): Promise<void> {
   await lockHealth(sql, projectId);
-  const defaultBranch = (await selectProject(sql, projectId))?.defaultBranch;
-  const onDefaultBranch = execution.branch === null || execution.branch === defaultBranch;
+  const onDefaultBranch = await isDefaultBranch(sql, projectId, execution.branch ?? origin.branch ?? null);
   const { id, outage, completedAt } = run;
   await countChanges(sql, projectId, { id, outage, completedAt: completedAt!, onDefaultBranch }, changes);
+}
+
+/** What names no branch counts as well: who has only one need not name it. */
+async function isDefaultBranch(sql: Sql, projectId: string, branch: string | null): Promise<boolean> {
+  return branch === null || branch === (await selectProject(sql, projectId))?.defaultBranch;
 }
 
 /** A report that names no execution is one of its own, complete at once. */

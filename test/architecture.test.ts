@@ -21,7 +21,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   route: ["caller", "http", "schema", "store"],
   memory: ["store"],
   name_cases: ["rules", "store"],
-  ingest: ["http", "name_cases", "reports", "rules", "schema", "settle", "store"],
+  bugs: ["rules", "schema", "store"],
+  ingest: ["bugs", "http", "name_cases", "reports", "rules", "schema", "settle", "store"],
   settle: ["rules", "store"],
   caller: ["http", "schema", "store"],
   work: ["log", "settle", "store"],
@@ -42,8 +43,9 @@ const SHARED: Record<string, string[]> = {
   cli: ["usage"],
   http: ["problem"],
   postgres: ["binaries", "home"],
+  rules: ["stack"],
   reports: ["fields", "report", "text"],
-  schema: ["case_ref", "fields", "page"],
+  schema: ["bug_reports", "case_ref", "fields", "page"],
   store: ["connect"],
 };
 /** Files that put their neighbours together. */

@@ -122,9 +122,9 @@ export const testRuns: Route[] = [
       const parameters = context.query;
       const report = read(context, parameters);
       const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest);
-      const { run, added } = await transact((sql) => ingest(sql, params.projectId, named, parameters));
+      const { run, added, bugReports } = await transact((sql) => ingest(sql, params.projectId, named, parameters));
       const failures = run.failed === 0 ? NO_FAILURES : await selectFailuresOf(sql, params.projectId, run);
-      const answer = { ...toDetail(context, run), ...failures };
+      const answer = { ...toDetail(context, run), ...failures, bugReports };
       const status = added ? 201 : 200;
       return wantsText ? plainText(status, toLine(answer)) : json(status, answer);
     },

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { booleanText, caseStatus, slug, text, time, timestamp, uuid, verdict } from "./fields.ts";
+import { touchedBug } from "./bug_reports.ts";
 import { caseRef } from "./case_ref.ts";
 import { page, pageQuery } from "./page.ts";
 
@@ -63,6 +64,7 @@ export const uploadedRun = v.strictObject({
     v.array(caseRef),
     v.description("Failed, and not counted by the verdict because the case is quarantined; the first 100"),
   ),
+  bugReports: v.pipe(v.array(touchedBug), v.description("Those that the upload opened or touched; the first 100")),
 });
 export type UploadedRun = v.InferOutput<typeof uploadedRun>;
 

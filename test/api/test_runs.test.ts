@@ -37,6 +37,7 @@ describe("POST /projects/:projectId/test-runs", () => {
       verdict: "failed",
       newFailures: [{ testCaseId: expect.any(String), taskSlug: "unit", suite: "unit", name: "case 2", file: null }],
       quarantinedFailures: [],
+      bugReports: [{ id: expect.any(String), number: 1, title: "case 2 failed", status: "open", change: "opened" }],
       warnings: [],
       outage: false,
       url: expect.stringContaining(`/projects/${acme.project}/executions/${body.executionId}`),
@@ -351,7 +352,7 @@ describe("one test run", () => {
     const path = `GET /projects/${acme.project}/executions/${body.executionId}/test-runs/${encodeURIComponent(slug)}`;
     const { status, body: detail } = await ask(path, acme);
     expect(status).toBe(200);
-    const { newFailures: _, quarantinedFailures: __, ...run } = body;
+    const { newFailures: _, quarantinedFailures: __, bugReports: ___, ...run } = body;
     expect(detail).toEqual({ ...run, taskSlug: slug, shards: 1, format: "junit", exitCode: 1 });
   });
 

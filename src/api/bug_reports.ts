@@ -1,0 +1,146 @@
+/** Bug reports: listed, opened by hand, edited, merged, and where they occurred. */
+
+import { absent, fail } from "../http/problem.ts";
+import { type Context, route, type Route, toPage } from "../route.ts";
+import {
+  type BugReportDetail,
+  bugOccurrenceFilter,
+  bugOccurrencePage,
+  bugReportDetail,
+  bugReportFilter,
+  bugReportPage,
+  bugReportPatch,
+  mergeRequest,
+  newBugReport,
+} from "../schema/bug_reports.ts";
+import {
+  type BugState,
+  insertBug,
+  insertBugCases,
+  lockBugs,
+  mergeBugs,
+  selectBugReport,
+  selectBugReports,
+  selectBugState,
+  selectOccurrences,
+  selectTestCasesById,
+  updateBugReport,
+} from "../store/bug_reports.ts";
+import type { Sql } from "../store/connect.ts";
+
+type One = Pick<Context<{ projectId: string; bugReportId: string }>, "params">;
+
+const find = async (sql: Sql, { params }: One): Promise<BugReportDetail> =>
+  (await selectBugReport(sql, params.projectId, params.bugReportId)) ?? absent();
+
+/** In a transaction: nobody else changes the bugs of the project until it commits. */
+async function lock(sql: Sql, { params }: One): Promise<BugState> {
+  await lockBugs(sql, params.projectId);
+  return (await selectBugState(sql, params.projectId, params.bugReportId)) ?? absent();
+}
+
+export const bugReports: Route[] = [
+  route(
+    "GET /projects/:projectId/bug-reports",
+    { summary: "List bug reports, newest first", query: bugReportFilter, answer: bugReportPage },
+    async (context) => {
+      const { sql, params, query, after } = context;
+      const rows = await selectBugReports(sql, params.projectId, query, after && Number(after[0]));
+      return toPage(
+        context,
+        rows,
+        ({ number }) => [String(number)],
+        (row) => row,
+      );
+    },
+  ),
+
+  route(
+    "POST /projects/:projectId/bug-reports",
+    { summary: "Open a bug report by hand", body: newBugReport, answer: bugReportDetail, status: 201 },
+    async ({ params, body, transact }) => {
+      const { projectId } = params;
+      const { testCaseIds, severity, ...bug } = body;
+      return await transact(async (sql) => {
+        const testCases = await selectTestCasesById(sql, projectId, testCaseIds);
+        if (testCases.length < new Set(testCaseIds).size)
+          fail("VALIDATION_ERROR", `Cannot read "testCaseIds": not all of them are test cases of this project`);
+        await lockBugs(sql, projectId);
+        const now = new Date().toISOString();
+        const { id } = await insertBug(sql, projectId, {
+          ...bug,
+          severity: severity ?? "major",
+          source: "manual",
+          now,
+        });
+        await insertBugCases(
+          sql,
+          projectId,
+          testCases.map((testCase) => ({ bugId: id, testCase })),
+        );
+        return await find(sql, { params: { projectId, bugReportId: id } });
+      });
+    },
+  ),
+
+  route(
+    "GET /projects/:projectId/bug-reports/:bugReportId",
+    { summary: "One bug report, why its failures were grouped, and its history", answer: bugReportDetail },
+    async (context) => await find(context.sql, context),
+  ),
+
+  route(
+    "PATCH /projects/:projectId/bug-reports/:bugReportId",
+    { summary: "Change a bug report", body: bugReportPatch, answer: bugReportDetail },
+    async (context) =>
+      await context.transact(async (sql) => {
+        const bug = await lock(sql, context);
+        if (bug.mergedInto !== null && context.body.status !== undefined)
+          fail("VALIDATION_ERROR", `Cannot change "status": the bug report was merged into ${bug.mergedInto}`);
+        await updateBugReport(sql, context.params.projectId, bug, context.body, new Date().toISOString());
+        return await find(sql, context);
+      }),
+  ),
+
+  route(
+    "GET /projects/:projectId/bug-reports/:bugReportId/occurrences",
+    { summary: "Where a bug occurred, newest run first", query: bugOccurrenceFilter, answer: bugOccurrencePage },
+    async (context) => {
+      const { sql, fast, params, query, after } = context;
+      if (!(await selectBugState(fast, params.projectId, params.bugReportId))) absent();
+      const place = after as [string, string] | undefined;
+      const rows = await selectOccurrences(sql, params.projectId, params.bugReportId, query.limit, place);
+      return toPage(
+        context,
+        rows,
+        ({ runId, testCase }) => [runId, String(testCase)],
+        ({ runId: _, testCase: __, ...row }) => row,
+      );
+    },
+  ),
+
+  route(
+    "POST /projects/:projectId/bug-reports/:bugReportId/merge",
+    {
+      summary: "Merge a bug report into another, which gets its fingerprints and occurrences",
+      body: mergeRequest,
+      answer: bugReportDetail,
+    },
+    async (context) => {
+      const { params, body, transact } = context;
+      const { projectId } = params;
+      return await transact(async (sql) => {
+        const from = await lock(sql, context);
+        const into = await selectBugState(sql, projectId, body.into);
+        if (!into)
+          fail("VALIDATION_ERROR", `Cannot read "into": there is no bug report "${body.into}" in this project`);
+        if (into.id === from.id) fail("VALIDATION_ERROR", `Cannot read "into": it is the bug report itself`);
+        for (const bug of [from, into])
+          if (bug.mergedInto !== null)
+            fail("VALIDATION_ERROR", `Cannot merge: bug report ${bug.number} was merged into ${bug.mergedInto}`);
+        await mergeBugs(sql, projectId, from, into, new Date().toISOString());
+        return await find(sql, { params: { projectId, bugReportId: into.id } });
+      });
+    },
+  ),
+];

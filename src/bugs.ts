@@ -1,0 +1,121 @@
+/** Makes bug reports of the failures of a run: opens them, finds them again, and resolves them when they are gone. */
+
+import { FINGERPRINT_VERSION, fingerprint, type Fingerprint, outageFingerprint } from "./rules/fingerprint.ts";
+import type { TouchedBug } from "./schema/bug_reports.ts";
+import {
+  countCleanCases,
+  type FailureRow,
+  insertBug,
+  insertFingerprint,
+  insertOccurrences,
+  type KnownBug,
+  lockBugs,
+  type Occurrence,
+  selectBugsByFingerprint,
+  selectHasLiveBugs,
+  selectRunFailures,
+  updateStatus,
+} from "./store/bug_reports.ts";
+import type { Sql } from "./store/connect.ts";
+
+/** A run that is complete. */
+export type TrackedRun = {
+  id: string;
+  executionId: string;
+  taskSlug: string;
+  failed: number;
+  outage: boolean;
+  branch: string | null;
+  commit: string | null;
+  onDefaultBranch: boolean;
+  /** When the execution began: what failed before a bug was resolved is no regression. */
+  startedAt: string;
+  /** It has just become complete; a further attempt would count as another clean run. */
+  isFirst: boolean;
+};
+
+/** A run with more failures that is no outage is rare; the rest of them join their bugs the next time. */
+const MAX_FAILURES = 5_000;
+const MAX_TOUCHED = 100;
+const MAX_TITLE = 300;
+
+type Group = { fingerprint: Fingerprint; failures: FailureRow[] };
+
+/** In the transaction of the upload. Answers the bugs that the run has touched, at most 100. */
+export async function trackBugs(sql: Sql, projectId: string, run: TrackedRun, now: string): Promise<TouchedBug[]> {
+  const failures =
+    run.failed === 0 ? [] : await selectRunFailures(sql, projectId, run.id, run.outage ? 1 : MAX_FAILURES);
+  const mayResolve = run.isFirst && run.onDefaultBranch && !run.outage && (await selectHasLiveBugs(sql, projectId));
+  if (failures.length === 0 && !mayResolve) return [];
+  await lockBugs(sql, projectId);
+  const touched = failures.length === 0 ? [] : await trackFailures(sql, projectId, run, failures, now);
+  if (mayResolve) {
+    for (const { id, status } of await countCleanCases(sql, projectId, run.id))
+      await updateStatus(sql, projectId, id, status, "resolved", "clean_runs", now);
+  }
+  return touched.slice(0, MAX_TOUCHED);
+}
+
+async function trackFailures(
+  sql: Sql,
+  projectId: string,
+  run: TrackedRun,
+  failures: readonly FailureRow[],
+  now: string,
+): Promise<TouchedBug[]> {
+  const groups = new Map<string, Group>();
+  for (const failure of failures) {
+    const mark = run.outage ? outageFingerprint(run.taskSlug) : fingerprint(failure);
+    const group = groups.get(mark.digest);
+    if (group) group.failures.push(failure);
+    else groups.set(mark.digest, { fingerprint: mark, failures: [failure] });
+  }
+  const found = await selectBugsByFingerprint(sql, projectId, [...groups.keys()]);
+  const known = new Map<string, KnownBug>(found.map((bug) => [bug.digest, bug]));
+  const touched = new Map<string, TouchedBug>();
+  const occurrences: Occurrence[] = [];
+  for (const [digest, group] of groups) {
+    const bug = known.get(digest);
+    const change = bug ? await find(sql, projectId, run, bug, now) : await open(sql, projectId, run, group, now);
+    if (!change) continue;
+    if (touched.get(change.id)?.change !== "regressed") touched.set(change.id, change);
+    for (const { testCase, message } of group.failures)
+      occurrences.push({ bugId: change.id, testCase, message: message?.slice(0, 1_000).toWellFormed() ?? null });
+    // Two fingerprints of one bug may both be here: the second one finds it as the first has left it.
+    if (change.change === "regressed")
+      for (const other of found) if (other.id === change.id) other.status = change.status;
+  }
+  if (occurrences.length > 0) await insertOccurrences(sql, projectId, { ...run, seenAt: now }, occurrences);
+  return [...touched.values()];
+}
+
+async function find(sql: Sql, projectId: string, run: TrackedRun, bug: KnownBug, now: string): Promise<TouchedBug> {
+  const { id, number, title } = bug;
+  const isBack = bug.status === "resolved" && bug.resolvedAt !== null && run.startedAt > bug.resolvedAt;
+  if (!isBack) return { id, number, title, status: bug.status, change: "occurred" };
+  await updateStatus(sql, projectId, id, "resolved", "open", "regression", now);
+  return { id, number, title, status: "open", change: "regressed" };
+}
+
+/** Only the default branch opens bugs: what fails on others is work in progress. */
+async function open(
+  sql: Sql,
+  projectId: string,
+  run: TrackedRun,
+  { fingerprint, failures }: Group,
+  now: string,
+): Promise<TouchedBug | undefined> {
+  if (!run.onDefaultBranch) return undefined;
+  const title = run.outage ? fingerprint.message : toTitle(failures[0]!, fingerprint);
+  const severity = run.outage ? "critical" : "major";
+  const { id, number } = await insertBug(sql, projectId, { title, severity, source: "automatic", now });
+  await insertFingerprint(sql, projectId, id, FINGERPRINT_VERSION, fingerprint, now);
+  return { id, number, title, status: "open", change: "opened" };
+}
+
+function toTitle({ message, stack, suite, name }: FailureRow, { exceptionType }: Fingerprint): string {
+  const line = /\S.*/.exec(message ?? stack ?? "")?.[0].trim() ?? "";
+  const typed = exceptionType && !line.includes(exceptionType) ? `${exceptionType}: ${line}` : line;
+  const title = line === "" ? [suite, name].filter(Boolean).join(" > ") : typed;
+  return title.slice(0, MAX_TITLE).toWellFormed();
+}

@@ -1,0 +1,380 @@
+/** Bug reports, their fingerprints, test cases, occurrences and changes. */
+
+import type { Fingerprint } from "../rules/fingerprint.ts";
+import { BLOCK_SIZE } from "../rules/merge.ts";
+import { numberOfTestCase } from "../rules/test_case_id.ts";
+import type {
+  BugOccurrence,
+  BugReport,
+  BugReportDetail,
+  BugReportPatch,
+  BugStatus,
+  Severity,
+} from "../schema/bug_reports.ts";
+import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+
+/** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
+export const lockBugs = (sql: Sql, projectId: string) =>
+  sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 2))`;
+
+const fingerprintText = (sql: Sql) => sql`'v' || f.version || ':' || replace(f.digest::text, '-', '')`;
+
+const columns = (sql: Sql) => sql`
+  b.id, b.number, b.title, b.description, b.status, b.severity, b.source,
+  (select ${fingerprintText(sql)} from bug_fingerprint f
+    where f.project_id = b.project_id and f.bug_report_id = b.id order by f.created_at, f.digest limit 1) as fingerprint,
+  b.occurrences, b.first_seen_at as "firstSeenAt", b.last_seen_at as "lastSeenAt",
+  b.first_execution_id as "firstExecutionId", b.last_execution_id as "lastExecutionId",
+  (select coalesce(json_agg(distinct c.task_slug), '[]') from bug_case k
+    join test_case c on c.project_id = k.project_id and c.number = k.test_case
+    where k.project_id = b.project_id and k.bug_report_id = b.id) as "taskSlugs",
+  (select coalesce(json_agg(id), '[]') from (
+    select c.id from bug_case k join test_case c on c.project_id = k.project_id and c.number = k.test_case
+    where k.project_id = b.project_id and k.bug_report_id = b.id order by k.test_case limit 100) ids) as "testCaseIds",
+  b.branch, b.commit, b.assignee, to_json(b.labels) as labels, b.external_url as "externalUrl", b.regressed,
+  b.fixed_in_commit as "fixedInCommit", b.created_at as "createdAt", b.updated_at as "updatedAt",
+  b.resolved_at as "resolvedAt"`;
+
+export type BugReportQuery = {
+  limit: number;
+  status?: BugStatus | undefined;
+  severity?: Severity | undefined;
+  source?: string | undefined;
+  task_slug?: string | undefined;
+  assignee?: string | undefined;
+  q?: string | undefined;
+};
+
+/** Newest first; one row more than `limit`. `before` is the number of the last one of the page before. */
+export const selectBugReports = (sql: Sql, projectId: string, query: BugReportQuery, before: number | undefined) => sql<
+  BugReport[]
+>`
+  select ${columns(sql)} from (
+    select * from bug_report b
+    where b.project_id = ${projectId} and b.merged_into is null
+      ${before === undefined ? sql`` : sql`and b.number < ${before}`}
+      ${query.status === undefined ? sql`` : sql`and b.status = ${query.status}`}
+      ${query.severity === undefined ? sql`` : sql`and b.severity = ${query.severity}`}
+      ${query.source === undefined ? sql`` : sql`and b.source = ${query.source}`}
+      ${query.assignee === undefined ? sql`` : sql`and b.assignee = ${query.assignee}`}
+      ${
+        query.task_slug === undefined
+          ? sql``
+          : sql`and exists (
+              select from bug_case k join test_case c on c.project_id = k.project_id and c.number = k.test_case
+              where k.project_id = b.project_id and k.bug_report_id = b.id and c.task_slug = ${query.task_slug})`
+      }
+      ${
+        query.q === undefined
+          ? sql``
+          : sql`and position(lower(${query.q}) in lower(b.title || ' ' || b.description)) > 0`
+      }
+    order by b.number desc limit ${query.limit + 1}
+  ) b order by b.number desc`;
+
+export async function selectBugReport(sql: Sql, projectId: string, id: string): Promise<BugReportDetail | undefined> {
+  const [row] = await sql<BugReportDetail[]>`
+    select ${columns(sql)}, b.merged_into as "mergedInto",
+      (select coalesce(json_agg(json_build_object('fingerprint', ${fingerprintText(sql)}, 'version', f.version,
+        'exceptionType', f.exception_type, 'message', f.message, 'frames', f.frames, 'test', f.test)
+        order by f.created_at, f.digest), '[]')
+        from bug_fingerprint f where f.project_id = b.project_id and f.bug_report_id = b.id) as grouping,
+      (select coalesce(json_agg(json_build_object('from', c.from_status, 'to', c.to_status, 'cause', c.cause,
+        'changedAt', to_char(c.changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by c.id), '[]')
+        from bug_change c where c.project_id = b.project_id and c.bug_report_id = b.id) as history
+    from bug_report b where b.project_id = ${projectId} and b.id = ${id}`;
+  return row;
+}
+
+export type BugState = { id: string; number: number; title: string; status: BugStatus; mergedInto: string | null };
+
+export const selectBugState = async (sql: Sql, projectId: string, id: string): Promise<BugState | undefined> => {
+  const [row] = await sql<BugState[]>`
+    select id, number, title, status, merged_into as "mergedInto" from bug_report
+    where project_id = ${projectId} and id = ${id}`;
+  return row;
+};
+
+export type KnownBug = Omit<BugState, "mergedInto"> & { digest: string; resolvedAt: string | null };
+
+/** The bugs that have these fingerprints. */
+export const selectBugsByFingerprint = (sql: Sql, projectId: string, digests: readonly string[]) => sql<KnownBug[]>`
+  select replace(f.digest::text, '-', '') as digest, b.id, b.number, b.title, b.status, b.resolved_at as "resolvedAt"
+  from bug_fingerprint f
+  join bug_report b on b.project_id = f.project_id and b.id = f.bug_report_id
+  where f.project_id = ${projectId} and f.digest = any(${toTextArray(digests)}::uuid[])`;
+
+export type InsertBug = {
+  title: string;
+  severity: Severity;
+  source: "automatic" | "manual";
+  description?: string | undefined;
+  assignee?: string | null | undefined;
+  labels?: readonly string[] | undefined;
+  externalUrl?: string | null | undefined;
+  fixedInCommit?: string | null | undefined;
+  now: string;
+};
+
+/** In a transaction that holds the lock. */
+export async function insertBug(sql: Sql, projectId: string, bug: InsertBug): Promise<{ id: string; number: number }> {
+  const id = Bun.randomUUIDv7();
+  const [row] = await sql<{ number: number }[]>`
+    insert into bug_report (project_id, id, number, title, description, status, severity, source, assignee, labels,
+      external_url, fixed_in_commit, created_at, updated_at)
+    select ${projectId}, ${id}, coalesce(max(number), 0) + 1, ${bug.title}, ${bug.description ?? ""}, 'open',
+      ${bug.severity}, ${bug.source}, ${bug.assignee ?? null}, ${toTextArray(bug.labels ?? [])}::text[],
+      ${bug.externalUrl ?? null}, ${bug.fixedInCommit ?? null}, ${bug.now}::timestamptz, ${bug.now}::timestamptz
+    from bug_report where project_id = ${projectId} returning number`;
+  await insertChange(sql, projectId, id, null, "open", "opened", bug.now);
+  return { id, number: row!.number };
+}
+
+export const insertFingerprint = (
+  sql: Sql,
+  projectId: string,
+  bugId: string,
+  version: number,
+  { digest, exceptionType, message, frames, test }: Fingerprint,
+  now: string,
+) => sql`
+  insert into bug_fingerprint (project_id, digest, bug_report_id, version, exception_type, message, frames, test,
+    created_at)
+  values (${projectId}, ${digest}, ${bugId}, ${version}, ${exceptionType}, ${message}, ${toTextArray(frames)}::text[],
+    ${test}, ${now})`;
+
+export type ChangeCause = BugReportDetail["history"][number]["cause"];
+
+export const insertChange = (
+  sql: Sql,
+  projectId: string,
+  bugId: string,
+  from: BugStatus | null,
+  to: BugStatus,
+  cause: ChangeCause,
+  now: string,
+) => sql`
+  insert into bug_change (project_id, bug_report_id, id, from_status, to_status, cause, changed_at)
+  values (${projectId}, ${bugId}, ${Bun.randomUUIDv7()}, ${from}, ${to}, ${cause}, ${now})`;
+
+/** Sets the status and tells the history; `resolvedAt` follows. */
+export async function updateStatus(
+  sql: Sql,
+  projectId: string,
+  bugId: string,
+  from: BugStatus,
+  to: BugStatus,
+  cause: ChangeCause,
+  now: string,
+): Promise<void> {
+  await sql`
+    update bug_report set status = ${to}, updated_at = ${now},
+      resolved_at = case when ${to} = 'resolved' then ${now}::timestamptz end,
+      regressed = ${cause === "regression"} or (regressed and ${to} <> 'resolved')
+    where project_id = ${projectId} and id = ${bugId}`;
+  await insertChange(sql, projectId, bugId, from, to, cause, now);
+}
+
+export type Occurrence = { bugId: string; testCase: number; message: string | null };
+
+/** Of one run: each test case occurs once in a bug. The bugs' sums and last sightings follow. */
+export async function insertOccurrences(
+  sql: Sql,
+  projectId: string,
+  run: { id: string; executionId: string; branch: string | null; commit: string | null; seenAt: string },
+  occurrences: readonly Occurrence[],
+): Promise<void> {
+  const bugIds = toTextArray(occurrences.map(({ bugId }) => bugId));
+  const testCases = toNumberArray(occurrences.map(({ testCase }) => testCase));
+  await sql`
+    with added as (
+      insert into bug_occurrence (project_id, bug_report_id, run_id, test_case, message, seen_at)
+      select ${projectId}, bug, ${run.id}, test_case, message, ${run.seenAt}
+      from unnest(${bugIds}::uuid[], ${testCases}::int[],
+        ${toTextArray(occurrences.map(({ message }) => message))}::text[]) as o (bug, test_case, message)
+      on conflict do nothing returning bug_report_id
+    ), sums as (select bug_report_id, count(*)::int as count from added group by bug_report_id)
+    update bug_report b set
+      occurrences = b.occurrences + sums.count,
+      first_seen_at = least(b.first_seen_at, ${run.seenAt}::timestamptz),
+      last_seen_at = greatest(b.last_seen_at, ${run.seenAt}::timestamptz),
+      first_execution_id = coalesce(b.first_execution_id, ${run.executionId}),
+      last_execution_id = ${run.executionId}, branch = ${run.branch}, commit = ${run.commit},
+      updated_at = greatest(b.updated_at, ${run.seenAt}::timestamptz)
+    from sums where b.project_id = ${projectId} and b.id = sums.bug_report_id`;
+  await insertBugCases(sql, projectId, occurrences);
+}
+
+/** A case that fails again begins to count anew. */
+export const insertBugCases = (
+  sql: Sql,
+  projectId: string,
+  cases: readonly { bugId: string; testCase: number }[],
+) => sql`
+  insert into bug_case (project_id, bug_report_id, test_case)
+  select distinct ${projectId}::uuid, bug, test_case
+  from unnest(${toTextArray(cases.map(({ bugId }) => bugId))}::uuid[],
+    ${toNumberArray(cases.map(({ testCase }) => testCase))}::int[]) as o (bug, test_case)
+  on conflict (project_id, bug_report_id, test_case) do update set clean = 0`;
+
+/** The bugs that occurred in a run. */
+export const selectBugsOfRun = (sql: Sql, projectId: string, runId: string) => sql<Omit<BugState, "mergedInto">[]>`
+  select id, number, title, status from bug_report b
+  where project_id = ${projectId} and id in (
+    select bug_report_id from bug_occurrence where project_id = ${projectId} and run_id = ${runId})
+  order by number limit 100`;
+
+/** Whether a run may resolve anything. */
+export const selectHasLiveBugs = async (sql: Sql, projectId: string): Promise<boolean> =>
+  (
+    await sql`
+      select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress') limit 1`
+  ).length === 1;
+
+const CLEAN_RUNS = 3;
+
+/**
+ * A run of the default branch: its passed cases count towards the end of their bugs. Answers the bugs whose cases have
+ * all passed often enough in a row.
+ */
+export async function countCleanCases(
+  sql: Sql,
+  projectId: string,
+  runId: string,
+): Promise<{ id: string; status: BugStatus }[]> {
+  return await sql<{ id: string; status: BugStatus }[]>`
+    with counted as (
+      update bug_case k set clean = case when n.letter = 'p' then k.clean + 1 else 0 end
+      from (
+        select k.bug_report_id, k.test_case, substr(r.statuses, array_position(r.test_cases, k.test_case), 1) as letter
+        from bug_report b
+        join bug_case k on k.project_id = b.project_id and k.bug_report_id = b.id
+        join case_result r on r.project_id = k.project_id and r.run_id = ${runId}
+          and r.block = k.test_case / ${BLOCK_SIZE}::int
+        where b.project_id = ${projectId} and b.status in ('open', 'in_progress')
+      ) n
+      where k.project_id = ${projectId} and k.bug_report_id = n.bug_report_id and k.test_case = n.test_case
+        and lower(n.letter) in ('p', 'f')
+      returning k.bug_report_id, k.test_case, k.clean
+    )
+    select b.id, b.status from bug_report b
+    where b.project_id = ${projectId} and b.status in ('open', 'in_progress')
+      and b.id in (select bug_report_id from counted where clean >= ${CLEAN_RUNS})
+      and not exists (
+        select from bug_case k left join counted c using (bug_report_id, test_case)
+        where k.project_id = ${projectId} and k.bug_report_id = b.id and coalesce(c.clean, k.clean) < ${CLEAN_RUNS})`;
+}
+
+/** In a transaction that holds the lock. */
+export async function updateBugReport(
+  sql: Sql,
+  projectId: string,
+  { id, status }: Pick<BugState, "id" | "status">,
+  patch: BugReportPatch,
+  now: string,
+): Promise<void> {
+  const or = <T>(value: T | undefined, column: string) =>
+    value === undefined ? sql`${sql(column)}` : sql`${value as never}`;
+  await sql`
+    update bug_report set
+      title = ${or(patch.title, "title")}, description = ${or(patch.description, "description")},
+      severity = ${or(patch.severity, "severity")}, assignee = ${or(patch.assignee, "assignee")},
+      labels = ${patch.labels === undefined ? sql`labels` : sql`${toTextArray(patch.labels)}::text[]`},
+      external_url = ${or(patch.externalUrl, "external_url")},
+      fixed_in_commit = ${or(patch.fixedInCommit, "fixed_in_commit")}, updated_at = ${now}
+    where project_id = ${projectId} and id = ${id}`;
+  if (patch.status !== undefined && patch.status !== status) {
+    await updateStatus(sql, projectId, id, status, patch.status, "api", now);
+    // What was told of the fix counts from now on.
+    await sql`update bug_case set clean = 0 where project_id = ${projectId} and bug_report_id = ${id}`;
+  }
+}
+
+/** In a transaction that holds the lock: everything that `from` is known by becomes that of `into`. */
+export async function mergeBugs(sql: Sql, projectId: string, from: BugState, into: BugState, now: string) {
+  await sql`
+    update bug_fingerprint set bug_report_id = ${into.id} where project_id = ${projectId} and bug_report_id = ${from.id}`;
+  await sql`
+    with moved as (
+      delete from bug_occurrence where project_id = ${projectId} and bug_report_id = ${from.id}
+      returning run_id, test_case, message, seen_at)
+    insert into bug_occurrence (project_id, bug_report_id, run_id, test_case, message, seen_at)
+    select ${projectId}, ${into.id}, run_id, test_case, message, seen_at from moved on conflict do nothing`;
+  await sql`
+    with moved as (
+      delete from bug_case where project_id = ${projectId} and bug_report_id = ${from.id} returning test_case, clean)
+    insert into bug_case (project_id, bug_report_id, test_case, clean)
+    select ${projectId}, ${into.id}, test_case, clean from moved
+    on conflict (project_id, bug_report_id, test_case) do update set clean = least(bug_case.clean, excluded.clean)`;
+  await sql`
+    update bug_report i set
+      occurrences = i.occurrences + f.occurrences,
+      first_seen_at = least(i.first_seen_at, f.first_seen_at), last_seen_at = greatest(i.last_seen_at, f.last_seen_at),
+      first_execution_id = case when i.first_seen_at is null or f.first_seen_at < i.first_seen_at
+        then f.first_execution_id else i.first_execution_id end,
+      last_execution_id = case when i.last_seen_at is null or f.last_seen_at > i.last_seen_at
+        then f.last_execution_id else i.last_execution_id end,
+      updated_at = ${now}
+    from bug_report f
+    where i.project_id = ${projectId} and i.id = ${into.id} and f.project_id = ${projectId} and f.id = ${from.id}`;
+  await sql`
+    update bug_report set merged_into = ${into.id}, occurrences = 0 where project_id = ${projectId} and id = ${from.id}`;
+  if (from.status !== "resolved") await updateStatus(sql, projectId, from.id, from.status, "resolved", "merge", now);
+}
+
+export type OccurrenceRow = BugOccurrence & { runId: string; testCase: number };
+
+/** Newest run first; one row more than `limit`. `after` is the run and the test case of the last one. */
+export const selectOccurrences = (
+  sql: Sql,
+  projectId: string,
+  bugId: string,
+  limit: number,
+  after: [runId: string, testCase: string] | undefined,
+) => sql<OccurrenceRow[]>`
+  select o.run_id as "runId", o.test_case as "testCase", r.execution_id as "executionId", r.task_slug as "taskSlug",
+    c.id as "testCaseId", e.branch, e.commit, o.message, o.seen_at as "seenAt"
+  from (
+    select * from bug_occurrence
+    where project_id = ${projectId} and bug_report_id = ${bugId}
+      ${after ? sql`and (run_id, test_case) < (${after[0]}::uuid, ${Number(after[1])}::int)` : sql``}
+    order by run_id desc, test_case desc limit ${limit + 1}
+  ) o
+  join test_run r on r.project_id = o.project_id and r.id = o.run_id
+  join execution e on e.project_id = r.project_id and e.id = r.execution_id
+  join test_case c on c.project_id = o.project_id and c.number = o.test_case
+  order by o.run_id desc, o.test_case desc`;
+
+/** The numbers of those of the ids that are test cases of the project. */
+export const selectTestCasesById = async (sql: Sql, projectId: string, ids: readonly string[]): Promise<number[]> => {
+  const rows = await sql<{ number: number }[]>`
+    select number from test_case
+    where project_id = ${projectId} and number = any(${toNumberArray(ids.map(numberOfTestCase))}::int[])
+      and id = any(${toTextArray(ids)}::uuid[])`;
+  return rows.map(({ number }) => number);
+};
+
+export type FailureRow = {
+  testCase: number;
+  suite: string;
+  name: string;
+  file: string | null;
+  kind: string | null;
+  message: string | null;
+  stack: string | null;
+};
+
+/** The failed cases of a run with what they tell; at most `limit`. */
+export const selectRunFailures = (sql: Sql, projectId: string, runId: string, limit: number) => sql<FailureRow[]>`
+  select f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message, left(d.stack, 20000) as stack
+  from (
+    select r.number, coalesce(r.attempt, 1) as attempt
+    from case_result b,
+      lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as r (number, letter, attempt)
+    where b.project_id = ${projectId} and b.run_id = ${runId} and b.statuses ~ '[fF]' and r.letter in ('f', 'F')
+    order by r.number limit ${limit}
+  ) f
+  join test_case c on c.project_id = ${projectId} and c.number = f.number
+  left join case_detail d on d.project_id = ${projectId} and d.run_id = ${runId} and d.test_case = f.number
+    and d.attempt = f.attempt
+  order by f.number`;

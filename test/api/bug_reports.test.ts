@@ -1,0 +1,297 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { createHarness } from "../harness.ts";
+
+const { ask, acme, addProject } = await createHarness();
+
+let project: string;
+let key: string;
+beforeEach(async () => ({ project, key } = await addProject(acme)));
+
+type Case = { name: string; message?: string; stack?: string; skipped?: boolean };
+
+/** Cases without a message pass. */
+async function upload(cases: Case[], query = "") {
+  const list = cases.map(({ name, message, stack, skipped }) => ({
+    name,
+    status: skipped ? "skipped" : message === undefined ? "passed" : "failed",
+    ...(message === undefined ? {} : { message, stack }),
+  }));
+  const count = (status: string) => list.filter((one) => one.status === status).length;
+  const { status, body } = await ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, {
+    key,
+    body: { passed: count("passed"), failed: count("failed"), skipped: count("skipped"), cases: list },
+  });
+  expect(status).toBeOneOf([200, 201]);
+  return body;
+}
+
+const bugs = async (query = "") => (await ask(`GET /projects/${project}/bug-reports${query}`, { key })).body.data;
+const bug = async (id: string) => (await ask(`GET /projects/${project}/bug-reports/${id}`, { key })).body;
+const patch = async (id: string, body: object) =>
+  (await ask(`PATCH /projects/${project}/bug-reports/${id}`, { key, body })).body;
+const STACK = "TypeError: x\n    at add (/home/ci/app/src/cart.ts:12:3)\n    at /home/ci/app/test/cart.test.ts:5:1";
+
+describe("automatic bug reports", () => {
+  test("the same failure with other numbers, in another run, is one bug, and the upload says so", async () => {
+    const first = await upload([
+      { name: "a", message: "TypeError: order 17 has no total", stack: STACK },
+      { name: "b" },
+    ]);
+    expect(first.bugReports).toEqual([
+      {
+        id: expect.any(String),
+        number: 1,
+        title: "TypeError: order 17 has no total",
+        status: "open",
+        change: "opened",
+      },
+    ]);
+    const again = await upload(
+      [{ name: "a", message: "TypeError: order 918 has no total", stack: STACK.replace("12:3", "14:9") }],
+      "&branch=main&commit=abc",
+    );
+    const { id } = first.bugReports[0];
+    expect(again.bugReports).toEqual([{ ...first.bugReports[0], change: "occurred" }]);
+    expect(await bug(id)).toEqual({
+      id,
+      number: 1,
+      title: "TypeError: order 17 has no total",
+      description: "",
+      status: "open",
+      severity: "major",
+      source: "automatic",
+      fingerprint: expect.stringMatching(/^v1:[0-9a-f]{32}$/),
+      occurrences: 2,
+      firstSeenAt: expect.any(String),
+      lastSeenAt: expect.any(String),
+      firstExecutionId: first.executionId,
+      lastExecutionId: again.executionId,
+      taskSlugs: ["t"],
+      testCaseIds: [expect.any(String)],
+      branch: "main",
+      commit: "abc",
+      assignee: null,
+      labels: [],
+      externalUrl: null,
+      regressed: false,
+      fixedInCommit: null,
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
+      resolvedAt: null,
+      mergedInto: null,
+      grouping: [
+        {
+          fingerprint: expect.stringMatching(/^v1:/),
+          version: 1,
+          exceptionType: "TypeError",
+          message: "order <n> has no total",
+          frames: ["src/cart.ts add"],
+          test: null,
+        },
+      ],
+      history: [{ from: null, to: "open", cause: "opened", changedAt: expect.any(String) }],
+    });
+  });
+
+  test("503 and 404 are two bugs", async () => {
+    await upload([
+      { name: "a", message: "Error: request failed with status 503" },
+      { name: "b", message: "Error: request failed with status 404" },
+      { name: "c", message: "Error: request failed with status 503" },
+    ]);
+    expect((await bugs()).map(({ occurrences }: { occurrences: number }) => occurrences)).toEqual([1, 2]);
+  });
+
+  test("another branch opens none, and its failures join those that exist", async () => {
+    const failure = { name: "a", message: "Error: no route to the shop" };
+    expect((await upload([failure], "&branch=feature")).bugReports).toEqual([]);
+    await upload([failure], "&branch=main");
+    expect((await upload([failure], "&branch=feature")).bugReports).toMatchObject([{ number: 1, change: "occurred" }]);
+    expect(await bugs()).toMatchObject([{ occurrences: 2, branch: "feature" }]);
+  });
+
+  test("identical bytes posted again do not occur again", async () => {
+    const failure = { name: "a", message: "Error: no route to the shop" };
+    await upload([failure], "&execution_key=a");
+    expect((await upload([failure], "&execution_key=a")).bugReports).toMatchObject([{ number: 1, change: "occurred" }]);
+    expect(await bugs()).toMatchObject([{ occurrences: 1 }]);
+  });
+
+  test("an outage is one critical bug", async () => {
+    const cases = Array.from({ length: 40 }, (_, index) => ({
+      name: `c${index}`,
+      message: `Error: cannot reach thing ${"abcdefgh"[index % 8]}${"xyz"[index % 3]}`,
+    }));
+    expect((await upload(cases)).bugReports).toMatchObject([{ number: 1, change: "opened" }]);
+    expect((await upload(cases, "&branch=main")).bugReports).toMatchObject([{ number: 1, change: "occurred" }]);
+    expect(await bugs()).toMatchObject([{ severity: "critical", title: `Nearly all test cases of "t" failed` }]);
+  });
+
+  test("forty failures with one cause are one bug", async () => {
+    const failing = Array.from({ length: 40 }, (_, index) => ({
+      name: `c${index}`,
+      message: `Error: connect ECONNREFUSED 127.0.0.1:${5000 + index}`,
+    }));
+    const passing = Array.from({ length: 40 }, (_, index) => ({ name: `p${index}` }));
+    expect((await upload([...failing, ...passing])).bugReports).toHaveLength(1);
+    expect(await bugs()).toMatchObject([{ occurrences: 40 }]);
+  });
+
+  test("is resolved by three runs of the default branch in a row in which its cases passed", async () => {
+    const failure = { name: "a", message: "Error: no route to the shop" };
+    const { bugReports } = await upload([failure, { name: "b" }]);
+    const { id } = bugReports[0];
+    await upload([{ name: "a" }]);
+    await upload([{ name: "a" }], "&branch=feature");
+    await upload([{ name: "b" }]);
+    await upload([{ name: "a", skipped: true }]);
+    await upload([{ name: "a" }], "&branch=main");
+    expect((await bug(id)).status).toBe("open");
+    await upload([failure]);
+    for (let run = 0; run < 3; run++) {
+      expect((await bug(id)).status).toBe("open");
+      await upload([{ name: "a" }]);
+    }
+    expect(await bug(id)).toMatchObject({
+      status: "resolved",
+      resolvedAt: expect.any(String),
+      history: [{ to: "open" }, { from: "open", to: "resolved", cause: "clean_runs" }],
+    });
+  });
+
+  test("a resolved bug that comes back is one regression, however many uploads race", async () => {
+    const failure = { name: "a", message: "Error: no route to the shop" };
+    const { bugReports } = await upload([failure]);
+    const { id } = bugReports[0];
+    const { body: old } = await ask(`POST /projects/${project}/executions`, { key, body: { key: "old" } });
+    await patch(id, { status: "resolved", fixedInCommit: "abc" });
+    expect((await upload([failure], `&execution_id=${old.id}`)).bugReports).toMatchObject([{ status: "resolved" }]);
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => upload([failure], `&commit=c${index}`)));
+    const changes = answers.map((answer) => answer.bugReports[0].change);
+    expect(changes.filter((change) => change === "regressed")).toHaveLength(1);
+    const found = await bug(id);
+    expect(found).toMatchObject({ status: "open", regressed: true, occurrences: 52, resolvedAt: null });
+    expect(found.history.filter(({ cause }: { cause: string }) => cause === "regression")).toHaveLength(1);
+  });
+
+  test("an ignored bug counts and stays ignored", async () => {
+    const failure = { name: "a", message: "Error: no route to the shop" };
+    const { bugReports } = await upload([failure]);
+    await patch(bugReports[0].id, { status: "ignored" });
+    expect((await upload([failure])).bugReports).toMatchObject([{ status: "ignored", change: "occurred" }]);
+    for (let run = 0; run < 3; run++) await upload([{ name: "a" }]);
+    expect(await bug(bugReports[0].id)).toMatchObject({ status: "ignored", occurrences: 2 });
+  });
+
+  test("numbers have no gaps when bugs are opened at once", async () => {
+    const words = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda omicron".split(" ");
+    await Promise.all(words.map((word) => upload([{ name: word, message: `Error: the ${word} service is sad` }])));
+    const numbers = (await bugs("?limit=100")).map(({ number }: { number: number }) => number);
+    expect(numbers).toEqual(words.map((_, index) => words.length - index));
+  });
+
+  test("failures of a sharded run count once all shards are in", async () => {
+    const failure = { name: "a", message: "Error: no route to the shop" };
+    expect((await upload([failure], "&execution_key=k&shard=1/2")).bugReports).toEqual([]);
+    expect((await upload([{ name: "b" }], "&execution_key=k&shard=2/2")).bugReports).toMatchObject([{ number: 1 }]);
+  });
+});
+
+describe("bug reports by hand", () => {
+  test("are opened, edited, filtered and walked", async () => {
+    await upload([{ name: "a" }]);
+    const [{ id: testCase }] = (await ask(`GET /projects/${project}/test-cases`, { key })).body.data;
+    const { status, body } = await ask(`POST /projects/${project}/bug-reports`, {
+      key,
+      body: { title: "Slow checkout", severity: "minor", labels: ["perf", "perf"], testCaseIds: [testCase] },
+    });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({
+      number: 1,
+      source: "manual",
+      status: "open",
+      labels: ["perf"],
+      fingerprint: null,
+      testCaseIds: [testCase],
+      taskSlugs: ["t"],
+    });
+    for (const title of ["Two", "Three"]) await ask(`POST /projects/${project}/bug-reports`, { key, body: { title } });
+    expect(
+      await patch(body.id, {
+        assignee: "ann",
+        status: "in_progress",
+        externalUrl: "https://example.com/1",
+        title: "Slow",
+      }),
+    ).toMatchObject({ assignee: "ann", status: "in_progress", title: "Slow", externalUrl: "https://example.com/1" });
+    const numbers = async (query: string) => (await bugs(query)).map(({ number }: { number: number }) => number);
+    expect(await numbers("?assignee=ann")).toEqual([1]);
+    expect(await numbers("?status=open")).toEqual([3, 2]);
+    expect(await numbers("?severity=minor")).toEqual([1]);
+    expect(await numbers("?source=automatic")).toEqual([]);
+    expect(await numbers("?task_slug=t")).toEqual([1]);
+    expect(await numbers("?q=THRE")).toEqual([3]);
+    const page = await ask(`GET /projects/${project}/bug-reports?limit=2`, { key });
+    const rest = await ask(`GET /projects/${project}/bug-reports?limit=2&cursor=${page.body.pagination.cursor}`, {
+      key,
+    });
+    expect(rest.body.data.map(({ number }: { number: number }) => number)).toEqual([1]);
+  });
+
+  test("each bad field is named, and other projects see nothing", async () => {
+    const bad = { title: "", severity: "bad", labels: "x", externalUrl: "javascript:alert(1)", owner: 1 };
+    const { status, body } = await ask(`POST /projects/${project}/bug-reports`, { key, body: bad });
+    expect(status).toBe(400);
+    for (const name of Object.keys(bad)) expect(body.error.message).toContain(`"${name}"`);
+    const { body: one } = await ask(`POST /projects/${project}/bug-reports`, { key, body: { title: "x" } });
+    const other = await addProject(acme);
+    for (const target of ["GET ", "PATCH ", "GET /occurrences"]) {
+      const [method, rest = ""] = target.split(" ");
+      const path = `${method} /projects/${other.project}/bug-reports/${one.id}${rest}`;
+      expect((await ask(path, { key: other.key, ...(method === "PATCH" ? { body: {} } : {}) })).status).toBe(404);
+    }
+  });
+
+  test("a merged bug gives its fingerprints and occurrences, and future failures follow", async () => {
+    const [a, b] = [
+      { name: "a", message: "Error: no route to the shop" },
+      { name: "b", message: "Error: the shop is closed" },
+    ];
+    const { bugReports } = await upload([a!, b!, { name: "c" }]);
+    const [first, second] = bugReports;
+    const merge = (from: string, into: string) =>
+      ask(`POST /projects/${project}/bug-reports/${from}/merge`, { key, body: { into } });
+    expect((await merge(second.id, first.id)).body).toMatchObject({
+      number: 1,
+      occurrences: 2,
+      grouping: [expect.anything(), expect.anything()],
+      testCaseIds: [expect.any(String), expect.any(String)],
+    });
+    expect(await bug(second.id)).toMatchObject({ status: "resolved", mergedInto: first.id, occurrences: 0 });
+    expect((await bugs()).map(({ number }: { number: number }) => number)).toEqual([1]);
+    expect((await upload([b!])).bugReports).toMatchObject([{ number: 1, change: "occurred" }]);
+    const { body } = await ask(`GET /projects/${project}/bug-reports/${first.id}/occurrences?limit=2`, { key });
+    expect(body.data).toEqual([
+      {
+        executionId: expect.any(String),
+        taskSlug: "t",
+        testCaseId: expect.any(String),
+        branch: null,
+        commit: null,
+        message: "Error: the shop is closed",
+        seenAt: expect.any(String),
+      },
+      expect.objectContaining({ message: "Error: the shop is closed" }),
+    ]);
+    const next = `occurrences?limit=2&cursor=${body.pagination.cursor}`;
+    const { body: rest } = await ask(`GET /projects/${project}/bug-reports/${first.id}/${next}`, { key });
+    expect(rest.data).toEqual([expect.objectContaining({ message: "Error: no route to the shop" })]);
+    for (const [from, into] of [
+      [first.id, first.id],
+      [second.id, first.id],
+      [first.id, second.id],
+      [first.id, crypto.randomUUID()],
+    ])
+      expect((await merge(from, into)).status).toBe(400);
+  });
+});
