@@ -27,7 +27,7 @@ export type Fingerprint = {
 };
 
 const TYPE_NAME =
-  "(?:[A-Za-z_$][\\w$]*(?:\\.|::|\\\\))*[A-Z][\\w$]*(?:Error|Exception|Failure|Failed|Fault|Panic|Timeout|Interrupt|Exit|Mismatch)\\b";
+  "(?:[A-Za-z_$][\\w$]*(?:\\.|::|\\\\))*(?:[A-Z][\\w$]*)?(?:Error|Exception|Failure|Failed|Fault|Panic|Timeout|Interrupt|Exit|Mismatch)\\b";
 const TYPED = new RegExp(
   `^\\s*(?:E\\s+|Caused by: |Uncaught |Unhandled )?(${TYPE_NAME})(?:\\s*\\[[\\w-]+\\])?\\s*(?::\\s*|$)`,
 );
@@ -53,14 +53,17 @@ const VARYING: [RegExp, string][] = [
   [/\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?\b(?!:)/g, "<time>"],
   [/"(?:[^"\\\n]|\\.){0,1000}"|'(?:[^'\\\n]|\\.){0,1000}'(?![A-Za-z])|`[^`\n]{0,1000}`|“[^”\n]{0,1000}”/g, "<value>"],
   [
-    /\b(?:localhost|(?:\d{1,3}\.){3}\d{1,3}|\[[0-9a-f:]{2,40}\]|::1|[\w-]+(?:\.[\w-]+)*\.(?:local|internal|lan|com|net|org|io|dev|test|example|cluster))(?::\d{1,5})?\b/gi,
+    /(?:\[[0-9a-f:]{2,40}\]|\blocalhost|\b(?:\d{1,3}\.){3}\d{1,3}|::1|\b[\w-]+(?:\.[\w-]+)*\.(?:local|internal|lan|com|net|org|io|dev|test|example|cluster))(?::\d{1,5})?\b/gi,
     "<host>",
   ],
   [/(?<![\w<])(?:[A-Za-z]:)?(?:\.{0,2}[\\/])?(?:[\w@.+~-]+[\\/]){1,30}[\w@.+~-]*\.\w{1,8}(?::\d+){0,2}/g, "<path>"],
   [/(?<![\w<>/])(?:[A-Za-z]:\\|\/)(?:[\w@.+~-]+[\\/])+[\w@.+~-]*/g, "<path>"],
   [/\b0x[0-9a-f]+\b/gi, "<hex>"],
   [/\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b/gi, "<hex>"],
-  [/\b\d+(?:[.,]\d+)?\s?(?:ns|µs|us|ms|milliseconds?|s|sec|secs|seconds?|m|min|minutes?|h|hours?)\b/g, "<duration>"],
+  [
+    /\b\d+(?:,\d{3})*(?:[.,]\d+)?\s?(?:ns|µs|us|ms|milliseconds?|s|sec|secs|seconds?|m|min|minutes?|h|hours?)\b/g,
+    "<duration>",
+  ],
   [
     /\b(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*[_-]?(?=[A-Za-z0-9_-]*)\b/g,
     "<word>",
@@ -75,7 +78,11 @@ const NUMBER = /(?<![\w<.])[-+]?\d(?:[\d_]|,(?=\d{3}))*(?:\.\d+)?(?:e[+-]?\d+)?%
 
 /** A word that only carries a number, as `user42` and `utf8` do: the letters say more than the digits. */
 const plainWord = (word: string): string =>
-  /\d{4,}|\d[A-Za-z]+\d/.test(word) || word.length > 24 ? "<id>" : word.replace(/\d+/g, "<n>");
+  /^\d+e\d+$/i.test(word)
+    ? word
+    : /\d{4,}|\d[A-Za-z]+\d/.test(word) || word.length > 24
+      ? "<id>"
+      : word.replace(/\d+/g, "<n>");
 
 export function normalizeMessage(message: string): string {
   const line = message.slice(0, 2_000).replace(/\s+/g, " ").trim();
@@ -95,7 +102,7 @@ const BOILERPLATE = new Set(
     "equal equals equality equivalent match matches same identical tobe toequal tostrictequal true false null nil none " +
     "undefined nan assert asserting assertion asserted failed failure fail error errors test tests case input inputs " +
     "left right diff difference string strings number numbers array arrays two both instead truthy falsy loosely " +
-    "id n value hex time path host duration word email"
+    "id hex time path host duration email suite run ran load loads loaded exited code pending"
   ).split(" "),
 );
 
@@ -106,14 +113,17 @@ const isGeneric = (message: string): boolean =>
 
 const MAX_FRAMES = 3;
 
+/** PHPUnit and bats tell the test or the place before they tell what happened. */
+const PLACE = /^(?:[\w\\]+::\w+(?: with data set .*)?|\((?:in|from) .{1,300} line \d+[,)].*)$/;
 const VALUES = /^\s*(?:E\s+)?(?:expected|received|actual|but was|got|left|right)\b[^:]{0,40}: .*/gim;
 
-/** What happened: the first line of the message or else of the stack, and what it says of expected and actual values. */
+/** What happened: the first line of the message or else of the stack, and what they say of expected and actual values. */
 function headline({ message, stack }: Failure): string {
-  const text = /\S/.test(message ?? "") ? message! : (stack ?? "");
-  const first = /\S.*/.exec(text)?.[0] ?? "";
-  const values = (text.slice(0, 5_000).match(VALUES) ?? []).filter((line) => line.trim() !== first.trim());
-  return [first, ...values.slice(0, 2)].join(" ");
+  const text = `${(message ?? "").slice(0, 5_000)}\n${(stack ?? "").slice(0, 5_000)}`;
+  const lines = text.match(/\S.*/g) ?? [];
+  const first = lines.find((line) => !PLACE.test(line)) ?? lines[0] ?? "";
+  const values = (text.match(VALUES) ?? []).map((line) => line.trim()).filter((line) => line !== first.trim());
+  return [first, ...new Set(values)].slice(0, 3).join(" ");
 }
 
 /** The exception's name where the message does not begin with it. */
@@ -132,8 +142,8 @@ export function fingerprint(failure: Failure): Fingerprint {
   const own = ownFrames(failure.stack ?? "").filter((frame) => !isTestFrame(frame));
   const frames = own.slice(0, MAX_FRAMES).map(({ file, function: name }: Frame) => `${file} ${name}`.trim());
   // Without a place of its own a bare "expected 1 to be 2" is the test's; a telling message is one bug wherever it shows.
-  const test =
-    frames.length === 0 && isGeneric(message) ? [failure.file ?? "", failure.suite, failure.name].join(" > ") : null;
+  const saysLittle = failure.kind === "timeout" || isGeneric(message);
+  const test = frames.length === 0 && saysLittle ? [failure.file ?? "", failure.suite, failure.name].join(" > ") : null;
   const parts = [String(FINGERPRINT_VERSION), exceptionType ?? "", message, ...frames, test ?? ""];
   return {
     digest: Bun.SHA256.hash(parts.join("\0"), "hex").slice(0, 32),

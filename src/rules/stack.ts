@@ -7,9 +7,9 @@ type Dialect = { pattern: RegExp; toFrame: (match: RegExpExecArray) => Frame | n
 
 /** Code that is not the project's: packages, runtimes, test runners. */
 const FOREIGN =
-  /(?:^|[/\\])(?:node_modules|site-packages|dist-packages|vendor|gems|\.cargo|\.rustup|rustc|\.pyenv|\.m2|\.gradle|\.nuget)[/\\]|^(?:node|bun|internal|native|ext|deno):|^(?:internal|native|<|\[)|^\/(?:usr|opt)\/(?:local\/)?(?:lib|go|python|ruby|share)|[/\\]lib[/\\](?:python|ruby)[\d.]*[/\\]|[/\\]go[/\\]pkg[/\\]mod[/\\]|[/\\]src[/\\](?:testing|runtime|reflect)[/\\]/i;
+  /(?:^|[/\\])(?:node_modules|site-packages|dist-packages|vendor|gems|\.cargo|\.rustup|rustc|\.pyenv|\.m2|\.gradle|\.nuget)[/\\]|^(?:node|bun|internal|native|ext|deno):|^(?:internal|native|<|\[)|^\/(?:usr|opt)\/(?:local\/)?(?:lib|go|python|ruby|share)|^_testmain\.go$|[/\\]lib[/\\](?:python|ruby)[\d.]*[/\\]|[/\\]go[/\\]pkg[/\\]mod[/\\]|[/\\]src[/\\](?:testing|runtime|reflect)[/\\]/i;
 const FOREIGN_CLASS =
-  /^(?:java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|groovy|org\.(?:junit|testng|hamcrest|assertj|mockito|gradle|apache\.maven|opentest4j|spockframework|codehaus\.groovy)|System|Microsoft|Xunit|NUnit|Shouldly|FluentAssertions|Moq)\./;
+  /^(?:java|javax|jdk|sun|com\.sun|junit|kotlin|kotlinx|scala|groovy|org\.(?:junit|testng|hamcrest|assertj|mockito|gradle|apache\.maven|opentest4j|spockframework|codehaus\.groovy)|System|Microsoft|Xunit|NUnit|Shouldly|FluentAssertions|Moq)\./;
 
 const shorten = (path: string): string =>
   path
@@ -27,6 +27,7 @@ const plainName = (name: string): string =>
     .replace(/^(?:async |new |Object\.|Module\.|exports\.|block (?:\(\d+ levels\) )?in |rescue in )+/g, "")
     .replace(/<[^>]*>|\[as [^\]]*\]|\(.*\)$/g, "")
     .replace(/[$]?\d+/g, "")
+    .replace(/\.+$/, "")
     .replace(/^(?:anonymous|<anonymous>|\{closure\}|module|<module>)$/i, "")
     .trim();
 
@@ -121,6 +122,6 @@ export function ownFrames(stack: string): Frame[] {
 
 /** Whether the frame is of a test and not of what it tests. */
 export const isTestFrame = ({ file, function: name }: Frame): boolean =>
-  /(?:^|[/._-])(?:tests?|specs?|__tests__|e2e|features|step_definitions|conftest)(?:[/._-]|$)|(?:Tests?|Specs?|IT)(?=[.$]|$)|_test\.\w+$/.test(
+  /(?:^|[/._-])(?:tests?|specs?|__tests__|e2e|features|steps|step_definitions|conftest)(?:[/._-]|$)|(?:Tests?|Specs?|IT)(?=[.$]|$)|_test\.\w+$/.test(
     file,
   ) || /^test_/.test(name);

@@ -1,0 +1,219 @@
+import { describe, expect, test } from "bun:test";
+import { type Failure, fingerprint, normalizeMessage, outageFingerprint } from "../../src/rules/fingerprint.ts";
+import { isTestFrame, ownFrames } from "../../src/rules/stack.ts";
+
+const failure = (message: string | null, stack: string | null = null, name = "a", kind = "failure"): Failure => ({
+  message,
+  stack,
+  kind,
+  suite: "s",
+  name,
+  file: "test/a.test.ts",
+});
+
+const js = (line: string, place = "src/cart.ts", name = "add") =>
+  `${line}\n    at ${name} (/home/ci/work/${place}:12:3)\n    at Object.<anonymous> (/home/ci/work/test/a.test.ts:5:1)\n    at run (/home/ci/work/node_modules/vitest/dist/chunk.js:100:1)`;
+const java = (line: string, number = 12) =>
+  `${line}\n\tat com.acme.shop.Cart.add(Cart.java:${number})\n\tat com.acme.shop.CartTest.adds(CartTest.java:5)\n\tat org.junit.jupiter.engine.Call.run(Call.java:1)`;
+const python = (line: string, number = 5) =>
+  `Traceback (most recent call last):\n  File "/usr/lib/python3.11/unittest/case.py", line 57, in run\n  File "/ci/tests/test_cart.py", line 9, in test_add\n  File "/ci/shop/cart.py", line ${number}, in add\n    raise X\n${line}`;
+
+/** Each list is one bug; no two lists are the same one. As the tools write them, with what varies from run to run. */
+const BUGS: Record<string, Failure[]> = {
+  "a total that is missing (JavaScript)": [
+    failure("TypeError: Cannot read properties of undefined (reading 'total')", js("TypeError: Cannot read…")),
+    failure(
+      "TypeError: Cannot read properties of undefined (reading 'sum')",
+      js("TypeError: Cannot read…").replace("12:3", "14:7").replaceAll("/home/ci/work", "/Users/ann/shop"),
+      "another test",
+    ),
+  ],
+  "the same words from another place": [
+    failure(
+      "TypeError: Cannot read properties of undefined (reading 'total')",
+      js("TypeError: Cannot read…", "src/order.ts", "pay"),
+    ),
+  ],
+  "another exception in the same place": [
+    failure("RangeError: Invalid time value", js("RangeError: Invalid time value")),
+  ],
+  "the shop answers 503": [
+    failure("Error: Request failed with status code 503"),
+    failure("Error: Request failed with status code 503", null, "b"),
+  ],
+  "the shop answers 404": [failure("Error: Request failed with status code 404")],
+  "an assertion on a status, 503": [
+    failure("expect(received).toBe(expected) // Object.is equality\n\nExpected: 200\nReceived: 503"),
+  ],
+  "an assertion on a status, 404": [
+    failure("expect(received).toBe(expected) // Object.is equality\n\nExpected: 200\nReceived: 404"),
+  ],
+  "the database is away": [
+    failure("Error: connect ECONNREFUSED 127.0.0.1:5432"),
+    failure("Error: connect ECONNREFUSED 10.1.2.3:6543", null, "b"),
+    failure("Error: connect ECONNREFUSED db.internal:5432", null, "c"),
+  ],
+  "a bare assertion of one test": [
+    failure("AssertionError: expected 3 to equal 5"),
+    failure("AssertionError: expected 4 to equal 5"),
+  ],
+  "a bare assertion of another test": [failure("AssertionError: expected 3 to equal 5", null, "b")],
+  "a test that hangs": [
+    failure("Test timed out in 5000ms.", null, "a", "timeout"),
+    failure("Test timed out in 30000ms.", null, "a", "timeout"),
+  ],
+  "another test that hangs": [failure("Test timed out in 5000ms.", null, "b", "timeout")],
+  "an order that is not found": [
+    failure("NotFoundError: order 8f14e45f-ceea-467f-a9f5-91db1a2d6c0e is gone"),
+    failure("NotFoundError: order 01a1fc5c-0000-7000-9000-000000000100 is gone", null, "b"),
+  ],
+  "a file that is not there": [
+    failure("ENOENT: no such file or directory, open '/tmp/work-8123/cart.json'"),
+    failure("ENOENT: no such file or directory, open '/tmp/work-9/cart.json'", null, "b"),
+  ],
+  "a certificate that has run out": [
+    failure("CertificateError: not valid after 2026-01-31T12:00:00Z"),
+    failure("CertificateError: not valid after 2025-12-01 09:30:00", null, "b"),
+  ],
+  "a stock below zero (Java)": [
+    failure("java.lang.IllegalStateException: stock of item 17 is below 0", java("java.lang.IllegalStateException: …")),
+    failure(
+      "java.lang.IllegalStateException: stock of item 4 is below 0",
+      java("java.lang.IllegalStateException: …", 19),
+      "other",
+    ),
+  ],
+  "a null pointer (Java)": [
+    failure(
+      `java.lang.NullPointerException: Cannot invoke "Item.price()" because "item" is null`,
+      java("java.lang.NullPointerException"),
+    ),
+  ],
+  "a bad quantity (Python)": [
+    failure("ValueError: quantity must be positive, got -3", python("ValueError: quantity must be positive, got -3")),
+    failure(
+      "ValueError: quantity must be positive, got -12",
+      python("ValueError: quantity must be positive, got -12", 8),
+      "other",
+    ),
+  ],
+  "a missing key (Python)": [failure("KeyError: 'price'", python("KeyError: 'price'"))],
+  "an index out of range (Go)": [
+    failure(
+      "panic: runtime error: index out of range [5] with length 3",
+      "panic: runtime error: index out of range [5] with length 3\n\ngoroutine 7 [running]:\nacme/shop.Add(...)\n\t/home/ci/shop/cart.go:12 +0x1d\ntesting.tRunner(0x1)\n\t/usr/local/go/src/testing/testing.go:1396 +0x24e",
+    ),
+    failure(
+      "panic: runtime error: index out of range [9] with length 4",
+      "panic: runtime error: index out of range [9] with length 4\n\ngoroutine 19 [running]:\nacme/shop.Add(...)\n\t/build/shop/cart.go:14 +0x2f",
+      "b",
+    ),
+  ],
+  "a null reference (C#)": [
+    failure(
+      "System.NullReferenceException : Object reference not set to an instance of an object.",
+      "   at Acme.Shop.Cart.Add(Int32 n) in /src/Shop/Cart.cs:line 12\n   at Acme.Shop.Tests.CartTests.Adds() in /src/Tests/CartTests.cs:line 30",
+    ),
+    failure(
+      "System.NullReferenceException : Object reference not set to an instance of an object.",
+      "   at Acme.Shop.Cart.Add(Int32 n) in C:\\agent\\7\\Shop\\Cart.cs:line 14\n   at System.RuntimeMethodHandle.InvokeMethod(Object target)",
+      "b",
+    ),
+  ],
+  "no method on nil (Ruby)": [
+    failure(
+      "NoMethodError: undefined method `price' for nil:NilClass",
+      "# ./lib/cart.rb:12:in `add'\n# ./spec/cart_spec.rb:3:in `block (2 levels) in <top (required)>'",
+    ),
+    failure(
+      "NoMethodError: undefined method `price' for nil:NilClass",
+      "# ./lib/cart.rb:15:in `add'\n# ./spec/order_spec.rb:9:in `block (3 levels) in <top (required)>'",
+      "b",
+    ),
+  ],
+  "a sold-out item (PHP)": [
+    failure(
+      "Acme\\SoldOutException: item 17 is sold out",
+      "/app/src/Cart.php:12\n/app/tests/CartTest.php:30\n/app/vendor/phpunit/phpunit/src/TestCase.php:1",
+    ),
+    failure("Acme\\SoldOutException: item 4 is sold out", "/var/www/src/Cart.php:14\n/var/www/tests/CartTest.php:33"),
+  ],
+  "an unwrap of nothing (Rust)": [
+    failure(
+      "thread 'cart::adds' panicked at src/cart.rs:12:5:\ncalled `Option::unwrap()` on a `None` value",
+      "stack backtrace:\n   0: rust_begin_unwind\n             at /rustc/9fc6b43/library/std/src/panicking.rs:652:5\n   3: cart::add\n             at ./src/cart.rs:12:5",
+    ),
+  ],
+};
+
+describe("a labelled set of failures", () => {
+  const labelled = Object.entries(BUGS).flatMap(([bug, failures]) =>
+    failures.map((one) => ({ bug, digest: fingerprint(one).digest })),
+  );
+  const pairs = labelled.flatMap((a, index) => labelled.slice(index + 1).map((b) => [a, b] as const));
+
+  test("no pair of two bugs is joined", () => {
+    expect(pairs.filter(([a, b]) => a.bug !== b.bug && a.digest === b.digest).map(([a, b]) => [a.bug, b.bug])).toEqual(
+      [],
+    );
+  });
+
+  test("no pair of one bug is split", () => {
+    expect(pairs.filter(([a, b]) => a.bug === b.bug && a.digest !== b.digest).map(([a]) => a.bug)).toEqual([]);
+  });
+});
+
+describe("a message", () => {
+  test.each([
+    ["expected 3 to equal -5.5e3", "expected <n> to equal <n>"],
+    ["Request failed with status code 503", "Request failed with status code 503"],
+    ["got 12 items, 503 bytes", "got <n> items, <n> bytes"],
+    ["GET https://api.acme.io:8443/users/42 failed: 404", "GET https://<host>/users/<n> failed: 404"],
+    ["connect ECONNREFUSED [::1]:5432", "connect ECONNREFUSED <host>"],
+    ["Cannot find user 'bob' (0x7ffde3, 8f3a9c2d1)", "Cannot find user <value> (<hex>, <hex>)"],
+    ["waited 1,234.5 ms until 12:30:05", "waited <duration> until <time>"],
+    ["open /home/ci/a b: C:\\work\\x\\y.txt", "open <path> b: <path>"],
+    ["mail to ann@example.com bounced", "mail to <email> bounced"],
+    ["order_12345 of user7", "<id> of user<n>"],
+    ["a\n  b\tc", "a b c"],
+    ["don't say it's 'quoted'", "don't say it's <value>"],
+  ])("%p becomes %p", (message, expected) => expect(normalizeMessage(message)).toBe(expected));
+
+  test("of hostile length and shape takes no time", () => {
+    for (const part of ["a/", "'", "1,", "x.", "[0:", "a1_", "\\", "(from a line 1, "]) {
+      const text = part.repeat(50_000);
+      expect(fingerprint(failure(text, text)).digest).toHaveLength(32);
+    }
+  });
+});
+
+describe("frames", () => {
+  test("of packages, runtimes and runners are not the project's", () => {
+    const files = (stack: string) => ownFrames(stack).map(({ file, function: name }) => `${file} ${name}`.trim());
+    expect(files(js("x"))).toEqual(["src/cart.ts add", "test/a.test.ts"]);
+    expect(files(java("x"))).toEqual(["com.acme.shop.Cart add", "com.acme.shop.CartTest adds"]);
+    expect(files(python("x"))).toEqual(["shop/cart.py add", "tests/test_cart.py test_add"]);
+    expect(
+      files("tests/test_a.py:3: \n_ _\nshop/cart.py:5: in add\nE   ValueError\n\nshop/cart.py:5: ValueError"),
+    ).toEqual(["shop/cart.py add", "tests/test_a.py"]);
+  });
+
+  test("of tests are known by their names", () => {
+    const isTest = (file: string, name = "") => isTestFrame({ file, function: name });
+    for (const file of [
+      "test/a.ts",
+      "src/a.test.ts",
+      "a_test.go",
+      "test_a.py",
+      "com.acme.CartTest",
+      "CartTest.lambda.x",
+    ])
+      expect([file, isTest(file)]).toEqual([file, true]);
+    for (const file of ["src/contest.ts", "src/latest.ts", "com.acme.Tester", "lib/cart.rb"])
+      expect([file, isTest(file)]).toEqual([file, false]);
+  });
+});
+
+test("an outage has a fingerprint for each task", () => {
+  expect(outageFingerprint("a").digest).not.toBe(outageFingerprint("b").digest);
+});
