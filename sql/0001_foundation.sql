@@ -147,7 +147,7 @@ create table attempt (
 -- look up the same project 100,000 times.
 create table test_case (
   project_id uuid not null,
-  number int not null, -- from 1, without gaps, in the order in which cases were first seen
+  number int not null, -- from 1, in the order in which cases were first seen
   id uuid not null unique,
   identity uuid not null unique, -- the first 128 bits of SHA-256 of project, task, suite, name, file and occurrence
   task_slug text not null,

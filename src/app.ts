@@ -3,6 +3,7 @@
 import type { BlockList } from "node:net";
 import { bugReports } from "./api/bug_reports.ts";
 import { executions } from "./api/executions.ts";
+import { onboardings } from "./api/onboarding.ts";
 import { projects } from "./api/projects.ts";
 import { testCases } from "./api/test_cases.ts";
 import { testRuns } from "./api/test_runs.ts";
@@ -25,7 +26,14 @@ import { json, readInput, readQuery, Reply, type Route } from "./route.ts";
 import { type Database, isOutage } from "./store/connect.ts";
 
 /** Every endpoint under /api/v1, a family a line. */
-export const ROUTES: readonly Route[] = [...projects, ...testRuns, ...executions, ...testCases, ...bugReports];
+export const ROUTES: readonly Route[] = [
+  ...projects,
+  ...testRuns,
+  ...executions,
+  ...testCases,
+  ...bugReports,
+  ...onboardings,
+];
 
 const API = "/api/v1";
 /** The database answers a look-up of a key in far less, or is away. */

@@ -139,9 +139,9 @@ export async function ingest(
   projectId: string,
   named: NamedReport,
   parameters: UploadParameters,
+  now = new Date(),
 ): Promise<Ingested> {
   const { report, taskSlug, results, details, exitCase, digest } = named;
-  const now = new Date();
   const origin = originOf(parameters, report);
   const execution = await findExecution(sql, projectId, parameters, origin, now);
   const run = await selectOrInsertTestRun(sql, projectId, execution.id, taskSlug);

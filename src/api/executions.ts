@@ -57,6 +57,7 @@ function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): E
     startedAt: row.startedAt,
     completedAt: row.completedAt,
     url: executionUrl(publicUrl, projectId, row.id),
+    ...(row.sample ? { sample: true } : {}),
   };
 }
 

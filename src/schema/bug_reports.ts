@@ -1,7 +1,7 @@
 /** Bug reports: failures that are one bug, and what people do about it. */
 
 import * as v from "valibot";
-import { text, time, uuid } from "./fields.ts";
+import { sample, text, time, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const expectedOneOf = (values: readonly string[]) => `expected ${values.map((value) => `"${value}"`).join(", ")}`;
@@ -54,6 +54,7 @@ export const bugReport = v.strictObject({
   createdAt: time,
   updatedAt: time,
   resolvedAt: v.nullable(time),
+  sample,
 });
 export type BugReport = v.InferOutput<typeof bugReport>;
 export const bugReportPage = page(bugReport);

@@ -1,7 +1,7 @@
 /** Executions: one trigger of one or more tasks. */
 
 import * as v from "valibot";
-import { slug, text, time, timeoutMinutes, timestamp, uuid, verdict } from "./fields.ts";
+import { sample, slug, text, time, timeoutMinutes, timestamp, uuid, verdict } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 export const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
@@ -49,6 +49,7 @@ export const execution = v.strictObject({
   startedAt: v.nullable(time),
   completedAt: v.nullable(time),
   url: v.string(),
+  sample,
 });
 export type Execution = v.InferOutput<typeof execution>;
 export const executionPage = page(execution);

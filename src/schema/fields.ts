@@ -81,6 +81,9 @@ export const timeoutMinutes = integer(1, 10_080);
 export const caseStatus = v.picklist(["passed", "failed", "skipped"], `expected "passed", "failed" or "skipped"`);
 export type CaseStatus = v.InferOutput<typeof caseStatus>;
 
+/** Only there on sample data. */
+export const sample = v.pipe(v.optional(v.literal(true)), v.description("There on sample data only"));
+
 /** Failed as soon as one failure counts. */
 export const verdict = v.picklist(["passed", "failed"]);
 export type Verdict = v.InferOutput<typeof verdict>;

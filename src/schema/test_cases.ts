@@ -1,7 +1,7 @@
 /** The catalogue of test cases: what is remembered of each, its history, its quarantine. */
 
 import * as v from "valibot";
-import { caseStatus, text, time, timestamp, uuid } from "./fields.ts";
+import { caseStatus, sample, text, time, timestamp, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
@@ -41,6 +41,7 @@ export const testCase = v.strictObject({
   p95Ms: v.pipe(ms, v.description("The 95th percentile of the last 20 durations")),
   quarantine: v.nullable(quarantine),
   owner: v.nullable(v.string()),
+  sample,
 });
 export type TestCase = v.InferOutput<typeof testCase>;
 export const testCasePage = page(testCase);

@@ -33,7 +33,12 @@ const columns = (sql: Sql) => sql`
     where k.project_id = b.project_id and k.bug_report_id = b.id order by k.test_case limit 100) ids) as "testCaseIds",
   b.branch, b.commit, b.assignee, to_json(b.labels) as labels, b.external_url as "externalUrl", b.regressed,
   b.fixed_in_commit as "fixedInCommit", b.created_at as "createdAt", b.updated_at as "updatedAt",
-  b.resolved_at as "resolvedAt"`;
+  b.resolved_at as "resolvedAt", b.sample`;
+
+type Flat<Row> = Omit<Row, "sample"> & { sample: boolean };
+
+const unflagged = <Row extends { sample: boolean }>({ sample, ...row }: Row) =>
+  (sample ? { ...row, sample } : row) as Omit<Row, "sample"> & { sample?: true };
 
 export type BugReportQuery = {
   limit: number;
@@ -46,9 +51,13 @@ export type BugReportQuery = {
 };
 
 /** Newest first; one row more than `limit`. `before` is the number of the last one of the page before. */
-export const selectBugReports = (sql: Sql, projectId: string, query: BugReportQuery, before: number | undefined) => sql<
-  BugReport[]
->`
+export async function selectBugReports(
+  sql: Sql,
+  projectId: string,
+  query: BugReportQuery,
+  before: number | undefined,
+): Promise<BugReport[]> {
+  const rows = await sql<Flat<BugReport>[]>`
   select ${columns(sql)} from (
     select * from bug_report b
     where b.project_id = ${projectId} and b.merged_into is null
@@ -71,9 +80,11 @@ export const selectBugReports = (sql: Sql, projectId: string, query: BugReportQu
       }
     order by b.number desc limit ${query.limit + 1}
   ) b order by b.number desc`;
+  return rows.map(unflagged);
+}
 
 export async function selectBugReport(sql: Sql, projectId: string, id: string): Promise<BugReportDetail | undefined> {
-  const [row] = await sql<BugReportDetail[]>`
+  const [row] = await sql<Flat<BugReportDetail>[]>`
     select ${columns(sql)}, b.merged_into as "mergedInto",
       (select coalesce(json_agg(json_build_object('fingerprint', ${fingerprintText(sql)}, 'version', f.version,
         'exceptionType', f.exception_type, 'message', f.message, 'frames', f.frames, 'test', f.test)
@@ -83,7 +94,7 @@ export async function selectBugReport(sql: Sql, projectId: string, id: string): 
         'changedAt', to_char(c.changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by c.id), '[]')
         from bug_change c where c.project_id = b.project_id and c.bug_report_id = b.id) as history
     from bug_report b where b.project_id = ${projectId} and b.id = ${id}`;
-  return row;
+  return row && unflagged(row);
 }
 
 export type BugState = { id: string; number: number; title: string; status: BugStatus; mergedInto: string | null };

@@ -30,6 +30,7 @@ export type ExecutionRow = {
   buildUrl: string | null;
   environment: string | null;
   createdAt: string;
+  sample: boolean;
   startedAt: string | null;
   completedAt: string | null;
   tasks: TaskRow[];
@@ -37,7 +38,7 @@ export type ExecutionRow = {
 
 const executionColumns = (sql: Sql) => sql`
   id, key, status, mode, trigger, branch, commit, pull_request as "pullRequest", build_url as "buildUrl", environment,
-  created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt"`;
+  created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample`;
 
 type Joined = Omit<ExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
 
@@ -47,7 +48,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
     with chosen as materialized (${executions})
     select e.id, e.key, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
       e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
-      e.completed_at as "completedAt",
+      e.completed_at as "completedAt", e.sample,
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict,
       r.declared as task_declared, r.started_at as "task_startedAt", r.completed_at as "task_completedAt"

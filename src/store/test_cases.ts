@@ -40,14 +40,16 @@ export async function selectTestCaseNumbers(
 const DIGITS = 32;
 
 async function readDictionary(sql: Sql, projectId: string, identities: readonly string[]): Promise<KnownTestCases> {
-  // Numbers have no gaps, so the place in the text is the number.
-  const [row] = await sql<{ all: Buffer | null }[]>`
-    select string_agg(uuid_send(identity), '') as all
-    from (select identity from test_case where project_id = ${projectId} order by number) ordered`;
-  const digits = row!.all?.toString("hex") ?? "";
+  const [row] = await sql<{ identities: Buffer | null; numbers: Buffer | null; last: number }[]>`
+    select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
+      coalesce(max(number), 0) as last
+    from test_case where project_id = ${projectId}`;
+  const digits = row!.identities?.toString("hex") ?? "";
+  const numbers = row!.numbers ?? Buffer.alloc(0);
   const numberOf = new Map<string, number>();
-  for (let at = 0; at < digits.length; at += DIGITS) numberOf.set(digits.slice(at, at + DIGITS), at / DIGITS + 1);
-  return { numbers: identities.map((identity) => numberOf.get(identity) ?? null), last: numberOf.size };
+  for (let at = 0; at < digits.length; at += DIGITS)
+    numberOf.set(digits.slice(at, at + DIGITS), numbers.readInt32BE((at / DIGITS) * 4));
+  return { numbers: identities.map((identity) => numberOf.get(identity) ?? null), last: row!.last };
 }
 
 /** Uploads that add cases to one project, or move them, take turns until they commit. */

@@ -1,0 +1,90 @@
+/** How far a new project has come, told by what has really happened in it; and its sample data. */
+
+import type { OnboardingPatch, SampleData, StepId } from "../schema/onboarding.ts";
+import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+
+export type OnboardingRow = {
+  skipped: StepId[];
+  dismissed: boolean;
+  /** When each step was done; null: not yet. Sample data does not count. */
+  doneAt: Record<StepId, string | null>;
+};
+
+export async function selectOnboarding(sql: Sql, projectId: string): Promise<OnboardingRow> {
+  const [row] = await sql<
+    {
+      skipped: StepId[] | null;
+      dismissed: boolean | null;
+      firstRun: string | null;
+      commit: string | null;
+      environment: string | null;
+      triaged: string | null;
+    }[]
+  >`
+    select to_json(o.skipped) as skipped, o.dismissed,
+      (select r.completed_at from test_run r
+        join execution e on e.project_id = r.project_id and e.id = r.execution_id and not e.sample
+        where r.project_id = ${projectId} and r.completed_at is not null order by r.completed_at, r.id limit 1) as "firstRun",
+      (select created_at from execution
+        where project_id = ${projectId} and commit is not null and branch is not null and not sample
+        order by id limit 1) as commit,
+      (select created_at from execution where project_id = ${projectId} and environment is not null and not sample
+        order by id limit 1) as environment,
+      (select min(c.changed_at) from bug_change c
+        join bug_report b on b.project_id = c.project_id and b.id = c.bug_report_id and not b.sample
+        where c.project_id = ${projectId} and c.cause in ('api', 'merge')) as triaged
+    from (select) as one left join onboarding o on o.project_id = ${projectId}`;
+  return {
+    skipped: row!.skipped ?? [],
+    dismissed: row!.dismissed ?? false,
+    doneAt: {
+      first_run: row!.firstRun,
+      commit_and_branch: row!.commit,
+      environment: row!.environment,
+      bug_triaged: row!.triaged,
+    },
+  };
+}
+
+export const upsertOnboarding = (sql: Sql, projectId: string, { skip, dismissed }: OnboardingPatch) => sql`
+  insert into onboarding as o (project_id, skipped, dismissed)
+  values (${projectId}, ${toTextArray(skip ?? [])}::text[], ${dismissed ?? false})
+  on conflict (project_id) do update set
+    skipped = ${skip === undefined ? sql`o.skipped` : sql`excluded.skipped`},
+    dismissed = ${dismissed === undefined ? sql`o.dismissed` : sql`excluded.dismissed`}`;
+
+/** Uploads of sample data to one project take turns. */
+export const lockSample = (sql: Sql, projectId: string) =>
+  sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 3))`;
+
+export const countSample = async (sql: Sql, projectId: string): Promise<SampleData> => {
+  const [row] = await sql<SampleData[]>`
+    select (select count(*)::int from execution where project_id = ${projectId} and sample) as executions,
+      (select count(*)::int from test_case where project_id = ${projectId} and sample) as "testCases",
+      (select count(*)::int from bug_report where project_id = ${projectId} and sample) as "bugReports"`;
+  return row!;
+};
+
+/** Everything that belongs to these executions, or came of them alone. */
+export async function markSample(
+  sql: Sql,
+  projectId: string,
+  executionIds: readonly string[],
+  taskSlugs: readonly string[],
+) {
+  const ids = toTextArray(executionIds);
+  await sql`update execution set sample = true where project_id = ${projectId} and id = any(${ids}::uuid[])`;
+  await sql`update test_case set sample = true where project_id = ${projectId} and task_slug = any(${toTextArray(taskSlugs)}::text[])`;
+  await sql`update bug_report set sample = true where project_id = ${projectId} and first_execution_id = any(${ids}::uuid[])`;
+}
+
+/** Leaves nothing of it. */
+export async function deleteSample(sql: Sql, projectId: string): Promise<void> {
+  await sql`delete from bug_report where project_id = ${projectId} and sample`;
+  await sql`delete from execution where project_id = ${projectId} and sample`;
+  const cases = await sql<{ number: number }[]>`
+    delete from test_case where project_id = ${projectId} and sample returning number`;
+  const numbers = toNumberArray(cases.map(({ number }) => number));
+  await sql`delete from case_health where project_id = ${projectId} and test_case = any(${numbers}::int[])`;
+  await sql`delete from quarantine where project_id = ${projectId} and test_case = any(${numbers}::int[])`;
+}
