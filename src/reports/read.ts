@@ -1,18 +1,25 @@
 /** Reads any test report: unpacks it, recognises its format and hands it to the one file that knows that format. */
 
+import { isAllureContainer, joinAllureResults, readAllure } from "./allure.ts";
 import { isCtrf, readCtrf } from "./ctrf.ts";
 import { readCucumber } from "./cucumber.ts";
 import { readGo } from "./go.ts";
+import { readJest } from "./jest.ts";
 import { parseJson } from "./json.ts";
 import { isRoot, readJunit } from "./junit.ts";
+import { readMocha } from "./mocha.ts";
 import { isNative, readNative } from "./native.ts";
+import { readNunit } from "./nunit.ts";
+import { readPlaywright } from "./playwright.ts";
 import { binaryKind, hasFields, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { type Report, ReportError } from "./report.ts";
 import { cut, decode, localName, MAX_CASES, plural } from "./text.ts";
 import { readRspec } from "./rspec.ts";
 import { readTap } from "./tap.ts";
+import { readTrx } from "./trx.ts";
 import { unpack } from "./unpack.ts";
 import { parseXml, prolog } from "./xml.ts";
+import { readXunit } from "./xunit.ts";
 
 /** A file as text, and what its beginning tells. */
 type Source = {
@@ -30,8 +37,8 @@ type Reader = {
   name: string;
   title: string;
   recognise: (source: Source) => boolean;
-  /** `null` as long as the format is only recognised, to be refused by its name. */
-  read: ((source: Source) => Report) | null;
+  /** One report from one file, or from all files of the format where each holds only one result. */
+  read: ((source: Source) => Report) | { together: (sources: Source[]) => Report };
 };
 
 /** Every format, in the order in which they are tried. A new one is a file beside this one and its `read` here. */
@@ -46,13 +53,13 @@ const READERS: Reader[] = [
     name: "playwright",
     title: "Playwright JSON",
     recognise: ({ json }) => hasFields(json, "config", "suites", "stats", "errors"),
-    read: null,
+    read: (source) => readPlaywright(needJson(source)),
   },
   {
     name: "jest",
     title: "Jest or Vitest JSON",
     recognise: ({ json }) => hasFields(json, "testResults", "numTotalTests"),
-    read: null,
+    read: (source) => readJest(needJson(source)),
   },
   {
     name: "ctrf",
@@ -64,7 +71,7 @@ const READERS: Reader[] = [
     name: "mocha",
     title: "Mocha JSON",
     recognise: ({ json }) => hasFields(json, "stats", "tests", "passes"),
-    read: null,
+    read: (source) => readMocha(needJson(source)),
   },
   {
     name: "go",
@@ -84,18 +91,23 @@ const READERS: Reader[] = [
       /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:TAP version 1\d|1\.\.\d+|(?:not )?ok\b|Bail out!)/.test(text),
     read: ({ text }) => readTap(text),
   },
-  { name: "trx", title: "TRX", recognise: ({ root }) => root === "TestRun", read: null },
+  {
+    name: "trx",
+    title: "TRX",
+    recognise: ({ root }) => root === "TestRun",
+    read: (source) => readXml(source, null, readTrx),
+  },
   {
     name: "nunit",
     title: "NUnit XML",
     recognise: ({ root }) => root === "test-run" || root === "test-results",
-    read: null,
+    read: (source) => readXml(source, null, readNunit),
   },
   {
     name: "xunit",
     title: "xUnit XML",
     recognise: ({ root }) => root === "assemblies" || root === "assembly",
-    read: null,
+    read: (source) => readXml(source, null, readXunit),
   },
   {
     name: "cucumber",
@@ -113,8 +125,11 @@ const READERS: Reader[] = [
     name: "allure",
     title: "an Allure result",
     recognise: ({ json }) =>
-      hasFields(json, "uuid", "status") && ["historyId", "stage", "start"].some((key) => hasFields(json, key)),
-    read: null,
+      (hasFields(json, "uuid", "status") && ["historyId", "stage", "start"].some((key) => hasFields(json, key))) ||
+      isAllureContainer(json),
+    read: {
+      together: (sources) => joinAllureResults(sources.map(needJson).flatMap(readAllure)),
+    },
   },
   {
     name: "assay",
@@ -135,36 +150,56 @@ export function readReport(
   if (files.length === 0) throw new ReportError("Cannot read the report: there is no file");
   const forced = options.format === undefined ? null : findReader(options.format);
   let room = options.maxInflatedBytes;
-  const reports = files.map(({ name, bytes }): [string, Report] => {
-    try {
-      const plain = unpack(bytes, room);
-      room -= plain.length;
-      return [name, readFile(plain, forced)];
-    } catch (error) {
-      if (!(error instanceof ReportError)) throw error;
-      // A message that begins with a field stands by itself as long as there is no other file to be meant.
-      if (error.message.startsWith('"') && files.length === 1) throw new ReportError(`Cannot read ${error.message}`);
-      throw new ReportError(`Cannot read "${cut(name, 200)}": ${error.message}`);
-    }
-  });
+  const reports: [string, Report][] = [];
+  const together = new Map<Together, [string, Source][]>();
+  for (const { name, bytes } of files) {
+    const naming = <T>(read: () => T): T => withName(name, files.length > 1, read);
+    const plain = naming(() => unpack(bytes, room));
+    room -= plain.length;
+    const source = naming(() => open(plain));
+    const { read } = forced ?? naming(() => recognise(source));
+    if (typeof read === "function") reports.push([name, naming(() => read(source))]);
+    else together.set(read, [...(together.get(read) ?? []), [name, source]]);
+  }
+  for (const [read, sources] of together) {
+    const [name] = sources[0]!;
+    const report = withName(name, files.length > 1, () => read.together(sources.map(([, source]) => source)));
+    reports.push([name, report]);
+  }
   return reports.length === 1 ? reports[0]![1] : merge(reports);
 }
 
+type Together = Exclude<Reader["read"], (source: Source) => Report>;
+
+/** Says which file it is that cannot be read. */
+function withName<T>(name: string, isOneOfMany: boolean, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ReportError)) throw error;
+    // A message that begins with a field stands by itself as long as there is no other file to be meant.
+    if (error.message.startsWith('"') && !isOneOfMany) throw new ReportError(`Cannot read ${error.message}`);
+    throw new ReportError(`Cannot read "${cut(name, 200)}": ${error.message}`);
+  }
+}
+
 function findReader(format: string): Reader {
-  const reader = READERS.find(({ name, read }) => read !== null && name === format);
+  const reader = READERS.find(({ name }) => name === format);
   if (reader) return reader;
-  const known = READERS.flatMap(({ name, read }) => (read === null ? [] : [`"${name}"`])).toSorted();
+  const known = READERS.map(({ name }) => `"${name}"`).toSorted();
   const list = `${known.slice(0, -1).join(", ")} or ${known.at(-1)}`;
   throw new ReportError(`Cannot read "format": expected ${list}, got ${JSON.stringify(cut(format, 50))}`);
 }
 
-function readFile(bytes: Uint8Array, forced: Reader | null): Report {
+function open(bytes: Uint8Array): Source {
   const binary = binaryKind(bytes);
   if (binary) throw new ReportError(`it is ${binary}, not a test report`);
-  const source = toSource(decode(bytes));
-  const reader = forced ?? READERS.find(({ recognise }) => recognise(source));
-  if (reader?.read) return reader.read(source);
-  if (reader) throw new ReportError(`it is ${reader.title}, a format that is not supported`);
+  return toSource(decode(bytes));
+}
+
+function recognise(source: Source): Reader {
+  const reader = READERS.find(({ recognise }) => recognise(source));
+  if (reader) return reader;
   throw new ReportError(toRefusal(source));
 }
 

@@ -1,0 +1,128 @@
+/** Allure's results, a file each: https://allurereport.org/docs/how-it-works-test-result-file/ */
+
+import { type Fields, toCase, toEpochMs, toFields, toList, toText } from "./fields.ts";
+import type { CaseResult, CaseStatus, FailureKind, Report } from "./report.ts";
+import { createCutter, firstLine, toMs } from "./text.ts";
+
+export type AllureResult = {
+  result: CaseResult;
+  /** Results of one test have it in common; "" where the file tells none. */
+  historyId: string;
+  /** Milliseconds since 1970; null where the file does not tell. */
+  start: number | null;
+  stop: number | null;
+  warnings: string[];
+};
+
+const STATUSES: Record<string, CaseStatus> = { passed: "passed", failed: "failed", broken: "failed" };
+
+/** What lies beside results and holds none: fixtures, and errors outside of tests. */
+export const isAllureContainer = (json: unknown): boolean => {
+  const { uuid, status, children, errors, attachments } = toFields(json);
+  const isGlobal = uuid === undefined && Array.isArray(errors) && Array.isArray(attachments);
+  return isGlobal || (uuid !== undefined && status === undefined && Array.isArray(children));
+};
+
+/** Whatever an Allure directory holds. */
+export function readAllure(json: unknown): AllureResult[] {
+  if (!isAllureContainer(json)) return [readResult(json)];
+  return toList(toFields(json).errors).map((error) =>
+    readResult({ ...toFields(error), ...OUTSIDE, statusDetails: error }),
+  );
+}
+
+const OUTSIDE = { name: "(error outside of tests)", status: "broken" };
+
+function readResult(json: unknown): AllureResult {
+  const fields = toFields(json);
+  const cutter = createCutter();
+  const labels = toList(fields.labels)
+    .map(toFields)
+    .map(({ name, value }): [string, string] => [toText(name), toText(value)]);
+  const label = (wanted: string) => labels.find(([name]) => name === wanted)?.[1] ?? "";
+  const told = toText(fields.status);
+  const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : "skipped";
+  const { message, trace } = toFields(fields.statusDetails);
+  const [start, stop] = [toEpochMs(fields.start), toEpochMs(fields.stop)];
+  const suites = ["parentSuite", "suite", "subSuite"].map(label).filter(Boolean);
+  const parameters = toList(fields.parameters)
+    .map(toFields)
+    .filter(({ excluded }) => excluded !== true)
+    .map(({ name, value }): [string, string] => [toText(name), toText(value)]);
+  const stack = toText(trace);
+  const result = toCase(cutter, {
+    suite: suites.length > 0 ? suites.join(" > ") : label("testClass") || label("class"),
+    name: toName(toText(fields.name), parameters),
+    status,
+    kind: toKind(told, toText(message)),
+    durationMs: start !== null && stop !== null ? toMs(stop - start) : null,
+    message: firstLine(toText(message)) || firstLine(stack),
+    stack: status === "failed" ? stack || toText(message) : "",
+    properties: toProperties(fields, labels, parameters, status, told),
+  });
+  return { result, historyId: toText(fields.historyId), start, stop, warnings: cutter.warnings() };
+}
+
+/** Runs of one test with other parameters are other test cases. */
+const toName = (name: string, parameters: [string, string][]): string =>
+  parameters.length === 0 ? name : `${name} [${parameters.map(([key, value]) => `${key}=${value}`).join(", ")}]`;
+
+function toKind(status: string, message: string): FailureKind {
+  if (/\btime(?:d )?out\b/i.test(message.slice(0, 300))) return "timeout";
+  return status === "broken" ? "error" : "failure";
+}
+
+const WORDS_OF_MACHINES = new Set(["host", "thread", "language", "framework", "parentSuite", "suite", "subSuite"]);
+
+function toProperties(
+  { attachments, links }: Fields,
+  labels: [string, string][],
+  parameters: [string, string][],
+  status: CaseStatus,
+  told: string,
+): [string, string][] {
+  return [
+    ...(status === "skipped" && told !== "skipped" ? [["status", told] as [string, string]] : []),
+    ...labels.filter(([name]) => !WORDS_OF_MACHINES.has(name) && !name.startsWith("_")),
+    ...parameters,
+    ...toList(links)
+      .map(toFields)
+      .map(({ type, url }): [string, string] => [toText(type) || "link", toText(url)]),
+    ...toList(attachments)
+      .map(toFields)
+      .map(({ source }): [string, string] => ["attachment", toText(source)]),
+  ].filter(([name, value]) => name !== "" && value !== "");
+}
+
+/** Results of one test, which are its attempts, become one; the last one to begin counts. */
+export function joinAllureResults(results: readonly AllureResult[]): Report {
+  const groups = Map.groupBy(results, ({ historyId }, index) => historyId || index);
+  const cases = [...groups.values()].map((group): CaseResult => {
+    const attempts = group.toSorted((a, b) => (a.start ?? 0) - (b.start ?? 0)).map(({ result }) => result);
+    const last = attempts.at(-1)!;
+    const failed = attempts.findLast(({ status }) => status === "failed");
+    const flaky = last.status === "passed" && failed !== undefined;
+    return {
+      ...last,
+      flaky,
+      attempts: attempts.length,
+      message: flaky ? failed.message : last.message,
+      stack: flaky ? failed.stack : last.stack,
+    };
+  });
+  const starts = results.flatMap(({ start }) => start ?? []);
+  const stops = results.flatMap(({ stop }) => stop ?? []);
+  const ended = stops.reduce((latest, stop) => Math.max(latest, stop), 0);
+  const began = starts.reduce((first, start) => Math.min(first, start), ended);
+  return {
+    format: "allure",
+    suite: null,
+    cases,
+    countsOnly: null,
+    partial: false,
+    durationMs: ended > 0 ? toMs(ended - began) : null,
+    completedAt: ended > 0 ? new Date(ended) : null,
+    context: {},
+    warnings: [...new Set(results.flatMap(({ warnings }) => warnings))].slice(0, 20),
+  };
+}

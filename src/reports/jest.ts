@@ -1,0 +1,86 @@
+/** The JSON of Jest's and Vitest's reporters: https://jestjs.io/docs/cli#--json */
+
+import { type Fields, toCase, toEpochMs, toFields, toList, toText, toTexts } from "./fields.ts";
+import { type CaseResult, type CaseStatus, type Report, ReportError } from "./report.ts";
+import { createCutter, type Cutter, cut, firstLine, MAX_CASES, toMs } from "./text.ts";
+
+/** Throws a ReportError when there are too many cases. */
+export function readJest(json: unknown): Report {
+  const { testResults, startTime } = toFields(json);
+  const cutter = createCutter();
+  const unknown = new Set<string>();
+  const cases: CaseResult[] = [];
+  let ended = 0;
+  for (const one of toList(testResults).map(toFields)) {
+    const file = toText(one.name) || toText(one.testFilePath);
+    ended = Math.max(ended, toEpochMs(one.endTime) ?? 0);
+    const assertions = toList(one.assertionResults).map(toFields);
+    if (cases.length + assertions.length >= MAX_CASES)
+      throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+    for (const assertion of assertions) cases.push(readAssertion(assertion, file, cutter, unknown));
+    const isFailed = assertions.some(({ status }) => status === "failed");
+    // Its tests are as they are, and the file failed all the same: a hook, an error between tests, a syntax error.
+    if (one.status === "failed" && !isFailed) cases.push(readFault(one, file, assertions.length === 0, cutter));
+  }
+  const began = toEpochMs(startTime);
+  return {
+    format: "jest",
+    suite: null,
+    cases,
+    countsOnly: null,
+    partial: false,
+    durationMs: began !== null && ended >= began ? toMs(ended - began) : null,
+    completedAt: ended > 0 ? new Date(ended) : null,
+    context: {},
+    warnings: [
+      ...[...unknown].slice(0, 5).map((status) => `The status "${status}" is not known and counts as skipped`),
+      ...cutter.warnings(),
+    ],
+  };
+}
+
+const STATUSES: Record<string, CaseStatus> = { passed: "passed", failed: "failed" };
+const SKIPPED = ["pending", "skipped", "todo", "disabled", "focused"];
+
+function readAssertion(assertion: Fields, file: string, cutter: Cutter, unknown: Set<string>): CaseResult {
+  const told = toText(assertion.status);
+  const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : "skipped";
+  if (status === "skipped" && !SKIPPED.includes(told)) unknown.add(cut(told, 50));
+  // Jest keeps the failures of retried attempts apart, Vitest with those of the last one.
+  const failures = toTexts(assertion.failureMessages);
+  const retried = [...toTexts(assertion.retryReasons), ...toTexts(assertion.retryMessages)];
+  const texts = failures.length > 0 ? failures : retried;
+  const invocations = typeof assertion.invocations === "number" ? Math.trunc(assertion.invocations) : 1;
+  const before = status === "passed" ? Math.max(failures.length, toTexts(assertion.retryReasons).length) : 0;
+  const attempts = Math.min(1_000, Math.max(1, invocations, before + 1));
+  return toCase(cutter, {
+    suite: toTexts(assertion.ancestorTitles).join(" > "),
+    name: toText(assertion.title) || toText(assertion.fullName),
+    file,
+    line: toFields(assertion.location).line,
+    status,
+    kind: TIMED_OUT.test(cut(texts[0] ?? "", 500)) ? "timeout" : "failure",
+    flaky: status === "passed" && attempts > 1,
+    attempts,
+    durationMs: toMs(assertion.duration),
+    message: firstLine(texts[0] ?? ""),
+    stack: texts.join("\n\n"),
+    properties: toTexts(assertion.tags).map((tag): [string, string] => ["tag", tag]),
+  });
+}
+
+const TIMED_OUT = /\b(?:exceeded timeout of|timed out (?:in|after)|timeout of) \d+ ?m?s\b/i;
+
+function readFault({ message, failureMessage }: Fields, file: string, isEmpty: boolean, cutter: Cutter): CaseResult {
+  const text = toText(message) || toText(failureMessage);
+  // Jest puts a headline before what happened.
+  const told = text.replace(/^\s*●[^\n]*\n/, "");
+  return toCase(cutter, {
+    name: isEmpty ? "(file failed to load)" : "(file failed)",
+    file,
+    status: "failed",
+    kind: "error",
+    message: firstLine(told || text) || "The file failed, though none of its tests did",
+    stack: text,
+  });
+}

@@ -1,0 +1,71 @@
+/** Mocha's JSON reporter: https://mochajs.org/#json */
+
+import { type Fields, toCase, toFields, toList, toText } from "./fields.ts";
+import { type CaseResult, type CaseStatus, type Report, ReportError } from "./report.ts";
+import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs } from "./text.ts";
+
+/** Throws a ReportError when there are too many cases. */
+export function readMocha(json: unknown): Report {
+  const { stats, tests, pending, failures } = toFields(json);
+  const cutter = createCutter();
+  const list = toList(tests).map(toFields);
+  const listed = new Set(list.map(toKey));
+  // A hook that fails is no test, and stands among the failures alone.
+  const hooks = toList(failures)
+    .map(toFields)
+    .filter((one) => !listed.has(toKey(one)));
+  if (list.length + hooks.length > MAX_CASES)
+    throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+  const skipped = new Set(toList(pending).map(toFields).map(toKey));
+  const failed = new Set(toList(failures).map(toFields).map(toKey));
+  const cases = [
+    ...list.map((one) => readTest(one, toStatus(one, skipped, failed), cutter)),
+    ...hooks.map((one) => readTest(one, "failed", cutter)),
+  ];
+  const { end, duration, passes, failures: broken, pending: left } = toFields(stats);
+  const ended = Date.parse(toText(end));
+  const number = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? count : null);
+  const declared = { passed: number(passes), failed: number(broken), skipped: number(left) };
+  return {
+    format: "mocha",
+    suite: null,
+    cases,
+    countsOnly: null,
+    partial: false,
+    durationMs: toMs(duration),
+    completedAt: ended > 0 ? new Date(ended) : null,
+    context: {},
+    warnings: [...disagreement(declared, cases), ...cutter.warnings()],
+  };
+}
+
+const toKey = ({ file, fullTitle, title }: Fields): string => `${toText(file)}\0${toText(fullTitle) || toText(title)}`;
+
+/** What failed says so itself; what did not is skipped only when it is listed as that. */
+function toStatus(test: Fields, skipped: Set<string>, failed: Set<string>): CaseStatus {
+  if (Object.keys(toFields(test.err)).length > 0 && failed.has(toKey(test))) return "failed";
+  if (skipped.has(toKey(test))) return "skipped";
+  return failed.has(toKey(test)) ? "failed" : "passed";
+}
+
+function readTest(test: Fields, status: CaseStatus, cutter: Cutter): CaseResult {
+  const [title, fullTitle] = [toText(test.title), toText(test.fullTitle)];
+  const { message, stack, code } = toFields(test.err);
+  const retries = typeof test.currentRetry === "number" && test.currentRetry > 0 ? Math.trunc(test.currentRetry) : 0;
+  const text = toText(stack) || toText(message);
+  return toCase(cutter, {
+    // The titles of the suites are joined with spaces, so that they cannot be told apart.
+    suite: fullTitle.endsWith(title) ? fullTitle.slice(0, fullTitle.length - title.length).trim() : "",
+    name: title || fullTitle,
+    file: toText(test.file).replace(/^file:\/\//, ""),
+    status,
+    kind: code === "ERR_MOCHA_TIMEOUT" || TIMED_OUT.test(toText(message).slice(0, 500)) ? "timeout" : "failure",
+    flaky: status === "passed" && retries > 0,
+    attempts: 1 + Math.min(retries, 1_000),
+    durationMs: toMs(test.duration),
+    message: toText(message) || firstLine(text),
+    stack: text,
+  });
+}
+
+const TIMED_OUT = /\btimeout of \d+ ?m?s exceeded\b/i;

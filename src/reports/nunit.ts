@@ -1,0 +1,149 @@
+/** NUnit's XML, of version 3 (`test-run`) and of version 2 (`test-results`). */
+
+import { toCase } from "./fields.ts";
+import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
+import { createCutter, type Cutter, firstLine, localName, MAX_CASES, msFromSeconds, textOf } from "./text.ts";
+
+type Node = Bun.XML.Node;
+
+/** Suites around what is read next: their class or namespace path, or their names. */
+type Place = { node: Node; fixture: string; names: string[]; fault: boolean };
+
+/** Throws a ReportError when there are too many cases. */
+export function readNunit(root: Node): Report {
+  const cutter = createCutter();
+  const cases: CaseResult[] = [];
+  const open: Place[] = [{ node: root, fixture: "", names: [], fault: false }];
+  for (let place = open.pop(); place; place = open.pop()) {
+    const { node } = place;
+    const name = localName(node.name);
+    if (name === "test-case") {
+      if (cases.length === MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+      cases.push(readTest(node, place, cutter));
+      continue;
+    }
+    const inside = name === "test-suite" ? enter(place) : place;
+    for (const inner of elements(node).toReversed())
+      if (PLACES.has(localName(inner.name))) open.push({ ...inside, node: inner });
+  }
+  const suites = elements(root).filter(({ name }) => localName(name) === "test-suite");
+  const ended = Date.parse((root.attributes["end-time"] ?? "").replace(/^(\S+) (\S+?)(Z?)$/, "$1T$2$3"));
+  return {
+    format: "nunit",
+    suite: null,
+    cases: cases.some(({ status }) => status === "failed") ? cases : [...cases, ...readFaults(suites, cutter)],
+    countsOnly: null,
+    partial: false,
+    durationMs: msFromSeconds(root.attributes["duration"]) ?? (suites[0] ? timeOf(suites[0]) : null),
+    // A time without a zone is of a machine that the report does not name.
+    completedAt: ended > 0 && /Z$/.test(root.attributes["end-time"] ?? "") ? new Date(ended) : null,
+    context: {},
+    warnings: cutter.warnings(),
+  };
+}
+
+const PLACES = new Set(["test-suite", "test-case", "results"]);
+
+function elements(node: Node): Node[] {
+  return node.children.filter((child) => typeof child === "object" && "name" in child);
+}
+
+const child = (node: Node | undefined, name: string): Node | undefined =>
+  node && elements(node).find((one) => localName(one.name) === name);
+
+const textBelow = (node: Node | undefined): string => (node ? textOf(node).trim() : "");
+
+const timeOf = ({ attributes }: Node): number | null => msFromSeconds(attributes["duration"] ?? attributes["time"]);
+
+/** Version 3 tells the class of each case; version 2 only nests namespaces and fixtures. */
+function enter({ node, fixture, names, fault }: Place): Place {
+  const { type = "", name = "", classname = "" } = node.attributes;
+  if (type === "Assembly" || type === "Project" || type === "Test Project") return { node, fixture, names, fault };
+  const path = names.length < 100 ? [...names, name] : names;
+  return { node, fixture: classname || fixture, names: path, fault };
+}
+
+function readTest(node: Node, { fixture, names }: Place, cutter: Cutter): CaseResult {
+  const { attributes } = node;
+  const { status, kind } = toOutcome(attributes);
+  const teller = child(node, "failure") ?? child(node, "reason");
+  const [message, stack] = [textBelow(child(teller, "message")), textBelow(child(teller, "stack-trace"))];
+  const suite = attributes["classname"] || fixture || names.join(".");
+  const name = attributes["name"] ?? attributes["fullname"] ?? "";
+  const assertions = child(node, "assertions");
+  return toCase(cutter, {
+    suite,
+    // Version 2 writes the whole path before the name.
+    name: suite !== "" && name.startsWith(`${suite}.`) ? name.slice(suite.length + 1) : name,
+    status,
+    kind,
+    durationMs: timeOf(node),
+    message: message || firstLine(textBelow(child(assertions && elements(assertions)[0], "message"))),
+    stack: status === "failed" ? stack || message : "",
+    output: textBelow(child(node, "output")),
+    properties: toProperties(node, attributes),
+  });
+}
+
+function toProperties(node: Node, { result = "", label = "" }: Node["attributes"]): [string, string][] {
+  const properties = child(node, "properties");
+  const told = (properties ? elements(properties) : []).map(({ attributes }): [string, string] => [
+    attributes["name"] ?? "",
+    attributes["value"] ?? "",
+  ]);
+  const outcome = label || (["Inconclusive", "Warning", "NotRunnable", "Ignored"].includes(result) ? result : "");
+  return [...(outcome ? [["result", outcome] as [string, string]] : []), ...told].filter(
+    // What NUnit needs itself begins with an underscore.
+    ([name, value]) => name !== "" && value !== "" && !name.startsWith("_"),
+  );
+}
+
+type Outcome = { status: CaseStatus; kind: FailureKind | null };
+
+function toOutcome({ result, label, executed, success }: Node["attributes"]): Outcome {
+  const failed = (kind: FailureKind): Outcome => ({ status: "failed", kind });
+  switch (result) {
+    case "Passed":
+    case "Success":
+    case "Warning":
+      return { status: "passed", kind: null };
+    case "Failed":
+      return failed(label === "Error" || label === "Invalid" ? "error" : label === "Cancelled" ? "timeout" : "failure");
+    case "Failure":
+      return failed("failure");
+    case "Error":
+    case "Cancelled":
+      return failed("error");
+    case undefined:
+      // Before version 2.5 there was no result.
+      if (executed === "False" || !/^(?:True|False)$/i.test(success ?? "")) return { status: "skipped", kind: null };
+      return /^True$/i.test(success!) ? { status: "passed", kind: null } : failed("failure");
+    default:
+      return { status: "skipped", kind: null };
+  }
+}
+
+/** A set-up or an assembly that failed while no test did. */
+function readFaults(suites: Node[], cutter: Cutter): CaseResult[] {
+  const faults: CaseResult[] = [];
+  const open = [...suites];
+  for (let node = open.pop(); node && faults.length < 100; node = open.pop()) {
+    const failure = child(node, "failure");
+    const isFailed = /^(?:Failed|Failure|Error)$/.test(node.attributes["result"] ?? "");
+    if (isFailed && failure && node.attributes["site"] !== "Child" && node.attributes["site"] !== "Parent") {
+      const message = textBelow(child(failure, "message"));
+      faults.push(
+        toCase(cutter, {
+          suite: node.attributes["classname"] ?? node.attributes["name"] ?? "",
+          name: "(suite failed)",
+          status: "failed",
+          kind: "error",
+          message: firstLine(message),
+          stack: textBelow(child(failure, "stack-trace")) || message,
+        }),
+      );
+    }
+    for (const inner of elements(node)) if (PLACES.has(localName(inner.name))) open.push(inner);
+  }
+  return faults;
+}

@@ -1,0 +1,141 @@
+/** Playwright's JSON report: https://playwright.dev/docs/test-reporters#json-reporter */
+
+import { type Fields, toCase, toFields, toList, toText, toTexts } from "./fields.ts";
+import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
+import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs } from "./text.ts";
+
+/** A suite and what it inherits from those around it. */
+type Place = { suite: Fields; titles: string[]; file: string };
+
+/** Throws a ReportError when there are too many cases. */
+export function readPlaywright(json: unknown): Report {
+  const { suites, stats, errors, config } = toFields(json);
+  const cutter = createCutter();
+  const cases: CaseResult[] = [];
+  const manyProjects = toList(toFields(config).projects).length > 1;
+  // Suites nest as deep as a client likes.
+  const open = toList(suites)
+    .map((suite): Place => ({ suite: toFields(suite), titles: [], file: "" }))
+    .reverse();
+  for (let place = open.pop(); place; place = open.pop()) {
+    const { suite, titles } = place;
+    const [title, file] = [toText(suite.title), toText(suite.file) || place.file];
+    // The outermost suite is the file.
+    const path = title === "" || title === file ? titles : [...titles, title];
+    for (const spec of toList(suite.specs)) {
+      for (const test of toList(toFields(spec).tests)) {
+        if (cases.length === MAX_CASES)
+          throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+        cases.push(readTest(toFields(spec), toFields(test), path, file, manyProjects, cutter));
+      }
+    }
+    for (const inner of toList(suite.suites).toReversed()) open.push({ suite: toFields(inner), titles: path, file });
+  }
+  const rootDir = `${toText(toFields(config).rootDir)}/`;
+  const faults = toList(errors).map((error) => readFault(toFields(error), rootDir, cutter));
+  const { startTime, duration } = toFields(stats);
+  const [began, durationMs] = [Date.parse(toText(startTime)), toMs(duration)];
+  return {
+    format: "playwright",
+    suite: null,
+    cases: [...cases, ...faults],
+    countsOnly: null,
+    partial: false,
+    durationMs,
+    completedAt: began > 0 && durationMs !== null ? new Date(began + durationMs) : null,
+    context: {},
+    warnings: [...declaredTotals(toFields(stats), cases), ...cutter.warnings()],
+  };
+}
+
+/** Status of the test as a whole: an expected failure has passed. */
+const STATUSES: Record<string, CaseStatus> = {
+  expected: "passed",
+  flaky: "passed",
+  unexpected: "failed",
+  skipped: "skipped",
+};
+
+function readTest(
+  spec: Fields,
+  test: Fields,
+  path: string[],
+  file: string,
+  manyProjects: boolean,
+  cutter: Cutter,
+): CaseResult {
+  const results = toList(test.results).map(toFields);
+  const last = results.at(-1) ?? {};
+  const told = toText(test.status);
+  const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : toStatus(toText(last.status));
+  const failed = status === "failed" ? last : results.find(({ error, errors }) => error || toList(errors).length > 0);
+  // A failure that was expected is none.
+  const errors = status === "failed" || told === "flaky" ? toErrors(failed ?? {}) : [];
+  const reason = toList(test.annotations)
+    .map(toFields)
+    .find(({ type }) => type === "skip" || type === "fixme");
+  return toCase(cutter, {
+    // The same test in two browsers is two test cases.
+    suite: [...(manyProjects ? [toText(test.projectName)] : []), ...path].filter(Boolean).join(" > "),
+    name: toText(spec.title),
+    file: toText(spec.file) || file,
+    line: spec.line,
+    status,
+    kind: toKind(toText(last.status)),
+    flaky: told === "flaky",
+    attempts: Math.max(1, results.length),
+    durationMs: toMs(last.duration),
+    message: status === "skipped" ? toText(reason?.description) : firstLine(errors[0] ?? ""),
+    stack: status === "skipped" ? "" : errors.join("\n\n"),
+    output: results.flatMap(({ stdout, stderr }) => [...toOutput(stdout), ...toOutput(stderr)]).join(""),
+    properties: toProperties(spec, test, last),
+  });
+}
+
+function toStatus(result: string): CaseStatus {
+  return result === "passed" || result === "skipped" ? result : "failed";
+}
+
+function toKind(result: string): FailureKind {
+  return result === "timedOut" ? "timeout" : result === "interrupted" ? "error" : "failure";
+}
+
+/** The stack begins with the message, where there is one. */
+function toErrors({ error, errors }: Fields): string[] {
+  const all = toList(errors).length > 0 ? toList(errors) : error ? [error] : [];
+  return all.map(toFields).map(({ stack, message, value }) => toText(stack) || toText(message) || toText(value));
+}
+
+const toOutput = (entries: unknown): string[] => toList(entries).map((entry) => toText(toFields(entry).text));
+
+function toProperties(spec: Fields, test: Fields, result: Fields): [string, string][] {
+  const annotations = toList(test.annotations).map(toFields);
+  const attachments = toList(result.attachments).map(toFields);
+  return [
+    ["project", toText(test.projectName)],
+    ...toTexts(spec.tags).map((tag): [string, string] => ["tag", tag]),
+    ...annotations.map(({ type, description }): [string, string] => [toText(type), toText(description)]),
+    ...attachments.map(({ path, name }): [string, string] => ["attachment", toText(path) || toText(name)]),
+  ].filter((pair): pair is [string, string] => pair[0] !== "" && pair[1] !== "");
+}
+
+/** What failed outside of all tests: a file that does not load, a global set-up. */
+function readFault(error: Fields, rootDir: string, cutter: Cutter): CaseResult {
+  const text = toErrors({ error })[0] ?? "";
+  const { file, line } = toFields(error.location);
+  return toCase(cutter, {
+    name: file ? "(file failed to load)" : "(error outside of tests)",
+    file: toText(file).replace(rootDir, ""),
+    line,
+    status: "failed",
+    kind: "error",
+    message: firstLine(text),
+    stack: text,
+  });
+}
+
+function declaredTotals({ expected, unexpected, flaky, skipped }: Fields, cases: CaseResult[]): string[] {
+  const number = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? count : null);
+  const [passed, failed, left] = [number(expected), number(unexpected), number(skipped)];
+  return disagreement({ passed: passed === null ? null : passed + (number(flaky) ?? 0), failed, skipped: left }, cases);
+}

@@ -1,0 +1,107 @@
+/** The XML of xUnit.net, versions 2 and 3: https://xunit.net/docs/format-xml-v2 */
+
+import { toCase } from "./fields.ts";
+import { type CaseResult, type CaseStatus, type Report, ReportError } from "./report.ts";
+import {
+  createCutter,
+  type Cutter,
+  disagreement,
+  firstLine,
+  localName,
+  MAX_CASES,
+  msFromSeconds,
+  textOf,
+} from "./text.ts";
+
+type Node = Bun.XML.Node;
+
+/** Throws a ReportError when there are too many cases. */
+export function readXunit(root: Node): Report {
+  const cutter = createCutter();
+  const cases: CaseResult[] = [];
+  const assemblies = localName(root.name) === "assembly" ? [root] : named(root, "assembly");
+  for (const assembly of assemblies) {
+    // Version 1 calls its collections classes.
+    const collections = [...named(assembly, "collection"), ...named(assembly, "class")];
+    for (const test of collections.flatMap((collection) => named(collection, "test"))) {
+      if (cases.length === MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+      cases.push(readTest(test, cutter));
+    }
+  }
+  const totals = disagreement({ tests: sum(assemblies, "total"), failed: sum(assemblies, "failed") }, cases);
+  const faults = assemblies.flatMap((assembly) => readFaults(assembly, cutter));
+  const durations = assemblies.map(({ attributes }) => msFromSeconds(attributes["time"]));
+  const ends = assemblies.map(({ attributes }) => Date.parse(attributes["finish-rtf"] ?? ""));
+  return {
+    format: "xunit",
+    suite: null,
+    cases: [...cases, ...faults],
+    countsOnly: null,
+    partial: false,
+    durationMs: durations.includes(null) ? null : durations.reduce<number>((all, ms) => all + ms!, 0),
+    completedAt:
+      ends.length > 0 && ends.every((end) => end > 0) ? new Date(ends.reduce((a, b) => Math.max(a, b))) : null,
+    context: {},
+    warnings: [...totals, ...cutter.warnings()],
+  };
+}
+
+const named = (node: Node, name: string): Node[] =>
+  node.children.filter(
+    (child): child is Node => typeof child === "object" && "name" in child && localName(child.name) === name,
+  );
+
+const textBelow = (node: Node | undefined): string => (node ? textOf(node).trim() : "");
+
+function sum(assemblies: Node[], name: string): number | null {
+  const numbers = assemblies.map(({ attributes }) => Number(attributes[name] ?? Number.NaN));
+  return numbers.every((number) => number >= 0 && number < 1e9) ? numbers.reduce((all, one) => all + one, 0) : null;
+}
+
+const STATUSES: Record<string, CaseStatus> = { Pass: "passed", Fail: "failed" };
+
+function readTest(test: Node, cutter: Cutter): CaseResult {
+  const { name = "", type = "", result = "", time, "source-file": file, "source-line": line } = test.attributes;
+  // Skip, NotRun.
+  const status = Object.hasOwn(STATUSES, result) ? STATUSES[result]! : "skipped";
+  const failure = named(test, "failure")[0];
+  const reason = named(test, "reason")[0];
+  const [message, stack] = failure
+    ? [textBelow(named(failure, "message")[0]), textBelow(named(failure, "stack-trace")[0])]
+    : ["", ""];
+  const exception = failure?.attributes["exception-type"] ?? "";
+  return toCase(cutter, {
+    suite: type,
+    name: type !== "" && name.startsWith(`${type}.`) ? name.slice(type.length + 1) : name,
+    file: file ?? null,
+    line,
+    status,
+    kind: /timeout/i.test(exception) ? "timeout" : "failure",
+    durationMs: msFromSeconds(time),
+    message: message || (reason ? textBelow(reason) : exception),
+    stack: failure ? [exception && `${exception}: ${message}`, stack].filter(Boolean).join("\n") : "",
+    output: textBelow(named(test, "output")[0]),
+    properties: named(test, "traits")
+      .flatMap((traits) => named(traits, "trait"))
+      .map(({ attributes }) => [attributes["name"] ?? "", attributes["value"] ?? ""]),
+  });
+}
+
+/** What failed outside of tests: fixtures, clean-ups, the assembly itself. */
+function readFaults(assembly: Node, cutter: Cutter): CaseResult[] {
+  return named(assembly, "errors")
+    .flatMap((errors) => named(errors, "error"))
+    .slice(0, 1_000)
+    .map((error) => {
+      const failure = named(error, "failure")[0];
+      const message = failure ? textBelow(named(failure, "message")[0]) : "";
+      return toCase(cutter, {
+        suite: error.attributes["name"] ?? "",
+        name: `(${error.attributes["type"] || "assembly"} failed)`,
+        status: "failed",
+        kind: "error",
+        message: firstLine(message),
+        stack: (failure && textBelow(named(failure, "stack-trace")[0])) || message,
+      });
+    });
+}

@@ -1,0 +1,25 @@
+/** What the tests of readers share: a report from a value or a fixture, and its cases in short. */
+
+import { readFileSync } from "node:fs";
+import { readReport } from "../../src/reports/read.ts";
+import type { Report } from "../../src/reports/report.ts";
+
+/** Texts as they are, values as JSON; several make one upload. */
+export const read = (...contents: unknown[]): Report =>
+  readReport(
+    contents.map((content, index) => ({
+      name: `${index}`,
+      bytes: new TextEncoder().encode(typeof content === "string" ? content : JSON.stringify(content)),
+    })),
+    { maxInflatedBytes: 2 ** 26 },
+  );
+
+export const readFixture = (name: string): Report =>
+  read(readFileSync(`${import.meta.dir}/../fixtures/${name}`, "utf8"));
+
+/** A line per case: "failed timeout, 2 attempts: suite > name". */
+export const inShort = ({ cases }: Report): string[] =>
+  cases.map(({ status, kind, flaky, attempts, suite, name }) => {
+    const words = [status, kind, flaky && "flaky"].filter(Boolean).join(" ");
+    return `${words}${attempts > 1 ? `, ${attempts} attempts` : ""}: ${[suite, name].filter(Boolean).join(" > ")}`;
+  });
