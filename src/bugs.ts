@@ -36,6 +36,8 @@ export type TrackedRun = {
 
 /** A run with more failures that is no outage is rare; the rest of them join their bugs the next time. */
 const MAX_FAILURES = 5_000;
+/** More new ones in one run have a common cause that has no name; those that stay open themselves the next time. */
+const MAX_OPENED = 200;
 const MAX_TOUCHED = 100;
 const MAX_TITLE = 300;
 
@@ -74,10 +76,12 @@ async function trackFailures(
   const known = new Map<string, KnownBug>(found.map((bug) => [bug.digest, bug]));
   const touched = new Map<string, TouchedBug>();
   const occurrences: Occurrence[] = [];
+  let opened = 0;
   for (const [digest, group] of groups) {
     const bug = known.get(digest);
+    // Only the default branch opens bugs: what fails on others is work in progress.
+    if (!bug && (!run.onDefaultBranch || ++opened > MAX_OPENED)) continue;
     const change = bug ? await find(sql, projectId, run, bug, now) : await open(sql, projectId, run, group, now);
-    if (!change) continue;
     if (touched.get(change.id)?.change !== "regressed") touched.set(change.id, change);
     for (const { testCase, message } of group.failures)
       occurrences.push({ bugId: change.id, testCase, message: message?.slice(0, 1_000).toWellFormed() ?? null });
@@ -97,15 +101,13 @@ async function find(sql: Sql, projectId: string, run: TrackedRun, bug: KnownBug,
   return { id, number, title, status: "open", change: "regressed" };
 }
 
-/** Only the default branch opens bugs: what fails on others is work in progress. */
 async function open(
   sql: Sql,
   projectId: string,
   run: TrackedRun,
   { fingerprint, failures }: Group,
   now: string,
-): Promise<TouchedBug | undefined> {
-  if (!run.onDefaultBranch) return undefined;
+): Promise<TouchedBug> {
   const title = run.outage ? fingerprint.message : toTitle(failures[0]!, fingerprint);
   const severity = run.outage ? "critical" : "major";
   const { id, number } = await insertBug(sql, projectId, { title, severity, source: "automatic", now });

@@ -39,7 +39,7 @@ export const lockUnrememberedRuns = (sql: Sql, projectId: string) => sql<Unremem
   join execution e on e.project_id = r.project_id and e.id = r.execution_id
   join project p on p.id = r.project_id
   where r.project_id = ${projectId} and not r.remembered
-  order by r.id limit 20 for update of r skip locked`;
+  order by r.id limit 20 for no key update of r skip locked`;
 
 export const markRemembered = (sql: Sql, projectId: string, runId: string) => sql`
   update test_run set remembered = true where project_id = ${projectId} and id = ${runId}`;

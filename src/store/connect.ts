@@ -79,8 +79,8 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
 const OUTAGES = new Set([
   ..."CONNECTION_CLOSED CONNECTION_ENDED CONNECTION_DESTROYED CONNECT_TIMEOUT".split(" "),
   ..."ECONNREFUSED ECONNRESET ENOENT EPIPE ETIMEDOUT FailedToOpenSocket".split(" "),
-  // Shutdown, crash, starting up, too many connections, read-only, out of time, waited too long for a lock.
-  ..."57P01 57P02 57P03 53300 25006 57014 55P03 25P03 25P04".split(" "),
+  // Shutdown, crash, starting up, too many connections, read-only, out of time, waited too long for a lock, deadlock.
+  ..."57P01 57P02 57P03 53300 25006 57014 55P03 25P03 25P04 40P01".split(" "),
 ]);
 
 /** Whether an error says that the database is away or too busy, and not that the statement is wrong. */

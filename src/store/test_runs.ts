@@ -106,7 +106,7 @@ export const selectOrInsertTestRun = async (
 ): Promise<TestRunDetailRow> => {
   const select = () => sql<TestRunDetailRow[]>`
     select ${detailColumns(sql)} from test_run
-    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} for update`;
+    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} for no key update`;
   const [run] = await select();
   if (run) return run;
   const [inserted] = await sql<TestRunDetailRow[]>`
