@@ -1,6 +1,7 @@
 /** Finds the test cases that the results of a report belong to: known ones, renamed ones, and new ones. */
 
-import { identify, type IdentifiedCase, identityOf } from "./rules/identity.ts";
+import { toHex } from "./rules/digest_table.ts";
+import { identify, type IdentifiedCases, identityOf, type PlacedCase } from "./rules/identity.ts";
 import { findRenamed } from "./rules/rename.ts";
 import type { Sql } from "./store/connect.ts";
 import {
@@ -31,18 +32,14 @@ export async function nameCases(
   sql: Sql,
   transact: Transact,
   scope: NameScope,
-  cases: readonly { suite: string; name: string; file: string | null }[],
+  cases: readonly PlacedCase[],
 ): Promise<number[]> {
   const { projectId, taskSlug } = scope;
   const named = identify(projectId, taskSlug, cases);
-  const known = await selectTestCaseNumbers(
-    sql,
-    projectId,
-    named.map(({ identity }) => identity),
-  );
+  const known = await selectTestCaseNumbers(sql, projectId, named.digests);
   const numbers = known.numbers;
-  const fresh = [...named.keys()].filter((index) => numbers[index] === null);
-  if (fresh.length === 0) return numbers as number[];
+  if (!numbers.includes(null)) return numbers as number[];
+  const fresh = [...numbers.keys()].filter((index) => numbers[index] === null);
   await transact(async (sql) => {
     await lockTestCases(sql, projectId);
     if (known.last > 0) await adoptRenamed(sql, scope, named, numbers);
@@ -51,7 +48,7 @@ export async function nameCases(
       sql,
       projectId,
       taskSlug,
-      left.map((index) => named[index]!),
+      left.map((index) => ({ ...named.places[index]!, identity: toHex(named.digests, index) })),
       known.last,
     );
     for (const [place, index] of left.entries()) numbers[index] = added[place]!;
@@ -65,28 +62,29 @@ const SAMPLE = 200;
 async function adoptRenamed(
   sql: Sql,
   { projectId, taskSlug, execution, isWhole }: NameScope,
-  named: readonly IdentifiedCase[],
+  { digests, places }: IdentifiedCases,
   numbers: (number | null)[],
 ): Promise<void> {
-  const isFirst = (one: IdentifiedCase) => one.identity === identityOf(projectId, taskSlug, one);
-  const fresh = [...named.keys()].filter((index) => numbers[index] === null && isFirst(named[index]!));
+  const isFirst = (place: PlacedCase, identity: string) => identity === identityOf(projectId, taskSlug, place);
   const select = (indexes: readonly number[]) =>
     selectNamesakes(
       sql,
       projectId,
       taskSlug,
-      indexes.map((index) => named[index]!),
+      indexes.map((index) => places[index]!),
       execution,
     );
-  const step = Math.ceil(fresh.length / SAMPLE);
-  let namesakes: KnownTestCase[] = await select(fresh.filter((_, place) => place % step === 0));
+  const unknown = [...numbers.keys()].filter((index) => numbers[index] === null);
+  const step = Math.ceil(unknown.length / SAMPLE);
+  let namesakes: KnownTestCase[] = await select(unknown.filter((_, place) => place % step === 0));
   if (namesakes.length === 0) return;
-  if (step > 1) namesakes = await select(fresh);
+  if (step > 1) namesakes = await select(unknown);
+  const fresh = unknown.filter((index) => isFirst(places[index]!, toHex(digests, index)));
   const there = new Set(numbers);
-  const known = namesakes.filter((one) => !there.has(one.number) && isFirst(one));
-  const files = new Set(named.filter((_, index) => numbers[index] !== null).map(({ file }) => file));
+  const known = namesakes.filter((one) => !there.has(one.number) && isFirst(one, one.identity));
+  const files = new Set(places.filter((_, index) => numbers[index] !== null).map(({ file }) => file));
   const pairs = findRenamed(
-    fresh.map((index) => named[index]!),
+    fresh.map((index) => places[index]!),
     known,
     files,
     isWhole,
@@ -96,7 +94,7 @@ async function adoptRenamed(
   await updateTestCasePlaces(
     sql,
     projectId,
-    moved.map(({ index, number }) => ({ number, identity: named[index]!.identity, file: named[index]!.file })),
+    moved.map(({ index, number }) => ({ number, identity: toHex(digests, index), file: places[index]!.file })),
   );
   for (const { index, number } of moved) numbers[index] = number;
 }

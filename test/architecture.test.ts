@@ -45,7 +45,7 @@ const SHARED: Record<string, string[]> = {
   cli: ["usage"],
   http: ["problem"],
   postgres: ["binaries", "home"],
-  rules: ["stack"],
+  rules: ["digest_table", "identity", "stack"],
   reports: ["fields", "report", "text"],
   schema: ["bug_reports", "case_ref", "fields", "page"],
   store: ["connect"],

@@ -1,6 +1,6 @@
 /** Which test case a result belongs to: the same task, suite, name and file, and the same place among equals. */
 
-import type { CaseResult } from "../reports/report.ts";
+import { createDigests, createDigestTable, DIGEST_BYTES, type Digests } from "./digest_table.ts";
 
 /** Workspaces of CI systems: what comes after them is the file's path in the repository. */
 const WORKSPACES = [
@@ -29,34 +29,48 @@ export function normalizeFile(file: string): string {
   return path;
 }
 
-export type IdentifiedCase = { identity: string; suite: string; name: string; file: string | null };
+export type PlacedCase = { suite: string; name: string; file: string | null };
 
-/** Identities are the first 128 bits of SHA-256, in 32 hexadecimal digits. A separator cannot occur in the texts. */
-const digest = (scope: string, suite: string, name: string, file: string | null, occurrence: number) =>
-  Bun.SHA256.hash(`${scope}\0${suite}\0${name}\0${file ?? ""}\0${occurrence}`, "hex").slice(0, 32);
+/** The identity of the n-th such case of a report. A separator cannot occur in the texts. */
+const textOf = (scope: string, { suite, name, file }: PlacedCase, occurrence: number) =>
+  `${scope}\0${suite}\0${name}\0${file ?? ""}\0${occurrence}`;
 
-/** Of the first such case of a report. */
-export const identityOf = (
-  projectId: string,
-  taskSlug: string,
-  { suite, name, file }: Omit<IdentifiedCase, "identity">,
-): string => digest(`${projectId}\0${taskSlug}`, suite, name, file, 0);
+/** Of the first such case of a report: 32 hexadecimal digits. */
+export const identityOf = (projectId: string, taskSlug: string, place: PlacedCase): string =>
+  Bun.SHA256.hash(textOf(`${projectId}\0${taskSlug}`, place, 0), "hex").slice(0, 2 * DIGEST_BYTES);
 
-/** In the order of the results. The second result of what looks like one case is a case of its own. */
-export function identify(
-  projectId: string,
-  taskSlug: string,
-  results: readonly Pick<CaseResult, "suite" | "name" | "file">[],
-): IdentifiedCase[] {
+export type IdentifiedCases = {
+  /** The first 128 bits of SHA-256, in the order of the results. */
+  digests: Digests;
+  /** With normalised files. */
+  places: PlacedCase[];
+};
+
+/** The second result of what looks like one case is a case of its own. */
+export function identify(projectId: string, taskSlug: string, results: readonly PlacedCase[]): IdentifiedCases {
   const scope = `${projectId}\0${taskSlug}`;
   const files = new Map<string, string>();
-  const occurrences = new Map<string, number>();
-  return results.map(({ suite, name, file: given }) => {
+  const places = results.map(({ suite, name, file: given }): PlacedCase => {
     let file = given === null ? null : files.get(given);
     if (file === undefined) files.set(given!, (file = normalizeFile(given!)));
-    const first = digest(scope, suite, name, file, 0);
-    const occurrence = occurrences.get(first) ?? 0;
-    occurrences.set(first, occurrence + 1);
-    return { identity: occurrence === 0 ? first : digest(scope, suite, name, file, occurrence), suite, name, file };
+    return { suite, name, file };
   });
+  const digests = createDigests(places.length);
+  const hash = new Uint32Array(8);
+  const bytes = new Uint8Array(hash.buffer);
+  const digest = (index: number, occurrence: number) => {
+    Bun.SHA256.hash(textOf(scope, places[index]!, occurrence), bytes);
+    digests.set(hash.subarray(0, 4), index * 4);
+  };
+  const table = createDigestTable(digests);
+  const occurrences = new Map<number, number>();
+  for (let index = 0; index < places.length; index++) {
+    digest(index, 0);
+    const first = table.add(index);
+    if (first === index) continue;
+    const occurrence = (occurrences.get(first) ?? 0) + 1;
+    occurrences.set(first, occurrence);
+    digest(index, occurrence);
+  }
+  return { digests, places };
 }

@@ -1,6 +1,6 @@
 /** Which new test cases of a report are known ones whose file was renamed or moved. */
 
-export type PlacedCase = { suite: string; name: string; file: string | null };
+import type { PlacedCase } from "./identity.ts";
 
 const baseName = (file: string) => file.slice(file.lastIndexOf("/") + 1);
 const keyOf = ({ suite, name }: PlacedCase) => `${suite}\0${name}`;

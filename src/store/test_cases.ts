@@ -1,5 +1,6 @@
 /** The dictionary of test cases. */
 
+import { countOf, createDigestTable, type Digests, toDigests, toHex } from "../rules/digest_table.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
 import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
 
@@ -17,15 +18,13 @@ export type KnownTestCases = {
 const MANY = 5_000;
 const MUCH_LARGER = 2;
 
-export async function selectTestCaseNumbers(
-  sql: Sql,
-  projectId: string,
-  identities: readonly string[],
-): Promise<KnownTestCases> {
-  if (identities.length >= MANY) {
+export async function selectTestCaseNumbers(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
+  const count = countOf(digests);
+  if (count >= MANY) {
     const last = await selectLastNumber(sql, projectId);
-    if (last <= MUCH_LARGER * identities.length) return await readDictionary(sql, projectId, identities);
+    if (last <= MUCH_LARGER * count) return await readDictionary(sql, projectId, digests);
   }
+  const identities = Array.from({ length: count }, (_, index) => toHex(digests, index));
   // One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up.
   const [row] = await sql<{ numbers: string | null; last: number }[]>`
     select
@@ -37,19 +36,22 @@ export async function selectTestCaseNumbers(
   return { numbers: numbers.map((number) => (number === "" ? null : Number(number))), last: row!.last };
 }
 
-const DIGITS = 32;
-
-async function readDictionary(sql: Sql, projectId: string, identities: readonly string[]): Promise<KnownTestCases> {
+async function readDictionary(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
   const [row] = await sql<{ identities: Buffer | null; numbers: Buffer | null; last: number }[]>`
     select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
       coalesce(max(number), 0) as last
     from test_case where project_id = ${projectId}`;
-  const digits = row!.identities?.toString("hex") ?? "";
+  const known = toDigests(row!.identities ?? Buffer.alloc(0));
+  const table = createDigestTable(known);
+  for (let place = countOf(known) - 1; place >= 0; place--) table.add(place);
   const numbers = row!.numbers ?? Buffer.alloc(0);
-  const numberOf = new Map<string, number>();
-  for (let at = 0; at < digits.length; at += DIGITS)
-    numberOf.set(digits.slice(at, at + DIGITS), numbers.readInt32BE((at / DIGITS) * 4));
-  return { numbers: identities.map((identity) => numberOf.get(identity) ?? null), last: row!.last };
+  return {
+    numbers: Array.from({ length: countOf(digests) }, (_, index) => {
+      const place = table.find(digests, index);
+      return place === -1 ? null : numbers.readInt32BE(place * 4);
+    }),
+    last: row!.last,
+  };
 }
 
 /** Uploads that add cases to one project, or move them, take turns until they commit. */
@@ -67,9 +69,9 @@ export async function insertTestCases(
   cases: readonly NewTestCase[],
   last: number,
 ): Promise<number[]> {
-  const identities = cases.map(({ identity }) => identity);
   const added = await selectLastNumber(sql, projectId);
-  const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, identities)).numbers;
+  const digests = toDigests(Buffer.from(cases.map(({ identity }) => identity).join(""), "hex"));
+  const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, digests)).numbers;
   const isFresh = (index: number) => (numbers[index] ?? null) === null;
   await copyTestCases(
     sql,

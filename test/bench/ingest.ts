@@ -1,5 +1,6 @@
 /** One upload of 100,000 cases: all new, all known, against parsing alone and against COPY; and what others feel. */
 
+import type { Sql } from "../../src/store/connect.ts";
 import { type BenchServer, median, wrk } from "./server.ts";
 
 const CASES = 100_000;
@@ -125,6 +126,10 @@ export async function benchIngest(server: BenchServer): Promise<string[][]> {
   ];
 }
 
+/** Of all months. */
+const sizeOf = (sql: Sql) => sql`
+  (select sum(pg_total_relation_size(inhrelid)) from pg_inherits where inhparent = 'case_result'::regclass)`;
+
 /** Bytes per stored result, indexes included, with a steady set of cases. */
 export async function benchSize(server: BenchServer, results: number): Promise<string[][]> {
   const { database, project } = server;
@@ -135,7 +140,7 @@ export async function benchSize(server: BenchServer, results: number): Promise<s
     await sql`
       insert into execution (project_id, id, status, trigger, timeout_minutes, created_at)
       values (${project}, '00000000-0000-7000-8000-000000000000', 'passed', 'upload', 30, now())`;
-    await sql`create table before as select pg_total_relation_size('case_result') as size`;
+    await sql`create table before as select ${sizeOf(sql)} as size`;
     await sql`
       insert into test_run (project_id, id, execution_id, task_slug, status)
       select ${project}, ('00000000-0000-7000-9000-' || lpad(to_hex(n), 12, '0'))::uuid,
@@ -148,7 +153,7 @@ export async function benchSize(server: BenchServer, results: number): Promise<s
       from generate_series(1, ${runs}::int) n, (select b as block, case when b < 15 then 128 else 80 end as size from generate_series(0, 15) b) blocks`;
   });
   const [row] = await database.pool`
-    select (pg_total_relation_size('case_result') - size)::float8 / ${results}::int as bytes from before`;
+    select (${sizeOf(database.pool)} - size)::float8 / ${results}::int as bytes from before`;
   return [
     [
       `bytes per stored case result, indexes included, at ${(results / 1e6).toFixed(0)} million`,

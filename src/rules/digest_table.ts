@@ -1,0 +1,57 @@
+/** A hash table of 128-bit digests: for a hundred thousand of them, texts in a Map would cost ten times as much. */
+
+export const DIGEST_BYTES = 16;
+const WORDS = DIGEST_BYTES / 4;
+
+/** Digests side by side, 16 bytes each. */
+export type Digests = Uint32Array;
+
+export const createDigests = (count: number): Digests => new Uint32Array(count * WORDS);
+
+/** A copy, because what comes from elsewhere may not be aligned. */
+export function toDigests(bytes: Uint8Array): Digests {
+  const digests = createDigests(bytes.byteLength / DIGEST_BYTES);
+  new Uint8Array(digests.buffer).set(bytes);
+  return digests;
+}
+
+export const countOf = (digests: Digests): number => digests.length / WORDS;
+
+export const toHex = (digests: Digests, index: number): string =>
+  Buffer.from(digests.buffer, digests.byteOffset + index * DIGEST_BYTES, DIGEST_BYTES).toString("hex");
+
+/** Finds the places of digests among `digests`, as far as they have been added. Digests are random, so they hash themselves. */
+export function createDigestTable(digests: Digests) {
+  const size = 2 ** Math.ceil(Math.log2(Math.max(2, countOf(digests) * 2)));
+  const mask = size - 1;
+  /** Places, counted from 1: 0 is empty. */
+  const slots = new Int32Array(size);
+
+  /** The slot of a digest, or the one where it belongs. */
+  function slotOf(of: Digests, index: number): number {
+    const at = index * WORDS;
+    for (let slot = of[at]! & mask; ; slot = (slot + 1) & mask) {
+      const place = slots[slot]!;
+      if (place === 0) return slot;
+      const there = (place - 1) * WORDS;
+      if (
+        digests[there] === of[at] &&
+        digests[there + 1] === of[at + 1] &&
+        digests[there + 2] === of[at + 2] &&
+        digests[there + 3] === of[at + 3]
+      )
+        return slot;
+    }
+  }
+
+  return {
+    /** -1 when it is not there. */
+    find: (of: Digests, index: number): number => slots[slotOf(of, index)]! - 1,
+    /** The place of an equal one that was added before, else `place`, which is added. */
+    add(place: number): number {
+      const slot = slotOf(digests, place);
+      if (slots[slot] === 0) slots[slot] = place + 1;
+      return slots[slot]! - 1;
+    },
+  };
+}
