@@ -2,6 +2,7 @@
 
 import type { BlockList } from "node:net";
 import { bugReports } from "./api/bug_reports.ts";
+import { environments } from "./api/environments.ts";
 import { executions } from "./api/executions.ts";
 import { onboardings } from "./api/onboarding.ts";
 import { projects } from "./api/projects.ts";
@@ -33,6 +34,7 @@ export const ROUTES: readonly Route[] = [
   ...testCases,
   ...bugReports,
   ...onboardings,
+  ...environments,
 ];
 
 const API = "/api/v1";
@@ -65,9 +67,9 @@ export function createApp(options: AppOptions) {
   const rateLimit = createRateLimit(options.rateLimitPerMinute);
   const deadlines = createDeadlines();
   const uploadLimits = { maxBytes: options.maxBodyBytes, maxInflatedBytes: options.maxInflatedBytes };
-  const { publicUrl, maxInflatedBytes, retentionDays, executionEnd } = options;
+  const { publicUrl, maxInflatedBytes, retentionDays, seal, executionEnd } = options;
   const cursors = createCursors(options.cursorSecret);
-  const handle = createHandle(database, { publicUrl, maxInflatedBytes, retentionDays, executionEnd, cursors });
+  const handle = createHandle(database, { publicUrl, maxInflatedBytes, retentionDays, seal, executionEnd, cursors });
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
   async function answer(

@@ -1,5 +1,6 @@
 /** The environment as one checked value: the only reader of environment variables. */
 
+import { readFileSync } from "node:fs";
 import type { BlockList } from "node:net";
 import { resolve } from "node:path";
 import { createAddressList } from "./http/address.ts";
@@ -24,6 +25,10 @@ export type Config = {
   databasePool: number;
   /** How long results are kept where a project says nothing itself; 0: for ever. */
   retentionDays: number;
+  /** 32 bytes that seal variables; undefined: a file in `dataDir` holds them, and is made when needed. */
+  secretKey: Uint8Array | undefined;
+  /** What SECRET_KEY was before: values are sealed anew. */
+  secretKeyOld: Uint8Array | undefined;
 };
 
 /** Every mistake at once, a line each. */
@@ -69,6 +74,29 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     mistakes.push(`Cannot read TRUST_PROXY: ${(error as Error).message}`);
   }
 
+  /** 32 bytes in base64; their mistakes are told without the value. */
+  function secret(name: string, text: string | undefined): Uint8Array | undefined {
+    if (text === undefined) return undefined;
+    const bytes = Buffer.from(text.trim(), "base64");
+    if (bytes.length === 32 && /^[\w+/-]{43}=?$/.test(text.trim())) return bytes;
+    mistakes.push(`Cannot read ${name}: expected 32 bytes in base64, as "openssl rand -base64 32" prints them`);
+    return undefined;
+  }
+
+  function readFile(name: string): string | undefined {
+    const path = read(name);
+    if (path === undefined) return undefined;
+    try {
+      return readFileSync(path, "utf8");
+    } catch (error) {
+      mistakes.push(`Cannot read ${name}: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+
+  if (read("SECRET_KEY") !== undefined && read("SECRET_KEY_FILE") !== undefined)
+    mistakes.push("Cannot read SECRET_KEY_FILE: SECRET_KEY is set as well");
+
   const config: Config = {
     port: integer("PORT", 8080, 0, 65_535),
     host: read("HOST") ?? "127.0.0.1",
@@ -82,6 +110,8 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     logLevel: logLevel as LogLevel,
     databasePool: integer("DATABASE_POOL", 8, 1, 25),
     retentionDays: integer("RETENTION_DAYS", 90, 0, 36_500),
+    secretKey: secret("SECRET_KEY", read("SECRET_KEY")) ?? secret("SECRET_KEY_FILE", readFile("SECRET_KEY_FILE")),
+    secretKeyOld: secret("SECRET_KEY_OLD", read("SECRET_KEY_OLD")),
   };
   if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
   return config;

@@ -18,6 +18,7 @@ export type HeavySettings = {
   publicUrl: string;
   maxInflatedBytes: number;
   retentionDays: number;
+  secretKey: Uint8Array;
 };
 
 export type ToThread =

@@ -5,6 +5,7 @@ import { createHandle, type Handle, type Progress } from "./handle.ts";
 import type { FromThread, ToThread } from "./heavy.ts";
 import { createCursors } from "./http/cursor.ts";
 import { Problem } from "./http/problem.ts";
+import { createSeal } from "./seal.ts";
 import { connect } from "./store/connect.ts";
 
 declare const self: Worker;
@@ -16,9 +17,10 @@ let running: { id: number; progress: Progress } | undefined;
 
 self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
   if ("settings" in data) {
-    const { connection, cursorSecret, ...settings } = data.settings;
+    const { connection, cursorSecret, secretKey, ...settings } = data.settings;
     handle = createHandle(connect(connection, CONNECTIONS), {
       ...settings,
+      seal: createSeal(secretKey),
       cursors: createCursors(cursorSecret),
       executionEnd: async () => false,
     });

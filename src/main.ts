@@ -4,8 +4,11 @@ import { createApp } from "./app.ts";
 import { ConfigError, readConfig } from "./config.ts";
 import { createFirstProject, welcome } from "./first_start.ts";
 import { createHeavyThread, type HeavyThread } from "./heavy.ts";
-import { createLog } from "./log.ts";
+import { createLog, type Log } from "./log.ts";
+import { createSeal, type Seal } from "./seal.ts";
+import { loadSecretKey } from "./secret_key.ts";
 import { startServer } from "./server.ts";
+import type { Database } from "./store/connect.ts";
 import { createExecutionEnds } from "./store/execution_ends.ts";
 import { deleteOldAnswers } from "./store/idempotency.ts";
 import { rememberAll } from "./memory.ts";
@@ -16,6 +19,7 @@ import { selectAnyTeam } from "./store/projects.ts";
 import { expireExecutions } from "./work/expire.ts";
 import { retainResults } from "./work/retain.ts";
 import { startLoop } from "./work/loop.ts";
+import { reseal } from "./work/reseal.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -30,6 +34,8 @@ async function main(): Promise<void> {
     await migrate(database, (message) => log.info(message));
     const version = await schemaVersion();
     const executionEnds = createExecutionEnds(database.pool);
+    const secretKey = await loadSecretKey(database.pool, config);
+    const seal = createSeal(secretKey, config.secretKeyOld);
     const cursorSecret = await selectCursorSecret(database.pool);
 
     let sweep = () => {};
@@ -43,12 +49,14 @@ async function main(): Promise<void> {
         publicUrl,
         maxInflatedBytes,
         retentionDays,
+        secretKey,
       });
       const app = createApp({
         ...config,
         database,
         heavy,
         log,
+        seal,
         cursorSecret,
         publicUrl,
         executionEnd: (id, ms) => executionEnds.wait(id, ms),
@@ -68,6 +76,7 @@ async function main(): Promise<void> {
       startLoop("expire executions", 5 * SECOND, log, () => expireExecutions(database)),
       startLoop("remember runs", SECOND, log, () => rememberAll(database)),
       startLoop("retain results", 60 * MINUTE, log, () => retainResults(database, config.retentionDays, new Date())),
+      ...(config.secretKeyOld ? [startLoop("seal anew", MINUTE, log, () => sealAnew(database, seal, log))] : []),
       startLoop("forget old answers", 10 * MINUTE, log, () => deleteOldAnswers(database.pool)),
       startLoop("sweep rate limits", MINUTE, log, async () => sweep()),
     ];
@@ -94,6 +103,11 @@ async function main(): Promise<void> {
     await database.close();
   }
   log.info("Stopped");
+}
+
+async function sealAnew(database: Database, seal: Seal, log: Log): Promise<void> {
+  const count = await reseal(database, seal);
+  if (count > 0) log.info("Sealed all values with SECRET_KEY: SECRET_KEY_OLD is not needed any more", { count });
 }
 
 /** Resolves at the first SIGTERM or SIGINT; later ones change nothing, for the drain is on its way. */

@@ -6,9 +6,14 @@ import * as v from "valibot";
 import { ROUTES } from "./app.ts";
 import { STATUS } from "./http/problem.ts";
 import type { Route } from "./route.ts";
+import { bugReport, bugReportDetail } from "./schema/bug_reports.ts";
+import { comparison } from "./schema/comparisons.ts";
+import { environment, variable } from "./schema/environments.ts";
 import { execution } from "./schema/executions.ts";
+import { onboarding } from "./schema/onboarding.ts";
 import { project } from "./schema/projects.ts";
 import { nativeReport } from "./schema/reports.ts";
+import { testCase, testCaseResult } from "./schema/test_cases.ts";
 import { caseResult, testRun, uploadedRun } from "./schema/test_runs.ts";
 import packageJson from "../package.json" with { type: "json" };
 
@@ -18,11 +23,19 @@ type Json = Record<string, unknown>;
 
 /** Answers that have a name of their own in the document. */
 const definitions: Record<string, v.GenericSchema> = {
+  BugReport: bugReport,
+  BugReportDetail: bugReportDetail,
   CaseResult: caseResult,
+  Comparison: comparison,
+  Environment: environment,
   Execution: execution,
+  Onboarding: onboarding,
   Project: project,
+  TestCase: testCase,
+  TestCaseResult: testCaseResult,
   TestRun: testRun,
   UploadedRun: uploadedRun,
+  Variable: variable,
 };
 
 const settings = {
@@ -81,6 +94,16 @@ function parameters(route: Route): Json[] {
 
 function requestBody(route: Route): Json {
   if (route.body === undefined) return {};
+  if (route.body === "text")
+    return {
+      requestBody: {
+        required: true,
+        content: {
+          ...content({ type: "object", additionalProperties: true }),
+          "text/plain": { schema: { type: "string" } },
+        },
+      },
+    };
   if (route.body !== "upload")
     return { requestBody: { required: false, content: content(convert(route.body, "input")) } };
   const form = {

@@ -4,10 +4,12 @@ import * as v from "valibot";
 import type { Caller } from "./caller.ts";
 import { type BodyLimits, readBody } from "./http/body.ts";
 import type { Cursors } from "./http/cursor.ts";
-import { check, parseJson, parseQuery } from "./http/input.ts";
+import { check, decodeText, parseJson, parseQuery } from "./http/input.ts";
 import { fail } from "./http/problem.ts";
 import type { Method, PathParameters } from "./http/router.ts";
 import { parseUpload, type Upload } from "./http/upload.ts";
+import type { Seal } from "./seal.ts";
+import { variableName } from "./schema/environments.ts";
 import { slug, uuid } from "./schema/fields.ts";
 import type { Page } from "./schema/page.ts";
 import type { Sql } from "./store/connect.ts";
@@ -44,6 +46,7 @@ export type Services = {
   maxInflatedBytes: number;
   /** How long results are kept where a project says nothing itself; 0: for ever. */
   retentionDays: number;
+  seal: Seal;
   /**
    * Resolves when an execution ends, on any server, or after so many milliseconds, at times earlier; to false when
    * nobody may wait any more.
@@ -76,14 +79,24 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
 
 type ObjectSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
 type QueryOf<Q> = Q extends v.GenericSchema ? v.InferOutput<Q> : Record<string, never>;
-type BodyOf<B> = B extends "upload" ? Upload : B extends v.GenericSchema ? v.InferOutput<B> : undefined;
+/** A body that is read by the handler itself. */
+export type TextBody = { text: string; contentType: string };
+type BodyOf<B> = B extends "upload"
+  ? Upload
+  : B extends "text"
+    ? TextBody
+    : B extends v.GenericSchema
+      ? v.InferOutput<B>
+      : undefined;
 
 export type Specification<Q, B, A> = {
   /** One line for the documentation. */
   summary: string;
   query?: Q;
-  /** A schema for a JSON body, or "upload": raw bytes or multipart/form-data. */
+  /** A schema for a JSON body, "upload": raw bytes or multipart/form-data, or "text" of whatever kind. */
   body?: B;
+  /** The body may hold secrets: no error quotes it. */
+  isSecret?: boolean;
   /** What the answer holds; null: nothing. */
   answer: A;
   /** Default 200; 204 when there is no answer. */
@@ -102,7 +115,8 @@ export type Route = {
   pathParameters: ObjectSchema;
   summary: string;
   query: ObjectSchema;
-  body: v.GenericSchema | "upload" | undefined;
+  body: v.GenericSchema | "upload" | "text" | undefined;
+  isSecret: boolean;
   answer: v.GenericSchema | null;
   status: number;
   otherStatus: number | undefined;
@@ -111,13 +125,14 @@ export type Route = {
 };
 
 const noQuery = v.strictObject({});
-const pathParameter = (name: string): v.GenericSchema => (name.endsWith("Id") ? uuid : slug);
+const pathParameter = (name: string): v.GenericSchema =>
+  name.endsWith("Id") ? uuid : name === "variableName" ? variableName : slug;
 
 /** The pattern is relative to /api/v1 and begins with /projects/:projectId or /teams/:teamId. */
 export function route<
   const Pattern extends `${Method} /${"projects/:projectId" | "teams/:teamId"}${string}`,
   Q extends ObjectSchema | undefined,
-  B extends v.GenericSchema | "upload" | undefined,
+  B extends v.GenericSchema | "upload" | "text" | undefined,
   A extends v.GenericSchema | null,
 >(
   pattern: Pattern,
@@ -128,7 +143,7 @@ export function route<
 ): Route {
   const [method, path] = pattern.split(" ") as [Method, string];
   const names = path.split("/").flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []));
-  const { summary, query, body, answer, status, otherStatus, deadlineSeconds } = specification;
+  const { summary, query, body, answer, status, otherStatus, deadlineSeconds, isSecret } = specification;
   return {
     method,
     path,
@@ -137,6 +152,7 @@ export function route<
     summary,
     query: query ?? noQuery,
     body,
+    isSecret: isSecret ?? false,
     answer,
     status: status ?? (answer === null ? 204 : 200),
     otherStatus,
@@ -169,6 +185,7 @@ export function toPage<Row, Answer>(
 
 /** A JSON body is a handful of fields; only uploads may be large. */
 const JSON_LIMITS: BodyLimits = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576 };
+const TEXT_LIMITS: BodyLimits = { maxBytes: 8 * 1_048_576, maxInflatedBytes: 8 * 1_048_576 };
 
 export type Input = {
   query: unknown;
@@ -195,13 +212,19 @@ export async function readInput(
   uploadLimits: BodyLimits,
 ): Promise<Input> {
   const given = parseQuery(search);
+  const contentType = request.headers.get("content-type") ?? "";
+  if (route.body === "text") {
+    const query = check(route.query, given);
+    const bytes = await readBody(request, TEXT_LIMITS);
+    const body: TextBody = { text: decodeText(bytes), contentType };
+    return { query, body, digest: digestOf(request, route, search, Bun.SHA256.hash(bytes, "hex")) };
+  }
   if (route.body !== "upload") {
     const query = check(route.query, given);
     const bytes = await readBody(request, JSON_LIMITS);
-    const body = check(route.body!, parseJson(bytes));
+    const body = check(route.body!, parseJson(bytes, !route.isSecret), !route.isSecret);
     return { query, body, digest: digestOf(request, route, search, Bun.SHA256.hash(bytes, "hex")) };
   }
-  const contentType = request.headers.get("content-type") ?? "";
   const hasFields = /^multipart\//i.test(contentType);
   // A mistyped parameter should not cost the upload of the body.
   const query = hasFields ? undefined : check(route.query, given);

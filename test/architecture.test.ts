@@ -8,10 +8,10 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["app", "heavy", "config", "first_start", "log", "memory", "server", "store", "work"],
+  main: ["app", "heavy", "config", "first_start", "log", "memory", "seal", "secret_key", "server", "store", "work"],
   app: ["api", "caller", "handle", "heavy", "http", "log", "openapi.json", "route", "store"],
   heavy: ["handle", "http", "route", "store"],
-  heavy_thread: ["api", "handle", "heavy", "http", "store"],
+  heavy_thread: ["api", "handle", "heavy", "http", "seal", "store"],
   handle: ["caller", "http", "idempotency", "memory", "route", "store"],
   openapi: ["app", "http", "route", "schema"],
   server: ["app"],
@@ -20,14 +20,14 @@ const MAY_IMPORT: Record<string, string[]> = {
   snippets: ["schema"],
   api: ["http", "ingest", "sample_data", "snippets", "reports", "route", "rules", "schema", "settle", "store"],
   idempotency: ["http", "route", "store"],
-  route: ["caller", "http", "schema", "store"],
+  route: ["caller", "http", "schema", "seal", "store"],
   memory: ["store"],
   name_cases: ["rules", "store"],
   bugs: ["rules", "schema", "store"],
   ingest: ["bugs", "http", "name_cases", "reports", "rules", "schema", "settle", "store"],
   settle: ["rules", "store"],
   caller: ["http", "schema", "store"],
-  work: ["log", "settle", "store"],
+  work: ["log", "seal", "settle", "store"],
   cli: ["config", "schema", "store"],
   store: ["postgres", "rules", "schema"],
   postgres: [],
@@ -37,6 +37,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   schema: [],
   http: [],
   log: [],
+  seal: [],
+  secret_key: ["config", "seal", "store"],
 };
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */

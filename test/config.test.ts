@@ -47,3 +47,16 @@ test("every mistake is named at once, and a password is not repeated", () => {
 test("PUBLIC_URL loses its trailing slash", () => {
   expect(readConfig({ PUBLIC_URL: "https://assay.example/ci/" }).publicUrl).toBe("https://assay.example/ci");
 });
+
+test("SECRET_KEY is 32 bytes in base64, and a wrong one is not repeated", () => {
+  const key = Buffer.alloc(32, 5).toString("base64");
+  expect(Buffer.from(readConfig({ SECRET_KEY: key }).secretKey!)).toEqual(Buffer.alloc(32, 5));
+  expect(readConfig({}).secretKey).toBeUndefined();
+  for (const wrong of ["hunter2", `${key}AAAA`, key.replace("B", "*"), Buffer.alloc(31).toString("base64")]) {
+    const read = () => readConfig({ SECRET_KEY: wrong, SECRET_KEY_OLD: wrong });
+    expect(read).toThrow(/SECRET_KEY: expected 32 bytes[^]*SECRET_KEY_OLD: expected 32 bytes/);
+    expect(read).not.toThrow(wrong);
+  }
+  expect(() => readConfig({ SECRET_KEY: key, SECRET_KEY_FILE: "x" })).toThrow("SECRET_KEY is set as well");
+  expect(() => readConfig({ SECRET_KEY_FILE: "/nowhere" })).toThrow("SECRET_KEY_FILE");
+});

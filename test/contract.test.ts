@@ -11,8 +11,9 @@ const oldKey = acme.key;
 acme.key = await regenerate(acme);
 
 const missing = crypto.randomUUID();
+const fillRest = (path: string) => path.replace(":variableName", "NAME").replace(/:\w+/g, missing);
 const fill = (path: string, projectId: string, teamId: string) =>
-  path.replace(":projectId", projectId).replace(":teamId", teamId).replace(/:\w+/g, missing);
+  fillRest(path.replace(":projectId", projectId).replace(":teamId", teamId));
 
 describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.path}` })))("$name", (route) => {
   const [own, wrong, rivals] =
@@ -64,7 +65,7 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
 
   test("is a 400 for a malformed id and for an unknown query parameter", async () => {
     for (const id of ["x", "%00", "%ff", "%2F", `{${acme.project}}`, `%20${acme.project}`, "a".repeat(7_000)]) {
-      const path = route.path.replace(/:\w+Id/, id).replace(/:\w+/g, missing);
+      const path = fillRest(route.path.replace(/:\w+Id/, id));
       expect([id, (await ask(`${route.method} ${path}`, { key: own })).status]).toEqual([id, 400]);
     }
     const { status, body } = await ask(`${target}?nope=1`, { key: own });

@@ -7,6 +7,7 @@ import { createAddressList } from "../src/http/address.ts";
 import { createHeavyThread, type HeavyThread } from "../src/heavy.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
+import { createSeal } from "../src/seal.ts";
 import { startServer } from "../src/server.ts";
 import { connect, type Database } from "../src/store/connect.ts";
 import { createExecutionEnds } from "../src/store/execution_ends.ts";
@@ -14,6 +15,9 @@ import { selectCursorSecret } from "../src/store/instance.ts";
 import { insertTeamKey, replaceProjectKey } from "../src/store/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
 import { testCluster } from "./cluster.ts";
+
+/** What seals variables in tests. */
+export const SECRET_KEY = new Uint8Array(32).fill(7);
 
 /** A team with a project and a key for each. */
 export type Company = { team: string; project: string; key: string; teamKey: string };
@@ -84,6 +88,7 @@ export async function createServer(database: Database, options: TestServerOption
       publicUrl,
       maxInflatedBytes,
       retentionDays: 90,
+      secretKey: SECRET_KEY,
     });
     return createApp({
       database,
@@ -95,6 +100,7 @@ export async function createServer(database: Database, options: TestServerOption
       maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
       maxInflatedBytes,
       retentionDays: 90,
+      seal: createSeal(SECRET_KEY),
       trustProxy: createAddressList(options.trustProxy ?? []),
       executionEnd: (id, ms) => ends.wait(id, ms),
       isReady: async () => true,

@@ -18,21 +18,28 @@ function quote(value: unknown): string {
 /** Without quotes when it is a plain name; never longer than a line. */
 const nameOf = (path: string) => JSON.stringify(path.slice(0, 200).toWellFormed());
 
-function describe(issue: v.BaseIssue<unknown>): string {
+function describe(issue: v.BaseIssue<unknown>, quotes: boolean): string {
   const path = issue.path?.map((item) => String(item.key)).join(".") ?? "";
   const missing = issue.kind === "schema" && issue.type === "strict_object" && issue.expected !== "Object";
   if (missing && issue.expected === "never") return `Unknown field ${nameOf(path)}`;
   if (missing) return `Missing field ${nameOf(path)}`;
   const expected = issue.message.startsWith("expected") ? issue.message : `expected ${issue.expected ?? issue.message}`;
   const what = path === "" ? "the body" : nameOf(path);
-  return `Cannot read ${what}: ${expected}, got ${quote(issue.input)}`;
+  return `Cannot read ${what}: ${expected}${quotes ? `, got ${quote(issue.input)}` : ""}`;
 }
 
-/** Fails with VALIDATION_ERROR and one message that names every bad field. */
-export function check<Schema extends v.GenericSchema>(schema: Schema, input: unknown): v.InferOutput<Schema> {
+/**
+ * Fails with VALIDATION_ERROR and one message that names every bad field, and quotes what it holds unless that may be
+ * secret.
+ */
+export function check<Schema extends v.GenericSchema>(
+  schema: Schema,
+  input: unknown,
+  quotes = true,
+): v.InferOutput<Schema> {
   const result = v.safeParse(schema, input);
   if (result.success) return result.output;
-  const messages = new Set(result.issues.map(describe));
+  const messages = new Set(result.issues.map((issue) => describe(issue, quotes)));
   // Valibot stops at the first unknown key of an object.
   if ("entries" in schema && typeof input === "object" && input !== null)
     for (const key of Object.keys(input))
@@ -85,21 +92,25 @@ export function parsePath<Schema extends v.StrictObjectSchema<v.ObjectEntries, u
   return check(schema, input);
 }
 
-/** A JSON object; an empty body is an empty object, so that `curl -X POST` needs no `-d '{}'`. */
-export function parseJson(bytes: Uint8Array): Record<string, unknown> {
-  if (bytes.byteLength === 0) return {};
-  let text: string;
+/** UTF-8; fails with VALIDATION_ERROR on anything else. */
+export function decodeText(bytes: Uint8Array): string {
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     fail("VALIDATION_ERROR", "Cannot read the body: not valid UTF-8");
   }
+}
+
+/** A JSON object; an empty body is an empty object, so that `curl -X POST` needs no `-d '{}'`. */
+export function parseJson(bytes: Uint8Array, quotes = true): Record<string, unknown> {
+  if (bytes.byteLength === 0) return {};
+  const text = decodeText(bytes);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message.replace(/^JSON Parse error: /, "") : "";
-    fail("VALIDATION_ERROR", `Cannot read the body: not valid JSON (${reason.slice(0, 200)})`);
+    const reason = error instanceof Error ? error.message.replace(/^JSON Parse error: /, "").slice(0, 200) : "";
+    fail("VALIDATION_ERROR", `Cannot read the body: not valid JSON${quotes ? ` (${reason})` : ""}`);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
     fail("VALIDATION_ERROR", `Cannot read the body: expected a JSON object, got ${quote(value)}`);

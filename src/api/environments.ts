@@ -1,0 +1,197 @@
+/** Environments of a team and their variables: values go in sealed, and secret ones never come out again. */
+
+import { check } from "../http/input.ts";
+import { absent, fail } from "../http/problem.ts";
+import { type Context, json, noContent, route, type Route, toPage } from "../route.ts";
+import { parseDotenv } from "../rules/dotenv.ts";
+import {
+  environment,
+  environmentFilter,
+  environmentPage,
+  environmentPatch,
+  MAX_VARIABLES,
+  newEnvironment,
+  newVariable,
+  replacedVariables,
+  type Variable,
+  variable,
+  variableFilter,
+  variableMap,
+  variablePage,
+} from "../schema/environments.ts";
+import {
+  deleteEnvironment,
+  deleteVariable,
+  deleteVariablesExcept,
+  insertEnvironment,
+  lockEnvironment,
+  selectEnvironment,
+  selectEnvironments,
+  selectVariables,
+  updateEnvironment,
+  upsertVariables,
+  type VariableRow,
+} from "../store/environments.ts";
+
+type Params = { teamId: string; environmentId: string };
+type Sealing = Pick<Context<Params>, "seal" | "params">;
+
+const placeOf = ({ teamId, environmentId }: Params, name: string) => ["variable", teamId, environmentId, name];
+
+const toSealed = ({ seal, params }: Sealing, name: string, { value, secret }: { value: string; secret: boolean }) => ({
+  name,
+  secret,
+  sealed: seal.seal(placeOf(params, name), value),
+});
+
+const toVariable = ({ seal, params }: Sealing, { name, secret, sealed, updatedAt }: VariableRow): Variable => ({
+  name,
+  secret,
+  value: secret ? null : seal.open(placeOf(params, name), sealed),
+  updatedAt,
+});
+
+const taken = (slug: string | undefined) =>
+  fail("VALIDATION_ERROR", `Cannot read "slug": there is an environment "${slug}" already`);
+
+/** A JSON object of names, or the text of a .env file. */
+function readVariables(text: string, contentType: string): Map<string, { value: string; secret: boolean }> {
+  const isJson = /^application\/json\b/i.test(contentType) || (!/^text\//i.test(contentType) && /^\s*\{/.test(text));
+  const given = isJson ? readJson(text) : readDotenv(text);
+  const variables = new Map<string, { value: string; secret: boolean }>();
+  for (const [name, value] of Object.entries(check(variableMap, given, false)))
+    variables.set(name, typeof value === "string" ? { value, secret: true } : value);
+  if (variables.size > MAX_VARIABLES)
+    fail(
+      "VALIDATION_ERROR",
+      `Cannot read the body: expected at most ${MAX_VARIABLES} variables, got ${variables.size}`,
+    );
+  return variables;
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The engine's words would quote the text, which holds secrets.
+    fail("VALIDATION_ERROR", "Cannot read the body: not valid JSON");
+  }
+}
+
+function readDotenv(text: string): Record<string, string> {
+  const { variables, problems } = parseDotenv(text);
+  if (problems.length > 0) fail("VALIDATION_ERROR", `Cannot read the body: ${problems.slice(0, 20).join("; ")}`);
+  // The last one wins, as it does where such a file is used.
+  return Object.fromEntries(variables.map(({ name, value }) => [name, value]));
+}
+
+export const environments: Route[] = [
+  route(
+    "GET /teams/:teamId/environments",
+    { summary: "List environments, by slug", query: environmentFilter, answer: environmentPage },
+    async (context) => {
+      const { sql, params, query, after } = context;
+      const rows = await selectEnvironments(sql, params.teamId, query.limit, after?.[0]);
+      return toPage(
+        context,
+        rows,
+        ({ slug }) => [slug],
+        (row) => row,
+      );
+    },
+  ),
+
+  route(
+    "POST /teams/:teamId/environments",
+    { summary: "Create an environment", body: newEnvironment, answer: environment, status: 201 },
+    async ({ params, body, transact }) =>
+      (await transact((sql) => insertEnvironment(sql, params.teamId, body))) ?? taken(body.slug),
+  ),
+
+  route(
+    "GET /teams/:teamId/environments/:environmentId",
+    { summary: "One environment", answer: environment },
+    async ({ fast, params }) => (await selectEnvironment(fast, params.teamId, params.environmentId)) ?? absent(),
+  ),
+
+  route(
+    "PATCH /teams/:teamId/environments/:environmentId",
+    { summary: "Change an environment", body: environmentPatch, answer: environment },
+    async ({ params, body, transact }) =>
+      await transact(async (sql) => {
+        if (!(await lockEnvironment(sql, params.teamId, params.environmentId))) absent();
+        return (await updateEnvironment(sql, params.teamId, params.environmentId, body)) ?? taken(body.slug);
+      }),
+  ),
+
+  route(
+    "DELETE /teams/:teamId/environments/:environmentId",
+    { summary: "Delete an environment with its variables", answer: null },
+    async ({ params, transact }) =>
+      (await transact((sql) => deleteEnvironment(sql, params.teamId, params.environmentId))) ? noContent() : absent(),
+  ),
+
+  route(
+    "GET /teams/:teamId/environments/:environmentId/variables",
+    {
+      summary: "List variables, by name; secret ones without their values",
+      query: variableFilter,
+      answer: variablePage,
+    },
+    async (context) => {
+      const { sql, fast, params, query, after } = context;
+      if (!(await selectEnvironment(fast, params.teamId, params.environmentId))) absent();
+      const rows = await selectVariables(sql, params.teamId, params.environmentId, query.limit, after?.[0]);
+      return toPage(
+        context,
+        rows,
+        ({ name }) => [name],
+        (row) => toVariable(context, row),
+      );
+    },
+  ),
+
+  route(
+    "PUT /teams/:teamId/environments/:environmentId/variables",
+    {
+      summary: "Replace all variables: a JSON object, or the text of a .env file whose values are all secret",
+      body: "text",
+      isSecret: true,
+      answer: replacedVariables,
+    },
+    async (context) => {
+      const { params, body, transact } = context;
+      const variables = readVariables(body.text, body.contentType);
+      const sealed = [...variables].map(([name, value]) => toSealed(context, name, value));
+      return await transact(async (sql) => {
+        if (!(await lockEnvironment(sql, params.teamId, params.environmentId))) absent();
+        await deleteVariablesExcept(sql, params.teamId, params.environmentId, [...variables.keys()]);
+        await upsertVariables(sql, params.teamId, params.environmentId, sealed);
+        return { variableCount: sealed.length };
+      });
+    },
+  ),
+
+  route(
+    "PUT /teams/:teamId/environments/:environmentId/variables/:variableName",
+    { summary: "Set a variable", body: newVariable, isSecret: true, answer: variable, otherStatus: 201 },
+    async (context) => {
+      const { params, body, transact } = context;
+      const sealed = toSealed(context, params.variableName, body);
+      return await transact(async (sql) => {
+        if (!(await lockEnvironment(sql, params.teamId, params.environmentId))) absent();
+        const [row] = await upsertVariables(sql, params.teamId, params.environmentId, [sealed]);
+        return json(row!.added ? 201 : 200, toVariable(context, row!));
+      });
+    },
+  ),
+
+  route(
+    "DELETE /teams/:teamId/environments/:environmentId/variables/:variableName",
+    { summary: "Delete a variable", answer: null },
+    async ({ params, transact }) =>
+      (await transact((sql) => deleteVariable(sql, params.teamId, params.environmentId, params.variableName)))
+        ? noContent()
+        : absent(),
+  ),
+];

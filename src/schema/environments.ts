@@ -1,0 +1,81 @@
+/** Environments of a team and their variables. */
+
+import * as v from "valibot";
+import { text, time, uuid } from "./fields.ts";
+import { page, pageQuery } from "./page.ts";
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+
+const EXPECTED_SLUG = `expected lower-case letters, digits, "-" and "_", at most 100, such as "staging"`;
+const environmentSlug = v.pipe(v.string(EXPECTED_SLUG), v.regex(/^[a-z0-9][a-z0-9_-]{0,99}$/, EXPECTED_SLUG));
+
+const EXPECTED_URL = "expected an http or https address";
+const url = v.pipe(
+  text(2_000),
+  v.check((value) => /^https?:\/\/[^\s]+$/i.test(value) && URL.canParse(value), EXPECTED_URL),
+);
+
+export const environment = v.strictObject({
+  id: uuid,
+  slug: v.string(),
+  name: v.string(),
+  baseUrl: v.nullable(v.string()),
+  description: v.nullable(v.string()),
+  variableCount: count,
+  createdAt: time,
+  updatedAt: time,
+});
+export type Environment = v.InferOutput<typeof environment>;
+export const environmentPage = page(environment);
+export const environmentFilter = v.strictObject(pageQuery);
+
+export const newEnvironment = v.strictObject({
+  slug: environmentSlug,
+  name: v.optional(text(200)),
+  baseUrl: v.optional(v.nullable(url)),
+  description: v.optional(v.nullable(text(10_000))),
+});
+export type NewEnvironment = v.InferOutput<typeof newEnvironment>;
+
+export const environmentPatch = v.strictObject({ ...newEnvironment.entries, slug: v.optional(environmentSlug) });
+export type EnvironmentPatch = v.InferOutput<typeof environmentPatch>;
+
+export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+const EXPECTED_NAME = "expected a name of letters, digits and _, at most 128, not beginning with a digit";
+export const variableName = v.pipe(v.string(EXPECTED_NAME), v.regex(VARIABLE_NAME, EXPECTED_NAME));
+
+export const MAX_VALUE_BYTES = 65_536;
+const EXPECTED_VALUE = "expected a text of at most 64 KiB, without NUL and broken characters";
+export const variableValue = v.pipe(
+  v.string(EXPECTED_VALUE),
+  v.check(
+    (value) =>
+      value.length <= MAX_VALUE_BYTES &&
+      Buffer.byteLength(value) <= MAX_VALUE_BYTES &&
+      !value.includes("\0") &&
+      value.isWellFormed(),
+    EXPECTED_VALUE,
+  ),
+);
+
+export const variable = v.strictObject({
+  name: v.string(),
+  secret: v.boolean(),
+  value: v.pipe(v.nullable(v.string()), v.description("null for a secret: it is write-only, for ever")),
+  updatedAt: time,
+});
+export type Variable = v.InferOutput<typeof variable>;
+export const variablePage = page(variable);
+export const variableFilter = v.strictObject(pageQuery);
+
+const secret = v.pipe(v.optional(v.boolean("expected true or false"), true), v.description("Write-only"));
+export const newVariable = v.strictObject({ value: variableValue, secret });
+
+/** What PUT …/variables takes as JSON: a value, or a value with its kind, per name. */
+export const variableMap = v.record(
+  variableName,
+  v.union([variableValue, newVariable], "expected a text, or an object with value and secret"),
+);
+export const MAX_VARIABLES = 1_000;
+
+export const replacedVariables = v.strictObject({ variableCount: count });
