@@ -2,7 +2,7 @@
 
 import { type Fields, isObject, toCase, toEpochMs, toFields, toText, toTexts } from "./fields.ts";
 import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
-import { clean, createCutter, type Cutter, cut, disagreement, MAX_CASES, toMs } from "./text.ts";
+import { clean, createCutter, type Cutter, cut, disagreement, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 export function isCtrf(json: unknown): boolean {
   const { reportFormat, results } = toFields(json);
@@ -14,7 +14,7 @@ export function isCtrf(json: unknown): boolean {
 export function readCtrf(json: unknown): Report {
   const { summary, tests, environment } = toFields(toFields(json).results);
   if (!Array.isArray(tests)) throw new ReportError(`"results.tests" is not a list`);
-  if (tests.length > MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+  if (tests.length > MAX_CASES) throw tooManyCases();
   const cutter = createCutter();
   const unknown = new Set<string>();
   const cases = tests.map((test: unknown, at) => {

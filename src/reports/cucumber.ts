@@ -2,7 +2,7 @@
 
 import { type Fields, toCase, toFields, toList, toText } from "./fields.ts";
 import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
-import { clean, createCutter, type Cutter, cut, firstLine, MAX_CASES, toMs } from "./text.ts";
+import { clean, createCutter, type Cutter, cut, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when it is no list, or there are too many scenarios. */
 export function readCucumber(json: unknown): Report {
@@ -25,7 +25,7 @@ export function readCucumber(json: unknown): Report {
       const result = readScenario(feature, element, steps, cutter);
       const earlier = cases.get(key);
       cases.set(key, earlier ? join(earlier, result) : result);
-      if (cases.size > MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+      if (cases.size > MAX_CASES) throw tooManyCases();
       const end = Date.parse(toText(start_timestamp)) + (result.durationMs ?? 0);
       if (end > ended) ended = end;
       background = [];

@@ -1,7 +1,7 @@
 /** What the readers of JSON and XML share: values of any kind as texts, and a case from what a report says of it. */
 
 import type { CaseResult, CaseStatus, FailureKind } from "./report.ts";
-import { clean, type Cutter, toLine } from "./text.ts";
+import { clean, type Cutter, localName, textOf, toLine } from "./text.ts";
 
 export type Fields = Record<string, unknown>;
 
@@ -72,3 +72,19 @@ export function toCase(cutter: Cutter, told: Told): CaseResult {
     properties: cutter.properties(told.properties ?? []),
   };
 }
+
+type Node = Bun.XML.Node;
+
+/** The elements inside an element, without the text between them. */
+export const elementsOf = (node: Node): Node[] =>
+  node.children.filter((child) => typeof child === "object" && "name" in child);
+
+/** The elements of that name inside an element, whatever their prefix. */
+export const named = (node: Node, name: string): Node[] =>
+  elementsOf(node).filter((child) => localName(child.name) === name);
+
+/** The first of them; of nothing, nothing. */
+export const child = (node: Node | undefined, name: string): Node | undefined => node && named(node, name)[0];
+
+/** The text of an element without white space around it; of nothing, "". */
+export const textBelow = (node: Node | undefined): string => (node ? textOf(node).trim() : "");

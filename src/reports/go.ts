@@ -2,7 +2,7 @@
 
 import { type Fields, isObject, toCase, toText } from "./fields.ts";
 import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
-import { clean, createCutter, type Cutter, firstLine, MAX_CASES, msFromSeconds, toMs } from "./text.ts";
+import { clean, createCutter, type Cutter, firstLine, MAX_CASES, msFromSeconds, toMs, tooManyCases } from "./text.ts";
 
 type Test = {
   name: string;
@@ -51,7 +51,7 @@ export function readGo(text: string): Report {
     if (event.ImportPath !== undefined && event.Package === undefined) builds.readEvent(event);
     else count += readEvent(enter(packages, toText(event.Package)), event);
     if (count + packages.size > MAX_CASES) {
-      throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+      throw tooManyCases();
     }
   }
   const cutter = createCutter();

@@ -1,8 +1,8 @@
 /** The JSON of Jest's and Vitest's reporters: https://jestjs.io/docs/cli#--json */
 
 import { type Fields, toCase, toEpochMs, toFields, toList, toText, toTexts } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type Report, ReportError } from "./report.ts";
-import { createCutter, type Cutter, cut, firstLine, MAX_CASES, toMs } from "./text.ts";
+import { type CaseResult, type CaseStatus, type Report } from "./report.ts";
+import { createCutter, type Cutter, cut, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when there are too many cases. */
 export function readJest(json: unknown): Report {
@@ -15,8 +15,7 @@ export function readJest(json: unknown): Report {
     const file = toText(one.name) || toText(one.testFilePath);
     ended = Math.max(ended, toEpochMs(one.endTime) ?? 0);
     const assertions = toList(one.assertionResults).map(toFields);
-    if (cases.length + assertions.length >= MAX_CASES)
-      throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+    if (cases.length + assertions.length >= MAX_CASES) throw tooManyCases();
     for (const assertion of assertions) cases.push(readAssertion(assertion, file, cutter, unknown));
     const isFailed = assertions.some(({ status }) => status === "failed");
     // Its tests are as they are, and the file failed all the same: a hook, an error between tests, a syntax error.

@@ -15,6 +15,7 @@ import {
   plural,
   textOf,
   toLine,
+  tooManyCases,
 } from "./text.ts";
 
 type Node = Bun.XML.Node;
@@ -36,7 +37,7 @@ export function readJunit(root: Node): Report {
     if (typeof node !== "object" || !("name" in node)) continue;
     const kind = localName(node.name);
     if (kind === "testcase") {
-      if (cases.length === MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+      if (cases.length === MAX_CASES) throw tooManyCases();
       cases.push(toCase(node, place, namer, cutter));
       const inner = node.children.length === 0 ? NONE : named(elements(node), CASES);
       if (inner.length > 0) open.push({ ...place, children: inner, next: 0 });

@@ -1,8 +1,8 @@
 /** Mocha's JSON reporter: https://mochajs.org/#json */
 
 import { type Fields, toCase, toFields, toList, toText } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type Report, ReportError } from "./report.ts";
-import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs } from "./text.ts";
+import { type CaseResult, type CaseStatus, type Report } from "./report.ts";
+import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when there are too many cases. */
 export function readMocha(json: unknown): Report {
@@ -14,8 +14,7 @@ export function readMocha(json: unknown): Report {
   const hooks = toList(failures)
     .map(toFields)
     .filter((one) => !listed.has(toKey(one)));
-  if (list.length + hooks.length > MAX_CASES)
-    throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+  if (list.length + hooks.length > MAX_CASES) throw tooManyCases();
   const skipped = new Set(toList(pending).map(toFields).map(toKey));
   const failed = new Set(toList(failures).map(toFields).map(toKey));
   const cases = [

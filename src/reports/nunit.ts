@@ -1,8 +1,8 @@
 /** NUnit's XML, of version 3 (`test-run`) and of version 2 (`test-results`). */
 
-import { toCase } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
-import { createCutter, type Cutter, firstLine, localName, MAX_CASES, msFromSeconds, textOf } from "./text.ts";
+import { child, elementsOf, textBelow, toCase } from "./fields.ts";
+import { type CaseResult, type CaseStatus, type FailureKind, type Report } from "./report.ts";
+import { createCutter, type Cutter, firstLine, localName, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
 
 type Node = Bun.XML.Node;
 
@@ -18,15 +18,15 @@ export function readNunit(root: Node): Report {
     const { node } = place;
     const name = localName(node.name);
     if (name === "test-case") {
-      if (cases.length === MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+      if (cases.length === MAX_CASES) throw tooManyCases();
       cases.push(readTest(node, place, cutter));
       continue;
     }
     const inside = name === "test-suite" ? enter(place) : place;
-    for (const inner of elements(node).toReversed())
+    for (const inner of elementsOf(node).toReversed())
       if (PLACES.has(localName(inner.name))) open.push({ ...inside, node: inner });
   }
-  const suites = elements(root).filter(({ name }) => localName(name) === "test-suite");
+  const suites = elementsOf(root).filter(({ name }) => localName(name) === "test-suite");
   const ended = Date.parse((root.attributes["end-time"] ?? "").replace(/^(\S+) (\S+?)(Z?)$/, "$1T$2$3"));
   return {
     format: "nunit",
@@ -43,15 +43,6 @@ export function readNunit(root: Node): Report {
 }
 
 const PLACES = new Set(["test-suite", "test-case", "results"]);
-
-function elements(node: Node): Node[] {
-  return node.children.filter((child) => typeof child === "object" && "name" in child);
-}
-
-const child = (node: Node | undefined, name: string): Node | undefined =>
-  node && elements(node).find((one) => localName(one.name) === name);
-
-const textBelow = (node: Node | undefined): string => (node ? textOf(node).trim() : "");
 
 const timeOf = ({ attributes }: Node): number | null => msFromSeconds(attributes["duration"] ?? attributes["time"]);
 
@@ -78,7 +69,7 @@ function readTest(node: Node, { fixture, names }: Place, cutter: Cutter): CaseRe
     status,
     kind,
     durationMs: timeOf(node),
-    message: message || firstLine(textBelow(child(assertions && elements(assertions)[0], "message"))),
+    message: message || firstLine(textBelow(child(assertions && elementsOf(assertions)[0], "message"))),
     stack: status === "failed" ? stack || message : "",
     output: textBelow(child(node, "output")),
     properties: toProperties(node, attributes),
@@ -87,7 +78,7 @@ function readTest(node: Node, { fixture, names }: Place, cutter: Cutter): CaseRe
 
 function toProperties(node: Node, { result = "", label = "" }: Node["attributes"]): [string, string][] {
   const properties = child(node, "properties");
-  const told = (properties ? elements(properties) : []).map(({ attributes }): [string, string] => [
+  const told = (properties ? elementsOf(properties) : []).map(({ attributes }): [string, string] => [
     attributes["name"] ?? "",
     attributes["value"] ?? "",
   ]);
@@ -143,7 +134,7 @@ function readFaults(suites: Node[], cutter: Cutter): CaseResult[] {
         }),
       );
     }
-    for (const inner of elements(node)) if (PLACES.has(localName(inner.name))) open.push(inner);
+    for (const inner of elementsOf(node)) if (PLACES.has(localName(inner.name))) open.push(inner);
   }
   return faults;
 }

@@ -1,8 +1,8 @@
 /** Playwright's JSON report: https://playwright.dev/docs/test-reporters#json-reporter */
 
 import { type Fields, toCase, toFields, toList, toText, toTexts } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
-import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs } from "./text.ts";
+import { type CaseResult, type CaseStatus, type FailureKind, type Report } from "./report.ts";
+import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** A suite and what it inherits from those around it. */
 type Place = { suite: Fields; titles: string[]; file: string };
@@ -24,8 +24,7 @@ export function readPlaywright(json: unknown): Report {
     const path = title === "" || title === file ? titles : [...titles, title];
     for (const spec of toList(suite.specs)) {
       for (const test of toList(toFields(spec).tests)) {
-        if (cases.length === MAX_CASES)
-          throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+        if (cases.length === MAX_CASES) throw tooManyCases();
         cases.push(readTest(toFields(spec), toFields(test), path, file, manyProjects, cutter));
       }
     }

@@ -2,13 +2,13 @@
 
 import { type Fields, toCase, toFields, toText, toTexts } from "./fields.ts";
 import { type CaseResult, type FailureKind, type Report, ReportError } from "./report.ts";
-import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs } from "./text.ts";
+import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when there is no list of examples. */
 export function readRspec(json: unknown): Report {
   const { examples, summary, messages } = toFields(json);
   if (!Array.isArray(examples)) throw new ReportError(`"examples" is not a list`);
-  if (examples.length >= MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+  if (examples.length >= MAX_CASES) throw tooManyCases();
   const cutter = createCutter();
   const cases = examples.map((example) => readExample(toFields(example), cutter));
   const { duration, example_count, failure_count, pending_count, errors_outside_of_examples_count } = toFields(summary);

@@ -2,7 +2,18 @@
 
 import { toCase } from "./fields.ts";
 import { type CaseResult, type CaseStatus, type Report, ReportError } from "./report.ts";
-import { clean, createCutter, type Cutter, cut, firstLine, MAX_CASES, MAX_NAME, plural, toMs } from "./text.ts";
+import {
+  clean,
+  createCutter,
+  type Cutter,
+  cut,
+  firstLine,
+  MAX_CASES,
+  MAX_NAME,
+  plural,
+  toMs,
+  tooManyCases,
+} from "./text.ts";
 
 /** A line "ok" or "not ok", and what is written below it. */
 type Point = {
@@ -52,7 +63,7 @@ export function readTap(text: string): Report {
     }
     const plan = indent % 4 === 0 ? /^1\.\.(\d{1,9})(?:\s*$|\s+#\s*(.*))/.exec(plain) : null;
     if (isPoint) {
-      if (++count > MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+      if (++count > MAX_CASES) throw tooManyCases();
       last = toPoint(plain, state.group);
       place(levels, indent, last);
     } else if (plan) {

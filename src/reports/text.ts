@@ -177,3 +177,6 @@ export function disagreement(
 
 /** "3 tests", "1 test". */
 export const plural = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;
+
+export const tooManyCases = (): ReportError =>
+  new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);

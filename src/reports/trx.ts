@@ -1,8 +1,17 @@
 /** TRX, the results of Visual Studio and `dotnet test --logger trx`. */
 
-import { toCase } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
-import { createCutter, type Cutter, disagreement, firstLine, localName, MAX_CASES, textOf, toMs } from "./text.ts";
+import { child, elementsOf, textBelow, toCase } from "./fields.ts";
+import { type CaseResult, type CaseStatus, type FailureKind, type Report } from "./report.ts";
+import {
+  createCutter,
+  type Cutter,
+  disagreement,
+  firstLine,
+  localName,
+  MAX_CASES,
+  toMs,
+  tooManyCases,
+} from "./text.ts";
 
 type Node = Bun.XML.Node;
 
@@ -12,17 +21,17 @@ type Definition = { className: string; storage: string };
 /** Throws a ReportError when there are too many cases. */
 export function readTrx(root: Node): Report {
   const cutter = createCutter();
-  const parts = elements(root);
+  const parts = elementsOf(root);
   const definitions = toDefinitions(parts.filter(({ name }) => localName(name) === "TestDefinitions"));
   const cases: CaseResult[] = [];
   const open = parts.filter(({ name }) => localName(name) === "Results").reverse();
   for (let node = open.pop(); node; node = open.pop()) {
     if (/^(?:UnitTest|TestResultAggregation|GenericTest|WebTest|Manual)?.*Result$/.test(localName(node.name))) {
-      if (cases.length === MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+      if (cases.length === MAX_CASES) throw tooManyCases();
       cases.push(readResult(node, definitions, cutter));
     }
     // The rows of a data-driven test are inside it, and are tests as well.
-    for (const inner of elements(node).toReversed()) if (!LEAVES.has(localName(inner.name))) open.push(inner);
+    for (const inner of elementsOf(node).toReversed()) if (!LEAVES.has(localName(inner.name))) open.push(inner);
   }
   const times = parts.find(({ name }) => localName(name) === "Times")?.attributes ?? {};
   const [began, ended] = [Date.parse(times["start"] ?? ""), Date.parse(times["finish"] ?? "")];
@@ -43,17 +52,9 @@ export function readTrx(root: Node): Report {
 
 const LEAVES = new Set(["Output", "ResultFiles", "CollectorDataEntries"]);
 
-function elements(node: Node): Node[] {
-  return node.children.filter((child) => typeof child === "object" && "name" in child);
-}
-
-function child(node: Node | undefined, name: string): Node | undefined {
-  return node && elements(node).find((one) => localName(one.name) === name);
-}
-
 function toDefinitions(parts: Node[]): Map<string, Definition> {
   const definitions = new Map<string, Definition>();
-  for (const definition of parts.flatMap(elements)) {
+  for (const definition of parts.flatMap(elementsOf)) {
     const method = child(definition, "TestMethod")?.attributes ?? {};
     // Assembly-qualified: "Acme.CartTests, Acme.Tests, Version=…".
     const className = (method["className"] ?? "").split(",")[0]!.trim();
@@ -102,8 +103,6 @@ function toKind(outcome: string): FailureKind {
   return outcome === "Timeout" ? "timeout" : outcome === "Failed" ? "failure" : "error";
 }
 
-const textBelow = (node: Node | undefined): string => (node ? textOf(node).trim() : "");
-
 /** `hh:mm:ss.fffffff`, with days before it where a test took so long. */
 function toDuration(text: string | undefined): number | null {
   const match = /^(?:(\d{1,4})\.)?(\d{1,2}):(\d{1,2}):(\d{1,2}(?:\.\d{1,9})?)$/.exec(text ?? "");
@@ -115,7 +114,7 @@ function toDuration(text: string | undefined): number | null {
 /** A run that broke off without a failed test must not be green. */
 function readFault(summary: Node, cutter: Cutter): CaseResult {
   const infos = child(summary, "RunInfos");
-  const text = (infos ? elements(infos) : []).map((info) => textBelow(child(info, "Text"))).join("\n");
+  const text = (infos ? elementsOf(infos) : []).map((info) => textBelow(child(info, "Text"))).join("\n");
   const outcome = summary.attributes["outcome"] ?? "";
   return toCase(cutter, {
     name: "(test run failed)",

@@ -1,7 +1,7 @@
 /** The XML of xUnit.net, versions 2 and 3: https://xunit.net/docs/format-xml-v2 */
 
-import { toCase } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type Report, ReportError } from "./report.ts";
+import { named, textBelow, toCase } from "./fields.ts";
+import { type CaseResult, type CaseStatus, type Report } from "./report.ts";
 import {
   createCutter,
   type Cutter,
@@ -10,7 +10,7 @@ import {
   localName,
   MAX_CASES,
   msFromSeconds,
-  textOf,
+  tooManyCases,
 } from "./text.ts";
 
 type Node = Bun.XML.Node;
@@ -24,7 +24,7 @@ export function readXunit(root: Node): Report {
     // Version 1 calls its collections classes.
     const collections = [...named(assembly, "collection"), ...named(assembly, "class")];
     for (const test of collections.flatMap((collection) => named(collection, "test"))) {
-      if (cases.length === MAX_CASES) throw new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+      if (cases.length === MAX_CASES) throw tooManyCases();
       cases.push(readTest(test, cutter));
     }
   }
@@ -45,13 +45,6 @@ export function readXunit(root: Node): Report {
     warnings: [...totals, ...cutter.warnings()],
   };
 }
-
-const named = (node: Node, name: string): Node[] =>
-  node.children.filter(
-    (child): child is Node => typeof child === "object" && "name" in child && localName(child.name) === name,
-  );
-
-const textBelow = (node: Node | undefined): string => (node ? textOf(node).trim() : "");
 
 function sum(assemblies: Node[], name: string): number | null {
   const numbers = assemblies.map(({ attributes }) => Number(attributes[name] ?? Number.NaN));

@@ -1,7 +1,7 @@
 /** Bug reports: failures that are one bug, and what people do about it. */
 
 import * as v from "valibot";
-import { sample, text, time, uuid } from "./fields.ts";
+import { httpUrl, sample, text, time, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const expectedOneOf = (values: readonly string[]) => `expected ${values.map((value) => `"${value}"`).join(", ")}`;
@@ -97,11 +97,6 @@ export const bugReportFilter = v.strictObject({
   q: v.optional(text(200)),
 });
 
-const EXPECTED_URL = "expected an http or https address";
-const url = v.pipe(
-  text(2_000),
-  v.check((value) => /^https?:\/\/[^\s]+$/i.test(value) && URL.canParse(value), EXPECTED_URL),
-);
 const description = v.pipe(
   v.string("expected a text of at most 65536 characters"),
   v.maxLength(65_536, "expected a text of at most 65536 characters"),
@@ -121,7 +116,7 @@ const editable = {
   severity: v.optional(severity),
   assignee: v.optional(v.nullable(text(200))),
   labels: v.optional(labels),
-  externalUrl: v.optional(v.nullable(url)),
+  externalUrl: v.optional(v.nullable(httpUrl)),
   fixedInCommit: v.optional(v.nullable(text(200))),
 };
 

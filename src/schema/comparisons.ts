@@ -2,9 +2,8 @@
 
 import * as v from "valibot";
 import { caseRef } from "./case_ref.ts";
-import { text, uuid } from "./fields.ts";
+import { count, text, uuid } from "./fields.ts";
 
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const refs = (what: string) => v.pipe(v.array(caseRef), v.description(`${what}; the first 100`));
 
 export const comparison = v.strictObject({

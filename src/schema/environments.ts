@@ -1,19 +1,11 @@
 /** Environments of a team and their variables. */
 
 import * as v from "valibot";
-import { text, time, uuid } from "./fields.ts";
+import { count, httpUrl, text, time, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
-
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 const EXPECTED_SLUG = `expected lower-case letters, digits, "-" and "_", at most 100, such as "staging"`;
 const environmentSlug = v.pipe(v.string(EXPECTED_SLUG), v.regex(/^[a-z0-9][a-z0-9_-]{0,99}$/, EXPECTED_SLUG));
-
-const EXPECTED_URL = "expected an http or https address";
-const url = v.pipe(
-  text(2_000),
-  v.check((value) => /^https?:\/\/[^\s]+$/i.test(value) && URL.canParse(value), EXPECTED_URL),
-);
 
 export const environment = v.strictObject({
   id: uuid,
@@ -32,7 +24,7 @@ export const environmentFilter = v.strictObject(pageQuery);
 export const newEnvironment = v.strictObject({
   slug: environmentSlug,
   name: v.optional(text(200)),
-  baseUrl: v.optional(v.nullable(url)),
+  baseUrl: v.optional(v.nullable(httpUrl)),
   description: v.optional(v.nullable(text(10_000))),
 });
 export type NewEnvironment = v.InferOutput<typeof newEnvironment>;

@@ -1,15 +1,13 @@
 /** Executions: one trigger of one or more tasks. */
 
 import * as v from "valibot";
-import { sample, slug, text, time, timeoutMinutes, timestamp, uuid, verdict } from "./fields.ts";
+import { count, sample, slug, text, time, timeoutMinutes, timestamp, uuid, verdict } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 export const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
 const statuses = EXECUTION_STATUSES.map((status) => `"${status}"`).join(", ");
 export const executionStatus = v.picklist(EXECUTION_STATUSES, `expected one of ${statuses}`);
 export type ExecutionStatus = v.InferOutput<typeof executionStatus>;
-
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 const task = v.strictObject({
   slug,

@@ -14,6 +14,14 @@ export const text = (max: number) =>
     v.check(storable, "expected a text without NUL and broken characters"),
   );
 
+const EXPECTED_URL = "expected an http or https address";
+
+/** An absolute address that a browser can follow. */
+export const httpUrl = v.pipe(
+  text(2_000),
+  v.check((value) => /^https?:\/\/[^\s]+$/i.test(value) && URL.canParse(value), EXPECTED_URL),
+);
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** Any UUID, in the one canonical spelling: lower case. */
@@ -28,6 +36,9 @@ export const integer = (min: number, max: number) => {
   const expected = `expected an integer from ${min} to ${max}`;
   return v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected));
 };
+
+/** As answered: a whole number from 0. */
+export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** An integer as a query parameter. */
 export const integerText = (min: number, max: number) => {

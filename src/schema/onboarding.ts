@@ -1,7 +1,7 @@
 /** The way of a new project to its first results: steps, snippets, sample data. */
 
 import * as v from "valibot";
-import { time } from "./fields.ts";
+import { count, time } from "./fields.ts";
 
 export const STEPS = ["first_run", "commit_and_branch", "environment", "bug_triaged"] as const;
 export type StepId = (typeof STEPS)[number];
@@ -49,6 +49,5 @@ export const onboardingPatch = v.strictObject({
 });
 export type OnboardingPatch = v.InferOutput<typeof onboardingPatch>;
 
-const count = v.pipe(v.number(), v.integer());
 export const sampleData = v.strictObject({ executions: count, testCases: count, bugReports: count });
 export type SampleData = v.InferOutput<typeof sampleData>;

@@ -1,10 +1,9 @@
 /** The catalogue of test cases: what is remembered of each, its history, its quarantine. */
 
 import * as v from "valibot";
-import { caseStatus, sample, text, time, timestamp, uuid } from "./fields.ts";
+import { count, caseStatus, sample, text, time, timestamp, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ms = v.nullable(count);
 
 export const HEALTHS = ["healthy", "flaky", "broken", "new"] as const;

@@ -1,12 +1,10 @@
 /** Test runs and their case results: what an upload takes, what the lists answer. */
 
 import * as v from "valibot";
-import { booleanText, caseStatus, slug, text, time, timestamp, uuid, verdict } from "./fields.ts";
+import { count, booleanText, caseStatus, slug, text, time, timestamp, uuid, verdict } from "./fields.ts";
 import { touchedBug } from "./bug_reports.ts";
 import { caseRef } from "./case_ref.ts";
 import { page, pageQuery } from "./page.ts";
-
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** An element of the list: exactly the seven given fields. */
 export const testRun = v.strictObject({
