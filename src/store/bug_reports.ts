@@ -305,12 +305,16 @@ export async function updateBugReport(
 export async function mergeBugs(sql: Sql, projectId: string, from: BugState, into: BugState, now: string) {
   await sql`
     update bug_fingerprint set bug_report_id = ${into.id} where project_id = ${projectId} and bug_report_id = ${from.id}`;
-  await sql`
+  // A case that had both bugs in one run occurs once in what they become.
+  const [both] = await sql<{ count: number }[]>`
     with moved as (
       delete from bug_occurrence where project_id = ${projectId} and bug_report_id = ${from.id}
-      returning run_id, test_case, message, seen_at)
-    insert into bug_occurrence (project_id, bug_report_id, run_id, test_case, message, seen_at)
-    select ${projectId}, ${into.id}, run_id, test_case, message, seen_at from moved on conflict do nothing`;
+      returning run_id, test_case, message, seen_at
+    ), added as (
+      insert into bug_occurrence (project_id, bug_report_id, run_id, test_case, message, seen_at)
+      select ${projectId}, ${into.id}, run_id, test_case, message, seen_at from moved on conflict do nothing
+      returning run_id)
+    select ((select count(*) from moved) - (select count(*) from added))::int as count`;
   await sql`
     with moved as (
       delete from bug_case where project_id = ${projectId} and bug_report_id = ${from.id} returning test_case, clean)
@@ -319,7 +323,7 @@ export async function mergeBugs(sql: Sql, projectId: string, from: BugState, int
     on conflict (project_id, bug_report_id, test_case) do update set clean = least(bug_case.clean, excluded.clean)`;
   await sql`
     update bug_report i set
-      occurrences = i.occurrences + f.occurrences,
+      occurrences = i.occurrences + f.occurrences - ${both!.count}::int,
       first_seen_at = least(i.first_seen_at, f.first_seen_at), last_seen_at = greatest(i.last_seen_at, f.last_seen_at),
       first_execution_id = case when i.first_seen_at is null or f.first_seen_at < i.first_seen_at
         then f.first_execution_id else i.first_execution_id end,

@@ -270,8 +270,12 @@ describe("bug reports by hand", () => {
     expect(await bug(second.id)).toMatchObject({ status: "resolved", mergedInto: first.id, occurrences: 0 });
     expect((await bugs()).map(({ number }: { number: number }) => number)).toEqual([1]);
     expect((await upload([b!])).bugReports).toMatchObject([{ number: 1, change: "occurred" }]);
+    const again = await upload([{ ...a!, message: "Error: a third thing" }], "&execution_key=both");
+    await upload([a!], "&execution_key=both");
+    await merge(again.bugReports[0].id, first.id);
+    expect(await bug(first.id)).toMatchObject({ occurrences: 4 });
     const { body } = await ask(`GET /projects/${project}/bug-reports/${first.id}/occurrences?limit=2`, { key });
-    expect(body.data).toEqual([
+    expect(body.data.slice(1)).toEqual([
       {
         executionId: expect.any(String),
         taskSlug: "t",
@@ -281,11 +285,13 @@ describe("bug reports by hand", () => {
         message: "Error: the shop is closed",
         seenAt: expect.any(String),
       },
-      expect.objectContaining({ message: "Error: the shop is closed" }),
     ]);
     const next = `occurrences?limit=2&cursor=${body.pagination.cursor}`;
     const { body: rest } = await ask(`GET /projects/${project}/bug-reports/${first.id}/${next}`, { key });
-    expect(rest.data).toEqual([expect.objectContaining({ message: "Error: no route to the shop" })]);
+    expect(rest.data.map(({ message }: { message: string }) => message)).toEqual([
+      "Error: the shop is closed",
+      "Error: no route to the shop",
+    ]);
     for (const [from, into] of [
       [first.id, first.id],
       [second.id, first.id],
