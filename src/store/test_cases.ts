@@ -16,7 +16,7 @@ export type KnownTestCases = {
 
 /** Looking up so many one by one costs more than reading the whole dictionary, if it is not much larger. */
 const MANY = 5_000;
-const MUCH_LARGER = 2;
+const MUCH_LARGER = 4;
 
 export async function selectTestCaseNumbers(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
   const count = countOf(digests);
