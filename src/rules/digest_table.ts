@@ -17,6 +17,10 @@ export function toDigests(bytes: Uint8Array): Digests {
 
 export const countOf = (digests: Digests): number => digests.length / WORDS;
 
+/** The words of one of them. */
+export const digestAt = (digests: Digests, index: number): Uint32Array =>
+  digests.subarray(index * WORDS, (index + 1) * WORDS);
+
 export const toHex = (digests: Digests, index: number): string =>
   Buffer.from(digests.buffer, digests.byteOffset + index * DIGEST_BYTES, DIGEST_BYTES).toString("hex");
 

@@ -1,6 +1,14 @@
 /** The dictionary of test cases. */
 
-import { countOf, createDigestTable, type Digests, toDigests, toHex } from "../rules/digest_table.ts";
+import {
+  countOf,
+  createDigests,
+  createDigestTable,
+  digestAt,
+  type Digests,
+  toDigests,
+  toHex,
+} from "../rules/digest_table.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
 import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
 
@@ -20,11 +28,24 @@ const MUCH_LARGER = 4;
 
 export async function selectTestCaseNumbers(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
   const count = countOf(digests);
-  if (count >= MANY) {
-    const last = await selectLastNumber(sql, projectId);
-    if (last <= MUCH_LARGER * count) return await readDictionary(sql, projectId, digests);
-  }
-  const identities = Array.from({ length: count }, (_, index) => toHex(digests, index));
+  if (count < MANY) return await lookUp(sql, projectId, digests);
+  const sample = await lookUp(sql, projectId, sampleOf(digests));
+  const isMostlyKnown = sample.numbers.filter((number) => number !== null).length > SAMPLE / 2;
+  const isWorthIt = isMostlyKnown && sample.last <= MUCH_LARGER * count;
+  return await (isWorthIt ? readDictionary : lookUp)(sql, projectId, digests);
+}
+
+const SAMPLE = 256;
+
+function sampleOf(digests: Digests): Digests {
+  const sample = createDigests(SAMPLE);
+  const step = Math.floor(countOf(digests) / SAMPLE);
+  for (let index = 0; index < SAMPLE; index++) digestAt(sample, index).set(digestAt(digests, index * step));
+  return sample;
+}
+
+async function lookUp(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
+  const identities = Array.from({ length: countOf(digests) }, (_, index) => toHex(digests, index));
   // One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up.
   const [row] = await sql<{ numbers: string | null; last: number }[]>`
     select
