@@ -141,7 +141,8 @@ const READERS: Reader[] = [
 
 /**
  * Several files become one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` bounds
- * all files together. Throws a ReportError that says which file, where in it, and why.
+ * all files together. The bytes of `files` are given back while they are read. Throws a ReportError that says which
+ * file, where in it, and why.
  */
 export function readReport(
   files: { name: string; bytes: Uint8Array }[],
@@ -152,11 +153,16 @@ export function readReport(
   let room = options.maxInflatedBytes;
   const reports: [string, Report][] = [];
   const together = new Map<Together, [string, Source][]>();
-  for (const { name, bytes } of files) {
+  for (const file of files) {
+    const { name } = file;
     const naming = <T>(read: () => T): T => withName(name, files.length > 1, read);
-    const plain = naming(() => unpack(bytes, room));
-    room -= plain.length;
-    const source = naming(() => open(plain));
+    const source = naming(() => {
+      const plain = unpack(file.bytes, room);
+      room -= plain.length;
+      return open(plain);
+    });
+    // As a text it is there once more, and the tree of a large one takes several times as much.
+    file.bytes = NOTHING;
     const { read } = forced ?? naming(() => recognise(source));
     if (typeof read === "function") reports.push([name, naming(() => read(source))]);
     else together.set(read, [...(together.get(read) ?? []), [name, source]]);
@@ -168,6 +174,8 @@ export function readReport(
   }
   return reports.length === 1 ? reports[0]![1] : merge(reports);
 }
+
+const NOTHING = new Uint8Array();
 
 type Together = Exclude<Reader["read"], (source: Source) => Report>;
 
