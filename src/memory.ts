@@ -7,9 +7,13 @@ import {
   markRemembered,
   selectContradicted,
   selectHasUnremembered,
+  selectUnrememberedRuns,
   selectUnremembered,
 } from "./store/case_health.ts";
 import type { Database, Sql } from "./store/connect.ts";
+
+/** In one transaction: a further attempt of one of its runs has to wait for its end. */
+const MAX_RESULTS = 5_000;
 
 type Begin = Database["begin"];
 
@@ -20,7 +24,12 @@ type Begin = Database["begin"];
 async function rememberSome(begin: Begin, projectId: string): Promise<boolean> {
   return await begin(async (sql) => {
     await lockHealth(sql, projectId);
-    const runs = await lockUnrememberedRuns(sql, projectId);
+    const waiting = await selectUnrememberedRuns(sql, projectId);
+    let results = 0;
+    const ids = waiting
+      .filter((run, index) => (results += run.results) <= MAX_RESULTS || index === 0)
+      .map(({ id }) => id);
+    const runs = ids.length === 0 ? [] : await lockUnrememberedRuns(sql, projectId, ids);
     for (const run of runs) {
       await countRun(sql, projectId, run, run.outage ? [] : await selectContradicted(sql, projectId, run));
       await markRemembered(sql, projectId, run.id);

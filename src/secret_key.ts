@@ -18,19 +18,21 @@ export type SecretKeyOptions = {
 export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promise<Uint8Array> {
   const { secretKey, secretKeyOld, dataDir } = options;
   const sealed = await selectSealKeys(sql);
-  const count = (keys: { count: number }[]) => keys.reduce((sum, { count }) => sum + count, 0);
+  const count = (keys: { count: number }[]) => {
+    const sum = keys.reduce((sum, { count }) => sum + count, 0);
+    return sum === 1 ? "1 value" : `${sum} values`;
+  };
   const file = join(dataDir, "secret-key");
   const key = secretKey ?? readKey(file) ?? (sealed.length === 0 ? createKey(dataDir, file) : undefined);
   if (!key)
     throw new ConfigError(
-      `SECRET_KEY is missing: the database holds ${count(sealed)} values that are sealed with it. ` +
-        `Set it, or restore "${file}"`,
+      `SECRET_KEY is missing: the database holds ${count(sealed)} sealed with it. ` + `Set it, or restore "${file}"`,
     );
   const { keyNames } = createSeal(key, secretKeyOld);
   const unknown = sealed.filter(({ name }) => !keyNames.includes(name));
   if (unknown.length > 0)
     throw new ConfigError(
-      `SECRET_KEY is not the key that ${count(unknown)} values in the database are sealed with. ` +
+      `SECRET_KEY is not the key of ${count(unknown)} in the database. ` +
         "Set the right one; after a change, the one before as SECRET_KEY_OLD",
     );
   return key;

@@ -4,6 +4,8 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import postgres from "postgres";
+import { startEmbedded } from "../src/postgres/embedded.ts";
 import { junit, until } from "./harness.ts";
 
 setDefaultTimeout(30_000);
@@ -212,6 +214,62 @@ test.if(isLinux)(
     expect(await server.stop("SIGTERM")).toBe(0);
   },
 );
+
+test("two servers started at once on an empty directory set up one team between them, and both serve", async () => {
+  const dataDir = createDirectory();
+  const servers = await Promise.all([start(dataDir), start(dataDir)]);
+  const keys = servers.flatMap((server) => server.output().match(/svc_proj_\w+/g) ?? []);
+  expect(new Set(keys).size).toBe(1);
+  const outputs = servers.map((server) => server.output()).join("\n");
+  const project = /projects\/([0-9a-f-]{36})/.exec(outputs)![1];
+  for (const { url } of servers) {
+    const path = `${url}/api/v1/projects/${project}`;
+    expect((await fetch(path, { headers: { authorization: `Bearer ${keys[0]}` } })).status).toBe(200);
+  }
+  expect(await Promise.all(servers.map((server) => server.stop("SIGTERM")))).toEqual([0, 0]);
+});
+
+test("a database of a newer version is refused, and so is one whose values the key does not open", async () => {
+  const dataDir = createDirectory();
+  const server = await start(dataDir);
+  const team = /Team +([0-9a-f-]{36})/.exec(server.output())![1];
+  const key = /svc_team_\w+/.exec(server.output())![0];
+  const headers = { authorization: `Bearer ${key}` };
+  const environments = `${server.url}/api/v1/teams/${team}/environments`;
+  const made = await fetch(environments, { method: "POST", headers, body: `{"slug":"staging"}` });
+  const { id } = (await made.json()) as { id: string };
+  const put = { method: "PUT", headers, body: `{"value":"x"}` };
+  expect((await fetch(`${environments}/${id}/variables/TOKEN`, put)).status).toBe(201);
+  expect(await server.stop("SIGTERM")).toBe(0);
+
+  const wrong = await start(dataDir, { SECRET_KEY: Buffer.alloc(32).toString("base64") });
+  expect(await wrong.errors()).toContain("SECRET_KEY is not the key of 1 value in the database");
+  expect(await wrong.stop("SIGTERM")).toBe(1);
+
+  const cluster = await startEmbedded({ directory: join(dataDir, "postgres"), fsync: false });
+  const sql = postgres({ ...cluster.connection, max: 1 });
+  await sql`insert into migration (number, name) values (99, 'from the future')`;
+  await sql.end();
+  await cluster.stop();
+  const old = await start(dataDir);
+  expect(await old.errors()).toContain("start a newer version");
+  expect(await old.stop("SIGTERM")).toBe(1);
+});
+
+test("a long poll does not hold up the stop", async () => {
+  const server = await start(createDirectory());
+  const key = /svc_proj_\w+/.exec(server.output())![0];
+  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
+  const headers = { authorization: `Bearer ${key}` };
+  const path = `${server.url}/api/v1/projects/${project}/executions`;
+  const { id } = (await (await fetch(path, { method: "POST", headers, body: "{}" })).json()) as { id: string };
+  const waiting = fetch(`${path}/${id}?wait=30`, { headers });
+  await fetch(`${server.url}/healthz`);
+  // It would not within the time of this test, were the poll waited for.
+  expect(await server.stop("SIGTERM")).toBe(0);
+  const answer = (await (await waiting).json()) as { status: string };
+  expect(answer.status).toBe("queued");
+});
 
 test("wrong configuration stops the start and names every mistake", async () => {
   const server = await start(createDirectory(), { PORT: "x", LOG_LEVEL: "loud", TRUST_PROXY: "nonsense" });

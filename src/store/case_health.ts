@@ -31,15 +31,20 @@ export type UnrememberedRun = {
 
 export type CountedRun = Omit<UnrememberedRun, "commit" | "taskSlug">;
 
-/** Oldest first, locked; a run that an upload is changing right now comes the next time. */
-export const lockUnrememberedRuns = (sql: Sql, projectId: string) => sql<UnrememberedRun[]>`
+/** Some runs that are not counted yet, oldest first, with the number of their results. */
+export const selectUnrememberedRuns = (sql: Sql, projectId: string) => sql<{ id: string; results: number }[]>`
+  select id, passed + failed + skipped as results from test_run where project_id = ${projectId} and not remembered
+  order by id limit 20`;
+
+/** Of these, locked, oldest first; a run that an upload is changing right now comes the next time. */
+export const lockUnrememberedRuns = (sql: Sql, projectId: string, ids: readonly string[]) => sql<UnrememberedRun[]>`
   select r.id, r.task_slug as "taskSlug", e.commit, r.completed_at as "completedAt", r.outage,
     e.branch is null or e.branch = p.default_branch as "onDefaultBranch"
   from test_run r
   join execution e on e.project_id = r.project_id and e.id = r.execution_id
   join project p on p.id = r.project_id
-  where r.project_id = ${projectId} and not r.remembered
-  order by r.id limit 20 for no key update of r skip locked`;
+  where r.project_id = ${projectId} and r.id = any(${toTextArray(ids)}::uuid[]) and not r.remembered
+  order by r.id for no key update of r skip locked`;
 
 export const markRemembered = (sql: Sql, projectId: string, runId: string) => sql`
   update test_run set remembered = true where project_id = ${projectId} and id = ${runId}`;

@@ -208,7 +208,7 @@ describe("sealing", () => {
       for (let index = 0; index < 120; index++) await put(`V${index}`, { value: `value ${index}`, secret: false });
       const fresh = new Uint8Array(32).fill(9);
       expect(load({ secretKey: fresh })).rejects.toThrow(/120 values .* SECRET_KEY_OLD/);
-      expect(load({ dataDir: join(dataDir, "empty") })).rejects.toThrow(/SECRET_KEY is missing: .* 120 values/);
+      expect(load({ dataDir: join(dataDir, "empty") })).rejects.toThrow(/SECRET_KEY is missing: .* 120 values sealed/);
       expect(await load({ secretKey: fresh, secretKeyOld: SECRET_KEY })).toEqual(fresh);
       const seal = createSeal(fresh, SECRET_KEY);
       expect((await Promise.all([reseal(database, seal), reseal(database, seal)])).reduce((a, b) => a + b)).toBe(120);
