@@ -256,6 +256,21 @@ test("a database of a newer version is refused, and so is one whose values the k
   expect(await old.stop("SIGTERM")).toBe(1);
 });
 
+test("a port in use is refused, and the keys of a first start are not lost by it", async () => {
+  const dataDir = createDirectory();
+  const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const refused = await start(dataDir, { PORT: String(other.port) });
+  expect(await refused.errors()).toContain(`Cannot listen on 127.0.0.1:${other.port}`);
+  expect(await refused.stop("SIGTERM")).toBe(1);
+  await other.stop(true);
+  const first = await start(dataDir);
+  expect(first.output().match(/svc_proj_\w+/g)).toHaveLength(3);
+  const second = await start(createDirectory(), { PORT: new URL(first.url).port });
+  expect(await second.errors()).toContain("Cannot listen");
+  expect(await second.stop("SIGTERM")).toBe(1);
+  expect(await first.stop("SIGTERM")).toBe(0);
+});
+
 test("a long poll does not hold up the stop", async () => {
   const server = await start(createDirectory());
   const key = /svc_proj_\w+/.exec(server.output())![0];

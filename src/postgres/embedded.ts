@@ -22,8 +22,11 @@ import { endsWithin, findPostmaster, forgetSocketDirectory, halt, launch, server
 export type Embedded = {
   /** Options for postgres.js: socket directory as host, port, username, password, database. */
   connection: { host: string; port: number; username: string; password: string; database: string };
-  /** Starts the server again if it has died, at the same address; cheap while it runs. */
-  revive(): Promise<void>;
+  /**
+   * Starts the server again, at the same address, if it has died or has been told to stop by somebody else and waits for
+   * its clients, which are us, for longer than `graceMs`; cheap while it runs.
+   */
+  revive(graceMs?: number): Promise<void>;
   /** Stops the server when nobody else is connected any more; otherwise leaves it to them. */
   stop(): Promise<void>;
 };
@@ -37,6 +40,9 @@ export type EmbeddedOptions = {
   fsync?: boolean;
   say?: (message: string) => void;
 };
+
+/** Whoever stops a whole unit tells PostgreSQL and us at once: then we are gone before this is over. */
+const STOPPING_GRACE_MS = 10_000;
 
 /** The name under which a handle's own connection is seen in pg_stat_activity. */
 export const holderName = "assay holder";
@@ -102,16 +108,24 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
     );
   }
   let stopped: Promise<void> | undefined;
+  let stoppingSince: number | undefined;
   const lock = `${directory}.lock`;
   return {
     connection,
-    async revive() {
-      if (stopped || findPostmaster(cluster)) return;
+    async revive(graceMs = STOPPING_GRACE_MS) {
+      const found = findPostmaster(cluster);
+      if (found?.status !== "stopping") stoppingSince = undefined;
+      else stoppingSince ??= performance.now();
+      const isStuck = stoppingSince !== undefined && performance.now() - stoppingSince >= graceMs;
+      if (stopped || (found && !isStuck)) return;
       if (!existsSync(cluster)) throw new Error(`The database in "${cluster}" is gone: restore it from a backup`);
       await locked(lock, async () => {
+        const stuck = findPostmaster(cluster);
+        if (!stopped && stuck?.status === "stopping") await halt(stuck, cluster);
         // Another server on this cluster may have been quicker.
         if (stopped || (await whenReady(cluster, () => false, say))) return;
         const { pid } = await launch(home, programs(), fsync, say);
+        stoppingSince = undefined;
         say(`PostgreSQL had died and runs again (pid ${pid})`);
       });
       await holder`select`;

@@ -192,6 +192,20 @@ test("revives a server that was killed, once and where it was, for everybody who
   expect(postmaster(directory)).toBeUndefined();
 });
 
+test("revives a server that somebody else has told to stop, and that waits for its clients", async () => {
+  const directory = madePlace();
+  const cluster = await start(directory);
+  const told = postmaster(directory)!.pid;
+  process.kill(told, "SIGTERM");
+  while (postmaster(directory)?.status !== "stopping") await Bun.sleep(1);
+  await cluster.revive();
+  expect(postmaster(directory)?.pid).toBe(told);
+  await cluster.revive(0);
+  expect(postmaster(directory)?.pid).not.toBe(told);
+  expect(await query(cluster, "select 1 as one")).toEqual([{ one: 1 }]);
+  await cluster.stop();
+});
+
 test("two that start at once on an empty directory make one cluster", async () => {
   const directory = emptyPlace();
   const elsewhere = startElsewhere(directory);
