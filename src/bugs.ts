@@ -17,6 +17,7 @@ import {
   updateStatus,
 } from "./store/bug_reports.ts";
 import type { Sql } from "./store/connect.ts";
+import { type BugEvent, insertBugEvents } from "./store/events.ts";
 
 /** A run that is complete. */
 export type TrackedRun = {
@@ -32,6 +33,10 @@ export type TrackedRun = {
   startedAt: string;
   /** It has just become complete; a further attempt would count as another clean run. */
   isFirst: boolean;
+  /** Of the execution. */
+  depth: number;
+  /** Nothing is announced. */
+  silent: boolean;
 };
 
 /** A run with more failures that is no outage is rare; the rest of them join their bugs the next time. */
@@ -51,10 +56,16 @@ export async function trackBugs(sql: Sql, projectId: string, run: TrackedRun, no
   if (failures.length === 0 && !mayResolve) return [];
   await lockBugs(sql, projectId);
   const touched = failures.length === 0 ? [] : await trackFailures(sql, projectId, run, failures, now);
+  const events = touched.flatMap(({ id, change }): BugEvent[] =>
+    change === "occurred" ? [] : [{ type: `bug_report.${change}`, bugReportId: id }],
+  );
   if (mayResolve) {
-    for (const { id, status } of await countCleanCases(sql, projectId, run.id))
+    for (const { id, status } of await countCleanCases(sql, projectId, run.id)) {
       await updateStatus(sql, projectId, id, status, "resolved", "clean_runs", now);
+      events.push({ type: "bug_report.resolved", bugReportId: id });
+    }
   }
+  if (!run.silent) await insertBugEvents(sql, projectId, events, run.depth);
   return touched.slice(0, MAX_TOUCHED);
 }
 

@@ -13,8 +13,10 @@ import {
   type Result,
   toLetter,
 } from "./rules/merge.ts";
+import { hasEnded } from "./rules/execution.ts";
 import { isOutage } from "./rules/outage.ts";
 import type { TouchedBug } from "./schema/bug_reports.ts";
+import type { NewEvent } from "./schema/events.ts";
 import type { Shard, UploadParameters } from "./schema/test_runs.ts";
 import { selectBugsOfRun } from "./store/bug_reports.ts";
 import { countChanges, lockHealth } from "./store/case_health.ts";
@@ -27,8 +29,8 @@ import {
   upsertBlocks,
 } from "./store/case_results.ts";
 import type { Sql } from "./store/connect.ts";
+import { insertTurns } from "./store/events.ts";
 import {
-  type ExecutionChange,
   type ExecutionOrigin,
   insertExecution,
   type LockedExecution,
@@ -36,7 +38,7 @@ import {
   lockExecutionByKey,
 } from "./store/executions.ts";
 import { selectProject } from "./store/projects.ts";
-import { settleExecution } from "./settle.ts";
+import { type SettleChange, settleExecution, toOrigin } from "./settle.ts";
 import {
   type Attempt,
   insertAttempt,
@@ -139,7 +141,7 @@ export async function ingest(
   projectId: string,
   named: NamedReport,
   parameters: UploadParameters,
-  now = new Date(),
+  { now = new Date(), silent = false }: { now?: Date; silent?: boolean } = {},
 ): Promise<Ingested> {
   const { report, taskSlug, results, details, exitCase, digest } = named;
   const origin = originOf(parameters, report);
@@ -158,7 +160,7 @@ export async function ingest(
 
   const known = attempts.some((attempt) => attempt.shard === shard && attempt.digest === digest);
   if (known) {
-    await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now });
+    await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now, silent });
     const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
     return {
       run: (await selectTestRun(sql, projectId, execution.id, taskSlug)) ?? absent(),
@@ -205,7 +207,7 @@ export async function ingest(
   // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
   const outage = run.remembered === true ? run.outage && isOutage(counts) : isOutage(counts);
   const staysRemembered = run.remembered === true && !(run.outage && !outage);
-  if (staysRemembered && changes.length > 0) await countInto(sql, projectId, execution, origin, run, changes);
+  if (staysRemembered && changes.length > 0) await countInto(sql, projectId, execution, origin, run, changes, silent);
   const updated = await updateTestRun(sql, projectId, run.id, {
     ...counts,
     status: isIn ? verdict : run.status === "cancelled" || run.status === "timed_out" ? run.status : "running",
@@ -221,8 +223,10 @@ export async function ingest(
     outage,
     remembered: isIn ? staysRemembered : null,
   });
-  const bugReports = isIn ? await track(sql, projectId, execution, origin, run, updated, now) : [];
-  await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now });
+  const bugReports = isIn ? await track(sql, projectId, execution, origin, run, updated, { now, silent }) : [];
+  // What comes after the end changes the figures, and is not announced.
+  const events = isIn && !hasEnded(execution.status) ? [completedEvent(execution, origin, updated)] : [];
+  await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now, silent, events });
   return { run: updated, added: true, bugReports };
 }
 
@@ -310,6 +314,19 @@ async function mergeResults(
   return changes;
 }
 
+function completedEvent(execution: LockedExecution, origin: ExecutionOrigin, run: TestRunDetailRow): NewEvent {
+  const { taskSlug, attempt, verdict, durationMs, passed, failed, skipped, flaky } = run;
+  const total = passed + failed + skipped;
+  return {
+    type: "test_run.completed",
+    depth: execution.depth,
+    data: {
+      execution: toOrigin(execution, origin),
+      testRun: { taskSlug, attempt, verdict, passed, failed, skipped, total, flaky, durationMs },
+    },
+  };
+}
+
 /** The bugs of a complete run; `before` is the run without this upload. */
 async function track(
   sql: Sql,
@@ -318,7 +335,7 @@ async function track(
   origin: ExecutionOrigin,
   before: TestRunDetailRow,
   run: TestRunDetailRow,
-  now: Date,
+  { now, silent }: { now: Date; silent: boolean },
 ): Promise<TouchedBug[]> {
   const branch = execution.branch ?? origin.branch ?? null;
   return await trackBugs(
@@ -335,6 +352,8 @@ async function track(
       onDefaultBranch: await isDefaultBranch(sql, projectId, branch),
       startedAt: execution.createdAt,
       isFirst: before.completedAt === null,
+      depth: execution.depth,
+      silent,
     },
     now.toISOString(),
   );
@@ -348,11 +367,18 @@ async function countInto(
   origin: ExecutionOrigin,
   run: TestRunDetailRow,
   changes: readonly ChangedResult[],
+  silent: boolean,
 ): Promise<void> {
   await lockHealth(sql, projectId);
   const onDefaultBranch = await isDefaultBranch(sql, projectId, execution.branch ?? origin.branch ?? null);
   const { id, outage, completedAt } = run;
-  await countChanges(sql, projectId, { id, outage, completedAt: completedAt!, onDefaultBranch }, changes);
+  const turned = await countChanges(
+    sql,
+    projectId,
+    { id, outage, completedAt: completedAt!, onDefaultBranch },
+    changes,
+  );
+  if (!silent) await insertTurns(sql, projectId, id, turned);
 }
 
 /** What names no branch counts as well: who has only one need not name it. */
@@ -366,7 +392,7 @@ async function settle(
   projectId: string,
   execution: LockedExecution,
   { execution_id, execution_key, complete }: UploadParameters,
-  change: Omit<ExecutionChange, "status">,
+  change: SettleChange,
 ): Promise<void> {
   const alone = execution_id === undefined && execution_key === undefined;
   await settleExecution(sql, projectId, execution, alone || complete ? "completed" : "arrived", change);

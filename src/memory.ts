@@ -11,6 +11,7 @@ import {
   selectUnremembered,
 } from "./store/case_health.ts";
 import type { Database, Sql } from "./store/connect.ts";
+import { insertTurns } from "./store/events.ts";
 
 /** In one transaction: a further attempt of one of its runs has to wait for its end. */
 const MAX_RESULTS = 5_000;
@@ -31,7 +32,8 @@ async function rememberSome(begin: Begin, projectId: string): Promise<boolean> {
       .map(({ id }) => id);
     const runs = ids.length === 0 ? [] : await lockUnrememberedRuns(sql, projectId, ids);
     for (const run of runs) {
-      await countRun(sql, projectId, run, run.outage ? [] : await selectContradicted(sql, projectId, run));
+      const contradicted = run.outage ? [] : await selectContradicted(sql, projectId, run);
+      await insertTurns(sql, projectId, run.id, await countRun(sql, projectId, run, contradicted));
       await markRemembered(sql, projectId, run.id);
     }
     return runs.length > 0;

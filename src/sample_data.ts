@@ -116,7 +116,7 @@ export async function insertSampleData(sql: Sql, projectId: string, defaultBranc
         parameters,
         Bun.SHA256.hash(`${commit} ${index}`, "hex"),
       );
-      const ingested = await ingest(sql, projectId, named, parameters, at);
+      const ingested = await ingest(sql, projectId, named, parameters, { now: at, silent: true });
       executionId = ingested.run.executionId;
     }
     executionIds.push(executionId!);

@@ -1,15 +1,25 @@
-/** What an event makes of an execution and of the tasks that have not reported. */
+/** What an event makes of an execution and of the tasks that have not reported, and what is announced at its end. */
 
 import { type ExecutionEvent, executionStatus, hasEnded } from "./rules/execution.ts";
+import type { EventData, NewEvent } from "./schema/events.ts";
 import type { Sql } from "./store/connect.ts";
+import { insertEvents, updateBranchTasks } from "./store/events.ts";
 import {
   type ExecutionChange,
   type LockedExecution,
   notifyExecutionEnded,
   selectTasks,
+  type TaskRow,
   updateExecution,
   updateOpenTasks,
 } from "./store/executions.ts";
+
+export type SettleChange = Omit<ExecutionChange, "status"> & {
+  /** What else there is to announce. */
+  events?: readonly NewEvent[];
+  /** Nothing is announced: sample data tells of nothing that has happened. */
+  silent?: boolean;
+};
 
 /** In a transaction that holds the execution's lock. */
 export async function settleExecution(
@@ -17,13 +27,91 @@ export async function settleExecution(
   projectId: string,
   execution: LockedExecution,
   event: ExecutionEvent,
-  change: Omit<ExecutionChange, "status">,
+  { events = [], silent = false, ...change }: SettleChange,
 ): Promise<void> {
   const tasks = await selectTasks(sql, projectId, execution.id);
   const status = executionStatus(execution.status, tasks, event);
-  const silent = tasks.some((task) => !hasEnded(task.status));
-  if (hasEnded(status) && silent)
-    await updateOpenTasks(sql, projectId, execution.id, status === "cancelled" ? "cancelled" : "timed_out");
+  const silentTasks = tasks.filter((task) => !hasEnded(task.status));
+  if (hasEnded(status) && silentTasks.length > 0) {
+    const outcome = status === "cancelled" ? "cancelled" : "timed_out";
+    await updateOpenTasks(sql, projectId, execution.id, outcome);
+    for (const task of silentTasks) task.status = outcome;
+  }
   await updateExecution(sql, projectId, execution.id, { ...change, status });
-  if (hasEnded(status) && !hasEnded(execution.status)) await notifyExecutionEnded(sql, execution.id);
+  const ends = hasEnded(status) && !hasEnded(execution.status);
+  if (ends) await notifyExecutionEnded(sql, execution.id);
+  if (silent) return;
+  const ended = ends && status !== "cancelled";
+  const origin = toOrigin({ ...execution, status }, change);
+  const missed = silentTasks.filter(({ declared }) => declared);
+  const announced = ended ? await announceEnd(sql, projectId, execution, origin, tasks, missed) : [];
+  await insertEvents(sql, projectId, [...events, ...announced]);
+}
+
+/** Where an execution comes from, with what a report has just added. */
+export function toOrigin(
+  execution: LockedExecution,
+  change: Partial<Omit<ExecutionChange, "status">> = {},
+): NonNullable<EventData["execution"]> {
+  const { id, key, status } = execution;
+  return {
+    id,
+    key,
+    status,
+    branch: execution.branch ?? change.branch ?? null,
+    commit: execution.commit ?? change.commit ?? null,
+    pullRequest: execution.pullRequest ?? change.pullRequest ?? null,
+    buildUrl: execution.buildUrl ?? change.buildUrl ?? null,
+    environment: execution.environment ?? change.environment ?? null,
+  };
+}
+
+/** An execution may have hundreds of tasks; who is told of it wants to read the worst ones. */
+const MAX_TASKS = 20;
+const sum = (tasks: readonly TaskRow[], name: "passed" | "failed" | "skipped" | "flaky") =>
+  tasks.reduce((total, task) => total + task[name], 0);
+
+const isRed = ({ verdict, status }: TaskRow) => verdict === "failed" || status === "timed_out";
+
+async function announceEnd(
+  sql: Sql,
+  projectId: string,
+  { depth, trigger }: LockedExecution,
+  origin: NonNullable<EventData["execution"]>,
+  tasks: readonly TaskRow[],
+  missed: readonly TaskRow[],
+): Promise<NewEvent[]> {
+  const failed = origin.status !== "passed";
+  const states = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
+  const wasRed = await updateBranchTasks(
+    sql,
+    projectId,
+    origin.branch,
+    states.length === 0 ? [{ slug: "", failed }] : states,
+  );
+  const [passed, fails, skipped] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "skipped")];
+  const worstFirst = tasks.toSorted((a, b) => Number(isRed(b)) - Number(isRed(a)));
+  const execution: EventData["execution"] = {
+    ...origin,
+    passed,
+    failed: fails,
+    skipped,
+    total: passed + fails + skipped,
+    flaky: sum(tasks, "flaky"),
+    taskCount: tasks.length,
+    tasks: worstFirst.slice(0, MAX_TASKS).map(({ slug, status, passed, failed, skipped, verdict }) => {
+      return { slug, status, passed, failed, skipped, verdict };
+    }),
+  };
+  const toEvent = (type: NewEvent["type"], more: EventData = {}): NewEvent => ({
+    type,
+    depth,
+    data: { execution, ...more },
+  });
+  return [
+    toEvent("execution.completed"),
+    ...(failed ? [toEvent("execution.failed")] : wasRed ? [toEvent("execution.recovered")] : []),
+    // Only what a schedule has asked for was expected.
+    ...(trigger === "schedule" ? missed.map(({ slug }) => toEvent("task.missed", { taskSlug: slug })) : []),
+  ];
 }

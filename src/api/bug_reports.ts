@@ -27,6 +27,7 @@ import {
   updateBugReport,
 } from "../store/bug_reports.ts";
 import type { Sql } from "../store/connect.ts";
+import { insertBugEvents } from "../store/events.ts";
 
 type One = Pick<Context<{ projectId: string; bugReportId: string }>, "params">;
 
@@ -78,6 +79,7 @@ export const bugReports: Route[] = [
           projectId,
           testCases.map((testCase) => ({ bugId: id, testCase })),
         );
+        await insertBugEvents(sql, projectId, [{ type: "bug_report.opened", bugReportId: id }], 0);
         return await find(sql, { params: { projectId, bugReportId: id } });
       });
     },
@@ -97,7 +99,10 @@ export const bugReports: Route[] = [
         const bug = await lock(sql, context);
         if (bug.mergedInto !== null && context.body.status !== undefined)
           fail("VALIDATION_ERROR", `Cannot change "status": the bug report was merged into ${bug.mergedInto}`);
-        await updateBugReport(sql, context.params.projectId, bug, context.body, new Date().toISOString());
+        const { projectId } = context.params;
+        await updateBugReport(sql, projectId, bug, context.body, new Date().toISOString());
+        if (context.body.status === "resolved" && bug.status !== "resolved")
+          await insertBugEvents(sql, projectId, [{ type: "bug_report.resolved", bugReportId: bug.id }], 0);
         return await find(sql, context);
       }),
   ),

@@ -3,8 +3,16 @@
 import * as v from "valibot";
 import { absent, fail } from "../http/problem.ts";
 import { type Context, json, noContent, route, type Route, toPage } from "../route.ts";
+import { rerunExecution } from "../rerun.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
-import { type Execution, execution, executionFilter, executionPage, newExecution } from "../schema/executions.ts";
+import {
+  type Execution,
+  execution,
+  executionFilter,
+  executionPage,
+  newExecution,
+  rerunRequest,
+} from "../schema/executions.ts";
 import { comparison, comparisonQuery } from "../schema/comparisons.ts";
 import { integerText } from "../schema/fields.ts";
 import { settleExecution } from "../settle.ts";
@@ -45,6 +53,7 @@ function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): E
     buildUrl: row.buildUrl,
     environment: row.environment,
     trigger: row.trigger,
+    rerunOf: row.rerunOf,
     tasks: row.tasks.map(({ flaky: _, verdict: __, declared: ___, ...task }) => ({
       ...task,
       total: task.passed + task.failed + task.skipped,
@@ -159,6 +168,27 @@ export const executions: Route[] = [
           fail("VALIDATION_ERROR", `Cannot cancel the execution: it has ended as "${locked.status}"`);
         await settleExecution(sql, params.projectId, locked, "cancelled", { arrived: false, now: new Date() });
         return await find(sql, context);
+      });
+    },
+  ),
+
+  route(
+    "POST /projects/:projectId/executions/:executionId/rerun",
+    {
+      summary: "Ask for the tasks of an ended execution again: a new execution that waits for their reports",
+      body: rerunRequest,
+      answer: execution,
+      status: 201,
+    },
+    async (context) => {
+      const { params, body, transact, publicUrl } = context;
+      const { projectId, executionId } = params;
+      return await transact(async (sql) => {
+        const locked = (await lockExecution(sql, projectId, executionId)) ?? absent();
+        const rerun = { failedOnly: body.failedOnly, trigger: "rerun" as const, depth: 0, now: new Date() };
+        const created = await rerunExecution(sql, projectId, locked, rerun);
+        if ("reason" in created) fail("VALIDATION_ERROR", `Cannot rerun the execution: ${created.reason}`);
+        return await find(sql, { params: { projectId, executionId: created.id }, publicUrl });
       });
     },
   ),

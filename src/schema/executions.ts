@@ -9,6 +9,12 @@ const statuses = EXECUTION_STATUSES.map((status) => `"${status}"`).join(", ");
 export const executionStatus = v.picklist(EXECUTION_STATUSES, `expected one of ${statuses}`);
 export type ExecutionStatus = v.InferOutput<typeof executionStatus>;
 
+export const executionMode = v.picklist(["report"], `expected "report"`);
+export type ExecutionMode = v.InferOutput<typeof executionMode>;
+
+const executionTrigger = v.picklist(["api", "upload", "rerun", "automation", "schedule"]);
+export type ExecutionTrigger = v.InferOutput<typeof executionTrigger>;
+
 const task = v.strictObject({
   slug,
   status: executionStatus,
@@ -26,16 +32,20 @@ export const execution = v.strictObject({
   id: uuid,
   key: v.nullable(v.string()),
   status: executionStatus,
-  mode: v.picklist(["report"]),
+  mode: executionMode,
   branch: v.nullable(v.string()),
   commit: v.nullable(v.string()),
   pullRequest: v.nullable(v.string()),
   buildUrl: v.nullable(v.string()),
   environment: v.nullable(v.string()),
   trigger: v.pipe(
-    v.picklist(["api", "upload"]),
-    v.description("api: created by a request of its own; upload: by the first report that named it"),
+    executionTrigger,
+    v.description(
+      "api: created by a request of its own; upload: by the first report that named it; rerun: by a rerun; automation " +
+        "and schedule: by an automation",
+    ),
   ),
+  rerunOf: v.pipe(v.nullable(uuid), v.description("The execution that this one repeats")),
   tasks: v.array(task),
   passed: count,
   failed: count,
@@ -65,7 +75,7 @@ const TASKS = "expected at most 500 different task slugs";
 
 export const newExecution = v.strictObject({
   key: v.optional(text(200)),
-  mode: v.optional(v.picklist(["report"], `expected "report"`), "report"),
+  mode: v.optional(executionMode, "report"),
   tasks: v.optional(
     v.pipe(
       v.array(slug, "expected an array of task slugs"),
@@ -89,3 +99,10 @@ export const executionFilter = v.strictObject({
   created_before: v.optional(timestamp),
 });
 export type ExecutionFilter = v.InferOutput<typeof executionFilter>;
+
+export const rerunRequest = v.strictObject({
+  failedOnly: v.pipe(
+    v.optional(v.boolean("expected true or false"), false),
+    v.description("Only the tasks that failed or did not report"),
+  ),
+});

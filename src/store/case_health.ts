@@ -2,6 +2,7 @@
 
 import type postgres from "postgres";
 import type { ChangedResult } from "../rules/merge.ts";
+import type { TurnedCase } from "../schema/events.ts";
 import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
 
 type Fragment = postgres.PendingQuery<postgres.Row[]>;
@@ -71,13 +72,13 @@ export const selectContradicted = async (sql: Sql, projectId: string, run: Unrem
   return rows.map(({ number }) => number);
 };
 
-/** Counts the results of a run that has not been counted. */
+/** Counts the results of a run that has not been counted; answers the cases that have become flaky or recovered. */
 export async function countRun(
   sql: Sql,
   projectId: string,
   run: CountedRun,
   contradicted: readonly number[],
-): Promise<void> {
+): Promise<TurnedCase[]> {
   const results = sql`
     select r.number, null as before, r.letter, r.ms
     from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.durations)
@@ -86,24 +87,25 @@ export async function countRun(
   // Rows that are written as they are to be cost half of those that are made empty first.
   const insert = sql`
     insert into case_health (project_id, test_case, runs, failures, recent, flake_rate, flaky_at, clean, broken, timed,
-      total_ms, recent_ms, p95_ms, last_status, last_run_id, last_run_at)
+      total_ms, recent_ms, p95_ms, last_status, last_run_id, last_run_at, flaky)
     select ${projectId}, number, counted, failed, case when counted = 1 then mark else '' end, evidence::int,
       case when evidence then ${run.completedAt}::timestamptz end, (counted = 1 and failed = 0 and not evidence)::int,
       case when ${run.onDefaultBranch} then failed else 0 end, is_timed::int, case when is_timed then ms else 0 end,
       case when is_timed then array[ms] else '{}' end, case when is_timed then ms end, status, ${run.id},
-      ${run.completedAt}::timestamptz
+      ${run.completedAt}::timestamptz, evidence
     from r
-    where not exists (select from case_health h where h.project_id = ${projectId} and h.test_case = r.number)`;
-  await count(sql, projectId, run, contradicted, results, insert);
+    where not exists (select from case_health h where h.project_id = ${projectId} and h.test_case = r.number)
+    returning test_case, flaky`;
+  return await count(sql, projectId, run, contradicted, results, insert);
 }
 
-/** Counts what a further attempt has changed in a run that has been counted. */
+/** Counts what a further attempt has changed in a run that has been counted; answers as countRun does. */
 export async function countChanges(
   sql: Sql,
   projectId: string,
   run: CountedRun,
   changes: readonly ChangedResult[],
-): Promise<void> {
+): Promise<TurnedCase[]> {
   const numbers = toNumberArray(changes.map(({ testCase }) => testCase));
   await sql`
     insert into case_health (project_id, test_case) select ${projectId}, number from unnest(${numbers}::int[]) as number
@@ -113,7 +115,7 @@ export async function countChanges(
       ${numbers}::int[], ${toTextArray(changes.map(({ before }) => before))}::text[],
       ${toTextArray(changes.map(({ letter }) => letter))}::text[],
       ${toNumberArray(changes.map(({ durationMs }) => durationMs))}::int[]) as r (number, before, letter, ms)`;
-  await count(sql, projectId, run, [], results, sql`select`);
+  return await count(sql, projectId, run, [], results, sql`select 0 as test_case, false as flaky where false`);
 }
 
 /** What a result, in the columns number, before, letter and ms, counts for by itself. */
@@ -134,15 +136,17 @@ const judge = (sql: Sql, { outage }: CountedRun, contradicted: readonly number[]
  * A result that takes the place of another one in the run that a test case had last replaces it in `recent`; in an older
  * run it only changes the sums. What `insert` has inserted the update does not see.
  */
-const count = (
+async function count(
   sql: Sql,
   projectId: string,
   run: CountedRun,
   contradicted: readonly number[],
   results: Fragment,
   insert: Fragment,
-) => sql`
-  with r as materialized (${judge(sql, run, contradicted, results)}), fresh as (${insert})
+): Promise<TurnedCase[]> {
+  const turn = Bun.randomUUIDv7();
+  const turned = await sql<TurnedCase[]>`
+  with r as materialized (${judge(sql, run, contradicted, results)}), fresh as (${insert}), counted as (
   update case_health h set
     runs = h.runs + r.counted - r.counted_before,
     failures = h.failures + r.failed - r.failed_before,
@@ -150,6 +154,13 @@ const count = (
       when r.counted = 0 or not (r.before is null or h.last_run_id = ${run.id}) then h.recent
       when r.counted_before = 1 then left(h.recent, -1) || r.mark
       else right(h.recent || r.mark, 50) end,
+    -- What the catalogue calls flaky no longer, by age alone, becomes so anew; it recovers with the twentieth pass.
+    turn = case
+      when r.evidence and not (h.flaky and (h.flake_rate > 0 or h.flaky_at > now() - interval '14 days'))
+        or h.flaky and not r.evidence and r.failed = 0 and r.counted > r.counted_before and h.clean >= 19
+      then ${turn}::uuid else h.turn end,
+    flaky = r.evidence
+      or h.flaky and not (r.failed = 0 and r.counted > r.counted_before and h.clean >= 19),
     flaky_at = case when r.evidence then ${run.completedAt}::timestamptz else h.flaky_at end,
     clean = case
       when r.evidence or r.failed = 1 then 0
@@ -186,4 +197,9 @@ const count = (
         when r.counted_before = 1 then left(h.recent, -1) || r.mark
         else right(h.recent || r.mark, 50) end) end
   from r
-  where h.project_id = ${projectId} and h.test_case = r.number`;
+  where h.project_id = ${projectId} and h.test_case = r.number
+  returning h.test_case, h.flaky, h.turn)
+  select test_case as "testCase", flaky from counted where turn = ${turn}
+  union all select test_case, flaky from fresh where flaky`;
+  return [...turned];
+}

@@ -1,6 +1,12 @@
 /** Executions and, with them, their tasks: the test runs of each. */
 
-import type { ExecutionFilter, ExecutionStatus, NewExecution } from "../schema/executions.ts";
+import type {
+  ExecutionFilter,
+  ExecutionMode,
+  ExecutionStatus,
+  ExecutionTrigger,
+  NewExecution,
+} from "../schema/executions.ts";
 import type { Sql } from "./connect.ts";
 
 /** One task of an execution as it is stored; times are ISO 8601. */
@@ -22,8 +28,8 @@ export type ExecutionRow = {
   id: string;
   key: string | null;
   status: ExecutionStatus;
-  mode: "report";
-  trigger: "api" | "upload";
+  mode: ExecutionMode;
+  trigger: ExecutionTrigger;
   branch: string | null;
   commit: string | null;
   pullRequest: string | null;
@@ -31,6 +37,11 @@ export type ExecutionRow = {
   environment: string | null;
   createdAt: string;
   sample: boolean;
+  /** How many automations led to it. */
+  depth: number;
+  rerunOf: string | null;
+  /** How many executions it repeats, one after the other. */
+  reruns: number;
   startedAt: string | null;
   completedAt: string | null;
   tasks: TaskRow[];
@@ -38,7 +49,8 @@ export type ExecutionRow = {
 
 const executionColumns = (sql: Sql) => sql`
   id, key, status, mode, trigger, branch, commit, pull_request as "pullRequest", build_url as "buildUrl", environment,
-  created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample`;
+  created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, depth,
+  rerun_of as "rerunOf", reruns`;
 
 type Joined = Omit<ExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
 
@@ -48,7 +60,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
     with chosen as materialized (${executions})
     select e.id, e.key, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
       e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
-      e.completed_at as "completedAt", e.sample,
+      e.completed_at as "completedAt", e.sample, e.depth, e.rerun_of as "rerunOf", e.reruns,
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict,
       r.declared as task_declared, r.started_at as "task_startedAt", r.completed_at as "task_completedAt"
@@ -141,9 +153,13 @@ export type ExecutionOrigin = Pick<NewExecution, "branch" | "commit" | "pullRequ
 export type InsertExecution = ExecutionOrigin & {
   key: string | null;
   status: ExecutionStatus;
-  trigger: "api" | "upload";
+  mode?: ExecutionMode;
+  trigger: ExecutionTrigger;
   /** null: the project's. */
   timeoutMinutes: number | null;
+  depth?: number;
+  /** The execution that this one repeats. */
+  rerunOf?: Pick<ExecutionRow, "id" | "reruns">;
   now: Date;
 };
 
@@ -151,14 +167,15 @@ export type InsertExecution = ExecutionOrigin & {
 export const insertExecution = async (
   sql: Sql,
   projectId: string,
-  { key, status, trigger, timeoutMinutes, now, ...origin }: InsertExecution,
+  { key, status, mode, trigger, timeoutMinutes, depth, rerunOf, now, ...origin }: InsertExecution,
 ): Promise<LockedExecution | undefined> => {
   const [execution] = await sql<LockedExecution[]>`
     insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
-      timeout_minutes, expires_at, created_at)
+      timeout_minutes, expires_at, created_at, mode, depth, rerun_of, reruns)
     select ${projectId}, ${Bun.randomUUIDv7("hex", now.getTime())}, ${key}, ${status}, ${trigger}, ${origin.branch ?? null},
       ${origin.commit ?? null}, ${origin.pullRequest ?? null}, ${origin.buildUrl ?? null}, ${origin.environment ?? null},
-      minutes, now() + minutes * interval '1 minute', ${now.toISOString()}
+      minutes, now() + minutes * interval '1 minute', ${now.toISOString()}, ${mode ?? "report"}, ${depth ?? 0},
+      ${rerunOf?.id ?? null}, ${rerunOf ? rerunOf.reruns + 1 : 0}
     from (
       select coalesce(${timeoutMinutes}::int, execution_timeout_minutes) as minutes from project where id = ${projectId}
     ) as timeout

@@ -34,6 +34,7 @@ describe("POST /projects/:projectId/executions", () => {
       mode: "report",
       ...origin,
       trigger: "api",
+      rerunOf: null,
       tasks: [
         { slug: "unit", ...task },
         { slug: "e2e", ...task },

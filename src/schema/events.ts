@@ -1,0 +1,85 @@
+/** Events: what happens in a project or a team that automations, webhooks and pages may want to know. */
+
+import type { Severity } from "./bug_reports.ts";
+import type { ExecutionStatus } from "./executions.ts";
+import type { Verdict } from "./fields.ts";
+
+export const EVENT_TYPES = [
+  "execution.completed",
+  "execution.failed",
+  "execution.recovered",
+  "test_run.completed",
+  "bug_report.opened",
+  "bug_report.regressed",
+  "bug_report.resolved",
+  "test_case.became_flaky",
+  "test_case.recovered",
+  "task.missed",
+  "integration.disabled",
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+export type CountsData = { passed: number; failed: number; skipped: number; total: number; flaky: number };
+
+/** Where an execution comes from. */
+export type ExecutionData = {
+  id: string;
+  key: string | null;
+  status: ExecutionStatus;
+  branch: string | null;
+  commit: string | null;
+  pullRequest: string | null;
+  buildUrl: string | null;
+  environment: string | null;
+};
+
+export type TaskData = {
+  slug: string;
+  status: ExecutionStatus;
+  passed: number;
+  failed: number;
+  skipped: number;
+  verdict: Verdict | null;
+};
+
+export type BugReportData = {
+  id: string;
+  number: number;
+  title: string;
+  status: string;
+  severity: Severity;
+  source: string;
+  occurrences: number;
+  taskSlugs: string[];
+  branch: string | null;
+  commit: string | null;
+  lastExecutionId: string | null;
+  assignee: string | null;
+  labels: string[];
+  externalUrl: string | null;
+};
+
+export type TestCaseData = {
+  id: string;
+  taskSlug: string;
+  suite: string;
+  name: string;
+  file: string | null;
+  owner: string | null;
+  flakeRate: number;
+};
+
+/** What an event tells, as it was when it happened; which parts there are depends on its type. */
+export type EventData = {
+  execution?: ExecutionData & { tasks?: TaskData[]; taskCount?: number } & Partial<CountsData>;
+  testRun?: CountsData & { taskSlug: string; attempt: number; verdict: Verdict; durationMs: number };
+  bugReport?: BugReportData;
+  testCase?: TestCaseData;
+  taskSlug?: string;
+  integration?: { id: string; kind: string; name: string; reason: string };
+};
+
+export type NewEvent = { type: EventType; data: EventData; depth: number };
+
+/** A test case, by its number, that has just become flaky, or has recovered. */
+export type TurnedCase = { testCase: number; flaky: boolean };

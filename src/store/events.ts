@@ -1,0 +1,165 @@
+/** Events, written in the transaction that caused them, and read once by the automations. */
+
+import type { EventData, EventType, NewEvent, TurnedCase } from "../schema/events.ts";
+import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+
+/** Of a project; in the order given. */
+export async function insertEvents(sql: Sql, projectId: string, events: readonly NewEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  await sql`
+    insert into event (team_id, id, project_id, type, depth, data)
+    select p.team_id, e.id, p.id, e.type, e.depth, e.data::json
+    from project p, unnest(
+      ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
+      ${toNumberArray(events.map(({ depth }) => depth))}::smallint[],
+      ${toTextArray(events.map(({ data }) => JSON.stringify(data)))}::text[]) as e (id, type, depth, data)
+    where p.id = ${projectId}`;
+}
+
+export const insertTeamEvent = (sql: Sql, teamId: string, type: EventType, data: EventData) => sql`
+  insert into event (team_id, id, type, data)
+  values (${teamId}, ${Bun.randomUUIDv7()}, ${type}, ${JSON.stringify(data)}::text::json)`;
+
+export type BugEvent = {
+  type: "bug_report.opened" | "bug_report.regressed" | "bug_report.resolved";
+  bugReportId: string;
+};
+
+/** What the bugs are by now. */
+export async function insertBugEvents(
+  sql: Sql,
+  projectId: string,
+  events: readonly BugEvent[],
+  depth: number,
+): Promise<void> {
+  if (events.length === 0) return;
+  await sql`
+    insert into event (team_id, id, project_id, type, depth, data)
+    select p.team_id, e.id, p.id, e.type, ${depth}, json_build_object('bugReport', json_build_object(
+      'id', b.id, 'number', b.number, 'title', b.title, 'status', b.status, 'severity', b.severity, 'source', b.source,
+      'occurrences', b.occurrences,
+      'taskSlugs', (select coalesce(json_agg(distinct c.task_slug), '[]') from bug_case k
+        join test_case c on c.project_id = k.project_id and c.number = k.test_case
+        where k.project_id = b.project_id and k.bug_report_id = b.id),
+      'branch', b.branch, 'commit', b.commit, 'lastExecutionId', b.last_execution_id, 'assignee', b.assignee,
+      'labels', to_json(b.labels), 'externalUrl', b.external_url))
+    from project p, unnest(
+      ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
+      ${toTextArray(events.map(({ bugReportId }) => bugReportId))}::uuid[]) as e (id, type, bug)
+    join bug_report b on b.project_id = ${projectId} and b.id = e.bug
+    where p.id = ${projectId}`;
+}
+
+/** More cases than these turn in one run when something else is wrong; the catalogue shows them all. */
+const MAX_TURNED = 100;
+
+/** Of cases that have become flaky, or recovered, in a run; at most 100. */
+export async function insertTurns(
+  sql: Sql,
+  projectId: string,
+  runId: string,
+  turned: readonly TurnedCase[],
+): Promise<void> {
+  const told = turned.slice(0, MAX_TURNED);
+  if (told.length === 0) return;
+  await sql`
+    insert into event (team_id, id, project_id, type, depth, data)
+    select p.team_id, t.id, p.id, case when t.flaky then 'test_case.became_flaky' else 'test_case.recovered' end, e.depth,
+      json_build_object(
+        'testCase', json_build_object('id', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name,
+          'file', c.file, 'owner', c.owner, 'flakeRate', round(h.flake_rate::numeric, 4)),
+        'execution', json_build_object('id', e.id, 'key', e.key, 'status', e.status, 'branch', e.branch,
+          'commit', e.commit, 'pullRequest', e.pull_request, 'buildUrl', e.build_url, 'environment', e.environment))
+    from project p, unnest(
+      ${toTextArray(told.map(() => Bun.randomUUIDv7()))}::uuid[], ${toNumberArray(told.map(({ testCase }) => testCase))}::int[],
+      ${toTextArray(told.map(({ flaky }) => String(flaky)))}::boolean[]) as t (id, number, flaky)
+    join test_case c on c.project_id = ${projectId} and c.number = t.number
+    join case_health h on h.project_id = ${projectId} and h.test_case = t.number
+    join test_run r on r.project_id = ${projectId} and r.id = ${runId}
+    join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+    where p.id = ${projectId} and not c.sample and not e.sample
+    order by t.number`;
+}
+
+export type EventRow = {
+  teamId: string;
+  id: string;
+  projectId: string | null;
+  projectName: string | null;
+  defaultBranch: string | null;
+  type: EventType;
+  depth: number;
+  data: EventData;
+  occurredAt: string;
+  tries: number;
+};
+
+const columns = (sql: Sql) => sql`
+  e.team_id as "teamId", e.id, e.project_id as "projectId", p.name as "projectName", p.default_branch as "defaultBranch",
+  e.type, e.depth, e.data, e.occurred_at as "occurredAt", e.tries`;
+
+/** In a transaction: the oldest event that no automation has looked at, locked; what another server has is left to it. */
+export const lockDueEvent = async (sql: Sql): Promise<EventRow | undefined> => {
+  const [row] = await sql<EventRow[]>`
+    select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id
+    where e.due_at <= now() order by e.due_at, e.id limit 1 for update of e skip locked`;
+  return row;
+};
+
+export const markEventDone = (sql: Sql, { teamId, id }: EventRow) =>
+  sql`update event set due_at = null where team_id = ${teamId} and id = ${id}`;
+
+/** After a failure of ours: later, and not for ever. */
+export const putEventOff = (sql: Sql, { teamId, id, tries }: EventRow, maxTries: number) => sql`
+  update event set tries = tries + 1,
+    due_at = ${tries + 1 >= maxTries ? sql`null` : sql`now() + interval '10 seconds' * ${2 ** tries}::int`}
+  where team_id = ${teamId} and id = ${id}`;
+
+/** The newest of a type, of these projects of the team, or of any. */
+export const selectLastEvent = async (
+  sql: Sql,
+  teamId: string,
+  type: EventType,
+  projectIds: readonly string[] | undefined,
+): Promise<EventRow | undefined> => {
+  const [row] = await sql<EventRow[]>`
+    select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id
+    where e.team_id = ${teamId} and e.type = ${type}
+      ${projectIds === undefined ? sql`` : sql`and e.project_id = any(${toTextArray(projectIds)}::uuid[])`}
+    order by e.id desc limit 1`;
+  return row;
+};
+
+/**
+ * Notes what the tasks of an ended execution came to; answers whether any of them was red on the branch before. Executions
+ * of a branch that end at once take turns, so that there is one first green after red.
+ */
+export async function updateBranchTasks(
+  sql: Sql,
+  projectId: string,
+  branch: string | null,
+  tasks: readonly { slug: string; failed: boolean }[],
+): Promise<boolean> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`${projectId} ${branch ?? ""}`}, 4))`;
+  const isGreen = tasks.every(({ failed }) => !failed);
+  const [row] = await sql<{ red: boolean }[]>`
+    with project as (select coalesce(${branch}, default_branch) as branch from project where id = ${projectId}),
+    ended as (
+      select slug, failed from unnest(
+        ${toTextArray(tasks.map(({ slug }) => slug))}::text[],
+        ${toTextArray(tasks.map(({ failed }) => String(failed)))}::boolean[]) as t (slug, failed)
+      union all select '', false where ${isGreen}),
+    noted as (
+      insert into branch_task as b (project_id, branch, task_slug, failed)
+      select ${projectId}, p.branch, e.slug, e.failed from ended e, project p
+      on conflict (project_id, branch, task_slug) do update set failed = excluded.failed, ended_at = now())
+    select coalesce(bool_or(b.failed), false) as red from branch_task b, project p
+    where b.project_id = ${projectId} and b.branch = p.branch and b.task_slug in (select slug from ended)`;
+  return row!.red;
+}
+
+/** What is too old to be asked for. */
+export async function deleteOldEvents(sql: Sql, days: number): Promise<void> {
+  await sql`delete from event where occurred_at < now() - interval '1 day' * ${days}::int and due_at is null`;
+  await sql`delete from branch_task where ended_at < now() - interval '1 year'`;
+}

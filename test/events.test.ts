@@ -1,0 +1,212 @@
+/** Events: written with what caused them, exactly once. */
+
+import { describe, expect, test } from "bun:test";
+import { rememberAll } from "../src/memory.ts";
+import { expireExecutions } from "../src/work/expire.ts";
+import { createHarness, junit } from "./harness.ts";
+
+const { ask, acme, addProject, database } = await createHarness();
+
+type Project = { project: string; key: string };
+
+/** The events of a project so far, oldest first. */
+const eventsOf = async ({ project }: Project) =>
+  await database.pool<{ type: string; data: any; depth: number }[]>`
+    select type, data, depth from event where project_id = ${project} order by id`;
+const typesOf = async (project: Project) => (await eventsOf(project)).map(({ type }) => type);
+
+async function upload({ project, key }: Project, letters: string, parameters: Record<string, string> = {}) {
+  const query = new URLSearchParams({ branch: "main", ...parameters });
+  const { status, body } = await ask(`POST /projects/${project}/test-runs?${query}`, { key, body: junit(letters) });
+  expect(status).toBeLessThan(300);
+  return body;
+}
+
+describe("executions", () => {
+  test("a passed one is completed, a failed one completed and failed, the first green after it recovered", async () => {
+    const project = await addProject(acme);
+    for (const letters of ["pp", "pf", "pf", "pp", "pp"]) await upload(project, letters, { commit: "c1" });
+    const types = (await typesOf(project)).filter((type) => type.startsWith("execution."));
+    expect(types).toEqual([
+      "execution.completed",
+      ...["execution.completed", "execution.failed"],
+      ...["execution.completed", "execution.failed"],
+      ...["execution.completed", "execution.recovered"],
+      "execution.completed",
+    ]);
+    const failed = (await eventsOf(project)).find(({ type }) => type === "execution.failed")!;
+    expect(failed.data.execution).toMatchObject({
+      status: "failed",
+      branch: "main",
+      commit: "c1",
+      failed: 1,
+      total: 2,
+    });
+    expect(failed.data.execution.tasks).toEqual([
+      { slug: "unit", status: "failed", passed: 1, failed: 1, skipped: 0, verdict: "failed" },
+    ]);
+  });
+
+  test("another task's green does not end the red of a branch, and no other branch does", async () => {
+    const project = await addProject(acme);
+    await upload(project, "f", { task_slug: "unit" });
+    await upload(project, "p", { task_slug: "lint" });
+    await upload(project, "p", { task_slug: "unit", branch: "feature" });
+    expect(await typesOf(project)).not.toContain("execution.recovered");
+    await upload(project, "p", { task_slug: "unit" });
+    expect((await typesOf(project)).at(-1)).toBe("execution.recovered");
+  });
+
+  test("ten greens at once after a red recover once", async () => {
+    const project = await addProject(acme);
+    await upload(project, "f");
+    await Promise.all(Array.from({ length: 10 }, () => upload(project, "p")));
+    expect((await typesOf(project)).filter((type) => type === "execution.recovered")).toHaveLength(1);
+  });
+
+  test("a run is announced at each attempt, and what comes after the end of its execution is not", async () => {
+    const project = await addProject(acme);
+    await upload(project, "f", { execution_key: "b1" });
+    await upload(project, "p", { execution_key: "b1" });
+    await upload(project, "p", { execution_key: "b1", complete: "true", task_slug: "other" });
+    const before = await eventsOf(project);
+    expect(before.map(({ type, data }) => [type, data.testRun?.attempt, data.testRun?.verdict])).toEqual([
+      ["bug_report.opened", undefined, undefined],
+      ["test_run.completed", 1, "failed"],
+      ["test_run.completed", 2, "passed"],
+      ["test_run.completed", 1, "passed"],
+      ["execution.completed", undefined, undefined],
+    ]);
+    await upload(project, "f", { execution_key: "b1" });
+    expect(await eventsOf(project)).toHaveLength(before.length);
+  });
+
+  test("the same report again announces nothing", async () => {
+    const project = await addProject(acme);
+    const { executionId } = await upload(project, "pf", { execution_key: "b1", complete: "true" });
+    const before = await eventsOf(project);
+    await upload(project, "pf", { execution_id: executionId });
+    expect(await eventsOf(project)).toEqual(before);
+  });
+
+  test("a cancelled one announces nothing, one whose time is over has failed", async () => {
+    const project = await addProject(acme);
+    const create = async () => {
+      const body = { tasks: ["unit"], branch: "main" };
+      return (await ask(`POST /projects/${project.project}/executions`, { key: project.key, body })).body.id;
+    };
+    await ask(`POST /projects/${project.project}/executions/${await create()}/cancel`, { key: project.key });
+    expect(await typesOf(project)).toEqual([]);
+    await database.pool`update execution set expires_at = now() where project_id = ${project.project} and id = ${await create()}`;
+    await expireExecutions(database);
+    expect(await typesOf(project)).toEqual(["execution.completed", "execution.failed"]);
+    await upload(project, "p");
+    expect((await typesOf(project)).at(-1)).toBe("execution.recovered");
+  });
+
+  test("an upload that is refused leaves no event", async () => {
+    const project = await addProject(acme);
+    const target = `POST /projects/${project.project}/test-runs`;
+    expect((await ask(target, { key: project.key, body: "<nothing/>" })).status).toBe(400);
+    expect(await typesOf(project)).toEqual([]);
+  });
+
+  test("sample data tells of nothing", async () => {
+    const project = await addProject(acme);
+    await ask(`POST /projects/${project.project}/onboarding/sample-data`, { key: project.key });
+    await rememberAll(database);
+    expect(await typesOf(project)).toEqual([]);
+  });
+});
+
+describe("bug reports", () => {
+  test("are opened, resolved by three clean runs, and regress, each told once", async () => {
+    const project = await addProject(acme);
+    for (const letters of ["f", "f", "p", "p", "p"]) await upload(project, letters);
+    await Promise.all(Array.from({ length: 8 }, () => upload(project, "f")));
+    const events = (await eventsOf(project)).filter(({ type }) => type.startsWith("bug_report."));
+    expect(events.map(({ type }) => type)).toEqual([
+      "bug_report.opened",
+      "bug_report.resolved",
+      "bug_report.regressed",
+    ]);
+    expect(events[0]!.data.bugReport).toMatchObject({
+      number: 1,
+      status: "open",
+      severity: "major",
+      taskSlugs: ["unit"],
+      branch: "main",
+    });
+    expect(events[1]!.data.bugReport).toMatchObject({ status: "resolved" });
+  });
+
+  test("opened and resolved by hand are told as well, other changes are not", async () => {
+    const { project, key } = await addProject(acme);
+    const { body } = await ask(`POST /projects/${project}/bug-reports`, { key, body: { title: "by hand" } });
+    const path = `PATCH /projects/${project}/bug-reports/${body.id}`;
+    for (const patch of [
+      { severity: "minor" },
+      { status: "in_progress" },
+      { status: "resolved" },
+      { status: "resolved" },
+    ])
+      await ask(path, { key, body: patch });
+    expect(await typesOf({ project, key })).toEqual(["bug_report.opened", "bug_report.resolved"]);
+  });
+});
+
+describe("test cases", () => {
+  test("become flaky once and recover with the twentieth clean result", async () => {
+    const project = await addProject(acme);
+    await upload(project, "pp");
+    for (const letters of ["fp", "pp"]) await upload(project, letters, { execution_key: "b1" });
+    for (const letters of ["fp", "pp"]) await upload(project, letters, { execution_key: "b2" });
+    await rememberAll(database);
+    const told = async () => (await eventsOf(project)).filter(({ type }) => type.startsWith("test_case."));
+    expect((await told()).map(({ type, data }) => [type, data.testCase.name])).toEqual([
+      ["test_case.became_flaky", "case 0"],
+    ]);
+    for (let run = 0; run < 20; run++) {
+      await rememberAll(database);
+      expect(await told()).toHaveLength(1);
+      await upload(project, "pp");
+    }
+    await rememberAll(database);
+    expect((await told()).map(({ type }) => type)).toEqual(["test_case.became_flaky", "test_case.recovered"]);
+    const catalogue = await ask(`GET /projects/${project.project}/test-cases`, { key: project.key });
+    expect(catalogue.body.data[0].health).toBe("healthy");
+  });
+});
+
+describe("POST …/executions/{executionId}/rerun", () => {
+  test("asks for the failed tasks again, in an execution linked to the first", async () => {
+    const { project, key } = await addProject(acme);
+    const parameters = { execution_key: "b1", commit: "c1" };
+    await upload({ project, key }, "f", { ...parameters, task_slug: "unit" });
+    const { executionId } = await upload({ project, key }, "p", { ...parameters, task_slug: "lint", complete: "true" });
+    const target = `POST /projects/${project}/executions/${executionId}/rerun`;
+    const { status, body } = await ask(target, { key, body: { failedOnly: true } });
+    expect([status, body.status, body.rerunOf, body.trigger]).toEqual([201, "queued", executionId, "rerun"]);
+    expect([body.branch, body.commit]).toEqual(["main", "c1"]);
+    expect(body.tasks.map(({ slug }: { slug: string }) => slug)).toEqual(["unit"]);
+    expect((await ask(target, { key })).body.tasks).toHaveLength(2);
+    const done = await upload({ project, key }, "p", { execution_id: body.id, task_slug: "unit" });
+    expect(done.verdict).toBe("passed");
+    expect((await ask(`GET /projects/${project}/executions/${body.id}`, { key })).body.status).toBe("passed");
+    const again = await ask(`POST /projects/${project}/executions/${body.id}/rerun`, {
+      key,
+      body: { failedOnly: true },
+    });
+    expect([again.status, again.body.error.message]).toEqual([
+      400,
+      "Cannot rerun the execution: none of its tasks failed",
+    ]);
+  });
+
+  test("one that has not ended is refused", async () => {
+    const { project, key } = await addProject(acme);
+    const { body } = await ask(`POST /projects/${project}/executions`, { key, body: { tasks: ["unit"] } });
+    const { status } = await ask(`POST /projects/${project}/executions/${body.id}/rerun`, { key });
+    expect(status).toBe(400);
+  });
+});
