@@ -4,6 +4,7 @@ import type { BlockList } from "node:net";
 import { bugReports } from "./api/bug_reports.ts";
 import { environments } from "./api/environments.ts";
 import { executions } from "./api/executions.ts";
+import { integrations } from "./api/integrations.ts";
 import { onboardings } from "./api/onboarding.ts";
 import { projects } from "./api/projects.ts";
 import { testCases } from "./api/test_cases.ts";
@@ -35,6 +36,7 @@ export const ROUTES: readonly Route[] = [
   ...bugReports,
   ...onboardings,
   ...environments,
+  ...integrations,
 ];
 
 const API = "/api/v1";
@@ -67,9 +69,10 @@ export function createApp(options: AppOptions) {
   const rateLimit = createRateLimit(options.rateLimitPerMinute);
   const deadlines = createDeadlines();
   const uploadLimits = { maxBytes: options.maxBodyBytes, maxInflatedBytes: options.maxInflatedBytes };
-  const { publicUrl, maxInflatedBytes, retentionDays, seal, executionEnd } = options;
+  const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd } = options;
   const cursors = createCursors(options.cursorSecret);
-  const handle = createHandle(database, { publicUrl, maxInflatedBytes, retentionDays, seal, executionEnd, cursors });
+  const services = { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, cursors };
+  const handle = createHandle(database, services);
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
   async function answer(

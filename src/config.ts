@@ -20,6 +20,8 @@ export type Config = {
   maxInflatedBytes: number;
   /** The proxies whose X-Forwarded-For is believed. */
   trustProxy: BlockList;
+  /** Private addresses that integrations may reach all the same. */
+  outboundAllow: BlockList;
   logLevel: LogLevel;
   /** Connections for statements, and as many again for transactions; the built-in PostgreSQL takes 60 in all. */
   databasePool: number;
@@ -67,11 +69,13 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   const logLevel = read("LOG_LEVEL") ?? "info";
   if (!LEVELS.includes(logLevel)) expect("LOG_LEVEL", LEVELS.join(", "));
 
-  let trustProxy = createAddressList([]);
-  try {
-    trustProxy = createAddressList(read("TRUST_PROXY")?.split(/[\s,]+/) ?? []);
-  } catch (error) {
-    mistakes.push(`Cannot read TRUST_PROXY: ${(error as Error).message}`);
+  function addresses(name: string): BlockList {
+    try {
+      return createAddressList(read(name)?.split(/[\s,]+/) ?? []);
+    } catch (error) {
+      mistakes.push(`Cannot read ${name}: ${(error as Error).message}`);
+      return createAddressList([]);
+    }
   }
 
   /** 32 bytes in base64; their mistakes are told without the value. */
@@ -106,7 +110,8 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     rateLimitPerMinute: integer("RATE_LIMIT_PER_MINUTE", 60, 0, 1_000_000),
     maxBodyBytes: integer("MAX_BODY_MB", 32, 1, 1024) * MEBIBYTE,
     maxInflatedBytes: integer("MAX_INFLATED_MB", 128, 1, 2048) * MEBIBYTE,
-    trustProxy,
+    trustProxy: addresses("TRUST_PROXY"),
+    outboundAllow: addresses("OUTBOUND_ALLOW"),
     logLevel: logLevel as LogLevel,
     databasePool: integer("DATABASE_POOL", 8, 1, 25),
     retentionDays: integer("RETENTION_DAYS", 90, 0, 36_500),

@@ -3,7 +3,9 @@
 import { testRuns } from "./api/test_runs.ts";
 import { createHandle, type Handle, type Progress } from "./handle.ts";
 import type { FromThread, ToThread } from "./heavy.ts";
+import { createAddressList } from "./http/address.ts";
 import { createCursors } from "./http/cursor.ts";
+import { createOutbound } from "./http/outbound.ts";
 import { Problem } from "./http/problem.ts";
 import { createSeal } from "./seal.ts";
 import { connect } from "./store/connect.ts";
@@ -11,6 +13,7 @@ import { connect } from "./store/connect.ts";
 declare const self: Worker;
 
 const CONNECTIONS = 2;
+const nothing = createAddressList([]);
 const routes = new Map(testRuns.map((route) => [`${route.method} ${route.path}`, route]));
 let handle: Handle;
 let running: { id: number; progress: Progress } | undefined;
@@ -23,6 +26,9 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
       seal: createSeal(secretKey),
       cursors: createCursors(cursorSecret),
       executionEnd: async () => false,
+      // Uploads reach nobody.
+      outbound: createOutbound({ allow: nothing }),
+      outboundAllow: nothing,
     });
   } else if ("expired" in data) {
     if (running?.id === data.id) running.progress.expired = true;

@@ -7,6 +7,7 @@ import { createHeavyThread, type HeavyThread } from "./heavy.ts";
 import { createLog, type Log } from "./log.ts";
 import { createSeal, type Seal } from "./seal.ts";
 import { loadSecretKey } from "./secret_key.ts";
+import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./server.ts";
 import type { Database } from "./store/connect.ts";
 import { createExecutionEnds } from "./store/execution_ends.ts";
@@ -16,6 +17,7 @@ import { selectCursorSecret, selectSchemaVersion } from "./store/instance.ts";
 import { migrate, schemaVersion } from "./store/migrate.ts";
 import { openDatabase } from "./store/open.ts";
 import { selectAnyTeam } from "./store/projects.ts";
+import { createDeliverer } from "./work/deliver.ts";
 import { expireExecutions } from "./work/expire.ts";
 import { retainResults } from "./work/retain.ts";
 import { startLoop } from "./work/loop.ts";
@@ -37,6 +39,8 @@ async function main(): Promise<void> {
     const secretKey = await loadSecretKey(database.pool, config);
     const seal = createSeal(secretKey, config.secretKeyOld);
     const cursorSecret = await selectCursorSecret(database.pool);
+    const outbound = createOutbound({ allow: config.outboundAllow });
+    const deliverer = createDeliverer(database, { outbound, seal }, log);
 
     let sweep = () => {};
     let heavy: HeavyThread | undefined;
@@ -57,6 +61,7 @@ async function main(): Promise<void> {
         heavy,
         log,
         seal,
+        outbound,
         cursorSecret,
         publicUrl,
         executionEnd: (id, ms) => executionEnds.wait(id, ms),
@@ -73,6 +78,7 @@ async function main(): Promise<void> {
     const { revive } = database;
     const loops = [
       ...(revive ? [startLoop("keep PostgreSQL running", SECOND, log, revive)] : []),
+      startLoop("deliver", SECOND / 2, log, () => deliverer.start()),
       startLoop("expire executions", 5 * SECOND, log, () => expireExecutions(database)),
       startLoop("remember runs", SECOND, log, () => rememberAll(database)),
       startLoop("retain results", 60 * MINUTE, log, () => retainResults(database, config.retentionDays, new Date())),
@@ -97,7 +103,9 @@ async function main(): Promise<void> {
     log.info("Stopping: running requests may end");
     executionEnds.close();
     await Promise.all(loops.map((loop) => loop.stop()));
+    const delivered = deliverer.ended();
     await server.stop();
+    await delivered;
     heavy?.close();
   } finally {
     await database.close();

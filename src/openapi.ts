@@ -10,6 +10,7 @@ import { bugReport, bugReportDetail } from "./schema/bug_reports.ts";
 import { comparison } from "./schema/comparisons.ts";
 import { environment, variable } from "./schema/environments.ts";
 import { execution } from "./schema/executions.ts";
+import { delivery, integration } from "./schema/integrations.ts";
 import { onboarding } from "./schema/onboarding.ts";
 import { project } from "./schema/projects.ts";
 import { nativeReport } from "./schema/reports.ts";
@@ -27,8 +28,10 @@ const definitions: Record<string, v.GenericSchema> = {
   BugReportDetail: bugReportDetail,
   CaseResult: caseResult,
   Comparison: comparison,
+  Delivery: delivery,
   Environment: environment,
   Execution: execution,
+  Integration: integration,
   Onboarding: onboarding,
   Project: project,
   TestCase: testCase,

@@ -1,10 +1,12 @@
 /** Declares an endpoint: its path, what it takes, what it answers, and the function between the two. */
 
+import type { BlockList } from "node:net";
 import * as v from "valibot";
 import type { Caller } from "./caller.ts";
 import { type BodyLimits, readBody } from "./http/body.ts";
 import type { Cursors } from "./http/cursor.ts";
 import { check, decodeText, parseJson, parseQuery } from "./http/input.ts";
+import type { Outbound } from "./http/outbound.ts";
 import { fail } from "./http/problem.ts";
 import type { Method, PathParameters } from "./http/router.ts";
 import { parseUpload, type Upload } from "./http/upload.ts";
@@ -47,6 +49,10 @@ export type Services = {
   /** How long results are kept where a project says nothing itself; 0: for ever. */
   retentionDays: number;
   seal: Seal;
+  /** For requests to addresses that users have given. */
+  outbound: Outbound;
+  /** Private addresses that may be reached all the same. */
+  outboundAllow: BlockList;
   /**
    * Resolves when an execution ends, on any server, or after so many milliseconds, at times earlier; to false when
    * nobody may wait any more.

@@ -1,4 +1,4 @@
-/** The key that seals variables: from the configuration, or from a file of our own; and whether it opens what there is. */
+/** The key that seals variables and the secrets of integrations: from the configuration, or from a file of our own; and whether it opens what there is. */
 
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -7,6 +7,7 @@ import { ConfigError } from "./config.ts";
 import { createSeal } from "./seal.ts";
 import type { Sql } from "./store/connect.ts";
 import { selectSealKeys } from "./store/environments.ts";
+import { selectIntegrationSealKeys } from "./store/integrations.ts";
 
 export type SecretKeyOptions = {
   secretKey: Uint8Array | undefined;
@@ -17,7 +18,7 @@ export type SecretKeyOptions = {
 /** Throws ConfigError when the database holds sealed values that the key does not open: they would be lost silently. */
 export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promise<Uint8Array> {
   const { secretKey, secretKeyOld, dataDir } = options;
-  const sealed = await selectSealKeys(sql);
+  const sealed = [...(await selectSealKeys(sql)), ...(await selectIntegrationSealKeys(sql))];
   const count = (keys: { count: number }[]) => {
     const sum = keys.reduce((sum, { count }) => sum + count, 0);
     return sum === 1 ? "1 value" : `${sum} values`;

@@ -8,7 +8,20 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["app", "heavy", "config", "first_start", "log", "memory", "seal", "secret_key", "server", "store", "work"],
+  main: [
+    "app",
+    "heavy",
+    "config",
+    "first_start",
+    "http",
+    "log",
+    "memory",
+    "seal",
+    "secret_key",
+    "server",
+    "store",
+    "work",
+  ],
   app: ["api", "caller", "handle", "heavy", "http", "log", "openapi.json", "route", "store"],
   heavy: ["handle", "http", "route", "store"],
   heavy_thread: ["api", "handle", "heavy", "http", "seal", "store"],
@@ -18,7 +31,14 @@ const MAY_IMPORT: Record<string, string[]> = {
   first_start: ["store"],
   sample_data: ["ingest", "reports", "schema", "store"],
   snippets: ["schema"],
-  api: ["http", "ingest", "rerun", "sample_data", "snippets", "reports", "route", "rules", "schema", "settle", "store"],
+  api: [
+    ...["automations", "deliveries", "http", "ingest", "rerun", "sample_data", "snippets", "reports", "route", "rules"],
+    ...["schema", "senders", "settle", "store", "urls"],
+  ],
+  automations: ["rerun", "rules", "schema", "senders", "store", "urls"],
+  deliveries: ["http", "schema", "seal", "senders", "store"],
+  senders: ["http", "schema"],
+  urls: [],
   idempotency: ["http", "route", "store"],
   route: ["caller", "http", "schema", "seal", "store"],
   memory: ["store"],
@@ -28,11 +48,11 @@ const MAY_IMPORT: Record<string, string[]> = {
   settle: ["rules", "schema", "store"],
   rerun: ["rules", "store"],
   caller: ["http", "schema", "store"],
-  work: ["log", "seal", "settle", "store"],
+  work: ["automations", "deliveries", "log", "seal", "settle", "store"],
   cli: ["config", "schema", "store"],
   store: ["postgres", "rules", "schema"],
   postgres: [],
-  rules: ["reports", "schema"],
+  rules: ["reports", "schema", "urls"],
   reports: ["schema"],
   config: ["http", "log"],
   schema: [],
@@ -46,15 +66,16 @@ const MAY_IMPORT: Record<string, string[]> = {
 const SHARED: Record<string, string[]> = {
   api: ["urls"],
   cli: ["usage"],
-  http: ["problem"],
+  http: ["address", "problem"],
   postgres: ["binaries", "home"],
   rules: ["digest_table", "identity", "stack"],
   reports: ["fields", "report", "text"],
-  schema: ["bug_reports", "case_ref", "executions", "fields", "page"],
+  schema: ["bug_reports", "case_ref", "events", "executions", "fields", "page"],
+  senders: ["sender"],
   store: ["connect"],
 };
 /** Files that put their neighbours together. */
-const GATHERERS = ["cli/assay", "reports/read", "store/open", "postgres/embedded"];
+const GATHERERS = ["cli/assay", "reports/read", "senders/send", "store/open", "postgres/embedded"];
 
 const files = [...new Glob("**/*.ts").scanSync(SOURCE)].sort();
 const importsOf = async (file: string) => {

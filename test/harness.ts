@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { createApp, ROUTES } from "../src/app.ts";
 import { createAddressList } from "../src/http/address.ts";
 import { createHeavyThread, type HeavyThread } from "../src/heavy.ts";
+import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
 import { createSeal } from "../src/seal.ts";
@@ -70,6 +71,7 @@ export type TestServerOptions = {
   trustProxy?: string[];
   maxBodyBytes?: number;
   maxInflatedBytes?: number;
+  outboundAllow?: string[];
   database?: Database;
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
@@ -79,6 +81,7 @@ export type TestServerOptions = {
 export async function createServer(database: Database, options: TestServerOptions = {}) {
   const ends = createExecutionEnds(database.pool);
   const cursorSecret = await selectCursorSecret(database.pool);
+  const outboundAllow = createAddressList(options.outboundAllow ?? []);
   const maxInflatedBytes = options.maxInflatedBytes ?? 128 * 1_048_576;
   let heavy: HeavyThread;
   const server = startServer({ host: "127.0.0.1", port: 0 }, (publicUrl) => {
@@ -101,6 +104,8 @@ export async function createServer(database: Database, options: TestServerOption
       maxInflatedBytes,
       retentionDays: 90,
       seal: createSeal(SECRET_KEY),
+      outbound: createOutbound({ allow: outboundAllow }),
+      outboundAllow,
       trustProxy: createAddressList(options.trustProxy ?? []),
       executionEnd: (id, ms) => ends.wait(id, ms),
       isReady: async () => true,

@@ -29,7 +29,7 @@ import {
   selectExecutions,
 } from "../store/executions.ts";
 import { selectProject } from "../store/projects.ts";
-import { executionUrl } from "./urls.ts";
+import { executionUrl } from "../urls.ts";
 
 type One = Context<{ projectId: string; executionId: string }>;
 

@@ -22,7 +22,7 @@ import type { Sql } from "../store/connect.ts";
 import { selectBaselineRun, selectFailures } from "../store/comparisons.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey, type TestRunDetailRow } from "../store/test_runs.ts";
-import { executionUrl } from "./urls.ts";
+import { executionUrl } from "../urls.ts";
 
 /** A client's clock may be ahead a little; a run from the far future would stay on top of the list. */
 const MAX_AHEAD_MS = 60 * 60_000;

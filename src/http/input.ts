@@ -18,8 +18,8 @@ function quote(value: unknown): string {
 /** Without quotes when it is a plain name; never longer than a line. */
 const nameOf = (path: string) => JSON.stringify(path.slice(0, 200).toWellFormed());
 
-function describe(issue: v.BaseIssue<unknown>, quotes: boolean): string {
-  const path = issue.path?.map((item) => String(item.key)).join(".") ?? "";
+function describe(issue: v.BaseIssue<unknown>, quotes: boolean, at: string): string {
+  const path = [...(at === "" ? [] : [at]), ...(issue.path?.map((item) => String(item.key)) ?? [])].join(".");
   const missing = issue.kind === "schema" && issue.type === "strict_object" && issue.expected !== "Object";
   if (missing && issue.expected === "never") return `Unknown field ${nameOf(path)}`;
   if (missing) return `Missing field ${nameOf(path)}`;
@@ -30,20 +30,22 @@ function describe(issue: v.BaseIssue<unknown>, quotes: boolean): string {
 
 /**
  * Fails with VALIDATION_ERROR and one message that names every bad field, and quotes what it holds unless that may be
- * secret.
+ * secret. `at` is where the input stands in the body.
  */
 export function check<Schema extends v.GenericSchema>(
   schema: Schema,
   input: unknown,
   quotes = true,
+  at = "",
 ): v.InferOutput<Schema> {
   const result = v.safeParse(schema, input);
   if (result.success) return result.output;
-  const messages = new Set(result.issues.map((issue) => describe(issue, quotes)));
+  const messages = new Set(result.issues.map((issue) => describe(issue, quotes, at)));
   // Valibot stops at the first unknown key of an object.
   if ("entries" in schema && typeof input === "object" && input !== null)
     for (const key of Object.keys(input))
-      if (!Object.hasOwn(schema.entries as object, key)) messages.add(`Unknown field ${nameOf(key)}`);
+      if (!Object.hasOwn(schema.entries as object, key))
+        messages.add(`Unknown field ${nameOf(at === "" ? key : `${at}.${key}`)}`);
   const all = [...messages];
   const shown = all.slice(0, 20).join("; ");
   fail("VALIDATION_ERROR", all.length > 20 ? `${shown}; and ${all.length - 20} more` : shown);

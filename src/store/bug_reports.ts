@@ -301,6 +301,11 @@ export async function updateBugReport(
   }
 }
 
+/** Where it is followed up elsewhere, unless somebody has said so already. */
+export const setExternalUrl = (sql: Sql, projectId: string, id: string, url: string) => sql`
+  update bug_report set external_url = ${url}, updated_at = now()
+  where project_id = ${projectId} and id = ${id} and external_url is null`;
+
 /** In a transaction that holds the lock: everything that `from` is known by becomes that of `into`. */
 export async function mergeBugs(sql: Sql, projectId: string, from: BugState, into: BugState, now: string) {
   await sql`

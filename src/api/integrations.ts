@@ -1,0 +1,212 @@
+/** Integrations of a team: places outside that events go to, tried out, and what was delivered there. */
+
+import type { BlockList } from "node:net";
+import { attemptDelivery, integrationPlace, openSecrets, ROTATION_MS, type Secrets } from "../deliveries.ts";
+import { check } from "../http/input.ts";
+import { isReachable, literalAddress } from "../http/outbound.ts";
+import { absent, fail } from "../http/problem.ts";
+import { type Context, noContent, route, type Route, toPage } from "../route.ts";
+import { toTestNotice } from "../rules/notice.ts";
+import {
+  CONFIGS,
+  delivery,
+  deliveryFilter,
+  deliveryPage,
+  type Integration,
+  integration,
+  integrationFilter,
+  integrationPage,
+  integrationPatch,
+  type Kind,
+  newIntegration,
+  SECRETS,
+} from "../schema/integrations.ts";
+import { actionsOf, sampleOf } from "../senders/send.ts";
+import type { Sql } from "../store/connect.ts";
+import {
+  deleteIntegration,
+  insertDelivery,
+  insertIntegration,
+  type IntegrationRow,
+  lockIntegration,
+  selectDeliveries,
+  selectDelivery,
+  selectIntegration,
+  selectIntegrations,
+  updateDeliveryDue,
+  updateIntegration,
+} from "../store/integrations.ts";
+
+type One = Pick<Context<{ teamId: string; integrationId: string }>, "params">;
+
+const toIntegration = ({ sealed: _, config, ...row }: IntegrationRow): Integration => ({
+  ...row,
+  config: { ...config, ...Object.fromEntries(SECRETS[row.kind].map((name) => [name, null])) },
+  actions: [...actionsOf(row.kind)],
+});
+
+const find = async (sql: Sql, { params }: One): Promise<IntegrationRow> =>
+  (await selectIntegration(sql, params.teamId, params.integrationId)) ?? absent();
+
+/** Fails where an address is private for everybody to see; names are looked up when something is sent. */
+function requirePublic(config: Record<string, unknown>, allow: BlockList): void {
+  for (const name of ["url", "baseUrl"]) {
+    if (typeof config[name] !== "string") continue;
+    const url = new URL(config[name]);
+    const address = literalAddress(url) ?? (/^localhost\.?$/i.test(url.hostname) ? "127.0.0.1" : undefined);
+    if (address !== undefined && !isReachable(address, allow))
+      fail(
+        "VALIDATION_ERROR",
+        `Cannot read "config.${name}": it is a private address, which is not reached unless OUTBOUND_ALLOW names it`,
+      );
+  }
+}
+
+function split(kind: Kind, config: Record<string, unknown>): { open: Record<string, unknown>; secrets: Secrets } {
+  const isSecret = (name: string) => SECRETS[kind].includes(name);
+  const entries = Object.entries(config);
+  return {
+    open: Object.fromEntries(entries.filter(([name]) => !isSecret(name))),
+    secrets: Object.fromEntries(entries.filter(([name]) => isSecret(name))) as Secrets,
+  };
+}
+
+export const integrations: Route[] = [
+  route(
+    "GET /teams/:teamId/integrations",
+    { summary: "List integrations, newest first", query: integrationFilter, answer: integrationPage },
+    async (context) => {
+      const { sql, params, query, after } = context;
+      const rows = await selectIntegrations(sql, params.teamId, query, after?.[0]);
+      return toPage(context, rows, ({ id }) => [id], toIntegration);
+    },
+  ),
+
+  route(
+    "POST /teams/:teamId/integrations",
+    { summary: "Create an integration", body: newIntegration, isSecret: true, answer: integration, status: 201 },
+    async ({ params: { teamId }, body, transact, seal, outboundAllow }) => {
+      const { kind, name, enabled, config } = body;
+      requirePublic(config, outboundAllow);
+      const { open, secrets } = split(kind, config);
+      const id = Bun.randomUUIDv7();
+      const sealed = seal.seal(integrationPlace(teamId, id), JSON.stringify(secrets));
+      return await transact(async (sql) => {
+        await insertIntegration(sql, teamId, id, { kind, name: name ?? kind, enabled, config: open, sealed });
+        return toIntegration(await find(sql, { params: { teamId, integrationId: id } }));
+      });
+    },
+  ),
+
+  route(
+    "GET /teams/:teamId/integrations/:integrationId",
+    { summary: "One integration", answer: integration },
+    async (context) => toIntegration(await find(context.fast, context)),
+  ),
+
+  route(
+    "PATCH /teams/:teamId/integrations/:integrationId",
+    { summary: "Change an integration", body: integrationPatch, isSecret: true, answer: integration },
+    async (context) => {
+      const { params, body, transact, seal, outboundAllow } = context;
+      const { teamId, integrationId } = params;
+      return await transact(async (sql) => {
+        if (!(await lockIntegration(sql, teamId, integrationId))) absent();
+        const row = await find(sql, context);
+        await updateIntegration(sql, teamId, integrationId, {
+          name: body.name,
+          enabled: body.enabled,
+          ...reconfigure(row),
+        });
+        return toIntegration(await find(sql, context));
+      });
+
+      function reconfigure({ kind, config, sealed }: IntegrationRow) {
+        if (body.config === undefined) return {};
+        const before = openSecrets(seal, teamId, integrationId, sealed);
+        const { previousSecret, previousUntil, ...old } = before;
+        const given = Object.entries(body.config).filter(
+          ([name, value]) => !(value === null && SECRETS[kind].includes(name)),
+        );
+        const merged = { ...config, ...old, ...Object.fromEntries(given) };
+        const checked = check(CONFIGS[kind], merged, false, "config") as Record<string, unknown>;
+        requirePublic(checked, outboundAllow);
+        const { open, secrets } = split(kind, checked);
+        const rotated = kind === "webhook" && secrets["secret"] !== old["secret"];
+        const until = new Date(Date.now() + ROTATION_MS).toISOString();
+        const rotation = rotated
+          ? { previousSecret: old["secret"]!, previousUntil: until }
+          : previousSecret && previousUntil
+            ? { previousSecret, previousUntil }
+            : {};
+        const stored = JSON.stringify({ ...secrets, ...rotation });
+        return { config: open, sealed: seal.seal(integrationPlace(teamId, integrationId), stored) };
+      }
+    },
+  ),
+
+  route(
+    "DELETE /teams/:teamId/integrations/:integrationId",
+    { summary: "Delete an integration with its deliveries", answer: null },
+    async ({ params, transact }) =>
+      (await transact((sql) => deleteIntegration(sql, params.teamId, params.integrationId))) ? noContent() : absent(),
+  ),
+
+  route(
+    "POST /teams/:teamId/integrations/:integrationId/test",
+    {
+      summary: "Send a sample right now: a message, or an issue where the kind knows no messages. Tried once",
+      answer: delivery,
+      deadlineSeconds: 60,
+    },
+    async (context) => {
+      const { params, sql, transact, publicUrl, seal, outbound } = context;
+      const { teamId, integrationId } = params;
+      const { kind, name, config, sealed } = await find(sql, context);
+      const id = Bun.randomUUIDv7();
+      const notice = toTestNotice(teamId, name, publicUrl, new Date());
+      const sample = { id, action: sampleOf(kind), options: {}, notice };
+      await transact((sql) => insertDelivery(sql, teamId, { ...sample, integrationId, eventId: null, due: null }));
+      await attemptDelivery(
+        { begin: transact, outbound, seal },
+        { teamId, id: integrationId },
+        { ...sample, kind, integrationName: name, config, sealed, tries: 0, attempts: [] },
+        "once",
+      );
+      return (await selectDelivery(sql, teamId, integrationId, id)) ?? absent();
+    },
+  ),
+
+  route(
+    "GET /teams/:teamId/integrations/:integrationId/deliveries",
+    { summary: "What was sent to an integration, newest first", query: deliveryFilter, answer: deliveryPage },
+    async (context) => {
+      const { sql, fast, params, query, after } = context;
+      await find(fast, context);
+      const rows = await selectDeliveries(sql, params.teamId, params.integrationId, query, after?.[0]);
+      return toPage(
+        context,
+        rows,
+        ({ id }) => [id],
+        (row) => row,
+      );
+    },
+  ),
+
+  route(
+    "POST /teams/:teamId/integrations/:integrationId/deliveries/:deliveryId/redeliver",
+    { summary: "Send it again, with the same webhook-id and all its tries", answer: delivery },
+    async (context) => {
+      const { params, transact } = context;
+      const { teamId, integrationId, deliveryId } = params;
+      return await transact(async (sql) => {
+        const { enabled } = await find(sql, context);
+        const found = await selectDelivery(sql, teamId, integrationId, deliveryId);
+        if (!found) absent();
+        if (!enabled) fail("VALIDATION_ERROR", "Cannot redeliver: the integration is disabled");
+        await updateDeliveryDue(sql, teamId, integrationId, deliveryId);
+        return (await selectDelivery(sql, teamId, integrationId, deliveryId)) ?? absent();
+      });
+    },
+  ),
+];

@@ -1,0 +1,150 @@
+/** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
+
+import { type Kind, SECRETS } from "./schema/integrations.ts";
+import type { Outbound } from "./http/outbound.ts";
+import type { Seal } from "./seal.ts";
+import { send, type Target } from "./senders/send.ts";
+import type { Outcome } from "./senders/sender.ts";
+import { setExternalUrl } from "./store/bug_reports.ts";
+import type { Sql } from "./store/connect.ts";
+import { insertTeamEvent } from "./store/events.ts";
+import {
+  type Claim,
+  countFailure,
+  disableIntegration,
+  type DueDelivery,
+  markIntegrationSound,
+  pauseIntegration,
+  updateDelivery,
+} from "./store/integrations.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** After the first, second, … attempt that failed. */
+const RETRIES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR];
+/** A receiver that fails is left alone for longer each time, but something that is due asks it now and then. */
+const PAUSES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 15 * MINUTE];
+/** What a receiver asks for is believed up to here. */
+const MAX_RETRY_AFTER = DAY;
+const GIVE_UP_AFTER = 5 * DAY;
+const KEPT_ATTEMPTS = 20;
+
+/** While a webhook's secret is replaced, the one before signs as well. */
+export const ROTATION_MS = DAY;
+
+export type Secrets = Record<string, string | null>;
+
+export const integrationPlace = (teamId: string, id: string) => ["integration", teamId, id];
+
+/** Names that are not part of the config: what was the secret before, and until when it signs. */
+type StoredSecrets = Secrets & { previousSecret?: string; previousUntil?: string };
+
+/** The whole config, and which texts in it are secret. */
+export function toTarget(
+  seal: Seal,
+  teamId: string,
+  { id, kind, config, sealed }: { id: string; kind: Kind; config: Record<string, unknown>; sealed: Buffer },
+  now: Date,
+): Target {
+  const { previousSecret, previousUntil, ...secrets } = openSecrets(seal, teamId, id, sealed);
+  const rotating = previousSecret !== undefined && previousUntil !== undefined && previousUntil > now.toISOString();
+  const texts = SECRETS[kind].flatMap((name) => secretForms(secrets[name] ?? null));
+  return {
+    kind,
+    config: { ...config, ...secrets, ...(rotating ? { previousSecret } : {}) },
+    secrets: [...texts, ...secretForms(previousSecret ?? null)],
+  };
+}
+
+export const openSecrets = (seal: Seal, teamId: string, id: string, sealed: Buffer): StoredSecrets =>
+  JSON.parse(seal.open(integrationPlace(teamId, id), sealed)) as StoredSecrets;
+
+/** A secret as receivers may send it back; of an address its path alone is enough. */
+function secretForms(secret: string | null): string[] {
+  if (secret === null) return [];
+  const forms = [secret, secret.replaceAll("/", "\\/"), secret.replace(/^whsec_/, "")];
+  if (/^https?:/i.test(secret)) {
+    const { pathname, search } = new URL(secret);
+    forms.push(`${pathname}${search}`, pathname, `${pathname}${search}`.replaceAll("/", "\\/"));
+  }
+  return forms.filter((form) => form.length >= 8);
+}
+
+type Place = Pick<Claim, "teamId" | "id">;
+
+export type Sending = {
+  begin: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+  outbound: Outbound;
+  seal: Seal;
+};
+
+/**
+ * Whether the integration may get the next one at once. Tried "once", it fails instead of being tried again, and a failure
+ * says nothing of the integration.
+ */
+export async function attemptDelivery(
+  { begin, outbound, seal }: Sending,
+  claim: Place,
+  delivery: DueDelivery,
+  tried: "until sent" | "once" = "until sent",
+): Promise<boolean> {
+  const now = new Date();
+  const { id, action, options, notice, tries } = delivery;
+  const target = toTarget(seal, claim.teamId, { ...delivery, id: claim.id }, now);
+  const { outcome, attempt } = await send(outbound, target, { id, action, options, notice, now });
+  const attempts = [...delivery.attempts, attempt].slice(-KEPT_ATTEMPTS);
+  return await begin(async (sql) => {
+    await updateDelivery(
+      sql,
+      { teamId: claim.teamId, integrationId: claim.id, id },
+      { ...judge(outcome, tried === "once" ? RETRIES.length : tries), attempts },
+    );
+    if (tried === "once" && outcome.status !== "sent") return false;
+    return await judgeIntegration(sql, claim, delivery, outcome);
+  });
+}
+
+function judge(outcome: Outcome, tries: number): { status: "pending" | "sent" | "failed"; nextMs: number | null } {
+  if (outcome.status === "sent") return { status: "sent", nextMs: null };
+  const wait = RETRIES[tries];
+  if (outcome.status !== "retry" || wait === undefined) return { status: "failed", nextMs: null };
+  // Deliveries that failed together should not all come back at the same moment.
+  const jittered = wait * (1 + 0.2 * Math.random());
+  return { status: "pending", nextMs: Math.min(Math.max(jittered, outcome.afterMs ?? 0), MAX_RETRY_AFTER) };
+}
+
+async function judgeIntegration(sql: Sql, claim: Place, delivery: DueDelivery, outcome: Outcome): Promise<boolean> {
+  const { teamId, id } = claim;
+  if (outcome.status === "sent") {
+    await markIntegrationSound(sql, teamId, id);
+    if (outcome.link !== undefined) await linkBugReport(sql, delivery, outcome.link);
+    return true;
+  }
+  const state = await countFailure(sql, teamId, id);
+  const reason =
+    outcome.status === "gone"
+      ? "The receiver answered 410: it wants no more"
+      : state && state.failingForMs > GIVE_UP_AFTER
+        ? "Nothing could be delivered for 5 days"
+        : undefined;
+  if (reason !== undefined && (await disableIntegration(sql, teamId, id, reason))) {
+    const integration = { id, kind: delivery.kind, name: delivery.integrationName, reason };
+    await insertTeamEvent(sql, teamId, "integration.disabled", { integration });
+    return false;
+  }
+  if (outcome.status === "refused") return true;
+  const pause = PAUSES[Math.min(state?.failures ?? 1, PAUSES.length) - 1]!;
+  const asked = outcome.status === "retry" ? (outcome.afterMs ?? 0) : 0;
+  await pauseIntegration(sql, teamId, id, Math.max(pause, Math.min(asked, PAUSES.at(-1)!)));
+  return false;
+}
+
+/** An issue that was opened for a bug report is linked from it. */
+async function linkBugReport(sql: Sql, { action, notice }: DueDelivery, link: string): Promise<void> {
+  const { project, bugReport } = notice.data as { project?: { id: string }; bugReport?: { id: string } };
+  if (action === "create_issue" && project && bugReport && /^https?:\/\/\S{1,1990}$/.test(link))
+    await setExternalUrl(sql, project.id, bugReport.id, link);
+}

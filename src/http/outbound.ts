@@ -1,0 +1,172 @@
+/** Requests to addresses that users have given: never to private ones, never redirected, short and small. */
+
+import { lookup } from "node:dns/promises";
+import { BlockList, isIP } from "node:net";
+import { createAddressList } from "./address.ts";
+
+/** Everything that is not the public internet: IANA's special-purpose registries, and multicast. */
+const PRIVATE = createAddressList([
+  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
+  ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
+  ...["224.0.0.0/4", "240.0.0.0/4"],
+  // Teredo, benchmarking, ORCHID, documentation and 6to4, which carries an IPv4 address.
+  ...["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"],
+]);
+/** What of IPv6 is handed out at all; loopback, link-local, unique local and NAT64 lie outside. */
+const GLOBAL = createAddressList(["2000::/3"]);
+
+export type Outbound = {
+  /** Throws OutboundError; an answer of any status, a redirect as well, is an answer. */
+  request(request: OutboundRequest): Promise<OutboundAnswer>;
+};
+
+export type OutboundRequest = {
+  method: "GET" | "POST" | "PATCH";
+  url: string;
+  headers?: Record<string, string>;
+  body?: string;
+  /** How much of the answer is read. Default 64 KiB. */
+  maxBytes?: number;
+};
+
+export type OutboundAnswer = {
+  status: number;
+  headers: Headers;
+  /** The beginning of it. */
+  text: string;
+};
+
+export class OutboundError extends Error {
+  override name = "OutboundError";
+  /** Trying again makes no difference. */
+  readonly isFinal: boolean;
+
+  constructor(message: string, isFinal: boolean) {
+    super(message);
+    this.isFinal = isFinal;
+  }
+}
+
+const TIMEOUT_MS = 15_000;
+const MAX_ANSWER_BYTES = 65_536;
+
+/** Whether a request may go to this address; IPv4 addresses within IPv6 ones count as what they are. */
+export function isReachable(address: string, allow: BlockList): boolean {
+  const family = isIP(address) === 4 ? "ipv4" : "ipv6";
+  if (isIP(address) === 0) return false;
+  if (allow.check(address, family)) return true;
+  const mapped = family === "ipv6" && /^::ffff:/i.test(address);
+  if (family === "ipv6" && !mapped && !GLOBAL.check(address, "ipv6")) return false;
+  return !PRIVATE.check(address, family);
+}
+
+/** The address in a URL that names one itself, without the brackets of IPv6. */
+export function literalAddress({ hostname }: URL): string | undefined {
+  const bare = hostname.replace(/^\[|\]$/g, "");
+  return isIP(bare) === 0 ? undefined : bare;
+}
+
+export type OutboundOptions = {
+  /** Private addresses that may be reached all the same. */
+  allow: BlockList;
+  timeoutMs?: number;
+  /** All addresses of a host name. */
+  resolve?: (hostname: string) => Promise<string[]>;
+  /** Certificates to trust besides the usual ones. */
+  ca?: string;
+};
+
+const resolveAll = async (hostname: string) => (await lookup(hostname, { all: true })).map(({ address }) => address);
+
+export function createOutbound({ allow, timeoutMs = TIMEOUT_MS, resolve = resolveAll, ca }: OutboundOptions): Outbound {
+  /** The address to dial; a name may mean another one the next time, so this very one is dialled. */
+  async function choose(url: URL, signal: AbortSignal): Promise<string> {
+    const literal = literalAddress(url);
+    const addresses = literal === undefined ? await within(resolve(url.hostname), signal) : [literal];
+    const address = addresses.find((address) => isReachable(address, allow));
+    if (address !== undefined) return address;
+    const where = literal === undefined ? `${url.hostname} is ${addresses[0] ?? "nowhere"}` : literal;
+    throw new OutboundError(
+      `${where}: requests do not go to private addresses unless OUTBOUND_ALLOW names them`,
+      literal !== undefined,
+    );
+  }
+
+  return {
+    async request({ method, url, headers = {}, body, maxBytes = MAX_ANSWER_BYTES }) {
+      const target = new URL(url);
+      if (target.protocol !== "https:" && target.protocol !== "http:")
+        throw new OutboundError("Only http and https addresses are reached", true);
+      const signal = AbortSignal.timeout(timeoutMs);
+      try {
+        const address = await choose(target, signal);
+        const dialled = new URL(target);
+        dialled.hostname = isIP(address) === 6 ? `[${address}]` : address;
+        const response = await fetch(dialled, {
+          method,
+          headers: { "User-Agent": "Assay", ...headers, Host: target.host, "Accept-Encoding": "identity" },
+          ...(body === undefined ? {} : { body }),
+          redirect: "manual",
+          // A connection that was opened for one name is not used for another one at the same address.
+          keepalive: false,
+          decompress: false,
+          signal,
+          tls: { ...(literalAddress(target) ? {} : { serverName: target.hostname }), ...(ca ? { ca } : {}) },
+        } as RequestInit);
+        return {
+          status: response.status,
+          headers: response.headers,
+          text: await readStart(response, maxBytes, signal),
+        };
+      } catch (error) {
+        if (error instanceof OutboundError) throw error;
+        throw new OutboundError(
+          signal.aborted ? `No answer within ${timeoutMs / 1000} s` : describe(error, target),
+          false,
+        );
+      }
+    },
+  };
+}
+
+/** A look-up cannot be cancelled, but nobody needs to wait for it. */
+async function within<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  return await Promise.race([work, promise]);
+}
+
+/** Whatever comes after the first bytes is not read: an answer may be endless. */
+async function readStart(response: Response, maxBytes: number, signal: AbortSignal): Promise<string> {
+  const reader = response.body?.getReader();
+  if (!reader) return "";
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    while (size < maxBytes) {
+      const { done, value } = await within(reader.read(), signal);
+      if (done) break;
+      chunks.push(value);
+      size += value.byteLength;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, maxBytes));
+}
+
+const REASONS: Record<string, string> = {
+  ECONNREFUSED: "The connection was refused",
+  ConnectionRefused: "The connection was refused",
+  ECONNRESET: "The connection was closed before the answer",
+  ConnectionClosed: "The connection was closed before the answer",
+  ENOTFOUND: "There is no such host",
+  DNS_ENOTFOUND: "There is no such host",
+  ERR_TLS_CERT_ALTNAME_INVALID: "The certificate is for another host",
+};
+
+/** The engine's words quote the address, which may hold a secret. */
+function describe(error: unknown, { hostname }: URL): string {
+  const code = String((error as { code?: unknown }).code ?? "");
+  return `${REASONS[code] ?? (code === "" ? "The request failed" : `The request failed (${code})`)}: ${hostname}`;
+}

@@ -1,0 +1,63 @@
+/** Commit statuses, issues, notes on merge requests and pipelines on GitLab, gitlab.com or one's own server. */
+
+import type { OutboundRequest } from "../http/outbound.ts";
+import type { ConfigOf } from "../schema/integrations.ts";
+import { cut, type Job, judge, oneLine, parse, postJson, type Sender, toMarkdown } from "./sender.ts";
+
+type Config = ConfigOf<"gitlab">;
+
+const STATES = { success: "success", failure: "failed", error: "failed" };
+
+/** The request of each action, or why there is none. */
+function toRequest(config: Config, { action, notice, options }: Job): OutboundRequest | string {
+  const project = `${config.baseUrl}/api/v4/projects/${encodeURIComponent(config.project)}`;
+  const headers = { "PRIVATE-TOKEN": config.token };
+  switch (action) {
+    case "set_commit_status":
+      if (notice.commit === null || notice.state === null) return "There is no commit";
+      return postJson(`${project}/statuses/${encodeURIComponent(notice.commit)}`, headers, {
+        state: STATES[notice.state],
+        name: options.context ?? "assay",
+        ...(notice.url === null ? {} : { target_url: notice.url }),
+        description: cut(oneLine(notice.text), 140),
+      });
+    case "create_issue":
+      return postJson(`${project}/issues`, headers, {
+        title: cut(oneLine(notice.subject), 250),
+        description: cut(toMarkdown(notice), 60_000),
+        labels: (options.labels ?? config.labels).map((label) => label.replaceAll(",", " ")).join(","),
+      });
+    case "notify":
+      if (notice.pullRequest === null || !/^\d+$/.test(notice.pullRequest))
+        return "There is no merge request to comment on";
+      return postJson(`${project}/merge_requests/${notice.pullRequest}/notes`, headers, {
+        body: `**\`${oneLine(notice.title).replaceAll("`", "'")}\`**\n\n${cut(toMarkdown(notice), 60_000)}`,
+      });
+    case "dispatch":
+      if (config.triggerToken === null) return `There is no "triggerToken" in the integration`;
+      return postJson(
+        `${project}/trigger/pipeline`,
+        {},
+        { token: config.triggerToken, ref: options.ref ?? config.ref, variables: options.inputs ?? {} },
+      );
+  }
+}
+
+export const gitlab: Sender<"gitlab"> = {
+  actions: ["set_commit_status", "create_issue", "notify", "dispatch"],
+  sample: "create_issue",
+
+  async send(http, config, job) {
+    const request = toRequest(config, job);
+    if (typeof request === "string") return { status: "refused", error: request };
+    const answer = await http.request(request);
+    // GitLab refuses to set the state that a commit has already.
+    const isSame =
+      job.action === "set_commit_status" && answer.status === 400 && /cannot transition status/i.test(answer.text);
+    const outcome = judge(answer, answer.status === 201 || isSame, job.now);
+    const link = (parse(answer.text) as { web_url?: unknown } | undefined)?.web_url;
+    return outcome.status === "sent" && job.action === "create_issue" && typeof link === "string"
+      ? { ...outcome, link }
+      : outcome;
+  },
+};

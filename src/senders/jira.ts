@@ -1,0 +1,85 @@
+/** Issues in Jira, in the Cloud or a Data Center. */
+
+import type { Notice } from "../schema/integrations.ts";
+import { cut, isHttp, judge, oneLine, parse, postJson, type Sender } from "./sender.ts";
+
+const paragraph = (content: unknown[]) => ({ type: "paragraph", content });
+const plain = (text: string) => ({ type: "text", text: oneLine(text) || "–" });
+const link = (text: string, href: string) => ({ type: "text", text, marks: [{ type: "link", attrs: { href } }] });
+
+const linksOf = ({ url, buildUrl }: Notice): [name: string, url: string][] => [
+  ...(url && isHttp(url) ? [["Assay", url] as [string, string]] : []),
+  ...(buildUrl && isHttp(buildUrl) ? [["Build", buildUrl] as [string, string]] : []),
+];
+
+/** The Atlassian Document Format, which the Cloud demands. */
+export function toDocument(notice: Notice) {
+  const { text, facts, lines } = notice;
+  const items = facts.map(({ name, value }) => ({
+    type: "listItem",
+    content: [paragraph([plain(`${name}: ${cut(value, 1_000)}`)])],
+  }));
+  return {
+    type: "doc",
+    version: 1,
+    content: [
+      paragraph([plain(text)]),
+      ...(items.length > 0 ? [{ type: "bulletList", content: items }] : []),
+      ...(lines.length > 0
+        ? [{ type: "codeBlock", content: [{ type: "text", text: cut(lines.map(oneLine).join("\n"), 20_000) }] }]
+        : []),
+      ...linksOf(notice).map(([name, url]) => paragraph([link(name, url)])),
+    ],
+  };
+}
+
+/** Wiki markup; what stands in {noformat} is not read as such. */
+export function toText(notice: Notice): string {
+  const { text, facts, lines } = notice;
+  const quoted = [text, ...facts.map(({ name, value }) => `${name}: ${value}`), ...lines]
+    .map((line) => oneLine(line).replaceAll("{noformat}", "{ noformat }"))
+    .join("\n");
+  const links = linksOf(notice).map(([name, url]) => `${name}: ${url}`);
+  return [`{noformat}\n${cut(quoted, 20_000)}\n{noformat}`, ...links].join("\n");
+}
+
+const says = (body: unknown): string | undefined => {
+  const { errorMessages, errors } = (body ?? {}) as { errorMessages?: string[]; errors?: Record<string, string> };
+  const parts = [
+    ...(Array.isArray(errorMessages) ? errorMessages : []),
+    ...Object.entries(errors ?? {}).map(([field, reason]) => `${field}: ${String(reason)}`),
+  ];
+  return parts.length === 0 ? undefined : parts.join("; ");
+};
+
+export const jira: Sender<"jira"> = {
+  actions: ["create_issue"],
+  sample: "create_issue",
+
+  async send(http, config, { notice, options, now }) {
+    const { baseUrl, email, token, projectKey, issueType } = config;
+    const isCloud = email !== null;
+    const authorization = isCloud ? `Basic ${Buffer.from(`${email}:${token}`).toString("base64")}` : `Bearer ${token}`;
+    const answer = await http.request(
+      postJson(
+        `${baseUrl}/rest/api/${isCloud ? 3 : 2}/issue`,
+        { Authorization: authorization, Accept: "application/json" },
+        {
+          fields: {
+            project: { key: projectKey },
+            issuetype: { name: issueType },
+            summary: cut(oneLine(notice.subject), 255),
+            description: isCloud ? toDocument(notice) : toText(notice),
+            // Jira's labels hold no spaces.
+            labels: (options.labels ?? config.labels).map((label) => label.replace(/\s+/g, "-")),
+          },
+        },
+      ),
+    );
+    const outcome = judge(answer, answer.status === 201, now, says);
+    const key = (parse(answer.text) as { key?: unknown } | undefined)?.key;
+    return outcome.status === "sent" && typeof key === "string"
+      ? { ...outcome, link: `${baseUrl}/browse/${key}` }
+      : outcome;
+  },
+};

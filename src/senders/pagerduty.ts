@@ -1,0 +1,40 @@
+/** Alerts in PagerDuty: bad news triggers, good news resolves what the bad news has triggered, the rest is information. */
+
+import { cut, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
+
+const says = (body: unknown): string | undefined => {
+  const { message, errors } = (body ?? {}) as { message?: string; errors?: string[] };
+  return [message, ...(Array.isArray(errors) ? errors : [])].filter(Boolean).join(": ") || undefined;
+};
+
+/** At most 255 characters; a longer topic keeps apart what it is about by its digest. */
+export const toDedupKey = (topic: string): string =>
+  topic.length <= 255 ? topic : `${topic.slice(0, 190)} ${Bun.SHA256.hash(topic, "hex")}`.toWellFormed();
+
+export const pagerduty: Sender<"pagerduty"> = {
+  actions: ["notify"],
+  sample: "notify",
+
+  async send(http, { baseUrl, routingKey, severity }, { notice, now }) {
+    const { tone, title, text, facts, lines, url, buildUrl, topic, occurredAt } = notice;
+    const links = [
+      ...(url && isHttp(url) ? [{ href: url, text: "Assay" }] : []),
+      ...(buildUrl && isHttp(buildUrl) ? [{ href: buildUrl, text: "Build" }] : []),
+    ];
+    const payload = {
+      summary: cut(`${oneLine(title)}: ${oneLine(text)}`, 1_024),
+      source: "Assay",
+      severity: tone === "neutral" ? "info" : severity,
+      timestamp: occurredAt,
+      custom_details: {
+        ...Object.fromEntries(facts.map(({ name, value }) => [name, cut(value, 1_000)])),
+        ...(lines.length > 0 ? { details: lines.slice(0, 20).map((line) => cut(oneLine(line), 250)) } : {}),
+      },
+    };
+    const key = { routing_key: routingKey, dedup_key: toDedupKey(topic) };
+    const body =
+      tone !== "good" ? { ...key, event_action: "trigger", payload, links } : { ...key, event_action: "resolve" };
+    const answer = await http.request(postJson(`${baseUrl}/v2/enqueue`, {}, body));
+    return judge(answer, answer.status === 202, now, says);
+  },
+};

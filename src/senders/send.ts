@@ -1,0 +1,72 @@
+/** Sends one delivery once, by whichever sender its integration needs, and tells how it went. */
+
+import { type Outbound, type OutboundAnswer, OutboundError } from "../http/outbound.ts";
+import type { Attempt, IntegrationAction, Kind } from "../schema/integrations.ts";
+import { discord } from "./discord.ts";
+import { github } from "./github.ts";
+import { gitlab } from "./gitlab.ts";
+import { jira } from "./jira.ts";
+import { linear } from "./linear.ts";
+import { pagerduty } from "./pagerduty.ts";
+import { type Job, type Outcome, type Sender } from "./sender.ts";
+import { slack } from "./slack.ts";
+import { teams } from "./teams.ts";
+import { webhook } from "./webhook.ts";
+
+const SENDERS: { [K in Kind]: Sender<K> } = {
+  webhook,
+  slack,
+  discord,
+  teams,
+  github,
+  gitlab,
+  jira,
+  linear,
+  pagerduty,
+};
+
+export const actionsOf = (kind: Kind): readonly IntegrationAction[] => SENDERS[kind].actions;
+export const sampleOf = (kind: Kind): IntegrationAction => SENDERS[kind].sample;
+
+const ANSWER_CHARACTERS = 1_024;
+
+/** `config` is whole, `secrets` are the texts in it that must not be seen anywhere. */
+export type Target = { kind: Kind; config: Record<string, unknown>; secrets: readonly string[] };
+
+export async function send(
+  http: Outbound,
+  { kind, config, secrets }: Target,
+  job: Job,
+): Promise<{ outcome: Outcome; attempt: Attempt }> {
+  const started = performance.now();
+  let last: OutboundAnswer | undefined;
+  const hidden = new Set(secrets);
+  const watched: Outbound = {
+    async request(request) {
+      // A receiver may send back what it has got, and what our secrets were made into counts as much.
+      for (const [name, value] of Object.entries(request.headers ?? {}))
+        if (/^(authorization|private-token|webhook-signature)$/i.test(name))
+          for (const part of value.split(" ")) if (part.length >= 8) hidden.add(part);
+      last = undefined;
+      return (last = await http.request(request));
+    },
+  };
+  const hide = (text: string) => [...hidden].reduce((rest, secret) => rest.replaceAll(secret, "[secret]"), text);
+  const outcome = await (SENDERS[kind] as Sender<never>).send(watched, config as never, job).catch((error): Outcome => {
+    if (!(error instanceof OutboundError)) throw error;
+    return { status: error.isFinal ? "refused" : "retry", error: error.message };
+  });
+  const answer = last as OutboundAnswer | undefined;
+  const error = "error" in outcome ? hide(outcome.error) : null;
+  return {
+    outcome: error === null ? outcome : ({ ...outcome, error } as Outcome),
+    attempt: {
+      attemptedAt: job.now.toISOString(),
+      statusCode: answer?.status ?? null,
+      latencyMs: Math.round(performance.now() - started),
+      // PostgreSQL stores no NUL.
+      answer: answer ? hide(answer.text).slice(0, ANSWER_CHARACTERS).replaceAll("\0", "\uFFFD").toWellFormed() : null,
+      error,
+    },
+  };
+}

@@ -1,0 +1,128 @@
+/** The shape of every sender: what an integration can be asked for, and what came of it. */
+
+import type { Outbound, OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
+import type { ConfigOf, IntegrationAction, Kind, Notice } from "../schema/integrations.ts";
+
+/** What an automation's action says beside the notice; which fields there are depends on the action. */
+export type ActionOptions = {
+  /** Of a commit status. */
+  context?: string | undefined;
+  /** Of an issue; null or undefined: the integration's. */
+  labels?: readonly string[] | undefined;
+  /** Of a pipeline. */
+  workflow?: string | undefined;
+  ref?: string | undefined;
+  inputs?: Readonly<Record<string, string>> | undefined;
+};
+
+export type Job = {
+  /** The delivery's; the same at every attempt. */
+  id: string;
+  action: IntegrationAction;
+  options: ActionOptions;
+  notice: Notice;
+  now: Date;
+};
+
+/** `gone`: the receiver wants nothing any more. `link`: the page of what has been made. */
+export type Outcome =
+  | { status: "sent"; link?: string }
+  | { status: "retry"; error: string; afterMs?: number }
+  | { status: "refused" | "gone"; error: string };
+
+export type Sender<K extends Kind> = {
+  actions: readonly IntegrationAction[];
+  /** What a test sends. */
+  sample: IntegrationAction;
+  /** Throws OutboundError when there is no answer. */
+  send(http: Outbound, config: ConfigOf<K>, job: Job): Promise<Outcome>;
+};
+
+export const postJson = (url: string, headers: Record<string, string>, body: unknown): OutboundRequest => ({
+  method: "POST",
+  url,
+  headers: { "Content-Type": "application/json", ...headers },
+  body: JSON.stringify(body),
+});
+
+const TRY_AGAIN = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+/** Milliseconds from now; the header is in seconds or a date. */
+export function retryAfter({ headers }: OutboundAnswer, now: Date): number | undefined {
+  const value = headers.get("retry-after")?.trim();
+  if (!value) return undefined;
+  const ms = /^\d{1,15}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now.getTime();
+  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
+}
+
+/** For services that say in the status what they think; `says` finds the reason in the answer. */
+export function judge(
+  answer: OutboundAnswer,
+  ok: boolean,
+  now: Date,
+  says: (body: unknown) => string | undefined = sayMessage,
+): Outcome {
+  if (ok) return { status: "sent" };
+  const reason = says(parse(answer.text));
+  const error = `Answered ${answer.status}${reason ? `: ${cut(reason, 500)}` : ""}`;
+  const afterMs = retryAfter(answer, now);
+  if (TRY_AGAIN.has(answer.status) || (answer.status === 403 && afterMs !== undefined))
+    return { status: "retry", error, ...(afterMs === undefined ? {} : { afterMs }) };
+  if (answer.status >= 300 && answer.status < 400)
+    return { status: "refused", error: `Answered ${answer.status}: redirects are not followed` };
+  return { status: "refused", error };
+}
+
+/** Undefined when it is no JSON. */
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function sayMessage(body: unknown): string | undefined {
+  const { message, error } = (body ?? {}) as { message?: unknown; error?: unknown };
+  const said = message ?? error;
+  return said === undefined ? undefined : typeof said === "string" ? said : JSON.stringify(said);
+}
+
+/** At most `max` UTF-16 units, with an ellipsis where something was cut. */
+export function cut(text: string, max: number): string {
+  return text.length <= max
+    ? text
+    : `${text
+        .slice(0, max - 1)
+        .toWellFormed()
+        .replace(/\uFFFD$/, "")}…`;
+}
+
+/** What comes from reports may hold line breaks and terminal colours. */
+export const oneLine = (text: string): string =>
+  Bun.stripANSI(text)
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
+    .trim();
+
+/** In a fence that the text cannot close, so that nothing in it is a mention, a command or a link. */
+function fence(lines: readonly string[]): string {
+  const text = lines.map(oneLine).join("\n");
+  const ticks = "`".repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)));
+  return `${ticks}\n${text}\n${ticks}`;
+}
+
+const code = (text: string): string => `\`${oneLine(text).replaceAll("`", "'")}\``;
+
+/** GitHub's and GitLab's Markdown, also Linear's. */
+export function toMarkdown({ text, facts, lines, url, buildUrl }: Notice): string {
+  const parts = [code(text), facts.map(({ name, value }) => `- ${name}: ${code(value)}`).join("\n")];
+  if (lines.length > 0) parts.push(fence(lines));
+  const links = [url && `[Assay](<${url}>)`, buildUrl && isHttp(buildUrl) && `[Build](<${escapeLink(buildUrl)}>)`];
+  parts.push(links.filter(Boolean).join(" · "));
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+const escapeLink = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent);
+
+/** A build's address comes from CI, and may be anything. */
+export const isHttp = (url: string): boolean => /^https?:\/\/[^\s]+$/i.test(url) && URL.canParse(url);

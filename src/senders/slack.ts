@@ -1,0 +1,55 @@
+/** Messages to Slack, through an incoming webhook. */
+
+import type { Notice } from "../schema/integrations.ts";
+import { cut, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
+
+/** Otherwise a test named <!channel> would page everybody. Cut before, so that no entity is cut in two. */
+const escape = (text: string, max: number): string => {
+  const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+  for (let length = max; ; length -= Math.ceil(length / 10)) {
+    const escaped = cut(text, length).replace(/[&<>]/g, (char) => entities[char]!);
+    if (escaped.length <= max) return escaped;
+  }
+};
+
+const MARKS = { bad: "🔴", good: "🟢", neutral: "⚪" };
+
+const button = (label: string, url: string) => ({ type: "button", text: { type: "plain_text", text: label }, url });
+
+export function toMessage({ tone, title, text, facts, lines, url, buildUrl }: Notice) {
+  const heading = `${MARKS[tone]} ${oneLine(title)}`;
+  const list = lines.map((line) => `• ${cut(oneLine(line), 250)}`).join("\n");
+  const buttons = [
+    ...(url && isHttp(url) ? [button("Open in Assay", cut(url, 3_000))] : []),
+    ...(buildUrl && isHttp(buildUrl) ? [button("Open the build", cut(buildUrl, 3_000))] : []),
+  ];
+  const context = facts.slice(0, 10).map(({ name, value }) => ({
+    type: "mrkdwn",
+    text: escape(`${name}: ${oneLine(value)}`, 300),
+  }));
+  return {
+    text: escape(`${heading}: ${oneLine(text)}`, 3_000),
+    blocks: [
+      { type: "header", text: { type: "plain_text", text: escape(heading, 150), emoji: true } },
+      {
+        type: "section",
+        text: { type: "mrkdwn", text: escape(list === "" ? oneLine(text) : `${oneLine(text)}\n${list}`, 3_000) },
+      },
+      ...(context.length > 0 ? [{ type: "context", elements: context }] : []),
+      ...(buttons.length > 0 ? [{ type: "actions", elements: buttons }] : []),
+    ],
+  };
+}
+
+export const slack: Sender<"slack"> = {
+  actions: ["notify"],
+  sample: "notify",
+
+  async send(http, { url }, { notice, now }) {
+    const answer = await http.request(postJson(url, {}, toMessage(notice)));
+    // Slack says in words what was wrong.
+    const says = () => (answer.text === "" ? undefined : oneLine(answer.text));
+    if (answer.status === 410) return { status: "gone", error: `Answered 410: ${says() ?? "gone"}` };
+    return judge(answer, answer.status === 200 && answer.text.trim() === "ok", now, says);
+  },
+};

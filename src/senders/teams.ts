@@ -1,0 +1,53 @@
+/** Messages to Microsoft Teams, as Adaptive Cards through a Workflows webhook. */
+
+import type { Notice } from "../schema/integrations.ts";
+import { cut, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
+
+const COLORS = { bad: "Attention", good: "Good", neutral: "Default" };
+/** About 28 kB may be sent. */
+const MAX_LINES = 20;
+
+/** Text blocks understand some Markdown: a test's name should not become a link. */
+const escape = (text: string, max: number) => cut(oneLine(text), max).replace(/[[\]*_`\\]/g, "\\$&");
+
+const block = (text: string, more: Record<string, unknown> = {}) => ({ type: "TextBlock", text, wrap: true, ...more });
+
+export function toMessage({ tone, title, text, facts, lines, url, buildUrl }: Notice) {
+  const actions = [
+    ...(url && isHttp(url) ? [{ type: "Action.OpenUrl", title: "Open in Assay", url }] : []),
+    ...(buildUrl && isHttp(buildUrl) ? [{ type: "Action.OpenUrl", title: "Open the build", url: buildUrl }] : []),
+  ];
+  const content = {
+    $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
+    type: "AdaptiveCard",
+    version: "1.4",
+    body: [
+      block(escape(title, 300), { size: "Large", weight: "Bolder", color: COLORS[tone] }),
+      block(escape(text, 1_000)),
+      ...(facts.length === 0
+        ? []
+        : [
+            {
+              type: "FactSet",
+              facts: facts
+                .slice(0, 10)
+                .map(({ name, value }) => ({ title: cut(name, 100), value: escape(value, 300) })),
+            },
+          ]),
+      ...lines.slice(0, MAX_LINES).map((line) => block(`- ${escape(line, 250)}`, { spacing: "None" })),
+    ],
+    ...(actions.length > 0 ? { actions } : {}),
+  };
+  const attachment = { contentType: "application/vnd.microsoft.card.adaptive", contentUrl: null, content };
+  return { type: "message", attachments: [attachment] };
+}
+
+export const teams: Sender<"teams"> = {
+  actions: ["notify"],
+  sample: "notify",
+
+  async send(http, { url }, { notice, now }) {
+    const answer = await http.request(postJson(url, {}, toMessage(notice)));
+    return judge(answer, answer.status === 202 || answer.status === 200, now);
+  },
+};

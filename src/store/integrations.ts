@@ -1,0 +1,266 @@
+/** Integrations of a team, what is delivered to them, and who is at it. */
+
+import type {
+  Attempt,
+  Delivery,
+  DeliveryStatus,
+  Integration,
+  IntegrationAction,
+  Kind,
+  Notice,
+} from "../schema/integrations.ts";
+import type { Sql } from "./connect.ts";
+
+export type IntegrationRow = Omit<Integration, "actions" | "config"> & {
+  /** What of it is no secret. */
+  config: Record<string, unknown>;
+  sealed: Buffer;
+};
+
+const columns = (sql: Sql) => sql`
+  i.id, i.kind, i.name, i.enabled, i.disabled_reason as "disabledReason", i.config, i.sealed,
+  (select json_build_object('id', d.id, 'status', d.status, 'statusCode', d.attempts -> -1 -> 'statusCode',
+      'createdAt', to_char(d.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+    from delivery d where d.team_id = i.team_id and d.integration_id = i.id order by d.id desc limit 1) as "lastDelivery",
+  i.created_at as "createdAt", i.updated_at as "updatedAt"`;
+
+/** Newest first; one row more than `limit`. */
+export const selectIntegrations = (
+  sql: Sql,
+  teamId: string,
+  { kind, limit }: { kind?: Kind | undefined; limit: number },
+  after: string | undefined,
+) => sql<IntegrationRow[]>`
+  select ${columns(sql)} from integration i
+  where i.team_id = ${teamId} ${kind === undefined ? sql`` : sql`and i.kind = ${kind}`}
+    ${after === undefined ? sql`` : sql`and i.id < ${after}`}
+  order by i.id desc limit ${limit + 1}`;
+
+export const selectIntegration = async (sql: Sql, teamId: string, id: string): Promise<IntegrationRow | undefined> => {
+  const [row] = await sql<IntegrationRow[]>`
+    select ${columns(sql)} from integration i where i.team_id = ${teamId} and i.id = ${id}`;
+  return row;
+};
+
+/** In a transaction: nobody else changes it until the end. */
+export const lockIntegration = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
+  (await sql`select from integration where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
+
+export type SealedConfig = { config: Record<string, unknown>; sealed: Buffer };
+
+export const insertIntegration = (
+  sql: Sql,
+  teamId: string,
+  id: string,
+  { kind, name, enabled, config, sealed }: SealedConfig & { kind: Kind; name: string; enabled: boolean },
+) => sql`
+  insert into integration (team_id, id, kind, name, enabled, config, sealed)
+  values (${teamId}, ${id}, ${kind}, ${name}, ${enabled}, ${JSON.stringify(config)}::text::json, ${sealed})`;
+
+/** Whoever changes or enables it has put it right: it starts without a past. */
+export const updateIntegration = (
+  sql: Sql,
+  teamId: string,
+  id: string,
+  {
+    name,
+    enabled,
+    sealed,
+    config,
+  }: Partial<SealedConfig> & { name?: string | undefined; enabled?: boolean | undefined },
+) => sql`
+  update integration set
+    name = coalesce(${name ?? null}, name), enabled = coalesce(${enabled ?? null}, enabled),
+    config = coalesce(${config ? JSON.stringify(config) : null}::text::json, config),
+    sealed = coalesce(${sealed ?? null}, sealed),
+    disabled_reason = case when ${enabled ?? false} then null else disabled_reason end,
+    failures = 0, failing_since = null, paused_until = null, updated_at = now()
+  where team_id = ${teamId} and id = ${id}`;
+
+export const deleteIntegration = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
+  (await sql`delete from integration where team_id = ${teamId} and id = ${id} returning id`).length === 1;
+
+export type DeliveryRow = Delivery;
+
+const deliveryColumns = (sql: Sql) => sql`
+  d.id, d.event_id as "eventId", d.event_type as "eventType", d.action, d.notice ->> 'title' as title, d.status,
+  d.attempts, d.due_at as "nextAttemptAt", d.created_at as "createdAt"`;
+
+/** Newest first; one row more than `limit`. */
+export const selectDeliveries = (
+  sql: Sql,
+  teamId: string,
+  integrationId: string,
+  { status, limit }: { status?: DeliveryStatus | undefined; limit: number },
+  after: string | undefined,
+) => sql<DeliveryRow[]>`
+  select ${deliveryColumns(sql)} from delivery d
+  where d.team_id = ${teamId} and d.integration_id = ${integrationId}
+    ${status === undefined ? sql`` : sql`and d.status = ${status}`}
+    ${after === undefined ? sql`` : sql`and d.id < ${after}`}
+  order by d.id desc limit ${limit + 1}`;
+
+export const selectDelivery = async (
+  sql: Sql,
+  teamId: string,
+  integrationId: string,
+  id: string,
+): Promise<DeliveryRow | undefined> => {
+  const [row] = await sql<DeliveryRow[]>`
+    select ${deliveryColumns(sql)} from delivery d
+    where d.team_id = ${teamId} and d.integration_id = ${integrationId} and d.id = ${id}`;
+  return row;
+};
+
+export type NewDelivery = {
+  id: string;
+  integrationId: string;
+  action: IntegrationAction;
+  options: object;
+  eventId: string | null;
+  notice: Notice;
+  /** Null: whoever asks sends it himself. */
+  due: "now" | null;
+};
+
+export const insertDelivery = (
+  sql: Sql,
+  teamId: string,
+  { id, integrationId, action, options, eventId, notice, due }: NewDelivery,
+) => sql`
+  insert into delivery (team_id, integration_id, id, action, options, event_id, event_type, notice, due_at)
+  values (${teamId}, ${integrationId}, ${id}, ${action}, ${JSON.stringify(options)}::text::json, ${eventId},
+    ${notice.type}, ${JSON.stringify(notice)}::text::json, ${due === "now" ? sql`now()` : sql`null`})`;
+
+/** Asks for it again, with all its tries. False when there is none. */
+export const updateDeliveryDue = async (
+  sql: Sql,
+  teamId: string,
+  integrationId: string,
+  id: string,
+): Promise<boolean> =>
+  (
+    await sql`
+      update delivery set status = 'pending', due_at = now(), tries = 0
+      where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id} returning id`
+  ).length === 1;
+
+/** An integration that this server alone sends to, until the claim is over. */
+export type Claim = { teamId: string; id: string; claim: string };
+
+/** A server that died while it was sending is waited for so long. */
+const CLAIM_SECONDS = 60;
+
+/** Integrations with something to send that nobody is at, claimed; the ones that have waited longest first. */
+export const claimIntegrations = async (sql: Sql, claim: string, limit: number): Promise<Claim[]> => {
+  const rows = await sql<Claim[]>`
+    with chosen as (
+      select i.team_id, i.id from integration i
+      where i.enabled and (i.paused_until is null or i.paused_until <= now())
+        and (i.claimed_until is null or i.claimed_until <= now())
+        and exists (
+          select from delivery d
+          where d.team_id = i.team_id and d.integration_id = i.id and d.due_at is not null and d.due_at <= now())
+      order by i.claimed_until nulls first limit ${limit} for no key update skip locked)
+    update integration i set claim = ${claim}, claimed_until = now() + interval '1 second' * ${CLAIM_SECONDS}::int
+    from chosen where i.team_id = chosen.team_id and i.id = chosen.id
+    returning i.team_id as "teamId", i.id, i.claim`;
+  return [...rows];
+};
+
+export type DueDelivery = {
+  kind: Kind;
+  integrationName: string;
+  config: Record<string, unknown>;
+  sealed: Buffer;
+  id: string;
+  action: IntegrationAction;
+  options: Record<string, unknown>;
+  notice: Notice;
+  tries: number;
+  attempts: Attempt[];
+};
+
+/** The next one of a claimed integration, the claim extended; undefined when there is none, or the claim is lost. */
+export const selectDueDelivery = async (sql: Sql, { teamId, id, claim }: Claim): Promise<DueDelivery | undefined> => {
+  const [row] = await sql<DueDelivery[]>`
+    with mine as (
+      update integration set claimed_until = now() + interval '1 second' * ${CLAIM_SECONDS}::int
+      where team_id = ${teamId} and id = ${id} and claim = ${claim} and enabled
+      returning kind, name, config, sealed)
+    select m.kind, m.name as "integrationName", m.config, m.sealed, d.id, d.action, d.options, d.notice, d.tries,
+      d.attempts
+    from mine m, delivery d
+    where d.team_id = ${teamId} and d.integration_id = ${id} and d.due_at is not null and d.due_at <= now()
+    order by d.due_at, d.id limit 1`;
+  return row;
+};
+
+/** So that others need not wait for the end of the claim. */
+export const releaseIntegration = (sql: Sql, { teamId, id, claim }: Claim) => sql`
+  update integration set claim = null, claimed_until = null
+  where team_id = ${teamId} and id = ${id} and claim = ${claim}`;
+
+/** `nextMs`: after so long again; null: it is over. */
+export const updateDelivery = (
+  sql: Sql,
+  { teamId, integrationId, id }: { teamId: string; integrationId: string; id: string },
+  { status, attempts, nextMs }: { status: DeliveryStatus; attempts: readonly Attempt[]; nextMs: number | null },
+) => sql`
+  update delivery set status = ${status}, attempts = ${JSON.stringify(attempts)}::text::json, tries = tries + 1,
+    due_at = ${nextMs === null ? sql`null` : sql`now() + interval '1 millisecond' * ${nextMs}::float8`}
+  where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id}`;
+
+/** It has been reached. */
+export const markIntegrationSound = (sql: Sql, teamId: string, id: string) => sql`
+  update integration set failures = 0, failing_since = null, paused_until = null
+  where team_id = ${teamId} and id = ${id} and (failures > 0 or failing_since is not null or paused_until is not null)`;
+
+/** It has not; answers for how long. */
+export async function countFailure(
+  sql: Sql,
+  teamId: string,
+  id: string,
+): Promise<{ failures: number; failingForMs: number } | undefined> {
+  const [row] = await sql<{ failures: number; failingForMs: number }[]>`
+    update integration set failures = failures + 1, failing_since = coalesce(failing_since, now())
+    where team_id = ${teamId} and id = ${id}
+    returning failures, (extract(epoch from now() - failing_since) * 1000)::float8 as "failingForMs"`;
+  return row;
+}
+
+export const pauseIntegration = (sql: Sql, teamId: string, id: string, ms: number) => sql`
+  update integration set paused_until = now() + interval '1 millisecond' * ${ms}::float8
+  where team_id = ${teamId} and id = ${id}`;
+
+/** False when it was disabled before. */
+export const disableIntegration = async (sql: Sql, teamId: string, id: string, reason: string): Promise<boolean> =>
+  (
+    await sql`
+      update integration set enabled = false, disabled_reason = ${reason}, updated_at = now()
+      where team_id = ${teamId} and id = ${id} and enabled returning id`
+  ).length === 1;
+
+/** Deliveries that nobody waits for any more are given up, and old ones forgotten. */
+export async function deleteOldDeliveries(sql: Sql, giveUpDays: number, keepDays: number): Promise<void> {
+  await sql`
+    update delivery set status = 'failed', due_at = null
+    where due_at is not null and created_at < now() - interval '1 day' * ${giveUpDays}::int`;
+  await sql`
+    delete from delivery where created_at < now() - interval '1 day' * ${keepDays}::int and due_at is null`;
+}
+
+/** The names of the keys that have sealed any secrets, hexadecimal, with how many. */
+export const selectIntegrationSealKeys = (sql: Sql) => sql<{ name: string; count: number }[]>`
+  select encode(substring(sealed from 2 for 4), 'hex') as name, count(*)::int as count from integration
+  group by 1 order by 1`;
+
+export type SealedIntegration = { teamId: string; id: string; sealed: Buffer };
+
+/** In a transaction: some that were sealed with another key, locked. */
+export const lockIntegrationsSealedOtherwise = (sql: Sql, keyName: string, limit: number) => sql<SealedIntegration[]>`
+  select team_id as "teamId", id, sealed from integration
+  where substring(sealed from 2 for 4) <> decode(${keyName}, 'hex') limit ${limit} for update skip locked`;
+
+export const updateIntegrationSealed = (sql: Sql, { teamId, id, sealed }: SealedIntegration) => sql`
+  update integration set sealed = ${sealed} where team_id = ${teamId} and id = ${id}`;

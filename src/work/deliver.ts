@@ -1,0 +1,52 @@
+/** Delivers what is due: to many integrations at a time, to each one thing after the other. */
+
+import { attemptDelivery, type Sending } from "../deliveries.ts";
+import type { Log } from "../log.ts";
+import type { Database } from "../store/connect.ts";
+import { type Claim, claimIntegrations, releaseIntegration, selectDueDelivery } from "../store/integrations.ts";
+
+/** A receiver that hangs keeps one of them for 15 s. */
+const MAX_AT_ONCE = 64;
+
+export function createDeliverer(
+  { pool, begin }: Pick<Database, "pool" | "begin">,
+  services: Omit<Sending, "begin">,
+  log: Log,
+) {
+  const running = new Set<Promise<void>>();
+
+  async function deliverAll(claim: Claim): Promise<void> {
+    try {
+      for (;;) {
+        const delivery = await selectDueDelivery(pool, claim);
+        if (!delivery || !(await attemptDelivery({ ...services, begin }, claim, delivery))) break;
+      }
+    } catch (error) {
+      log.warn("Cannot deliver to an integration, it goes on", { integrationId: claim.id, error });
+      // The same again would fail the same way at once.
+      return;
+    }
+    await releaseIntegration(pool, claim).catch(() => {});
+  }
+
+  return {
+    /** Begins to send to every integration that something is due for; does not wait for the answers. */
+    async start(): Promise<number> {
+      const free = MAX_AT_ONCE - running.size;
+      if (free <= 0) return 0;
+      const claims = await claimIntegrations(pool, Bun.randomUUIDv7(), free);
+      for (const claim of claims) {
+        const work: Promise<void> = deliverAll(claim).finally(() => running.delete(work));
+        running.add(work);
+      }
+      return claims.length;
+    },
+
+    /** Resolves when nothing is being sent. */
+    async ended(): Promise<void> {
+      await Promise.all(running);
+    },
+  };
+}
+
+export type Deliverer = ReturnType<typeof createDeliverer>;

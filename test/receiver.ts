@@ -1,0 +1,84 @@
+/** A recording fake of every outside system: plays scripted answers, and keeps whole requests. */
+
+import { afterAll } from "bun:test";
+import { createServer, type Socket } from "node:net";
+import { createAddressList } from "../src/http/address.ts";
+import { createOutbound } from "../src/http/outbound.ts";
+
+export type Recorded = { method: string; path: string; headers: Record<string, string>; body: any; text: string };
+
+/** What it answers with; "hang" is no answer. */
+export type Script =
+  | { status: number; body?: unknown; headers?: Record<string, string> }
+  | "hang"
+  | ((request: Recorded) => { status: number; body?: unknown; headers?: Record<string, string> });
+
+/** Listens on a port of its own. Each script is played once, the last one for ever after. */
+export function createReceiver(...scripts: Script[]) {
+  const requests: Recorded[] = [];
+  let script = scripts.length > 0 ? [...scripts] : [{ status: 200 } as Script];
+  const hanging = new Set<() => void>();
+
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    development: false,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const text = await request.text();
+      const isJson = /json/.test(request.headers.get("content-type") ?? "");
+      const recorded: Recorded = {
+        method: request.method,
+        path: `${pathname}${search}`,
+        headers: Object.fromEntries(request.headers),
+        body: isJson && text !== "" ? JSON.parse(text) : null,
+        text,
+      };
+      requests.push(recorded);
+      const next = script.length > 1 ? script.shift()! : script[0]!;
+      if (next === "hang") {
+        const { promise, resolve } = Promise.withResolvers<Response>();
+        hanging.add(() => resolve(new Response("late")));
+        return await promise;
+      }
+      const { status, body, headers } = typeof next === "function" ? next(recorded) : next;
+      return new Response(body === undefined || typeof body === "string" ? (body ?? "") : JSON.stringify(body), {
+        status,
+        headers: headers ?? {},
+      });
+    },
+  });
+  afterAll(async () => {
+    for (const end of hanging) end();
+    await server.stop(true);
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    requests,
+    /** What comes next. */
+    play: (...next: Script[]) => void (script = [...next]),
+  };
+}
+
+export type Receiver = ReturnType<typeof createReceiver>;
+
+/** Closes every connection once something was sent on it. */
+export async function createResettingReceiver(): Promise<{ url: string; count: () => number }> {
+  let count = 0;
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      count++;
+      socket.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  afterAll(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as { port: number }).port}`, count: () => count };
+}
+
+/** Outbound requests that may reach the receivers; short, so that a receiver that hangs costs little. */
+export const outboundToReceivers = (timeoutMs = 300) =>
+  createOutbound({ allow: createAddressList(["127.0.0.0/8"]), timeoutMs });
