@@ -1,6 +1,7 @@
 /** The application: every endpoint, and the way of a request from its target to its answer. */
 
 import type { BlockList } from "node:net";
+import { automations } from "./api/automations.ts";
 import { bugReports } from "./api/bug_reports.ts";
 import { environments } from "./api/environments.ts";
 import { executions } from "./api/executions.ts";
@@ -37,6 +38,7 @@ export const ROUTES: readonly Route[] = [
   ...onboardings,
   ...environments,
   ...integrations,
+  ...automations,
 ];
 
 const API = "/api/v1";

@@ -17,8 +17,10 @@ import { selectCursorSecret, selectSchemaVersion } from "./store/instance.ts";
 import { migrate, schemaVersion } from "./store/migrate.ts";
 import { openDatabase } from "./store/open.ts";
 import { selectAnyTeam } from "./store/projects.ts";
+import { handleEvents, runSchedules } from "./work/automate.ts";
 import { createDeliverer } from "./work/deliver.ts";
 import { expireExecutions } from "./work/expire.ts";
+import { prune } from "./work/prune.ts";
 import { retainResults } from "./work/retain.ts";
 import { startLoop } from "./work/loop.ts";
 import { reseal } from "./work/reseal.ts";
@@ -76,27 +78,30 @@ async function main(): Promise<void> {
     });
 
     const { revive } = database;
+    const shownUrl = config.publicUrl ?? server.url;
     const loops = [
       ...(revive ? [startLoop("keep PostgreSQL running", SECOND, log, revive)] : []),
+      startLoop("handle events", SECOND / 2, log, () => handleEvents(database, shownUrl, log)),
+      startLoop("run schedules", SECOND, log, () => runSchedules(database, shownUrl)),
       startLoop("deliver", SECOND / 2, log, () => deliverer.start()),
       startLoop("expire executions", 5 * SECOND, log, () => expireExecutions(database)),
       startLoop("remember runs", SECOND, log, () => rememberAll(database)),
       startLoop("retain results", 60 * MINUTE, log, () => retainResults(database, config.retentionDays, new Date())),
       ...(config.secretKeyOld ? [startLoop("seal anew", MINUTE, log, () => sealAnew(database, seal, log))] : []),
+      startLoop("prune", 60 * MINUTE, log, () => prune(database.pool)),
       startLoop("forget old answers", 10 * MINUTE, log, () => deleteOldAnswers(database.pool)),
       startLoop("sweep rate limits", MINUTE, log, async () => sweep()),
     ];
 
-    const publicUrl = config.publicUrl ?? server.url;
     if (config.databaseUrl === undefined) {
       const first = await createFirstProject(database);
-      if (first) process.stdout.write(`${welcome(publicUrl, first)}\n`);
+      if (first) process.stdout.write(`${welcome(shownUrl, first)}\n`);
     } else if (!(await selectAnyTeam(database.pool))) {
       log.info(
         "The database is empty: bun run assay admin create-team --name NAME, then create-project --team ID --name NAME, then generate-key --project ID",
       );
     }
-    log.info("Assay is ready", { url: publicUrl });
+    log.info("Assay is ready", { url: shownUrl });
 
     await stopSignal();
     draining = true;

@@ -6,6 +6,7 @@ import * as v from "valibot";
 import { ROUTES } from "./app.ts";
 import { STATUS } from "./http/problem.ts";
 import type { Route } from "./route.ts";
+import { automation, automationRun } from "./schema/automations.ts";
 import { bugReport, bugReportDetail } from "./schema/bug_reports.ts";
 import { comparison } from "./schema/comparisons.ts";
 import { environment, variable } from "./schema/environments.ts";
@@ -24,6 +25,8 @@ type Json = Record<string, unknown>;
 
 /** Answers that have a name of their own in the document. */
 const definitions: Record<string, v.GenericSchema> = {
+  Automation: automation,
+  AutomationRun: automationRun,
   BugReport: bugReport,
   BugReportDetail: bugReportDetail,
   CaseResult: caseResult,

@@ -48,7 +48,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   settle: ["rules", "schema", "store"],
   rerun: ["rules", "store"],
   caller: ["http", "schema", "store"],
-  work: ["automations", "deliveries", "log", "seal", "settle", "store"],
+  work: ["automations", "deliveries", "log", "schema", "seal", "settle", "store"],
   cli: ["config", "schema", "store"],
   store: ["postgres", "rules", "schema"],
   postgres: [],

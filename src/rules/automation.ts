@@ -1,0 +1,74 @@
+/** Whether an event meets the conditions of an automation, and why. */
+
+import type { Conditions } from "../schema/automations.ts";
+import type { EventData } from "../schema/events.ts";
+
+/** What conditions can ask of an event; null: it says nothing of it. */
+export type Facts = {
+  projectId: string | null;
+  branch: string | null;
+  environment: string | null;
+  taskSlugs: string[];
+  failed: number;
+  severity: string | null;
+};
+
+/** What names no branch is on the default one. */
+export function toFacts(
+  { execution, testRun, bugReport, testCase, taskSlug }: EventData,
+  projectId: string | null,
+  defaultBranch: string | null,
+): Facts {
+  const single = testRun?.taskSlug ?? testCase?.taskSlug ?? taskSlug;
+  return {
+    projectId,
+    branch: execution?.branch ?? bugReport?.branch ?? defaultBranch,
+    environment: execution?.environment ?? null,
+    taskSlugs:
+      single !== undefined ? [single] : (bugReport?.taskSlugs ?? execution?.tasks?.map(({ slug }) => slug) ?? []),
+    failed: testRun?.failed ?? execution?.failed ?? 0,
+    severity: bugReport?.severity ?? null,
+  };
+}
+
+const list = (values: readonly string[]) => values.map((value) => JSON.stringify(value)).join(", ");
+
+/** A reason for the first condition that does not hold, else for all of them together. */
+export function meets(conditions: Conditions, facts: Facts): { met: boolean; reason: string } {
+  const { projects, branches, environments, taskSlugs, minFailed, severity } = conditions;
+  const held: string[] = [];
+  const no = (reason: string) => ({ met: false, reason });
+  if (projects) {
+    if (facts.projectId === null || !projects.includes(facts.projectId))
+      return no(`It is not about one of the ${projects.length} projects`);
+    held.push("the project is one of them");
+  }
+  if (branches) {
+    const { branch } = facts;
+    const glob = branch === null ? undefined : branches.find((pattern) => new Bun.Glob(pattern).match(branch));
+    if (glob === undefined) return no(`The branch ${JSON.stringify(branch)} matches none of ${list(branches)}`);
+    held.push(`the branch ${JSON.stringify(branch)} matches ${JSON.stringify(glob)}`);
+  }
+  if (environments) {
+    const { environment } = facts;
+    if (environment === null || !environments.includes(environment))
+      return no(`The environment ${JSON.stringify(environment)} is none of ${list(environments)}`);
+    held.push(`the environment is ${JSON.stringify(environment)}`);
+  }
+  if (taskSlugs) {
+    const slug = facts.taskSlugs.find((slug) => taskSlugs.includes(slug));
+    if (slug === undefined) return no(`It is about none of the tasks ${list(taskSlugs)}`);
+    held.push(`it is about the task ${JSON.stringify(slug)}`);
+  }
+  if (minFailed !== undefined) {
+    if (facts.failed < minFailed) return no(`${facts.failed} failed, and it takes ${minFailed}`);
+    held.push(`${facts.failed} failed, and it takes ${minFailed}`);
+  }
+  if (severity) {
+    const found = severity.find((one) => one === facts.severity);
+    if (found === undefined) return no(`The severity ${JSON.stringify(facts.severity)} is none of ${list(severity)}`);
+    held.push(`the severity is ${JSON.stringify(found)}`);
+  }
+  const all = held.join(", ");
+  return { met: true, reason: all === "" ? "There are no conditions" : `${all[0]!.toUpperCase()}${all.slice(1)}` };
+}

@@ -1,0 +1,201 @@
+/** Automations of a team, their schedules, and what each run did. */
+
+import type {
+  Action,
+  ActionResult,
+  Automation,
+  AutomationRun,
+  Conditions,
+  RunStatus,
+  Trigger,
+} from "../schema/automations.ts";
+import type { EventType } from "../schema/events.ts";
+import type { Failure, Summary } from "../rules/notice.ts";
+import { type Sql, toTextArray } from "./connect.ts";
+
+export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions"> & {
+  trigger: Trigger;
+  conditions: Conditions;
+  actions: Action[];
+};
+
+const columns = (sql: Sql) => sql`
+  a.id, a.name, a.enabled, a.trigger, a.conditions, a.actions,
+  (select json_build_object('id', r.id, 'status', r.status, 'reason', r.reason,
+      'createdAt', to_char(r.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+    from automation_run r where r.team_id = a.team_id and r.automation_id = a.id order by r.id desc limit 1) as "lastRun",
+  a.next_run_at as "nextRunAt", a.created_at as "createdAt", a.updated_at as "updatedAt"`;
+
+/** Newest first; one row more than `limit`. */
+export const selectAutomations = (sql: Sql, teamId: string, limit: number, after: string | undefined) => sql<
+  AutomationRow[]
+>`
+  select ${columns(sql)} from automation a
+  where a.team_id = ${teamId} ${after === undefined ? sql`` : sql`and a.id < ${after}`}
+  order by a.id desc limit ${limit + 1}`;
+
+export const selectAutomation = async (sql: Sql, teamId: string, id: string): Promise<AutomationRow | undefined> => {
+  const [row] = await sql<AutomationRow[]>`
+    select ${columns(sql)} from automation a where a.team_id = ${teamId} and a.id = ${id}`;
+  return row;
+};
+
+/** In a transaction: nobody else changes it until the end. */
+export const lockAutomation = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
+  (await sql`select from automation where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
+
+export type StoredAutomation = Pick<AutomationRow, "name" | "enabled" | "trigger" | "conditions" | "actions"> & {
+  /** Of a schedule that is enabled. */
+  nextRunAt: string | null;
+};
+
+const json = (sql: Sql, value: unknown) => sql`${JSON.stringify(value)}::text::json`;
+const eventOf = (trigger: Trigger): EventType | null => ("event" in trigger ? trigger.event : null);
+
+export const insertAutomation = (
+  sql: Sql,
+  teamId: string,
+  id: string,
+  { name, enabled, trigger, conditions, actions, nextRunAt }: StoredAutomation,
+) => sql`
+  insert into automation (team_id, id, name, enabled, trigger, conditions, actions, event, next_run_at)
+  values (${teamId}, ${id}, ${name}, ${enabled}, ${json(sql, trigger)}, ${json(sql, conditions)}, ${json(sql, actions)},
+    ${eventOf(trigger)}, ${nextRunAt})`;
+
+export const updateAutomation = (
+  sql: Sql,
+  teamId: string,
+  id: string,
+  { name, enabled, trigger, conditions, actions, nextRunAt }: StoredAutomation,
+) => sql`
+  update automation set name = ${name}, enabled = ${enabled}, trigger = ${json(sql, trigger)},
+    conditions = ${json(sql, conditions)}, actions = ${json(sql, actions)}, event = ${eventOf(trigger)},
+    next_run_at = ${nextRunAt}, updated_at = now()
+  where team_id = ${teamId} and id = ${id}`;
+
+export const deleteAutomation = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
+  (await sql`delete from automation where team_id = ${teamId} and id = ${id} returning id`).length === 1;
+
+/** Those that wait for an event of this type, oldest first. */
+export const selectAutomationsFor = (sql: Sql, teamId: string, type: EventType) => sql<AutomationRow[]>`
+  select ${columns(sql)} from automation a
+  where a.team_id = ${teamId} and a.event = ${type} and a.enabled order by a.id`;
+
+export type DueAutomation = AutomationRow & { teamId: string };
+
+/** In a transaction: a schedule whose time has come, locked; what another server is at is left to it. */
+export const lockDueAutomation = async (sql: Sql, now: string): Promise<DueAutomation | undefined> => {
+  const [row] = await sql<DueAutomation[]>`
+    select a.team_id as "teamId", ${columns(sql)} from automation a
+    where a.next_run_at <= ${now} order by a.next_run_at limit 1 for no key update of a skip locked`;
+  return row;
+};
+
+export const updateNextRun = (
+  sql: Sql,
+  { teamId, id }: { teamId: string; id: string },
+  nextRunAt: string | null,
+) => sql`
+  update automation set next_run_at = ${nextRunAt} where team_id = ${teamId} and id = ${id}`;
+
+export type NewAutomationRun = {
+  cause: AutomationRun["cause"];
+  eventId: string | null;
+  eventType: string | null;
+  projectId: string | null;
+  status: RunStatus;
+  reason: string;
+  actions: ActionResult[];
+};
+
+/** Undefined when the event was handled before. */
+export const insertAutomationRun = async (
+  sql: Sql,
+  teamId: string,
+  automationId: string,
+  run: NewAutomationRun,
+): Promise<AutomationRun | undefined> => {
+  const [row] = await sql<AutomationRun[]>`
+    insert into automation_run (team_id, automation_id, id, cause, event_id, event_type, project_id, status, reason,
+      actions)
+    values (${teamId}, ${automationId}, ${Bun.randomUUIDv7()}, ${run.cause}, ${run.eventId}, ${run.eventType},
+      ${run.projectId}, ${run.status}, ${run.reason}, ${json(sql, run.actions)})
+    on conflict do nothing returning ${runColumns(sql)}`;
+  return row;
+};
+
+const runColumns = (sql: Sql) => sql`
+  id, cause, event_id as "eventId", event_type as "eventType", project_id as "projectId", status, reason, actions,
+  created_at as "createdAt"`;
+
+/** Newest first; one row more than `limit`. */
+export const selectAutomationRuns = (
+  sql: Sql,
+  teamId: string,
+  automationId: string,
+  { status, limit }: { status?: RunStatus | undefined; limit: number },
+  after: string | undefined,
+) => sql<(AutomationRun & { id: string })[]>`
+  select ${runColumns(sql)} from automation_run
+  where team_id = ${teamId} and automation_id = ${automationId}
+    ${status === undefined ? sql`` : sql`and status = ${status}`} ${after === undefined ? sql`` : sql`and id < ${after}`}
+  order by id desc limit ${limit + 1}`;
+
+export const deleteOldAutomationRuns = (sql: Sql, days: number) => sql`
+  delete from automation_run where created_at < now() - interval '1 day' * ${days}::int`;
+
+export type TeamProject = { id: string; name: string; defaultBranch: string };
+
+/** Of the team; of these only, if there are any. */
+export const selectTeamProjects = async (
+  sql: Sql,
+  teamId: string,
+  ids: readonly string[] | undefined,
+): Promise<TeamProject[]> => {
+  const rows = await sql<TeamProject[]>`
+    select id, name, default_branch as "defaultBranch" from project
+    where team_id = ${teamId} ${ids === undefined ? sql`` : sql`and id = any(${toTextArray(ids)}::uuid[])`}
+    order by id`;
+  return [...rows];
+};
+
+/** The first failed cases of an execution, or of one of its runs. */
+export const selectFailedCases = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  taskSlug: string | null,
+  limit: number,
+): Promise<Failure[]> => {
+  const rows = await sql<Failure[]>`
+    select c.suite, c.name, c.file, left(d.message, 300) as message
+    from (
+      select r.id, f.number, coalesce(f.attempt, 1) as attempt
+      from test_run r
+      join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.statuses ~ '[fF]',
+        lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as f (number, letter, attempt)
+      where r.project_id = ${projectId} and r.execution_id = ${executionId} and f.letter in ('f', 'F')
+        ${taskSlug === null ? sql`` : sql`and r.task_slug = ${taskSlug}`}
+      order by r.id, f.number limit ${limit}
+    ) f
+    join test_case c on c.project_id = ${projectId} and c.number = f.number
+    left join case_detail d on d.project_id = ${projectId} and d.run_id = f.id and d.test_case = f.number
+      and d.attempt = f.attempt
+    order by f.id, f.number`;
+  return [...rows];
+};
+
+/** What has happened in a project since then. */
+export const selectSummary = async (sql: Sql, projectId: string, since: string): Promise<Summary> => {
+  const [row] = await sql<Omit<Summary, "since">[]>`
+    select
+      (select count(*)::int from execution where project_id = ${projectId} and completed_at >= ${since} and not sample
+        and status in ('passed', 'failed', 'timed_out')) as executions,
+      (select count(*)::int from execution where project_id = ${projectId} and completed_at >= ${since} and not sample
+        and status in ('failed', 'timed_out')) as "failedExecutions",
+      (select count(*)::int from bug_report where project_id = ${projectId} and status in ('open', 'in_progress')
+        and merged_into is null and not sample) as "openBugs",
+      (select count(*)::int from case_health h where h.project_id = ${projectId} and h.flaky_at is not null
+        and h.flaky) as "flakyCases"`;
+  return { ...row!, since };
+};
