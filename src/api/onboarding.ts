@@ -19,6 +19,14 @@ const TEXTS: Record<StepId, { title: string; hint: string }> = {
     title: "Tell the environment",
     hint: "Send environment, such as staging, with uploads of tests against a deployed system.",
   },
+  integration: {
+    title: "Connect what the team uses",
+    hint: "POST /teams/{teamId}/integrations with the team key: Slack, Teams, GitHub, Jira, a webhook of your own.",
+  },
+  automation: {
+    title: "Be told when the branch turns red",
+    hint: "POST /teams/{teamId}/automations with the team key: what to do on an event, or at a time.",
+  },
   bug_triaged: {
     title: "Triage a first bug report",
     hint: "Failures on the default branch open bug reports: set the status of one, or merge two.",

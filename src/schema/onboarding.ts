@@ -3,7 +3,14 @@
 import * as v from "valibot";
 import { count, time } from "./fields.ts";
 
-export const STEPS = ["first_run", "commit_and_branch", "environment", "bug_triaged"] as const;
+export const STEPS = [
+  "first_run",
+  "commit_and_branch",
+  "environment",
+  "integration",
+  "automation",
+  "bug_triaged",
+] as const;
 export type StepId = (typeof STEPS)[number];
 
 export const SYSTEMS = [

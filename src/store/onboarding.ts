@@ -18,6 +18,8 @@ export async function selectOnboarding(sql: Sql, projectId: string): Promise<Onb
       firstRun: string | null;
       commit: string | null;
       environment: string | null;
+      integration: string | null;
+      automation: string | null;
       triaged: string | null;
     }[]
   >`
@@ -30,10 +32,12 @@ export async function selectOnboarding(sql: Sql, projectId: string): Promise<Onb
         order by id limit 1) as commit,
       (select created_at from execution where project_id = ${projectId} and environment is not null and not sample
         order by id limit 1) as environment,
+      (select i.created_at from integration i where i.team_id = p.team_id order by i.id limit 1) as integration,
+      (select a.created_at from automation a where a.team_id = p.team_id order by a.id limit 1) as automation,
       (select min(c.changed_at) from bug_change c
         join bug_report b on b.project_id = c.project_id and b.id = c.bug_report_id and not b.sample
         where c.project_id = ${projectId} and c.cause in ('api', 'merge')) as triaged
-    from (select) as one left join onboarding o on o.project_id = ${projectId}`;
+    from project p left join onboarding o on o.project_id = p.id where p.id = ${projectId}`;
   return {
     skipped: row!.skipped ?? [],
     dismissed: row!.dismissed ?? false,
@@ -41,6 +45,8 @@ export async function selectOnboarding(sql: Sql, projectId: string): Promise<Onb
       first_run: row!.firstRun,
       commit_and_branch: row!.commit,
       environment: row!.environment,
+      integration: row!.integration,
+      automation: row!.automation,
       bug_triaged: row!.triaged,
     },
   };

@@ -22,6 +22,8 @@ describe("steps", () => {
       first_run: "todo",
       commit_and_branch: "todo",
       environment: "todo",
+      integration: "todo",
+      automation: "todo",
       bug_triaged: "todo",
     });
     const { body } = await upload("pf");
@@ -36,7 +38,20 @@ describe("steps", () => {
     expect((await statuses())["commit_and_branch"]).toBe("todo");
     await upload("p", "&commit=a&branch=main&environment=staging");
     await ask(`PATCH /projects/${project}/bug-reports/${body.bugReports[0].id}`, { key, body: { status: "resolved" } });
+    expect(await get()).toMatchObject({ completed: false, dismissed: false });
+    const team = { key: acme.teamKey };
+    const config = { url: "https://hooks.slack.com/services/T/B/abcdefgh" };
+    const slack = await ask(`POST /teams/${acme.team}/integrations`, { ...team, body: { kind: "slack", config } });
+    const actions = [{ type: "notify", integrationId: slack.body.id }];
+    const automation = { name: "red", trigger: { event: "execution.failed" }, actions };
+    const { body: created } = await ask(`POST /teams/${acme.team}/automations`, { ...team, body: automation });
     expect(await get()).toMatchObject({ completed: true, dismissed: false });
+    expect((await get()).steps.map(({ doneAt }: { doneAt: string }) => doneAt).slice(3, 5)).toEqual([
+      slack.body.createdAt,
+      created.createdAt,
+    ]);
+    for (const path of [`integrations/${slack.body.id}`, `automations/${created.id}`])
+      await ask(`DELETE /teams/${acme.team}/${path}`, team);
   });
 
   test("are skipped and taken up again, and the whole is dismissed", async () => {

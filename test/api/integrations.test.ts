@@ -1,0 +1,471 @@
+import { describe, expect, test } from "bun:test";
+import { Webhook } from "standardwebhooks";
+import { createLog } from "../../src/log.ts";
+import { createSeal } from "../../src/seal.ts";
+import { insertDelivery } from "../../src/store/integrations.ts";
+import { createDeliverer } from "../../src/work/deliver.ts";
+import { prune } from "../../src/work/prune.ts";
+import { reseal } from "../../src/work/reseal.ts";
+import { toTestNotice } from "../../src/rules/notice.ts";
+import { createHarness, createServer, SECRET_KEY, until } from "../harness.ts";
+import { createReceiver, outboundToReceivers } from "../receiver.ts";
+
+const lines: string[] = [];
+const { ask, acme, rival, database } = await createHarness({
+  outboundAllow: ["127.0.0.0/8"],
+  log: (line) => lines.push(line),
+});
+const strict = await createServer(database);
+const key = acme.teamKey;
+const base = `/teams/${acme.team}/integrations`;
+const whsec = (letter: string) => `whsec_${Buffer.from(letter.repeat(32)).toString("base64")}`;
+
+const create = async (kind: string, config: Record<string, unknown>, name = kind) => {
+  const answer = await ask(`POST ${base}`, { key, body: { kind, name, config } });
+  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
+  return answer.body;
+};
+
+/** One server's worth of sending, until nothing is due; each is a server of its own. */
+const createSender = (timeoutMs = 300) => {
+  const services = { outbound: outboundToReceivers(timeoutMs), seal: createSeal(SECRET_KEY) };
+  return createDeliverer(
+    database,
+    services,
+    createLog("debug", (line) => lines.push(line), false),
+  );
+};
+async function deliverAll(sender = createSender()): Promise<void> {
+  while ((await sender.start()) > 0) await sender.ended();
+}
+
+/** Something to deliver, as automations make it. */
+async function enqueue(integrationId: string, count = 1): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => Bun.randomUUIDv7());
+  for (const id of ids) {
+    const notice = toTestNotice(acme.team, "test", "http://assay.test", new Date());
+    await insertDelivery(database.pool, acme.team, {
+      ...{ id, integrationId, action: "notify", options: {}, eventId: null },
+      notice: { ...notice, title: `delivery ${id}` },
+      due: "now",
+    });
+  }
+  return ids;
+}
+
+const deliveries = async (id: string, query = "") =>
+  (await ask(`GET ${base}/${id}/deliveries${query}`, { key })).body.data;
+const read = async (id: string) => (await ask(`GET ${base}/${id}`, { key })).body;
+
+/** As if so much time had gone by for the integration and its deliveries. */
+const pass = async (id: string, interval: string) => {
+  await database.pool`
+    update integration set paused_until = paused_until - ${interval}::text::interval,
+      failing_since = failing_since - ${interval}::text::interval where id = ${id}`;
+  await database.pool`
+    update delivery set due_at = due_at - ${interval}::text::interval where integration_id = ${id} and due_at is not null`;
+};
+
+describe("integrations", () => {
+  test("are created, listed newest first, changed and deleted; secrets are null for ever", async () => {
+    const secret = whsec("s");
+    const body = await create("webhook", { url: "https://hooks.example.com/assay", secret }, "ours");
+    expect(body).toEqual({
+      id: expect.any(String),
+      kind: "webhook",
+      name: "ours",
+      enabled: true,
+      disabledReason: null,
+      config: { url: "https://hooks.example.com/assay", secret: null },
+      actions: ["notify"],
+      lastDelivery: null,
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
+    });
+    const slack = await create("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
+    expect(slack.config).toEqual({ url: null });
+    const { body: page } = await ask(`GET ${base}?limit=1`, { key });
+    expect(page.data.map(({ id }: { id: string }) => id)).toEqual([slack.id]);
+    const { body: next } = await ask(`GET ${base}?limit=1&cursor=${page.pagination.cursor}`, { key });
+    expect(next.data[0].id).toBe(body.id);
+    const { body: webhooks } = await ask(`GET ${base}?kind=slack`, { key });
+    expect(webhooks.data).toHaveLength(1);
+    const changed = await ask(`PATCH ${base}/${body.id}`, {
+      key,
+      body: { name: "theirs", enabled: false, config: { url: "https://hooks.example.com/2", secret: null } },
+    });
+    expect(changed.body).toMatchObject({
+      name: "theirs",
+      enabled: false,
+      config: { url: "https://hooks.example.com/2", secret: null },
+    });
+    expect((await ask(`DELETE ${base}/${body.id}`, { key })).status).toBe(204);
+    expect((await ask(`GET ${base}/${body.id}`, { key })).status).toBe(404);
+  });
+
+  test("each bad field is named, and no secret is quoted", async () => {
+    const secret = "whsec_tooShortButSecret";
+    const { status, body } = await ask(`POST ${base}`, {
+      key,
+      body: { kind: "webhook", config: { url: "ftp://x", secret, nope: 1 }, name: "" },
+    });
+    expect(status).toBe(400);
+    for (const name of ["config.url", "config.secret", "name", "config.nope"])
+      expect(body.error.message).toContain(`"${name}"`);
+    expect(body.error.message).not.toContain("tooShort");
+    const unknown = await ask(`POST ${base}`, { key, body: { kind: "fax", config: {} } });
+    expect(unknown.body.error.message).toContain(`"slack"`);
+    const { id } = await create("github", { repository: "acme/web", token: "ghp_secret" });
+    const patched = await ask(`PATCH ${base}/${id}`, {
+      key,
+      body: { config: { repository: "no slash", token: "a b" } },
+    });
+    expect(patched.body.error.message).toContain(`"config.repository"`);
+    expect(patched.body.error.message).toContain(`"config.token"`);
+  });
+
+  test("each kind knows its actions and its defaults", async () => {
+    const kinds: [string, Record<string, unknown>, string[]][] = [
+      ["discord", { url: "https://discord.com/api/webhooks/1/token" }, ["notify"]],
+      ["teams", { url: "https://prod-1.westeurope.logic.azure.com/workflows/1" }, ["notify"]],
+      [
+        "github",
+        { repository: "acme/web", token: "t0ken" },
+        ["set_commit_status", "create_issue", "notify", "dispatch"],
+      ],
+      ["gitlab", { project: "acme/web", token: "t0ken" }, ["set_commit_status", "create_issue", "notify", "dispatch"]],
+      ["jira", { baseUrl: "https://acme.atlassian.net/", token: "t", projectKey: "WEB" }, ["create_issue"]],
+      ["linear", { token: "lin_api_1", teamId: crypto.randomUUID() }, ["create_issue"]],
+      ["pagerduty", { routingKey: "R".repeat(32) }, ["notify"]],
+    ];
+    for (const [kind, config, actions] of kinds) expect((await create(kind, config)).actions).toEqual(actions);
+    const { body } = await ask(`GET ${base}?kind=github`, { key });
+    expect(body.data[0].config).toMatchObject({ baseUrl: "https://api.github.com", token: null, labels: ["assay"] });
+    const retired = { kind: "teams", config: { url: "https://acme.webhook.office.com/webhookb2/1" } };
+    const { body: refused } = await ask(`POST ${base}`, { key, body: retired });
+    expect(refused.error.message).toContain("retired");
+  });
+
+  test("another team sees nothing of them", async () => {
+    const { id } = await create("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
+    const foreign = `/teams/${rival.team}/integrations/${id}`;
+    const [delivery] = await enqueue(id);
+    for (const target of [
+      `GET ${foreign}`,
+      `PATCH ${foreign}`,
+      `DELETE ${foreign}`,
+      `POST ${foreign}/test`,
+      `GET ${foreign}/deliveries`,
+      `POST ${foreign}/deliveries/${delivery}/redeliver`,
+    ])
+      expect([target, (await ask(target, { key: rival.teamKey })).status]).toEqual([target, 404]);
+  });
+});
+
+describe("private addresses", () => {
+  const PRIVATE = [
+    ...["http://127.0.0.1/", "http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://0x7f.1/", "http://2130706433/"],
+    ...["http://169.254.169.254/latest", "http://10.1.2.3/", "http://172.16.0.1/", "http://192.168.1.1/"],
+    ...["http://100.64.0.1/", "http://[fc00::1]/", "http://[64:ff9b::a00:1]/", "http://[fe80::1]/", "http://0.0.0.0/"],
+    ...["http://localhost:1/", "http://localhost./", "http://[::]/"],
+  ];
+  test.each(PRIVATE)("%s is refused when it is given", async (url) => {
+    const { ask } = strict;
+    const { status, body } = await ask(`POST ${base}`, {
+      key,
+      body: { kind: "webhook", config: { url, secret: whsec("a") } },
+    });
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining("private address")]);
+    const jira = { kind: "jira", config: { baseUrl: url, token: "t", projectKey: "WEB" } };
+    expect((await ask(`POST ${base}`, { key, body: jira })).status).toBe(400);
+  });
+
+  test.each(["file:///etc/passwd", "gopher://x/", "http://user:pass@example.com/", "//example.com", "http://"])(
+    "%s is no address to send to",
+    async (url) => {
+      const { ask } = strict;
+      const { status } = await ask(`POST ${base}`, { key, body: { kind: "slack", config: { url } } });
+      expect(status).toBe(400);
+    },
+  );
+
+  test("what has become private since is refused when it is dialled, and recorded", async () => {
+    const { ask } = strict;
+    const receiver = createReceiver();
+    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+    const { status, body } = await ask(`POST ${base}/${id}/test`, { key });
+    expect([status, body.status, body.attempts[0].statusCode]).toEqual([200, "failed", null]);
+    expect(body.attempts[0].error).toContain("private addresses");
+    expect(receiver.requests).toHaveLength(0);
+  });
+});
+
+describe("POST …/test", () => {
+  test("sends a signed sample that a receiver accepts, and tells what came back", async () => {
+    const receiver = createReceiver({ status: 202, body: "thanks" });
+    const secret = whsec("k");
+    const { id } = await create("webhook", { url: `${receiver.url}/hook?x=1`, secret });
+    const { status, body } = await ask(`POST ${base}/${id}/test`, { key });
+    expect([status, body]).toEqual([
+      200,
+      {
+        id: expect.any(String),
+        eventId: null,
+        eventType: "test",
+        action: "notify",
+        title: "Assay can reach webhook",
+        status: "sent",
+        attempts: [
+          {
+            attemptedAt: expect.any(String),
+            statusCode: 202,
+            latencyMs: expect.any(Number),
+            answer: "thanks",
+            error: null,
+          },
+        ],
+        nextAttemptAt: null,
+        createdAt: expect.any(String),
+      },
+    ]);
+    const [request] = receiver.requests;
+    expect([request!.method, request!.path, request!.headers["webhook-id"]]).toEqual(["POST", "/hook?x=1", body.id]);
+    expect(new Webhook(secret).verify(request!.text, request!.headers)).toMatchObject({ type: "test" });
+    expect((await read(id)).lastDelivery).toMatchObject({ id: body.id, status: "sent", statusCode: 202 });
+  });
+
+  test("a failure is the answer, is not tried again and does not count", async () => {
+    const receiver = createReceiver({ status: 500, body: "broken" });
+    const { id } = await create("slack", { url: receiver.url });
+    const { body } = await ask(`POST ${base}/${id}/test`, { key });
+    expect([body.status, body.nextAttemptAt, body.attempts[0].error]).toEqual(["failed", null, "Answered 500: broken"]);
+    await deliverAll();
+    expect(receiver.requests).toHaveLength(1);
+  });
+});
+
+describe("deliveries", () => {
+  test("are tried again in their time with the same id, and never after they were sent", async () => {
+    const receiver = createReceiver({ status: 500, body: "down" }, { status: 503 }, { status: 200 });
+    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+    const [delivery] = await enqueue(id);
+    await deliverAll();
+    const [first] = await deliveries(id);
+    expect([first.status, first.attempts.length]).toEqual(["pending", 1]);
+    const wait = Date.parse(first.nextAttemptAt) - Date.parse(first.attempts[0].attemptedAt);
+    expect(wait).toBeWithin(4_900, 6_600);
+    await deliverAll();
+    expect(receiver.requests).toHaveLength(1);
+    await pass(id, "6 seconds");
+    await deliverAll();
+    const [second] = await deliveries(id);
+    expect(Date.parse(second.nextAttemptAt) - Date.parse(second.attempts[1].attemptedAt)).toBeWithin(29_900, 37_000);
+    await pass(id, "40 seconds");
+    await deliverAll();
+    await pass(id, "1 day");
+    await deliverAll();
+    const [sent] = await deliveries(id);
+    expect(sent).toMatchObject({ id: delivery, status: "sent", nextAttemptAt: null });
+    expect(sent.attempts.map(({ statusCode }: any) => statusCode)).toEqual([500, 503, 200]);
+    expect(receiver.requests.map(({ headers }) => headers["webhook-id"])).toEqual([delivery!, delivery!, delivery!]);
+  });
+
+  test("end after the ninth try, and are sent again when somebody asks", async () => {
+    const receiver = createReceiver({ status: 500 });
+    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+    const [delivery] = await enqueue(id);
+    for (let round = 0; round < 12; round++) {
+      await deliverAll();
+      await database.pool`update integration set failing_since = now(), paused_until = null where id = ${id}`;
+      await database.pool`update delivery set due_at = now() where integration_id = ${id} and due_at is not null`;
+    }
+    expect((await deliveries(id, "?status=failed"))[0]).toMatchObject({ id: delivery, nextAttemptAt: null });
+    expect(receiver.requests).toHaveLength(9);
+    receiver.play({ status: 200 });
+    const { body } = await ask(`POST ${base}/${id}/deliveries/${delivery}/redeliver`, { key });
+    expect(body.status).toBe("pending");
+    await deliverAll();
+    expect((await deliveries(id))[0].status).toBe("sent");
+    expect(receiver.requests.at(-1)!.headers["webhook-id"]).toBe(delivery!);
+  });
+
+  test("Retry-After is honoured, within reason", async () => {
+    const receiver = createReceiver({ status: 429, headers: { "retry-after": "600" } });
+    const { id } = await create("slack", { url: receiver.url });
+    await enqueue(id);
+    await deliverAll();
+    const waits = async () => {
+      const [{ nextAttemptAt, attempts }] = await deliveries(id);
+      return Date.parse(nextAttemptAt) - Date.parse(attempts.at(-1).attemptedAt);
+    };
+    expect(await waits()).toBeWithin(599_000, 602_000);
+    receiver.play({ status: 429, headers: { "retry-after": "31536000" } });
+    await pass(id, "1 hour");
+    await deliverAll();
+    expect(await waits()).toBeWithin(86_399_000, 86_402_000);
+  });
+
+  test("410 disables the integration, with an event; so do days of failure", async () => {
+    const receiver = createReceiver({ status: 410 });
+    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") }, "gone");
+    await enqueue(id, 3);
+    await deliverAll();
+    expect(receiver.requests).toHaveLength(1);
+    expect(await read(id)).toMatchObject({ enabled: false, disabledReason: expect.stringContaining("410") });
+    const refused = await ask(`POST ${base}/${id}/deliveries/${(await deliveries(id))[0].id}/redeliver`, { key });
+    expect(refused.status).toBe(400);
+
+    const failing = createReceiver({ status: 404 });
+    const other = await create("webhook", { url: failing.url, secret: whsec("a") }, "away");
+    for (const interval of ["1 second", "6 days"]) {
+      await enqueue(other.id);
+      await pass(other.id, interval);
+      await deliverAll();
+    }
+    expect(await read(other.id)).toMatchObject({
+      enabled: false,
+      disabledReason: "Nothing could be delivered for 5 days",
+    });
+    const events = await database.pool<{ data: any }[]>`
+      select data from event where team_id = ${acme.team} and type = 'integration.disabled' order by id`;
+    expect(events.map(({ data }) => data.integration.name)).toEqual(["gone", "away"]);
+    const enabled = await ask(`PATCH ${base}/${id}`, { key, body: { enabled: true } });
+    expect(enabled.body).toMatchObject({ enabled: true, disabledReason: null });
+    receiver.play({ status: 200 });
+    await deliverAll();
+    expect((await deliveries(id)).map(({ status }: any) => status).sort()).toEqual(["failed", "sent", "sent"]);
+  });
+
+  test("a receiver that hangs or fails delays nobody else, and is not asked for each delivery", async () => {
+    const dead = createReceiver("hang");
+    const broken = createReceiver({ status: 500 });
+    const alive = createReceiver({ status: 200 });
+    const ids = [];
+    for (const receiver of [dead, broken, alive])
+      ids.push((await create("webhook", { url: receiver.url, secret: whsec("a") })).id);
+    for (const id of ids) await enqueue(id, 10);
+    const sender = createSender(2_000);
+    await sender.start();
+    await until(() => alive.requests.length === 10);
+    // The one that hangs is still at its first.
+    expect(dead.requests).toHaveLength(1);
+    await sender.ended();
+    expect([dead.requests.length, broken.requests.length]).toEqual([1, 1]);
+    expect((await deliveries(ids[0]!, "?limit=1")).map(({ status }: any) => status)).toEqual(["pending"]);
+    expect((await deliveries(ids[0]!)).find(({ attempts }: any) => attempts.length > 0).attempts[0]).toMatchObject({
+      statusCode: null,
+      answer: null,
+      error: "No answer within 2 s",
+    });
+  });
+
+  test("four servers at once send each delivery once", async () => {
+    const receiver = createReceiver({ status: 200 });
+    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+    const ids = await enqueue(id, 40);
+    await Promise.all(Array.from({ length: 4 }, () => deliverAll()));
+    await until(async () => (await deliveries(id, "?status=pending")).length === 0);
+    expect(receiver.requests.map(({ headers }) => headers["webhook-id"]).sort()).toEqual(ids.sort());
+  });
+
+  test("what a server had in hand when it died is sent by another one, with the same id", async () => {
+    const receiver = createReceiver({ status: 200 });
+    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+    const [delivery] = await enqueue(id);
+    await database.pool`
+      update integration set claim = ${crypto.randomUUID()}, claimed_until = now() + interval '60 seconds' where id = ${id}`;
+    await deliverAll();
+    expect(receiver.requests).toHaveLength(0);
+    await database.pool`update integration set claimed_until = now() - interval '1 second' where id = ${id}`;
+    await deliverAll();
+    expect(receiver.requests.map(({ headers }) => headers["webhook-id"])).toEqual([delivery!]);
+  });
+
+  test("while a secret is replaced both sign, for a day", async () => {
+    const receiver = createReceiver({ status: 200 });
+    const [before, after] = [whsec("b"), whsec("c")];
+    const { id } = await create("webhook", { url: receiver.url, secret: before });
+    await ask(`PATCH ${base}/${id}`, { key, body: { config: { secret: after } } });
+    await ask(`POST ${base}/${id}/test`, { key });
+    const [{ text, headers }] = receiver.requests as [(typeof receiver.requests)[0]];
+    expect(headers["webhook-signature"]!.split(" ")).toHaveLength(2);
+    for (const secret of [before, after]) expect(new Webhook(secret).verify(text, headers)).toBeTruthy();
+    expect(() => new Webhook(whsec("d")).verify(text, headers)).toThrow();
+  });
+
+  test("old ones are given up and forgotten", async () => {
+    const { id } = await create("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
+    await enqueue(id, 2);
+    const age = (interval: string) =>
+      database.pool`update delivery set created_at = created_at - ${interval}::text::interval where integration_id = ${id}`;
+    await age("6 days");
+    await prune(database.pool);
+    expect((await deliveries(id)).map(({ status }: any) => status)).toEqual(["failed", "failed"]);
+    await age("30 days");
+    await prune(database.pool);
+    expect(await deliveries(id)).toEqual([]);
+  });
+});
+
+test("secrets are found nowhere: no answer, log line, delivery or row of the database", async () => {
+  // It sends back everything that it has got.
+  const echo = createReceiver(({ headers, text, path }) => ({
+    status: 400,
+    body: JSON.stringify({ headers, text, path }),
+  }));
+  const secrets = {
+    slack: "SlackPathSecret00001",
+    github: "GitHubTokenSecret0002",
+    pagerduty: "PagerDutyKeySecret03",
+    jira: "JiraTokenSecret00004",
+    webhook: Buffer.from("WebhookSigningSecretNumber05").toString("base64"),
+  };
+  const created = [
+    await create("slack", { url: `${echo.url}/services/${secrets.slack}` }),
+    await create("github", { baseUrl: echo.url, repository: "a/b", token: secrets.github }),
+    await create("pagerduty", { baseUrl: echo.url, routingKey: secrets.pagerduty }),
+    await create("jira", { baseUrl: echo.url, email: "a@example.com", token: secrets.jira, projectKey: "WEB" }),
+    await create("webhook", { url: echo.url, secret: `whsec_${secrets.webhook}` }),
+  ];
+  const basic = Buffer.from(`a@example.com:${secrets.jira}`).toString("base64");
+  const answers: string[] = [];
+  for (const { id } of created) {
+    answers.push((await ask(`POST ${base}/${id}/test`, { key, headers: { "idempotency-key": id } })).text);
+    answers.push((await ask(`PATCH ${base}/${id}`, { key, body: { name: "changed" } })).text);
+    answers.push((await ask(`GET ${base}/${id}/deliveries`, { key })).text);
+  }
+  answers.push((await ask(`GET ${base}?limit=100`, { key })).text);
+  expect(echo.requests.length).toBeGreaterThanOrEqual(5);
+  const tables = await database.pool<{ name: string }[]>`
+    select relname as name from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace`;
+  const rows: string[] = [];
+  for (const { name } of tables) {
+    const found = await database.pool<{ row: string }[]>`select t::text as row from ${database.pool(name)} t`;
+    rows.push(...found.map(({ row }) => row));
+  }
+  const everything = [...answers, ...lines, ...rows].join("\n");
+  expect(everything).toContain("[secret]");
+  for (const [kind, secret] of Object.entries({ ...secrets, basic }))
+    for (const form of [secret, Buffer.from(secret).toString("hex"), Buffer.from(secret).toString("base64")])
+      expect([kind, everything.includes(form)]).toEqual([kind, false]);
+});
+
+test("after a change of SECRET_KEY the secrets are sealed anew and still open", async () => {
+  const receiver = createReceiver({ status: 200 });
+  const secret = whsec("r");
+  const { id } = await create("webhook", { url: receiver.url, secret });
+  const fresh = new Uint8Array(32).fill(9);
+  const rotating = createSeal(fresh, SECRET_KEY);
+  expect(await reseal(database, rotating)).toBeGreaterThan(0);
+  expect(await reseal(database, rotating)).toBe(0);
+  await enqueue(id);
+  const services = { outbound: outboundToReceivers(), seal: createSeal(fresh) };
+  await deliverAll(
+    createDeliverer(
+      database,
+      services,
+      createLog("error", () => {}, false),
+    ),
+  );
+  expect(new Webhook(secret).verify(receiver.requests[0]!.text, receiver.requests[0]!.headers)).toBeTruthy();
+});
