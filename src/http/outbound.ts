@@ -27,6 +27,8 @@ export type OutboundRequest = {
   body?: string;
   /** How much of the answer is read. Default 64 KiB. */
   maxBytes?: number;
+  /** Less than the usual 15 s. */
+  timeoutMs?: number;
 };
 
 export type OutboundAnswer = {
@@ -78,7 +80,12 @@ export type OutboundOptions = {
 
 const resolveAll = async (hostname: string) => (await lookup(hostname, { all: true })).map(({ address }) => address);
 
-export function createOutbound({ allow, timeoutMs = TIMEOUT_MS, resolve = resolveAll, ca }: OutboundOptions): Outbound {
+export function createOutbound({
+  allow,
+  timeoutMs: usual = TIMEOUT_MS,
+  resolve = resolveAll,
+  ca,
+}: OutboundOptions): Outbound {
   /** The address to dial; a name may mean another one the next time, so this very one is dialled. */
   async function choose(url: URL, signal: AbortSignal): Promise<string> {
     const literal = literalAddress(url);
@@ -93,11 +100,12 @@ export function createOutbound({ allow, timeoutMs = TIMEOUT_MS, resolve = resolv
   }
 
   return {
-    async request({ method, url, headers = {}, body, maxBytes = MAX_ANSWER_BYTES }) {
+    async request({ method, url, headers = {}, body, maxBytes = MAX_ANSWER_BYTES, timeoutMs = usual }) {
       const target = new URL(url);
       if (target.protocol !== "https:" && target.protocol !== "http:")
         throw new OutboundError("Only http and https addresses are reached", true);
-      const signal = AbortSignal.timeout(timeoutMs);
+      const patience = Math.min(timeoutMs, usual);
+      const signal = AbortSignal.timeout(patience);
       try {
         const address = await choose(target, signal);
         const dialled = new URL(target);
@@ -121,7 +129,7 @@ export function createOutbound({ allow, timeoutMs = TIMEOUT_MS, resolve = resolv
       } catch (error) {
         if (error instanceof OutboundError) throw error;
         throw new OutboundError(
-          signal.aborted ? `No answer within ${timeoutMs / 1000} s` : describe(error, target),
+          signal.aborted ? `No answer within ${patience / 1000} s` : describe(error, target),
           false,
         );
       }

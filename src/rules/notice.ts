@@ -29,6 +29,8 @@ function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0 }: Counts): st
   return (flaky > 0 ? [...parts, `${flaky} flaky`] : parts).join(", ");
 }
 
+const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
+
 const named = (suite: string, name: string) => [suite, name].filter(Boolean).join(" > ");
 
 const lineOf = ({ suite, name, message }: Failure): string => {
@@ -103,12 +105,11 @@ function toWords({ type, teamId, project, data, failures }: Told, publicUrl: str
   }
   if (bugReport && project) {
     const happened = { "bug_report.opened": "opened", "bug_report.regressed": "is back" }[type as string] ?? "resolved";
-    const times = `${bugReport.occurrences} ${bugReport.occurrences === 1 ? "occurrence" : "occurrences"}`;
     return {
       tone: happened === "resolved" ? "good" : "bad",
       title: `${where}: bug #${bugReport.number} ${happened}: ${bugReport.title}`,
       subject: bugReport.title,
-      text: `${bugReport.severity}, ${times}`,
+      text: `${bugReport.severity}, ${plural(bugReport.occurrences, "occurrence")}`,
       facts: factsOf({
         Severity: bugReport.severity,
         Tasks: bugReport.taskSlugs.slice(0, 5).join(", "),
@@ -190,14 +191,14 @@ export function toSummaryNotice(
   now: Date,
 ): Notice {
   const { executions, failedExecutions, openBugs, flakyCases, since } = summary;
-  const title = `${project.name}: ${executions} executions, ${failedExecutions} of them failed`;
+  const title = `${project.name}: ${plural(executions, "execution")}, ${failedExecutions} failed`;
   return {
     type: "schedule",
     occurredAt: now.toISOString(),
     tone: "neutral",
     title,
     subject: title,
-    text: `${openBugs} open bugs, ${flakyCases} flaky tests`,
+    text: `${plural(openBugs, "open bug")}, ${plural(flakyCases, "flaky test")}`,
     facts: factsOf({ Since: since }),
     lines: [],
     url: projectUrl(publicUrl, project.id),

@@ -149,7 +149,7 @@ export const updateDeliveryDue = async (
 export type Claim = { teamId: string; id: string; claim: string };
 
 /** A server that died while it was sending is waited for so long. */
-const CLAIM_SECONDS = 60;
+const CLAIM_SECONDS = 45;
 
 /** Integrations with something to send that nobody is at, claimed; the ones that have waited longest first. */
 export const claimIntegrations = async (sql: Sql, claim: string, limit: number): Promise<Claim[]> => {

@@ -1,0 +1,546 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { createLog } from "../../src/log.ts";
+import { createSeal } from "../../src/seal.ts";
+import { handleEvents, runSchedules } from "../../src/work/automate.ts";
+import { createDeliverer } from "../../src/work/deliver.ts";
+import { expireExecutions } from "../../src/work/expire.ts";
+import { createHarness, junit, SECRET_KEY } from "../harness.ts";
+import { createReceiver, outboundToReceivers } from "../receiver.ts";
+
+const { ask, acme, rival, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const teamKey = acme.teamKey;
+const base = `/teams/${acme.team}/automations`;
+const PUBLIC = "https://assay.test";
+const lines: string[] = [];
+const log = createLog("debug", (line) => lines.push(line), false);
+let project: { project: string; key: string };
+
+beforeEach(async () => {
+  for (const { id } of (await ask(`GET ${base}?limit=100`, { key: teamKey })).body.data)
+    await ask(`DELETE ${base}/${id}`, { key: teamKey });
+  await handleAll();
+  project = await addProject(acme);
+});
+
+const handleAll = () => handleEvents(database, PUBLIC, log);
+
+async function deliverAll(): Promise<void> {
+  const sender = createDeliverer(database, { outbound: outboundToReceivers(), seal: createSeal(SECRET_KEY) }, log);
+  while ((await sender.start()) > 0) await sender.ended();
+}
+
+const integrate = async (kind: string, config: Record<string, unknown>) =>
+  (await ask(`POST /teams/${acme.team}/integrations`, { key: teamKey, body: { kind, config } })).body.id as string;
+
+async function automate(body: Record<string, unknown>) {
+  const answer = await ask(`POST ${base}`, { key: teamKey, body: { name: "a", ...body } });
+  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
+  return answer.body;
+}
+
+async function upload(letters: string, parameters: Record<string, string> = {}, { project: id, key } = project) {
+  const query = new URLSearchParams({ branch: "main", ...parameters });
+  const { body } = await ask(`POST /projects/${id}/test-runs?${query}`, { key, body: junit(letters) });
+  return body;
+}
+
+const runsOf = async (id: string, query = "") =>
+  (await ask(`GET ${base}/${id}/runs${query}`, { key: teamKey })).body.data;
+const run = async (id: string, dryRun = false) =>
+  await ask(`POST ${base}/${id}/run`, { key: teamKey, body: { dryRun } });
+const executionsOf = async ({ project: id, key } = project) =>
+  (await ask(`GET /projects/${id}/executions?limit=100`, { key })).body.data;
+
+describe("automations", () => {
+  test("are created, listed newest first, changed and deleted", async () => {
+    const integrationId = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
+    const created = await automate({
+      name: "red main",
+      trigger: { event: "execution.failed" },
+      conditions: { branches: ["main"], projects: [project.project] },
+      actions: [{ type: "notify", integrationId }],
+    });
+    expect(created).toEqual({
+      id: expect.any(String),
+      name: "red main",
+      enabled: true,
+      trigger: { event: "execution.failed" },
+      conditions: { branches: ["main"], projects: [project.project] },
+      actions: [{ type: "notify", integrationId }],
+      lastRun: null,
+      nextRunAt: null,
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
+    });
+    const second = await automate({ trigger: { schedule: "0 6 * * *" }, actions: [{ type: "notify", integrationId }] });
+    const { body: page } = await ask(`GET ${base}?limit=1`, { key: teamKey });
+    expect(page.data.map(({ id }: any) => id)).toEqual([second.id]);
+    const { body: next } = await ask(`GET ${base}?limit=1&cursor=${page.pagination.cursor}`, { key: teamKey });
+    expect(next.data.map(({ id }: any) => id)).toEqual([created.id]);
+    const patch = { name: "b", enabled: false, conditions: {} };
+    const { body: changed } = await ask(`PATCH ${base}/${created.id}`, { key: teamKey, body: patch });
+    expect(changed).toMatchObject({ ...patch, trigger: { event: "execution.failed" } });
+    expect((await ask(`DELETE ${base}/${created.id}`, { key: teamKey })).status).toBe(204);
+    expect((await ask(`GET ${base}/${created.id}`, { key: teamKey })).status).toBe(404);
+  });
+
+  test("what cannot work is refused, every mistake at once", async () => {
+    const slack = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
+    const message = async (body: object) => {
+      const answer = await ask(`POST ${base}`, { key: teamKey, body: { name: "x", ...body } });
+      expect(answer.status).toBe(400);
+      return answer.body.error.message as string;
+    };
+    const notify = { type: "notify", integrationId: slack };
+    const wrong = await message({
+      trigger: { event: "bug_report.opened" },
+      conditions: { minFailed: 3, environments: ["x"], projects: [rival.project] },
+      actions: [
+        { type: "create_issue", integrationId: slack },
+        { type: "notify", integrationId: crypto.randomUUID() },
+        { type: "rerun_failed" },
+        { type: "start_execution", projectId: rival.project, tasks: ["unit"] },
+      ],
+    });
+    for (const part of [
+      `"conditions.minFailed"`,
+      `"conditions.environments"`,
+      `"conditions.projects"`,
+      `"actions.0": an integration of slack knows notify`,
+      `"actions.1.integrationId"`,
+      `"actions.2" with "bug_report.opened": rerun_failed`,
+      `"actions.3.projectId"`,
+    ])
+      expect(wrong).toContain(part);
+    for (const trigger of [
+      {},
+      { event: "execution.failed", schedule: "0 6 * * *" },
+      { event: "execution.failed", timezone: "UTC" },
+      { event: "execution.exploded" },
+      { schedule: "99 6 * * *" },
+      { schedule: "0 0 30 2 *" },
+      { schedule: "0 6 * * *", timezone: "Mars/Olympus" },
+      { schedule: "0 6 * * *", timezone: "+02:00" },
+    ])
+      expect(await message({ trigger, actions: [notify] })).toContain("trigger");
+    const trigger = { event: "execution.failed" };
+    expect(await message({ trigger, actions: [] })).toContain(`"actions"`);
+    expect(await message({ trigger, actions: [{ type: "explode" }] })).toContain(`"actions.0.type"`);
+    expect(await message({ trigger, actions: [notify], conditions: { branch: ["main"] } })).toContain("branch");
+  });
+
+  test("another team sees nothing of them, and cannot use this team's integrations", async () => {
+    const integrationId = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
+    const body = { name: "x", trigger: { event: "execution.failed" }, actions: [{ type: "notify", integrationId }] };
+    const { id } = await automate(body);
+    for (const target of ["GET", "PATCH", "DELETE"])
+      expect((await ask(`${target} /teams/${rival.team}/automations/${id}`, { key: rival.teamKey })).status).toBe(404);
+    const foreign = `/teams/${rival.team}/automations`;
+    expect((await ask(`POST ${foreign}/${id}/run`, { key: rival.teamKey })).status).toBe(404);
+    expect((await ask(`GET ${foreign}/${id}/runs`, { key: rival.teamKey })).status).toBe(404);
+    const { status } = await ask(`POST ${foreign}`, { key: rival.teamKey, body });
+    expect(status).toBe(400);
+  });
+});
+
+describe("events", () => {
+  test("main turns red and is green again: two messages, and none for another branch or a second green", async () => {
+    const receiver = createReceiver({ status: 200, body: "ok" });
+    const integrationId = await integrate("slack", { url: receiver.url });
+    const conditions = { branches: ["main"], projects: [project.project] };
+    for (const event of ["execution.failed", "execution.recovered"])
+      await automate({ name: event, trigger: { event }, conditions, actions: [{ type: "notify", integrationId }] });
+    for (const [letters, branch] of [
+      ["pp", "main"],
+      ["pf", "feature/x"],
+      ["pf", "main"],
+      ["pp", "feature/x"],
+      ["pp", "main"],
+      ["pp", "main"],
+    ] as const)
+      await upload(letters, { branch, commit: "0123456789abcdef" });
+    await handleAll();
+    await deliverAll();
+    const heads = receiver.requests.map(({ body }) => body.blocks[0].text.text);
+    expect(heads).toEqual(["🔴 other: main failed", "🟢 other: main is green again"]);
+    const [red] = receiver.requests;
+    expect(red!.body.blocks[1].text.text).toBe("1 failed, 1 passed, 0 skipped\n• unit &gt; case 1: case 1 failed");
+    expect(red!.body.blocks[3].elements[0].url).toStartWith(`${PUBLIC}/projects/${project.project}/executions/`);
+  });
+
+  test("each run is kept with its reason, skipped ones as well", async () => {
+    const receiver = createReceiver({ status: 200, body: "ok" });
+    const integrationId = await integrate("slack", { url: receiver.url });
+    const { id } = await automate({
+      trigger: { event: "execution.completed" },
+      conditions: { branches: ["release/*", "main"], minFailed: 2, environments: ["staging"], taskSlugs: ["unit"] },
+      actions: [{ type: "notify", integrationId }],
+    });
+    const given = { environment: "staging" };
+    await upload("ff", { branch: "feature" });
+    await upload("ff", { branch: "release/1/2", ...given });
+    await upload("ff");
+    await upload("fp", given);
+    await upload("ff", { ...given, task_slug: "e2e" });
+    await upload("ffp", { ...given, branch: "release/1" });
+    await handleAll();
+    const runs = await runsOf(id, "?limit=100");
+    expect(runs.map(({ status, reason }: any) => [status, reason])).toEqual([
+      [
+        "done",
+        `The branch "release/1" matches "release/*", the environment is "staging", it is about the task "unit", 2 failed, and it takes 2`,
+      ],
+      ["skipped", `It is about none of the tasks "unit"`],
+      ["skipped", "1 failed, and it takes 2"],
+      ["skipped", `The environment null is none of "staging"`],
+      ["skipped", `The branch "release/1/2" matches none of "release/*", "main"`],
+      ["skipped", `The branch "feature" matches none of "release/*", "main"`],
+    ]);
+    expect(runs[0]).toMatchObject({
+      cause: "event",
+      eventType: "execution.completed",
+      projectId: project.project,
+      actions: [{ type: "notify", status: "done", integrationId, deliveryId: expect.any(String) }],
+    });
+    expect(await runsOf(id, "?status=done")).toHaveLength(1);
+    const { body } = await ask(`GET ${base}/${id}`, { key: teamKey });
+    expect(body.lastRun).toMatchObject({ id: runs[0].id, status: "done" });
+  });
+
+  test("several servers handle each event once, and send each message once", async () => {
+    const receiver = createReceiver({ status: 200 });
+    const secret = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
+    const integrationId = await integrate("webhook", { url: receiver.url, secret });
+    const { id } = await automate({
+      trigger: { event: "test_run.completed" },
+      actions: [{ type: "notify", integrationId }],
+    });
+    const servers = [1, 2, 3, 4];
+    const busy = servers.map(async () => {
+      for (let round = 0; round < 5; round++) await handleAll();
+    });
+    for (let index = 0; index < 10; index++) await upload("p", { commit: `c${index}` });
+    await Promise.all(busy);
+    await Promise.all(servers.map(handleAll));
+    await Promise.all(servers.map(deliverAll));
+    expect(await runsOf(id, "?limit=100")).toHaveLength(10);
+    expect(receiver.requests.map(({ body }) => body.data.execution.commit).sort()).toEqual(
+      Array.from({ length: 10 }, (_, index) => `c${index}`),
+    );
+    expect(receiver.requests[0]!.body).toMatchObject({
+      type: "test_run.completed",
+      data: { project: { name: "other" }, testRun: { taskSlug: "unit", passed: 1, verdict: "passed" } },
+    });
+  });
+
+  test("one that fails in us is tried again later, and holds up no other", async () => {
+    const receiver = createReceiver({ status: 200, body: "ok" });
+    const integrationId = await integrate("slack", { url: receiver.url });
+    const { id } = await automate({
+      trigger: { event: "execution.completed" },
+      actions: [{ type: "notify", integrationId }],
+    });
+    await upload("p", { commit: "first" });
+    await database.pool`update event set data = '"broken"'::json where project_id = ${project.project} and type = 'execution.completed'`;
+    await database.pool`update event set type = 'execution.completed', data = 'null' where project_id = ${project.project} and due_at is not null`;
+    await upload("p", { commit: "second" });
+    await handleAll();
+    expect((await runsOf(id)).map(({ status }: any) => status)).toEqual(["done"]);
+    const left = await database.pool<{ tries: number; later: boolean }[]>`
+      select tries, due_at > now() as later from event where project_id = ${project.project} and due_at is not null`;
+    expect(left.map((row) => ({ ...row }))).toEqual(left.map(() => ({ tries: 1, later: true })));
+    expect(left.length).toBeGreaterThan(0);
+    expect(lines.some((line) => line.includes("Cannot handle an event"))).toBe(true);
+    await database.pool`delete from event where project_id = ${project.project}`;
+  });
+
+  test("a disabled automation does nothing, a disabled or deleted integration is told in the run", async () => {
+    const [gone, off] = [
+      await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" }),
+      await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" }),
+    ];
+    const trigger = { event: "execution.completed" };
+    const actions = [gone, off].map((integrationId) => ({ type: "notify", integrationId }));
+    const asleep = await automate({ trigger, actions, enabled: false });
+    const awake = await automate({ trigger, actions });
+    await ask(`DELETE /teams/${acme.team}/integrations/${gone}`, { key: teamKey });
+    await ask(`PATCH /teams/${acme.team}/integrations/${off}`, { key: teamKey, body: { enabled: false } });
+    await upload("p");
+    await handleAll();
+    expect(await runsOf(asleep.id)).toEqual([]);
+    const [kept] = await runsOf(awake.id);
+    expect(kept.status).toBe("failed");
+    expect(kept.actions.map(({ status, reason }: any) => [status, reason])).toEqual([
+      ["failed", "The integration was deleted"],
+      ["skipped", `The integration "slack" is disabled`],
+    ]);
+  });
+});
+
+describe("actions", () => {
+  test("create_issue opens one for a bug, and the bug links to it; regressions open no second one", async () => {
+    const receiver = createReceiver({ status: 201, body: { html_url: "https://github.test/acme/web/issues/7" } });
+    const integrationId = await integrate("github", { baseUrl: receiver.url, repository: "acme/web", token: "t" });
+    const actions = [{ type: "create_issue", integrationId, labels: ["flaky"] }];
+    await automate({ trigger: { event: "bug_report.opened" }, conditions: { severity: "major" }, actions });
+    const back = await automate({ trigger: { event: "bug_report.regressed" }, actions });
+    const critical = await automate({
+      trigger: { event: "bug_report.opened" },
+      conditions: { severity: ["critical"] },
+      actions,
+    });
+    const { bugReports } = await upload("f");
+    await handleAll();
+    await deliverAll();
+    expect(receiver.requests.map(({ path, body }) => [path, body.title, body.labels])).toEqual([
+      ["/repos/acme/web/issues", "case 0 failed", ["flaky"]],
+    ]);
+    const path = `/projects/${project.project}/bug-reports/${bugReports[0].id}`;
+    const { body: bug } = await ask(`GET ${path}`, { key: project.key });
+    expect(bug.externalUrl).toBe("https://github.test/acme/web/issues/7");
+    await ask(`PATCH ${path}`, { key: project.key, body: { status: "resolved" } });
+    await upload("f");
+    await handleAll();
+    const [skipped] = await runsOf(back.id);
+    expect([skipped.status, skipped.actions[0].reason]).toEqual([
+      "skipped",
+      "The bug report is followed up at https://github.test/acme/web/issues/7 already",
+    ]);
+    expect((await runsOf(critical.id))[0].reason).toBe(`The severity "major" is none of "critical"`);
+  });
+
+  test("set_commit_status tells the outcome of the commit, per task where it is about one", async () => {
+    const receiver = createReceiver({ status: 201 });
+    const integrationId = await integrate("github", { baseUrl: receiver.url, repository: "acme/web", token: "t" });
+    const actions = [{ type: "set_commit_status", integrationId }];
+    for (const event of ["test_run.completed", "execution.completed"]) await automate({ trigger: { event }, actions });
+    await upload("pf", { commit: "c0ffee" });
+    const without = await upload("p");
+    await handleAll();
+    await deliverAll();
+    expect(receiver.requests.map(({ path, body }) => [path, body.state, body.context, body.description])).toEqual([
+      ["/repos/acme/web/statuses/c0ffee", "failure", "assay/unit", "1 failed, 1 passed, 0 skipped"],
+      ["/repos/acme/web/statuses/c0ffee", "failure", "assay", "1 failed, 1 passed, 0 skipped"],
+    ]);
+    expect(without.verdict).toBe("passed");
+  });
+
+  test("open_bug_report opens one per branch and reopens it, and sets off no loop", async () => {
+    const { id } = await automate({
+      trigger: { event: "execution.failed" },
+      actions: [{ type: "open_bug_report", title: "The nightly is red", severity: "critical", labels: ["nightly"] }],
+    });
+    const bugs = async () =>
+      (await ask(`GET /projects/${project.project}/bug-reports?severity=critical`, { key: project.key })).body.data;
+    await upload("f");
+    await upload("f");
+    await handleAll();
+    const [bug] = await bugs();
+    expect(bug).toMatchObject({
+      title: "The nightly is red",
+      source: "automatic",
+      labels: ["nightly"],
+      status: "open",
+    });
+    expect((await runsOf(id)).map(({ actions }: any) => actions[0].reason)).toEqual([
+      `Bug report #${bug.number} is open already`,
+      `Opened bug report #${bug.number}`,
+    ]);
+    await ask(`PATCH /projects/${project.project}/bug-reports/${bug.id}`, {
+      key: project.key,
+      body: { status: "resolved" },
+    });
+    await upload("f");
+    await handleAll();
+    expect((await bugs()).map(({ id, status, regressed }: any) => [id, status, regressed])).toEqual([
+      [bug.id, "open", true],
+    ]);
+    const depths = await database.pool<{ type: string; depth: number }[]>`
+      select type, depth from event where project_id = ${project.project} and depth > 0 order by id`;
+    expect(depths.map(({ type, depth }) => [type, depth])).toEqual([
+      ["bug_report.opened", 1],
+      ["bug_report.regressed", 1],
+    ]);
+  });
+
+  test("rerun_failed asks again for what failed, and no more often than it may", async () => {
+    const { id } = await automate({
+      trigger: { event: "execution.failed" },
+      actions: [{ type: "rerun_failed", maximum: 2 }],
+    });
+    const parameters = { execution_key: "b1", commit: "c1" };
+    await upload("p", { ...parameters, task_slug: "lint" });
+    await upload("f", { ...parameters, task_slug: "unit", complete: "true" });
+    for (let round = 0; round < 4; round++) {
+      await handleAll();
+      const [newest] = await executionsOf();
+      if (newest.status === "queued") await upload("f", { execution_id: newest.id, task_slug: "unit" });
+    }
+    const all = await executionsOf();
+    expect(all.map(({ trigger, tasks }: any) => [trigger, tasks.map(({ slug }: any) => slug)])).toEqual([
+      ["automation", ["unit"]],
+      ["automation", ["unit"]],
+      ["upload", ["lint", "unit"]],
+    ]);
+    expect(all[0].rerunOf).toBe(all[1].id);
+    expect((await runsOf(id))[0].actions[0].reason).toBe("It was repeated 2 times already");
+  });
+
+  test("start_execution on every failure ends: what automations begin carries its depth", async () => {
+    const { id } = await automate({
+      trigger: { event: "execution.failed" },
+      actions: [{ type: "start_execution", tasks: ["diagnose"], environment: "lab" }],
+    });
+    await upload("f");
+    for (let round = 0; round < 6; round++) {
+      await handleAll();
+      const [newest] = await executionsOf();
+      if (newest.status === "queued") await upload("f", { execution_id: newest.id, task_slug: "diagnose" });
+    }
+    expect(await executionsOf()).toHaveLength(4);
+    expect((await runsOf(id))[0].actions[0]).toMatchObject({
+      status: "skipped",
+      reason: "3 automations led to this already",
+    });
+  });
+
+  test("dispatch starts a pipeline", async () => {
+    const receiver = createReceiver({ status: 204 });
+    const integrationId = await integrate("github", {
+      ...{ baseUrl: receiver.url, repository: "acme/web", token: "t", workflow: "ci.yml" },
+    });
+    const inputs = { reason: "red" };
+    await automate({
+      trigger: { event: "execution.failed" },
+      actions: [{ type: "dispatch", integrationId, ref: "main", inputs }],
+    });
+    await upload("f");
+    await handleAll();
+    await deliverAll();
+    expect(receiver.requests.map(({ path, body }) => [path, body])).toEqual([
+      ["/repos/acme/web/actions/workflows/ci.yml/dispatches", { ref: "main", inputs }],
+    ]);
+  });
+});
+
+describe("schedules", () => {
+  const at = (time: string) => new Date(`2030-01-07T${time}:00.000Z`);
+  const due = (id: string, time: Date) =>
+    database.pool`update automation set next_run_at = ${time.toISOString()} where id = ${id}`;
+
+  test("know the next time in their own zone, and change it with the schedule alone", async () => {
+    const actions = [{ type: "start_execution", tasks: ["nightly"], projectId: project.project }];
+    const trigger = { schedule: "30 6 * * *", timezone: "Asia/Tokyo" };
+    const { id, nextRunAt } = await automate({ trigger, actions });
+    expect(nextRunAt).toEndWith("T21:30:00.000Z");
+    const patch = async (body: object) => (await ask(`PATCH ${base}/${id}`, { key: teamKey, body })).body.nextRunAt;
+    expect(await patch({ name: "other" })).toBe(nextRunAt);
+    expect(await patch({ enabled: false })).toBeNull();
+    expect(await patch({ enabled: true })).toBe(nextRunAt);
+    expect(await patch({ trigger: { schedule: "@daily" } })).toEndWith("T00:00:00.000Z");
+    expect(await patch({ trigger: { event: "execution.failed" } })).toBeNull();
+  });
+
+  test("four servers run one that is due once, and its next time is after now", async () => {
+    const { id } = await automate({
+      trigger: { schedule: "0 * * * *" },
+      conditions: { projects: [project.project] },
+      actions: [{ type: "start_execution", tasks: ["nightly", "nightly"], key: "nightly-{date}-{time}" }],
+    });
+    await due(id, at("03:00"));
+    await Promise.all([1, 2, 3, 4].map(() => runSchedules(database, PUBLIC, at("05:30"))));
+    expect((await executionsOf()).map(({ key, trigger, tasks }: any) => [key, trigger, tasks.length])).toEqual([
+      ["nightly-2030-01-07-05-30", "schedule", 1],
+    ]);
+    const { body } = await ask(`GET ${base}/${id}`, { key: teamKey });
+    expect(body).toMatchObject({ nextRunAt: "2030-01-07T06:00:00.000Z", lastRun: { status: "done" } });
+    expect(await runSchedules(database, PUBLIC, at("05:59"))).toBe(0);
+  });
+
+  test("a task that a schedule expected and that did not report is missed", async () => {
+    const receiver = createReceiver({ status: 200, body: "ok" });
+    const integrationId = await integrate("slack", { url: receiver.url });
+    const { id } = await automate({
+      trigger: { schedule: "0 3 * * *" },
+      actions: [{ type: "start_execution", projectId: project.project, tasks: ["nightly", "backup"] }],
+    });
+    await automate({
+      trigger: { event: "task.missed" },
+      conditions: { taskSlugs: ["nightly"] },
+      actions: [{ type: "notify", integrationId }],
+    });
+    await due(id, at("03:00"));
+    await runSchedules(database, PUBLIC, at("03:00"));
+    const [execution] = await executionsOf();
+    await upload("p", { execution_id: execution.id, task_slug: "backup" });
+    await database.pool`update execution set expires_at = now() where id = ${execution.id}`;
+    await expireExecutions(database);
+    await handleAll();
+    await deliverAll();
+    expect(receiver.requests.map(({ body }) => body.blocks[0].text.text)).toEqual(["🔴 other: nightly did not report"]);
+  });
+
+  test("notify sums up each project", async () => {
+    const receiver = createReceiver({ status: 200, body: "ok" });
+    const integrationId = await integrate("slack", { url: receiver.url });
+    const { id } = await automate({
+      trigger: { schedule: "0 9 * * 1" },
+      conditions: { projects: [project.project] },
+      actions: [{ type: "notify", integrationId }],
+    });
+    await upload("pf");
+    await upload("pp");
+    const { body } = await run(id);
+    expect(body).toMatchObject({ cause: "manual", status: "done", reason: "It was time" });
+    await deliverAll();
+    const [message] = receiver.requests;
+    expect(message!.body.blocks[0].text.text).toBe("⚪ other: 2 executions, 1 failed");
+    expect(message!.body.blocks[1].text.text).toBe("1 open bug, 0 flaky tests");
+  });
+});
+
+describe("POST …/run", () => {
+  test("dry, it says what would happen and why, and nothing happens", async () => {
+    const receiver = createReceiver({ status: 200, body: "ok" });
+    const slack = await integrate("slack", { url: receiver.url });
+    const { id } = await automate({
+      trigger: { event: "execution.failed" },
+      conditions: { branches: ["main"], projects: [project.project] },
+      actions: [
+        { type: "notify", integrationId: slack },
+        { type: "open_bug_report" },
+        { type: "rerun_failed" },
+        { type: "start_execution", tasks: ["diagnose"] },
+      ],
+    });
+    const none = await run(id, true);
+    expect([none.status, none.body.status, none.body.id]).toEqual([200, "skipped", null]);
+    expect(none.body.reason).toContain("There was no");
+    expect((await run(id)).status).toBe(400);
+    await upload("f");
+    await database.pool`update event set due_at = null`;
+    const before = [await executionsOf(), await runsOf(id)];
+    const { body } = await run(id, true);
+    expect([body.id, body.status, body.reason]).toEqual([
+      null,
+      "done",
+      expect.stringContaining(`"main" matches "main"`),
+    ]);
+    expect(body.actions.map(({ type, status, reason }: any) => [type, status, reason])).toEqual([
+      ["notify", "planned", `Would send "other: main failed" to "slack" (slack)`],
+      ["open_bug_report", "planned", `Would open the bug report "other: main failed"`],
+      ["rerun_failed", "planned", "Would ask for the failed tasks again"],
+      ["start_execution", "planned", `Would start the tasks "diagnose" in "other"`],
+    ]);
+    expect([await executionsOf(), await runsOf(id)]).toEqual(before);
+    await deliverAll();
+    expect(receiver.requests).toHaveLength(0);
+
+    const { body: real } = await run(id);
+    expect(real).toMatchObject({ cause: "manual", status: "done" });
+    await deliverAll();
+    expect(receiver.requests).toHaveLength(1);
+    expect(await executionsOf()).toHaveLength(3);
+    expect((await runsOf(id))[0].id).toBe(real.id);
+  });
+});
