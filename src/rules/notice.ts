@@ -24,9 +24,16 @@ const WORDS: Record<string, string> = { passed: "passed", failed: "failed", time
 
 export const firstLine = (text: string): string => /\S[^\r\n]*/.exec(text)?.[0].trim() ?? "";
 
+/** What is worth a word: failures first, and nothing that did not happen. */
 function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0 }: Counts): string {
-  const parts = [`${failed} failed`, `${passed} passed`, `${skipped} skipped`];
-  return (flaky > 0 ? [...parts, `${flaky} flaky`] : parts).join(", ");
+  const parts: [number, string][] = [
+    [failed, "failed"],
+    [passed, "passed"],
+    [skipped, "skipped"],
+    [flaky, "flaky"],
+  ];
+  const told = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
+  return told.length === 0 ? "No test cases" : told.join(", ");
 }
 
 const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
