@@ -8,7 +8,8 @@ create table event (
   depth smallint not null default 0, -- how many automations led to it
   data json not null, -- as it was at that moment
   occurred_at timestamptz(3) not null default now(),
-  due_at timestamptz(3) default now(), -- when automations look at it; null: they have
+  -- When automations look at it; null: they have. Cut, because a rounded time may be yet to come.
+  due_at timestamptz(3) default date_trunc('milliseconds', now()),
   tries smallint not null default 0,
   primary key (team_id, id)
 );
@@ -70,7 +71,7 @@ create table delivery (
   event_type text not null,
   notice json not null, -- what there is to tell
   status text not null default 'pending' check (status in ('pending', 'sent', 'failed')),
-  due_at timestamptz(3) default now(), -- null: it is over
+  due_at timestamptz(3), -- null: it is over
   tries smallint not null default 0, -- since it was asked for
   attempts json not null default '[]', -- the last 20
   created_at timestamptz(3) not null default now(),

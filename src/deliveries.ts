@@ -51,27 +51,16 @@ export function toTarget(
 ): Target {
   const { previousSecret, previousUntil, ...secrets } = openSecrets(seal, teamId, id, sealed);
   const rotating = previousSecret !== undefined && previousUntil !== undefined && previousUntil > now.toISOString();
-  const texts = SECRETS[kind].flatMap((name) => secretForms(secrets[name] ?? null));
+  const texts = [...SECRETS[kind].map((name) => secrets[name]), previousSecret];
   return {
     kind,
     config: { ...config, ...secrets, ...(rotating ? { previousSecret } : {}) },
-    secrets: [...texts, ...secretForms(previousSecret ?? null)],
+    secrets: texts.filter((text) => typeof text === "string"),
   };
 }
 
 export const openSecrets = (seal: Seal, teamId: string, id: string, sealed: Buffer): StoredSecrets =>
   JSON.parse(seal.open(integrationPlace(teamId, id), sealed)) as StoredSecrets;
-
-/** A secret as receivers may send it back; of an address its path alone is enough. */
-function secretForms(secret: string | null): string[] {
-  if (secret === null) return [];
-  const forms = [secret, secret.replaceAll("/", "\\/"), secret.replace(/^whsec_/, "")];
-  if (/^https?:/i.test(secret)) {
-    const { pathname, search } = new URL(secret);
-    forms.push(`${pathname}${search}`, pathname, `${pathname}${search}`.replaceAll("/", "\\/"));
-  }
-  return forms.filter((form) => form.length >= 8);
-}
 
 type Place = Pick<Claim, "teamId" | "id">;
 

@@ -42,7 +42,7 @@ export async function send(
 ): Promise<{ outcome: Outcome; attempt: Attempt }> {
   const started = performance.now();
   let last: OutboundAnswer | undefined;
-  const hidden = new Set(secrets);
+  const hidden = new Set(secrets.flatMap(formsOf));
   const watched: Outbound = {
     async request(request) {
       // A receiver may send back what it has got, and what our secrets were made into counts as much.
@@ -73,4 +73,15 @@ export async function send(
       error,
     },
   };
+}
+
+/** A secret as receivers may send it back; of an address its path alone is enough. */
+function formsOf(secret: string): string[] {
+  const forms = [secret, secret.replace(/^whsec_/, "")];
+  if (/^https?:/i.test(secret)) {
+    const { pathname, search } = new URL(secret);
+    forms.push(`${pathname}${search}`, pathname, search);
+  }
+  const all = [...forms, ...forms.map((form) => form.replaceAll("/", "\\/"))];
+  return all.filter((form) => form.length >= 8).sort((a, b) => b.length - a.length);
 }

@@ -123,6 +123,9 @@ export type NewDelivery = {
   due: "now" | null;
 };
 
+/** A time that is rounded to milliseconds may be yet to come. */
+const thisMoment = (sql: Sql) => sql`date_trunc('milliseconds', now())`;
+
 export const insertDelivery = (
   sql: Sql,
   teamId: string,
@@ -130,7 +133,7 @@ export const insertDelivery = (
 ) => sql`
   insert into delivery (team_id, integration_id, id, action, options, event_id, event_type, notice, due_at)
   values (${teamId}, ${integrationId}, ${id}, ${action}, ${JSON.stringify(options)}::text::json, ${eventId},
-    ${notice.type}, ${JSON.stringify(notice)}::text::json, ${due === "now" ? sql`now()` : sql`null`})`;
+    ${notice.type}, ${JSON.stringify(notice)}::text::json, ${due === "now" ? thisMoment(sql) : null})`;
 
 /** Asks for it again, with all its tries. False when there is none. */
 export const updateDeliveryDue = async (
@@ -141,7 +144,7 @@ export const updateDeliveryDue = async (
 ): Promise<boolean> =>
   (
     await sql`
-      update delivery set status = 'pending', due_at = now(), tries = 0
+      update delivery set status = 'pending', due_at = ${thisMoment(sql)}, tries = 0
       where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id} returning id`
   ).length === 1;
 

@@ -1,0 +1,66 @@
+/** Discord: messages through a channel's webhook. */
+
+import { describe, expect, test } from "bun:test";
+import { toMessage } from "../../src/senders/discord.ts";
+import { BAD, GOOD, hostile, sendTo, testFailures } from "./sending.ts";
+
+const sender = sendTo("discord", (url) => ({ url: `${url}/api/webhooks/1/S3CRET-token` }), "notify");
+
+describe("notify", () => {
+  test("is a line and an embed, and asks whether it was right", async () => {
+    const { outcome, requests } = await sender.deliver({ scripts: [{ status: 200, body: { id: "1" } }] });
+    expect(outcome).toEqual({ status: "sent" });
+    expect(requests.map(({ method, path, body }) => ({ method, path, body }))).toEqual([
+      {
+        method: "POST",
+        path: "/api/webhooks/1/S3CRET-token?wait=true",
+        body: {
+          content: "Web: main failed",
+          embeds: [
+            {
+              title: "1 failed, 9 passed",
+              description: "- unit > adds: expected 1, got 2",
+              url: BAD.url,
+              color: 0xd1242f,
+              fields: [
+                { name: "Branch", value: "main", inline: true },
+                { name: "Commit", value: "0123456789ab", inline: true },
+                { name: "Build", value: BAD.buildUrl },
+              ],
+              timestamp: BAD.occurredAt,
+            },
+          ],
+          allowed_mentions: { parse: [] },
+        },
+      },
+    ]);
+    const good = await sender.deliver({ notice: GOOD, scripts: [{ status: 200 }] });
+    expect(good.requests[0]!.body.embeds[0].color).toBe(0x1a7f37);
+  });
+
+  test("mentions nobody, and keeps to Discord's limits", () => {
+    const long = "x".repeat(9_000);
+    const lines = Array.from({ length: 500 }, () => long);
+    for (const notice of [
+      hostile(),
+      { ...BAD, title: long, text: long, lines, facts: [{ name: long, value: long }] },
+    ]) {
+      const { content, embeds, allowed_mentions } = toMessage(notice);
+      const [embed] = embeds as any[];
+      expect(allowed_mentions).toEqual({ parse: [] });
+      expect(content.length).toBeLessThanOrEqual(2_000);
+      expect(embed.title.length).toBeLessThanOrEqual(256);
+      expect(embed.description.length).toBeLessThanOrEqual(4_096);
+      const all = embed.fields.map(({ name, value }: any) => name + value).join("") + embed.title + embed.description;
+      expect(all.length).toBeLessThanOrEqual(6_000);
+    }
+  });
+});
+
+test("a refusal tells Discord's reason", async () => {
+  const body = { message: "Invalid Webhook Token", code: 50027 };
+  const { outcome } = await sender.deliver({ scripts: [{ status: 401, body }] });
+  expect(outcome).toEqual({ status: "refused", error: "Answered 401: Invalid Webhook Token" });
+});
+
+testFailures(sender);

@@ -1,0 +1,68 @@
+/** PagerDuty: alerts that a green run resolves. */
+
+import { expect, test } from "bun:test";
+import { BAD, GOOD, sendTo, testFailures } from "./sending.ts";
+
+const sender = sendTo("pagerduty", (url) => ({ baseUrl: url, routingKey: "S3CRET-routing-key" }), "notify");
+const accepted = { status: 202, body: { status: "success" } };
+
+test("bad news triggers an alert, good news resolves that one", async () => {
+  const bad = await sender.deliver({ scripts: [accepted] });
+  expect(bad.outcome).toEqual({ status: "sent" });
+  expect(bad.requests.map(({ method, path, body }) => ({ method, path, body }))).toEqual([
+    {
+      method: "POST",
+      path: "/v2/enqueue",
+      body: {
+        routing_key: "S3CRET-routing-key",
+        dedup_key: BAD.topic,
+        event_action: "trigger",
+        payload: {
+          summary: "Web: main failed: 1 failed, 9 passed",
+          source: "Assay",
+          severity: "error",
+          timestamp: BAD.occurredAt,
+          custom_details: {
+            Branch: "main",
+            Commit: "0123456789ab",
+            details: ["unit > adds: expected 1, got 2"],
+          },
+        },
+        links: [
+          { href: BAD.url, text: "Assay" },
+          { href: BAD.buildUrl, text: "Build" },
+        ],
+      },
+    },
+  ]);
+  const good = await sender.deliver({ notice: GOOD, scripts: [accepted] });
+  expect(good.requests[0]!.body).toEqual({
+    routing_key: "S3CRET-routing-key",
+    dedup_key: BAD.topic,
+    event_action: "resolve",
+  });
+});
+
+test("keeps to its limits, and long branches apart", async () => {
+  const branch = "feature/".repeat(60);
+  const keys = new Set<string>();
+  for (const last of ["a", "b"]) {
+    const notice = { ...BAD, title: "x".repeat(2_000), topic: `${branch}${last}` };
+    const { requests } = await sender.deliver({ notice, scripts: [accepted] });
+    expect(requests[0]!.body.payload.summary).toHaveLength(1_024);
+    expect(requests[0]!.body.dedup_key.length).toBeLessThanOrEqual(255);
+    keys.add(requests[0]!.body.dedup_key);
+  }
+  expect(keys.size).toBe(2);
+});
+
+test("a refusal tells the reasons", async () => {
+  const body = { status: "invalid event", message: "Event object is invalid", errors: ["routing_key is blank"] };
+  const { outcome } = await sender.deliver({ scripts: [{ status: 400, body }] });
+  expect(outcome).toEqual({
+    status: "refused",
+    error: "Answered 400: Event object is invalid: routing_key is blank",
+  });
+});
+
+testFailures(sender);

@@ -1,0 +1,87 @@
+/** Slack: messages through an incoming webhook. */
+
+import { describe, expect, test } from "bun:test";
+import { toMessage } from "../../src/senders/slack.ts";
+import { BAD, GOOD, hostile, sendTo, testFailures } from "./sending.ts";
+
+const sender = sendTo("slack", (url) => ({ url: `${url}/services/T/B/S3CRET-path` }), "notify");
+const ok = { status: 200, body: "ok" };
+
+describe("notify", () => {
+  test("is a heading, the failures, where it happened, and two buttons", async () => {
+    const { outcome, requests } = await sender.deliver({ scripts: [ok] });
+    expect(outcome).toEqual({ status: "sent" });
+    expect(requests.map(({ method, path, body }) => ({ method, path, body }))).toEqual([
+      {
+        method: "POST",
+        path: "/services/T/B/S3CRET-path",
+        body: {
+          text: "🔴 Web: main failed: 1 failed, 9 passed",
+          blocks: [
+            { type: "header", text: { type: "plain_text", text: "🔴 Web: main failed", emoji: true } },
+            {
+              type: "section",
+              text: { type: "mrkdwn", text: "1 failed, 9 passed\n• unit &gt; adds: expected 1, got 2" },
+            },
+            {
+              type: "context",
+              elements: [
+                { type: "mrkdwn", text: "Branch: main" },
+                { type: "mrkdwn", text: "Commit: 0123456789ab" },
+              ],
+            },
+            {
+              type: "actions",
+              elements: [
+                { type: "button", text: { type: "plain_text", text: "Open in Assay" }, url: BAD.url },
+                { type: "button", text: { type: "plain_text", text: "Open the build" }, url: BAD.buildUrl },
+              ],
+            },
+          ],
+        },
+      },
+    ]);
+    const good = await sender.deliver({ notice: GOOD, scripts: [ok] });
+    expect(good.requests[0]!.body.text).toBe("🟢 Web: main is green again: 10 passed");
+  });
+
+  test("a test's name pages nobody, and no build address becomes a link that is none", () => {
+    const message = JSON.stringify(toMessage({ ...hostile(), buildUrl: "javascript:alert(1)" }));
+    expect(message).not.toMatch(/<|\\u001b/);
+    expect(message).toContain("&lt;!channel&gt;");
+    expect(message).not.toContain('"url":"javascript');
+  });
+
+  test("keeps to Slack's limits, without cutting an entity in two", () => {
+    const long = "&".repeat(5_000);
+    const lines = Array.from({ length: 500 }, () => long);
+    const { blocks, text } = toMessage({
+      ...BAD,
+      title: long,
+      text: long,
+      lines,
+      facts: [{ name: "Branch", value: long }],
+    });
+    const [header, section, context] = blocks as any[];
+    expect(text.length).toBeLessThanOrEqual(3_000);
+    expect(header.text.text.length).toBeLessThanOrEqual(150);
+    expect(section.text.text.length).toBeLessThanOrEqual(3_000);
+    expect(context.elements[0].text.length).toBeLessThanOrEqual(300);
+    for (const part of [text, header.text.text, section.text.text, context.elements[0].text])
+      expect(part.replaceAll("&amp;", "")).not.toContain("&");
+  });
+});
+
+test("only 200 with ok is success, and its words are the reason", async () => {
+  for (const [status, body] of [
+    [200, "no_service"],
+    [400, "invalid_blocks"],
+    [403, "invalid_token"],
+    [404, "channel_not_found"],
+  ] as const) {
+    const { outcome } = await sender.deliver({ scripts: [{ status, body }] });
+    expect(outcome).toEqual({ status: "refused", error: `Answered ${status}: ${body}` });
+  }
+});
+
+testFailures(sender, { gone: "gone" });
