@@ -97,7 +97,7 @@ describe("executions", () => {
     };
     await ask(`POST /projects/${project.project}/executions/${await create()}/cancel`, { key: project.key });
     expect(await typesOf(project)).toEqual([]);
-    await database.pool`update execution set expires_at = now() where project_id = ${project.project} and id = ${await create()}`;
+    await database.pool`update execution set expires_at = now() - interval '1 second' where project_id = ${project.project} and id = ${await create()}`;
     await expireExecutions(database);
     expect(await typesOf(project)).toEqual(["execution.completed", "execution.failed"]);
     await upload(project, "p");

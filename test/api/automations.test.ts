@@ -473,7 +473,7 @@ describe("schedules", () => {
     await runSchedules(database, PUBLIC, at("03:00"));
     const [execution] = await executionsOf();
     await upload("p", { execution_id: execution.id, task_slug: "backup" });
-    await database.pool`update execution set expires_at = now() where id = ${execution.id}`;
+    await database.pool`update execution set expires_at = now() - interval '1 second' where id = ${execution.id}`;
     await expireExecutions(database);
     await handleAll();
     await deliverAll();

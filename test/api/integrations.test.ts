@@ -277,7 +277,7 @@ describe("deliveries", () => {
     for (let round = 0; round < 12; round++) {
       await deliverAll();
       await database.pool`update integration set failing_since = now(), paused_until = null where id = ${id}`;
-      await database.pool`update delivery set due_at = now() where integration_id = ${id} and due_at is not null`;
+      await database.pool`update delivery set due_at = now() - interval '1 second' where integration_id = ${id} and due_at is not null`;
     }
     expect((await deliveries(id, "?status=failed"))[0]).toMatchObject({ id: delivery, nextAttemptAt: null });
     expect(receiver.requests).toHaveLength(9);
