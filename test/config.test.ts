@@ -30,6 +30,7 @@ test("every mistake is named at once, and a password is not repeated", () => {
     DATABASE_URL: "mysql://u:secret@h/d",
     PUBLIC_URL: "assay.example",
     TRUST_PROXY: "10.0.0.0/99",
+    OUTBOUND_ALLOW: "everywhere",
     MAX_BODY_MB: "0",
   };
   try {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbedded } from "../src/postgres/embedded.ts";
 import { junit, until } from "./harness.ts";
+import { createReceiver } from "./receiver.ts";
 
 setDefaultTimeout(30_000);
 const ROOT = join(import.meta.dir, "..");
@@ -117,6 +118,57 @@ test("kill -9 during uploads loses nothing that was acknowledged and halves noth
   expect(new Set([...stored.values()].map(String))).toEqual(new Set(["140,70"]));
   expect(await server.stop("SIGTERM")).toBe(0);
 });
+
+test("kill -9 loses and invents no announcement: each upload is told under one id", async () => {
+  const receiver = createReceiver({ status: 200 });
+  const dataDir = createDirectory();
+  const more = { OUTBOUND_ALLOW: "127.0.0.0/8" };
+  let server = await start(dataDir, more);
+  const [, team, teamKey, project, key] = /Team\s+(\S+)\s+(\S+)\s+Project\s+(\S+)\s+(\S+)/.exec(server.output()) ?? [];
+  const post = async (path: string, key: string, body: unknown): Promise<{ id: string; executionId: string }> => {
+    const response = await fetch(`${server.url}/api/v1${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}` },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+    return (await response.json()) as never;
+  };
+  const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+  const config = { url: receiver.url, secret };
+  const { id } = await post(`/teams/${team}/integrations`, teamKey!, { kind: "webhook", config });
+  await post(`/teams/${team}/automations`, teamKey!, {
+    name: "tell",
+    trigger: { event: "test_run.completed" },
+    actions: [{ type: "notify", integrationId: id }],
+  });
+  const acknowledged: string[] = [];
+  for (let round = 0; round < 2; round++) {
+    const uploads = Array.from({ length: 4 }, () =>
+      post(`/projects/${project}/test-runs`, key!, junit("pf")).then(
+        ({ executionId }) => acknowledged.push(executionId),
+        () => {},
+      ),
+    );
+    await uploads[0];
+    // The first time before anything was announced, then while it is.
+    if (round > 0) await until(() => receiver.requests.length > round * 2, 20);
+    await server.stop("SIGKILL");
+    await Promise.all(uploads);
+    server = await start(dataDir, more);
+  }
+  const told = () =>
+    new Map(receiver.requests.map(({ body, headers }) => [headers["webhook-id"], body.data.execution.id]));
+  // What was being sent when the server was killed is sent again when its claim is over.
+  await until(() => acknowledged.every((id) => [...told().values()].includes(id)), 20);
+  const stored = await fetch(`${server.url}/api/v1/projects/${project}/executions?limit=100`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  const { data } = (await stored.json()) as { data: { id: string }[] };
+  const executions = data.map(({ id }) => id).sort();
+  await until(() => new Set(told().values()).size === executions.length, 20);
+  expect([...told().values()].sort()).toEqual(executions);
+  await server.stop("SIGTERM");
+}, 90_000);
 
 test("SIGTERM, twice, lets a running upload end and does not wait for idle connections", async () => {
   const dataDir = createDirectory();

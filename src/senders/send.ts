@@ -29,7 +29,7 @@ export const actionsOf = (kind: Kind): readonly IntegrationAction[] => SENDERS[k
 export const sampleOf = (kind: Kind): IntegrationAction => SENDERS[kind].sample;
 
 const ANSWER_CHARACTERS = 1_024;
-/** All requests of a delivery together; whoever sends has claimed the integration for longer. */
+/** All requests of a delivery together. */
 const DELIVERY_MS = 30_000;
 
 /** `config` is whole, `secrets` are the texts in it that must not be seen anywhere. */

@@ -151,8 +151,8 @@ export const updateDeliveryDue = async (
 /** An integration that this server alone sends to, until the claim is over. */
 export type Claim = { teamId: string; id: string; claim: string };
 
-/** A server that died while it was sending is waited for so long. */
-const CLAIM_SECONDS = 45;
+/** A server that died while it was sending is waited for so long; one that lives extends its claims. */
+const CLAIM_SECONDS = 5;
 
 /** Integrations with something to send that nobody is at, claimed; the ones that have waited longest first. */
 export const claimIntegrations = async (sql: Sql, claim: string, limit: number): Promise<Claim[]> => {
@@ -183,6 +183,10 @@ export type DueDelivery = {
   tries: number;
   attempts: Attempt[];
 };
+
+export const extendClaim = (sql: Sql, { teamId, id, claim }: Claim) => sql`
+  update integration set claimed_until = now() + interval '1 second' * ${CLAIM_SECONDS}::int
+  where team_id = ${teamId} and id = ${id} and claim = ${claim}`;
 
 /** The next one of a claimed integration, the claim extended; undefined when there is none, or the claim is lost. */
 export const selectDueDelivery = async (sql: Sql, { teamId, id, claim }: Claim): Promise<DueDelivery | undefined> => {

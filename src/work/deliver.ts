@@ -3,10 +3,18 @@
 import { attemptDelivery, type Sending } from "../deliveries.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../store/connect.ts";
-import { type Claim, claimIntegrations, releaseIntegration, selectDueDelivery } from "../store/integrations.ts";
+import {
+  type Claim,
+  claimIntegrations,
+  extendClaim,
+  releaseIntegration,
+  selectDueDelivery,
+} from "../store/integrations.ts";
 
 /** A receiver that hangs keeps one of them for 15 s. */
 const MAX_AT_ONCE = 64;
+/** Several times within the length of a claim. */
+const EXTEND_MS = 1_500;
 
 export function createDeliverer(
   { pool, begin }: Pick<Database, "pool" | "begin">,
@@ -16,6 +24,7 @@ export function createDeliverer(
   const running = new Set<Promise<void>>();
 
   async function deliverAll(claim: Claim): Promise<void> {
+    const extending = setInterval(() => void extendClaim(pool, claim).catch(() => {}), EXTEND_MS);
     try {
       for (;;) {
         const delivery = await selectDueDelivery(pool, claim);
@@ -23,8 +32,10 @@ export function createDeliverer(
       }
     } catch (error) {
       log.warn("Cannot deliver to an integration, it goes on", { integrationId: claim.id, error });
-      // The same again would fail the same way at once.
+      // The same again would fail the same way at once: the claim ends by itself.
       return;
+    } finally {
+      clearInterval(extending);
     }
     await releaseIntegration(pool, claim).catch(() => {});
   }
