@@ -8,8 +8,7 @@ create table event (
   depth smallint not null default 0, -- how many automations led to it
   data json not null, -- as it was at that moment
   occurred_at timestamptz(3) not null default now(),
-  -- When automations look at it; null: they have. Cut, because a rounded time may be yet to come.
-  due_at timestamptz(3) default date_trunc('milliseconds', now()),
+  due_at timestamptz(3), -- when automations look at it; null: they have, or none waits for it
   tries smallint not null default 0,
   primary key (team_id, id)
 );
@@ -18,17 +17,16 @@ create index event_due on event (due_at) where due_at is not null;
 create index event_by_type on event (team_id, type, id desc);
 create index event_age on event (occurred_at);
 
--- What a task came to the last time on a branch: the first green after red is told by it.
-create table branch_task (
+-- Tasks whose last run on a branch was red: the first green after it is told by them.
+create table red_task (
   project_id uuid not null references project (id) on delete cascade,
   branch text not null, -- the default branch where an execution names none
   task_slug text not null, -- '': an execution that ended without any task
-  failed boolean not null,
-  ended_at timestamptz(3) not null default now(),
+  since timestamptz(3) not null default now(),
   primary key (project_id, branch, task_slug)
 );
 
-create index branch_task_age on branch_task (ended_at);
+create index red_task_age on red_task (since);
 
 alter table execution
   add column depth smallint not null default 0, -- how many automations led to it
@@ -80,6 +78,7 @@ create table delivery (
 );
 
 create index delivery_due on delivery (team_id, integration_id, due_at) where due_at is not null;
+create index delivery_by_status on delivery (team_id, integration_id, status, id desc);
 create index delivery_age on delivery (created_at);
 
 create table automation (
@@ -117,4 +116,5 @@ create table automation_run (
 );
 
 create unique index automation_run_once on automation_run (team_id, automation_id, event_id) where cause = 'event';
+create index automation_run_by_status on automation_run (team_id, automation_id, status, id desc);
 create index automation_run_age on automation_run (created_at);

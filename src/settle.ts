@@ -3,7 +3,7 @@
 import { type ExecutionEvent, executionStatus, hasEnded } from "./rules/execution.ts";
 import type { EventData, NewEvent } from "./schema/events.ts";
 import type { Sql } from "./store/connect.ts";
-import { insertEvents, updateBranchTasks } from "./store/events.ts";
+import { insertEvents, updateRedTasks } from "./store/events.ts";
 import {
   type ExecutionChange,
   type LockedExecution,
@@ -83,7 +83,7 @@ async function announceEnd(
 ): Promise<NewEvent[]> {
   const failed = origin.status !== "passed";
   const states = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
-  const wasRed = await updateBranchTasks(
+  const wasRed = await updateRedTasks(
     sql,
     projectId,
     origin.branch,

@@ -1,14 +1,22 @@
 /** Events, written in the transaction that caused them, and read once by the automations. */
 
+import type postgres from "postgres";
 import type { EventData, EventType, NewEvent, TurnedCase } from "../schema/events.ts";
 import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+
+type Fragment = postgres.PendingQuery<postgres.Row[]>;
+
+/** When automations look at it: never, where none waits for this type. A rounded time may be yet to come, so it is cut. */
+const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
+  case when exists (select from automation a where a.team_id = ${teamId} and a.event = ${type} and a.enabled)
+    then date_trunc('milliseconds', now()) end`;
 
 /** Of a project; in the order given. */
 export async function insertEvents(sql: Sql, projectId: string, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   await sql`
-    insert into event (team_id, id, project_id, type, depth, data)
-    select p.team_id, e.id, p.id, e.type, e.depth, e.data::json
+    insert into event (team_id, id, project_id, type, depth, data, due_at)
+    select p.team_id, e.id, p.id, e.type, e.depth, e.data::json, ${due(sql, sql`p.team_id`, sql`e.type`)}
     from project p, unnest(
       ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
       ${toNumberArray(events.map(({ depth }) => depth))}::smallint[],
@@ -17,8 +25,9 @@ export async function insertEvents(sql: Sql, projectId: string, events: readonly
 }
 
 export const insertTeamEvent = (sql: Sql, teamId: string, type: EventType, data: EventData) => sql`
-  insert into event (team_id, id, type, data)
-  values (${teamId}, ${Bun.randomUUIDv7()}, ${type}, ${JSON.stringify(data)}::text::json)`;
+  insert into event (team_id, id, type, data, due_at)
+  values (${teamId}, ${Bun.randomUUIDv7()}, ${type}, ${JSON.stringify(data)}::text::json,
+    ${due(sql, sql`${teamId}`, sql`${type}`)})`;
 
 export type BugEvent = {
   type: "bug_report.opened" | "bug_report.regressed" | "bug_report.resolved";
@@ -34,8 +43,8 @@ export async function insertBugEvents(
 ): Promise<void> {
   if (events.length === 0) return;
   await sql`
-    insert into event (team_id, id, project_id, type, depth, data)
-    select p.team_id, e.id, p.id, e.type, ${depth}, json_build_object('bugReport', json_build_object(
+    insert into event (team_id, id, project_id, type, depth, due_at, data)
+    select p.team_id, e.id, p.id, e.type, ${depth}, ${due(sql, sql`p.team_id`, sql`e.type`)}, json_build_object('bugReport', json_build_object(
       'id', b.id, 'number', b.number, 'title', b.title, 'status', b.status, 'severity', b.severity, 'source', b.source,
       'occurrences', b.occurrences,
       'taskSlugs', (select coalesce(json_agg(distinct c.task_slug), '[]') from bug_case k
@@ -63,8 +72,8 @@ export async function insertTurns(
   const told = turned.slice(0, MAX_TURNED);
   if (told.length === 0) return;
   await sql`
-    insert into event (team_id, id, project_id, type, depth, data)
-    select p.team_id, t.id, p.id, case when t.flaky then 'test_case.became_flaky' else 'test_case.recovered' end, e.depth,
+    insert into event (team_id, id, project_id, type, depth, due_at, data)
+    select p.team_id, t.id, p.id, y.type, e.depth, ${due(sql, sql`p.team_id`, sql`y.type`)},
       json_build_object(
         'testCase', json_build_object('id', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name,
           'file', c.file, 'owner', c.owner, 'flakeRate', round(h.flake_rate::numeric, 4)),
@@ -73,6 +82,8 @@ export async function insertTurns(
     from project p, unnest(
       ${toTextArray(told.map(() => Bun.randomUUIDv7()))}::uuid[], ${toNumberArray(told.map(({ testCase }) => testCase))}::int[],
       ${toTextArray(told.map(({ flaky }) => String(flaky)))}::boolean[]) as t (id, number, flaky)
+    cross join lateral (
+      select case when t.flaky then 'test_case.became_flaky' else 'test_case.recovered' end as type) y
     join test_case c on c.project_id = ${projectId} and c.number = t.number
     join case_health h on h.project_id = ${projectId} and h.test_case = t.number
     join test_run r on r.project_id = ${projectId} and r.id = ${runId}
@@ -131,35 +142,38 @@ export const selectLastEvent = async (
 };
 
 /**
- * Notes what the tasks of an ended execution came to; answers whether any of them was red on the branch before. Executions
- * of a branch that end at once take turns, so that there is one first green after red.
+ * Notes which tasks of an ended execution are red on their branch; answers whether any that is green now was red before.
+ * Executions of a branch that end at once take turns at the rows, so that there is one first green after red; nothing is
+ * written, and nobody waits, while what is green stays green.
  */
-export async function updateBranchTasks(
+export async function updateRedTasks(
   sql: Sql,
   projectId: string,
   branch: string | null,
   tasks: readonly { slug: string; failed: boolean }[],
 ): Promise<boolean> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`${projectId} ${branch ?? ""}`}, 4))`;
-  const isGreen = tasks.every(({ failed }) => !failed);
-  const [row] = await sql<{ red: boolean }[]>`
-    with project as (select coalesce(${branch}, default_branch) as branch from project where id = ${projectId}),
-    ended as (
-      select slug, failed from unnest(
-        ${toTextArray(tasks.map(({ slug }) => slug))}::text[],
-        ${toTextArray(tasks.map(({ failed }) => String(failed)))}::boolean[]) as t (slug, failed)
-      union all select '', false where ${isGreen}),
-    noted as (
-      insert into branch_task as b (project_id, branch, task_slug, failed)
-      select ${projectId}, p.branch, e.slug, e.failed from ended e, project p
-      on conflict (project_id, branch, task_slug) do update set failed = excluded.failed, ended_at = now())
-    select coalesce(bool_or(b.failed), false) as red from branch_task b, project p
-    where b.project_id = ${projectId} and b.branch = p.branch and b.task_slug in (select slug from ended)`;
-  return row!.red;
+  const slugs = (failed: boolean) => tasks.filter((task) => task.failed === failed).map(({ slug }) => slug);
+  const red = slugs(true);
+  // A green execution ends the red of one that had no tasks at all.
+  const green = red.length === 0 ? [...slugs(false), ""] : slugs(false);
+  const place = sql`project_id = ${projectId} and branch = (
+    select coalesce(${branch}, default_branch) from project where id = ${projectId})`;
+  if (red.length > 0)
+    await sql`
+      insert into red_task (project_id, branch, task_slug)
+      select id, coalesce(${branch}, default_branch), slug
+      from project, unnest(${toTextArray(red)}::text[]) as slug where id = ${projectId} order by slug
+      on conflict do nothing`;
+  const ended = await sql`
+    with ended as (
+      select task_slug from red_task where ${place} and task_slug = any(${toTextArray(green)}::text[])
+      order by task_slug for update)
+    delete from red_task where ${place} and task_slug in (select task_slug from ended) returning task_slug`;
+  return ended.length > 0;
 }
 
 /** What is too old to be asked for. */
 export async function deleteOldEvents(sql: Sql, days: number): Promise<void> {
   await sql`delete from event where occurred_at < now() - interval '1 day' * ${days}::int and due_at is null`;
-  await sql`delete from branch_task where ended_at < now() - interval '1 year'`;
+  await sql`delete from red_task where since < now() - interval '1 year'`;
 }

@@ -4,16 +4,19 @@ import { settleExecution } from "../settle.ts";
 import type { Database } from "../store/connect.ts";
 import { lockExecution, lockExpiredExecutions } from "../store/executions.ts";
 
-const BATCH = 100;
-
-/** How many have ended. Any number of servers may do this at once: each takes what no other has. */
+/**
+ * How many have ended, each in a transaction of its own, so that none waits for another's rows while it holds some. Any
+ * number of servers may do this at once: each takes what no other has.
+ */
 export async function expireExecutions({ begin }: Pick<Database, "begin">): Promise<number> {
-  return await begin(async (sql) => {
-    const expired = await lockExpiredExecutions(sql, BATCH);
-    for (const { projectId, id } of expired) {
-      const execution = await lockExecution(sql, projectId, id);
-      if (execution) await settleExecution(sql, projectId, execution, "expired", { arrived: false, now: new Date() });
-    }
-    return expired.length;
-  });
+  for (let count = 0; ; count++) {
+    const found = await begin(async (sql) => {
+      const [expired] = await lockExpiredExecutions(sql, 1);
+      const execution = expired && (await lockExecution(sql, expired.projectId, expired.id));
+      if (execution)
+        await settleExecution(sql, expired.projectId, execution, "expired", { arrived: false, now: new Date() });
+      return execution !== undefined;
+    });
+    if (!found) return count;
+  }
 }

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { toMessage } from "../../src/senders/discord.ts";
-import { BAD, GOOD, hostile, sendTo, testFailures } from "./sending.ts";
+import { BAD, GOOD, HEADERS, HOSTILE, hostile, sendTo, shown, testFailures } from "./sending.ts";
 
 const sender = sendTo("discord", (url) => ({ url: `${url}/api/webhooks/1/S3CRET-token` }), "notify");
 
@@ -10,10 +10,11 @@ describe("notify", () => {
   test("is a line and an embed, and asks whether it was right", async () => {
     const { outcome, requests } = await sender.deliver({ scripts: [{ status: 200, body: { id: "1" } }] });
     expect(outcome).toEqual({ status: "sent" });
-    expect(requests.map(({ method, path, body }) => ({ method, path, body }))).toEqual([
+    expect(shown(requests)).toEqual([
       {
         method: "POST",
         path: "/api/webhooks/1/S3CRET-token?wait=true",
+        headers: HEADERS,
         body: {
           content: "Web: main failed",
           embeds: [
@@ -63,4 +64,37 @@ test("a refusal tells Discord's reason", async () => {
   expect(outcome).toEqual({ status: "refused", error: "Answered 401: Invalid Webhook Token" });
 });
 
-testFailures(sender);
+test("a message that is not valid is final", async () => {
+  const body = { message: "Invalid Form Body", code: 50035, errors: { embeds: ["0"] } };
+  const { outcome } = await sender.deliver({ scripts: [{ status: 400, body }] });
+  expect(outcome).toEqual({ status: "refused", error: "Answered 400: Invalid Form Body" });
+});
+
+test("a thread's webhook keeps its thread", async () => {
+  const thread = sendTo("discord", (url) => ({ url: `${url}/api/webhooks/1/S3CRET?thread_id=5&wait=false` }), "notify");
+  const { requests } = await thread.deliver({ notice: hostile(), scripts: [{ status: 200 }] });
+  expect(requests.map(({ path, body }) => [path, body.allowed_mentions])).toEqual([
+    ["/api/webhooks/1/S3CRET?thread_id=5&wait=true", { parse: [] }],
+  ]);
+});
+
+test.todo("a test's name becomes no link", () => {
+  const { content, embeds } = toMessage({ ...hostile(), title: "[log in](https://phish.test)" });
+  expect([content, embeds[0]!.description]).not.toContainEqual(expect.stringMatching(/(^|[^\\])\[/));
+  expect(HOSTILE).toContain("[x]");
+});
+
+test.todo("an embed has at most 6,000 characters, however many facts there are", () => {
+  const long = "x".repeat(9_000);
+  const facts = Array.from({ length: 10 }, () => ({ name: "Branch", value: long }));
+  const lines = Array.from({ length: 20 }, () => long);
+  const [embed] = toMessage({ ...BAD, text: long, lines, facts, buildUrl: `https://ci.test/${long}` }).embeds;
+  const parts = [embed!.title, embed!.description, ...embed!.fields.flatMap(({ name, value }) => [name, value])];
+  expect(parts.join("").length).toBeLessThanOrEqual(6_000);
+});
+
+test.todo.each([520, 522, 524])("a %d of the proxy before Discord is retried", async (status) => {
+  expect((await sender.deliver({ scripts: [{ status }] })).outcome.status).toBe("retry");
+});
+
+testFailures(sender, ["notify"]);

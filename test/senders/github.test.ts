@@ -1,17 +1,18 @@
 /** GitHub: commit statuses, issues, comments on pull requests, workflow runs. */
 
 import { describe, expect, test } from "bun:test";
-import type { Script } from "../receiver.ts";
-import { BAD, GOOD, HOSTILE, hostile, sendTo, testFailures } from "./sending.ts";
+import { createReceiver, type Script } from "../receiver.ts";
+import { BAD, GOOD, HEADERS as COMMON, HOSTILE, hostile, MARKDOWN, sendTo, shown, testFailures } from "./sending.ts";
 
 const config = (url: string) => ({ baseUrl: url, repository: "acme/web", token: "S3CRET-token", workflow: "ci.yml" });
 const sender = sendTo("github", config, "set_commit_status");
 const HEADERS = {
+  ...COMMON,
   authorization: "Bearer S3CRET-token",
   accept: "application/vnd.github+json",
   "x-github-api-version": "2022-11-28",
-  "user-agent": "Assay",
 };
+const { "content-type": _, ...READING } = HEADERS;
 const MARKER = `<!-- assay ${BAD.topic.replace(" ", "_")} -->`;
 
 test("set_commit_status sets the state of the commit", async () => {
@@ -20,13 +21,12 @@ test("set_commit_status sets the state of the commit", async () => {
     options: { context: "assay/unit" },
   });
   expect(outcome).toEqual({ status: "sent" });
-  expect(requests).toEqual([
+  expect(shown(requests)).toEqual([
     {
       method: "POST",
       path: "/repos/acme/web/statuses/0123456789abcdef",
-      headers: expect.objectContaining(HEADERS),
+      headers: HEADERS,
       body: { state: "failure", target_url: BAD.url, description: "1 failed, 9 passed", context: "assay/unit" },
-      text: expect.any(String),
     },
   ]);
   const green = await sender.deliver({ notice: GOOD, scripts: [{ status: 201 }] });
@@ -44,19 +44,12 @@ describe("create_issue", () => {
     const answer = { status: 201, body: { number: 7, html_url: "https://github.test/acme/web/issues/7" } };
     const { outcome, requests } = await sender.deliver({ action, scripts: [answer] });
     expect(outcome).toEqual({ status: "sent", link: "https://github.test/acme/web/issues/7" });
-    const body = [
-      "`1 failed, 9 passed`",
-      "- Branch: `main`\n- Commit: `0123456789ab`",
-      "```\nunit > adds: expected 1, got 2\n```",
-      `[Assay](<${BAD.url}>) · [Build](<${BAD.buildUrl}>)`,
-    ].join("\n\n");
-    expect(requests).toEqual([
+    expect(shown(requests)).toEqual([
       {
         method: "POST",
         path: "/repos/acme/web/issues",
-        headers: expect.objectContaining(HEADERS),
-        body: { title: "Web: main failed", body, labels: ["assay"] },
-        text: expect.any(String),
+        headers: HEADERS,
+        body: { title: "Web: main failed", body: MARKDOWN, labels: ["assay"] },
       },
     ]);
     const labelled = await sender.deliver({ action, options: { labels: ["bug"] }, scripts: [answer] });
@@ -105,18 +98,56 @@ describe("notify", () => {
     };
     const first = await sender.deliver({ action, scripts: [play] });
     expect(first.outcome).toEqual({ status: "sent" });
-    expect(first.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
-      "GET /repos/acme/web/issues/12/comments?per_page=50&page=1",
-      "GET /repos/acme/web/issues/12/comments?per_page=50&page=2",
-      "POST /repos/acme/web/issues/12/comments",
+    const list = "/repos/acme/web/issues/12/comments";
+    const reads = [1, 2].map((page) => ({
+      method: "GET",
+      path: `${list}?per_page=50&page=${page}`,
+      headers: READING,
+      body: null,
+    }));
+    const body = `${MARKER}\n### \`Web: main failed\`\n\n${MARKDOWN}`;
+    expect(shown(first.requests)).toEqual([...reads, { method: "POST", path: list, headers: HEADERS, body: { body } }]);
+    const second = await sender.deliver({ action, scripts: [play] });
+    expect(second.outcome).toEqual({ status: "sent" });
+    expect(shown(second.requests)).toEqual([
+      ...reads,
+      { method: "PATCH", path: "/repos/acme/web/issues/comments/99", headers: HEADERS, body: { body } },
     ]);
-    expect(first.requests[2]!.body.body).toStartWith(`${MARKER}\n### \`Web: main failed\`\n\n\`1 failed, 9 passed\``);
-    const second = await sender.deliver({ action, notice: GOOD, scripts: [play] });
-    expect(second.requests.map(({ method, path }) => `${method} ${path}`).at(-1)).toBe(
-      "PATCH /repos/acme/web/issues/comments/99",
-    );
-    expect(second.requests.at(-1)!.headers).toMatchObject(HEADERS);
-    expect(second.requests.at(-1)!.body.body).toContain("10 passed");
+    const good = await sender.deliver({ action, notice: GOOD, scripts: [play] });
+    expect(good.requests.at(-1)!.body.body).toStartWith(`${MARKER}\n### \`Web: main is green again\`\n\n\`10 passed\``);
+  });
+
+  test("a comment that quotes the marker, or belongs to another branch, is not changed", async () => {
+    const others = [{ id: 1, body: `> ${MARKER}` }, { id: 2, body: MARKER.replace("main", "main2") }, { id: 3 }];
+    const { requests } = await sender.deliver({ action, scripts: [{ status: 200, body: others }, { status: 201 }] });
+    expect(requests.map(({ method }) => method)).toEqual(["GET", "POST"]);
+  });
+
+  test("what fails after the comments were read is judged by itself", async () => {
+    const known = [{ id: 99, body: MARKER }];
+    for (const list of [[], known]) {
+      const read = { status: 200, body: list };
+      const limited = { status: 429, headers: { "retry-after": "60" } };
+      expect((await sender.deliver({ action, scripts: [read, limited] })).outcome).toEqual({
+        status: "retry",
+        error: "Answered 429",
+        afterMs: 60_000,
+      });
+      const hung = await sender.deliver({ action, scripts: [read, "hang"] });
+      expect([hung.outcome.status, hung.attempt.statusCode, hung.attempt.answer]).toEqual(["retry", null, null]);
+      const locked = { status: 403, body: { message: "Unable to create comment because issue is locked." } };
+      expect((await sender.deliver({ action, scripts: [read, locked] })).outcome).toEqual({
+        status: "refused",
+        error: "Answered 403: Unable to create comment because issue is locked.",
+      });
+    }
+  });
+
+  test.todo("a list of comments with nonsense in it ends in an outcome", async () => {
+    for (const body of [[null], [{ id: 1, body: 5 }]]) {
+      const { outcome } = await sender.deliver({ action, scripts: [{ status: 200, body }, { status: 201 }] });
+      expect(outcome.status).not.toBe("gone");
+    }
   });
 
   test("without a pull request there is nothing to comment on", async () => {
@@ -132,10 +163,11 @@ test("dispatch starts a workflow", async () => {
   const options = { ref: "release", inputs: { reason: "red" } };
   const { outcome, requests } = await sender.deliver({ action, options, scripts: [{ status: 204 }] });
   expect(outcome).toEqual({ status: "sent" });
-  expect(requests.map(({ method, path, body }) => ({ method, path, body }))).toEqual([
+  expect(shown(requests)).toEqual([
     {
       method: "POST",
       path: "/repos/acme/web/actions/workflows/ci.yml/dispatches",
+      headers: HEADERS,
       body: { ref: "release", inputs: { reason: "red" } },
     },
   ]);
@@ -155,4 +187,47 @@ test("a secondary limit, which is a 403 with Retry-After, is retried; another 40
   expect((await sender.deliver({ scripts: [forbidden] })).outcome.status).toBe("refused");
 });
 
-testFailures(sender);
+test.each(["set_commit_status", "create_issue", "dispatch"] as const)("%s: a 422 is final", async (action) => {
+  const body = { message: "Validation Failed", documentation_url: "https://docs.github.com/rest" };
+  const { outcome } = await sender.deliver({ action, scripts: [{ status: 422, body }] });
+  expect(outcome).toEqual({ status: "refused", error: "Answered 422: Validation Failed" });
+});
+
+test.todo("a 422 says which field was wrong", async () => {
+  const body = { message: "Validation Failed", errors: [{ resource: "Issue", field: "labels", code: "invalid" }] };
+  const { outcome } = await sender.deliver({ action: "create_issue", scripts: [{ status: 422, body }] });
+  expect(outcome).toMatchObject({ status: "refused", error: expect.stringContaining("labels") });
+});
+
+test.todo("the primary limit, which is a 403 with the time of its reset, is retried", async () => {
+  const headers = { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(Date.UTC(2026, 0, 31, 12, 10) / 1000) };
+  const limited = { status: 403, headers, body: { message: "API rate limit exceeded" } };
+  expect((await sender.deliver({ scripts: [limited] })).outcome).toMatchObject({ status: "retry", afterMs: 600_000 });
+});
+
+test.todo("a commit that is no commit leaves the repository's statuses alone", async () => {
+  const { requests } = await sender.deliver({ notice: { ...BAD, commit: ".." }, scripts: [{ status: 201 }] });
+  expect(requests.map(({ path }) => path)).toEqual([]);
+});
+
+test.todo("a reason that is cut within a secret shows no part of it", async () => {
+  const script: Script = ({ headers }) => ({
+    status: 400,
+    body: { message: "x".repeat(490) + headers["authorization"]!.slice("Bearer ".length) },
+  });
+  expect((await sender.deliver({ scripts: [script] })).attempt.error).not.toContain("S3CRET");
+});
+
+test("a redirect of the second request is not followed either, and sends no token", async () => {
+  const elsewhere = createReceiver();
+  const { outcome } = await sender.deliver({
+    action: "notify",
+    scripts: [
+      { status: 200, body: [] },
+      { status: 307, headers: { location: elsewhere.url } },
+    ],
+  });
+  expect([outcome.status, elsewhere.requests]).toEqual(["refused", []]);
+});
+
+testFailures(sender, ["set_commit_status", "create_issue", "notify", "dispatch"]);

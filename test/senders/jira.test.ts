@@ -1,7 +1,7 @@
 /** Jira: issues in the Cloud and in a Data Center. */
 
-import { expect, test } from "bun:test";
-import { BAD, hostile, sendTo, testFailures } from "./sending.ts";
+import { describe, expect, test } from "bun:test";
+import { BAD, HEADERS, hostile, HOSTILE, sendTo, shown, testFailures } from "./sending.ts";
 
 const common = { token: "S3CRET-token", projectKey: "WEB", labels: ["assay", "flaky test"] };
 const cloud = sendTo("jira", (url) => ({ ...common, baseUrl: `${url}/`, email: "bot@example.com" }), "create_issue");
@@ -21,14 +21,15 @@ test("the Cloud gets a document, and knows its user by e-mail and token", async 
   const paragraph = (...content: unknown[]) => ({ type: "paragraph", content });
   const item = (value: string) => ({ type: "listItem", content: [paragraph(text(value))] });
   const link = (name: string, href: string | null) => ({ ...text(name), marks: [{ type: "link", attrs: { href } }] });
-  expect(requests).toEqual([
+  expect(shown(requests)).toEqual([
     {
       method: "POST",
       path: "/rest/api/3/issue",
-      headers: expect.objectContaining({
+      headers: {
+        ...HEADERS,
         authorization: `Basic ${Buffer.from("bot@example.com:S3CRET-token").toString("base64")}`,
         accept: "application/json",
-      }),
+      },
       body: {
         fields: {
           ...fields,
@@ -45,7 +46,6 @@ test("the Cloud gets a document, and knows its user by e-mail and token", async 
           },
         },
       },
-      text: expect.any(String),
     },
   ]);
 });
@@ -53,12 +53,12 @@ test("the Cloud gets a document, and knows its user by e-mail and token", async 
 test("a Data Center gets text, and knows its user by the token", async () => {
   const { outcome, requests } = await dataCenter.deliver({ scripts: [created] });
   expect(outcome).toEqual({ status: "sent", link: expect.stringMatching(/\/jira\/browse\/WEB-24$/) });
-  expect(requests.map(({ method, path, headers, body }) => [method, path, headers["authorization"], body])).toEqual([
-    [
-      "POST",
-      "/jira/rest/api/2/issue",
-      "Bearer S3CRET-token",
-      {
+  expect(shown(requests)).toEqual([
+    {
+      method: "POST",
+      path: "/jira/rest/api/2/issue",
+      headers: { ...HEADERS, authorization: "Bearer S3CRET-token", accept: "application/json" },
+      body: {
         fields: {
           ...fields,
           description: [
@@ -73,7 +73,7 @@ test("a Data Center gets text, and knows its user by the token", async () => {
           ].join("\n"),
         },
       },
-    ],
+    },
   ]);
   const { requests: risky } = await dataCenter.deliver({ notice: hostile(), scripts: [created] });
   expect(risky[0]!.body.fields.description.match(/\{noformat\}/g)).toHaveLength(2);
@@ -91,4 +91,27 @@ test("a refusal tells which field was wrong", async () => {
   expect(outcome).toEqual({ status: "refused", error: "Answered 400: issuetype: Specify a valid issue type" });
 });
 
-testFailures(cloud);
+test("a document holds names as plain text, and no link that is none", async () => {
+  const notice = { ...hostile(), buildUrl: "javascript:alert(1)" };
+  const { requests } = await cloud.deliver({ notice, scripts: [created] });
+  const written = JSON.stringify(requests[0]!.body.fields.description);
+  expect(written).not.toMatch(/\\u001b|"href":"javascript/);
+  expect(written).toContain(JSON.stringify(Bun.stripANSI(HOSTILE)).slice(1, -1));
+});
+
+test("general refusals are told as well", async () => {
+  const body = { errorMessages: ["No project could be found"], errors: { labels: "Too long" } };
+  for (const sender of [cloud, dataCenter])
+    expect((await sender.deliver({ scripts: [{ status: 400, body }] })).outcome).toEqual({
+      status: "refused",
+      error: "Answered 400: No project could be found; labels: Too long",
+    });
+});
+
+test.todo("a document has no empty text, which the Cloud refuses", async () => {
+  const { requests } = await cloud.deliver({ notice: { ...BAD, lines: ["\u0007"] }, scripts: [created] });
+  expect(JSON.stringify(requests[0]!.body.fields.description)).not.toContain('"text":""');
+});
+
+describe("in the Cloud", () => testFailures(cloud, ["create_issue"]));
+describe("in a Data Center", () => testFailures(dataCenter, ["create_issue"]));

@@ -1,7 +1,7 @@
 /** Linear: issues, through GraphQL. */
 
 import { expect, test } from "bun:test";
-import { sendTo, testFailures } from "./sending.ts";
+import { HEADERS, hostile, MARKDOWN, sendTo, shown, testFailures } from "./sending.ts";
 
 const TEAM = "0197f000-0000-7000-8000-0000000000cc";
 const sender = sendTo("linear", (url) => ({ baseUrl: url, token: "lin_api_S3CRET", teamId: TEAM }), "create_issue");
@@ -11,23 +11,23 @@ test("create_issue opens one and tells its address", async () => {
   const body = { data: { issueCreate: { success: true, issue } } };
   const { outcome, requests } = await sender.deliver({ scripts: [{ status: 200, body }] });
   expect(outcome).toEqual({ status: "sent", link: issue.url });
-  expect(requests.map(({ method, path, headers, body }) => [method, path, headers["authorization"], body])).toEqual([
-    [
-      "POST",
-      "/graphql",
-      "lin_api_S3CRET",
-      {
+  expect(shown(requests)).toEqual([
+    {
+      method: "POST",
+      path: "/graphql",
+      headers: { ...HEADERS, authorization: "lin_api_S3CRET" },
+      body: {
         query:
           "mutation ($input: IssueCreateInput!) { issueCreate(input: $input) { success issue { identifier url } } }",
         variables: {
           input: {
             teamId: TEAM,
             title: "Web: main failed",
-            description: expect.stringContaining("unit > adds: expected 1, got 2"),
+            description: MARKDOWN,
           },
         },
       },
-    ],
+    },
   ]);
 });
 
@@ -53,4 +53,41 @@ test("errors come with a 200, and a rate limit with a 400", async () => {
   });
 });
 
-testFailures(sender);
+test("a rate limit is retried with any status, and without a time", async () => {
+  const body = { errors: [{ message: "other" }, { message: "slow down", extensions: { code: "RATELIMITED" } }] };
+  for (const status of [200, 400])
+    expect((await sender.deliver({ scripts: [{ status, body }] })).outcome).toEqual({
+      status: "retry",
+      error: "Rate limited",
+    });
+});
+
+test("a refusal tells what Linear would show to people, and a 200 that is no answer is none", async () => {
+  const shownToPeople = { code: "INVALID_INPUT", userPresentableMessage: "teamId must be a UUID." };
+  const invalid = { errors: [{ message: "Argument Validation Error", extensions: shownToPeople }] };
+  expect((await sender.deliver({ scripts: [{ status: 400, body: invalid }] })).outcome).toEqual({
+    status: "refused",
+    error: "Answered 400: teamId must be a UUID.",
+  });
+  for (const body of ["", "<html>", "null", "[]", '{"data":null}'])
+    expect((await sender.deliver({ scripts: [{ status: 200, body }] })).outcome).toEqual({
+      status: "refused",
+      error: "No issue was created",
+    });
+});
+
+test("what a test is called is quoted", async () => {
+  const { requests } = await sender.deliver({ notice: hostile(), scripts: [{ status: 200 }] });
+  const { description } = requests[0]!.body.variables.input;
+  const [before, , after] = description.split(/^`{4,}$/m);
+  expect(`${before}${after}`.replace(/`[^`\n]*`/g, "")).not.toMatch(/@everyone|javascript:|<script|!channel/);
+});
+
+test.todo.each(['{"errors":"x"}', '{"errors":{"a":1}}', '{"errors":[null]}', '{"errors":[{"message":5}]}'])(
+  "the answer %s ends in an outcome",
+  async (body) => {
+    expect((await sender.deliver({ scripts: [{ status: 400, body }] })).outcome.status).toBe("refused");
+  },
+);
+
+testFailures(sender, ["create_issue"]);

@@ -1,7 +1,7 @@
 /** PagerDuty: alerts that a green run resolves. */
 
 import { expect, test } from "bun:test";
-import { BAD, GOOD, sendTo, testFailures } from "./sending.ts";
+import { BAD, GOOD, HEADERS, hostile, sendTo, shown, testFailures } from "./sending.ts";
 
 const sender = sendTo("pagerduty", (url) => ({ baseUrl: url, routingKey: "S3CRET-routing-key" }), "notify");
 const accepted = { status: 202, body: { status: "success" } };
@@ -9,10 +9,11 @@ const accepted = { status: 202, body: { status: "success" } };
 test("bad news triggers an alert, good news resolves that one", async () => {
   const bad = await sender.deliver({ scripts: [accepted] });
   expect(bad.outcome).toEqual({ status: "sent" });
-  expect(bad.requests.map(({ method, path, body }) => ({ method, path, body }))).toEqual([
+  expect(shown(bad.requests)).toEqual([
     {
       method: "POST",
       path: "/v2/enqueue",
+      headers: HEADERS,
       body: {
         routing_key: "S3CRET-routing-key",
         dedup_key: BAD.topic,
@@ -36,11 +37,57 @@ test("bad news triggers an alert, good news resolves that one", async () => {
     },
   ]);
   const good = await sender.deliver({ notice: GOOD, scripts: [accepted] });
-  expect(good.requests[0]!.body).toEqual({
-    routing_key: "S3CRET-routing-key",
-    dedup_key: BAD.topic,
-    event_action: "resolve",
+  expect(good.outcome).toEqual({ status: "sent" });
+  expect(shown(good.requests)).toEqual([
+    {
+      method: "POST",
+      path: "/v2/enqueue",
+      headers: HEADERS,
+      body: { routing_key: "S3CRET-routing-key", dedup_key: BAD.topic, event_action: "resolve" },
+    },
+  ]);
+});
+
+test("good news about a long topic resolves what the bad news has triggered", async () => {
+  const topic = "😀".repeat(300);
+  const keys: string[] = [];
+  for (const notice of [BAD, GOOD]) {
+    const { requests } = await sender.deliver({ notice: { ...notice, topic }, scripts: [accepted] });
+    keys.push(requests[0]!.body.dedup_key);
+  }
+  expect(keys[0]).toBe(keys[1]!);
+  expect(keys[0]!.length).toBeLessThanOrEqual(255);
+  const whole = await sender.deliver({ notice: { ...BAD, topic: "x".repeat(255) }, scripts: [accepted] });
+  expect(whole.requests[0]!.body.dedup_key).toBe("x".repeat(255));
+});
+
+test("only a 202 is success, and the severity is the integration's", async () => {
+  expect((await sender.deliver({ scripts: [{ status: 200 }] })).outcome).toEqual({
+    status: "refused",
+    error: "Answered 200",
   });
+  const critical = sendTo(
+    "pagerduty",
+    (url) => ({ baseUrl: url, routingKey: "S3CRET-routing-key", severity: "critical" }),
+    "notify",
+  );
+  const severities: unknown[] = [];
+  for (const tone of ["bad", "neutral"] as const) {
+    const { requests } = await critical.deliver({ notice: { ...BAD, tone }, scripts: [accepted] });
+    severities.push(requests[0]!.body.payload.severity);
+  }
+  expect(severities).toEqual(["critical", "info"]);
+});
+
+test("no terminal colour reaches the summary or the details", async () => {
+  const { requests } = await sender.deliver({ notice: hostile(), scripts: [accepted] });
+  const { summary, custom_details } = requests[0]!.body.payload;
+  expect(`${summary} ${custom_details.details.join(" ")}`).not.toContain("\u001b");
+});
+
+test.todo("no terminal colour reaches the facts", async () => {
+  const { requests } = await sender.deliver({ notice: hostile(), scripts: [accepted] });
+  expect(requests[0]!.body.payload.custom_details["Branch"]).not.toContain("\u001b");
 });
 
 test("keeps to its limits, and long branches apart", async () => {
@@ -65,4 +112,4 @@ test("a refusal tells the reasons", async () => {
   });
 });
 
-testFailures(sender);
+testFailures(sender, ["notify"]);

@@ -1,11 +1,17 @@
 /** Sends fixed notices to the recording fake, as each kind of integration would. */
 
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { CONFIGS, type IntegrationAction, type Kind, type Notice, SECRETS } from "../../src/schema/integrations.ts";
 import { send } from "../../src/senders/send.ts";
 import type { ActionOptions } from "../../src/senders/sender.ts";
-import { createReceiver, createResettingReceiver, outboundToReceivers, type Script } from "../receiver.ts";
+import {
+  createReceiver,
+  createResettingReceiver,
+  outboundToReceivers,
+  type Recorded,
+  type Script,
+} from "../receiver.ts";
 
 export const DELIVERY_ID = "0197f000-0000-7000-8000-000000000001";
 export const NOW = new Date("2026-01-31T12:00:00.000Z");
@@ -54,8 +60,30 @@ export const hostile = (notice: Notice = BAD): Notice => ({
   subject: HOSTILE,
   text: HOSTILE,
   facts: [{ name: "Branch", value: HOSTILE }],
-  lines: [HOSTILE, HOSTILE],
+  lines: [HOSTILE, "/close", HOSTILE],
 });
+
+const BY_THE_CLIENT = new Set(["host", "content-length", "accept-encoding", "connection"]);
+
+/** Whole requests, less what the HTTP client adds to each by itself. */
+export const shown = (requests: readonly Recorded[]) =>
+  requests.map(({ method, path, headers, body }) => ({
+    method,
+    path,
+    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !BY_THE_CLIENT.has(name))),
+    body: body as unknown,
+  }));
+
+/** What every request with a body has. */
+export const HEADERS = { "content-type": "application/json", "user-agent": "Assay", accept: "*/*" };
+
+/** What the services make of a notice in Markdown. */
+export const MARKDOWN = [
+  "`1 failed, 9 passed`",
+  "- Branch: `main`\n- Commit: `0123456789ab`",
+  "```\nunit > adds: expected 1, got 2\n```",
+  `[Assay](<${BAD.url}>) · [Build](<${BAD.buildUrl}>)`,
+].join("\n\n");
 
 export type Sent = { action?: IntegrationAction; notice?: Notice; options?: ActionOptions; scripts?: Script[] };
 
@@ -80,56 +108,104 @@ export function sendTo(kind: Kind, toConfig: (url: string) => Record<string, unk
 
 type Deliver = ReturnType<typeof sendTo>;
 
-/** What every kind does with an answer that is none, or that says to come back. */
+type Expected = {
+  redirect?: "refused" | "retry";
+  gone?: "refused" | "gone";
+  /** Whether the receiver's words are kept as the error. */
+  quotes?: boolean;
+};
+
+/** What every action of a kind does with an answer that is none, or that says to come back. */
 export function testFailures(
   { deliver, deliverTo }: Deliver,
-  { redirect = "refused", gone = "refused" }: { redirect?: "refused" | "retry"; gone?: "refused" | "gone" } = {},
+  actions: IntegrationAction[],
+  { redirect = "refused", gone = "refused", quotes = true }: Expected = {},
 ): void {
-  test("too many requests are retried when the receiver says", async () => {
-    const { outcome } = await deliver({ scripts: [{ status: 429, headers: { "retry-after": "90" } }] });
-    expect(outcome).toMatchObject({ status: "retry", afterMs: 90_000 });
-    const later = new Date(NOW.getTime() + 120_000).toUTCString();
-    const { outcome: dated } = await deliver({ scripts: [{ status: 429, headers: { "retry-after": later } }] });
-    expect(dated).toMatchObject({ status: "retry", afterMs: 120_000 });
-  });
+  describe.each(actions)("when %s fails", (action) => {
+    test("too many requests are retried when the receiver says", async () => {
+      const { outcome } = await deliver({ action, scripts: [{ status: 429, headers: { "retry-after": "90" } }] });
+      expect(outcome).toEqual({ status: "retry", error: "Answered 429", afterMs: 90_000 });
+      const later = new Date(NOW.getTime() + 120_000).toUTCString();
+      const { outcome: dated } = await deliver({
+        action,
+        scripts: [{ status: 429, headers: { "retry-after": later } }],
+      });
+      expect(dated).toEqual({ status: "retry", error: "Answered 429", afterMs: 120_000 });
+    });
 
-  test.each([500, 502, 503])("a %d is retried", async (status) => {
-    const { outcome, attempt } = await deliver({ scripts: [{ status, body: "broken" }] });
-    expect([outcome.status, attempt.statusCode, attempt.answer]).toEqual(["retry", status, "broken"]);
-  });
+    test.each(["0", "-5", "soon", "Sat, 31 Jan 2026 11:00:00 GMT"])("%p is no time to come back", async (value) => {
+      const { outcome } = await deliver({ action, scripts: [{ status: 429, headers: { "retry-after": value } }] });
+      expect(outcome).toEqual({ status: "retry", error: "Answered 429" });
+    });
 
-  test("a receiver that hangs, resets or is not there is tried again", async () => {
-    const { outcome, attempt } = await deliver({ scripts: ["hang"] });
-    expect(outcome).toEqual({ status: "retry", error: "No answer within 0.15 s" });
-    expect([attempt.statusCode, attempt.answer, attempt.error]).toEqual([null, null, "No answer within 0.15 s"]);
-    const resetting = await createResettingReceiver();
-    expect((await deliverTo(resetting.url)).outcome.status).toBe("retry");
-    expect(resetting.count()).toBeGreaterThan(0);
-    expect((await deliverTo("http://127.0.0.1:1")).outcome).toMatchObject({
-      status: "retry",
-      error: expect.stringContaining("refused"),
+    test.each([500, 502, 503])("a %d is retried", async (status) => {
+      const { outcome, attempt } = await deliver({ action, scripts: [{ status, body: "" }] });
+      expect(outcome).toEqual({ status: "retry", error: `Answered ${status}` });
+      expect(attempt).toEqual({
+        attemptedAt: NOW.toISOString(),
+        statusCode: status,
+        latencyMs: expect.any(Number),
+        answer: "",
+        error: `Answered ${status}`,
+      });
+    });
+
+    test("a receiver that hangs is tried again", async () => {
+      const { outcome, attempt, requests } = await deliver({ action, scripts: ["hang"] });
+      expect(outcome).toEqual({ status: "retry", error: "No answer within 0.15 s" });
+      expect([attempt.statusCode, attempt.answer, attempt.error]).toEqual([null, null, "No answer within 0.15 s"]);
+      expect(requests).toHaveLength(1);
+    });
+
+    test("a receiver that resets the connection or is not there is tried again", async () => {
+      const resetting = await createResettingReceiver();
+      const closed = "The connection was closed before the answer: 127.0.0.1";
+      expect((await deliverTo(resetting.url, { action })).outcome).toEqual({ status: "retry", error: closed });
+      expect(resetting.count()).toBeGreaterThan(0);
+      expect((await deliverTo("http://127.0.0.1:1", { action })).outcome).toEqual({
+        status: "retry",
+        error: "The connection was refused: 127.0.0.1",
+      });
+    });
+
+    test.each([301, 302, 307, 308])("a %d is not followed", async (status) => {
+      const elsewhere = createReceiver();
+      const headers = { location: elsewhere.url };
+      const { outcome, requests } = await deliver({ action, scripts: [{ status, headers }] });
+      expect(outcome).toEqual({ status: redirect, error: `Answered ${status}: redirects are not followed` });
+      expect([requests.length, elsewhere.requests]).toEqual([1, []]);
+    });
+
+    test("a 410 is final", async () => {
+      const { outcome } = await deliver({ action, scripts: [{ status: 410 }] });
+      expect(outcome).toEqual({ status: gone, error: expect.stringMatching(/^Answered 410/) });
+    });
+
+    test("what the receiver sends back is kept without our secrets, in the answer and in the error", async () => {
+      for (const toBody of [
+        (said: string) => said,
+        (said: string) => ({ message: said }),
+        (said: string) => ({ message: JSON.parse(said) }),
+      ]) {
+        const echo: Script = ({ headers, text, path }) => ({
+          status: 400,
+          body: toBody(JSON.stringify({ path, headers, text })),
+        });
+        const { outcome, attempt, requests } = await deliver({ action, scripts: [echo] });
+        const kept = JSON.stringify({ outcome, answer: attempt.answer, error: attempt.error });
+        for (const secret of ["S3CRET", ...sealedHeaders(requests)]) expect(kept).not.toContain(secret);
+        expect(attempt.answer).toContain("[secret]");
+        expect(attempt.answer!.length).toBeLessThanOrEqual(1_024);
+        if (!quotes) expect(attempt.error).toBe("Answered 400");
+      }
     });
   });
-
-  test("a redirect is not followed", async () => {
-    const elsewhere = createReceiver();
-    const { outcome, requests } = await deliver({ scripts: [{ status: 307, headers: { location: elsewhere.url } }] });
-    expect(outcome).toMatchObject({ status: redirect, error: expect.stringContaining("redirects are not followed") });
-    expect([requests.length, elsewhere.requests.length]).toEqual([1, 0]);
-  });
-
-  test("a 410 is final", async () => {
-    const { outcome } = await deliver({ scripts: [{ status: 410 }] });
-    expect(outcome.status).toBe(gone);
-  });
-
-  test("what the receiver sends back is kept without our secrets", async () => {
-    const echo: Script = ({ headers, text, path }) => ({ status: 400, body: JSON.stringify({ headers, text, path }) });
-    const { attempt } = await deliver({ scripts: [echo] });
-    expect(attempt.answer).not.toBeNull();
-    const kept = `${attempt.answer} ${attempt.error}`;
-    expect(kept).not.toContain("S3CRET");
-    expect(kept).not.toContain(Buffer.from("S3CRET").toString("base64").slice(0, 6));
-    expect(attempt.answer!.length).toBeLessThanOrEqual(1_024);
-  });
 }
+
+/** What the secrets were made into: the parts of each header that proves who is asking. */
+const sealedHeaders = (requests: readonly Recorded[]): string[] =>
+  requests.flatMap(({ headers }) =>
+    ["authorization", "private-token", "webhook-signature"].flatMap((name) =>
+      (headers[name] ?? "").split(" ").filter((part) => part.length >= 8),
+    ),
+  );

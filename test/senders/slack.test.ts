@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { toMessage } from "../../src/senders/slack.ts";
-import { BAD, GOOD, hostile, sendTo, testFailures } from "./sending.ts";
+import { BAD, GOOD, HEADERS, hostile, sendTo, shown, testFailures } from "./sending.ts";
 
 const sender = sendTo("slack", (url) => ({ url: `${url}/services/T/B/S3CRET-path` }), "notify");
 const ok = { status: 200, body: "ok" };
@@ -11,10 +11,11 @@ describe("notify", () => {
   test("is a heading, the failures, where it happened, and two buttons", async () => {
     const { outcome, requests } = await sender.deliver({ scripts: [ok] });
     expect(outcome).toEqual({ status: "sent" });
-    expect(requests.map(({ method, path, body }) => ({ method, path, body }))).toEqual([
+    expect(shown(requests)).toEqual([
       {
         method: "POST",
         path: "/services/T/B/S3CRET-path",
+        headers: HEADERS,
         body: {
           text: "🔴 Web: main failed: 1 failed, 9 passed",
           blocks: [
@@ -75,6 +76,7 @@ describe("notify", () => {
 test("only 200 with ok is success, and its words are the reason", async () => {
   for (const [status, body] of [
     [200, "no_service"],
+    [200, "<html>ok</html>"],
     [400, "invalid_blocks"],
     [403, "invalid_token"],
     [404, "channel_not_found"],
@@ -84,4 +86,4 @@ test("only 200 with ok is success, and its words are the reason", async () => {
   }
 });
 
-testFailures(sender, { gone: "gone" });
+testFailures(sender, ["notify"], { gone: "gone" });

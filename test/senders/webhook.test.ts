@@ -55,8 +55,11 @@ describe("notify", () => {
   test("any 2xx is success, everything else is retried", async () => {
     for (const status of [200, 201, 202, 204])
       expect((await sender.deliver({ scripts: [{ status }] })).outcome.status).toBe("sent");
-    for (const status of [400, 401, 404, 422])
-      expect((await sender.deliver({ scripts: [{ status }] })).outcome.status).toBe("retry");
+    for (const status of [400, 401, 404, 422, 520])
+      expect((await sender.deliver({ scripts: [{ status }] })).outcome).toEqual({
+        status: "retry",
+        error: `Answered ${status}`,
+      });
   });
 });
 
@@ -71,4 +74,4 @@ test("a body stays below 20 kB, whatever there is to tell, and says what was lef
   expect(JSON.parse(toBody(BAD)).data.truncated).toBeUndefined();
 });
 
-testFailures(sender, { redirect: "retry", gone: "gone" });
+testFailures(sender, ["notify"], { redirect: "retry", gone: "gone", quotes: false });
