@@ -7,6 +7,7 @@ import { toNotice, toSummaryNotice } from "./rules/notice.ts";
 import type { Action, ActionResult, AutomationRun } from "./schema/automations.ts";
 import type { Notice } from "./schema/integrations.ts";
 import { actionsOf } from "./senders/send.ts";
+import { isCommit } from "./senders/sender.ts";
 import {
   type AutomationRow,
   insertAutomationRun,
@@ -191,6 +192,7 @@ function contextOf(given: object, { data }: Notice): string {
 /** What the notice lacks for this action, in words. */
 function whatIsMissing(type: Delivered["type"], kind: string, notice: Notice): string | undefined {
   if (type === "set_commit_status" && notice.commit === null) return "The commit is not known";
+  if (type === "set_commit_status" && !isCommit(notice.commit)) return `${JSON.stringify(notice.commit)} is no commit`;
   if (type === "notify" && (kind === "github" || kind === "gitlab") && notice.pullRequest === null)
     return "There is no pull request to comment on";
   const { externalUrl } = (notice.data["bugReport"] ?? {}) as { externalUrl?: string | null };

@@ -68,6 +68,8 @@ export type Sending = {
   begin: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
   outbound: Outbound;
   seal: Seal;
+  /** Gets what went wrong in ourselves. */
+  onBug?: (error: unknown) => void;
 };
 
 /**
@@ -75,7 +77,7 @@ export type Sending = {
  * says nothing of the integration.
  */
 export async function attemptDelivery(
-  { begin, outbound, seal }: Sending,
+  { begin, outbound, seal, onBug }: Sending,
   claim: Place,
   delivery: DueDelivery,
   tried: "until sent" | "once" = "until sent",
@@ -83,7 +85,8 @@ export async function attemptDelivery(
   const now = new Date();
   const { id, action, options, notice, tries } = delivery;
   const target = toTarget(seal, claim.teamId, { ...delivery, id: claim.id }, now);
-  const { outcome, attempt } = await send(outbound, target, { id, action, options, notice, now });
+  const { outcome, attempt, bug } = await send(outbound, target, { id, action, options, notice, now });
+  if (bug !== undefined) onBug?.(bug);
   const attempts = [...delivery.attempts, attempt].slice(-KEPT_ATTEMPTS);
   return await begin(async (sql) => {
     await updateDelivery(

@@ -55,7 +55,8 @@ const path = (expected: string, pattern: RegExp) => v.pipe(text(200), v.regex(pa
 const label = text(100);
 const labels = v.optional(v.pipe(v.array(label, "expected a list of labels"), v.maxLength(20)), ["assay"]);
 
-const EXPECTED_TEAMS = "expected the address of a Workflows webhook: connectors at webhook.office.com are retired";
+const EXPECTED_TEAMS = "expected the address of a Workflows webhook: connectors at office.com are retired";
+const RETIRED_TEAMS = /(^|\.)(webhook\.office|outlook\.office|outlook\.office365)\.com$/i;
 
 /** The `config` of each kind. */
 export const CONFIGS = {
@@ -65,7 +66,7 @@ export const CONFIGS = {
   teams: v.strictObject({
     url: v.pipe(
       secretAddress,
-      v.check((value) => !/(^|\.)webhook\.office\.com$/i.test(new URL(value).hostname), EXPECTED_TEAMS),
+      v.check((value) => !RETIRED_TEAMS.test(new URL(value).hostname), EXPECTED_TEAMS),
     ),
   }),
   github: v.strictObject({

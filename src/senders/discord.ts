@@ -5,21 +5,25 @@ import { cut, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts"
 
 const COLORS = { bad: 0xd1242f, good: 0x1a7f37, neutral: 0x6e7781 };
 
+/** Markdown would make a link of what a test is called. Cut before, because every character may become two. */
+const escape = (text: string, max: number) => cut(oneLine(text), max / 2).replace(/[\\*_~`|[\]<]/g, "\\$&");
+
 export function toMessage({ tone, title, text, facts, lines, url, buildUrl, occurredAt }: Notice) {
-  const list = lines.map((line) => `- ${cut(oneLine(line), 250)}`).join("\n");
+  // Of all its texts together an embed holds 6,000 characters.
+  const list = cut(lines.map((line) => `- ${escape(line, 250)}`).join("\n"), 3_000).replace(/\\…$/, "…");
   const build = buildUrl && isHttp(buildUrl) ? [{ name: "Build", value: cut(buildUrl, 1_024) }] : [];
   return {
-    content: cut(oneLine(title), 2_000),
+    content: escape(title, 2_000),
     embeds: [
       {
-        title: cut(oneLine(text) || oneLine(title), 256),
-        ...(list === "" ? {} : { description: cut(list, 4_000) }),
+        title: escape(oneLine(text) || title, 256),
+        ...(list === "" ? {} : { description: list }),
         ...(url && isHttp(url) ? { url } : {}),
         color: COLORS[tone],
         fields: [
           ...facts
             .slice(0, 10)
-            .map(({ name, value }) => ({ name: cut(name, 256), value: cut(oneLine(value), 100) || "–", inline: true })),
+            .map(({ name, value }) => ({ name: cut(name, 50), value: escape(value, 100) || "–", inline: true })),
           ...build,
         ],
         timestamp: occurredAt,

@@ -1,8 +1,21 @@
 /** Commit statuses, issues, comments on pull requests and workflow runs on GitHub, github.com or one's own server. */
 
-import type { Outbound } from "../http/outbound.ts";
+import type { Outbound, OutboundAnswer } from "../http/outbound.ts";
 import type { ConfigOf } from "../schema/integrations.ts";
-import { cut, type Job, judge, oneLine, type Outcome, parse, postJson, type Sender, toMarkdown } from "./sender.ts";
+import {
+  at,
+  cut,
+  isCommit,
+  type Job,
+  judge as judgeStatus,
+  oneLine,
+  type Outcome,
+  parse,
+  postJson,
+  type Sender,
+  textAt,
+  toMarkdown,
+} from "./sender.ts";
 
 type Config = ConfigOf<"github">;
 
@@ -15,15 +28,24 @@ const headersOf = ({ token }: Config) => ({
 
 const repositoryOf = ({ baseUrl, repository }: Config) => `${baseUrl}/repos/${repository}`;
 
+/** The primary limit is a 403 as well, and tells when it is over in a header of its own. */
+function judge(answer: OutboundAnswer, ok: boolean, now: Date): Outcome {
+  const outcome = judgeStatus(answer, ok, now);
+  const isLimited = answer.status === 403 && answer.headers.get("x-ratelimit-remaining") === "0";
+  if (outcome.status !== "refused" || !isLimited) return outcome;
+  const afterMs = Number(answer.headers.get("x-ratelimit-reset")) * 1000 - now.getTime();
+  return { status: "retry", error: outcome.error, ...(afterMs > 0 ? { afterMs } : {}) };
+}
+
 /** One comment per pull request and project: this line, which nobody sees, tells which. */
 const markerOf = (topic: string) => `<!-- assay ${topic.replace(/[^\w.:/-]/g, "_")} -->`;
 const COMMENTS_PER_PAGE = 50;
 const COMMENT_PAGES = 10;
 
 async function setStatus(http: Outbound, config: Config, { notice, options, now }: Job): Promise<Outcome> {
-  if (notice.commit === null || notice.state === null) return { status: "refused", error: "There is no commit" };
+  if (!isCommit(notice.commit) || notice.state === null) return { status: "refused", error: "There is no commit" };
   const answer = await http.request(
-    postJson(`${repositoryOf(config)}/statuses/${encodeURIComponent(notice.commit)}`, headersOf(config), {
+    postJson(`${repositoryOf(config)}/statuses/${notice.commit}`, headersOf(config), {
       state: notice.state,
       ...(notice.url === null ? {} : { target_url: notice.url }),
       description: cut(oneLine(notice.text), 140),
@@ -42,9 +64,9 @@ async function openIssue(http: Outbound, config: Config, { notice, options, now 
     }),
   );
   if (answer.status === 410) return { status: "refused", error: "Answered 410: issues are off in this repository" };
-  const link = (parse(answer.text) as { html_url?: unknown } | undefined)?.html_url;
+  const link = textAt(parse(answer.text), "html_url");
   const outcome = judge(answer, answer.status === 201, now);
-  return outcome.status === "sent" && typeof link === "string" ? { ...outcome, link } : outcome;
+  return outcome.status === "sent" && link !== undefined ? { ...outcome, link } : outcome;
 }
 
 async function comment(http: Outbound, config: Config, { notice, now }: Job): Promise<Outcome> {
@@ -63,7 +85,8 @@ async function comment(http: Outbound, config: Config, { notice, now }: Job): Pr
     if (answer.status !== 200) return judge(answer, false, now);
     const comments = parse(answer.text);
     if (!Array.isArray(comments)) return { status: "retry", error: "The list of comments is no JSON" };
-    own = (comments as { id: number; body?: string }[]).find(({ body }) => body?.startsWith(marker))?.id;
+    const found = comments.find((comment) => textAt(comment, "body")?.startsWith(marker));
+    own = Number(at(found, "id")) || undefined;
     if (comments.length < COMMENTS_PER_PAGE) break;
   }
   const body = { body: `${marker}\n### ${markdownTitle(notice.title)}\n\n${cut(toMarkdown(notice), 60_000)}` };

@@ -2,7 +2,7 @@
 
 import type { OutboundRequest } from "../http/outbound.ts";
 import type { ConfigOf } from "../schema/integrations.ts";
-import { cut, type Job, judge, oneLine, parse, postJson, type Sender, toMarkdown } from "./sender.ts";
+import { cut, isCommit, type Job, judge, oneLine, parse, postJson, type Sender, textAt, toMarkdown } from "./sender.ts";
 
 type Config = ConfigOf<"gitlab">;
 
@@ -14,8 +14,8 @@ function toRequest(config: Config, { action, notice, options }: Job): OutboundRe
   const headers = { "PRIVATE-TOKEN": config.token };
   switch (action) {
     case "set_commit_status":
-      if (notice.commit === null || notice.state === null) return "There is no commit";
-      return postJson(`${project}/statuses/${encodeURIComponent(notice.commit)}`, headers, {
+      if (!isCommit(notice.commit) || notice.state === null) return "There is no commit";
+      return postJson(`${project}/statuses/${notice.commit}`, headers, {
         state: STATES[notice.state],
         name: options.context ?? "assay",
         ...(notice.url === null ? {} : { target_url: notice.url }),
@@ -52,11 +52,13 @@ export const gitlab: Sender<"gitlab"> = {
     if (typeof request === "string") return { status: "refused", error: request };
     const answer = await http.request(request);
     // GitLab refuses to set the state that a commit has already.
+    const from = /cannot transition status via :\w+ from :(\w+)/i.exec(answer.text)?.[1];
+    const { state } = job.notice;
     const isSame =
-      job.action === "set_commit_status" && answer.status === 400 && /cannot transition status/i.test(answer.text);
+      job.action === "set_commit_status" && answer.status === 400 && state !== null && from === STATES[state];
     const outcome = judge(answer, answer.status === 201 || isSame, job.now);
-    const link = (parse(answer.text) as { web_url?: unknown } | undefined)?.web_url;
-    return outcome.status === "sent" && job.action === "create_issue" && typeof link === "string"
+    const link = textAt(parse(answer.text), "web_url");
+    return outcome.status === "sent" && job.action === "create_issue" && link !== undefined
       ? { ...outcome, link }
       : outcome;
   },

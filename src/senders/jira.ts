@@ -1,7 +1,7 @@
 /** Issues in Jira, in the Cloud or a Data Center. */
 
 import type { Notice } from "../schema/integrations.ts";
-import { cut, isHttp, judge, oneLine, parse, postJson, type Sender } from "./sender.ts";
+import { at, cut, isHttp, judge, listAt, oneLine, parse, postJson, type Sender, textAt } from "./sender.ts";
 
 const paragraph = (content: unknown[]) => ({ type: "paragraph", content });
 const plain = (text: string) => ({ type: "text", text: oneLine(text) || "–" });
@@ -26,7 +26,7 @@ export function toDocument(notice: Notice) {
       paragraph([plain(text)]),
       ...(items.length > 0 ? [{ type: "bulletList", content: items }] : []),
       ...(lines.length > 0
-        ? [{ type: "codeBlock", content: [{ type: "text", text: cut(lines.map(oneLine).join("\n"), 20_000) }] }]
+        ? [{ type: "codeBlock", content: [{ type: "text", text: cut(lines.map(oneLine).join("\n"), 20_000) || "–" }] }]
         : []),
       ...linksOf(notice).map(([name, url]) => paragraph([link(name, url)])),
     ],
@@ -44,10 +44,12 @@ export function toText(notice: Notice): string {
 }
 
 const says = (body: unknown): string | undefined => {
-  const { errorMessages, errors } = (body ?? {}) as { errorMessages?: string[]; errors?: Record<string, string> };
+  const fields = at(body, "errors");
   const parts = [
-    ...(Array.isArray(errorMessages) ? errorMessages : []),
-    ...Object.entries(errors ?? {}).map(([field, reason]) => `${field}: ${String(reason)}`),
+    ...listAt(body, "errorMessages").map(String),
+    ...(typeof fields === "object" && fields !== null
+      ? Object.entries(fields).map(([field, reason]) => `${field}: ${String(reason)}`)
+      : []),
   ];
   return parts.length === 0 ? undefined : parts.join("; ");
 };
@@ -77,9 +79,7 @@ export const jira: Sender<"jira"> = {
       ),
     );
     const outcome = judge(answer, answer.status === 201, now, says);
-    const key = (parse(answer.text) as { key?: unknown } | undefined)?.key;
-    return outcome.status === "sent" && typeof key === "string"
-      ? { ...outcome, link: `${baseUrl}/browse/${key}` }
-      : outcome;
+    const key = textAt(parse(answer.text), "key");
+    return outcome.status === "sent" && key !== undefined ? { ...outcome, link: `${baseUrl}/browse/${key}` } : outcome;
   },
 };

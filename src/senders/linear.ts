@@ -1,18 +1,25 @@
 /** Issues in Linear. */
 
-import { cut, judge, oneLine, parse, postJson, retryAfter, type Sender, toMarkdown } from "./sender.ts";
+import {
+  at,
+  cut,
+  judge,
+  listAt,
+  oneLine,
+  parse,
+  postJson,
+  retryAfter,
+  type Sender,
+  textAt,
+  toMarkdown,
+} from "./sender.ts";
 
 const CREATE =
   "mutation ($input: IssueCreateInput!) { issueCreate(input: $input) { success issue { identifier url } } }";
 
-type Body = {
-  errors?: { message?: string; extensions?: { code?: string; userPresentableMessage?: string } }[];
-  data?: { issueCreate?: { success?: boolean; issue?: { url?: string } | null } | null };
-};
-
 const says = (body: unknown): string | undefined => {
-  const [error] = (body as Body | undefined)?.errors ?? [];
-  return error?.extensions?.userPresentableMessage ?? error?.message;
+  const [error] = listAt(body, "errors");
+  return textAt(error, "extensions", "userPresentableMessage") ?? textAt(error, "message");
 };
 
 export const linear: Sender<"linear"> = {
@@ -24,17 +31,18 @@ export const linear: Sender<"linear"> = {
     const answer = await http.request(
       postJson(`${baseUrl}/graphql`, { Authorization: token }, { query: CREATE, variables: { input } }),
     );
-    const body = parse(answer.text) as Body | undefined;
-    const errors = body?.errors ?? [];
+    const body = parse(answer.text);
+    const errors = listAt(body, "errors");
     // A rate limit arrives as 400, and errors arrive as 200.
-    if (errors.some(({ extensions }) => extensions?.code === "RATELIMITED")) {
+    if (errors.some((error) => textAt(error, "extensions", "code") === "RATELIMITED")) {
       const afterMs = retryAfter(answer, now);
       return { status: "retry", error: "Rate limited", ...(afterMs ? { afterMs } : {}) };
     }
-    const created = body?.data?.issueCreate;
-    if (answer.status === 200 && created?.success === true && errors.length === 0)
-      return { status: "sent", ...(created.issue?.url ? { link: created.issue.url } : {}) };
-    if (answer.status === 200) return { status: "refused", error: cut(says(body) ?? "No issue was created", 500) };
+    if (answer.status === 200 && at(body, "data", "issueCreate", "success") === true && errors.length === 0) {
+      const link = textAt(body, "data", "issueCreate", "issue", "url");
+      return { status: "sent", ...(link === undefined ? {} : { link }) };
+    }
+    if (answer.status === 200) return { status: "refused", error: says(body) ?? "No issue was created" };
     return judge(answer, false, now, says);
   },
 };

@@ -1,10 +1,9 @@
 /** Alerts in PagerDuty: bad news triggers, good news resolves what the bad news has triggered, the rest is information. */
 
-import { cut, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
+import { cut, isHttp, judge, listAt, oneLine, postJson, type Sender, textAt } from "./sender.ts";
 
 const says = (body: unknown): string | undefined => {
-  const { message, errors } = (body ?? {}) as { message?: string; errors?: string[] };
-  return [message, ...(Array.isArray(errors) ? errors : [])].filter(Boolean).join(": ") || undefined;
+  return [textAt(body, "message"), ...listAt(body, "errors").map(String)].filter(Boolean).join(": ") || undefined;
 };
 
 /** At most 255 characters; a longer topic keeps apart what it is about by its digest. */
@@ -27,7 +26,7 @@ export const pagerduty: Sender<"pagerduty"> = {
       severity: tone === "neutral" ? "info" : severity,
       timestamp: occurredAt,
       custom_details: {
-        ...Object.fromEntries(facts.map(({ name, value }) => [name, cut(value, 1_000)])),
+        ...Object.fromEntries(facts.map(({ name, value }) => [name, cut(oneLine(value), 1_000)])),
         ...(lines.length > 0 ? { details: lines.slice(0, 20).map((line) => cut(oneLine(line), 250)) } : {}),
       },
     };

@@ -8,7 +8,7 @@ import { gitlab } from "./gitlab.ts";
 import { jira } from "./jira.ts";
 import { linear } from "./linear.ts";
 import { pagerduty } from "./pagerduty.ts";
-import { type Job, type Outcome, type Sender } from "./sender.ts";
+import { cut, type Job, type Outcome, type Sender } from "./sender.ts";
 import { slack } from "./slack.ts";
 import { teams } from "./teams.ts";
 import { webhook } from "./webhook.ts";
@@ -29,6 +29,7 @@ export const actionsOf = (kind: Kind): readonly IntegrationAction[] => SENDERS[k
 export const sampleOf = (kind: Kind): IntegrationAction => SENDERS[kind].sample;
 
 const ANSWER_CHARACTERS = 1_024;
+const ERROR_CHARACTERS = 600;
 /** All requests of a delivery together. */
 const DELIVERY_MS = 30_000;
 
@@ -39,9 +40,10 @@ export async function send(
   http: Outbound,
   { kind, config, secrets }: Target,
   job: Job,
-): Promise<{ outcome: Outcome; attempt: Attempt }> {
+): Promise<{ outcome: Outcome; attempt: Attempt; bug?: unknown }> {
   const started = performance.now();
   let last: OutboundAnswer | undefined;
+  let bug: unknown;
   const hidden = new Set(secrets.flatMap(formsOf));
   const watched: Outbound = {
     async request(request) {
@@ -61,27 +63,42 @@ export async function send(
     return { status: error.isFinal ? "refused" : "retry", error: error.message };
   });
   const answer = last as OutboundAnswer | undefined;
-  const error = "error" in outcome ? hide(outcome.error) : null;
+  const error = "error" in outcome ? storable(cut(hide(outcome.error), ERROR_CHARACTERS)) : null;
   return {
     outcome: error === null ? outcome : ({ ...outcome, error } as Outcome),
     attempt: {
       attemptedAt: job.now.toISOString(),
       statusCode: answer?.status ?? null,
       latencyMs: Math.round(performance.now() - started),
-      // PostgreSQL stores no NUL.
-      answer: answer ? hide(answer.text).slice(0, ANSWER_CHARACTERS).replaceAll("\0", "\uFFFD").toWellFormed() : null,
+      answer: answer ? storable(hide(answer.text).slice(0, ANSWER_CHARACTERS)) : null,
       error,
     },
+    ...(bug === undefined ? {} : { bug }),
   };
 }
 
-/** A secret as receivers may send it back; of an address its path alone is enough. */
+/** PostgreSQL stores no NUL. */
+const storable = (text: string) => text.replaceAll("\0", "\uFFFD").toWellFormed();
+
+/** Shorter ones are words that stand in many answers. */
+const SHORTEST = 8;
+
+/** A secret as receivers may send it back, the longest form first; of an address each part that nobody can guess. */
 function formsOf(secret: string): string[] {
   const forms = [secret, secret.replace(/^whsec_/, "")];
   if (/^https?:/i.test(secret)) {
-    const { pathname, search } = new URL(secret);
-    forms.push(`${pathname}${search}`, pathname, search);
+    const { pathname, search, searchParams } = new URL(secret);
+    const guessable = (part: string) => /^[a-z]*$/i.test(part) || part.length < SHORTEST;
+    const parts = [...pathname.split("/"), ...searchParams.values()].filter((part) => !guessable(part));
+    forms.push(`${pathname}${search}`, pathname, search, ...parts);
   }
-  const all = [...forms, ...forms.map((form) => form.replaceAll("/", "\\/"))];
-  return all.filter((form) => form.length >= 8).sort((a, b) => b.length - a.length);
+  const written = forms.flatMap((form) => [
+    form,
+    JSON.stringify(form).slice(1, -1),
+    form.replaceAll("/", "\\/"),
+    form.replaceAll("&", "\\u0026"),
+    Bun.escapeHTML(form),
+    encodeURIComponent(form),
+  ]);
+  return [...new Set(written)].filter((form) => form.length >= SHORTEST).sort((a, b) => b.length - a.length);
 }

@@ -45,7 +45,7 @@ export const postJson = (url: string, headers: Record<string, string>, body: unk
   body: JSON.stringify(body),
 });
 
-const TRY_AGAIN = new Set([408, 425, 429, 500, 502, 503, 504]);
+const TRY_AGAIN = new Set([408, 425, 429]);
 
 /** Milliseconds from now; the header is in seconds or a date. */
 export function retryAfter({ headers }: OutboundAnswer, now: Date): number | undefined {
@@ -64,9 +64,10 @@ export function judge(
 ): Outcome {
   if (ok) return { status: "sent" };
   const reason = says(parse(answer.text));
-  const error = `Answered ${answer.status}${reason ? `: ${cut(reason, 500)}` : ""}`;
+  const error = `Answered ${answer.status}${reason ? `: ${reason}` : ""}`;
   const afterMs = retryAfter(answer, now);
-  if (TRY_AGAIN.has(answer.status) || (answer.status === 403 && afterMs !== undefined))
+  // Whatever the server or a proxy before it calls its own fault may be over the next time.
+  if (answer.status >= 500 || TRY_AGAIN.has(answer.status) || (answer.status === 403 && afterMs !== undefined))
     return { status: "retry", error, ...(afterMs === undefined ? {} : { afterMs }) };
   if (answer.status >= 300 && answer.status < 400)
     return { status: "refused", error: `Answered ${answer.status}: redirects are not followed` };
@@ -82,10 +83,28 @@ export function parse(text: string): unknown {
   }
 }
 
+/** What stands there in an answer that may hold anything. */
+export function at(body: unknown, ...path: (string | number)[]): unknown {
+  let value = body;
+  for (const name of path)
+    value = typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+  return value;
+}
+
+export const textAt = (body: unknown, ...path: (string | number)[]): string | undefined => {
+  const value = at(body, ...path);
+  return typeof value === "string" ? value : undefined;
+};
+
+export const listAt = (body: unknown, ...path: (string | number)[]): unknown[] => {
+  const value = at(body, ...path);
+  return Array.isArray(value) ? value : [];
+};
+
+/** The message, and what it says is wrong in detail. */
 export function sayMessage(body: unknown): string | undefined {
-  const { message, error } = (body ?? {}) as { message?: unknown; error?: unknown };
-  const said = message ?? error;
-  return said === undefined ? undefined : typeof said === "string" ? said : JSON.stringify(said);
+  const said = [at(body, "message") ?? at(body, "error"), at(body, "errors")].filter((part) => part != null);
+  return said.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join(": ") || undefined;
 }
 
 /** At most `max` UTF-16 units, with an ellipsis where something was cut. */
@@ -121,6 +140,10 @@ export function toMarkdown({ text, facts, lines, url, buildUrl }: Notice): strin
   parts.push(links.filter(Boolean).join(" · "));
   return parts.filter((part) => part !== "").join("\n\n");
 }
+
+/** A commit comes from CI and becomes part of an address: the whole hash, or a good part of it. */
+export const isCommit = (commit: string | null): commit is string =>
+  commit !== null && /^[0-9a-f]{7,64}$/i.test(commit);
 
 const escapeLink = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent);
 

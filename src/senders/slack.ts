@@ -49,7 +49,6 @@ export const slack: Sender<"slack"> = {
     const answer = await http.request(postJson(url, {}, toMessage(notice)));
     // Slack says in words what was wrong.
     const says = () => (answer.text === "" ? undefined : oneLine(answer.text));
-    if (answer.status === 410) return { status: "gone", error: `Answered 410: ${says() ?? "gone"}` };
     return judge(answer, answer.status === 200 && answer.text.trim() === "ok", now, says);
   },
 };

@@ -5,6 +5,7 @@ import { cut, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts"
 
 const COLORS = { bad: "Attention", good: "Good", neutral: "Default" };
 /** About 28 kB may be sent. */
+const MAX_BYTES = 27_000;
 const MAX_LINES = 20;
 
 /** Text blocks understand some Markdown: a test's name should not become a link. */
@@ -12,7 +13,15 @@ const escape = (text: string, max: number) => cut(oneLine(text), max).replace(/[
 
 const block = (text: string, more: Record<string, unknown> = {}) => ({ type: "TextBlock", text, wrap: true, ...more });
 
-export function toMessage({ tone, title, text, facts, lines, url, buildUrl }: Notice) {
+/** As many lines as fit. */
+export function toMessage(notice: Notice) {
+  for (let count = Math.min(notice.lines.length, MAX_LINES); ; count = Math.floor(count / 2)) {
+    const message = toCard({ ...notice, lines: notice.lines.slice(0, count) });
+    if (count === 0 || Buffer.byteLength(JSON.stringify(message)) < MAX_BYTES) return message;
+  }
+}
+
+function toCard({ tone, title, text, facts, lines, url, buildUrl }: Notice) {
   const actions = [
     ...(url && isHttp(url) ? [{ type: "Action.OpenUrl", title: "Open in Assay", url }] : []),
     ...(buildUrl && isHttp(buildUrl) ? [{ type: "Action.OpenUrl", title: "Open the build", url: buildUrl }] : []),
@@ -34,7 +43,7 @@ export function toMessage({ tone, title, text, facts, lines, url, buildUrl }: No
                 .map(({ name, value }) => ({ title: cut(name, 100), value: escape(value, 300) })),
             },
           ]),
-      ...lines.slice(0, MAX_LINES).map((line) => block(`- ${escape(line, 250)}`, { spacing: "None" })),
+      ...lines.map((line) => block(`- ${escape(line, 250)}`, { spacing: "None" })),
     ],
     ...(actions.length > 0 ? { actions } : {}),
   };
@@ -48,6 +57,6 @@ export const teams: Sender<"teams"> = {
 
   async send(http, { url }, { notice, now }) {
     const answer = await http.request(postJson(url, {}, toMessage(notice)));
-    return judge(answer, answer.status === 202 || answer.status === 200, now);
+    return judge(answer, answer.status === 202, now);
   },
 };

@@ -18,17 +18,19 @@ const EXTEND_MS = 1_500;
 
 export function createDeliverer(
   { pool, begin }: Pick<Database, "pool" | "begin">,
-  services: Omit<Sending, "begin">,
+  services: Pick<Sending, "outbound" | "seal">,
   log: Log,
 ) {
   const running = new Set<Promise<void>>();
+
+  const onBug = (error: unknown) => log.error("Cannot understand the answer to a delivery", { error });
 
   async function deliverAll(claim: Claim): Promise<void> {
     const extending = setInterval(() => void extendClaim(pool, claim).catch(() => {}), EXTEND_MS);
     try {
       for (;;) {
         const delivery = await selectDueDelivery(pool, claim);
-        if (!delivery || !(await attemptDelivery({ ...services, begin }, claim, delivery))) break;
+        if (!delivery || !(await attemptDelivery({ ...services, begin, onBug }, claim, delivery))) break;
       }
     } catch (error) {
       log.warn("Cannot deliver to an integration, it goes on", { integrationId: claim.id, error });

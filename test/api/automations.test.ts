@@ -314,13 +314,13 @@ describe("actions", () => {
     const integrationId = await integrate("github", { baseUrl: receiver.url, repository: "acme/web", token: "t" });
     const actions = [{ type: "set_commit_status", integrationId }];
     for (const event of ["test_run.completed", "execution.completed"]) await automate({ trigger: { event }, actions });
-    await upload("pf", { commit: "c0ffee" });
+    await upload("pf", { commit: "c0ffee12" });
     const without = await upload("p");
     await handleAll();
     await deliverAll();
     expect(receiver.requests.map(({ path, body }) => [path, body.state, body.context, body.description])).toEqual([
-      ["/repos/acme/web/statuses/c0ffee", "failure", "assay/unit", "1 failed, 1 passed"],
-      ["/repos/acme/web/statuses/c0ffee", "failure", "assay", "1 failed, 1 passed"],
+      ["/repos/acme/web/statuses/c0ffee12", "failure", "assay/unit", "1 failed, 1 passed"],
+      ["/repos/acme/web/statuses/c0ffee12", "failure", "assay", "1 failed, 1 passed"],
     ]);
     expect(without.verdict).toBe("passed");
   });

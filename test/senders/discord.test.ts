@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { toMessage } from "../../src/senders/discord.ts";
-import { BAD, GOOD, HEADERS, HOSTILE, hostile, sendTo, shown, testFailures } from "./sending.ts";
+import { BAD, GOOD, HEADERS, hostile, sendTo, shown, testFailures } from "./sending.ts";
 
 const sender = sendTo("discord", (url) => ({ url: `${url}/api/webhooks/1/S3CRET-token` }), "notify");
 
@@ -67,7 +67,7 @@ test("a refusal tells Discord's reason", async () => {
 test("a message that is not valid is final", async () => {
   const body = { message: "Invalid Form Body", code: 50035, errors: { embeds: ["0"] } };
   const { outcome } = await sender.deliver({ scripts: [{ status: 400, body }] });
-  expect(outcome).toEqual({ status: "refused", error: "Answered 400: Invalid Form Body" });
+  expect(outcome).toEqual({ status: "refused", error: `Answered 400: Invalid Form Body: {"embeds":["0"]}` });
 });
 
 test("a thread's webhook keeps its thread", async () => {
@@ -78,13 +78,12 @@ test("a thread's webhook keeps its thread", async () => {
   ]);
 });
 
-test.todo("a test's name becomes no link", () => {
+test("a test's name becomes no link", () => {
   const { content, embeds } = toMessage({ ...hostile(), title: "[log in](https://phish.test)" });
   expect([content, embeds[0]!.description]).not.toContainEqual(expect.stringMatching(/(^|[^\\])\[/));
-  expect(HOSTILE).toContain("[x]");
 });
 
-test.todo("an embed has at most 6,000 characters, however many facts there are", () => {
+test("an embed has at most 6,000 characters, however many facts there are", () => {
   const long = "x".repeat(9_000);
   const facts = Array.from({ length: 10 }, () => ({ name: "Branch", value: long }));
   const lines = Array.from({ length: 20 }, () => long);
@@ -93,7 +92,7 @@ test.todo("an embed has at most 6,000 characters, however many facts there are",
   expect(parts.join("").length).toBeLessThanOrEqual(6_000);
 });
 
-test.todo.each([520, 522, 524])("a %d of the proxy before Discord is retried", async (status) => {
+test.each([520, 522, 524])("a %d of the proxy before Discord is retried", async (status) => {
   expect((await sender.deliver({ scripts: [{ status }] })).outcome.status).toBe("retry");
 });
 

@@ -143,10 +143,10 @@ describe("notify", () => {
     }
   });
 
-  test.todo("a list of comments with nonsense in it ends in an outcome", async () => {
+  test("a list of comments with nonsense in it ends in an outcome", async () => {
     for (const body of [[null], [{ id: 1, body: 5 }]]) {
       const { outcome } = await sender.deliver({ action, scripts: [{ status: 200, body }, { status: 201 }] });
-      expect(outcome.status).not.toBe("gone");
+      expect(["sent", "retry", "refused"]).toContain(outcome.status);
     }
   });
 
@@ -193,24 +193,24 @@ test.each(["set_commit_status", "create_issue", "dispatch"] as const)("%s: a 422
   expect(outcome).toEqual({ status: "refused", error: "Answered 422: Validation Failed" });
 });
 
-test.todo("a 422 says which field was wrong", async () => {
+test("a 422 says which field was wrong", async () => {
   const body = { message: "Validation Failed", errors: [{ resource: "Issue", field: "labels", code: "invalid" }] };
   const { outcome } = await sender.deliver({ action: "create_issue", scripts: [{ status: 422, body }] });
   expect(outcome).toMatchObject({ status: "refused", error: expect.stringContaining("labels") });
 });
 
-test.todo("the primary limit, which is a 403 with the time of its reset, is retried", async () => {
+test("the primary limit, which is a 403 with the time of its reset, is retried", async () => {
   const headers = { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(Date.UTC(2026, 0, 31, 12, 10) / 1000) };
   const limited = { status: 403, headers, body: { message: "API rate limit exceeded" } };
   expect((await sender.deliver({ scripts: [limited] })).outcome).toMatchObject({ status: "retry", afterMs: 600_000 });
 });
 
-test.todo("a commit that is no commit leaves the repository's statuses alone", async () => {
+test("a commit that is no commit leaves the repository's statuses alone", async () => {
   const { requests } = await sender.deliver({ notice: { ...BAD, commit: ".." }, scripts: [{ status: 201 }] });
   expect(requests.map(({ path }) => path)).toEqual([]);
 });
 
-test.todo("a reason that is cut within a secret shows no part of it", async () => {
+test("a reason that is cut within a secret shows no part of it", async () => {
   const script: Script = ({ headers }) => ({
     status: 400,
     body: { message: "x".repeat(490) + headers["authorization"]!.slice("Bearer ".length) },

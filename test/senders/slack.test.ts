@@ -86,4 +86,4 @@ test("only 200 with ok is success, and its words are the reason", async () => {
   }
 });
 
-testFailures(sender, ["notify"], { gone: "gone" });
+testFailures(sender, ["notify"]);

@@ -70,10 +70,14 @@ describe("notify", () => {
 });
 
 test("connectors that are retired are refused with a hint", () => {
-  for (const url of ["https://acme.webhook.office.com/webhookb2/1", "https://ACME.Webhook.Office.com/webhookb2/1"]) {
+  for (const url of [
+    "https://acme.webhook.office.com/webhookb2/1",
+    "https://ACME.Webhook.Office.com/webhookb2/1",
+    "https://outlook.office.com/webhook/1",
+  ]) {
     const { issues } = v.safeParse(CONFIGS.teams, { url });
     expect(issues?.map(({ message }) => message)).toEqual([
-      "expected the address of a Workflows webhook: connectors at webhook.office.com are retired",
+      "expected the address of a Workflows webhook: connectors at office.com are retired",
     ]);
   }
   expect(v.is(CONFIGS.teams, { url: "https://prod-1.westus.logic.azure.com/workflows/1?sig=2" })).toBe(true);
@@ -94,7 +98,7 @@ test("a card that Teams cannot read is final", async () => {
   expect(outcome).toEqual({ status: "refused", error: `Answered 400: ${JSON.stringify(body.error)}` });
 });
 
-test.todo("the signature in the address is hidden, however the receiver writes it back", async () => {
+test("the signature in the address is hidden, however the receiver writes it back", async () => {
   const signed = sendTo("teams", (url) => ({ url: `${url}/workflows/1?sv=1.0&sig=S3CRET-sig` }), "notify");
   for (const write of [
     (path: string) => JSON.stringify({ path }).replaceAll("&", "\\u0026"),
@@ -105,7 +109,7 @@ test.todo("the signature in the address is hidden, however the receiver writes i
   }
 });
 
-test.todo("a card stays below 28 kB when much in it has to be escaped", () => {
+test("a card stays below 28 kB when much in it has to be escaped", () => {
   const path = "\\".repeat(500);
   const facts = ["Branch", "Commit", "Pull request", "Environment", "Tasks"].map((name) => ({ name, value: path }));
   const lines = Array.from({ length: 20 }, () => path);

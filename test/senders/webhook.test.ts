@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { sign, toBody, webhook } from "../../src/senders/webhook.ts";
-import { createReceiver, outboundToReceivers } from "../receiver.ts";
+import { createReceiver, outboundToReceivers, type Recorded } from "../receiver.ts";
 import { BAD, DELIVERY_ID, hostile, NOW, sendTo, testFailures } from "./sending.ts";
 
 const secretOf = (text: string) => `whsec_${Buffer.from(text.padEnd(32, "x")).toString("base64")}`;
@@ -72,6 +72,25 @@ test("a body stays below 20 kB, whatever there is to tell, and says what was lef
   const wide = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`field ${index}`, index]));
   expect(Buffer.byteLength(toBody({ ...BAD, data: wide }))).toBeLessThan(20_000);
   expect(JSON.parse(toBody(BAD)).data.truncated).toBeUndefined();
+});
+
+test("a body of 19,999 bytes is sent whole, one of 20,000 is shortened, and both verify", async () => {
+  const empty = JSON.stringify({ type: BAD.type, timestamp: BAD.occurredAt, data: { log: "" } });
+  const seen: unknown[] = [];
+  for (const bytes of [19_999, 20_000, 30_000]) {
+    const data = { log: "x".repeat(bytes - empty.length) };
+    const receiver = createReceiver();
+    const job = { id: DELIVERY_ID, action: "notify" as const, options: {}, notice: { ...BAD, data }, now: new Date() };
+    await webhook.send(outboundToReceivers(), { url: receiver.url, secret }, job);
+    const [{ text, headers }] = receiver.requests as [Recorded];
+    const verified = new Webhook(secret).verify(text, headers) as { data: { log: string; truncated?: boolean } };
+    seen.push([Buffer.byteLength(text) < 20_000, verified.data.log === data.log, verified.data.truncated ?? false]);
+  }
+  expect(seen).toEqual([
+    [true, true, false],
+    [true, false, true],
+    [true, false, true],
+  ]);
 });
 
 testFailures(sender, ["notify"], { redirect: "retry", gone: "gone", quotes: false });
