@@ -93,6 +93,8 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
     max: 1,
     idle_timeout: 0,
     max_lifetime: null,
+    // By itself it would wait longer with every time that the server was away.
+    backoff: (() => 0.2) as never,
     connection: { application_name: holderName },
   });
   try {
