@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { replaceProjectKey } from "../src/store/keys.ts";
+import { lockLiveKey, replaceProjectKey } from "../src/store/keys.ts";
 import { createHarness, createServer, junit, until } from "./harness.ts";
 
 const { ask, acme, rival, regenerate, database, url, addProject } = await createHarness();
@@ -92,6 +92,33 @@ describe("generating a project key", () => {
     const fresh = (await database.begin((sql) => replaceProjectKey(sql, project)))!.key;
     await ask(`POST ${path}/${body.id}/cancel`, { key: fresh });
     expect((await polling).status).toBe(401);
+  });
+
+  test("comes through where uploads never pause: who comes later waits for it", async () => {
+    const { project, key } = await addProject(acme);
+    const [live] = await database.pool<{ id: string; teamId: string; projectId: string }[]>`
+      select id, team_id as "teamId", project_id as "projectId" from api_key
+      where project_id = ${project} and revoked_at is null`;
+    const { promise: end, resolve: endFirst } = Promise.withResolvers<void>();
+    const { promise: begun, resolve: firstHasBegun } = Promise.withResolvers<boolean>();
+    const first = database.begin(async (sql) => {
+      firstHasBegun(await lockLiveKey(sql, live!));
+      await end;
+    });
+    expect(await begun).toBe(true);
+    const revoking = database.begin((sql) => replaceProjectKey(sql, project));
+    const waiting = async (count: number) =>
+      (
+        await database.pool`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      ).length === count;
+    await until(() => waiting(1));
+    const second = ask(`POST /projects/${project}/test-runs`, { key, body: junit("p") });
+    await until(() => waiting(2));
+    endFirst();
+    await Promise.all([first, revoking]);
+    expect((await second).status).toBe(401);
+    expect(await countRuns(project)).toBe(0);
   });
 
   test("a revoked key is a 401 also where another error would be due", async () => {

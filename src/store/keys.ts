@@ -16,13 +16,22 @@ export const selectLiveKey = async (sql: Sql, digest: string): Promise<LiveKey |
 export const selectKeyIsLive = async (sql: Sql, key: LiveKey): Promise<boolean> =>
   (await sql`select from api_key where team_id = ${key.teamId} and id = ${key.id} and revoked_at is null`).length === 1;
 
+/** Whoever revokes a key and those who use it take turns. Row locks alone know no turns: users would never let go. */
+const turn = (sql: Sql, id: string) => sql`hashtextextended(${id}::text, 5)`;
+
 /**
  * In a transaction: whether the key is live, and it stays so until the end of the transaction, because a revocation
  * waits for the lock. That makes revocation exact: what commits, commits before it.
  */
 export const lockLiveKey = async (sql: Sql, key: LiveKey): Promise<boolean> =>
-  (await sql`select from api_key where team_id = ${key.teamId} and id = ${key.id} and revoked_at is null for share`)
-    .length === 1;
+  (
+    await sql`
+      select from (select pg_advisory_xact_lock_shared(${turn(sql, key.id)}) offset 0) as turn, api_key k
+      where k.team_id = ${key.teamId} and k.id = ${key.id} and k.revoked_at is null for share of k`
+  ).length === 1;
+
+/** In a transaction: those who use the key end what they are at, and who comes then waits for the end of this. */
+const lockAgainstUse = (sql: Sql, id: string) => sql`select pg_advisory_xact_lock(${turn(sql, id)})`;
 
 /** Coarse, and never in the way of a writer that holds the key's lock. */
 export const updateLastUsed = (sql: Sql, key: LiveKey) => sql`
@@ -42,7 +51,9 @@ export async function replaceProjectKey(sql: Sql, projectId: string): Promise<Ne
   const [project] = await sql<{ teamId: string }[]>`
     select team_id as "teamId" from project where id = ${projectId} for no key update`;
   if (!project) return undefined;
-  await sql`update api_key set revoked_at = now() where project_id = ${projectId} and revoked_at is null`;
+  const live = await sql<{ id: string }[]>`
+    select id from api_key where project_id = ${projectId} and revoked_at is null`;
+  for (const { id } of live) await revokeKey(sql, id);
   const { key, leading, digest } = createKey("project");
   const id = Bun.randomUUIDv7();
   await sql`
@@ -68,8 +79,9 @@ export const selectKeys = (sql: Sql, teamId: string) => sql<ApiKey[]>`
     leading_part as "leading", created_at as "createdAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
   from api_key where team_id = ${teamId} order by id desc`;
 
-/** When the key was revoked, this time or before; undefined when there is no such key. */
+/** In a transaction: when the key was revoked, this time or before; undefined when there is no such key. */
 export const revokeKey = async (sql: Sql, id: string): Promise<string | undefined> => {
+  await lockAgainstUse(sql, id);
   const [key] = await sql<{ revokedAt: string }[]>`
     update api_key set revoked_at = coalesce(revoked_at, now()) where id = ${id} returning revoked_at as "revokedAt"`;
   return key?.revokedAt;
