@@ -29,7 +29,7 @@ export type TrackedRun = {
   branch: string | null;
   commit: string | null;
   onDefaultBranch: boolean;
-  /** When the execution began: what failed before a bug was resolved is no regression. */
+  /** When the execution began, or the run ended where that was before: what failed before a bug was resolved is no regression. */
   startedAt: string;
   /** It has just become complete; a further attempt would count as another clean run. */
   isFirst: boolean;

@@ -1,5 +1,6 @@
 /** Takes a report into its run: names its test cases, merges it case by case, and decides what that makes of the run. */
 
+import * as v from "valibot";
 import { trackBugs } from "./bugs.ts";
 import { absent, fail } from "./http/problem.ts";
 import { nameCases } from "./name_cases.ts";
@@ -17,6 +18,7 @@ import { hasEnded } from "./rules/execution.ts";
 import { isOutage } from "./rules/outage.ts";
 import type { TouchedBug } from "./schema/bug_reports.ts";
 import type { NewEvent } from "./schema/events.ts";
+import { buildUrl } from "./schema/fields.ts";
 import type { Shard, UploadParameters } from "./schema/test_runs.ts";
 import { selectBugsOfRun } from "./store/bug_reports.ts";
 import { countChanges, lockHealth } from "./store/case_health.ts";
@@ -53,6 +55,7 @@ import {
 const WHOLE = 0;
 /** Who comes near it gives every build the same execution_key. */
 const MAX_ATTEMPTS = 1_000;
+const MAX_COUNT = 2 ** 31 - 1;
 
 /** A report whose test cases have been named. */
 export type NamedReport = {
@@ -188,6 +191,7 @@ export async function ingest(
     skipped: counted.skipped,
     warnings: report.warnings,
   };
+  if (report.countsOnly) await requireMergeable(sql, projectId, run.id, shard, attempts);
   await insertAttempt(sql, projectId, run.id, attempt);
   const changes = await mergeResults(sql, projectId, run.id, results, attempt, attempts);
   await insertDetails(sql, projectId, run.id, number, details);
@@ -200,6 +204,8 @@ export async function ingest(
     counts.failed += failed;
     counts.skipped += skipped;
   }
+  if (counts.passed + counts.failed + counts.skipped > MAX_COUNT)
+    fail("VALIDATION_ERROR", `Cannot count more than ${MAX_COUNT} test cases in a run`);
   const whole = shards === 1 || all.some((one) => one.shard === WHOLE && !sharded);
   const isIn = run.completedAt !== null || whole || allShardsIn(all, shards);
   const verdict = counts.failed > counts.quarantined || latest.some(({ partial }) => partial) ? "failed" : "passed";
@@ -230,13 +236,36 @@ export async function ingest(
   return { run: updated, added: true, bugReports };
 }
 
+/** Counts name no cases: what is there already would be counted twice. */
+async function requireMergeable(
+  sql: Sql,
+  projectId: string,
+  runId: string,
+  shard: number,
+  attempts: readonly Attempt[],
+): Promise<void> {
+  if (attempts.length === 0) return;
+  if (shard === WHOLE && attempts.some((attempt) => attempt.shard !== WHOLE))
+    fail("VALIDATION_ERROR", `Cannot merge counts without "cases" into a run of several shards: name the "shard"`);
+  if (shard !== WHOLE && !attempts.some((attempt) => attempt.shard === shard)) return;
+  const { passed, failed, skipped } = await selectCounts(sql, projectId, runId);
+  if (passed + failed + skipped > 0)
+    fail("VALIDATION_ERROR", `Cannot merge counts without "cases" into a run whose cases are known`);
+}
+
 const originOf = (parameters: UploadParameters, { context }: Report): ExecutionOrigin => ({
   branch: parameters.branch ?? context.branch?.slice(0, 500),
   commit: parameters.commit ?? context.commit?.slice(0, 200),
   pullRequest: parameters.pull_request,
-  buildUrl: parameters.build_url ?? context.buildUrl?.slice(0, 2_000),
+  buildUrl: parameters.build_url ?? toBuildUrl(context.buildUrl),
   environment: parameters.environment ?? context.environment?.slice(0, 200),
 });
+
+/** A report may say anything: what is no address is left out. */
+function toBuildUrl(given: string | undefined): string | undefined {
+  const { success, output } = v.safeParse(buildUrl, given);
+  return success ? output : undefined;
+}
 
 /** Whole milliseconds; the report's own word, else the sum of its cases. */
 const durationOf = (report: Report): number =>
@@ -249,7 +278,12 @@ async function findExecution(
   origin: ExecutionOrigin,
   now: Date,
 ): Promise<LockedExecution> {
-  if (execution_id !== undefined) return (await lockExecution(sql, projectId, execution_id)) ?? absent();
+  if (execution_id !== undefined) {
+    const found = (await lockExecution(sql, projectId, execution_id)) ?? absent();
+    if (execution_key !== undefined && found.key !== execution_key)
+      fail("VALIDATION_ERROR", `Cannot read "execution_key": the execution of "execution_id" has another key`);
+    return found;
+  }
   const fresh = {
     ...origin,
     key: execution_key ?? null,
@@ -350,7 +384,8 @@ async function track(
       branch,
       commit: execution.commit ?? origin.commit ?? null,
       onDefaultBranch: await isDefaultBranch(sql, projectId, branch),
-      startedAt: execution.createdAt,
+      startedAt:
+        run.completedAt !== null && run.completedAt < execution.createdAt ? run.completedAt : execution.createdAt,
       isFirst: before.completedAt === null,
       depth: execution.depth,
       silent,

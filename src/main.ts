@@ -22,7 +22,7 @@ import { createDeliverer } from "./work/deliver.ts";
 import { expireExecutions } from "./work/expire.ts";
 import { prune } from "./work/prune.ts";
 import { retainResults } from "./work/retain.ts";
-import { startLoop } from "./work/loop.ts";
+import { type GoOn, startLoop } from "./work/loop.ts";
 import { reseal } from "./work/reseal.ts";
 
 const SECOND = 1_000;
@@ -81,13 +81,17 @@ async function main(): Promise<void> {
     const shownUrl = config.publicUrl ?? server.url;
     const loops = [
       ...(revive ? [startLoop("keep PostgreSQL running", SECOND, log, revive)] : []),
-      startLoop("handle events", SECOND / 2, log, () => handleEvents(database, shownUrl, log)),
+      startLoop("handle events", SECOND / 2, log, (goOn) => handleEvents(database, shownUrl, log, goOn)),
       startLoop("run schedules", SECOND, log, () => runSchedules(database, shownUrl)),
       startLoop("deliver", SECOND / 2, log, () => deliverer.start()),
-      startLoop("expire executions", 5 * SECOND, log, () => expireExecutions(database)),
-      startLoop("remember runs", SECOND, log, () => rememberAll(database)),
-      startLoop("retain results", 60 * MINUTE, log, () => retainResults(database, config.retentionDays, new Date())),
-      ...(config.secretKeyOld ? [startLoop("seal anew", MINUTE, log, () => sealAnew(database, seal, log))] : []),
+      startLoop("expire executions", 5 * SECOND, log, (goOn) => expireExecutions(database, goOn)),
+      startLoop("remember runs", SECOND, log, (goOn) => rememberAll(database, goOn)),
+      startLoop("retain results", 60 * MINUTE, log, (goOn) =>
+        retainResults(database, config.retentionDays, new Date(), goOn),
+      ),
+      ...(config.secretKeyOld
+        ? [startLoop("seal anew", MINUTE, log, (goOn) => sealAnew(database, seal, log, goOn))]
+        : []),
       startLoop("prune", 60 * MINUTE, log, () => prune(database.pool)),
       startLoop("forget old answers", 10 * MINUTE, log, () => deleteOldAnswers(database.pool)),
       startLoop("sweep rate limits", MINUTE, log, async () => sweep()),
@@ -107,10 +111,7 @@ async function main(): Promise<void> {
     draining = true;
     log.info("Stopping: running requests may end");
     executionEnds.close();
-    await Promise.all(loops.map((loop) => loop.stop()));
-    const delivered = deliverer.ended();
-    await server.stop();
-    await delivered;
+    await Promise.all([...loops.map((loop) => loop.stop()), deliverer.stop(), server.stop()]);
     heavy?.close();
   } finally {
     await database.close();
@@ -118,8 +119,8 @@ async function main(): Promise<void> {
   log.info("Stopped");
 }
 
-async function sealAnew(database: Database, seal: Seal, log: Log): Promise<void> {
-  const count = await reseal(database, seal);
+async function sealAnew(database: Database, seal: Seal, log: Log, goOn: GoOn): Promise<void> {
+  const count = await reseal(database, seal, goOn);
   if (count > 0) log.info("Sealed all values with SECRET_KEY: SECRET_KEY_OLD is not needed any more", { count });
 }
 

@@ -40,12 +40,20 @@ async function rememberSome(begin: Begin, projectId: string): Promise<boolean> {
   });
 }
 
+/** A flood of uploads may leave more than this: then it is better to answer with what is counted so far. */
+const PATIENCE_MS = 5_000;
+
 /** Before reading what is remembered of a project's test cases. */
 export async function catchUp(sql: Sql, begin: Begin, projectId: string): Promise<void> {
   if (!(await selectHasUnremembered(sql, projectId))) return;
-  while (await rememberSome(begin, projectId));
+  const until = performance.now() + PATIENCE_MS;
+  while (performance.now() < until && (await rememberSome(begin, projectId)));
 }
 
-export async function rememberAll({ pool, begin }: Pick<Database, "pool" | "begin">): Promise<void> {
-  for (const projectId of await selectUnremembered(pool)) while (await rememberSome(begin, projectId));
+/** As long as `goOn` allows: after a flood of uploads this takes its time. */
+export async function rememberAll(
+  { pool, begin }: Pick<Database, "pool" | "begin">,
+  goOn: () => boolean = () => true,
+): Promise<void> {
+  for (const projectId of await selectUnremembered(pool)) while (goOn() && (await rememberSome(begin, projectId)));
 }

@@ -131,6 +131,8 @@ export type Route = {
 };
 
 const noQuery = v.strictObject({});
+/** What a request with nothing to say may have as its body: nothing, or {}. */
+export const emptyBody = v.strictObject({});
 const pathParameter = (name: string): v.GenericSchema =>
   name.endsWith("Id") ? uuid : name === "variableName" ? variableName : slug;
 
@@ -157,7 +159,7 @@ export function route<
     pathParameters: v.strictObject(Object.fromEntries(names.map((name) => [name, pathParameter(name)]))),
     summary,
     query: query ?? noQuery,
-    body,
+    body: body ?? (method === "POST" ? emptyBody : undefined),
     isSecret: isSecret ?? false,
     answer,
     status: status ?? (answer === null ? 204 : 200),
@@ -192,6 +194,18 @@ export function toPage<Row, Answer>(
 /** A JSON body is a handful of fields; only uploads may be large. */
 const JSON_LIMITS: BodyLimits = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576 };
 const TEXT_LIMITS: BodyLimits = { maxBytes: 8 * 1_048_576, maxInflatedBytes: 8 * 1_048_576 };
+
+/** What curl says of any body, and what may well be JSON, is taken for it. */
+const MAY_BE_JSON =
+  /^(?:application\/(?:[\w.-]+\+)?json|application\/(?:x-www-form-urlencoded|octet-stream)|text\/plain)\s*(?:;|$)/i;
+
+function requireJson(contentType: string): void {
+  if (contentType !== "" && !MAY_BE_JSON.test(contentType))
+    fail(
+      "VALIDATION_ERROR",
+      `Cannot read the body: expected application/json, got ${JSON.stringify(contentType.slice(0, 100))}`,
+    );
+}
 
 export type Input = {
   query: unknown;
@@ -228,6 +242,7 @@ export async function readInput(
   if (route.body !== "upload") {
     const query = check(route.query, given);
     const bytes = await readBody(request, JSON_LIMITS);
+    if (bytes.byteLength > 0) requireJson(contentType);
     const body = check(route.body!, parseJson(bytes, !route.isSecret), !route.isSecret);
     return { query, body, digest: digestOf(request, route, search, Bun.SHA256.hash(bytes, "hex")) };
   }

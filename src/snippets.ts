@@ -3,7 +3,7 @@
 import type { System } from "./schema/onboarding.ts";
 
 /** A field that is left out where its variable is empty. */
-const field = (name: string, variable: string) => `\${${variable}:+-F "${name}=$${variable}"}`;
+const field = (name: string, variable: string) => `\${${variable}:+--form-string "${name}=$${variable}"}`;
 
 /** One request that any shell can send; `fields` are its other lines. */
 const upload = (url: string, fields: readonly string[]) =>
@@ -18,42 +18,42 @@ const indent = (text: string, width: number) => text.replace(/^(?=.)/gm, " ".rep
 /** `url` is the address of the project's test runs. */
 export function createSnippets(url: string): Record<System, string> {
   const github = upload(url, [
-    `-F "commit=$COMMIT" -F "branch=$BRANCH"`,
+    `--form-string "commit=$COMMIT" --form-string "branch=$BRANCH"`,
     field("pull_request", "PULL_REQUEST"),
-    `-F "build_url=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID"`,
+    `--form-string "build_url=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID"`,
   ]);
   const gitlab = upload(url, [
-    `-F "commit=\${CI_MERGE_REQUEST_SOURCE_BRANCH_SHA:-$CI_COMMIT_SHA}"`,
-    `-F "branch=\${CI_MERGE_REQUEST_SOURCE_BRANCH_NAME:-$CI_COMMIT_REF_NAME}"`,
+    `--form-string "commit=\${CI_MERGE_REQUEST_SOURCE_BRANCH_SHA:-$CI_COMMIT_SHA}"`,
+    `--form-string "branch=\${CI_MERGE_REQUEST_SOURCE_BRANCH_NAME:-$CI_COMMIT_REF_NAME}"`,
     field("pull_request", "CI_MERGE_REQUEST_IID"),
-    `-F "build_url=$CI_JOB_URL"`,
+    `--form-string "build_url=$CI_JOB_URL"`,
   ]);
   const jenkins = upload(url, [
     field("commit", "GIT_COMMIT"),
-    `-F "branch=\${CHANGE_BRANCH:-\${BRANCH_NAME:-\${GIT_BRANCH#origin/}}}"`,
+    `--form-string "branch=\${CHANGE_BRANCH:-\${BRANCH_NAME:-\${GIT_BRANCH#origin/}}}"`,
     field("pull_request", "CHANGE_ID"),
-    `-F "build_url=$BUILD_URL"`,
+    `--form-string "build_url=$BUILD_URL"`,
   ]);
   const circle = upload(url, [
-    `-F "commit=$CIRCLE_SHA1"`,
+    `--form-string "commit=$CIRCLE_SHA1"`,
     field("branch", "CIRCLE_BRANCH"),
-    `\${CIRCLE_PULL_REQUEST:+-F "pull_request=\${CIRCLE_PULL_REQUEST##*/}"}`,
-    `-F "build_url=$CIRCLE_BUILD_URL"`,
+    `\${CIRCLE_PULL_REQUEST:+--form-string "pull_request=\${CIRCLE_PULL_REQUEST##*/}"}`,
+    `--form-string "build_url=$CIRCLE_BUILD_URL"`,
   ]);
   const azure = upload(url, [
-    `-F "commit=\${SYSTEM_PULLREQUEST_SOURCECOMMITID:-$BUILD_SOURCEVERSION}"`,
-    `-F "branch=$(echo "\${SYSTEM_PULLREQUEST_SOURCEBRANCH:-$BUILD_SOURCEBRANCH}" | sed s,^refs/heads/,,)"`,
+    `--form-string "commit=\${SYSTEM_PULLREQUEST_SOURCECOMMITID:-$BUILD_SOURCEVERSION}"`,
+    `--form-string "branch=$(echo "\${SYSTEM_PULLREQUEST_SOURCEBRANCH:-$BUILD_SOURCEBRANCH}" | sed s,^refs/heads/,,)"`,
     field("pull_request", "SYSTEM_PULLREQUEST_PULLREQUESTID"),
-    `-F "build_url=$SYSTEM_COLLECTIONURI$SYSTEM_TEAMPROJECT/_build/results?buildId=$BUILD_BUILDID"`,
+    `--form-string "build_url=$SYSTEM_COLLECTIONURI$SYSTEM_TEAMPROJECT/_build/results?buildId=$BUILD_BUILDID"`,
   ]);
   const buildkite = upload(url, [
-    `-F "commit=$BUILDKITE_COMMIT" -F "branch=$BUILDKITE_BRANCH"`,
-    `$([ "\${BUILDKITE_PULL_REQUEST:-false}" = false ] || echo "-F pull_request=$BUILDKITE_PULL_REQUEST")`,
-    `-F "build_url=$BUILDKITE_BUILD_URL"`,
+    `--form-string "commit=$BUILDKITE_COMMIT" --form-string "branch=$BUILDKITE_BRANCH"`,
+    `$([ "\${BUILDKITE_PULL_REQUEST:-false}" = false ] || echo "--form-string pull_request=$BUILDKITE_PULL_REQUEST")`,
+    `--form-string "build_url=$BUILDKITE_BUILD_URL"`,
   ]);
   return {
     curl: `# report.xml is what your tests wrote; ASSAY_KEY holds the project's key.
-${upload(url, [`-F "branch=$(git rev-parse --abbrev-ref HEAD)" -F "commit=$(git rev-parse HEAD)"`])}
+${upload(url, [`--form-string "branch=$(git rev-parse --abbrev-ref HEAD)" --form-string "commit=$(git rev-parse HEAD)"`])}
 `,
     githubActions: `# A step after the one that runs the tests; ASSAY_KEY is a secret of the repository.
 - name: Upload test results to Assay

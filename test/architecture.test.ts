@@ -73,6 +73,7 @@ const SHARED: Record<string, string[]> = {
   schema: ["bug_reports", "case_ref", "events", "executions", "fields", "page"],
   senders: ["sender"],
   store: ["connect"],
+  work: ["loop"],
 };
 /** Files that put their neighbours together. */
 const GATHERERS = ["cli/assay", "reports/read", "senders/send", "store/open", "postgres/embedded"];

@@ -103,6 +103,11 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
         expect([body, status]).toEqual([body, 400]);
       }
       expect(missing.status).not.toBe(500);
+      if (route.body !== "text")
+        for (const type of ["application/xml", "text/html", "multipart/form-data; boundary=x", "image/png"]) {
+          const { status } = await ask(target, { key: own, body: "{}", headers: { "content-type": type } });
+          expect([type, status]).toEqual([type, 400]);
+        }
     });
 });
 

@@ -1,6 +1,6 @@
 /** Environments of a team and their variables: values go in sealed, and secret ones never come out again. */
 
-import { check } from "../http/input.ts";
+import * as v from "valibot";
 import { absent, fail } from "../http/problem.ts";
 import { type Context, json, noContent, route, type Route, toPage } from "../route.ts";
 import { parseDotenv } from "../rules/dotenv.ts";
@@ -16,7 +16,8 @@ import {
   type Variable,
   variable,
   variableFilter,
-  variableMap,
+  variableName,
+  variableOrValue,
   variablePage,
 } from "../schema/environments.ts";
 import {
@@ -56,11 +57,23 @@ const taken = (slug: string | undefined) =>
 
 /** A JSON object of names, or the text of a .env file. */
 function readVariables(text: string, contentType: string): Map<string, { value: string; secret: boolean }> {
+  // Secrets cannot be read back: a request that has lost its body must not delete them.
+  if (text.trim() === "") fail("VALIDATION_ERROR", `Cannot read the body: it is empty; {} removes all variables`);
   const isJson = /^application\/json\b/i.test(contentType) || (!/^text\//i.test(contentType) && /^\s*\{/.test(text));
   const given = isJson ? readJson(text) : readDotenv(text);
-  const variables = new Map<string, { value: string; secret: boolean }>();
-  for (const [name, value] of Object.entries(check(variableMap, given, false)))
-    variables.set(name, typeof value === "string" ? { value, secret: true } : value);
+  // One by one, because a record of valibot leaves out names such as "constructor".
+  const results = given.map(
+    ([name, value]) => [v.safeParse(variableName, name), v.safeParse(variableOrValue, value), name] as const,
+  );
+  const problems = results.flatMap(([key, value, name]) =>
+    [...(key.issues ?? []), ...(value.issues ?? [])].map(
+      ({ message }) => `Cannot read ${JSON.stringify(name.slice(0, 200).toWellFormed())}: ${message}`,
+    ),
+  );
+  if (problems.length > 0) fail("VALIDATION_ERROR", [...new Set(problems)].slice(0, 20).join("; "));
+  const variables = new Map(
+    results.map(([key, value]) => [key.output as string, value.output as { value: string; secret: boolean }]),
+  );
   if (variables.size > MAX_VARIABLES)
     fail(
       "VALIDATION_ERROR",
@@ -69,20 +82,24 @@ function readVariables(text: string, contentType: string): Map<string, { value: 
   return variables;
 }
 
-function readJson(text: string): unknown {
+function readJson(text: string): [name: string, value: unknown][] {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     // The engine's words would quote the text, which holds secrets.
     fail("VALIDATION_ERROR", "Cannot read the body: not valid JSON");
   }
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    fail("VALIDATION_ERROR", "Cannot read the body: expected a JSON object");
+  return Object.entries(value);
 }
 
-function readDotenv(text: string): Record<string, string> {
+function readDotenv(text: string): [name: string, value: unknown][] {
   const { variables, problems } = parseDotenv(text);
   if (problems.length > 0) fail("VALIDATION_ERROR", `Cannot read the body: ${problems.slice(0, 20).join("; ")}`);
   // The last one wins, as it does where such a file is used.
-  return Object.fromEntries(variables.map(({ name, value }) => [name, value]));
+  return [...new Map(variables.map(({ name, value }) => [name, value]))];
 }
 
 export const environments: Route[] = [

@@ -76,13 +76,24 @@ function read(
   const { passed, failed, skipped } = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
   if (report.cases.length + passed + failed + skipped === 0 && !parameters.allow_empty)
     fail("VALIDATION_ERROR", `The report holds no test case: upload it with allow_empty=true if that is right`);
-  const completedAt = parameters.completed_at ?? report.completedAt?.toISOString();
-  if (completedAt !== undefined && Date.parse(completedAt) > Date.now() + MAX_AHEAD_MS)
+  return report;
+}
+
+/**
+ * When the run was completed, where the client has said so: in a parameter or in the body of our own. What other reports
+ * say is the clock of whoever ran the tests.
+ */
+function completionOf(parameters: UploadParameters, { format, completedAt }: Report): string | undefined {
+  const stated = format === "assay" ? completedAt : null;
+  const time = parameters.completed_at ?? stated?.toISOString();
+  if (time === undefined) return undefined;
+  const name = parameters.completed_at === undefined ? "completedAt" : "completed_at";
+  if (Date.parse(time) > Date.now() + MAX_AHEAD_MS || Date.parse(time) < 0)
     fail(
       "VALIDATION_ERROR",
-      `Cannot read "completed_at": expected a time that is not in the future, got "${completedAt}"`,
+      `Cannot read "${name}": expected a time from 1970 on that is not in the future, got "${time}"`,
     );
-  return report;
+  return time;
 }
 
 const NO_FAILURES = { newFailures: [], quarantinedFailures: [] };
@@ -119,8 +130,8 @@ export const testRuns: Route[] = [
     },
     async (context) => {
       const { sql, params, transact, wantsText } = context;
-      const parameters = context.query;
-      const report = read(context, parameters);
+      const report = read(context, context.query);
+      const parameters = { ...context.query, completed_at: completionOf(context.query, report) };
       const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest);
       const { run, added, bugReports } = await transact((sql) => ingest(sql, params.projectId, named, parameters));
       const failures = run.failed === 0 ? NO_FAILURES : await selectFailuresOf(sql, params.projectId, run);

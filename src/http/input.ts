@@ -18,14 +18,24 @@ function quote(value: unknown): string {
 /** Without quotes when it is a plain name; never longer than a line. */
 const nameOf = (path: string) => JSON.stringify(path.slice(0, 200).toWellFormed());
 
-function describe(issue: v.BaseIssue<unknown>, quotes: boolean, at: string): string {
+/** What was given there: the issue itself may hold what it has been made into already. */
+function givenAt(input: unknown, { path, input: made }: v.BaseIssue<unknown>): unknown {
+  let value = input;
+  for (const { key } of path ?? []) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key as string)) return made;
+    value = (value as Record<string, unknown>)[key as string];
+  }
+  return value;
+}
+
+function describe(issue: v.BaseIssue<unknown>, input: unknown, quotes: boolean, at: string): string {
   const path = [...(at === "" ? [] : [at]), ...(issue.path?.map((item) => String(item.key)) ?? [])].join(".");
   const missing = issue.kind === "schema" && issue.type === "strict_object" && issue.expected !== "Object";
   if (missing && issue.expected === "never") return `Unknown field ${nameOf(path)}`;
   if (missing) return `Missing field ${nameOf(path)}`;
   const expected = issue.message.startsWith("expected") ? issue.message : `expected ${issue.expected ?? issue.message}`;
   const what = path === "" ? "the body" : nameOf(path);
-  return `Cannot read ${what}: ${expected}${quotes ? `, got ${quote(issue.input)}` : ""}`;
+  return `Cannot read ${what}: ${expected}${quotes ? `, got ${quote(givenAt(input, issue))}` : ""}`;
 }
 
 /**
@@ -40,7 +50,7 @@ export function check<Schema extends v.GenericSchema>(
 ): v.InferOutput<Schema> {
   const result = v.safeParse(schema, input);
   if (result.success) return result.output;
-  const messages = new Set(result.issues.map((issue) => describe(issue, quotes, at)));
+  const messages = new Set(result.issues.map((issue) => describe(issue, input, quotes, at)));
   // Valibot stops at the first unknown key of an object.
   if ("entries" in schema && typeof input === "object" && input !== null)
     for (const key of Object.keys(input))

@@ -63,10 +63,16 @@ export const variableFilter = v.strictObject(pageQuery);
 const secret = v.pipe(v.optional(v.boolean("expected true or false"), true), v.description("Write-only"));
 export const newVariable = v.strictObject({ value: variableValue, secret });
 
-/** What PUT …/variables takes as JSON: a value, or a value with its kind, per name. */
-export const variableMap = v.record(
-  variableName,
-  v.union([variableValue, newVariable], "expected a text, or an object with value and secret"),
+/** What PUT …/variables takes as JSON for each name: a value, or a value with its kind. */
+export const variableOrValue = v.union(
+  [
+    newVariable,
+    v.pipe(
+      variableValue,
+      v.transform((value) => ({ value, secret: true })),
+    ),
+  ],
+  "expected a text, or an object with value and secret",
 );
 export const MAX_VARIABLES = 1_000;
 

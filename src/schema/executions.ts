@@ -1,7 +1,7 @@
 /** Executions: one trigger of one or more tasks. */
 
 import * as v from "valibot";
-import { count, sample, slug, text, time, timeoutMinutes, timestamp, uuid, verdict } from "./fields.ts";
+import { buildUrl, count, sample, slug, text, time, timeoutMinutes, timestamp, uuid, verdict } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 export const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
@@ -67,7 +67,7 @@ const origin = {
   branch: v.optional(text(500)),
   commit: v.optional(text(200)),
   pullRequest: v.optional(text(200)),
-  buildUrl: v.optional(text(2_000)),
+  buildUrl: v.optional(buildUrl),
   environment: v.optional(text(200)),
 };
 

@@ -22,6 +22,28 @@ export const httpUrl = v.pipe(
   v.check((value) => /^https?:\/\/[^\s]+$/i.test(value) && URL.canParse(value), EXPECTED_URL),
 );
 
+/** What CI systems make of the names of projects may hold blanks. */
+export const buildUrl = v.pipe(
+  text(2_000),
+  v.check((value) => /^https?:\/\/[^/?#\s]/i.test(value) && URL.canParse(value), EXPECTED_URL),
+  v.transform((value) => (/\s/.test(value) ? new URL(value).href : value)),
+);
+
+/** A parameter that CI fills from a variable, which may be empty: then it says nothing. */
+export const mayBeEmpty = <const Schema extends v.GenericSchema<string, string>>(schema: Schema) =>
+  v.optional(
+    v.union(
+      [
+        v.pipe(
+          v.literal(""),
+          v.transform(() => undefined),
+        ),
+        schema,
+      ],
+      (issue) => schema["~run"]({ value: issue.input }, {}).issues?.[0].message ?? "expected a text",
+    ),
+  );
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** Any UUID, in the one canonical spelling: lower case. */

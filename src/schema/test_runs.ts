@@ -1,7 +1,19 @@
 /** Test runs and their case results: what an upload takes, what the lists answer. */
 
 import * as v from "valibot";
-import { count, booleanText, caseStatus, slug, text, time, timestamp, uuid, verdict } from "./fields.ts";
+import {
+  booleanText,
+  buildUrl,
+  caseStatus,
+  count,
+  mayBeEmpty,
+  slug,
+  text,
+  time,
+  timestamp,
+  uuid,
+  verdict,
+} from "./fields.ts";
 import { touchedBug } from "./bug_reports.ts";
 import { caseRef } from "./case_ref.ts";
 import { page, pageQuery } from "./page.ts";
@@ -88,11 +100,11 @@ export const uploadParameters = v.strictObject({
   execution_key: v.optional(text(200)),
   task_slug: v.optional(slug),
   shard: v.optional(shard),
-  branch: v.optional(text(500)),
-  commit: v.optional(text(200)),
-  pull_request: v.optional(text(200)),
-  build_url: v.optional(text(2_000)),
-  environment: v.optional(text(200)),
+  branch: mayBeEmpty(text(500)),
+  commit: mayBeEmpty(text(200)),
+  pull_request: mayBeEmpty(text(200)),
+  build_url: mayBeEmpty(buildUrl),
+  environment: mayBeEmpty(text(200)),
   exit_code: v.optional(
     v.pipe(
       v.string(EXPECTED_EXIT_CODE),

@@ -340,6 +340,10 @@ export async function mergeBugs(sql: Sql, projectId: string, from: BugState, int
   await sql`
     update bug_report set merged_into = ${into.id}, occurrences = 0 where project_id = ${projectId} and id = ${from.id}`;
   if (from.status !== "resolved") await updateStatus(sql, projectId, from.id, from.status, "resolved", "merge", now);
+  // What was still open has not gone with the one that it is now part of.
+  const isOpen = from.status === "open" || from.status === "in_progress";
+  if (isOpen && into.status === "resolved")
+    await updateStatus(sql, projectId, into.id, "resolved", from.status, "merge", now);
 }
 
 export type OccurrenceRow = BugOccurrence & { runId: string; testCase: number };

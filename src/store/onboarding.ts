@@ -24,9 +24,9 @@ export async function selectOnboarding(sql: Sql, projectId: string): Promise<Onb
     }[]
   >`
     select to_json(o.skipped) as skipped, o.dismissed,
-      (select r.completed_at from test_run r
+      (select r.started_at from test_run r
         join execution e on e.project_id = r.project_id and e.id = r.execution_id and not e.sample
-        where r.project_id = ${projectId} and r.completed_at is not null order by r.completed_at, r.id limit 1) as "firstRun",
+        where r.project_id = ${projectId} and r.completed_at is not null order by r.id limit 1) as "firstRun",
       (select created_at from execution
         where project_id = ${projectId} and commit is not null and branch is not null and not sample
         order by id limit 1) as commit,

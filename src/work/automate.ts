@@ -5,6 +5,7 @@ import type { Log } from "../log.ts";
 import { nextTime } from "../schema/automations.ts";
 import { lockDueAutomation, selectAutomationsFor, updateNextRun } from "../store/automations.ts";
 import type { Database } from "../store/connect.ts";
+import { always, type GoOn } from "./loop.ts";
 import { type EventRow, lockDueEvent, markEventDone, putEventOff } from "../store/events.ts";
 
 /** After so many failures of ours an event is left alone: it would fail for ever. */
@@ -13,8 +14,14 @@ const MAX_TRIES = 8;
 type Servers = Pick<Database, "pool" | "begin">;
 
 /** How many events there were. Each is handled in one transaction with everything that it causes. */
-export async function handleEvents({ pool, begin }: Servers, publicUrl: string, log: Log): Promise<number> {
+export async function handleEvents(
+  { pool, begin }: Servers,
+  publicUrl: string,
+  log: Log,
+  goOn: GoOn = always,
+): Promise<number> {
   for (let count = 0; ; count++) {
+    if (!goOn()) return count;
     let current: EventRow | undefined;
     try {
       const handled = await begin(async (sql) => {

@@ -22,13 +22,14 @@ export function createDeliverer(
   log: Log,
 ) {
   const running = new Set<Promise<void>>();
+  let stopped = false;
 
   const onBug = (error: unknown) => log.error("Cannot understand the answer to a delivery", { error });
 
   async function deliverAll(claim: Claim): Promise<void> {
     const extending = setInterval(() => void extendClaim(pool, claim).catch(() => {}), EXTEND_MS);
     try {
-      for (;;) {
+      while (!stopped) {
         const delivery = await selectDueDelivery(pool, claim);
         if (!delivery || !(await attemptDelivery({ ...services, begin, onBug }, claim, delivery))) break;
       }
@@ -57,6 +58,12 @@ export function createDeliverer(
 
     /** Resolves when nothing is being sent. */
     async ended(): Promise<void> {
+      await Promise.all(running);
+    },
+
+    /** Begins nothing more, and resolves when nothing is being sent. */
+    async stop(): Promise<void> {
+      stopped = true;
       await Promise.all(running);
     },
   };

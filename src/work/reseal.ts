@@ -4,15 +4,16 @@ import { integrationPlace } from "../deliveries.ts";
 import type { Seal } from "../seal.ts";
 import type { Database, Sql } from "../store/connect.ts";
 import { lockSealedOtherwise, updateSealed } from "../store/environments.ts";
+import { always, type GoOn } from "./loop.ts";
 import { lockIntegrationsSealedOtherwise, updateIntegrationSealed } from "../store/integrations.ts";
 
 const BATCH = 100;
 
 /** How many values were sealed anew; several servers may do this at once. */
-export async function reseal({ begin }: Pick<Database, "begin">, seal: Seal): Promise<number> {
+export async function reseal({ begin }: Pick<Database, "begin">, seal: Seal, goOn: GoOn = always): Promise<number> {
   let count = 0;
   for (const resealSome of [resealVariables, resealIntegrations])
-    for (let done = BATCH; done > 0; count += done) done = await begin((sql) => resealSome(sql, seal));
+    for (let done = BATCH; done > 0 && goOn(); count += done) done = await begin((sql) => resealSome(sql, seal));
   return count;
 }
 

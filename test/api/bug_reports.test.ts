@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { createHarness } from "../harness.ts";
+import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject } = await createHarness();
 
@@ -300,4 +300,28 @@ describe("bug reports by hand", () => {
     ])
       expect((await merge(from, into)).status).toBe(400);
   });
+});
+
+test("a run that ended before a bug was resolved is no regression, whenever it arrives", async () => {
+  const { project, key } = await addProject(acme);
+  const upload = (query = "") =>
+    ask(`POST /projects/${project}/test-runs?branch=main${query}`, { key, body: junit("f") });
+  const { id } = (await upload()).body.bugReports[0];
+  await ask(`PATCH /projects/${project}/bug-reports/${id}`, { key, body: { status: "resolved" } });
+  const late = await upload("&commit=old&completed_at=2026-01-01T00:00:00Z");
+  expect(late.body.bugReports[0]).toMatchObject({ id, change: "occurred", status: "resolved" });
+  expect((await upload("&commit=new")).body.bugReports[0]).toMatchObject({ id, change: "regressed", status: "open" });
+});
+
+test("merging an open bug into a resolved one opens that again", async () => {
+  const { project, key } = await addProject(acme);
+  const create = async (title: string) =>
+    (await ask(`POST /projects/${project}/bug-reports`, { key, body: { title } })).body.id;
+  const [from, into] = [await create("from"), await create("into")];
+  const path = `/projects/${project}/bug-reports`;
+  await ask(`PATCH ${path}/${into}`, { key, body: { status: "resolved" } });
+  await ask(`PATCH ${path}/${from}`, { key, body: { status: "in_progress" } });
+  const { body } = await ask(`POST ${path}/${from}/merge`, { key, body: { into } });
+  expect(body).toMatchObject({ id: into, status: "in_progress", resolvedAt: null, regressed: false });
+  expect(body.history.at(-1)).toMatchObject({ from: "resolved", to: "in_progress", cause: "merge" });
 });

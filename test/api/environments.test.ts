@@ -221,3 +221,40 @@ describe("sealing", () => {
     }
   });
 });
+
+describe("replacing all variables", () => {
+  test("takes nothing for an order to delete them: no body, an empty one, a list", async () => {
+    await put("KEEP", { value: "x" });
+    for (const [body, type] of [
+      [undefined, ""],
+      ["", "text/plain"],
+      [" \n", "text/plain"],
+      ["[]", "application/json"],
+      [`["A"]`, "application/json"],
+      ["null", "application/json"],
+    ] as const) {
+      const { status } = await replace(body, type);
+      expect([body, status, (await list()).length]).toEqual([body, 400, 1]);
+    }
+    expect((await replace("{}", "application/json")).body).toEqual({ variableCount: 0 });
+    expect(await list()).toEqual([]);
+  });
+
+  test("leaves no name out, whatever it means elsewhere", async () => {
+    for (const body of [
+      `{"constructor":"1","__proto__":"2","prototype":"3","toString":{"value":"4","secret":false}}`,
+      "constructor=1\n__proto__=2\nprototype=3\ntoString=4",
+    ]) {
+      expect((await replace(body)).body).toEqual({ variableCount: 4 });
+      expect((await list()).map(({ name }: { name: string }) => name)).toEqual([
+        "__proto__",
+        "constructor",
+        "prototype",
+        "toString",
+      ]);
+    }
+    const { status, body } = await replace(`{"__proto__":{"value":5},"OK":"1","9":"x"}`);
+    expect(status).toBe(400);
+    for (const name of ["__proto__", "9"]) expect(body.error.message).toContain(`"${name}"`);
+  });
+});

@@ -79,12 +79,15 @@ function script(system: string, snippet: string): string {
 }
 
 describe("snippets", () => {
+  const GITHUB = { GITHUB_SERVER_URL: "https://github.test", GITHUB_REPOSITORY: "acme/web", GITHUB_RUN_ID: "1" };
   const SHA = "0123456789abcdef0123456789abcdef01234567";
   test.each([
-    ["githubActions", { COMMIT: SHA, BRANCH: "feature/a&b", PULL_REQUEST: "7", GITHUB_RUN_ID: "1" }, "7"],
-    ["githubActions", { COMMIT: SHA, BRANCH: "feature/a&b", PULL_REQUEST: "" }, null],
+    ["githubActions", { ...GITHUB, COMMIT: SHA, BRANCH: "feature/a&b", PULL_REQUEST: "7" }, "7"],
+    ["githubActions", { ...GITHUB, COMMIT: SHA, BRANCH: "feature/a&b", PULL_REQUEST: "" }, null],
+    ["githubActions", { ...GITHUB, COMMIT: SHA, BRANCH: "</etc/hostname;type=x", PULL_REQUEST: "" }, null],
     ["gitlabCi", { CI_COMMIT_SHA: SHA, CI_COMMIT_REF_NAME: "feature/a&b", CI_JOB_URL: "https://ci/1" }, null],
     ["jenkins", { GIT_COMMIT: SHA, GIT_BRANCH: "origin/feature/a&b", BUILD_URL: "https://ci/1" }, null],
+    ["jenkins", { GIT_COMMIT: SHA, GIT_BRANCH: "origin/feature/a&b", BUILD_URL: "" }, null],
     [
       "circleci",
       {
@@ -95,7 +98,17 @@ describe("snippets", () => {
       },
       "9",
     ],
-    ["azurePipelines", { BUILD_SOURCEVERSION: SHA, BUILD_SOURCEBRANCH: "refs/heads/feature/a&b" }, null],
+    [
+      "azurePipelines",
+      {
+        BUILD_SOURCEVERSION: SHA,
+        BUILD_SOURCEBRANCH: "refs/heads/feature/a&b",
+        SYSTEM_COLLECTIONURI: "https://dev.azure.test/acme/",
+        SYSTEM_TEAMPROJECT: "My project",
+        BUILD_BUILDID: "1",
+      },
+      null,
+    ],
     [
       "buildkite",
       {
@@ -124,7 +137,8 @@ describe("snippets", () => {
       expect(errors).toBe("");
       const { executionId } = JSON.parse(output);
       const { body } = await ask(`GET /projects/${project}/executions/${executionId}`, { key });
-      expect(body).toMatchObject({ passed: 2, commit: SHA, branch: "feature/a&b", pullRequest });
+      const branch = "BRANCH" in environment ? environment.BRANCH : "feature/a&b";
+      expect(body).toMatchObject({ passed: 2, commit: SHA, branch, pullRequest });
     } finally {
       rmSync(directory, { recursive: true });
     }

@@ -413,3 +413,72 @@ describe("one test run", () => {
     expect(ids[0]).toEqual(ids[1]);
   });
 });
+
+describe("what contradicts itself", () => {
+  test("counts beyond what can be counted are refused, also over shards", async () => {
+    const { project, key } = await addProject(acme);
+    const post = (body: object, query = "") => ask(`POST /projects/${project}/test-runs${query}`, { key, body });
+    const counts = { passed: 2_147_483_647, failed: 0, skipped: 0 };
+    expect((await post({ ...counts, failed: 1 })).status).toBe(400);
+    expect((await post(counts)).body.total).toBe(2_147_483_647);
+    const shard = (index: number) => `?execution_key=k&task_slug=t&shard=${index}/2`;
+    expect((await post(counts, shard(1))).status).toBe(201);
+    expect((await post({ ...counts, passed: 1 }, shard(2))).status).toBe(400);
+  });
+
+  test("counts without cases are not added to cases that are known", async () => {
+    const { project, key } = await addProject(acme);
+    const post = (body: string | object, query: string) =>
+      ask(`POST /projects/${project}/test-runs?execution_key=k&${query}`, { key, body });
+    const counts = { passed: 4, failed: 0, skipped: 0 };
+    for (const shard of ["1/2", "2/2"]) await post(junit("pp", `suite ${shard}`), `task_slug=s&shard=${shard}`);
+    expect((await post(counts, "task_slug=s")).body.error.message).toContain(`"shard"`);
+    await post(junit("pp"), "task_slug=t");
+    expect((await post(counts, "task_slug=t")).status).toBe(400);
+    expect((await post(counts, "task_slug=u")).body.total).toBe(4);
+    expect((await post({ ...counts, passed: 5 }, "task_slug=u")).body).toMatchObject({ total: 5, attempt: 2 });
+    expect((await post(junit("pp"), "task_slug=u")).body).toMatchObject({ total: 2, attempt: 3 });
+  });
+
+  test("completedAt of our own body counts, and is held to the present", async () => {
+    const { project, key } = await addProject(acme);
+    const post = (completedAt: string) =>
+      ask(`POST /projects/${project}/test-runs`, { key, body: { passed: 1, failed: 0, skipped: 0, completedAt } });
+    expect((await post("2026-01-31T12:00:00+02:00")).body.completedAt).toBe("2026-01-31T10:00:00.000Z");
+    for (const time of ["2100-01-01T00:00:00Z", "0000-01-01T00:00:00Z", "1969-12-31T23:59:59Z"]) {
+      const { status, body } = await post(time);
+      expect([status, body.error.message]).toEqual([400, expect.stringContaining(`"completedAt"`)]);
+    }
+  });
+
+  test("an execution's id and another one's key are refused", async () => {
+    const { project, key } = await addProject(acme);
+    const create = async (name: string) =>
+      (await ask(`POST /projects/${project}/executions`, { key, body: { key: name } })).body.id;
+    const [id] = [await create("a"), await create("b")];
+    const post = (name: string) =>
+      ask(`POST /projects/${project}/test-runs?execution_id=${id}&execution_key=${name}`, { key, body: junit("p") });
+    expect([(await post("a")).status, (await post("b")).status, (await post("c")).status]).toEqual([201, 400, 400]);
+  });
+
+  test("what CI leaves empty says nothing, and a build is an address", async () => {
+    const { project, key } = await addProject(acme);
+    const post = (query: string) => ask(`POST /projects/${project}/test-runs?${query}`, { key, body: junit("p") });
+    const { body } = await post("branch=&commit=&pull_request=&environment=&build_url=https://ci.test/My%20project");
+    const { body: execution } = await ask(`GET /projects/${project}/executions/${body.executionId}`, { key });
+    expect(execution).toMatchObject({
+      branch: null,
+      commit: null,
+      pullRequest: null,
+      environment: null,
+      buildUrl: "https://ci.test/My%20project",
+    });
+    const refused = await post(`build_url=javascript:alert(1)&branch=${"x".repeat(501)}&shard=3/2`);
+    for (const part of [
+      `"build_url": expected an http or https address, got "javascript:alert(1)"`,
+      `"branch": expected a text of 1 to 500 characters`,
+      `"shard": expected a shard such as "2/4", got "3/2"`,
+    ])
+      expect(refused.body.error.message).toContain(part);
+  });
+});
