@@ -145,6 +145,14 @@ test("every file opens with a sentence that says what it is for, and none hides 
   }
 });
 
+test("only one file makes requests: where they may go is decided there", async () => {
+  for (const file of files.filter((file) => file !== "http/outbound.ts"))
+    expect([file, /(?:await|return|=|\() *fetch\(/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([
+      file,
+      false,
+    ]);
+});
+
 test("only the entry points read the environment, and the built-in PostgreSQL its PATH", async () => {
   for (const file of files.filter((file) => !["main.ts", "cli/admin.ts", "postgres/home.ts"].includes(file)))
     expect([file, /process\.env|Bun\.env/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([file, false]);

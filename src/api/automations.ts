@@ -165,7 +165,7 @@ export const automations: Route[] = [
         if ("schedule" in trigger) return await runForSchedule(sql, services, teamId, row, "manual");
         const event = await selectLastEvent(sql, teamId, trigger.event, row.conditions.projects);
         if (event) return (await runForEvent(sql, services, row, event, "manual")) ?? absent();
-        if (!dryRun) fail("VALIDATION_ERROR", `Cannot run it: there was no "${trigger.event}" in the last 30 days`);
+        if (!dryRun) fail("VALIDATION_ERROR", `Cannot run it: there was no "${trigger.event}" in the last 7 days`);
         return {
           id: null,
           cause: "manual",
@@ -173,7 +173,7 @@ export const automations: Route[] = [
           eventType: trigger.event,
           projectId: null,
           status: "skipped",
-          reason: `There was no "${trigger.event}" in the last 30 days to try it with`,
+          reason: `There was no "${trigger.event}" in the last 7 days to try it with`,
           actions: [],
           createdAt: services.now.toISOString(),
         };

@@ -141,8 +141,11 @@ export const selectAutomationRuns = (
     ${status === undefined ? sql`` : sql`and status = ${status}`} ${after === undefined ? sql`` : sql`and id < ${after}`}
   order by id desc limit ${limit + 1}`;
 
-export const deleteOldAutomationRuns = (sql: Sql, days: number) => sql`
-  delete from automation_run where created_at < now() - interval '1 day' * ${days}::int`;
+/** Runs that did nothing are many, and forgotten earlier. */
+export const deleteOldAutomationRuns = (sql: Sql, skippedDays: number, days: number) => sql`
+  delete from automation_run
+  where created_at < now() - interval '1 day' * ${skippedDays}::int
+    and (status = 'skipped' or created_at < now() - interval '1 day' * ${days}::int)`;
 
 export type TeamProject = { id: string; name: string; defaultBranch: string };
 

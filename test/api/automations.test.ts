@@ -4,6 +4,7 @@ import { createSeal } from "../../src/seal.ts";
 import { handleEvents, runSchedules } from "../../src/work/automate.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
+import { prune } from "../../src/work/prune.ts";
 import { createHarness, junit, SECRET_KEY } from "../harness.ts";
 import { createReceiver, outboundToReceivers } from "../receiver.ts";
 
@@ -543,4 +544,29 @@ describe("POST …/run", () => {
     expect(await executionsOf()).toHaveLength(3);
     expect((await runsOf(id))[0].id).toBe(real.id);
   });
+});
+
+test("what is old is forgotten, what did nothing earlier than the rest", async () => {
+  const integrationId = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
+  const { id } = await automate({
+    trigger: { event: "execution.completed" },
+    conditions: { minFailed: 1 },
+    actions: [{ type: "notify", integrationId }],
+  });
+  await upload("f");
+  await upload("p");
+  await handleAll();
+  const after = async (days: number) => {
+    await database.pool`
+      update automation_run set created_at = now() - interval '1 day' * ${days}::int where automation_id = ${id}`;
+    await database.pool`
+      update event set occurred_at = now() - interval '1 day' * ${days}::int where project_id = ${project.project}`;
+    await prune(database.pool);
+    const [events] =
+      await database.pool`select count(*)::int as count from event where project_id = ${project.project}`;
+    return [(await runsOf(id)).map(({ status }: any) => status), events!["count"] > 0];
+  };
+  expect(await after(6)).toEqual([["skipped", "done"], true]);
+  expect(await after(8)).toEqual([["done"], false]);
+  expect(await after(31)).toEqual([[], false]);
 });
