@@ -80,6 +80,7 @@ create table delivery (
 create index delivery_due on delivery (team_id, integration_id, due_at) where due_at is not null;
 create index delivery_by_status on delivery (team_id, integration_id, status, id desc);
 create index delivery_age on delivery (created_at);
+create index delivery_pending on delivery (created_at) where status = 'pending';
 
 create table automation (
   team_id uuid not null references team on delete cascade,

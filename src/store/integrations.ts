@@ -252,7 +252,7 @@ export const disableIntegration = async (sql: Sql, teamId: string, id: string, r
 export async function deleteOldDeliveries(sql: Sql, giveUpDays: number, keepDays: number): Promise<void> {
   await sql`
     update delivery set status = 'failed', due_at = null
-    where due_at is not null and created_at < now() - interval '1 day' * ${giveUpDays}::int`;
+    where status = 'pending' and created_at < now() - interval '1 day' * ${giveUpDays}::int`;
   await sql`
     delete from delivery where created_at < now() - interval '1 day' * ${keepDays}::int and due_at is null`;
 }

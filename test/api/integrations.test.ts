@@ -282,6 +282,7 @@ describe("deliveries", () => {
     expect((await deliveries(id, "?status=failed"))[0]).toMatchObject({ id: delivery, nextAttemptAt: null });
     expect(receiver.requests).toHaveLength(9);
     receiver.play({ status: 200 });
+    await database.pool`update integration set paused_until = now() + interval '15 minutes' where id = ${id}`;
     const { body } = await ask(`POST ${base}/${id}/deliveries/${delivery}/redeliver`, { key });
     expect(body.status).toBe("pending");
     await deliverAll();
