@@ -135,18 +135,13 @@ export const insertDelivery = (
   values (${teamId}, ${integrationId}, ${id}, ${action}, ${JSON.stringify(options)}::text::json, ${eventId},
     ${notice.type}, ${JSON.stringify(notice)}::text::json, ${due === "now" ? thisMoment(sql) : null})`;
 
-/** Asks for it again, with all its tries. False when there is none. */
-export const updateDeliveryDue = async (
-  sql: Sql,
-  teamId: string,
-  integrationId: string,
-  id: string,
-): Promise<boolean> =>
-  (
-    await sql`
-      update delivery set status = 'pending', due_at = ${thisMoment(sql)}, tries = 0
-      where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id} returning id`
-  ).length === 1;
+/** Asks for it again, with all its tries; whoever asks does not want to wait until the integration is tried again. */
+export async function updateDeliveryDue(sql: Sql, teamId: string, integrationId: string, id: string): Promise<void> {
+  await sql`
+    update delivery set status = 'pending', due_at = ${thisMoment(sql)}, tries = 0
+    where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id}`;
+  await sql`update integration set paused_until = null where team_id = ${teamId} and id = ${integrationId}`;
+}
 
 /** An integration that this server alone sends to, until the claim is over. */
 export type Claim = { teamId: string; id: string; claim: string };
