@@ -28,7 +28,7 @@ export async function answerOnce(
       return new Reply(stored.status, stored.body, stored.contentType, { "Idempotent-Replayed": "true" });
     }
     const reply = await handle({ ...context, sql, fast: sql, transact: (work) => work(sql) });
-    await updateStoredAnswer(sql, scope, { status: reply.status, contentType: reply.type, body: reply.body });
+    await updateStoredAnswer(sql, scope, { status: reply.status, contentType: reply.type, body: reply.repeatedBody });
     return reply;
   });
 }

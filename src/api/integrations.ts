@@ -1,11 +1,12 @@
 /** Integrations of a team: places outside that events go to, tried out, and what was delivered there. */
 
+import { randomBytes } from "node:crypto";
 import type { BlockList } from "node:net";
 import { attemptDelivery, integrationPlace, openSecrets, ROTATION_MS, type Secrets } from "../deliveries.ts";
 import { check } from "../http/input.ts";
 import { isReachable, literalAddress } from "../http/outbound.ts";
 import { absent, fail } from "../http/problem.ts";
-import { type Context, noContent, route, type Route, toPage } from "../route.ts";
+import { type Context, jsonOnce, noContent, route, type Route, toPage } from "../route.ts";
 import { toTestNotice } from "../rules/notice.ts";
 import {
   CONFIGS,
@@ -62,6 +63,8 @@ function requirePublic(config: Record<string, unknown>, allow: BlockList): void 
   }
 }
 
+const createSigningSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
+
 function split(kind: Kind, config: Record<string, unknown>): { open: Record<string, unknown>; secrets: Secrets } {
   const isSecret = (name: string) => SECRETS[kind].includes(name);
   const entries = Object.entries(config);
@@ -86,14 +89,19 @@ export const integrations: Route[] = [
     "POST /teams/:teamId/integrations",
     { summary: "Create an integration", body: newIntegration, isSecret: true, answer: integration, status: 201 },
     async ({ params: { teamId }, body, transact, seal, outboundAllow }) => {
-      const { kind, name, enabled, config } = body;
+      const { kind, name, enabled } = body;
+      const made = kind === "webhook" && body.config["secret"] === undefined ? createSigningSecret() : undefined;
+      const config = made === undefined ? body.config : { ...body.config, secret: made };
       requirePublic(config, outboundAllow);
       const { open, secrets } = split(kind, config);
       const id = Bun.randomUUIDv7();
       const sealed = seal.seal(integrationPlace(teamId, id), JSON.stringify(secrets));
       return await transact(async (sql) => {
         await insertIntegration(sql, teamId, id, { kind, name: name ?? kind, enabled, config: open, sealed });
-        return toIntegration(await find(sql, { params: { teamId, integrationId: id } }));
+        const created = toIntegration(await find(sql, { params: { teamId, integrationId: id } }));
+        if (made === undefined) return created;
+        const shown = { ...created, config: { ...created.config, secret: made } };
+        return jsonOnce(201, shown, created);
       });
     },
   ),

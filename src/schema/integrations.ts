@@ -135,12 +135,19 @@ const common = {
   enabled: v.optional(v.boolean("expected true or false"), true),
 };
 
+const shownOnce = v.pipe(
+  v.optional(signingSecret),
+  v.description("Left out, it is generated, and shown in this one answer"),
+);
+const newConfig = (kind: Kind) =>
+  kind === "webhook" ? v.strictObject({ ...CONFIGS.webhook.entries, secret: shownOnce }) : CONFIGS[kind];
+
 type NewIntegration = { kind: Kind; name?: string | undefined; enabled: boolean; config: Record<string, unknown> };
 
 /** One of the kinds with its own config. */
 export const newIntegration = v.variant(
   "kind",
-  KINDS.map((kind) => v.strictObject({ kind: v.literal(kind), ...common, config: CONFIGS[kind] })) as never,
+  KINDS.map((kind) => v.strictObject({ kind: v.literal(kind), ...common, config: newConfig(kind) })) as never,
   `expected one of ${KINDS.map((kind) => `"${kind}"`).join(", ")}`,
 ) as unknown as v.GenericSchema<unknown, NewIntegration>;
 

@@ -103,6 +103,24 @@ describe("integrations", () => {
     expect((await ask(`GET ${base}/${body.id}`, { key })).status).toBe(404);
   });
 
+  test("a webhook's secret that is left out is made, and shown in that one answer", async () => {
+    const receiver = createReceiver();
+    const body = { kind: "webhook", config: { url: receiver.url } };
+    const headers = { "idempotency-key": "make-a-secret" };
+    const [first, again] = [
+      await ask(`POST ${base}`, { key, body, headers }),
+      await ask(`POST ${base}`, { key, body, headers }),
+    ];
+    const { id, config } = first.body;
+    expect(config.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect([again.body.id, again.body.config.secret, (await read(id)).config.secret]).toEqual([id, null, null]);
+    await ask(`POST ${base}/${id}/test`, { key });
+    const [request] = receiver.requests;
+    expect(new Webhook(config.secret).verify(request!.text, request!.headers)).toBeTruthy();
+    const rows = await database.pool<{ row: string }[]>`select t::text as row from idempotency t`;
+    expect(rows.map(({ row }) => row).join("\n")).not.toContain(config.secret);
+  });
+
   test("each bad field is named, and no secret is quoted", async () => {
     const secret = "whsec_tooShortButSecret";
     const { status, body } = await ask(`POST ${base}`, {
