@@ -25,7 +25,10 @@ const DAY = 24 * HOUR;
 
 /** After the first, second, … attempt that failed. */
 const RETRIES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR];
-/** A receiver that fails is left alone for longer each time, but something that is due asks it now and then. */
+/**
+ * A receiver that fails twice in a row is left alone, for longer each time, but something that is due asks it now and
+ * then. A single failure is that delivery's own affair.
+ */
 const PAUSES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 15 * MINUTE];
 /** What a receiver asks for is believed up to here. */
 const MAX_RETRY_AFTER = DAY;
@@ -128,9 +131,11 @@ async function judgeIntegration(sql: Sql, claim: Place, delivery: DueDelivery, o
     return false;
   }
   if (outcome.status === "refused") return true;
-  const pause = PAUSES[Math.min(state?.failures ?? 1, PAUSES.length) - 1]!;
-  const asked = outcome.status === "retry" ? (outcome.afterMs ?? 0) : 0;
-  await pauseIntegration(sql, teamId, id, Math.max(pause, Math.min(asked, PAUSES.at(-1)!)));
+  const inRow = state?.failures ?? 1;
+  const pause = inRow < 2 ? 0 : PAUSES[Math.min(inRow - 2, PAUSES.length - 1)]!;
+  const asked = outcome.status === "retry" ? Math.min(outcome.afterMs ?? 0, PAUSES.at(-1)!) : 0;
+  if (pause === 0 && asked === 0) return true;
+  await pauseIntegration(sql, teamId, id, Math.max(pause, asked));
   return false;
 }
 

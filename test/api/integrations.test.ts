@@ -369,13 +369,25 @@ describe("deliveries", () => {
     // The one that hangs is still at its first.
     expect(dead.requests).toHaveLength(1);
     await sender.ended();
-    expect([dead.requests.length, broken.requests.length]).toEqual([1, 1]);
+    expect([dead.requests.length, broken.requests.length]).toEqual([2, 2]);
     expect((await deliveries(ids[0]!, "?limit=1")).map(({ status }: any) => status)).toEqual(["pending"]);
     expect((await deliveries(ids[0]!)).find(({ attempts }: any) => attempts.length > 0).attempts[0]).toMatchObject({
       statusCode: null,
       answer: null,
       error: "No answer within 2 s",
     });
+  });
+
+  test("a single failure holds up nothing else", async () => {
+    const receiver = createReceiver({ status: 200 }, { status: 503 }, { status: 200 });
+    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+    await enqueue(id, 5);
+    await deliverAll();
+    expect(receiver.requests).toHaveLength(5);
+    expect((await deliveries(id, "?status=pending")).map(({ attempts }: any) => attempts.length)).toEqual([1]);
+    await pass(id, "10 seconds");
+    await deliverAll();
+    expect(await deliveries(id, "?status=pending")).toEqual([]);
   });
 
   test("four servers at once send each delivery once", async () => {
