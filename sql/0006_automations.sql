@@ -68,6 +68,7 @@ create table delivery (
   event_id uuid, -- null: a test or a schedule
   event_type text not null,
   notice json not null, -- what there is to tell
+  state_key text, -- what it sets the state of: a newer one takes its place; null: it is news of its own
   status text not null default 'pending' check (status in ('pending', 'sent', 'failed')),
   due_at timestamptz(3), -- null: it is over
   tries smallint not null default 0, -- since it was asked for
@@ -79,6 +80,7 @@ create table delivery (
 
 create index delivery_due on delivery (team_id, integration_id, due_at) where due_at is not null;
 create index delivery_by_status on delivery (team_id, integration_id, status, id desc);
+create index delivery_by_state on delivery (team_id, integration_id, state_key, id) where state_key is not null;
 create index delivery_age on delivery (created_at);
 create index delivery_pending on delivery (created_at) where status = 'pending';
 

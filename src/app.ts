@@ -27,6 +27,7 @@ import type { Log } from "./log.ts";
 import openapi from "./openapi.json" with { type: "json" };
 import { json, readInput, readQuery, Reply, type Route } from "./route.ts";
 import { type Database, isOutage } from "./store/connect.ts";
+import { selectAllExist } from "./store/existence.ts";
 
 /** Every endpoint under /api/v1, a family a line. */
 export const ROUTES: readonly Route[] = [
@@ -104,34 +105,43 @@ export function createApp(options: AppOptions) {
     if (!own) absent();
 
     if (route.deadlineSeconds > 30) connection.allowSeconds(route.deadlineSeconds + 30);
-    const { query, body, digest } =
-      route.body === undefined
-        ? readQuery(request, route, target.search)
-        : await readInput(request, route, target.search, uploadLimits);
-    const idempotencyKey = request.method === "POST" ? request.headers.get("idempotency-key") : null;
-    const checked: CheckedRequest = {
-      caller,
-      params,
-      query,
-      body,
-      wantsText: /^text\/plain\b/i.test(request.headers.get("accept") ?? ""),
-      idempotencyKey,
-      digest: idempotencyKey === null ? "" : digest(),
-    };
-    const inThread = route.body === "upload" && isHeavy(body as Upload);
-    const reply = await deadlines.within(
-      route.deadlineSeconds,
-      () =>
-        inThread
-          ? options.heavy.handle(`${route.method} ${route.path}`, checked, progress)
-          : handle(route, checked, progress),
-      () => {
-        progress.expired = true;
-        if (inThread) options.heavy.expire(progress);
-      },
-    );
+    const reply = await readAndHandle(route, params, caller).catch(async (error) => {
+      // That it is not there comes before what is wrong with the rest, and costs a look only when something is.
+      const isMistake = error instanceof Problem && error.code === "VALIDATION_ERROR";
+      if (isMistake && !(await selectAllExist(database.fast, params))) absent();
+      throw error;
+    });
     if (!progress.provedLive) await requireLive(caller, progress);
     return reply;
+
+    async function readAndHandle(route: Route, params: Record<string, string>, caller: Caller): Promise<Reply> {
+      const { query, body, digest } =
+        route.body === undefined
+          ? readQuery(request, route, target.search)
+          : await readInput(request, route, target.search, uploadLimits);
+      const idempotencyKey = request.method === "POST" ? request.headers.get("idempotency-key") : null;
+      const checked: CheckedRequest = {
+        caller,
+        params,
+        query,
+        body,
+        wantsText: /^text\/plain\b/i.test(request.headers.get("accept") ?? ""),
+        idempotencyKey,
+        digest: idempotencyKey === null ? "" : digest(),
+      };
+      const inThread = route.body === "upload" && isHeavy(body as Upload);
+      return await deadlines.within(
+        route.deadlineSeconds,
+        () =>
+          inThread
+            ? options.heavy.handle(`${route.method} ${route.path}`, checked, progress)
+            : handle(route, checked, progress),
+        () => {
+          progress.expired = true;
+          if (inThread) options.heavy.expire(progress);
+        },
+      );
+    }
   }
 
   async function requireLive(caller: Caller, progress: RequestProgress): Promise<void> {

@@ -6,7 +6,7 @@ import { meets, toFacts } from "./rules/automation.ts";
 import { toNotice, toSummaryNotice } from "./rules/notice.ts";
 import type { Action, ActionResult, AutomationRun } from "./schema/automations.ts";
 import type { Notice } from "./schema/integrations.ts";
-import { actionsOf } from "./senders/send.ts";
+import { actionsOf, stateOf } from "./senders/send.ts";
 import { isCommit } from "./senders/sender.ts";
 import {
   type AutomationRow,
@@ -21,7 +21,7 @@ import { insertBug, insertFingerprint, lockBugs, selectBugsByFingerprint, update
 import type { Sql } from "./store/connect.ts";
 import { type EventRow, insertBugEvents } from "./store/events.ts";
 import { insertDeclaredTasks, insertExecution, lockExecution } from "./store/executions.ts";
-import { insertDelivery, selectIntegration } from "./store/integrations.ts";
+import { insertDelivery, lockIntegrationForUse, selectIntegration } from "./store/integrations.ts";
 
 /** Behind so many automations nothing is begun that could set off the next one: there are no loops. */
 const MAX_DEPTH = 3;
@@ -159,7 +159,9 @@ async function deliver(
   { teamId, event, notice }: Occasion,
 ): Promise<Result> {
   const { type, integrationId, ...given } = action;
-  const integration = await selectIntegration(sql, teamId, integrationId);
+  // Locked, so that nobody deletes it before the delivery refers to it.
+  const integration =
+    (await lockIntegrationForUse(sql, teamId, integrationId)) && (await selectIntegration(sql, teamId, integrationId));
   if (!integration) return failed("The integration was deleted");
   const { kind, name, enabled } = integration;
   const about = { integrationId };
@@ -178,6 +180,7 @@ async function deliver(
     options,
     eventId: event?.id ?? null,
     notice,
+    stateKey: stateOf(kind, { action: type, options, notice }),
     due: "now",
   });
   return { status: "done", reason: `Sends ${what} to "${name}" (${kind})`, ...about, deliveryId };

@@ -70,7 +70,7 @@ const SHARED: Record<string, string[]> = {
   postgres: ["binaries", "home"],
   rules: ["digest_table", "identity", "stack"],
   reports: ["fields", "report", "text"],
-  schema: ["bug_reports", "case_ref", "events", "executions", "fields", "page"],
+  schema: ["bug_reports", "case_ref", "events", "executions", "fields", "integrations", "page"],
   senders: ["sender"],
   store: ["connect"],
   work: ["loop"],

@@ -3,12 +3,44 @@
 import { describe, expect, test } from "bun:test";
 import { ROUTES } from "../src/app.ts";
 import { createKey } from "../src/schema/keys.ts";
-import { createHarness } from "./harness.ts";
+import { createHarness, junit } from "./harness.ts";
 
 const { ask, acme, rival, regenerate, url } = await createHarness();
 const revoked = (await createHarness()).acme.key;
 const oldKey = acme.key;
 acme.key = await regenerate(acme);
+
+/** Something behind every parameter of a path. */
+async function createEverything(): Promise<Record<string, string>> {
+  const { project, team, key, teamKey } = acme;
+  const post = async (path: string, body?: unknown, own = teamKey) =>
+    (await ask(`POST ${path}`, { key: own, body: body ?? {} })).body;
+  const run = await post(`/projects/${project}/test-runs?task_slug=unit`, junit("f"), key);
+  const cases = await ask(`GET /projects/${project}/test-cases`, { key });
+  const environment = await post(`/teams/${team}/environments`, { slug: "there" });
+  const config = { url: "https://hooks.invalid/there" };
+  const integration = await post(`/teams/${team}/integrations`, { kind: "slack", config });
+  const delivery = await post(`/teams/${team}/integrations/${integration.id}/test`);
+  const automation = await post(`/teams/${team}/automations`, {
+    name: "there",
+    trigger: { event: "execution.failed" },
+    actions: [{ type: "notify", integrationId: integration.id }],
+  });
+  return {
+    projectId: project,
+    teamId: team,
+    executionId: run.executionId,
+    taskSlug: "unit",
+    bugReportId: run.bugReports[0].id,
+    testCaseId: cases.body.data[0].id,
+    environmentId: environment.id,
+    integrationId: integration.id,
+    deliveryId: delivery.id,
+    automationId: automation.id,
+  };
+}
+const there = await createEverything();
+const fillThere = (path: string) => path.replace(/:(\w+)/g, (_, name: string) => there[name] ?? "NAME");
 
 const missing = crypto.randomUUID();
 const fillRest = (path: string) => path.replace(":variableName", "NAME").replace(/:\w+/g, missing);
@@ -68,9 +100,18 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
       const path = fillRest(route.path.replace(/:\w+Id/, id));
       expect([id, (await ask(`${route.method} ${path}`, { key: own })).status]).toEqual([id, 400]);
     }
-    const { status, body } = await ask(`${target}?nope=1`, { key: own });
+    const { status, body } = await ask(`${route.method} ${fillThere(route.path)}?nope=1`, { key: own });
     expect([status, body.error.message]).toEqual([400, expect.stringContaining(`"nope"`)]);
   });
+
+  if (/:(?!projectId|teamId)\w+Id/.test(route.path))
+    test("is a 404 for what is missing, whatever else is wrong", async () => {
+      const answers = await Promise.all([
+        ask(`${target}?nope=1`, { key: own }),
+        ...(route.body && route.body !== "upload" ? [ask(target, { key: own, body: `{"nope":1}` })] : []),
+      ]);
+      for (const { status, body } of answers) expect([status, body.error.code]).toEqual([404, "NOT_FOUND"]);
+    });
 
   test("knows its project or team in upper case, too", async () => {
     const path = fill(route.path, acme.project.toUpperCase(), acme.team.toUpperCase());
@@ -97,15 +138,17 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
 
   if (route.body !== undefined && route.body !== "upload")
     test("is a 400 for an unknown field and for what is no JSON object", async () => {
-      const missing = await ask(target, { key: own, body: {} });
-      for (const body of [`{"nope":1}`, "[]", "{", "\0"]) {
-        const { status } = await ask(target, { key: own, body });
+      const nowhere = await ask(target, { key: own, body: {} });
+      expect(nowhere.status).not.toBe(500);
+      const here = `${route.method} ${fillThere(route.path)}`;
+      const hidden = [`{"constructor":1}`, `{"__proto__":1}`];
+      for (const body of [`{"nope":1}`, "[]", "{", "\0", ...hidden]) {
+        const { status } = await ask(here, { key: own, body });
         expect([body, status]).toEqual([body, 400]);
       }
-      expect(missing.status).not.toBe(500);
       if (route.body !== "text")
         for (const type of ["application/xml", "text/html", "multipart/form-data; boundary=x", "image/png"]) {
-          const { status } = await ask(target, { key: own, body: "{}", headers: { "content-type": type } });
+          const { status } = await ask(here, { key: own, body: "{}", headers: { "content-type": type } });
           expect([type, status]).toEqual([type, 400]);
         }
     });

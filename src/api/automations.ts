@@ -10,6 +10,7 @@ import {
   automationFilter,
   automationPage,
   automationPatch,
+  type AutomationPatch,
   automationRun,
   type AutomationRun,
   automationRunFilter,
@@ -44,17 +45,24 @@ const toAutomation = (row: AutomationRow): Automation => row;
 const find = async (sql: Sql, { params }: One): Promise<AutomationRow> =>
   (await selectAutomation(sql, params.teamId, params.automationId)) ?? absent();
 
-/** Fails with everything that cannot work: a condition that never holds, an integration that cannot do it. */
-async function requireSense(sql: Sql, teamId: string, wanted: NewAutomation): Promise<void> {
+/** Fails with everything that cannot work: a condition that never holds, an integration that cannot do it. `given`: what is new. */
+async function requireSense(
+  sql: Sql,
+  teamId: string,
+  wanted: NewAutomation,
+  given: AutomationPatch = wanted,
+): Promise<void> {
   const { trigger, conditions, actions } = wanted;
+  // What has been there before may refer to something that was deleted since: it can still be switched off.
+  const fresh = { conditions: given.conditions ?? {}, actions: given.actions ?? [] };
   const occasion = "event" in trigger ? trigger.event : "schedule";
   const what = occasion === "schedule" ? "a schedule" : `"${occasion}"`;
   const problems: string[] = [];
   for (const name of Object.keys(conditions) as (keyof Conditions)[])
     if (!CONDITIONS_OF[occasion].includes(name)) problems.push(`Cannot use "conditions.${name}" with ${what}`);
   const projectIds = [
-    ...(conditions.projects ?? []).map((id) => ["conditions.projects", id] as const),
-    ...actions.flatMap((action, index) =>
+    ...(fresh.conditions.projects ?? []).map((id) => ["conditions.projects", id] as const),
+    ...fresh.actions.flatMap((action, index) =>
       action.type === "start_execution" && action.projectId
         ? [[`actions.${index}.projectId`, action.projectId] as const]
         : [],
@@ -68,7 +76,7 @@ async function requireSense(sql: Sql, teamId: string, wanted: NewAutomation): Pr
     const place = `actions.${index}`;
     if (!ACTIONS_OF[occasion].includes(action.type))
       problems.push(`Cannot use "${place}" with ${what}: ${action.type}`);
-    if (!("integrationId" in action)) continue;
+    if (!("integrationId" in action) || fresh.actions.length === 0) continue;
     const integration = await selectIntegration(sql, teamId, action.integrationId);
     if (!integration)
       problems.push(`Cannot read "${place}.integrationId": there is no integration "${action.integrationId}"`);
@@ -129,7 +137,7 @@ export const automations: Route[] = [
         const { name, enabled, trigger, conditions, actions } = before;
         const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
         const after: NewAutomation = { name, enabled, trigger, conditions, actions, ...given };
-        await requireSense(sql, teamId, after);
+        await requireSense(sql, teamId, after, body);
         // A name that changes does not put the next run off.
         const keeps = isSame(after.trigger, trigger) && after.enabled === enabled;
         const nextRunAt = keeps ? before.nextRunAt : nextRunOf(after);

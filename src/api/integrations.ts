@@ -63,6 +63,23 @@ function requirePublic(config: Record<string, unknown>, allow: BlockList): void 
   }
 }
 
+/** Fails where secrets that are kept would be sent to another server: who may not read them could have them sent to himself. */
+function requireSecretsAgain(
+  kind: Kind,
+  before: Record<string, unknown>,
+  after: Record<string, unknown>,
+  given: Record<string, unknown>,
+): void {
+  if (typeof before["baseUrl"] !== "string") return;
+  if (new URL(before["baseUrl"]).origin === new URL(after["baseUrl"] as string).origin) return;
+  const kept = SECRETS[kind].filter((name) => after[name] !== null && given[name] === undefined);
+  if (kept.length > 0)
+    fail(
+      "VALIDATION_ERROR",
+      `Cannot change "config.baseUrl" to another server without ${kept.map((name) => `"config.${name}"`).join(", ")}`,
+    );
+}
+
 const createSigningSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 
 function split(kind: Kind, config: Record<string, unknown>): { open: Record<string, unknown>; secrets: Secrets } {
@@ -133,12 +150,14 @@ export const integrations: Route[] = [
         if (body.config === undefined) return {};
         const before = openSecrets(seal, teamId, integrationId, sealed);
         const { previousSecret, previousUntil, ...old } = before;
-        const given = Object.entries(body.config).filter(
-          ([name, value]) => !(value === null && SECRETS[kind].includes(name)),
-        );
+        const isSecret = (name: string) => SECRETS[kind].includes(name);
+        const given = Object.entries(body.config)
+          .filter(([name, value]) => !(value === null && isSecret(name)))
+          .map(([name, value]) => [name, value === "" && isSecret(name) ? null : value]);
         const merged = { ...config, ...old, ...Object.fromEntries(given) };
         const checked = check(CONFIGS[kind], merged, false, "config") as Record<string, unknown>;
         requirePublic(checked, outboundAllow);
+        requireSecretsAgain(kind, config, checked, Object.fromEntries(given));
         const { open, secrets } = split(kind, checked);
         const rotated = kind === "webhook" && secrets["secret"] !== old["secret"];
         const until = new Date(Date.now() + ROTATION_MS).toISOString();

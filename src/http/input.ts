@@ -38,6 +38,24 @@ function describe(issue: v.BaseIssue<unknown>, input: unknown, quotes: boolean, 
   return `Cannot read ${what}: ${expected}${quotes ? `, got ${quote(givenAt(input, issue))}` : ""}`;
 }
 
+const HIDDEN = ["__proto__", "constructor", "prototype"];
+const MAX_HIDDEN = 20;
+
+/** Fields that valibot passes over without a word, wherever they are. */
+function hiddenFields(input: unknown): string[] {
+  const found: string[] = [];
+  const open: [value: unknown, path: string][] = [[input, ""]];
+  // Not by recursion: JSON may be nested deeper than calls can be.
+  while (open.length > 0 && found.length < MAX_HIDDEN) {
+    const [value, path] = open.pop()!;
+    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) continue;
+    for (const name of HIDDEN) if (Object.hasOwn(value, name)) found.push(`${path}${name}`);
+    for (const [name, inner] of Object.entries(value))
+      if (typeof inner === "object" && inner !== null) open.push([inner, `${path.slice(0, 200)}${name}.`]);
+  }
+  return found;
+}
+
 /**
  * Fails with VALIDATION_ERROR and one message that names every bad field, and quotes what it holds unless that may be
  * secret. `at` is where the input stands in the body.
@@ -49,8 +67,10 @@ export function check<Schema extends v.GenericSchema>(
   at = "",
 ): v.InferOutput<Schema> {
   const result = v.safeParse(schema, input);
-  if (result.success) return result.output;
-  const messages = new Set(result.issues.map((issue) => describe(issue, input, quotes, at)));
+  const hidden = hiddenFields(input);
+  if (result.success && hidden.length === 0) return result.output;
+  const messages = new Set((result.issues ?? []).map((issue) => describe(issue, input, quotes, at)));
+  for (const path of hidden) messages.add(`Unknown field ${nameOf(at === "" ? path : `${at}.${path}`)}`);
   // Valibot stops at the first unknown key of an object.
   if ("entries" in schema && typeof input === "object" && input !== null)
     for (const key of Object.keys(input))

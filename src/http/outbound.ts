@@ -52,12 +52,15 @@ export class OutboundError extends Error {
 const TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 65_536;
 
+/** Exactly these carry an IPv4 address that BlockList sees; ::ffff:0:7f00:1 looks alike and is none. */
+const MAPPED = /^::ffff:(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]{1,4}:[0-9a-f]{1,4})$/i;
+
 /** Whether a request may go to this address; IPv4 addresses within IPv6 ones count as what they are. */
 export function isReachable(address: string, allow: BlockList): boolean {
   const family = isIP(address) === 4 ? "ipv4" : "ipv6";
   if (isIP(address) === 0) return false;
   if (allow.check(address, family)) return true;
-  const mapped = family === "ipv6" && /^::ffff:/i.test(address);
+  const mapped = family === "ipv6" && MAPPED.test(address);
   if (family === "ipv6" && !mapped && !GLOBAL.check(address, "ipv6")) return false;
   return !PRIVATE.check(address, family);
 }

@@ -31,6 +31,10 @@ export function toFacts(
   };
 }
 
+/** Which pattern decides: the last one that knows the name, with or without the mark that excludes. */
+const lastMatch = (patterns: readonly string[], name: string): string | undefined =>
+  patterns.findLast((pattern) => new Bun.Glob(pattern.replace(/^!/, "")).match(name));
+
 const list = (values: readonly string[]) => values.map((value) => JSON.stringify(value)).join(", ");
 
 /** A reason for the first condition that does not hold, else for all of them together. */
@@ -45,7 +49,8 @@ export function meets(conditions: Conditions, facts: Facts): { met: boolean; rea
   }
   if (branches) {
     const { branch } = facts;
-    const glob = branch === null ? undefined : branches.find((pattern) => new Bun.Glob(pattern).match(branch));
+    const glob = branch === null ? undefined : lastMatch(branches, branch);
+    if (glob?.startsWith("!")) return no(`The branch ${JSON.stringify(branch)} is excluded by ${JSON.stringify(glob)}`);
     if (glob === undefined) return no(`The branch ${JSON.stringify(branch)} matches none of ${list(branches)}`);
     held.push(`the branch ${JSON.stringify(branch)} matches ${JSON.stringify(glob)}`);
   }

@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { severity } from "./bug_reports.ts";
 import { EVENT_TYPES, type EventType } from "./events.ts";
 import { integer, slug, text, time, timeoutMinutes, uuid } from "./fields.ts";
+import { workflow } from "./integrations.ts";
 import { page, pageQuery } from "./page.ts";
 
 const EXPECTED_SCHEDULE = `expected five cron fields, such as "30 6 * * 1-5", or @hourly, @daily, @weekly, @monthly`;
@@ -73,9 +74,15 @@ const severities = v.union(
 export const conditions = v.strictObject({
   projects: v.optional(listOf(uuid)),
   branches: v.pipe(
-    v.optional(listOf(text(200))),
+    v.optional(
+      v.pipe(
+        listOf(text(200)),
+        v.check(([first]) => !first!.startsWith("!"), "expected a pattern before the first one that excludes"),
+      ),
+    ),
     v.description(
-      "Globs as on GitHub: * stays within a part of the name, ** does not; no branch counts as the default one",
+      "Globs: * stays within a part of the name, ** does not, ! excludes of what stands before it; no branch counts as " +
+        "the default one",
     ),
   ),
   environments: v.optional(listOf(text(200))),
@@ -100,7 +107,7 @@ const ACTIONS = [
   v.strictObject({
     type: v.literal("dispatch"),
     integrationId: uuid,
-    workflow: v.optional(v.pipe(text(200), v.regex(/^[\w.-]+$/, "expected a workflow file or its id"))),
+    workflow: v.optional(workflow),
     ref,
     inputs: v.optional(
       v.record(text(100), v.pipe(v.string("expected a text"), v.maxLength(1_000)), "expected an object"),

@@ -51,12 +51,19 @@ const signingSecret = v.pipe(
   v.metadata({ secret: true }),
 );
 
-const path = (expected: string, pattern: RegExp) => v.pipe(text(200), v.regex(pattern, expected));
+/** Part of an address: "." and ".." would lead out of it. */
+const path = (expected: string, pattern: RegExp) =>
+  v.pipe(
+    text(200),
+    v.regex(pattern, expected),
+    v.check((value) => !/(^|\/)\.{1,2}(\/|$)/.test(value), expected),
+  );
+export const workflow = path("expected a workflow file or its id", /^[\w.-]+$/);
 const label = text(100);
 const labels = v.optional(v.pipe(v.array(label, "expected a list of labels"), v.maxLength(20)), ["assay"]);
 
 const EXPECTED_TEAMS = "expected the address of a Workflows webhook: connectors at office.com are retired";
-const RETIRED_TEAMS = /(^|\.)(webhook\.office|outlook\.office|outlook\.office365)\.com$/i;
+const RETIRED_TEAMS = /(^|\.)(webhook\.office|outlook\.office|outlook\.office365)\.com\.?$/i;
 
 /** The `config` of each kind. */
 export const CONFIGS = {
@@ -74,7 +81,7 @@ export const CONFIGS = {
     repository: path("expected owner/name", /^[\w.-]+\/[\w.-]+$/),
     token: secretText(500),
     labels,
-    workflow: v.optional(v.nullable(path("expected a workflow file or its id", /^[\w.-]+$/)), null),
+    workflow: v.optional(v.nullable(workflow), null),
     ref: v.optional(text(200), "main"),
   }),
   gitlab: v.strictObject({
@@ -156,7 +163,10 @@ export const integrationPatch = v.strictObject({
   enabled: v.optional(v.boolean("expected true or false")),
   config: v.pipe(
     v.optional(v.record(v.string(), v.unknown(), "expected an object")),
-    v.description("Fields that are left out, and secrets that are null, stay as they are"),
+    v.description(
+      "Fields that are left out, and secrets that are null, stay as they are; an optional secret that is empty is removed. " +
+        "Another server in baseUrl wants the secrets again",
+    ),
   ),
 });
 

@@ -116,6 +116,11 @@ export const github: Sender<"github"> = {
   actions: ["set_commit_status", "create_issue", "notify", "dispatch"],
   sample: "create_issue",
 
+  stateOf({ action, options, notice }) {
+    if (action === "set_commit_status") return `${notice.commit} ${options.context ?? ""}`;
+    return action === "notify" ? `comment ${notice.pullRequest} ${notice.topic}` : undefined;
+  },
+
   async send(http, config, job) {
     switch (job.action) {
       case "set_commit_status":

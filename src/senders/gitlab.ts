@@ -46,6 +46,8 @@ function toRequest(config: Config, { action, notice, options }: Job): OutboundRe
 export const gitlab: Sender<"gitlab"> = {
   actions: ["set_commit_status", "create_issue", "notify", "dispatch"],
   sample: "create_issue",
+  stateOf: ({ action, options, notice }) =>
+    action === "set_commit_status" ? `${notice.commit} ${options.context ?? ""}` : undefined,
 
   async send(http, config, job) {
     const request = toRequest(config, job);

@@ -13,6 +13,7 @@ export const toDedupKey = (topic: string): string =>
 export const pagerduty: Sender<"pagerduty"> = {
   actions: ["notify"],
   sample: "notify",
+  stateOf: ({ notice }) => toDedupKey(notice.topic),
 
   async send(http, { baseUrl, routingKey, severity }, { notice, now }) {
     const { tone, title, text, facts, lines, url, buildUrl, topic, occurredAt } = notice;

@@ -28,6 +28,10 @@ const SENDERS: { [K in Kind]: Sender<K> } = {
 export const actionsOf = (kind: Kind): readonly IntegrationAction[] => SENDERS[kind].actions;
 export const sampleOf = (kind: Kind): IntegrationAction => SENDERS[kind].sample;
 
+/** Undefined: it is news of its own. */
+export const stateOf = (kind: Kind, job: Pick<Job, "action" | "options" | "notice">): string | undefined =>
+  (SENDERS[kind] as Sender<Kind>).stateOf?.(job);
+
 const ANSWER_CHARACTERS = 1_024;
 const ERROR_CHARACTERS = 600;
 /** All requests of a delivery together. */
@@ -50,7 +54,7 @@ export async function send(
       // A receiver may send back what it has got, and what our secrets were made into counts as much.
       for (const [name, value] of Object.entries(request.headers ?? {}))
         if (/^(authorization|private-token|webhook-signature)$/i.test(name))
-          for (const part of value.split(" ")) if (part.length >= 8) hidden.add(part);
+          for (const part of value.split(" ")) for (const form of formsOf(part)) hidden.add(form);
       last = undefined;
       const left = Math.ceil(DELIVERY_MS - (performance.now() - started));
       if (left <= 0) throw new OutboundError(`Not done within ${DELIVERY_MS / 1000} s`, false);
@@ -85,7 +89,8 @@ const SHORTEST = 8;
 
 /** A secret as receivers may send it back, the longest form first; of an address each part that nobody can guess. */
 function formsOf(secret: string): string[] {
-  const forms = [secret, secret.replace(/^whsec_/, "")];
+  // Base64 may come without its padding, or with that spelled otherwise.
+  const forms = [secret, secret.replace(/^whsec_/, ""), secret.replace(/=+$/, "")];
   if (/^https?:/i.test(secret)) {
     const { pathname, search, searchParams } = new URL(secret);
     const guessable = (part: string) => /^[a-z]*$/i.test(part) || part.length < SHORTEST;

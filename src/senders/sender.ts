@@ -34,6 +34,11 @@ export type Sender<K extends Kind> = {
   actions: readonly IntegrationAction[];
   /** What a test sends. */
   sample: IntegrationAction;
+  /**
+   * What a job sets the state of, if it does: of two for the same only the newer one is worth sending. A retry of the
+   * older would overtake it.
+   */
+  stateOf?(job: Pick<Job, "action" | "options" | "notice">): string | undefined;
   /** Throws OutboundError when there is no answer. */
   send(http: Outbound, config: ConfigOf<K>, job: Job): Promise<Outcome>;
 };
@@ -51,7 +56,7 @@ const TRY_AGAIN = new Set([408, 425, 429]);
 export function retryAfter({ headers }: OutboundAnswer, now: Date): number | undefined {
   const value = headers.get("retry-after")?.trim();
   if (!value) return undefined;
-  const ms = /^\d{1,15}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now.getTime();
+  const ms = /^\d+$/.test(value) ? Math.min(Number(value), 1e9) * 1000 : Date.parse(value) - now.getTime();
   return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 }
 

@@ -76,10 +76,10 @@ export const updateAutomation = (
 export const deleteAutomation = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
   (await sql`delete from automation where team_id = ${teamId} and id = ${id} returning id`).length === 1;
 
-/** Those that wait for an event of this type, oldest first. */
+/** In a transaction: those that wait for an event of this type, oldest first; none is deleted until the end. */
 export const selectAutomationsFor = (sql: Sql, teamId: string, type: EventType) => sql<AutomationRow[]>`
   select ${columns(sql)} from automation a
-  where a.team_id = ${teamId} and a.event = ${type} and a.enabled order by a.id`;
+  where a.team_id = ${teamId} and a.event = ${type} and a.enabled order by a.id for key share of a`;
 
 export type DueAutomation = AutomationRow & { teamId: string };
 

@@ -46,6 +46,10 @@ export const selectIntegration = async (sql: Sql, teamId: string, id: string): P
 export const lockIntegration = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from integration where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
+/** In a transaction: it is there, and is not deleted until the end. */
+export const lockIntegrationForUse = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
+  (await sql`select from integration where team_id = ${teamId} and id = ${id} for key share`).length === 1;
+
 export type SealedConfig = { config: Record<string, unknown>; sealed: Buffer };
 
 export const insertIntegration = (
@@ -119,6 +123,8 @@ export type NewDelivery = {
   options: object;
   eventId: string | null;
   notice: Notice;
+  /** What it sets the state of; undefined: it is news of its own. */
+  stateKey?: string | undefined;
   /** Null: whoever asks sends it himself. */
   due: "now" | null;
 };
@@ -129,16 +135,16 @@ const thisMoment = (sql: Sql) => sql`date_trunc('milliseconds', now())`;
 export const insertDelivery = (
   sql: Sql,
   teamId: string,
-  { id, integrationId, action, options, eventId, notice, due }: NewDelivery,
+  { id, integrationId, action, options, eventId, notice, stateKey, due }: NewDelivery,
 ) => sql`
-  insert into delivery (team_id, integration_id, id, action, options, event_id, event_type, notice, due_at)
+  insert into delivery (team_id, integration_id, id, action, options, event_id, event_type, notice, state_key, due_at)
   values (${teamId}, ${integrationId}, ${id}, ${action}, ${JSON.stringify(options)}::text::json, ${eventId},
-    ${notice.type}, ${JSON.stringify(notice)}::text::json, ${due === "now" ? thisMoment(sql) : null})`;
+    ${notice.type}, ${JSON.stringify(notice)}::text::json, ${stateKey ?? null}, ${due === "now" ? thisMoment(sql) : null})`;
 
-/** Asks for it again, with all its tries; whoever asks does not want to wait until the integration is tried again. */
+/** Asks for it again, with all its tries, even if there are newer ones; and for now, even if the integration is paused. */
 export async function updateDeliveryDue(sql: Sql, teamId: string, integrationId: string, id: string): Promise<void> {
   await sql`
-    update delivery set status = 'pending', due_at = ${thisMoment(sql)}, tries = 0
+    update delivery set status = 'pending', due_at = ${thisMoment(sql)}, tries = 0, state_key = null
     where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id}`;
   await sql`update integration set paused_until = null where team_id = ${teamId} and id = ${integrationId}`;
 }
@@ -182,6 +188,15 @@ export type DueDelivery = {
 export const extendClaim = (sql: Sql, { teamId, id, claim }: Claim) => sql`
   update integration set claimed_until = now() + interval '1 second' * ${CLAIM_SECONDS}::int
   where team_id = ${teamId} and id = ${id} and claim = ${claim}`;
+
+/** What a newer delivery for the same has taken the place of is over. */
+export const failSuperseded = (sql: Sql, { teamId, id }: Claim, attempt: Attempt) => sql`
+  update delivery d set status = 'failed', due_at = null,
+    attempts = (d.attempts::jsonb || ${JSON.stringify(attempt)}::text::jsonb)::json
+  where d.team_id = ${teamId} and d.integration_id = ${id} and d.due_at is not null and d.state_key is not null
+    and exists (
+      select from delivery n where n.team_id = d.team_id and n.integration_id = d.integration_id
+        and n.state_key = d.state_key and n.id > d.id)`;
 
 /** The next one of a claimed integration, the claim extended; undefined when there is none, or the claim is lost. */
 export const selectDueDelivery = async (sql: Sql, { teamId, id, claim }: Claim): Promise<DueDelivery | undefined> => {

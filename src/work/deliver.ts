@@ -7,6 +7,7 @@ import {
   type Claim,
   claimIntegrations,
   extendClaim,
+  failSuperseded,
   releaseIntegration,
   selectDueDelivery,
 } from "../store/integrations.ts";
@@ -15,6 +16,14 @@ import {
 const MAX_AT_ONCE = 64;
 /** Several times within the length of a claim. */
 const EXTEND_MS = 1_500;
+
+const superseded = (now: Date) => ({
+  attemptedAt: now.toISOString(),
+  statusCode: null,
+  latencyMs: 0,
+  answer: null,
+  error: "Not sent: a newer delivery for the same has taken its place",
+});
 
 export function createDeliverer(
   { pool, begin }: Pick<Database, "pool" | "begin">,
@@ -30,6 +39,7 @@ export function createDeliverer(
     const extending = setInterval(() => void extendClaim(pool, claim).catch(() => {}), EXTEND_MS);
     try {
       while (!stopped) {
+        await failSuperseded(pool, claim, superseded(new Date()));
         const delivery = await selectDueDelivery(pool, claim);
         if (!delivery || !(await attemptDelivery({ ...services, begin, onBug }, claim, delivery))) break;
       }

@@ -125,6 +125,11 @@ describe("automations", () => {
     ])
       expect(await message({ trigger, actions: [notify] })).toContain("trigger");
     const trigger = { event: "execution.failed" };
+    for (const name of ["constructor", "__proto__"]) {
+      const inputs = JSON.parse(`{"a":"b","${name}":"c"}`);
+      const dispatch = { type: "dispatch", integrationId: slack, inputs };
+      expect(await message({ trigger, actions: [dispatch] })).toContain(`"actions.0.inputs.${name}"`);
+    }
     expect(await message({ trigger, actions: [] })).toContain(`"actions"`);
     expect(await message({ trigger, actions: [{ type: "explode" }] })).toContain(`"actions.0.type"`);
     expect(await message({ trigger, actions: [notify], conditions: { branch: ["main"] } })).toContain("branch");
@@ -253,6 +258,73 @@ describe("events", () => {
     expect(left.length).toBeGreaterThan(0);
     expect(lines.some((line) => line.includes("Cannot handle an event"))).toBe(true);
     await database.pool`delete from event where project_id = ${project.project}`;
+  });
+
+  test("of two states of one thing only the newer is sent: no retry overtakes it", async () => {
+    const receiver = createReceiver({ status: 502 }, { status: 201 });
+    const integrationId = await integrate("gitlab", { baseUrl: receiver.url, project: "acme/web", token: "t" });
+    const actions = [{ type: "set_commit_status", integrationId }];
+    await automate({ trigger: { event: "execution.completed" }, actions });
+    const later = async () => {
+      await database.pool`update delivery set due_at = now() - interval '1 second' where due_at is not null`;
+      await deliverAll();
+    };
+    await upload("f", { commit: "c0ffee12" });
+    await handleAll();
+    await deliverAll();
+    await upload("p", { commit: "c0ffee12" });
+    await upload("f", { commit: "decade12" });
+    await handleAll();
+    await later();
+    await later();
+    const states = receiver.requests.map(({ path, body }) => [path.split("/").at(-1), body.state]);
+    expect(states).toEqual([
+      ["c0ffee12", "failed"],
+      ["c0ffee12", "success"],
+      ["decade12", "failed"],
+    ]);
+    const { body } = await ask(`GET /teams/${acme.team}/integrations/${integrationId}/deliveries`, { key: teamKey });
+    const oldest = body.data.at(-1);
+    expect([oldest.status, oldest.nextAttemptAt, oldest.attempts.map(({ error }: any) => error)]).toEqual([
+      "failed",
+      null,
+      [expect.stringContaining("502"), "Not sent: a newer delivery for the same has taken its place"],
+    ]);
+    await ask(`POST /teams/${acme.team}/integrations/${integrationId}/deliveries/${oldest.id}/redeliver`, {
+      key: teamKey,
+    });
+    await deliverAll();
+    expect(receiver.requests.at(-1)!.body.state).toBe("failed");
+  });
+
+  test("one whose integration was deleted can still be renamed and switched off", async () => {
+    const integrationId = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
+    const actions = [{ type: "notify", integrationId }];
+    const { id } = await automate({ trigger: { event: "execution.failed" }, actions });
+    await ask(`DELETE /teams/${acme.team}/integrations/${integrationId}`, { key: teamKey });
+    const patch = (body: object) => ask(`PATCH ${base}/${id}`, { key: teamKey, body });
+    expect((await patch({ name: "n", enabled: false })).body).toMatchObject({ name: "n", enabled: false });
+    expect((await patch({ actions })).status).toBe(400);
+    expect((await patch({ trigger: { event: "bug_report.opened" }, conditions: { minFailed: 1 } })).status).toBe(400);
+  });
+
+  test("patterns exclude of what stands before them", async () => {
+    const integrationId = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
+    const { id } = await automate({
+      trigger: { event: "execution.completed" },
+      conditions: { branches: ["release/*", "!release/old", "main"], projects: [project.project] },
+      actions: [{ type: "notify", integrationId }],
+    });
+    for (const branch of ["release/1", "release/old", "main", "other"]) await upload("p", { branch });
+    await handleAll();
+    expect((await runsOf(id)).map(({ status, reason }: any) => [status, reason]).reverse()).toEqual([
+      ["done", expect.stringContaining(`"release/1" matches "release/*"`)],
+      ["skipped", `The branch "release/old" is excluded by "!release/old"`],
+      ["done", expect.stringContaining(`"main" matches "main"`)],
+      ["skipped", `The branch "other" matches none of "release/*", "!release/old", "main"`],
+    ]);
+    const only = await ask(`PATCH ${base}/${id}`, { key: teamKey, body: { conditions: { branches: ["!main"] } } });
+    expect([only.status, only.body.error.message]).toEqual([400, expect.stringContaining(`"conditions.branches"`)]);
   });
 
   test("a disabled automation does nothing, a disabled or deleted integration is told in the run", async () => {

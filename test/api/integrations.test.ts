@@ -142,6 +142,31 @@ describe("integrations", () => {
     expect(patched.body.error.message).toContain(`"config.token"`);
   });
 
+  test("nothing leads out of the address, and no secret goes to another server unseen", async () => {
+    for (const [kind, config] of [
+      ["github", { repository: "../..", token: "t" }],
+      ["github", { repository: "./web", token: "t" }],
+      ["github", { repository: "acme/web", token: "t", workflow: ".." }],
+      ["gitlab", { project: "..", token: "t" }],
+      ["gitlab", { project: "a/../b", token: "t" }],
+    ] as const)
+      expect([config, (await ask(`POST ${base}`, { key, body: { kind, config } })).status]).toEqual([config, 400]);
+    const receiver = createReceiver({ status: 201, body: {} });
+    const gitlab = { project: "a/b", token: "first", triggerToken: "trigger" };
+    const { id } = await create("gitlab", gitlab);
+    const patch = (config: object) => ask(`PATCH ${base}/${id}`, { key, body: { config } });
+    const moved = await patch({ baseUrl: receiver.url });
+    expect([moved.status, moved.body.error.message]).toEqual([
+      400,
+      `Cannot change "config.baseUrl" to another server without "config.token", "config.triggerToken"`,
+    ]);
+    expect((await patch({ baseUrl: "https://gitlab.com/sub" })).status).toBe(200);
+    expect((await patch({ baseUrl: receiver.url, token: "second", triggerToken: "" })).status).toBe(200);
+    await ask(`POST ${base}/${id}/test`, { key });
+    expect(receiver.requests.map(({ headers }) => headers["private-token"])).toEqual(["second"]);
+    expect((await patch({ token: "" })).status).toBe(400);
+  });
+
   test("each kind knows its actions and its defaults", async () => {
     const kinds: [string, Record<string, unknown>, string[]][] = [
       ["discord", { url: "https://discord.com/api/webhooks/1/token" }, ["notify"]],
@@ -320,6 +345,10 @@ describe("deliveries", () => {
     expect(await waits()).toBeWithin(599_000, 602_000);
     receiver.play({ status: 429, headers: { "retry-after": "31536000" } });
     await pass(id, "1 hour");
+    await deliverAll();
+    expect(await waits()).toBeWithin(86_399_000, 86_402_000);
+    receiver.play({ status: 429, headers: { "retry-after": "9".repeat(30) } });
+    await pass(id, "2 days");
     await deliverAll();
     expect(await waits()).toBeWithin(86_399_000, 86_402_000);
   });

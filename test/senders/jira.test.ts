@@ -79,6 +79,18 @@ test("a Data Center gets text, and knows its user by the token", async () => {
   expect(risky[0]!.body.fields.description.match(/\{noformat\}/g)).toHaveLength(2);
 });
 
+test("the credential is hidden in whatever spelling it comes back", async () => {
+  for (const write of [encodeURIComponent, (text: string) => text.replace(/=+$/, ""), (text: string) => text]) {
+    const script = ({ headers }: { headers: Record<string, string> }) => ({
+      status: 400,
+      body: write(headers["authorization"]!),
+    });
+    const { attempt } = await cloud.deliver({ scripts: [script] });
+    const credential = Buffer.from("bot@example.com:S3CRET-token").toString("base64").slice(0, 20);
+    expect(attempt.answer).not.toContain(credential);
+  }
+});
+
 test("a summary has one line of at most 255 characters", async () => {
   const notice = { ...BAD, subject: `${"long ".repeat(100)}\nsecond` };
   const { requests } = await cloud.deliver({ notice, scripts: [created] });

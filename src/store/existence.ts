@@ -1,0 +1,33 @@
+/** Whether what a path names is there: asked when the rest of a request is wrong, because absence comes first. */
+
+import { numberOfTestCase } from "../rules/test_case_id.ts";
+import type { Sql } from "./connect.ts";
+
+type Params = Readonly<Record<string, string>>;
+
+const LOOK_UPS: Record<string, (sql: Sql, params: Params) => Promise<{ length: number }>> = {
+  executionId: (sql, { projectId, executionId }) => sql`
+    select from execution where project_id = ${projectId!} and id = ${executionId!}`,
+  testCaseId: (sql, { projectId, testCaseId }) => sql`
+    select from test_case
+    where project_id = ${projectId!} and number = ${numberOfTestCase(testCaseId!)} and id = ${testCaseId!}`,
+  bugReportId: (sql, { projectId, bugReportId }) => sql`
+    select from bug_report where project_id = ${projectId!} and id = ${bugReportId!}`,
+  environmentId: (sql, { teamId, environmentId }) => sql`
+    select from environment where team_id = ${teamId!} and id = ${environmentId!}`,
+  integrationId: (sql, { teamId, integrationId }) => sql`
+    select from integration where team_id = ${teamId!} and id = ${integrationId!}`,
+  deliveryId: (sql, { teamId, integrationId, deliveryId }) => sql`
+    select from delivery where team_id = ${teamId!} and integration_id = ${integrationId!} and id = ${deliveryId!}`,
+  automationId: (sql, { teamId, automationId }) => sql`
+    select from automation where team_id = ${teamId!} and id = ${automationId!}`,
+};
+
+/** Of the ids in the path below its project or team. */
+export async function selectAllExist(sql: Sql, params: Params): Promise<boolean> {
+  for (const name of Object.keys(params)) {
+    const lookUp = LOOK_UPS[name];
+    if (lookUp && (await lookUp(sql, params)).length === 0) return false;
+  }
+  return true;
+}
