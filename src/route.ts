@@ -190,12 +190,12 @@ export const toPagination = (
 ): Page<never>["pagination"] =>
   last === undefined ? { hasMore: false } : { hasMore: true, cursor: cursors.write(list, last) };
 
-/** The page of a list from `limit + 1` rows; `place` gives a row's place in the order. */
-export function toPage<Row, Answer>(
+/** The page of a list from `limit + 1` rows; `place` gives a row's place in the order, `answer` what is shown of it. */
+export function toPage<Row, Answer = Row>(
   context: ListContext,
   rows: readonly Row[],
   place: (row: Row) => string[],
-  answer: (row: Row) => Answer,
+  answer: (row: Row) => Answer = (row) => row as unknown as Answer,
 ): Page<Answer> {
   const { limit } = context.query;
   const shown = rows.slice(0, limit);

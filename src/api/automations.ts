@@ -5,7 +5,6 @@ import { absent, fail } from "../http/problem.ts";
 import { type Context, noContent, route, type Route, toPage } from "../route.ts";
 import {
   ACTIONS_OF,
-  type Automation,
   automation,
   automationFilter,
   automationPage,
@@ -39,8 +38,6 @@ import { selectLastEvent } from "../store/events.ts";
 import { selectIntegration } from "../store/integrations.ts";
 
 type One = Pick<Context<{ teamId: string; automationId: string }>, "params">;
-
-const toAutomation = (row: AutomationRow): Automation => row;
 
 const find = async (sql: Sql, { params }: One): Promise<AutomationRow> =>
   (await selectAutomation(sql, params.teamId, params.automationId)) ?? absent();
@@ -102,7 +99,7 @@ export const automations: Route[] = [
     async (context) => {
       const { sql, params, query, after } = context;
       const rows = await selectAutomations(sql, params.teamId, query.limit, after?.[0]);
-      return toPage(context, rows, ({ id }) => [id], toAutomation);
+      return toPage(context, rows, ({ id }) => [id]);
     },
   ),
 
@@ -114,7 +111,7 @@ export const automations: Route[] = [
       return await transact(async (sql) => {
         await requireSense(sql, teamId, body);
         await insertAutomation(sql, teamId, id, { ...body, nextRunAt: nextRunOf(body) });
-        return toAutomation(await find(sql, { params: { teamId, automationId: id } }));
+        return await find(sql, { params: { teamId, automationId: id } });
       });
     },
   ),
@@ -122,7 +119,7 @@ export const automations: Route[] = [
   route(
     "GET /teams/:teamId/automations/:automationId",
     { summary: "One automation", answer: automation },
-    async (context) => toAutomation(await find(context.fast, context)),
+    async (context) => await find(context.fast, context),
   ),
 
   route(
@@ -142,7 +139,7 @@ export const automations: Route[] = [
         const keeps = isSame(after.trigger, trigger) && after.enabled === enabled;
         const nextRunAt = keeps ? before.nextRunAt : nextRunOf(after);
         await updateAutomation(sql, teamId, automationId, { ...after, nextRunAt });
-        return toAutomation(await find(sql, context));
+        return await find(sql, context);
       });
     },
   ),
@@ -196,12 +193,7 @@ export const automations: Route[] = [
       const { sql, fast, params, query, after } = context;
       await find(fast, context);
       const rows = await selectAutomationRuns(sql, params.teamId, params.automationId, query, after?.[0]);
-      return toPage(
-        context,
-        rows,
-        ({ id }) => [id],
-        (row) => row,
-      );
+      return toPage(context, rows, ({ id }) => [id]);
     },
   ),
 ];

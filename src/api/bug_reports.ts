@@ -47,12 +47,7 @@ export const bugReports: Route[] = [
     async (context) => {
       const { sql, params, query, after } = context;
       const rows = await selectBugReports(sql, params.projectId, query, after && Number(after[0]));
-      return toPage(
-        context,
-        rows,
-        ({ number }) => [String(number)],
-        (row) => row,
-      );
+      return toPage(context, rows, ({ number }) => [String(number)]);
     },
   ),
 

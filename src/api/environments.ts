@@ -109,12 +109,7 @@ export const environments: Route[] = [
     async (context) => {
       const { sql, params, query, after } = context;
       const rows = await selectEnvironments(sql, params.teamId, query.limit, after?.[0]);
-      return toPage(
-        context,
-        rows,
-        ({ slug }) => [slug],
-        (row) => row,
-      );
+      return toPage(context, rows, ({ slug }) => [slug]);
     },
   ),
 

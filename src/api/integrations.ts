@@ -211,12 +211,7 @@ export const integrations: Route[] = [
       const { sql, fast, params, query, after } = context;
       await find(fast, context);
       const rows = await selectDeliveries(sql, params.teamId, params.integrationId, query, after?.[0]);
-      return toPage(
-        context,
-        rows,
-        ({ id }) => [id],
-        (row) => row,
-      );
+      return toPage(context, rows, ({ id }) => [id]);
     },
   ),
 

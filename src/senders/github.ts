@@ -4,6 +4,7 @@ import type { Outbound, OutboundAnswer } from "../http/outbound.ts";
 import type { ConfigOf } from "../schema/integrations.ts";
 import {
   at,
+  code,
   cut,
   isCommit,
   type Job,
@@ -15,6 +16,7 @@ import {
   type Sender,
   textAt,
   toMarkdown,
+  withLink,
 } from "./sender.ts";
 
 type Config = ConfigOf<"github">;
@@ -64,9 +66,7 @@ async function openIssue(http: Outbound, config: Config, { notice, options, now 
     }),
   );
   if (answer.status === 410) return { status: "refused", error: "Answered 410: issues are off in this repository" };
-  const link = textAt(parse(answer.text), "html_url");
-  const outcome = judge(answer, answer.status === 201, now);
-  return outcome.status === "sent" && link !== undefined ? { ...outcome, link } : outcome;
+  return withLink(judge(answer, answer.status === 201, now), textAt(parse(answer.text), "html_url"));
 }
 
 async function comment(http: Outbound, config: Config, { notice, now }: Job): Promise<Outcome> {
@@ -89,15 +89,12 @@ async function comment(http: Outbound, config: Config, { notice, now }: Job): Pr
     own = Number(at(found, "id")) || undefined;
     if (comments.length < COMMENTS_PER_PAGE) break;
   }
-  const body = { body: `${marker}\n### ${markdownTitle(notice.title)}\n\n${cut(toMarkdown(notice), 60_000)}` };
+  const body = { body: `${marker}\n### ${code(notice.title)}\n\n${cut(toMarkdown(notice), 60_000)}` };
   const url = own === undefined ? list : `${repositoryOf(config)}/issues/comments/${own}`;
   const request = postJson(url, headersOf(config), body);
   const answer = await http.request(own === undefined ? request : { ...request, method: "PATCH" });
   return judge(answer, answer.status === (own === undefined ? 201 : 200), now);
 }
-
-/** A heading in which nobody is mentioned and nothing is linked. */
-const markdownTitle = (title: string) => `\`${oneLine(title).replaceAll("`", "'")}\``;
 
 async function dispatch(http: Outbound, config: Config, { options, now }: Job): Promise<Outcome> {
   const workflow = options.workflow ?? config.workflow;

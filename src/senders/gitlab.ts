@@ -2,7 +2,20 @@
 
 import type { OutboundRequest } from "../http/outbound.ts";
 import type { ConfigOf } from "../schema/integrations.ts";
-import { cut, isCommit, type Job, judge, oneLine, parse, postJson, type Sender, textAt, toMarkdown } from "./sender.ts";
+import {
+  code,
+  cut,
+  isCommit,
+  type Job,
+  judge,
+  oneLine,
+  parse,
+  postJson,
+  type Sender,
+  textAt,
+  toMarkdown,
+  withLink,
+} from "./sender.ts";
 
 type Config = ConfigOf<"gitlab">;
 
@@ -31,7 +44,7 @@ function toRequest(config: Config, { action, notice, options }: Job): OutboundRe
       if (notice.pullRequest === null || !/^\d+$/.test(notice.pullRequest))
         return "There is no merge request to comment on";
       return postJson(`${project}/merge_requests/${notice.pullRequest}/notes`, headers, {
-        body: `**\`${oneLine(notice.title).replaceAll("`", "'")}\`**\n\n${cut(toMarkdown(notice), 60_000)}`,
+        body: `**${code(notice.title)}**\n\n${cut(toMarkdown(notice), 60_000)}`,
       });
     case "dispatch":
       if (config.triggerToken === null) return `There is no "triggerToken" in the integration`;
@@ -59,9 +72,6 @@ export const gitlab: Sender<"gitlab"> = {
     const isSame =
       job.action === "set_commit_status" && answer.status === 400 && state !== null && from === STATES[state];
     const outcome = judge(answer, answer.status === 201 || isSame, job.now);
-    const link = textAt(parse(answer.text), "web_url");
-    return outcome.status === "sent" && job.action === "create_issue" && link !== undefined
-      ? { ...outcome, link }
-      : outcome;
+    return job.action === "create_issue" ? withLink(outcome, textAt(parse(answer.text), "web_url")) : outcome;
   },
 };

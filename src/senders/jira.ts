@@ -1,16 +1,11 @@
 /** Issues in Jira, in the Cloud or a Data Center. */
 
 import type { Notice } from "../schema/integrations.ts";
-import { at, cut, isHttp, judge, listAt, oneLine, parse, postJson, type Sender, textAt } from "./sender.ts";
+import { at, cut, judge, linksOf, listAt, oneLine, parse, postJson, type Sender, textAt, withLink } from "./sender.ts";
 
 const paragraph = (content: unknown[]) => ({ type: "paragraph", content });
 const plain = (text: string) => ({ type: "text", text: oneLine(text) || "–" });
 const link = (text: string, href: string) => ({ type: "text", text, marks: [{ type: "link", attrs: { href } }] });
-
-const linksOf = ({ url, buildUrl }: Notice): [name: string, url: string][] => [
-  ...(url && isHttp(url) ? [["Assay", url] as [string, string]] : []),
-  ...(buildUrl && isHttp(buildUrl) ? [["Build", buildUrl] as [string, string]] : []),
-];
 
 /** The Atlassian Document Format, which the Cloud demands. */
 export function toDocument(notice: Notice) {
@@ -28,7 +23,7 @@ export function toDocument(notice: Notice) {
       ...(lines.length > 0
         ? [{ type: "codeBlock", content: [{ type: "text", text: cut(lines.map(oneLine).join("\n"), 20_000) || "–" }] }]
         : []),
-      ...linksOf(notice).map(([name, url]) => paragraph([link(name, url)])),
+      ...linksOf(notice).map(({ name, url }) => paragraph([link(name, url)])),
     ],
   };
 }
@@ -39,7 +34,7 @@ export function toText(notice: Notice): string {
   const quoted = [text, ...facts.map(({ name, value }) => `${name}: ${value}`), ...lines]
     .map((line) => oneLine(line).replaceAll("{noformat}", "{ noformat }"))
     .join("\n");
-  const links = linksOf(notice).map(([name, url]) => `${name}: ${url}`);
+  const links = linksOf(notice).map(({ name, url }) => `${name}: ${url}`);
   return [`{noformat}\n${cut(quoted, 20_000)}\n{noformat}`, ...links].join("\n");
 }
 
@@ -80,6 +75,6 @@ export const jira: Sender<"jira"> = {
     );
     const outcome = judge(answer, answer.status === 201, now, says);
     const key = textAt(parse(answer.text), "key");
-    return outcome.status === "sent" && key !== undefined ? { ...outcome, link: `${baseUrl}/browse/${key}` } : outcome;
+    return withLink(outcome, key === undefined ? undefined : `${baseUrl}/browse/${key}`);
   },
 };

@@ -1,6 +1,6 @@
 /** Alerts in PagerDuty: bad news triggers, good news resolves what the bad news has triggered, the rest is information. */
 
-import { cut, isHttp, judge, listAt, oneLine, postJson, type Sender, textAt } from "./sender.ts";
+import { cut, judge, linksOf, listAt, oneLine, postJson, type Sender, textAt } from "./sender.ts";
 
 const says = (body: unknown): string | undefined => {
   return [textAt(body, "message"), ...listAt(body, "errors").map(String)].filter(Boolean).join(": ") || undefined;
@@ -17,10 +17,7 @@ export const pagerduty: Sender<"pagerduty"> = {
 
   async send(http, { baseUrl, routingKey, severity }, { notice, now }) {
     const { tone, title, text, facts, lines, url, buildUrl, topic, occurredAt } = notice;
-    const links = [
-      ...(url && isHttp(url) ? [{ href: url, text: "Assay" }] : []),
-      ...(buildUrl && isHttp(buildUrl) ? [{ href: buildUrl, text: "Build" }] : []),
-    ];
+    const links = linksOf({ url, buildUrl }).map(({ name, url }) => ({ href: url, text: name }));
     const payload = {
       summary: cut(`${oneLine(title)}: ${oneLine(text)}`, 1_024),
       source: "Assay",

@@ -43,6 +43,10 @@ export type Sender<K extends Kind> = {
   send(http: Outbound, config: ConfigOf<K>, job: Job): Promise<Outcome>;
 };
 
+/** With the page of what has been made, where the answer tells it. */
+export const withLink = (outcome: Outcome, link: string | undefined): Outcome =>
+  outcome.status === "sent" && link !== undefined ? { ...outcome, link } : outcome;
+
 export const postJson = (url: string, headers: Record<string, string>, body: unknown): OutboundRequest => ({
   method: "POST",
   url,
@@ -135,7 +139,8 @@ function fence(lines: readonly string[]): string {
   return `${ticks}\n${text}\n${ticks}`;
 }
 
-const code = (text: string): string => `\`${oneLine(text).replaceAll("`", "'")}\``;
+/** A code span: nobody is mentioned in it, and nothing linked. */
+export const code = (text: string): string => `\`${oneLine(text).replaceAll("`", "'")}\``;
 
 /** GitHub's and GitLab's Markdown, also Linear's. */
 export function toMarkdown({ text, facts, lines, url, buildUrl }: Notice): string {
@@ -154,3 +159,9 @@ const escapeLink = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent)
 
 /** A build's address comes from CI, and may be anything. */
 export const isHttp = (url: string): boolean => /^https?:\/\/[^\s]+$/i.test(url) && URL.canParse(url);
+
+/** Where there is more to see; `open` is what a button says. */
+export const linksOf = ({ url, buildUrl }: Pick<Notice, "url" | "buildUrl">) => [
+  ...(url && isHttp(url) ? [{ name: "Assay", open: "Open in Assay", url }] : []),
+  ...(buildUrl && isHttp(buildUrl) ? [{ name: "Build", open: "Open the build", url: buildUrl }] : []),
+];

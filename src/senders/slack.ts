@@ -1,7 +1,7 @@
 /** Messages to Slack, through an incoming webhook. */
 
 import type { Notice } from "../schema/integrations.ts";
-import { cut, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
+import { cut, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
 
 /** Otherwise a test named <!channel> would page everybody. Cut before, so that no entity is cut in two. */
 const escape = (text: string, max: number): string => {
@@ -19,10 +19,7 @@ const button = (label: string, url: string) => ({ type: "button", text: { type: 
 export function toMessage({ tone, title, text, facts, lines, url, buildUrl }: Notice) {
   const heading = `${MARKS[tone]} ${oneLine(title)}`;
   const list = lines.map((line) => `• ${cut(oneLine(line), 250)}`).join("\n");
-  const buttons = [
-    ...(url && isHttp(url) ? [button("Open in Assay", cut(url, 3_000))] : []),
-    ...(buildUrl && isHttp(buildUrl) ? [button("Open the build", cut(buildUrl, 3_000))] : []),
-  ];
+  const buttons = linksOf({ url, buildUrl }).map(({ open, url }) => button(open, cut(url, 3_000)));
   const context = facts.slice(0, 10).map(({ name, value }) => ({
     type: "mrkdwn",
     text: escape(`${name}: ${oneLine(value)}`, 300),

@@ -1,7 +1,7 @@
 /** Messages to Microsoft Teams, as Adaptive Cards through a Workflows webhook. */
 
 import type { Notice } from "../schema/integrations.ts";
-import { cut, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
+import { cut, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
 
 const COLORS = { bad: "Attention", good: "Good", neutral: "Default" };
 /** About 28 kB may be sent. */
@@ -22,10 +22,7 @@ export function toMessage(notice: Notice) {
 }
 
 function toCard({ tone, title, text, facts, lines, url, buildUrl }: Notice) {
-  const actions = [
-    ...(url && isHttp(url) ? [{ type: "Action.OpenUrl", title: "Open in Assay", url }] : []),
-    ...(buildUrl && isHttp(buildUrl) ? [{ type: "Action.OpenUrl", title: "Open the build", url: buildUrl }] : []),
-  ];
+  const actions = linksOf({ url, buildUrl }).map(({ open, url }) => ({ type: "Action.OpenUrl", title: open, url }));
   const content = {
     $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
     type: "AdaptiveCard",

@@ -11,7 +11,7 @@ import type {
 } from "../schema/automations.ts";
 import type { EventType } from "../schema/events.ts";
 import type { Failure, Summary } from "../rules/notice.ts";
-import { type Sql, toTextArray } from "./connect.ts";
+import { type Sql, toJson, toJsonTime, toTextArray } from "./connect.ts";
 
 export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions"> & {
   trigger: Trigger;
@@ -22,7 +22,7 @@ export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions
 const columns = (sql: Sql) => sql`
   a.id, a.name, a.enabled, a.trigger, a.conditions, a.actions,
   (select json_build_object('id', r.id, 'status', r.status, 'reason', r.reason,
-      'createdAt', to_char(r.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+      'createdAt', ${toJsonTime(sql, sql`r.created_at`)})
     from automation_run r where r.team_id = a.team_id and r.automation_id = a.id order by r.id desc limit 1) as "lastRun",
   a.next_run_at as "nextRunAt", a.created_at as "createdAt", a.updated_at as "updatedAt"`;
 
@@ -49,7 +49,6 @@ export type StoredAutomation = Pick<AutomationRow, "name" | "enabled" | "trigger
   nextRunAt: string | null;
 };
 
-const json = (sql: Sql, value: unknown) => sql`${JSON.stringify(value)}::text::json`;
 const eventOf = (trigger: Trigger): EventType | null => ("event" in trigger ? trigger.event : null);
 
 export const insertAutomation = (
@@ -59,7 +58,7 @@ export const insertAutomation = (
   { name, enabled, trigger, conditions, actions, nextRunAt }: StoredAutomation,
 ) => sql`
   insert into automation (team_id, id, name, enabled, trigger, conditions, actions, event, next_run_at)
-  values (${teamId}, ${id}, ${name}, ${enabled}, ${json(sql, trigger)}, ${json(sql, conditions)}, ${json(sql, actions)},
+  values (${teamId}, ${id}, ${name}, ${enabled}, ${toJson(sql, trigger)}, ${toJson(sql, conditions)}, ${toJson(sql, actions)},
     ${eventOf(trigger)}, ${nextRunAt})`;
 
 export const updateAutomation = (
@@ -68,8 +67,8 @@ export const updateAutomation = (
   id: string,
   { name, enabled, trigger, conditions, actions, nextRunAt }: StoredAutomation,
 ) => sql`
-  update automation set name = ${name}, enabled = ${enabled}, trigger = ${json(sql, trigger)},
-    conditions = ${json(sql, conditions)}, actions = ${json(sql, actions)}, event = ${eventOf(trigger)},
+  update automation set name = ${name}, enabled = ${enabled}, trigger = ${toJson(sql, trigger)},
+    conditions = ${toJson(sql, conditions)}, actions = ${toJson(sql, actions)}, event = ${eventOf(trigger)},
     next_run_at = ${nextRunAt}, updated_at = now()
   where team_id = ${teamId} and id = ${id}`;
 
@@ -119,7 +118,7 @@ export const insertAutomationRun = async (
     insert into automation_run (team_id, automation_id, id, cause, event_id, event_type, project_id, status, reason,
       actions)
     values (${teamId}, ${automationId}, ${Bun.randomUUIDv7()}, ${run.cause}, ${run.eventId}, ${run.eventType},
-      ${run.projectId}, ${run.status}, ${run.reason}, ${json(sql, run.actions)})
+      ${run.projectId}, ${run.status}, ${run.reason}, ${toJson(sql, run.actions)})
     on conflict do nothing returning ${runColumns(sql)}`;
   return row;
 };

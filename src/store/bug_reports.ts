@@ -11,7 +11,7 @@ import type {
   BugStatus,
   Severity,
 } from "../schema/bug_reports.ts";
-import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+import { type Sql, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
 export const lockBugs = (sql: Sql, projectId: string) =>
@@ -91,7 +91,7 @@ export async function selectBugReport(sql: Sql, projectId: string, id: string): 
         order by f.created_at, f.digest), '[]')
         from bug_fingerprint f where f.project_id = b.project_id and f.bug_report_id = b.id) as grouping,
       (select coalesce(json_agg(json_build_object('from', c.from_status, 'to', c.to_status, 'cause', c.cause,
-        'changedAt', to_char(c.changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by c.id), '[]')
+        'changedAt', ${toJsonTime(sql, sql`c.changed_at`)}) order by c.id), '[]')
         from bug_change c where c.project_id = b.project_id and c.bug_report_id = b.id) as history
     from bug_report b where b.project_id = ${projectId} and b.id = ${id}`;
   return row && unflagged(row);

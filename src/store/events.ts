@@ -2,7 +2,7 @@
 
 import type postgres from "postgres";
 import type { EventData, EventType, NewEvent, TurnedCase } from "../schema/events.ts";
-import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+import { type Sql, toJson, toNumberArray, toTextArray } from "./connect.ts";
 
 type Fragment = postgres.PendingQuery<postgres.Row[]>;
 
@@ -26,7 +26,7 @@ export async function insertEvents(sql: Sql, projectId: string, events: readonly
 
 export const insertTeamEvent = (sql: Sql, teamId: string, type: EventType, data: EventData) => sql`
   insert into event (team_id, id, type, data, due_at)
-  values (${teamId}, ${Bun.randomUUIDv7()}, ${type}, ${JSON.stringify(data)}::text::json,
+  values (${teamId}, ${Bun.randomUUIDv7()}, ${type}, ${toJson(sql, data)},
     ${due(sql, sql`${teamId}`, sql`${type}`)})`;
 
 export type BugEvent = {

@@ -9,7 +9,7 @@ import type {
   Kind,
   Notice,
 } from "../schema/integrations.ts";
-import type { Sql } from "./connect.ts";
+import { type Sql, toJson, toJsonTime } from "./connect.ts";
 
 export type IntegrationRow = Omit<Integration, "actions" | "config"> & {
   /** What of it is no secret. */
@@ -20,7 +20,7 @@ export type IntegrationRow = Omit<Integration, "actions" | "config"> & {
 const columns = (sql: Sql) => sql`
   i.id, i.kind, i.name, i.enabled, i.disabled_reason as "disabledReason", i.config, i.sealed,
   (select json_build_object('id', d.id, 'status', d.status, 'statusCode', d.attempts -> -1 -> 'statusCode',
-      'createdAt', to_char(d.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+      'createdAt', ${toJsonTime(sql, sql`d.created_at`)})
     from delivery d where d.team_id = i.team_id and d.integration_id = i.id order by d.id desc limit 1) as "lastDelivery",
   i.created_at as "createdAt", i.updated_at as "updatedAt"`;
 
@@ -59,7 +59,7 @@ export const insertIntegration = (
   { kind, name, enabled, config, sealed }: SealedConfig & { kind: Kind; name: string; enabled: boolean },
 ) => sql`
   insert into integration (team_id, id, kind, name, enabled, config, sealed)
-  values (${teamId}, ${id}, ${kind}, ${name}, ${enabled}, ${JSON.stringify(config)}::text::json, ${sealed})`;
+  values (${teamId}, ${id}, ${kind}, ${name}, ${enabled}, ${toJson(sql, config)}, ${sealed})`;
 
 /** Whoever changes or enables it has put it right: it starts without a past. */
 export const updateIntegration = (
@@ -75,7 +75,7 @@ export const updateIntegration = (
 ) => sql`
   update integration set
     name = coalesce(${name ?? null}, name), enabled = coalesce(${enabled ?? null}, enabled),
-    config = coalesce(${config ? JSON.stringify(config) : null}::text::json, config),
+    config = ${config ? toJson(sql, config) : sql`config`},
     sealed = coalesce(${sealed ?? null}, sealed),
     disabled_reason = case when ${enabled ?? false} then null else disabled_reason end,
     failures = 0, failing_since = null, paused_until = null, updated_at = now()
@@ -138,8 +138,8 @@ export const insertDelivery = (
   { id, integrationId, action, options, eventId, notice, stateKey, due }: NewDelivery,
 ) => sql`
   insert into delivery (team_id, integration_id, id, action, options, event_id, event_type, notice, state_key, due_at)
-  values (${teamId}, ${integrationId}, ${id}, ${action}, ${JSON.stringify(options)}::text::json, ${eventId},
-    ${notice.type}, ${JSON.stringify(notice)}::text::json, ${stateKey ?? null}, ${due === "now" ? thisMoment(sql) : null})`;
+  values (${teamId}, ${integrationId}, ${id}, ${action}, ${toJson(sql, options)}, ${eventId},
+    ${notice.type}, ${toJson(sql, notice)}, ${stateKey ?? null}, ${due === "now" ? thisMoment(sql) : null})`;
 
 /** Asks for it again, with all its tries, even if there are newer ones; and for now, even if the integration is paused. */
 export async function updateDeliveryDue(sql: Sql, teamId: string, integrationId: string, id: string): Promise<void> {
@@ -192,7 +192,7 @@ export const extendClaim = (sql: Sql, { teamId, id, claim }: Claim) => sql`
 /** What a newer delivery for the same has taken the place of is over. */
 export const failSuperseded = (sql: Sql, { teamId, id }: Claim, attempt: Attempt) => sql`
   update delivery d set status = 'failed', due_at = null,
-    attempts = (d.attempts::jsonb || ${JSON.stringify(attempt)}::text::jsonb)::json
+    attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
   where d.team_id = ${teamId} and d.integration_id = ${id} and d.due_at is not null and d.state_key is not null
     and exists (
       select from delivery n where n.team_id = d.team_id and n.integration_id = d.integration_id
@@ -224,7 +224,7 @@ export const updateDelivery = (
   { teamId, integrationId, id }: { teamId: string; integrationId: string; id: string },
   { status, attempts, nextMs }: { status: DeliveryStatus; attempts: readonly Attempt[]; nextMs: number | null },
 ) => sql`
-  update delivery set status = ${status}, attempts = ${JSON.stringify(attempts)}::text::json, tries = tries + 1,
+  update delivery set status = ${status}, attempts = ${toJson(sql, attempts)}, tries = tries + 1,
     due_at = ${nextMs === null ? sql`null` : sql`now() + interval '1 millisecond' * ${nextMs}::float8`}
   where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id}`;
 

@@ -53,6 +53,8 @@ export function createDeliverer(
     await releaseIntegration(pool, claim).catch(() => {});
   }
 
+  const ended = async () => void (await Promise.all(running));
+
   return {
     /** Begins to send to every integration that something is due for; does not wait for the answers. */
     async start(): Promise<number> {
@@ -67,14 +69,12 @@ export function createDeliverer(
     },
 
     /** Resolves when nothing is being sent. */
-    async ended(): Promise<void> {
-      await Promise.all(running);
-    },
+    ended,
 
     /** Begins nothing more, and resolves when nothing is being sent. */
     async stop(): Promise<void> {
       stopped = true;
-      await Promise.all(running);
+      await ended();
     },
   };
 }
