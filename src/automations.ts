@@ -278,11 +278,9 @@ async function startExecution(
   const what = `the tasks ${tasks.map((slug) => JSON.stringify(slug)).join(", ")} in "${target.name}"`;
   if (dryRun) return { status: "planned", reason: `Would start ${what}` };
   const execution = await insertExecution(sql, target.id, {
-    ...known({
-      branch: branch ?? inherited?.branch,
-      commit: inherited?.commit,
-      environment: environment ?? inherited?.environment,
-    }),
+    branch: branch ?? inherited?.branch,
+    commit: inherited?.commit,
+    environment: environment ?? inherited?.environment,
     key,
     status: "queued",
     trigger: "schedule" in automation.trigger ? "schedule" : "automation",
@@ -295,6 +293,3 @@ async function startExecution(
   const why = cause === "manual" ? " by hand" : "";
   return { status: "done", reason: `Started ${what}${why}`, executionId: execution.id };
 }
-
-const known = (fields: Record<string, string | null | undefined>) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null)) as Record<string, string>;

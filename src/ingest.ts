@@ -1,7 +1,7 @@
 /** Takes a report into its run: names its test cases, merges it case by case, and decides what that makes of the run. */
 
 import * as v from "valibot";
-import { trackBugs } from "./bugs.ts";
+import { type TrackedRun, trackBugs } from "./bugs.ts";
 import { absent, fail } from "./http/problem.ts";
 import { nameCases } from "./name_cases.ts";
 import type { CaseResult, Report } from "./reports/report.ts";
@@ -17,7 +17,7 @@ import {
 import { hasEnded } from "./rules/execution.ts";
 import { isOutage } from "./rules/outage.ts";
 import type { TouchedBug } from "./schema/bug_reports.ts";
-import type { NewEvent } from "./schema/events.ts";
+import type { ExecutionData, NewEvent } from "./schema/events.ts";
 import { buildUrl } from "./schema/fields.ts";
 import type { Shard, UploadParameters } from "./schema/test_runs.ts";
 import { selectBugsOfRun } from "./store/bug_reports.ts";
@@ -39,7 +39,6 @@ import {
   lockExecution,
   lockExecutionByKey,
 } from "./store/executions.ts";
-import { selectProject } from "./store/projects.ts";
 import { type SettleChange, settleExecution, toOrigin } from "./settle.ts";
 import {
   type Attempt,
@@ -213,7 +212,15 @@ export async function ingest(
   // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
   const outage = run.remembered === true ? run.outage && isOutage(counts) : isOutage(counts);
   const staysRemembered = run.remembered === true && !(run.outage && !outage);
-  if (staysRemembered && changes.length > 0) await countInto(sql, projectId, execution, origin, run, changes, silent);
+  const from = toOrigin(execution, origin);
+  // What names no branch counts as well: who has only one need not name it.
+  const onDefaultBranch = from.branch === null || from.branch === execution.defaultBranch;
+  if (staysRemembered && changes.length > 0) {
+    await lockHealth(sql, projectId);
+    const counted = { id: run.id, outage: run.outage, completedAt: run.completedAt!, onDefaultBranch };
+    const turned = await countChanges(sql, projectId, counted, changes);
+    if (!silent) await insertTurns(sql, projectId, run.id, turned);
+  }
   const updated = await updateTestRun(sql, projectId, run.id, {
     ...counts,
     status: isIn ? verdict : run.status === "cancelled" || run.status === "timed_out" ? run.status : "running",
@@ -229,9 +236,19 @@ export async function ingest(
     outage,
     remembered: isIn ? staysRemembered : null,
   });
-  const bugReports = isIn ? await track(sql, projectId, execution, origin, run, updated, { now, silent }) : [];
+  const tracked: TrackedRun = {
+    ...updated,
+    branch: from.branch,
+    commit: from.commit,
+    onDefaultBranch,
+    startedAt: completedAt < execution.createdAt ? completedAt : execution.createdAt,
+    isFirst: run.completedAt === null,
+    depth: execution.depth,
+    silent,
+  };
+  const bugReports = isIn ? await trackBugs(sql, projectId, tracked, now.toISOString()) : [];
   // What comes after the end changes the figures, and is not announced.
-  const events = isIn && !hasEnded(execution.status) ? [completedEvent(execution, origin, updated)] : [];
+  const events = isIn && !hasEnded(execution.status) ? [completedEvent(execution.depth, from, updated)] : [];
   await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now, silent, events });
   return { run: updated, added: true, bugReports };
 }
@@ -348,77 +365,17 @@ async function mergeResults(
   return changes;
 }
 
-function completedEvent(execution: LockedExecution, origin: ExecutionOrigin, run: TestRunDetailRow): NewEvent {
+function completedEvent(depth: number, execution: ExecutionData, run: TestRunDetailRow): NewEvent {
   const { taskSlug, attempt, verdict, durationMs, passed, failed, skipped, flaky } = run;
   const total = passed + failed + skipped;
   return {
     type: "test_run.completed",
-    depth: execution.depth,
+    depth,
     data: {
-      execution: toOrigin(execution, origin),
+      execution,
       testRun: { taskSlug, attempt, verdict, passed, failed, skipped, total, flaky, durationMs },
     },
   };
-}
-
-/** The bugs of a complete run; `before` is the run without this upload. */
-async function track(
-  sql: Sql,
-  projectId: string,
-  execution: LockedExecution,
-  origin: ExecutionOrigin,
-  before: TestRunDetailRow,
-  run: TestRunDetailRow,
-  { now, silent }: { now: Date; silent: boolean },
-): Promise<TouchedBug[]> {
-  const branch = execution.branch ?? origin.branch ?? null;
-  return await trackBugs(
-    sql,
-    projectId,
-    {
-      id: run.id,
-      executionId: run.executionId,
-      taskSlug: run.taskSlug,
-      failed: run.failed,
-      outage: run.outage,
-      branch,
-      commit: execution.commit ?? origin.commit ?? null,
-      onDefaultBranch: await isDefaultBranch(sql, projectId, branch),
-      startedAt:
-        run.completedAt !== null && run.completedAt < execution.createdAt ? run.completedAt : execution.createdAt,
-      isFirst: before.completedAt === null,
-      depth: execution.depth,
-      silent,
-    },
-    now.toISOString(),
-  );
-}
-
-/** In a run whose results are counted: counts what the attempt has changed. */
-async function countInto(
-  sql: Sql,
-  projectId: string,
-  execution: LockedExecution,
-  origin: ExecutionOrigin,
-  run: TestRunDetailRow,
-  changes: readonly ChangedResult[],
-  silent: boolean,
-): Promise<void> {
-  await lockHealth(sql, projectId);
-  const onDefaultBranch = await isDefaultBranch(sql, projectId, execution.branch ?? origin.branch ?? null);
-  const { id, outage, completedAt } = run;
-  const turned = await countChanges(
-    sql,
-    projectId,
-    { id, outage, completedAt: completedAt!, onDefaultBranch },
-    changes,
-  );
-  if (!silent) await insertTurns(sql, projectId, id, turned);
-}
-
-/** What names no branch counts as well: who has only one need not name it. */
-async function isDefaultBranch(sql: Sql, projectId: string, branch: string | null): Promise<boolean> {
-  return branch === null || branch === (await selectProject(sql, projectId))?.defaultBranch;
 }
 
 /** A report that names no execution is one of its own, complete at once. */

@@ -19,10 +19,8 @@ export async function rerunExecution(
   );
   if (tasks.length === 0) return { reason: failedOnly ? "none of its tasks failed" : "it has no tasks" };
   const { branch, commit, pullRequest, buildUrl, environment, mode } = execution;
-  const given = { branch, commit, pullRequest, buildUrl, environment };
-  const origin = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
   const inserted = await insertExecution(sql, projectId, {
-    ...origin,
+    ...{ branch, commit, pullRequest, buildUrl, environment },
     key: null,
     status: "queued",
     mode,

@@ -1,7 +1,7 @@
 /** What an event makes of an execution and of the tasks that have not reported, and what is announced at its end. */
 
 import { type ExecutionEvent, executionStatus, hasEnded } from "./rules/execution.ts";
-import type { EventData, NewEvent } from "./schema/events.ts";
+import type { EventData, ExecutionData, NewEvent } from "./schema/events.ts";
 import type { Sql } from "./store/connect.ts";
 import { insertEvents, updateRedTasks } from "./store/events.ts";
 import {
@@ -52,7 +52,7 @@ export async function settleExecution(
 export function toOrigin(
   execution: LockedExecution,
   change: Partial<Omit<ExecutionChange, "status">> = {},
-): NonNullable<EventData["execution"]> {
+): ExecutionData {
   const { id, key, status } = execution;
   return {
     id,
@@ -76,8 +76,8 @@ const isRed = ({ verdict, status }: TaskRow) => verdict === "failed" || status =
 async function announceEnd(
   sql: Sql,
   projectId: string,
-  { depth, trigger }: LockedExecution,
-  origin: NonNullable<EventData["execution"]>,
+  { depth, trigger, defaultBranch }: LockedExecution,
+  origin: ExecutionData,
   tasks: readonly TaskRow[],
   missed: readonly TaskRow[],
 ): Promise<NewEvent[]> {
@@ -86,7 +86,7 @@ async function announceEnd(
   const wasRed = await updateRedTasks(
     sql,
     projectId,
-    origin.branch,
+    origin.branch ?? defaultBranch,
     states.length === 0 ? [{ slug: "", failed }] : states,
   );
   const [passed, fails, skipped] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "skipped")];

@@ -149,20 +149,18 @@ export const selectLastEvent = async (
 export async function updateRedTasks(
   sql: Sql,
   projectId: string,
-  branch: string | null,
+  branch: string,
   tasks: readonly { slug: string; failed: boolean }[],
 ): Promise<boolean> {
   const slugs = (failed: boolean) => tasks.filter((task) => task.failed === failed).map(({ slug }) => slug);
   const red = slugs(true);
   // A green execution ends the red of one that had no tasks at all.
   const green = red.length === 0 ? [...slugs(false), ""] : slugs(false);
-  const place = sql`project_id = ${projectId} and branch = (
-    select coalesce(${branch}, default_branch) from project where id = ${projectId})`;
+  const place = sql`project_id = ${projectId} and branch = ${branch}`;
   if (red.length > 0)
     await sql`
       insert into red_task (project_id, branch, task_slug)
-      select id, coalesce(${branch}, default_branch), slug
-      from project, unnest(${toTextArray(red)}::text[]) as slug where id = ${projectId} order by slug
+      select ${projectId}, ${branch}, slug from unnest(${toTextArray(red)}::text[]) as slug order by slug
       on conflict do nothing`;
   const ended = await sql`
     with ended as (

@@ -1,12 +1,6 @@
 /** Executions and, with them, their tasks: the test runs of each. */
 
-import type {
-  ExecutionFilter,
-  ExecutionMode,
-  ExecutionStatus,
-  ExecutionTrigger,
-  NewExecution,
-} from "../schema/executions.ts";
+import type { ExecutionFilter, ExecutionMode, ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";
 import type { Sql } from "./connect.ts";
 
 /** One task of an execution as it is stored; times are ISO 8601. */
@@ -37,11 +31,7 @@ export type ExecutionRow = {
   environment: string | null;
   createdAt: string;
   sample: boolean;
-  /** How many automations led to it. */
-  depth: number;
   rerunOf: string | null;
-  /** How many executions it repeats, one after the other. */
-  reruns: number;
   startedAt: string | null;
   completedAt: string | null;
   tasks: TaskRow[];
@@ -49,8 +39,8 @@ export type ExecutionRow = {
 
 const executionColumns = (sql: Sql) => sql`
   id, key, status, mode, trigger, branch, commit, pull_request as "pullRequest", build_url as "buildUrl", environment,
-  created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, depth,
-  rerun_of as "rerunOf", reruns`;
+  created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, rerun_of as "rerunOf",
+  depth, reruns, (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
 
 type Joined = Omit<ExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
 
@@ -60,7 +50,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
     with chosen as materialized (${executions})
     select e.id, e.key, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
       e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
-      e.completed_at as "completedAt", e.sample, e.depth, e.rerun_of as "rerunOf", e.reruns,
+      e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf",
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict,
       r.declared as task_declared, r.started_at as "task_startedAt", r.completed_at as "task_completedAt"
@@ -130,7 +120,14 @@ export const selectExecutions = (
 };
 
 /** An execution as a writer needs it, its row locked until the end of the transaction. */
-export type LockedExecution = Omit<ExecutionRow, "tasks">;
+export type LockedExecution = Omit<ExecutionRow, "tasks"> & {
+  /** How many automations led to it. */
+  depth: number;
+  /** How many executions it repeats, one after the other. */
+  reruns: number;
+  /** Of the project: what names no branch counts as being on it. */
+  defaultBranch: string;
+};
 
 export const lockExecution = async (sql: Sql, projectId: string, id: string): Promise<LockedExecution | undefined> => {
   const [execution] = await sql<LockedExecution[]>`
@@ -148,7 +145,8 @@ export const lockExecutionByKey = async (
   return execution;
 };
 
-export type ExecutionOrigin = Pick<NewExecution, "branch" | "commit" | "pullRequest" | "buildUrl" | "environment">;
+type OriginField = "branch" | "commit" | "pullRequest" | "buildUrl" | "environment";
+export type ExecutionOrigin = { [Field in OriginField]?: string | null | undefined };
 
 export type InsertExecution = ExecutionOrigin & {
   key: string | null;
@@ -159,7 +157,7 @@ export type InsertExecution = ExecutionOrigin & {
   timeoutMinutes: number | null;
   depth?: number;
   /** The execution that this one repeats. */
-  rerunOf?: Pick<ExecutionRow, "id" | "reruns">;
+  rerunOf?: Pick<LockedExecution, "id" | "reruns">;
   now: Date;
 };
 
