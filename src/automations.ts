@@ -1,6 +1,6 @@
 /** Does what automations say: looks at an event or a schedule, begins the actions, and notes what became of each. */
 
-import { FINGERPRINT_VERSION } from "./rules/fingerprint.ts";
+import { MAX_TITLE, openBug } from "./bugs.ts";
 import { rerunExecution } from "./rerun.ts";
 import { meets, toFacts } from "./rules/automation.ts";
 import { toNotice, toSummaryNotice } from "./rules/notice.ts";
@@ -17,7 +17,7 @@ import {
   selectTeamProjects,
   type TeamProject,
 } from "./store/automations.ts";
-import { insertBug, insertFingerprint, lockBugs, selectBugsByFingerprint, updateStatus } from "./store/bug_reports.ts";
+import { lockBugs, selectBugsByFingerprint, updateStatus } from "./store/bug_reports.ts";
 import type { Sql } from "./store/connect.ts";
 import { type EventRow, insertBugEvents } from "./store/events.ts";
 import { insertDeclaredTasks, insertExecution, lockExecution } from "./store/executions.ts";
@@ -98,14 +98,16 @@ export async function runForSchedule(
   const { publicUrl, now } = services;
   const projects = await selectTeamProjects(sql, teamId, automation.conditions.projects);
   const since = automation.lastRun?.createdAt ?? new Date(now.getTime() - DAY).toISOString();
+  const occasions: Occasion[] = [];
+  for (const project of projects) {
+    const notice = toSummaryNotice(project, await selectSummary(sql, project.id, since), publicUrl, now);
+    occasions.push({ teamId, automation, event: null, project, notice, depth: 0, cause });
+  }
   const actions: ActionResult[] = [];
   for (const action of automation.actions) {
     const whole = action.type === "dispatch" || (action.type === "start_execution" && action.projectId !== undefined);
-    for (const project of whole ? projects.slice(0, 1) : projects) {
-      const notice = toSummaryNotice(project, await selectSummary(sql, project.id, since), publicUrl, now);
-      const occasion = { teamId, automation, event: null, project, notice, depth: 0, cause };
+    for (const occasion of whole ? occasions.slice(0, 1) : occasions)
       actions.push({ type: action.type, ...(await perform(sql, services, action, occasion)) });
-    }
   }
   const any = projects.length > 0;
   const run = await note(sql, services, teamId, automation.id, {
@@ -226,18 +228,17 @@ async function openBugReport(
     await insertBugEvents(sql, project.id, [{ type: "bug_report.regressed", bugReportId: known.id }], depth + 1);
     return { status: "done", reason: `Reopened bug report #${known.number}`, bugReportId: known.id };
   }
-  const { id, number } = await insertBug(sql, project.id, {
-    title: name.slice(0, 300).toWellFormed(),
+  const bug = {
+    title: name.slice(0, MAX_TITLE).toWellFormed(),
     severity,
-    source: "automatic",
-    labels: labels ?? [],
-    assignee: assignee ?? null,
-    externalUrl: null,
+    source: "automatic" as const,
+    labels,
+    assignee,
     description: `Opened by the automation "${automation.name}": ${notice.title}. ${notice.text}`,
     now: at,
-  });
+  };
   const mark = { digest, exceptionType: null, message: `Automation: ${automation.name}`, frames: [], test: null };
-  await insertFingerprint(sql, project.id, id, FINGERPRINT_VERSION, mark, at);
+  const { id, number } = await openBug(sql, project.id, bug, mark);
   await insertBugEvents(sql, project.id, [{ type: "bug_report.opened", bugReportId: id }], depth + 1);
   return { status: "done", reason: `Opened bug report #${number}`, bugReportId: id };
 }

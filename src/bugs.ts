@@ -6,6 +6,7 @@ import {
   countCleanCases,
   type FailureRow,
   insertBug,
+  type InsertBug,
   insertFingerprint,
   insertOccurrences,
   type KnownBug,
@@ -44,7 +45,7 @@ const MAX_FAILURES = 5_000;
 /** More new ones in one run have a common cause that has no name; those that stay open themselves the next time. */
 const MAX_OPENED = 200;
 const MAX_TOUCHED = 100;
-const MAX_TITLE = 300;
+export const MAX_TITLE = 300;
 
 type Group = { fingerprint: Fingerprint; failures: FailureRow[] };
 
@@ -121,9 +122,20 @@ async function open(
 ): Promise<TouchedBug> {
   const title = run.outage ? fingerprint.message : toTitle(failures[0]!, fingerprint);
   const severity = run.outage ? "critical" : "major";
-  const { id, number } = await insertBug(sql, projectId, { title, severity, source: "automatic", now });
-  await insertFingerprint(sql, projectId, id, FINGERPRINT_VERSION, fingerprint, now);
+  const { id, number } = await openBug(sql, projectId, { title, severity, source: "automatic", now }, fingerprint);
   return { id, number, title, status: "open", change: "opened" };
+}
+
+/** In a transaction that holds the lock: a bug report that what has this fingerprint will join. */
+export async function openBug(
+  sql: Sql,
+  projectId: string,
+  bug: InsertBug,
+  fingerprint: Fingerprint,
+): Promise<{ id: string; number: number }> {
+  const opened = await insertBug(sql, projectId, bug);
+  await insertFingerprint(sql, projectId, opened.id, FINGERPRINT_VERSION, fingerprint, bug.now);
+  return opened;
 }
 
 function toTitle({ message, stack, suite, name }: FailureRow, { exceptionType }: Fingerprint): string {

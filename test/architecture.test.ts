@@ -35,7 +35,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...["automations", "deliveries", "http", "ingest", "rerun", "sample_data", "snippets", "reports", "route", "rules"],
     ...["schema", "senders", "settle", "store", "urls"],
   ],
-  automations: ["rerun", "rules", "schema", "senders", "store", "urls"],
+  automations: ["bugs", "rerun", "rules", "schema", "senders", "store", "urls"],
   deliveries: ["http", "schema", "seal", "senders", "store"],
   senders: ["http", "schema"],
   urls: [],
