@@ -40,7 +40,7 @@ export const mayBeEmpty = <const Schema extends v.GenericSchema<string, string>>
         ),
         schema,
       ],
-      (issue) => schema["~run"]({ value: issue.input }, {}).issues?.[0].message ?? "expected a text",
+      ({ input }) => v.safeParse(schema, input).issues?.[0].message ?? "expected a text",
     ),
   );
 
