@@ -1,11 +1,8 @@
 /** What complete runs tell of the health of their test cases, counted case by case as the runs complete. */
 
-import type postgres from "postgres";
 import type { ChangedResult } from "../rules/merge.ts";
 import type { TurnedCase } from "../schema/events.ts";
-import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
-
-type Fragment = postgres.PendingQuery<postgres.Row[]>;
+import { type Fragment, type Sql, toNumberArray, toTextArray } from "./connect.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Sql, projectId: string) =>

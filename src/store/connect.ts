@@ -27,11 +27,14 @@ export function toIsoTime(text: string): string {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${milliseconds}Z`;
 }
 
-type Fragment = postgres.PendingQuery<postgres.Row[]>;
+export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 
 /** A time within a JSON object of the database, as answers carry it. */
 export const toJsonTime = (sql: Sql, column: Fragment): Fragment =>
   sql`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** A time that is rounded to milliseconds may be yet to come: this one is cut. */
+export const thisMoment = (sql: Sql): Fragment => sql`date_trunc('milliseconds', now())`;
 
 /** Text first: postgres.js would write what it takes for JSON as JSON once more. */
 export const toJson = (sql: Sql, value: unknown): Fragment => sql`${JSON.stringify(value)}::text::json`;

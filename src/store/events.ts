@@ -1,15 +1,12 @@
 /** Events, written in the transaction that caused them, and read once by the automations. */
 
-import type postgres from "postgres";
 import type { EventData, EventType, NewEvent, TurnedCase } from "../schema/events.ts";
-import { type Sql, toJson, toNumberArray, toTextArray } from "./connect.ts";
+import { type Fragment, type Sql, thisMoment, toJson, toNumberArray, toTextArray } from "./connect.ts";
 
-type Fragment = postgres.PendingQuery<postgres.Row[]>;
-
-/** When automations look at it: never, where none waits for this type. A rounded time may be yet to come, so it is cut. */
+/** When automations look at it: never, where none waits for this type. */
 const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
   case when exists (select from automation a where a.team_id = ${teamId} and a.event = ${type} and a.enabled)
-    then date_trunc('milliseconds', now()) end`;
+    then ${thisMoment(sql)} end`;
 
 /** Of a project; in the order given. */
 export async function insertEvents(sql: Sql, projectId: string, events: readonly NewEvent[]): Promise<void> {

@@ -9,7 +9,7 @@ import type {
   Kind,
   Notice,
 } from "../schema/integrations.ts";
-import { type Sql, toJson, toJsonTime } from "./connect.ts";
+import { type Sql, thisMoment, toJson, toJsonTime } from "./connect.ts";
 
 export type IntegrationRow = Omit<Integration, "actions" | "config"> & {
   /** What of it is no secret. */
@@ -84,8 +84,6 @@ export const updateIntegration = (
 export const deleteIntegration = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
   (await sql`delete from integration where team_id = ${teamId} and id = ${id} returning id`).length === 1;
 
-export type DeliveryRow = Delivery;
-
 const deliveryColumns = (sql: Sql) => sql`
   d.id, d.event_id as "eventId", d.event_type as "eventType", d.action, d.notice ->> 'title' as title, d.status,
   d.attempts, d.due_at as "nextAttemptAt", d.created_at as "createdAt"`;
@@ -97,7 +95,7 @@ export const selectDeliveries = (
   integrationId: string,
   { status, limit }: { status?: DeliveryStatus | undefined; limit: number },
   after: string | undefined,
-) => sql<DeliveryRow[]>`
+) => sql<Delivery[]>`
   select ${deliveryColumns(sql)} from delivery d
   where d.team_id = ${teamId} and d.integration_id = ${integrationId}
     ${status === undefined ? sql`` : sql`and d.status = ${status}`}
@@ -109,8 +107,8 @@ export const selectDelivery = async (
   teamId: string,
   integrationId: string,
   id: string,
-): Promise<DeliveryRow | undefined> => {
-  const [row] = await sql<DeliveryRow[]>`
+): Promise<Delivery | undefined> => {
+  const [row] = await sql<Delivery[]>`
     select ${deliveryColumns(sql)} from delivery d
     where d.team_id = ${teamId} and d.integration_id = ${integrationId} and d.id = ${id}`;
   return row;
@@ -128,9 +126,6 @@ export type NewDelivery = {
   /** Null: whoever asks sends it himself. */
   due: "now" | null;
 };
-
-/** A time that is rounded to milliseconds may be yet to come. */
-const thisMoment = (sql: Sql) => sql`date_trunc('milliseconds', now())`;
 
 export const insertDelivery = (
   sql: Sql,
