@@ -1,0 +1,101 @@
+/** Real servers, each in a process of its own, together on a fresh built-in PostgreSQL: what the scripts here torment. */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startEmbedded } from "../../src/postgres/embedded.ts";
+import { connect } from "../../src/store/connect.ts";
+
+const ROOT = join(import.meta.dir, "../..");
+
+export type ServersOptions = {
+  count?: number;
+  /** Besides the configuration that every script has: no rate limit, a port of its own, warnings only. */
+  environment?: Record<string, string>;
+  /** What the server is started with, such as `["sh", "-c", "ulimit -n 128; exec \"$@\"", "sh"]`. */
+  under?: readonly string[];
+};
+
+async function spawn(dataDir: string, { environment = {}, under = [] }: ServersOptions) {
+  const child = Bun.spawn([...under, process.execPath, join(ROOT, "src/main.ts")], {
+    env: {
+      ...process.env,
+      DATABASE_URL: "",
+      PUBLIC_URL: "",
+      DATA_DIR: dataDir,
+      PORT: "0",
+      RATE_LIMIT_PER_MINUTE: "0",
+      LOG_LEVEL: "info",
+      ...environment,
+    },
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  let output = "";
+  const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
+  (async () => {
+    for await (const chunk of child.stdout) {
+      output += new TextDecoder().decode(chunk);
+      const url = /"message":"Assay is ready","url":"([^"]+)"/.exec(output)?.[1];
+      if (url !== undefined) resolve(url);
+    }
+    reject(new Error(`The server ended:\n${output}`));
+  })().catch(reject);
+  const url = await ready;
+  return {
+    url,
+    child,
+    output: () => output,
+    /** Log lines of a level, parsed. */
+    logged: (level: "info" | "warn" | "error") =>
+      output
+        .split("\n")
+        .filter((line) => line.startsWith("{") && line.includes(`"level":"${level}"`))
+        .map((line) => JSON.parse(line) as Record<string, unknown>),
+    /** MiB of the process, now and at its highest since the start or `forgetPeak`. */
+    memory: async () => {
+      const status = await Bun.file(`/proc/${child.pid}/status`).text();
+      const read = (name: string) => Math.round(Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)![1]) / 1024);
+      return { now: read("VmRSS"), peak: read("VmHWM") };
+    },
+    forgetPeak: () => Bun.write(`/proc/${child.pid}/clear_refs`, "5"),
+  };
+}
+
+/** Ends with `stop`, which no script may leave out: it stops the servers and PostgreSQL, and removes their files. */
+export async function startServers(options: ServersOptions = {}) {
+  const directory = await mkdtemp(join(tmpdir(), "assay-faults-"));
+  const servers = [await spawn(directory, options)];
+  while (servers.length < (options.count ?? 1)) servers.push(await spawn(directory, options));
+  const output = servers[0]!.output();
+  const embedded = await startEmbedded({ directory: join(directory, "postgres") });
+  const database = connect(embedded.connection, 4);
+  const first = (pattern: RegExp) => pattern.exec(output)![0];
+  return {
+    servers,
+    directory,
+    /** The database, beside the servers. */
+    database,
+    connection: embedded.connection,
+    team: first(/(?<=Team +)[0-9a-f-]{36}/),
+    teamKey: first(/svc_team_\w+/),
+    project: first(/(?<=Project +)[0-9a-f-]{36}/),
+    key: first(/svc_proj_\w+/),
+    async stop() {
+      await database.close();
+      for (const { child } of servers) child.kill("SIGTERM");
+      await Promise.all(servers.map(({ child }) => child.exited));
+      await embedded.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export type Servers = Awaited<ReturnType<typeof startServers>>;
+
+/** Ends the script: what must hold is printed, and the exit code is 1 unless all of it does. */
+export function judge(...claims: [what: string, holds: boolean, measured?: unknown][]): void {
+  for (const [what, holds, measured] of claims)
+    console.log(`${holds ? "holds" : "FAILS"}  ${what}${measured === undefined ? "" : `: ${measured}`}`);
+  process.exitCode = claims.every(([, holds]) => holds) ? 0 : 1;
+}
