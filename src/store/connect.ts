@@ -46,13 +46,6 @@ export const toNumberArray = (values: ArrayLike<number | null>): string =>
 export const toTextArray = (values: readonly (string | null)[]): string =>
   `{${values.map((value) => (value === null ? "null" : `"${value.replace(/["\\]/g, "\\$&")}"`)).join(",")}}`;
 
-/**
- * Blanks, which PostgreSQL skips. When a connection dies with a short message on its way, postgres.js 3.4.9 cancels the
- * timer that would have sent it and goes on waiting for that timer: no connection of this slot is ever greeted again. A
- * greeting from 1 KiB on is sent at once, and clears that up.
- */
-const LONG_ENOUGH = " ".repeat(1_024);
-
 export function connect(options: ConnectionOptions, poolSize: number): Database {
   const open = (extra: postgres.Options<{}>, session: Record<string, string>): Sql => {
     const all: postgres.Options<{}> = {
@@ -72,7 +65,6 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
         TimeZone: "UTC",
         lock_timeout: "15s",
         idle_in_transaction_session_timeout: "60s",
-        options: LONG_ENOUGH,
         ...session,
       } as never,
     };

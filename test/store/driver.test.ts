@@ -1,0 +1,80 @@
+/** What the patch of postgres.js mends: sessions that end under those who use them. Without it these tests hang. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import postgres from "postgres";
+import { createDatabase } from "../harness.ts";
+
+const { connection, database } = await createDatabase();
+
+/** A pool of one connection, and how to end its session from elsewhere. */
+function createPool() {
+  const closes: (() => void)[] = [];
+  const sql = postgres({ ...connection, max: 1, fetch_types: false, onclose: () => closes.shift()?.() });
+  afterAll(() => sql.end({ timeout: 0 }));
+  return {
+    sql,
+    /** Resolves when the driver has seen the end. */
+    async end(pid: number) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      closes.push(resolve);
+      await database.pool`select pg_terminate_backend(${pid})`;
+      await promise;
+    },
+  };
+}
+
+const codeOf = (error: unknown) => (error as { code?: string }).code;
+const pidOf = async (sql: postgres.Sql) => (await sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]!.pid;
+
+describe("a session that ends", () => {
+  test("under a transaction fails all that the transaction still asks, and the next transactions go on", async () => {
+    const { sql, end } = createPool();
+    const asked: unknown[] = [];
+    const broken = sql.begin(async (tx) => {
+      await end(await pidOf(tx as never));
+      for (let i = 0; i < 3; i++) await tx`select ${i}::int as late`.catch((error) => asked.push(codeOf(error)));
+      await tx.savepoint((inner) => inner`select 1`).catch((error) => asked.push(codeOf(error)));
+      throw new Error("given up");
+    });
+    expect(codeOf(await broken.catch((error) => error))).toBe("CONNECTION_CLOSED");
+    const next = Array.from({ length: 3 }, (_, i) => sql.begin((tx) => tx<{ n: number }[]>`select ${i}::int as n`));
+    expect((await Promise.all(next)).map(([row]) => row!.n)).toEqual([0, 1, 2]);
+    expect(asked).toEqual(Array(4).fill("CONNECTION_CLOSED"));
+  });
+
+  test("while a transaction has queries in line rejects every one of them", async () => {
+    const { sql, end } = createPool();
+    const broken = sql.begin(async (tx) => {
+      const pid = await pidOf(tx as never);
+      const line = Array.from({ length: 3 }, () => tx`select pg_sleep(60)`.catch(codeOf));
+      const ended = end(pid);
+      // Terminated in its sleep, the first one is told so by the server.
+      expect(await Promise.all(line)).toEqual([expect.any(String), "CONNECTION_CLOSED", "CONNECTION_CLOSED"]);
+      await ended;
+    });
+    await expect(broken).rejects.toThrow();
+    expect(await sql`select 1 as one`).toEqual([{ one: 1 }] as never);
+  });
+
+  test("under a reserved connection fails what is asked of it, and its release gives nothing back", async () => {
+    const { sql, end } = createPool();
+    await sql`select 1`;
+    const reserved = await sql.reserve();
+    await end(await pidOf(reserved as never));
+    expect(codeOf(await reserved`select 1`.catch((error) => error))).toBe("CONNECTION_CLOSED");
+    reserved.release();
+    expect(await sql`select 2 as two`).toEqual([{ two: 2 }] as never);
+  });
+
+  test("leaves nothing behind for the next one: neither its error nor what was to be sent", async () => {
+    const { sql, end } = createPool();
+    for (let round = 0; round < 20; round++) {
+      const pid = await pidOf(sql);
+      // A statement with parameters that is new to the session is described first: that answers an error with a message.
+      const broken = sql.unsafe(`select pg_sleep($1::int), ${round}`, [60], { prepare: true }).catch(codeOf);
+      await end(pid);
+      expect(await broken).toEqual(expect.any(String));
+      expect(await sql`select ${round}::int as round`).toEqual([{ round }] as never);
+    }
+  });
+});
