@@ -2,7 +2,7 @@
 
 import { type Caller, revoked } from "./caller.ts";
 import { DeadlineError } from "./http/deadline.ts";
-import { answerOnce } from "./idempotency.ts";
+import { answerOnce, type Once } from "./idempotency.ts";
 import { catchUp } from "./memory.ts";
 import { type Context, json, Reply, type Route, type Services } from "./route.ts";
 import type { Database, Sql } from "./store/connect.ts";
@@ -47,30 +47,38 @@ export function createHandle(database: Database, services: HandlerServices) {
     const { caller, params, query, body, wantsText, idempotencyKey, digest } = request;
     const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
     const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
-    const context: Context = {
-      ...services,
-      sql: database.pool,
-      fast: database.fast,
-      params,
-      query,
-      body,
-      caller,
-      list,
-      after: cursor === undefined ? undefined : services.cursors.read(list, cursor),
-      wantsText,
-      transact: (work) => transact(caller, progress, work),
-      remembered: (projectId) => catchUp(database.pool, database.begin, projectId),
-      keyWasLive: () => void (progress.provedLive = true),
-      revoked,
+    const run = async (once?: Once) => {
+      const context: Context = {
+        ...services,
+        sql: database.pool,
+        fast: database.fast,
+        params,
+        query,
+        body,
+        caller,
+        list,
+        after: cursor === undefined ? undefined : services.cursors.read(list, cursor),
+        wantsText,
+        transact: (work) => transact(caller, progress, work),
+        conclude: (work) =>
+          transact(caller, progress, async (sql) => {
+            const value = await work(sql);
+            await once?.answer(sql, toReply(route, value));
+            return value;
+          }),
+        actOnce: async (sql) => await once?.act(sql),
+        remembered: (projectId) => catchUp(database.pool, database.begin, projectId),
+        keyWasLive: () => void (progress.provedLive = true),
+        revoked,
+      };
+      return toReply(route, await route.handle(context as never));
     };
-    const run = (context: Context) => toReply(route, route.handle(context as never));
-    return await (idempotencyKey === null ? run(context) : answerOnce(context, idempotencyKey, digest, run));
+    if (idempotencyKey === null) return await run();
+    const isOver = () => progress.expired;
+    return await answerOnce({ sql: database.pool, caller, key: idempotencyKey, digest, isOver }, run);
   };
 }
 
 export type Handle = ReturnType<typeof createHandle>;
 
-async function toReply(route: Route, answer: Promise<unknown>): Promise<Reply> {
-  const value = await answer;
-  return value instanceof Reply ? value : json(route.status, value);
-}
+const toReply = (route: Route, value: unknown): Reply => (value instanceof Reply ? value : json(route.status, value));

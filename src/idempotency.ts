@@ -1,34 +1,101 @@
 /** Idempotency-Key: a POST that is sent again within a day has one effect and one answer. */
 
 import { fail } from "./http/problem.ts";
-import { type Context, Reply } from "./route.ts";
-import { claimIdempotencyKey, updateStoredAnswer } from "./store/idempotency.ts";
+import { Reply } from "./route.ts";
+import type { Sql } from "./store/connect.ts";
+import {
+  type Claim,
+  claimRequest,
+  extendRequest,
+  markActing,
+  releaseRequest,
+  storeAnswer,
+  type StoredRequest,
+} from "./store/idempotency.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
+/** Several times within the length of a claim. */
+const EXTEND_MS = 1_500;
+const LOOK_AGAIN_MS = { first: 20, last: 500 };
+
+/** What a handler does in its transactions, so that a repetition of the request is answered as it was. */
+export type Once = {
+  /** In the transaction that makes the answer: either both are there or neither. */
+  answer(sql: Sql, reply: Reply): Promise<void>;
+  /** In the transaction from whose commit on the request cannot be run again. */
+  act(sql: Sql): Promise<void>;
+};
+
+export type OnceOptions = {
+  sql: Sql;
+  caller: { teamId: string; projectId: string | null };
+  key: string;
+  /** Hexadecimal, of the whole request. */
+  digest: string;
+  /** Whoever asked does not wait any more. */
+  isOver: () => boolean;
+};
+
+const lost = (): never =>
+  fail("INTERNAL_ERROR", "The request was given up for dead and is run by its repetition", { "Retry-After": "2" });
 
 /**
- * Runs `handle` in one transaction with the stored answer: there are both or neither. Whoever comes while it runs, on
- * any server, waits for it. `digest` is of the whole request. Refused requests are not stored: they had no effect.
+ * Claims the request, lets go of the database, and runs it; whoever comes meanwhile, on any server, waits for its answer.
+ * Refused requests are not stored: they had no effect. One that died is run again, unless it had begun to act: then that
+ * is said. Fails with VALIDATION_ERROR on a key that is malformed or was used for another request.
  */
 export async function answerOnce(
-  context: Context,
-  key: string,
-  digest: string,
-  handle: (context: Context) => Promise<Reply>,
+  { sql, caller: { teamId, projectId }, key, digest, isOver }: OnceOptions,
+  run: (once: Once) => Promise<Reply>,
 ): Promise<Reply> {
   if (!KEY.test(key))
     fail("VALIDATION_ERROR", `Cannot read the header "Idempotency-Key": expected 1 to 255 visible ASCII characters`);
-  const { teamId, projectId } = context.caller;
-  const scope = { teamId, scopeId: projectId ?? teamId, key };
-  return await context.transact(async (sql) => {
-    const stored = await claimIdempotencyKey(sql, scope, digest);
-    if (stored) {
-      if (stored.digest !== digest)
-        fail("VALIDATION_ERROR", `Idempotency-Key "${key}" was used before for a different request`);
-      return new Reply(stored.status, stored.body, stored.contentType, { "Idempotent-Replayed": "true" });
-    }
-    const reply = await handle({ ...context, sql, fast: sql, transact: (work) => work(sql) });
-    await updateStoredAnswer(sql, scope, { status: reply.status, contentType: reply.type, body: reply.repeatedBody });
+  const claim: Claim = { teamId, scopeId: projectId ?? teamId, key, claim: Bun.randomUUIDv7() };
+  for (let wait = LOOK_AGAIN_MS.first; ; wait = Math.min(2 * wait, LOOK_AGAIN_MS.last)) {
+    const stored = await claimRequest(sql, claim, digest);
+    if (!stored) return await runClaimed(sql, claim, run);
+    const reply = toReply(stored, key, digest);
+    if (reply) return reply;
+    if (isOver()) return lost();
+    await Bun.sleep(wait);
+  }
+}
+
+/** Undefined while it is running. */
+function toReply({ state, digest, status, body, contentType }: StoredRequest, key: string, mine: string) {
+  if (digest !== mine) fail("VALIDATION_ERROR", `Idempotency-Key "${key}" was used before for a different request`);
+  if (state === "answered") return new Reply(status, body, contentType, { "Idempotent-Replayed": "true" });
+  if (state === "lost")
+    fail(
+      "VALIDATION_ERROR",
+      `The request with the Idempotency-Key "${key}" was cut off after it had begun to act: look whether it took effect, and send it with another key if it did not`,
+    );
+  return undefined;
+}
+
+async function runClaimed(sql: Sql, claim: Claim, run: (once: Once) => Promise<Reply>): Promise<Reply> {
+  let isStored = false;
+  const store = async (sql: Sql, { status, type, repeatedBody }: Reply) => {
+    if (!(await storeAnswer(sql, claim, { status, contentType: type, body: repeatedBody }))) lost();
+  };
+  const extending = setInterval(() => void extendRequest(sql, claim).catch(() => {}), EXTEND_MS);
+  try {
+    const reply = await run({
+      async answer(sql, reply) {
+        await store(sql, reply);
+        isStored = true;
+      },
+      async act(sql) {
+        if (!(await markActing(sql, claim))) lost();
+      },
+    });
+    if (!isStored) await store(sql, reply);
     return reply;
-  });
+  } catch (error) {
+    // Where this fails as well, the claim ends by itself.
+    await releaseRequest(sql, claim).catch(() => {});
+    throw error;
+  } finally {
+    clearInterval(extending);
+  }
 }

@@ -13,10 +13,11 @@ import type { Database } from "./store/connect.ts";
 import { createExecutionEnds } from "./store/execution_ends.ts";
 import { deleteOldAnswers } from "./store/idempotency.ts";
 import { rememberAll } from "./memory.ts";
-import { selectCursorSecret, selectSchemaVersion } from "./store/instance.ts";
+import { selectCursorSecret } from "./store/instance.ts";
 import { migrate, schemaVersion } from "./store/migrate.ts";
 import { openDatabase } from "./store/open.ts";
 import { selectAnyTeam } from "./store/projects.ts";
+import { createReadiness } from "./store/readiness.ts";
 import { handleEvents, runSchedules } from "./work/automate.ts";
 import { createDeliverer } from "./work/deliver.ts";
 import { expireExecutions } from "./work/expire.ts";
@@ -36,8 +37,8 @@ async function main(): Promise<void> {
 
   try {
     await migrate(database, (message) => log.info(message));
-    const version = await schemaVersion();
-    const executionEnds = createExecutionEnds(database.pool);
+    const isReady = createReadiness(database, await schemaVersion());
+    const executionEnds = createExecutionEnds(database.listener);
     const secretKey = await loadSecretKey(database.pool, config);
     const seal = createSeal(secretKey, config.secretKeyOld);
     const cursorSecret = await selectCursorSecret(database.pool);
@@ -67,11 +68,7 @@ async function main(): Promise<void> {
         cursorSecret,
         publicUrl,
         executionEnd: (id, ms) => executionEnds.wait(id, ms),
-        isReady: async () => {
-          if (draining) return false;
-          const answer = selectSchemaVersion(database.fast).catch(() => 0);
-          return (await Promise.race([answer, Bun.sleep(2_000).then(() => 0)])) >= version;
-        },
+        isReady: async () => !draining && (await isReady()),
       });
       sweep = app.sweep;
       return app;
@@ -81,6 +78,7 @@ async function main(): Promise<void> {
     const shownUrl = config.publicUrl ?? server.url;
     const loops = [
       ...(revive ? [startLoop("keep PostgreSQL running", SECOND, log, revive)] : []),
+      startLoop("watch connections", SECOND, log, () => watchConnections(database, log)),
       startLoop("handle events", SECOND / 2, log, (goOn) => handleEvents(database, shownUrl, log, goOn)),
       startLoop("run schedules", SECOND, log, () => runSchedules(database, shownUrl)),
       startLoop("deliver", SECOND / 2, log, () => deliverer.start()),
@@ -117,6 +115,11 @@ async function main(): Promise<void> {
     await database.close();
   }
   log.info("Stopped");
+}
+
+async function watchConnections(database: Database, log: Log): Promise<void> {
+  for (const lane of await database.watch())
+    log.error("Nothing got through to the database although it is there: its connections were replaced", { lane });
 }
 
 async function sealAnew(database: Database, seal: Seal, log: Log, goOn: GoOn): Promise<void> {

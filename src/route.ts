@@ -50,7 +50,7 @@ export const noContent = () => new Reply(204, null, null);
 
 /** What every handler may use besides its input. */
 export type Services = {
-  /** The ordinary pool; inside an idempotent request, its transaction. */
+  /** The ordinary pool. */
   sql: Sql;
   /** The pipelined connection for short indexed reads. */
   fast: Sql;
@@ -87,6 +87,10 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
    * committing when the request's time is over.
    */
   transact: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+  /** The same for the transaction whose value is the answer: with an Idempotency-Key it is stored in the same commit. */
+  conclude: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+  /** In a transaction: after its commit the request does what cannot be taken back, and is not to be run again. */
+  actOnce: (sql: Sql) => Promise<void>;
   /** Says that the key was proved live by the statement that read the answer. */
   keyWasLive: () => void;
   /** Resolves when what is remembered of a project's test cases holds all its complete runs. */

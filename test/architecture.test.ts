@@ -72,7 +72,7 @@ const SHARED: Record<string, string[]> = {
   reports: ["fields", "report", "text"],
   schema: ["bug_reports", "case_ref", "events", "executions", "fields", "integrations", "page"],
   senders: ["sender"],
-  store: ["connect"],
+  store: ["connect", "instance", "lane"],
   work: ["loop"],
 };
 /** Files that put their neighbours together. */

@@ -106,9 +106,9 @@ export const automations: Route[] = [
   route(
     "POST /teams/:teamId/automations",
     { summary: "Create an automation", body: newAutomation, answer: automation, status: 201 },
-    async ({ params: { teamId }, body, transact }) => {
+    async ({ params: { teamId }, body, conclude }) => {
       const id = Bun.randomUUIDv7();
-      return await transact(async (sql) => {
+      return await conclude(async (sql) => {
         await requireSense(sql, teamId, body);
         await insertAutomation(sql, teamId, id, { ...body, nextRunAt: nextRunOf(body) });
         return await find(sql, { params: { teamId, automationId: id } });
@@ -159,11 +159,11 @@ export const automations: Route[] = [
       answer: automationRun,
     },
     async (context) => {
-      const { params, body, transact, publicUrl } = context;
+      const { params, body, conclude, publicUrl } = context;
       const { teamId, automationId } = params;
       const { dryRun } = body;
       const services = { publicUrl, now: new Date(), dryRun };
-      return await transact(async (sql): Promise<AutomationRun> => {
+      return await conclude(async (sql): Promise<AutomationRun> => {
         if (!(await lockAutomation(sql, teamId, automationId))) absent();
         const row = await find(sql, context);
         const { trigger } = row;

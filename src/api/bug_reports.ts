@@ -54,10 +54,10 @@ export const bugReports: Route[] = [
   route(
     "POST /projects/:projectId/bug-reports",
     { summary: "Open a bug report by hand", body: newBugReport, answer: bugReportDetail, status: 201 },
-    async ({ params, body, transact }) => {
+    async ({ params, body, conclude }) => {
       const { projectId } = params;
       const { testCaseIds, severity, ...bug } = body;
-      return await transact(async (sql) => {
+      return await conclude(async (sql) => {
         const testCases = await selectTestCasesById(sql, projectId, testCaseIds);
         if (testCases.length < new Set(testCaseIds).size)
           fail("VALIDATION_ERROR", `Cannot read "testCaseIds": not all of them are test cases of this project`);
@@ -127,9 +127,9 @@ export const bugReports: Route[] = [
       answer: bugReportDetail,
     },
     async (context) => {
-      const { params, body, transact } = context;
+      const { params, body, conclude } = context;
       const { projectId } = params;
-      return await transact(async (sql) => {
+      return await conclude(async (sql) => {
         const from = await lock(sql, context);
         const into = await selectBugState(sql, projectId, body.into);
         if (!into)

@@ -116,8 +116,8 @@ export const environments: Route[] = [
   route(
     "POST /teams/:teamId/environments",
     { summary: "Create an environment", body: newEnvironment, answer: environment, status: 201 },
-    async ({ params, body, transact }) =>
-      (await transact((sql) => insertEnvironment(sql, params.teamId, body))) ?? taken(body.slug),
+    async ({ params, body, conclude }) =>
+      await conclude(async (sql) => (await insertEnvironment(sql, params.teamId, body)) ?? taken(body.slug)),
   ),
 
   route(

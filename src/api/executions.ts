@@ -86,9 +86,9 @@ export const executions: Route[] = [
       otherStatus: 200,
     },
     async (context) => {
-      const { params, body, transact, publicUrl } = context;
+      const { params, body, conclude, publicUrl } = context;
       const { key, tasks, timeoutMinutes, mode: _, ...origin } = body;
-      return await transact(async (sql) => {
+      return await conclude(async (sql) => {
         const inserted = await insertExecution(sql, params.projectId, {
           ...origin,
           key: key ?? null,
@@ -146,8 +146,8 @@ export const executions: Route[] = [
     "POST /projects/:projectId/executions/:executionId/complete",
     { summary: "Say that no further report will come", answer: execution },
     async (context) => {
-      const { params, transact } = context;
-      return await transact(async (sql) => {
+      const { params, conclude } = context;
+      return await conclude(async (sql) => {
         const locked = (await lockExecution(sql, params.projectId, params.executionId)) ?? absent();
         if (locked.status === "cancelled") fail("VALIDATION_ERROR", "Cannot complete the execution: it was cancelled");
         if (!hasEnded(locked.status))
@@ -161,8 +161,8 @@ export const executions: Route[] = [
     "POST /projects/:projectId/executions/:executionId/cancel",
     { summary: "Cancel an execution that has not ended", answer: execution },
     async (context) => {
-      const { params, transact } = context;
-      return await transact(async (sql) => {
+      const { params, conclude } = context;
+      return await conclude(async (sql) => {
         const locked = (await lockExecution(sql, params.projectId, params.executionId)) ?? absent();
         if (hasEnded(locked.status) && locked.status !== "cancelled")
           fail("VALIDATION_ERROR", `Cannot cancel the execution: it has ended as "${locked.status}"`);
@@ -181,9 +181,9 @@ export const executions: Route[] = [
       status: 201,
     },
     async (context) => {
-      const { params, body, transact, publicUrl } = context;
+      const { params, body, conclude, publicUrl } = context;
       const { projectId, executionId } = params;
-      return await transact(async (sql) => {
+      return await conclude(async (sql) => {
         const locked = (await lockExecution(sql, projectId, executionId)) ?? absent();
         const rerun = { failedOnly: body.failedOnly, trigger: "rerun" as const, depth: 0, now: new Date() };
         const created = await rerunExecution(sql, projectId, locked, rerun);

@@ -105,7 +105,7 @@ export const integrations: Route[] = [
   route(
     "POST /teams/:teamId/integrations",
     { summary: "Create an integration", body: newIntegration, isSecret: true, answer: integration, status: 201 },
-    async ({ params: { teamId }, body, transact, seal, outboundAllow }) => {
+    async ({ params: { teamId }, body, conclude, seal, outboundAllow }) => {
       const { kind, name, enabled } = body;
       const made = kind === "webhook" && body.config["secret"] === undefined ? createSigningSecret() : undefined;
       const config = made === undefined ? body.config : { ...body.config, secret: made };
@@ -113,7 +113,7 @@ export const integrations: Route[] = [
       const { open, secrets } = split(kind, config);
       const id = Bun.randomUUIDv7();
       const sealed = seal.seal(integrationPlace(teamId, id), JSON.stringify(secrets));
-      return await transact(async (sql) => {
+      return await conclude(async (sql) => {
         await insertIntegration(sql, teamId, id, { kind, name: name ?? kind, enabled, config: open, sealed });
         const created = toIntegration(await find(sql, { params: { teamId, integrationId: id } }));
         if (made === undefined) return created;
@@ -187,13 +187,16 @@ export const integrations: Route[] = [
       deadlineSeconds: 60,
     },
     async (context) => {
-      const { params, sql, transact, publicUrl, seal, outbound } = context;
+      const { params, sql, transact, actOnce, publicUrl, seal, outbound } = context;
       const { teamId, integrationId } = params;
       const { kind, name, config, sealed } = await find(sql, context);
       const id = Bun.randomUUIDv7();
       const notice = toTestNotice(teamId, name, publicUrl, new Date());
       const sample = { id, action: sampleOf(kind), options: {}, notice };
-      await transact((sql) => insertDelivery(sql, teamId, { ...sample, integrationId, eventId: null, due: null }));
+      await transact(async (sql) => {
+        await insertDelivery(sql, teamId, { ...sample, integrationId, eventId: null, due: null });
+        await actOnce(sql);
+      });
       await attemptDelivery(
         { begin: transact, outbound, seal },
         { teamId, id: integrationId },
@@ -219,9 +222,9 @@ export const integrations: Route[] = [
     "POST /teams/:teamId/integrations/:integrationId/deliveries/:deliveryId/redeliver",
     { summary: "Send it again, with the same webhook-id and all its tries", answer: delivery },
     async (context) => {
-      const { params, transact } = context;
+      const { params, conclude } = context;
       const { teamId, integrationId, deliveryId } = params;
-      return await transact(async (sql) => {
+      return await conclude(async (sql) => {
         const { enabled } = await find(sql, context);
         const found = await selectDelivery(sql, teamId, integrationId, deliveryId);
         if (!found) absent();

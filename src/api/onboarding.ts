@@ -75,8 +75,8 @@ export const onboardings: Route[] = [
       otherStatus: 200,
       deadlineSeconds: 60,
     },
-    async ({ params: { projectId }, transact }) =>
-      await transact(async (sql) => {
+    async ({ params: { projectId }, conclude }) =>
+      await conclude(async (sql) => {
         await lockSample(sql, projectId);
         const there = await countSample(sql, projectId);
         if (there.executions > 0) return json(200, there);

@@ -129,15 +129,17 @@ export const testRuns: Route[] = [
       deadlineSeconds: 120,
     },
     async (context) => {
-      const { sql, params, transact, wantsText } = context;
+      const { sql, params, transact, conclude, wantsText } = context;
       const report = read(context, context.query);
       const parameters = { ...context.query, completed_at: completionOf(context.query, report) };
       const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest);
-      const { run, added, bugReports } = await transact((sql) => ingest(sql, params.projectId, named, parameters));
-      const failures = run.failed === 0 ? NO_FAILURES : await selectFailuresOf(sql, params.projectId, run);
-      const answer = { ...toDetail(context, run), ...failures, bugReports };
-      const status = added ? 201 : 200;
-      return wantsText ? plainText(status, toLine(answer)) : json(status, answer);
+      return await conclude(async (sql) => {
+        const { run, added, bugReports } = await ingest(sql, params.projectId, named, parameters);
+        const failures = run.failed === 0 ? NO_FAILURES : await selectFailuresOf(sql, params.projectId, run);
+        const answer = { ...toDetail(context, run), ...failures, bugReports };
+        const status = added ? 201 : 200;
+        return wantsText ? plainText(status, toLine(answer)) : json(status, answer);
+      });
     },
   ),
 

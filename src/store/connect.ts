@@ -1,6 +1,7 @@
 /** The database: one pipelined connection for short reads beside ordinary pools for everything else. */
 
 import postgres from "postgres";
+import { createLane, createTransactions } from "./lane.ts";
 
 export type Sql = postgres.Sql;
 
@@ -11,8 +12,12 @@ export type Database = {
   begin<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** One pipelined connection with generic plans, only for short indexed reads: nothing slow may stand before them. */
   fast: Sql;
+  /** For LISTEN: a connection of its own. */
+  listener: Sql;
   /** What it was opened with: another thread opens connections of its own. */
   connection: ConnectionOptions;
+  /** To be called every second or so: replaces what hangs, and answers the names of what it has replaced. */
+  watch(): Promise<string[]>;
   close(): Promise<void>;
 };
 
@@ -73,19 +78,30 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
   // Pipelining would queue a fast statement behind a slow one. Without it postgres.js cannot begin a transaction, so
   // transactions, which have a connection to themselves anyway, get a pool of their own.
   const pipeline = (max_pipeline: number) => ({ max_pipeline }) as postgres.Options<{}>;
-  const pool = open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: "60s" });
-  const transactions = open({ max: poolSize, idle_timeout: 300, ...pipeline(1) }, { statement_timeout: "60s" });
-  const fast = open({ max: 1 }, { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" });
+  const pool = createLane({
+    open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: "60s" }),
+  });
+  const transactions = createTransactions(
+    { open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(1) }, { statement_timeout: "60s" }) },
+    poolSize,
+  );
+  const fast = createLane({
+    open: () => open({ max: 1 }, { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" }),
+  });
+  const listener = open({ max: 1 }, {});
+  const lanes = { statements: pool, transactions, "fast reads": fast };
   return {
-    pool,
-    async begin<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-      const { value } = await transactions.begin(async (sql) => ({ value: await work(sql as unknown as Sql) }));
-      return value;
-    },
-    fast,
+    pool: pool.sql,
+    begin: transactions.begin,
+    fast: fast.sql,
+    listener,
     connection: options,
+    async watch() {
+      const looks = Object.entries(lanes).map(async ([name, lane]) => ((await lane.look()) ? [name] : []));
+      return (await Promise.all(looks)).flat();
+    },
     async close() {
-      await Promise.all([pool, transactions, fast].map((sql) => sql.end({ timeout: 5 })));
+      await Promise.all([...Object.values(lanes).map((lane) => lane.close(5)), listener.end({ timeout: 5 })]);
     },
   };
 }

@@ -1,40 +1,68 @@
-/** Answers to requests with an Idempotency-Key, kept for a day. */
+/** Requests with an Idempotency-Key, who runs them, and their answers, kept for a day. */
 
 import type { Sql } from "./connect.ts";
 
-export type StoredAnswer = { digest: string; status: number; contentType: string | null; body: string | null };
-export type IdempotencyScope = { teamId: string; scopeId: string; key: string };
+/** A request that this server alone runs, until the claim is over. */
+export type Claim = { teamId: string; scopeId: string; key: string; claim: string };
 
-/**
- * In the transaction of the request: claims the key, or answers what was stored under it. While another request with
- * the same key is running, this waits for its end.
- */
-export async function claimIdempotencyKey(
-  sql: Sql,
-  { teamId, scopeId, key }: IdempotencyScope,
-  digest: string,
-): Promise<StoredAnswer | undefined> {
+export type StoredAnswer = { status: number; contentType: string | null; body: string | null };
+
+export type StoredRequest = StoredAnswer & {
+  /** Hexadecimal, of the whole request. */
+  digest: string;
+  /** `answered`; `running`; `lost`: it died after it had begun to act, and whether it took effect is not known. */
+  state: "answered" | "running" | "lost";
+};
+
+/** A server that died while it ran a request is waited for so long; one that lives extends its claims. */
+const CLAIM_SECONDS = 5;
+
+const until = (sql: Sql) => sql`now() + interval '1 second' * ${CLAIM_SECONDS}::int`;
+
+const place = (sql: Sql, { teamId, scopeId, key }: Claim) =>
+  sql`team_id = ${teamId} and scope_id = ${scopeId} and key = ${key}`;
+
+/** Status 0: there is no answer yet. */
+const running = (sql: Sql, claim: Claim) => sql`${place(sql, claim)} and claim = ${claim.claim} and status = 0`;
+
+/** Claims the request, if nobody has or whoever had died without effect; else answers what is there. */
+export async function claimRequest(sql: Sql, claim: Claim, digest: string): Promise<StoredRequest | undefined> {
   const claimed = await sql`
-    insert into idempotency (team_id, scope_id, key, digest, status)
-    values (${teamId}, ${scopeId}, ${key}, decode(${digest}, 'hex'), 0)
+    insert into idempotency (team_id, scope_id, key, digest, status, claim, claimed_until)
+    values (${claim.teamId}, ${claim.scopeId}, ${claim.key}, decode(${digest}, 'hex'), 0, ${claim.claim}, ${until(sql)})
     on conflict (team_id, scope_id, key) do update
-      set digest = excluded.digest, status = 0, created_at = now()
+      set digest = excluded.digest, status = 0, content_type = null, body = null, acting = false,
+        claim = excluded.claim, claimed_until = excluded.claimed_until, created_at = now()
       where idempotency.created_at < now() - interval '24 hours'
+        or (idempotency.status = 0 and not idempotency.acting and idempotency.claimed_until < now())
     returning key`;
   if (claimed.length === 1) return undefined;
-  const [stored] = await sql<StoredAnswer[]>`
-    select encode(digest, 'hex') as digest, status, content_type as "contentType", body
-    from idempotency where team_id = ${teamId} and scope_id = ${scopeId} and key = ${key}`;
-  return stored;
+  const [stored] = await sql<StoredRequest[]>`
+    select encode(digest, 'hex') as digest, status, content_type as "contentType", body,
+      case when status <> 0 then 'answered' when acting and claimed_until < now() then 'lost' else 'running' end as state
+    from idempotency where ${place(sql, claim)}`;
+  // Refused meanwhile, it may be claimed again.
+  return stored ?? (await claimRequest(sql, claim, digest));
 }
 
-export const updateStoredAnswer = (
-  sql: Sql,
-  { teamId, scopeId, key }: IdempotencyScope,
-  answer: Omit<StoredAnswer, "digest">,
-) => sql`
-  update idempotency set status = ${answer.status}, content_type = ${answer.contentType}, body = ${answer.body}
-  where team_id = ${teamId} and scope_id = ${scopeId} and key = ${key}`;
+export const extendRequest = (sql: Sql, claim: Claim) =>
+  sql`update idempotency set claimed_until = ${until(sql)} where ${running(sql, claim)}`;
+
+/** In the transaction from whose commit on the request cannot be run again. False when the claim is lost. */
+export const markActing = async (sql: Sql, claim: Claim): Promise<boolean> =>
+  (await sql`update idempotency set acting = true where ${running(sql, claim)} returning key`).length === 1;
+
+/** False when the claim is lost. */
+export const storeAnswer = async (sql: Sql, claim: Claim, { status, contentType, body }: StoredAnswer) =>
+  (
+    await sql`
+      update idempotency set status = ${status}, content_type = ${contentType}, body = ${body}
+      where ${running(sql, claim)} returning key`
+  ).length === 1;
+
+/** A request that was refused, or has failed without effect, may be sent again with the same key. */
+export const releaseRequest = (sql: Sql, claim: Claim) =>
+  sql`delete from idempotency where ${running(sql, claim)} and not acting`;
 
 export const deleteOldAnswers = (sql: Sql) => sql`
   delete from idempotency where created_at < now() - interval '24 hours'`;

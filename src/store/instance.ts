@@ -15,3 +15,9 @@ export const selectSchemaVersion = async (sql: Sql): Promise<number> => {
   const [row] = await sql<{ version: number }[]>`select coalesce(max(number), 0) as version from migration`;
   return row!.version;
 };
+
+/** False on a replica, which a fail-over may have led us to. */
+export const selectIsWritable = async (sql: Sql): Promise<boolean> => {
+  const [row] = await sql<{ writable: boolean }[]>`select current_setting('transaction_read_only') = 'off' as writable`;
+  return row!.writable;
+};

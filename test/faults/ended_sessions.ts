@@ -20,7 +20,7 @@ const headers = { authorization: `Bearer ${world.key}` };
 type Client = { name: string; succeeded: number; asked: number };
 let stopped = false;
 let slowest = 0;
-const counts = { answered: 0, failed: 0, hung: 0 };
+const counts = { answered: 0, failed: 0, unsaid: 0, hung: 0 };
 
 /** One request after the other until the end. */
 async function keepAsking(client: Client, ask: (signal: AbortSignal) => Promise<Response>): Promise<void> {
@@ -31,6 +31,7 @@ async function keepAsking(client: Client, ask: (signal: AbortSignal) => Promise<
       await response.arrayBuffer();
       if (response.ok) client.succeeded = asked;
       else counts.failed++;
+      if (response.status === 500 && !response.headers.has("retry-after")) counts.unsaid++;
       counts.answered++;
       if (response.status !== 200 && response.status !== 201 && response.status !== 500)
         throw new Error(`${client.name} was answered ${response.status}`);
@@ -88,10 +89,17 @@ for (; holds && round < ROUNDS; round++) {
   }
 }
 stopped = true;
-await Promise.race([Promise.all(work), Bun.sleep(PATIENCE_MS)]);
+await Promise.race([
+  Promise.all(work.map((one, at) => one.then(() => (clients[at]!.asked = Infinity)))),
+  Bun.sleep(PATIENCE_MS),
+]);
+counts.hung += clients.filter(({ asked }) => asked < Infinity).length;
+const ready = await Promise.all(world.servers.map(async ({ url }) => (await fetch(`${url}/readyz`)).status));
 console.log(`${ended} sessions ended, ${counts.answered} requests answered, ${counts.failed} of them 500`);
 judge(
   [`everybody succeeds within ${PATIENCE_MS / 1000} s of each strike`, holds, `${round} of ${ROUNDS} rounds`],
+  ["who is answered 500 is told when to try again", counts.unsaid === 0, `${counts.unsaid} were not`],
+  ["both servers are ready", ready.every((status) => status === 200), ready.join(", ")],
   ["no request hangs", counts.hung === 0, `${counts.hung}; the slowest took ${Math.round(slowest)} ms`],
 );
 await admin.end();

@@ -1,0 +1,155 @@
+/** A pool that is replaced when nothing gets through it although the database is there: drivers have lost connections. */
+
+import type { Sql } from "postgres";
+
+/** A statement or transaction without effect, to see whether others would get through. */
+type Beat = { sent: () => boolean; done: Promise<unknown> };
+
+const statementBeat = (sql: Sql): Beat => {
+  const query = sql`select 1`;
+  // The driver notes here which connection it has given a query to.
+  return { sent: () => (query as unknown as { state: object | null }).state !== null, done: query.execute() };
+};
+
+const transactionBeat = (sql: Sql): Beat => {
+  let sent = false;
+  const done = sql.begin(async (sql) => {
+    sent = true;
+    await sql`select 1`;
+  });
+  return { sent: () => sent, done };
+};
+
+export type LaneOptions = {
+  open: () => Sql;
+  /** How long a beat may wait to be sent. Default 5,000. */
+  patienceMs?: number;
+};
+
+const PATIENCE_MS = 5_000;
+/** What a new pool may take to show that the database is there. */
+const PROBE_MS = 2_000;
+/** What the pool before has sent may end: no statement takes longer. */
+const RETIRED_SECONDS = 60;
+
+type Watch = { beat: (sql: Sql) => Beat; isFull: () => boolean; onReplaced: () => void };
+
+function watched({ open, patienceMs = PATIENCE_MS }: LaneOptions, { beat, isFull, onReplaced }: Watch) {
+  let current = open();
+  let beating: { beat: Beat; since: number } | undefined;
+  let retired: Promise<void> | undefined;
+
+  function begin(): void {
+    const mine = { beat: beat(current), since: performance.now() };
+    beating = mine;
+    // A database that is away answers as well: with an error.
+    const end = () => void (beating === mine && (beating = undefined));
+    mine.beat.done.then(end, end);
+  }
+
+  async function replace(): Promise<boolean> {
+    const next = open();
+    const there = beat(next).done.then(
+      () => true,
+      () => false,
+    );
+    if (!(await Promise.race([there, Bun.sleep(PROBE_MS).then(() => false)]))) {
+      void next.end({ timeout: 0 });
+      return false;
+    }
+    const before = current;
+    current = next;
+    beating = undefined;
+    retired = before.end({ timeout: RETIRED_SECONDS }).finally(() => (retired = undefined));
+    onReplaced();
+    return true;
+  }
+
+  return {
+    /** Stays the same, whichever pool it speaks through. */
+    sql: new Proxy(current, {
+      apply: (_, __, parameters) => Reflect.apply(current, undefined, parameters),
+      get: (_, name) => Reflect.get(current, name),
+    }),
+
+    /**
+     * To be called every second or so. Replaces the pool when nothing could be sent through it in time, and answers
+     * whether it has. One at a time: a database that is only busy is not to be flooded with connections.
+     */
+    async look(): Promise<boolean> {
+      if (!beating) begin();
+      else if (!retired && performance.now() - beating.since >= patienceMs && !beating.beat.sent() && !isFull())
+        return await replace();
+      return false;
+    },
+
+    /** What runs may take so many seconds to end. */
+    async close(seconds: number): Promise<void> {
+      const others = retired && Promise.race([retired, Bun.sleep(seconds * 1000)]);
+      await Promise.all([current.end({ timeout: seconds }), others]);
+    },
+  };
+}
+
+export type Lane = ReturnType<typeof watched>;
+
+/** For single statements. */
+export const createLane = (options: LaneOptions): Lane =>
+  watched(options, { beat: statementBeat, isFull: () => false, onReplaced: () => {} });
+
+/** Longer than any statement takes: a full pool in which nothing has begun or ended since is not busy, it hangs. */
+const PROGRESS_MS = 75_000;
+
+/** For transactions, `size` of them at a time. One that waits in a pool when it is replaced begins in the new one. */
+export function createTransactions(options: LaneOptions, size: number) {
+  const waiting = new Set<() => void>();
+  let pool = { inside: 0, progressed: performance.now() };
+  const lane = watched(options, {
+    beat: transactionBeat,
+    isFull: () => pool.inside >= size && performance.now() - pool.progressed < PROGRESS_MS,
+    onReplaced() {
+      pool = { inside: 0, progressed: performance.now() };
+      const again = [...waiting];
+      waiting.clear();
+      for (const start of again) start();
+    },
+  });
+
+  function begin<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      function start(): void {
+        const mine = pool;
+        let began = false;
+        const isAbandoned = () => mine !== pool && !began;
+        waiting.add(start);
+        const count = (change: number) => {
+          mine.inside += change;
+          mine.progressed = performance.now();
+        };
+        lane.sql
+          .begin(async (sql) => {
+            if (isAbandoned()) return undefined;
+            began = true;
+            waiting.delete(start);
+            count(1);
+            return { value: await work(sql as unknown as Sql) };
+          })
+          .then(
+            (done) => {
+              if (began) count(-1);
+              if (!isAbandoned()) resolve((done as { value: T }).value);
+            },
+            (error) => {
+              if (began) count(-1);
+              if (isAbandoned()) return;
+              waiting.delete(start);
+              reject(error);
+            },
+          );
+      }
+      start();
+    });
+  }
+
+  return { ...lane, begin };
+}

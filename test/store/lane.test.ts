@@ -1,0 +1,114 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import postgres from "postgres";
+import { createLane, createTransactions, type LaneOptions } from "../../src/store/lane.ts";
+import { createReadiness } from "../../src/store/readiness.ts";
+import { createDatabase, until } from "../harness.ts";
+
+const { connection, database } = await createDatabase();
+const opened: postgres.Sql[] = [];
+// Nobody waits for them: what hangs ends late.
+afterAll(() => opened.forEach((sql) => void sql.end({ timeout: 0 })));
+
+/** What opens one pool after the other: `hung` never gets a connection, `away` is refused every one. */
+function pools(...kinds: ("hung" | "away" | "sound")[]): LaneOptions & { opened: () => number } {
+  let count = 0;
+  return {
+    patienceMs: 20,
+    opened: () => count,
+    open() {
+      const kind = kinds[count++] ?? "sound";
+      const more =
+        kind === "hung"
+          ? { socket: () => new Promise(() => {}) }
+          : kind === "away"
+            ? { path: "/nowhere/.s.PGSQL.5432" }
+            : {};
+      const sql = postgres({ ...connection, ...more, max: 2, fetch_types: false } as never);
+      opened.push(sql);
+      return sql;
+    },
+  };
+}
+
+const one = (sql: postgres.Sql) => sql<{ one: number }[]>`select 1 as one`;
+
+describe("a lane through which nothing gets", () => {
+  test("is replaced once, and what is asked of it from then on is answered", async () => {
+    const options = pools("hung", "sound");
+    const lane = createLane(options);
+    await until(() => lane.look());
+    expect(await one(lane.sql)).toEqual([{ one: 1 }] as never);
+    expect(await lane.look()).toBe(false);
+    expect(options.opened()).toBe(2);
+  });
+
+  test("lets the transactions that wait begin in the new pool, each of them once", async () => {
+    const options = pools("hung", "sound");
+    const { begin, look } = createTransactions(options, 2);
+    const began: number[] = [];
+    const waiting = [1, 2, 3].map((n) => begin(async (sql) => (began.push(n), (await one(sql))[0]!.one + n)));
+    await until(() => look());
+    expect(await Promise.all(waiting)).toEqual([2, 3, 4]);
+    expect(began.toSorted()).toEqual([1, 2, 3]);
+  });
+
+  test("stays while the database is away: another pool would get through as little", async () => {
+    const options = pools("hung", "away", "away");
+    const lane = createLane(options);
+    await until(async () => {
+      expect(await lane.look()).toBe(false);
+      return options.opened() > 2;
+    });
+  });
+});
+
+test("a pool that is full of transactions is busy, and is not replaced", async () => {
+  const options = pools("sound");
+  const { begin, look } = createTransactions(options, 2);
+  const { promise: end, resolve } = Promise.withResolvers<void>();
+  let inside = 0;
+  const busy = [1, 2].map(() => begin(async () => (inside++, await end)));
+  await until(() => inside === 2);
+  const waiting = begin(one);
+  const since = performance.now();
+  await until(async () => {
+    expect(await look()).toBe(false);
+    return performance.now() - since > 5 * options.patienceMs!;
+  });
+  resolve();
+  await Promise.all(busy);
+  expect(await waiting).toEqual([{ one: 1 }] as never);
+  expect(options.opened()).toBe(1);
+});
+
+test("a failure of a transaction reaches who began it, before and after its beginning", async () => {
+  const { begin } = createTransactions(pools("sound"), 2);
+  await expect(begin(async () => Promise.reject(new Error("mine")))).rejects.toThrow("mine");
+  await expect(createTransactions(pools("away"), 2).begin(one)).rejects.toThrow();
+});
+
+describe("readiness", () => {
+  const fast = database.fast;
+
+  test("is there when reads and writes get through", async () => {
+    expect(await createReadiness(database, 1)()).toBe(true);
+  });
+
+  test("is not there with a schema that is older, where nothing may be written, and where writes fail", async () => {
+    expect(await createReadiness(database, 10_000)()).toBe(false);
+    const sql = postgres({ ...connection, connection: { default_transaction_read_only: true } } as never);
+    opened.push(sql);
+    const readOnly = createTransactions({ open: () => sql }, 1);
+    expect(await createReadiness({ fast, begin: readOnly.begin }, 1)()).toBe(false);
+    const away = createTransactions(pools("away"), 1);
+    expect(await createReadiness({ fast, begin: away.begin }, 1)()).toBe(false);
+  });
+
+  test("is looked at once for all who ask at the same time", async () => {
+    let looks = 0;
+    const begin: typeof database.begin = (work) => (looks++, database.begin(work));
+    const isReady = createReadiness({ fast, begin }, 1);
+    expect(await Promise.all([isReady(), isReady(), isReady()])).toEqual([true, true, true]);
+    expect(looks).toBe(1);
+  });
+});
