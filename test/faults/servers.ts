@@ -16,6 +16,11 @@ export type ServersOptions = {
   under?: readonly string[];
 };
 
+/** A script that fails or is stopped leaves nobody behind. */
+const children = new Set<Bun.Subprocess>();
+process.on("exit", () => children.forEach((child) => child.kill("SIGTERM")));
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => process.exit(1));
+
 async function spawn(dataDir: string, { environment = {}, under = [] }: ServersOptions) {
   const child = Bun.spawn([...under, process.execPath, join(ROOT, "src/main.ts")], {
     env: {
@@ -31,6 +36,7 @@ async function spawn(dataDir: string, { environment = {}, under = [] }: ServersO
     stdout: "pipe",
     stderr: "inherit",
   });
+  children.add(child);
   let output = "";
   const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
   (async () => {
