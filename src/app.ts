@@ -19,7 +19,7 @@ import { parsePath } from "./http/input.ts";
 import { absent, fail, Problem } from "./http/problem.ts";
 import { type Admission, createRateLimit } from "./http/rate_limit.ts";
 import { createRouter } from "./http/router.ts";
-import { type Target, toTarget } from "./http/target.ts";
+import { isAsSent, type Target, toTarget } from "./http/target.ts";
 import type { Upload } from "./http/upload.ts";
 import { type CheckedRequest, createHandle, type HandlerServices, type Progress } from "./handle.ts";
 import { type HeavyThread, isHeavy } from "./heavy.ts";
@@ -60,7 +60,12 @@ export type AppOptions = Omit<HandlerServices, "cursors"> & {
 };
 
 /** What the server knows about a request's connection. */
-export type Connection = { address: () => string; allowSeconds: (seconds: number) => void };
+export type Connection = {
+  address: () => string;
+  allowSeconds: (seconds: number) => void;
+  /** The decoded segments of the path as sent; `undefined` where one is empty or there are more than any of ours has. */
+  segments: () => Record<string, string> | undefined;
+};
 
 /** How far a request has come, and what it has shown of itself. */
 type RequestProgress = Progress & { caller: Caller | undefined; admission: Admission | undefined };
@@ -84,7 +89,7 @@ export function createApp(options: AppOptions) {
     connection: Connection,
     progress: RequestProgress,
   ): Promise<Reply> {
-    requireHost(target);
+    requireHost(request, target);
     const path = target.path.slice(API.length);
     const key = callers.readKey(request.headers.get("authorization"));
     const caller = callers.recall(key) ?? (await deadlines.within(IDENTIFY_SECONDS, () => callers.lookUp(key)));
@@ -96,6 +101,7 @@ export function createApp(options: AppOptions) {
     requireAdmission(progress.admission);
 
     const found = find(request.method, path) ?? fail("NOT_FOUND", `No such endpoint: ${target.path.slice(0, 200)}`);
+    requireAsSent(target, connection);
     if ("allow" in found)
       fail("NOT_FOUND", `No ${request.method} here: this endpoint knows ${found.allow}`, { Allow: found.allow });
     const { route, segments } = found;
@@ -198,10 +204,12 @@ export function createApp(options: AppOptions) {
     callers.used(caller)?.catch((error) => log.warn("Cannot note the use of a key", { error }));
   }
 
-  async function site(request: Request, target: Target): Promise<Reply> {
+  async function site(request: Request, target: Target, connection: Connection): Promise<Reply> {
     try {
-      requireHost(target);
-      return (await page(request, target.path)) ?? fail("NOT_FOUND", `No such page: the API is under ${API}`);
+      requireHost(request, target);
+      const reply = (await page(request, target.path)) ?? fail("NOT_FOUND", `No such page: the API is under ${API}`);
+      requireAsSent(target, connection);
+      return reply;
     } catch (error) {
       const { status, body } = toProblem(error, "");
       return json(status, body);
@@ -227,7 +235,7 @@ export function createApp(options: AppOptions) {
       const isApi = target.path === API || target.path.startsWith(`${API}/`);
       const response = isApi
         ? await api(request, target, connection, requestId)
-        : toResponse(await site(request, target), requestId, request);
+        : toResponse(await site(request, target, connection), requestId, request);
       // What only reads is not worth a line.
       if (request.method !== "GET" && request.method !== "HEAD")
         log.info("request", {
@@ -254,8 +262,18 @@ function toRateLimited({ limit, reset }: Admission): Problem {
   });
 }
 
-function requireHost({ badHost }: Target): void {
-  if (badHost) fail("VALIDATION_ERROR", `Cannot read the header "Host": expected a host name`);
+/** Bun joins what was given twice, and makes the address of the first. */
+function requireHost(request: Request, { badHost }: Target): void {
+  if (badHost || request.headers.get("host")?.includes(","))
+    fail("VALIDATION_ERROR", `Cannot read the header "Host": expected one host name`);
+}
+
+function requireAsSent({ path }: Target, { segments }: Connection): void {
+  if (!isAsSent(path, segments()))
+    fail(
+      "NOT_FOUND",
+      `Nothing has this path as it was sent: without dot segments and the like it is ${path.slice(0, 200)}`,
+    );
 }
 
 function requireAdmission(admission: Admission): void {

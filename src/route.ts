@@ -215,6 +215,9 @@ const TEXT_LIMITS: BodyLimits = { maxBytes: 8 * 1_048_576, maxInflatedBytes: 8 *
 const MAY_BE_JSON =
   /^(?:application\/(?:[\w.-]+\+)?json|application\/(?:x-www-form-urlencoded|octet-stream)|text\/plain)\s*(?:;|$)/i;
 
+/** What is given more than once comes joined by a comma, which one type has only within quotes. */
+const REPEATED = /^(?:[^",]|"(?:[^"\\]|\\.)*")*,/;
+
 function requireJson(contentType: string): void {
   if (contentType !== "" && !MAY_BE_JSON.test(contentType))
     fail(
@@ -249,6 +252,8 @@ export async function readInput(
 ): Promise<Input> {
   const given = parseQuery(search);
   const contentType = request.headers.get("content-type") ?? "";
+  if (REPEATED.test(contentType))
+    fail("VALIDATION_ERROR", `Cannot read the header "Content-Type": given more than once`);
   if (route.body === "text") {
     const query = check(route.query, given);
     const bytes = await readBody(request, TEXT_LIMITS);

@@ -1,11 +1,14 @@
 /** The listening server, and how it stops without losing what it has begun. */
 
 import type { Connection } from "./app.ts";
+import { segmentPatterns } from "./http/target.ts";
 
 export type Handler = { fetch(request: Request, connection: Connection): Promise<Response> };
 
 /** How long running requests may take to end once the server stops. */
 const DRAIN_MS = 30_000;
+
+type Segments = Record<string, string>;
 
 /** Says what to do where an address cannot be listened on. */
 function listening<T>(host: string, port: number, listen: () => T): T {
@@ -19,6 +22,12 @@ function listening<T>(host: string, port: number, listen: () => T): T {
 /** `create` gets the server's own address. Throws when the address cannot be listened on. */
 export function startServer({ host, port }: { host: string; port: number }, create: (url: string) => Handler) {
   let handler: Handler;
+  const answer = (request: Request & { params?: Segments }, server: Bun.Server<undefined>) =>
+    handler.fetch(request, {
+      address: () => server.requestIP(request)?.address ?? "",
+      allowSeconds: (seconds) => server.timeout(request, seconds),
+      segments: () => request.params,
+    });
   const server = listening(host, port, () =>
     Bun.serve({
       hostname: host,
@@ -29,11 +38,8 @@ export function startServer({ host, port }: { host: string; port: number }, crea
       idleTimeout: 60,
       // Bun's own answer to a large body would not be ours: bodies are counted while they are read.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      fetch: (request, server) =>
-        handler.fetch(request, {
-          address: () => server.requestIP(request)?.address ?? "",
-          allowSeconds: (seconds) => server.timeout(request, seconds),
-        }),
+      routes: Object.fromEntries(segmentPatterns().map((pattern) => [pattern, answer])),
+      fetch: answer,
       error: () => Response.json({ error: { code: "INTERNAL_ERROR", message: "Internal error" } }, { status: 500 }),
     }),
   );

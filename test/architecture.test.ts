@@ -27,7 +27,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   heavy_thread: ["api", "handle", "heavy", "http", "seal", "store"],
   handle: ["caller", "http", "idempotency", "memory", "route", "store"],
   openapi: ["app", "http", "route", "schema"],
-  server: ["app"],
+  server: ["app", "http"],
   first_start: ["store"],
   sample_data: ["ingest", "reports", "schema", "store"],
   snippets: ["schema"],

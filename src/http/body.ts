@@ -17,7 +17,9 @@ function tooLarge(max: number, close: boolean): never {
 
 /** Fails with VALIDATION_ERROR on a body that is too large, breaks off, or is not encoded as it says. */
 export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
-  const declared = Number(request.headers.get("content-length") ?? 0);
+  const length = request.headers.get("content-length") ?? "0";
+  if (length.includes(",")) fail("VALIDATION_ERROR", `Cannot read the header "Content-Length": given more than once`);
+  const declared = Number(length);
   if (declared > limits.maxBytes) tooLarge(limits.maxBytes, declared > 4 * limits.maxBytes);
   if (!request.body) return new Uint8Array(0);
 
