@@ -1,6 +1,7 @@
 /** Large uploads, handled in a thread of their own: reading one keeps the processor from other requests for too long. */
 
 import type { CheckedRequest, Progress } from "./handle.ts";
+import { areFree } from "./http/descriptors.ts";
 import { type ErrorCode, Problem } from "./http/problem.ts";
 import type { Upload } from "./http/upload.ts";
 import { Reply } from "./route.ts";
@@ -10,6 +11,9 @@ import type { ConnectionOptions } from "./store/connect.ts";
 const HEAVY_BYTES = 1_000_000;
 /** The thread ends, and gives its memory back, when nothing heavy has come for so long. */
 const IDLE_MS = 10_000;
+/** Bun 1.4.5 ends the process where a new thread finds no file descriptors for itself, some three. */
+const DESCRIPTORS = 12;
+const TRY_AGAIN_MS = 50;
 
 /** What the thread needs to know once. */
 export type HeavySettings = {
@@ -108,6 +112,10 @@ export function createHeavyThread(settings: HeavySettings) {
       idle.unref();
     } else if (current.progress.expired) {
       finish(() => {});
+    } else if (!thread && !areFree(DESCRIPTORS)) {
+      line.unshift(current);
+      current = undefined;
+      idle = setTimeout(next, TRY_AGAIN_MS);
     } else {
       thread ??= open();
       const { route, request } = current;

@@ -7,6 +7,7 @@ import { createHeavyThread, type HeavyThread } from "./heavy.ts";
 import { createLog, type Log } from "./log.ts";
 import { createSeal, type Seal } from "./seal.ts";
 import { loadSecretKey } from "./secret_key.ts";
+import { descriptorLimit } from "./http/descriptors.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./server.ts";
 import type { Database } from "./store/connect.ts";
@@ -28,10 +29,18 @@ import { reseal } from "./work/reseal.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
+/** Besides connections, the process itself has some fifty open. */
+const SENSIBLE_DESCRIPTORS = 1_024;
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
+  const maxDescriptors = descriptorLimit();
+  if (maxDescriptors !== undefined && maxDescriptors < SENSIBLE_DESCRIPTORS)
+    log.warn("The limit of open files is low, connections beyond it are refused: raise it (ulimit -n, LimitNOFILE)", {
+      limit: maxDescriptors,
+      sensible: SENSIBLE_DESCRIPTORS,
+    });
   const database = await openDatabase(config, (message) => log.info(message));
   let draining = false;
 
@@ -47,7 +56,7 @@ async function main(): Promise<void> {
 
     let sweep = () => {};
     let heavy: HeavyThread | undefined;
-    const server = startServer(config, (url) => {
+    const server = startServer({ ...config, log, maxDescriptors }, (url) => {
       const { maxInflatedBytes, retentionDays } = config;
       const publicUrl = config.publicUrl ?? url;
       heavy = createHeavyThread({

@@ -27,7 +27,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   heavy_thread: ["api", "handle", "heavy", "http", "seal", "store"],
   handle: ["caller", "http", "idempotency", "memory", "route", "store"],
   openapi: ["app", "http", "route", "schema"],
-  server: ["app", "http"],
+  server: ["app", "http", "log"],
   first_start: ["store"],
   sample_data: ["ingest", "reports", "schema", "store"],
   snippets: ["schema"],
@@ -66,7 +66,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 const SHARED: Record<string, string[]> = {
   api: ["urls"],
   cli: ["usage"],
-  http: ["address", "problem"],
+  http: ["address", "descriptors", "problem"],
   postgres: ["binaries", "home"],
   rules: ["digest_table", "identity", "stack"],
   reports: ["fields", "report", "text"],
