@@ -14,7 +14,7 @@ import type { Database } from "./store/connect.ts";
 import { createExecutionEnds } from "./store/execution_ends.ts";
 import { deleteOldAnswers } from "./store/idempotency.ts";
 import { rememberAll } from "./memory.ts";
-import { selectCursorSecret } from "./store/instance.ts";
+import { selectCursorSecret, selectSchemaVersion } from "./store/instance.ts";
 import { migrate, schemaVersion } from "./store/migrate.ts";
 import { openDatabase } from "./store/open.ts";
 import { selectAnyTeam } from "./store/projects.ts";
@@ -36,7 +36,8 @@ async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
   const maxDescriptors = descriptorLimit();
-  if (maxDescriptors !== undefined && maxDescriptors < SENSIBLE_DESCRIPTORS)
+  const isCramped = maxDescriptors !== undefined && maxDescriptors < SENSIBLE_DESCRIPTORS;
+  if (isCramped)
     log.warn("The limit of open files is low, connections beyond it are refused: raise it (ulimit -n, LimitNOFILE)", {
       limit: maxDescriptors,
       sensible: SENSIBLE_DESCRIPTORS,
@@ -53,6 +54,8 @@ async function main(): Promise<void> {
     const cursorSecret = await selectCursorSecret(database.pool);
     const outbound = createOutbound({ allow: config.outboundAllow });
     const deliverer = createDeliverer(database, { outbound, seal }, log);
+
+    if (isCramped) await useAllConnections(database, config.databasePool);
 
     let sweep = () => {};
     let heavy: HeavyThread | undefined;
@@ -86,6 +89,9 @@ async function main(): Promise<void> {
     const { revive } = database;
     const shownUrl = config.publicUrl ?? server.url;
     const loops = [
+      ...(isCramped
+        ? [startLoop("hold connections", MINUTE, log, () => useAllConnections(database, config.databasePool))]
+        : []),
       ...(revive ? [startLoop("keep PostgreSQL running", SECOND, log, revive)] : []),
       startLoop("watch connections", SECOND, log, () => watchConnections(database, log)),
       startLoop("handle events", SECOND / 2, log, (goOn) => handleEvents(database, shownUrl, log, goOn)),
@@ -129,6 +135,12 @@ async function main(): Promise<void> {
 async function watchConnections(database: Database, log: Log): Promise<void> {
   for (const lane of await database.watch())
     log.error("Nothing got through to the database although it is there: its connections were replaced", { lane });
+}
+
+/** A connection to the database that is open needs no file descriptor when there may be none left. */
+async function useAllConnections({ pool, begin }: Database, size: number): Promise<void> {
+  const uses = Array.from({ length: size }, () => [selectSchemaVersion(pool), begin(selectSchemaVersion)]);
+  await Promise.all(uses.flat());
 }
 
 async function sealAnew(database: Database, seal: Seal, log: Log, goOn: GoOn): Promise<void> {

@@ -16,7 +16,7 @@ const SOON_FOR_MS = 10_000;
 /** What was accepted a moment ago may yet send its request. */
 const GRACE_MS = 60;
 /** Connections that are full of requests end soon by themselves; for so long newcomers wait in line for that. */
-const PATIENCE_MS = 1_000;
+const PATIENCE_MS = 2_000;
 const COMPLAIN_MS = 60_000;
 
 type Segments = Record<string, string>;

@@ -1,10 +1,12 @@
 /** The listening server, asked over bare sockets what no client library would send. */
 
+import { closeSync, openSync } from "node:fs";
 import { connect as dial } from "node:net";
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { ROUTES } from "../src/app.ts";
 import { MAX_SEGMENTS } from "../src/http/target.ts";
-import { createHarness, junit } from "./harness.ts";
+import { startServer } from "../src/server.ts";
+import { createHarness, junit, until } from "./harness.ts";
 
 const { acme, rival, database, url } = await createHarness();
 const port = Number(new URL(url).port);
@@ -143,4 +145,78 @@ test("a header that says two things is refused, and nothing is stored", async ()
   expect((await post(runs, form, [key, type, type])).status).toBe(400);
   expect(await countRuns()).toBe(0);
   expect((await post(runs, form, [key, type])).status).toBe(201);
+});
+
+describe("a server whose file descriptors are short", () => {
+  /** Answers /healthz at once, and everything else when `finish` is called. */
+  function start(room: number) {
+    const lowest = openSync("/dev/null", "r");
+    closeSync(lowest);
+    const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
+    const warnings: unknown[] = [];
+    const log = { warn: (message: string, fields?: object) => void warnings.push({ message, ...fields }) };
+    let running = 0;
+    const maxDescriptors = lowest + room;
+    const server = startServer({ host: "127.0.0.1", port: 0, log, maxDescriptors }, () => ({
+      async fetch(request) {
+        if (request.url.endsWith("/healthz")) return new Response("ok");
+        running++;
+        return await finished.then(() => new Response("finished"));
+      },
+    }));
+    const { port, hostname } = new URL(server.url);
+    const open = (bytes: string) => {
+      const connection = { text: "", closed: false };
+      const socket = dial(Number(port), hostname, () => void socket.write(bytes));
+      socket.on("data", (chunk) => (connection.text += chunk));
+      socket.on("error", () => {});
+      socket.on("close", () => (connection.closed = true));
+      return connection;
+    };
+    const isAlive = () =>
+      fetch(`${server.url}/healthz`, { keepalive: false }).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    return { server, warnings, maxDescriptors, open, isAlive, finish, running: () => running };
+  }
+
+  test("closes connections that have sent no request, tells of it once, and listens on", async () => {
+    const { server, warnings, maxDescriptors, open, isAlive } = start(100);
+    for (let round = 0; round < 3; round++) {
+      const silent = Array.from({ length: 60 }, () => open("GET /healthz HT"));
+      await until(() => silent.every(({ closed }) => closed));
+      await until(isAlive);
+    }
+    expect(warnings).toEqual([
+      { message: expect.stringContaining("file descriptors are short"), limit: maxDescriptors, requests: 0 },
+    ]);
+    await server.stop();
+    expect(await isAlive()).toBe(false);
+  });
+
+  test("closes connections that are idle after an answer, and listens all the time", async () => {
+    const { server, warnings, open } = start(100);
+    const idle = Array.from({ length: 60 }, () => open("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"));
+    await until(() => idle.filter(({ closed }) => closed).length > 30);
+    expect(idle.filter(({ text }) => text.startsWith("HTTP/1.1 200"))).toHaveLength(60);
+    expect(warnings).toEqual([]);
+    await server.stop();
+  });
+
+  test.each([false, true])("answers the requests that it has begun, stopping meanwhile: %p", async (stopping) => {
+    const { server, warnings, open, isAlive, finish, running } = start(100);
+    const slow = open("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n");
+    await until(() => running() === 1);
+    const silent = Array.from({ length: 60 }, () => open("GET /healthz HT"));
+    await until(() => warnings.length === 1);
+    const stopped = stopping ? server.stop() : undefined;
+    if (stopping) await until(async () => !(await isAlive()));
+    expect([slow.text, silent.filter(({ closed }) => closed).length]).toEqual(["", 0]);
+    finish();
+    await until(() => slow.closed && silent.every(({ closed }) => closed));
+    expect(slow.text).toEndWith("finished");
+    if (!stopping) await until(isAlive);
+    await (stopped ?? server.stop());
+  });
 });
