@@ -138,9 +138,9 @@ async function watchConnections(database: Database, log: Log): Promise<void> {
 }
 
 /** A connection to the database that is open needs no file descriptor when there may be none left. */
-async function useAllConnections({ pool, begin }: Database, size: number): Promise<void> {
+async function useAllConnections({ pool, begin, fast }: Database, size: number): Promise<void> {
   const uses = Array.from({ length: size }, () => [selectSchemaVersion(pool), begin(selectSchemaVersion)]);
-  await Promise.all(uses.flat());
+  await Promise.all([...uses.flat(), selectSchemaVersion(fast)]);
 }
 
 async function sealAnew(database: Database, seal: Seal, log: Log, goOn: GoOn): Promise<void> {

@@ -72,7 +72,7 @@ type Attack = {
 };
 
 async function suffer(attack: Attack) {
-  const { name, count, bytes, again, upload, seconds = 6, outage = 3, answers = 80, core = 20 } = attack;
+  const { name, count, bytes, again, upload, seconds = 5, outage = 3, answers = 80, core = 20 } = attack;
   let over = false;
   const sockets = new Set<Socket>();
   const open = () => {
@@ -97,7 +97,7 @@ async function suffer(attack: Attack) {
       const request = { method: "POST", headers: { authorization: `Bearer ${servers.key}` }, body };
       await fetch(server.url + runs, { ...request, signal: AbortSignal.timeout(5_000) }).then(
         ({ status }) => note(String(status)),
-        () => note("no connection"),
+        () => note("refused"),
       );
       await Bun.sleep(100);
     }
@@ -135,6 +135,26 @@ async function suffer(attack: Attack) {
   ] as Parameters<typeof judge>;
 }
 
+/** Uploads that come at once right after the start, each on a connection of its own, more than there are descriptors. */
+async function suffer250Uploads(): Promise<Parameters<typeof judge>> {
+  const request = {
+    method: "POST",
+    headers: { authorization: `Bearer ${servers.key}` },
+    body: report,
+    keepalive: false,
+  };
+  const statuses = await Promise.all(
+    Array.from({ length: 250 }, () =>
+      fetch(server.url + runs, request).then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    ),
+  );
+  const counts = Object.entries(Object.groupBy(statuses, String)).map(([status, all]) => `${status}×${all!.length}`);
+  return [["250 uploads at once: none is a 500", !statuses.includes(500), counts.join(" ")]];
+}
+
 const get = `GET /healthz HTTP/1.1\r\n${head("")}`;
 const only = process.argv[2];
 const half = get.slice(0, 30);
@@ -156,7 +176,7 @@ const attacks: Attack[] = [
   },
 ];
 try {
-  const claims: Parameters<typeof judge> = [];
+  const claims = await suffer250Uploads();
   for (const [index, attack] of attacks.entries())
     if (only === undefined || only === String(index)) claims.push(...(await suffer(attack)));
   if (process.env["SHOW"])
