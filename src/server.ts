@@ -10,7 +10,7 @@ export type Handler = { fetch(request: Request, connection: Connection): Promise
 /** How long running requests may take to end once the server stops. */
 const DRAIN_MS = 30_000;
 /** How often the descriptors are looked at, and how often for some seconds after they were short. */
-const LOOK_MS = 100;
+const LOOK_MS = 250;
 const LOOK_SOON_MS = 20;
 const SOON_FOR_MS = 10_000;
 /** What was accepted a moment ago may yet send its request. */
