@@ -87,6 +87,10 @@ export async function startServers(options: ServersOptions = {}) {
     teamKey: first(/svc_team_\w+/),
     project: first(/(?<=Project +)[0-9a-f-]{36}/),
     key: first(/svc_proj_\w+/),
+    /** Another server in the place of one that has ended. */
+    async restart(at: number): Promise<void> {
+      servers[at] = await spawn(directory, options);
+    },
     async stop() {
       await database.close();
       for (const { child } of servers) child.kill("SIGTERM");
