@@ -1,5 +1,5 @@
 /** The built-in PostgreSQL with real server processes; every test has its own directory. */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -8,6 +8,7 @@ import { openHome } from "../../src/postgres/home.ts";
 import { findPostmaster, halt } from "../../src/postgres/server.ts";
 import { quickDirectory } from "../cluster.ts";
 
+setDefaultTimeout(30_000);
 const isRoot = process.getuid?.() === 0;
 const binaries = process.env.ASSAY_TEST_POSTGRES;
 const used: string[] = [];
