@@ -22,6 +22,8 @@ export type Config = {
   trustProxy: BlockList;
   /** Private addresses that integrations may reach all the same. */
   outboundAllow: BlockList;
+  /** Where requests to integrations go through; may hold a password. Undefined: they go direct. */
+  outboundProxy: string | undefined;
   logLevel: LogLevel;
   /** Connections for statements, and as many again for transactions; the built-in PostgreSQL takes 60 in all. */
   databasePool: number;
@@ -40,6 +42,18 @@ export class ConfigError extends Error {
 
 const LEVELS: readonly string[] = ["debug", "info", "warn", "error"] satisfies LogLevel[];
 const MEBIBYTE = 1_048_576;
+
+/** An address with nothing behind the port, whose user and password can be decoded. */
+function isProxy(text: string): boolean {
+  if (!/^https?:\/\/[^\s/?#]+\/?$/i.test(text) || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Throws ConfigError. */
 export function readConfig(environment: Record<string, string | undefined>): Config {
@@ -65,6 +79,11 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   const publicUrl = read("PUBLIC_URL");
   if (publicUrl !== undefined && !/^https?:\/\/[^/?#\s]+(\/[^?#\s]*)?$/.test(publicUrl))
     expect("PUBLIC_URL", "an http or https address without query");
+
+  const outboundProxy = read("OUTBOUND_PROXY");
+  if (outboundProxy !== undefined && !isProxy(outboundProxy))
+    // As with DATABASE_URL.
+    mistakes.push("Cannot read OUTBOUND_PROXY: expected http://host:port or https://user:password@host:port");
 
   const logLevel = read("LOG_LEVEL") ?? "info";
   if (!LEVELS.includes(logLevel)) expect("LOG_LEVEL", LEVELS.join(", "));
@@ -112,6 +131,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     maxInflatedBytes: integer("MAX_INFLATED_MB", 128, 1, 2048) * MEBIBYTE,
     trustProxy: addresses("TRUST_PROXY"),
     outboundAllow: addresses("OUTBOUND_ALLOW"),
+    outboundProxy,
     logLevel: logLevel as LogLevel,
     databasePool: integer("DATABASE_POOL", 8, 1, 25),
     retentionDays: integer("RETENTION_DAYS", 90, 0, 36_500),

@@ -52,7 +52,11 @@ async function main(): Promise<void> {
     const secretKey = await loadSecretKey(database.pool, config);
     const seal = createSeal(secretKey, config.secretKeyOld);
     const cursorSecret = await selectCursorSecret(database.pool);
-    const outbound = createOutbound({ allow: config.outboundAllow });
+    const outbound = createOutbound({
+      allow: config.outboundAllow,
+      proxy: config.outboundProxy,
+      onPrivate: (hostname, addresses) => log.info("Did not send to a private address", { hostname, addresses }),
+    });
     const deliverer = createDeliverer(database, { outbound, seal }, log);
 
     if (isCramped) await useAllConnections(database, config.databasePool);

@@ -31,6 +31,7 @@ test("every mistake is named at once, and a password is not repeated", () => {
     PUBLIC_URL: "assay.example",
     TRUST_PROXY: "10.0.0.0/99",
     OUTBOUND_ALLOW: "everywhere",
+    OUTBOUND_PROXY: "socks5://u:secret@h:1080",
     MAX_BODY_MB: "0",
   };
   try {
@@ -47,6 +48,20 @@ test("every mistake is named at once, and a password is not repeated", () => {
 
 test("PUBLIC_URL loses its trailing slash", () => {
   expect(readConfig({ PUBLIC_URL: "https://assay.example/ci/" }).publicUrl).toBe("https://assay.example/ci");
+});
+
+test("OUTBOUND_PROXY is where a proxy listens, perhaps with user and password, which are not repeated", () => {
+  expect(readConfig({ HTTP_PROXY: "http://h:1", https_proxy: "http://h:1" }).outboundProxy).toBeUndefined();
+  for (const proxy of ["http://10.0.0.1:3128", "https://user:p%40ss@proxy.example", "http://[::1]:8080/"])
+    expect(readConfig({ OUTBOUND_PROXY: ` ${proxy} ` }).outboundProxy).toBe(proxy);
+  for (const wrong of [
+    ...["proxy.example:3128", "ftp://u:hunter2@h", "http://", "http://u:hunter2@h:99999", "http://u:hunter2@h/path"],
+    ...["http://u:hunter2@h?x", "http://u:hunter2@h#x", "http://u:hunter2@h h", "http://u:hunter2%zz@h"],
+  ]) {
+    const read = () => readConfig({ OUTBOUND_PROXY: wrong });
+    expect(read).toThrow("Cannot read OUTBOUND_PROXY: expected http://host:port");
+    expect(read).not.toThrow("hunter2");
+  }
 });
 
 test("SECRET_KEY is 32 bytes in base64, and a wrong one is not repeated", () => {

@@ -1,7 +1,7 @@
 /** A recording fake of every outside system: plays scripted answers, and keeps whole requests. */
 
 import { afterAll } from "bun:test";
-import { createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { createAddressList } from "../src/http/address.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 
@@ -77,6 +77,36 @@ export async function createResettingReceiver(): Promise<{ url: string; count: (
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   afterAll(() => void server.close());
   return { url: `http://127.0.0.1:${(server.address() as { port: number }).port}`, count: () => count };
+}
+
+/**
+ * A proxy that opens tunnels and passes requests on, and keeps the head of each; `answer` is what it says instead.
+ * `url` has the user "operator" with the password "hunter2".
+ */
+export async function createProxy(answer?: string): Promise<{ url: string; heads: string[] }> {
+  const heads: string[] = [];
+  const server = createServer((client) => {
+    client.on("error", () => {});
+    let head = "";
+    client.on("data", function read(chunk: Buffer) {
+      head += chunk.toString("latin1");
+      if (!head.includes("\r\n\r\n")) return;
+      client.off("data", read);
+      heads.push(head.slice(0, head.indexOf("\r\n\r\n")));
+      if (answer !== undefined) return void client.end(answer);
+      const [, method, authority, path, rest] = /^(\w+) (?:http:\/\/)?([^/ ]+)(\S*)( HTTP[^]*)$/.exec(head)!;
+      const { hostname, port } = new URL(`http://${authority}`);
+      const upstream = connect(Number(port) || 80, hostname.replace(/[[\]]/g, ""), () => {
+        if (method === "CONNECT") client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+        else upstream.write(`${method} ${path}${rest}`, "latin1");
+        client.pipe(upstream).pipe(client);
+      });
+      upstream.on("error", () => client.end("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  afterAll(() => void server.close());
+  return { url: `http://operator:hunter2@127.0.0.1:${(server.address() as { port: number }).port}`, heads };
 }
 
 /** Outbound requests that may reach the receivers; short, so that a receiver that hangs costs little. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbedded } from "../src/postgres/embedded.ts";
 import { junit, until } from "./harness.ts";
-import { createReceiver } from "./receiver.ts";
+import { createProxy, createReceiver } from "./receiver.ts";
 
 setDefaultTimeout(30_000);
 const ROOT = join(import.meta.dir, "..");
@@ -169,6 +169,36 @@ test("kill -9 loses and invents no announcement: each upload is told under one i
   expect([...told().values()].sort()).toEqual(executions);
   await server.stop("SIGTERM");
 }, 90_000);
+
+test("HTTP_PROXY leads no request to an integration anywhere; OUTBOUND_PROXY does, and its password is nowhere", async () => {
+  const receiver = createReceiver({ status: 204 });
+  const proxy = await createProxy();
+  const dataDir = createDirectory();
+  const more = { OUTBOUND_ALLOW: "127.0.0.0/8", HTTP_PROXY: proxy.url, http_proxy: proxy.url, ALL_PROXY: proxy.url };
+  let server = await start(dataDir, { ...more, NO_PROXY: "", no_proxy: "" });
+  const [, team, key] = /Team\s+(\S+)\s+(\S+)/.exec(server.output()) ?? [];
+  const post = async (path: string, body: unknown) => {
+    const response = await fetch(`${server.url}/api/v1/teams/${team}/integrations${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}` },
+      body: JSON.stringify(body),
+    });
+    return (await response.json()) as { id: string; status: string };
+  };
+  const { id } = await post("", { kind: "webhook", config: { url: receiver.url } });
+  expect((await post(`/${id}/test`, {})).status).toBe("sent");
+  expect(proxy.heads).toEqual([]);
+  await server.stop("SIGTERM");
+
+  server = await start(dataDir, { ...more, OUTBOUND_PROXY: proxy.url, NO_PROXY: "*", LOG_LEVEL: "debug" });
+  const sent = await post(`/${id}/test`, {});
+  expect(sent.status).toBe("sent");
+  expect(proxy.heads).toEqual([expect.stringContaining(`POST ${receiver.url}/ HTTP/1.1`)]);
+  expect(receiver.requests).toHaveLength(2);
+  await server.stop("SIGTERM");
+  for (const text of [JSON.stringify(sent), server.output(), await server.errors()])
+    expect(text).not.toMatch(/hunter2|b3BlcmF0b3I6aHVudGVyMg/);
+});
 
 test("SIGTERM, twice, lets a running upload end and does not wait for idle connections", async () => {
   const dataDir = createDirectory();

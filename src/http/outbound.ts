@@ -82,6 +82,13 @@ export type OutboundOptions = {
   resolve?: (hostname: string) => Promise<string[]>;
   /** Certificates to trust besides the usual ones. */
   ca?: string;
+  /**
+   * Where all requests go through: an http or https address, with user and password where the proxy wants them. It may
+   * be private, and is asked for the very address that was checked. Undefined: nowhere, whatever the environment says.
+   */
+  proxy?: string | undefined;
+  /** Hears which addresses a name had that requests do not go to: whoever gave the name must not learn them. */
+  onPrivate?: (hostname: string, addresses: readonly string[]) => void;
 };
 
 const resolveAll = async (hostname: string) => (await lookup(hostname, { all: true })).map(({ address }) => address);
@@ -91,16 +98,21 @@ export function createOutbound({
   timeoutMs: usual = TIMEOUT_MS,
   resolve = resolveAll,
   ca,
+  proxy,
+  onPrivate = () => {},
 }: OutboundOptions): Outbound {
+  // Bun's fetch would pass a proxy by that it was given on purpose, and looks here at every request.
+  if (proxy !== undefined) process.env["NO_PROXY"] = process.env["no_proxy"] = "";
+
   /** The address to dial; a name may mean another one the next time, so this very one is dialled. */
   async function choose(url: URL, signal: AbortSignal): Promise<string> {
     const literal = literalAddress(url);
     const addresses = literal === undefined ? await within(resolve(url.hostname), signal) : [literal];
     const address = addresses.find((address) => isReachable(address, allow));
     if (address !== undefined) return address;
-    const where = literal === undefined ? `${url.hostname} is ${addresses[0] ?? "nowhere"}` : literal;
+    if (literal === undefined) onPrivate(url.hostname, addresses);
     throw new OutboundError(
-      `${where}: requests do not go to private addresses unless OUTBOUND_ALLOW names them`,
+      `${literal ?? url.hostname}: requests do not go to private addresses unless OUTBOUND_ALLOW names them`,
       literal !== undefined,
     );
   }
@@ -127,7 +139,14 @@ export function createOutbound({
           decompress: false,
           signal,
           tls: { ...(literalAddress(target) ? {} : { serverName: target.hostname }), ...(ca ? { ca } : {}) },
+          // Only false is none: undefined, null and "" leave the choice to HTTP_PROXY, HTTPS_PROXY and ALL_PROXY.
+          proxy: proxy ?? false,
         } as RequestInit);
+        // Only a proxy answers so, and its page may tell of it what is nobody's business.
+        if (proxy !== undefined && target.protocol === "http:" && response.status === 407) {
+          response.body?.cancel().catch(() => {});
+          throw Object.assign(new Error(), { code: PROXY_REFUSED });
+        }
         return {
           status: response.status,
           headers: response.headers,
@@ -136,7 +155,7 @@ export function createOutbound({
       } catch (error) {
         if (error instanceof OutboundError) throw error;
         throw new OutboundError(
-          signal.aborted ? `No answer within ${patience / 1000} s` : describe(error, target),
+          signal.aborted ? `No answer within ${patience / 1000} s` : describe(error, target, proxy !== undefined),
           false,
         );
       }
@@ -170,6 +189,8 @@ async function readStart(response: Response, maxBytes: number, signal: AbortSign
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, maxBytes));
 }
 
+const PROXY_REFUSED = "ERR_PROXY_TUNNEL";
+
 const REASONS: Record<string, string> = {
   ECONNREFUSED: "The connection was refused",
   ConnectionRefused: "The connection was refused",
@@ -178,10 +199,12 @@ const REASONS: Record<string, string> = {
   ENOTFOUND: "There is no such host",
   DNS_ENOTFOUND: "There is no such host",
   ERR_TLS_CERT_ALTNAME_INVALID: "The certificate is for another host",
+  [PROXY_REFUSED]: "The proxy refused the request",
 };
 
 /** The engine's words quote the address, which may hold a secret. */
-function describe(error: unknown, { hostname }: URL): string {
+function describe(error: unknown, { hostname }: URL, isProxied: boolean): string {
   const code = String((error as { code?: unknown }).code ?? "");
-  return `${REASONS[code] ?? (code === "" ? "The request failed" : `The request failed (${code})`)}: ${hostname}`;
+  const reason = REASONS[code] ?? (code === "" ? "The request failed" : `The request failed (${code})`);
+  return `${reason}: ${hostname}${isProxied ? " through the proxy" : ""}`;
 }

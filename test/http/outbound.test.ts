@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createAddressList } from "../../src/http/address.ts";
 import { createOutbound, isReachable, literalAddress, OutboundError } from "../../src/http/outbound.ts";
-import { createReceiver } from "../receiver.ts";
+import { createProxy, createReceiver } from "../receiver.ts";
 
 const nothing = createAddressList([]);
 const loopback = createAddressList(["127.0.0.0/8"]);
@@ -61,15 +61,18 @@ describe("requests", () => {
       asked.push(name);
       return answers.pop()!;
     };
-    const outbound = createOutbound({ allow: loopback, resolve });
+    const heard: unknown[] = [];
+    const outbound = createOutbound({ allow: loopback, resolve, onPrivate: (...said) => heard.push(said) });
     const url = `http://hooks.example.com:${port}/x`;
     expect(await outbound.request({ method: "GET", url })).toMatchObject({ status: 200, text: "hello" });
     expect(receiver.requests[0]!.headers["host"]).toBe(`hooks.example.com:${port}`);
     const error = await failure(outbound.request({ method: "GET", url }));
+    // Whoever gave the name reads this: the address is for the operator alone.
     expect([error.message, error.isFinal]).toEqual([
-      "hooks.example.com is 10.0.0.1: requests do not go to private addresses unless OUTBOUND_ALLOW names them",
+      "hooks.example.com: requests do not go to private addresses unless OUTBOUND_ALLOW names them",
       false,
     ]);
+    expect(heard).toEqual([["hooks.example.com", ["10.0.0.1"]]]);
     expect(asked).toEqual(["hooks.example.com", "hooks.example.com"]);
   });
 
@@ -161,5 +164,105 @@ describe("requests", () => {
       expect(message).not.toContain("S3CRET");
     }
     expect((await failure(outbound.request({ method: "GET", url: "file:///etc/passwd" }))).isFinal).toBe(true);
+  });
+});
+
+describe("proxies", () => {
+  const serveSecurely = async () => {
+    const ca = await Bun.file(join(FIXTURES, "tls_certificate.pem")).text();
+    const server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      tls: { key: Bun.file(join(FIXTURES, "tls_key.pem")), cert: ca },
+      fetch: (request) => new Response(`secure ${request.headers.get("host")}`),
+    });
+    return { ca, server, port: server.port };
+  };
+
+  test("of the environment are passed by: what is dialled is what was checked", async () => {
+    const receiver = createReceiver({ status: 200, body: "direct" });
+    const { ca, server, port } = await serveSecurely();
+    const proxy = await createProxy();
+    const script = `
+      import { createAddressList } from ${JSON.stringify(join(import.meta.dir, "../../src/http/address.ts"))};
+      import { createOutbound } from ${JSON.stringify(join(import.meta.dir, "../../src/http/outbound.ts"))};
+      const { HTTP_RECEIVER, HTTPS_RECEIVER, CA } = process.env;
+      const allow = createAddressList(["127.0.0.0/8"]);
+      const outbound = createOutbound({ allow, resolve: async () => ["127.0.0.1"], ca: CA });
+      for (const url of [HTTP_RECEIVER, HTTPS_RECEIVER])
+        console.log((await outbound.request({ method: "POST", url, body: "x" })).text);`;
+    const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+    try {
+      const child = Bun.spawn([process.execPath, "-e", script], {
+        env: {
+          ...process.env,
+          NO_PROXY: "",
+          no_proxy: "",
+          ...Object.fromEntries(names.map((name) => [name, proxy.url])),
+          HTTP_RECEIVER: `http://a.example:${new URL(receiver.url).port}/`,
+          HTTPS_RECEIVER: `https://hooks.example.com:${port}/`,
+          CA: ca,
+        },
+      });
+      expect(await child.stdout.text()).toBe(`direct\nsecure hooks.example.com:${port}\n`);
+      expect(proxy.heads).toEqual([]);
+    } finally {
+      await server.stop(true);
+    }
+  });
+
+  test("that were asked for get the address that was checked, with the name beside it", async () => {
+    const receiver = createReceiver({ status: 200, body: "passed on" });
+    const { ca, server, port } = await serveSecurely();
+    const proxy = await createProxy();
+    const { NO_PROXY, no_proxy } = process.env;
+    process.env["NO_PROXY"] = process.env["no_proxy"] = "*";
+    try {
+      const addresses: Record<string, string> = { "lost.example.com": "10.0.0.1" };
+      const resolve = async (name: string) => [addresses[name] ?? "127.0.0.1"];
+      const outbound = createOutbound({ allow: loopback, resolve, ca, proxy: proxy.url });
+      const get = (url: string) => outbound.request({ method: "GET", url, headers: { Authorization: "Bearer own" } });
+      const { port: plain } = new URL(receiver.url);
+
+      expect((await get(`http://hooks.example.com:${plain}/x?y`)).text).toBe("passed on");
+      expect(receiver.requests[0]!.headers).toMatchObject({
+        host: `hooks.example.com:${plain}`,
+        authorization: "Bearer own",
+      });
+      expect((await get(`https://hooks.example.com:${port}/`)).text).toBe(`secure hooks.example.com:${port}`);
+      const credentials = `Basic ${btoa("operator:hunter2")}`;
+      expect(proxy.heads.map((head) => head.split("\r\n")[0])).toEqual([
+        `GET http://127.0.0.1:${plain}/x?y HTTP/1.1`,
+        `CONNECT 127.0.0.1:${port} HTTP/1.1`,
+      ]);
+      for (const head of proxy.heads) expect(head).toContain(`Proxy-Authorization: ${credentials}`);
+      // What is meant for the receiver is not said before the tunnel stands.
+      expect(proxy.heads[1]).not.toContain("Bearer own");
+
+      const { message } = await failure(get(`https://other.example.com:${port}/`));
+      expect(message).toBe("The certificate is for another host: other.example.com through the proxy");
+      expect(proxy.heads).toHaveLength(3);
+      expect((await failure(get("http://lost.example.com/"))).message).toContain("do not go to private addresses");
+      expect((await failure(get("http://10.0.0.1/"))).isFinal).toBe(true);
+      expect(proxy.heads).toHaveLength(3);
+    } finally {
+      Object.assign(process.env, { NO_PROXY: NO_PROXY ?? "", no_proxy: no_proxy ?? "" });
+      await server.stop(true);
+    }
+  });
+
+  test("that refuse or are away are told from the receiver, and their password from nobody", async () => {
+    const page = "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 12\r\n\r\nhunter2 why?";
+    const refusing = await createProxy(page);
+    const resolve = async () => ["127.0.0.1"];
+    for (const proxy of [refusing.url, "http://operator:hunter2@127.0.0.1:1", "http://operator:hunter2@proxy.invalid"])
+      for (const url of ["http://hooks.example.com/", "https://hooks.example.com/"]) {
+        const outbound = createOutbound({ allow: loopback, resolve, proxy, timeoutMs: 2_000 });
+        const { message, isFinal } = await failure(outbound.request({ method: "GET", url }));
+        expect(message).toEndWith(": hooks.example.com through the proxy");
+        if (proxy === refusing.url) expect(message).toStartWith("The proxy refused the request");
+        expect(message).not.toContain("hunter2");
+        expect(isFinal).toBe(false);
+      }
   });
 });
