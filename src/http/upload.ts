@@ -20,7 +20,8 @@ export async function parseUpload(bytes: Uint8Array<ArrayBuffer>, contentType: s
   if (/^multipart\/form-data\b/i.test(contentType)) {
     for (const [name, value] of await parseForm(bytes, contentType)) {
       if (typeof value !== "string") {
-        files.push({ name: baseName(value.name) || name, bytes: await value.bytes() });
+        // There is no name at all where the form gives an empty one.
+        files.push({ name: baseName(value.name ?? "") || name, bytes: await value.bytes() });
       } else {
         if (name in fields) fail("VALIDATION_ERROR", `Cannot read "${name.slice(0, 200)}": given more than once`);
         fields[name] = value;
@@ -36,14 +37,40 @@ export async function parseUpload(bytes: Uint8Array<ArrayBuffer>, contentType: s
   return { fields, files, digest: hash.digest("hex") };
 }
 
-async function parseForm(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<[string, string | File][]> {
-  let form: FormData;
+type Part = [name: string, value: string | File];
+
+async function parseForm(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<Part[]> {
+  const parts = await readParts(bytes, contentType);
+  if (parts.length > MAX_PARTS) fail("VALIDATION_ERROR", `Cannot read the body: more than ${MAX_PARTS} parts`);
+  if (parts.some(isReplaced)) {
+    const damaged = (await readParts(withoutReplacements(bytes), contentType)).find(isReplaced);
+    if (damaged) fail("VALIDATION_ERROR", `Cannot read ${JSON.stringify(damaged[0].slice(0, 200))}: not valid UTF-8`);
+  }
+  return parts;
+}
+
+async function readParts(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<Part[]> {
   try {
-    form = (await new Response(bytes, { headers: { "content-type": contentType } }).formData()) as FormData;
+    const form = await new Response(bytes, { headers: { "content-type": contentType } }).formData();
+    return [...form.entries()] as Part[];
   } catch {
     fail("VALIDATION_ERROR", "Cannot read the body: it is not whole, valid multipart/form-data");
   }
-  const parts = [...form.entries()] as [string, string | File][];
-  if (parts.length > MAX_PARTS) fail("VALIDATION_ERROR", `Cannot read the body: more than ${MAX_PARTS} parts`);
-  return parts;
+}
+
+const REPLACEMENT = "\ufffd";
+
+/** Whether something in it may not have been UTF-8; the names of files are only ever shown. */
+const isReplaced = ([name, value]: Part): boolean =>
+  name.includes(REPLACEMENT) || (typeof value === "string" && value.includes(REPLACEMENT));
+
+/**
+ * A copy with another character for every U+FFFD that was sent as such: all that Bun finds in it stand for bytes that
+ * are not UTF-8. It is as long in bytes and begins no other way, so it changes nothing about what stands around it.
+ */
+function withoutReplacements(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const copy = Buffer.from(bytes);
+  const [sought, other] = [Buffer.from(REPLACEMENT), Buffer.from("\ue000")];
+  for (let at = copy.indexOf(sought); at !== -1; at = copy.indexOf(sought, at + 3)) other.copy(copy, at);
+  return copy;
 }
