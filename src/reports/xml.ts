@@ -22,6 +22,7 @@ export function parseXml(raw: string, whole: string | null): XmlDocument {
   if (doctype && /\[|\s(?:SYSTEM|PUBLIC)\s/.test(doctype)) {
     throw new ReportError("it declares entities or an external document type, which is refused");
   }
+  refuseExcess(text);
   const first = tryParse(text);
   if (!(first instanceof Error)) return { root: first, broken: null, mended: 0 };
 
@@ -33,6 +34,64 @@ export function parseXml(raw: string, whole: string | null): XmlDocument {
     throw new ReportError(broken ? `malformed XML at ${broken}` : `malformed XML: ${second.message}`);
   }
   return { root: second, broken, mended: mend.edits };
+}
+
+/** Characters; a message of any length is cut, but nobody writes this much into one. */
+const MAX_ATTRIBUTE = 16 * 1_048_576;
+const MAX_ATTRIBUTES = 1_000;
+/** Room for more attributes than that, each ` a=""`. */
+const MIN_EXCESS = 5 * MAX_ATTRIBUTES;
+
+/**
+ * Throws a ReportError at an attribute, or a number of attributes in one element, that would take the parser seconds.
+ * There is no "<" within a tag, so only tags without another one for long are looked at, and the rest is leapt over.
+ */
+export function refuseExcess(text: string): void {
+  for (let at = text.indexOf("<"); at !== -1;) {
+    const later = text.lastIndexOf("<", at + MIN_EXCESS);
+    if (later > at) at = later;
+    // It may be a tag that is quoted in a comment or in what a test has printed.
+    else if (excessOf(text, at) !== null) return refuseExcessOutside(text);
+    else at = text.indexOf("<", at + MIN_EXCESS);
+  }
+}
+
+/** The same without leaps, which knows what is not markup. */
+function refuseExcessOutside(text: string): void {
+  for (let at = text.indexOf("<"); at !== -1;) {
+    const section = SECTIONS.find(({ opens }) => text.startsWith(opens, at));
+    const excess = section ? null : excessOf(text, at);
+    if (excess !== null) throw new ReportError(`line ${lineAt(text, at)}: ${excess}`);
+    at = section ? after(text, section.closes, at + section.opens.length) : at + 1;
+    if (at !== -1) at = text.indexOf("<", at);
+  }
+}
+
+/** What the tag that begins there has too much of. */
+function excessOf(text: string, at: number): string | null {
+  const next = text.indexOf("<", at + 1);
+  const end = next === -1 ? text.length : next;
+  if (end - at < MIN_EXCESS) return null;
+  const tag = match(text, NAME, at)?.[1];
+  if (tag === undefined) return null;
+  let from = at + 1 + tag.length;
+  for (let count = 1; ; count++) {
+    const name = match(text, ATTRIBUTE_START, from)?.[1];
+    if (name === undefined) return null;
+    const value = ATTRIBUTE_START.lastIndex;
+    const close = text.indexOf(text[value - 1]!, value);
+    if (close === -1 || close > end) return null;
+    const excess = excessAt(tag, name, count, close - value);
+    if (excess !== null) return excess;
+    from = close + 1;
+  }
+}
+
+function excessAt(tag: string, attribute: string, count: number, length: number): string | null {
+  const of = `the tag <${tag.slice(0, 50)}>`;
+  if (count > MAX_ATTRIBUTES) return `${of} has more than ${MAX_ATTRIBUTES.toLocaleString("en")} attributes`;
+  if (length > MAX_ATTRIBUTE) return `the attribute ${attribute.slice(0, 50)} of ${of} is longer than 16 MiB`;
+  return null;
 }
 
 function tryParse(text: string): Bun.XML.Node | Error {
@@ -98,6 +157,7 @@ type Open = { name: string; outer: Open } | null;
 type Mend = { text: string | null; edits: number; fault: { at: number; reason: string } | null };
 
 const NAME = /<([^\s<>/="'&!?]+)/y;
+const ATTRIBUTE_START = /\s+([^\s<>/="'&]+)\s*=\s*["']/y;
 const ATTRIBUTE = /\s+([^\s<>/="'&]+)\s*=\s*(?:"[^"]*"|'[^']*')/y;
 const TAG_END = /\s*(\/?)>/y;
 const CLOSING = /<\/([^\s<>/]+)\s*>/y;
@@ -171,6 +231,8 @@ function mendXml(text: string, whole: string | null): Mend {
       for (let found = match(text, ATTRIBUTE, at); found; found = match(text, ATTRIBUTE, at)) {
         if (seen.has(found[1]!)) return fail(tag, `the tag <${name.slice(0, 50)}> has the attribute ${found[1]} twice`);
         seen.add(found[1]!);
+        const excess = excessAt(name, found[1]!, seen.size, found[0].length);
+        if (excess !== null) throw new ReportError(`line ${lineAt(text, tag)}: ${excess}`);
         escape(at, ATTRIBUTE.lastIndex);
         at = ATTRIBUTE.lastIndex;
       }

@@ -391,7 +391,8 @@ describe("attacks", () => {
   });
 
   test.each([
-    ["attributes", suite(`<testcase ${Array.from({ length: 100_000 }, (_, n) => `a${n}="1"`).join(" ")} name="a"/>`)],
+    // As many as there may be.
+    ["attributes", suite(`<testcase ${Array.from({ length: 999 }, (_, n) => `a${n}="1"`).join(" ")} name="a"/>`)],
     [
       "marks in the output",
       suite(`<testcase name="a"><system-out>${"[[ATTACHMENT|".repeat(500_000)}</system-out></testcase>`),
