@@ -61,6 +61,8 @@ function readVariables(text: string, contentType: string): Map<string, { value: 
   if (text.trim() === "") fail("VALIDATION_ERROR", `Cannot read the body: it is empty; {} removes all variables`);
   const isJson = /^application\/json\b/i.test(contentType) || (!/^text\//i.test(contentType) && /^\s*\{/.test(text));
   const given = isJson ? readJson(text) : readDotenv(text);
+  if (given.length > MAX_VARIABLES)
+    fail("VALIDATION_ERROR", `Cannot read the body: expected at most ${MAX_VARIABLES} variables, got ${given.length}`);
   // One by one, because a record of valibot leaves out names such as "constructor".
   const results = given.map(
     ([name, value]) => [v.safeParse(variableName, name), v.safeParse(variableOrValue, value), name] as const,
@@ -71,15 +73,9 @@ function readVariables(text: string, contentType: string): Map<string, { value: 
     ),
   );
   if (problems.length > 0) fail("VALIDATION_ERROR", [...new Set(problems)].slice(0, 20).join("; "));
-  const variables = new Map(
+  return new Map(
     results.map(([key, value]) => [key.output as string, value.output as { value: string; secret: boolean }]),
   );
-  if (variables.size > MAX_VARIABLES)
-    fail(
-      "VALIDATION_ERROR",
-      `Cannot read the body: expected at most ${MAX_VARIABLES} variables, got ${variables.size}`,
-    );
-  return variables;
 }
 
 function readJson(text: string): [name: string, value: unknown][] {
@@ -97,7 +93,7 @@ function readJson(text: string): [name: string, value: unknown][] {
 
 function readDotenv(text: string): [name: string, value: unknown][] {
   const { variables, problems } = parseDotenv(text);
-  if (problems.length > 0) fail("VALIDATION_ERROR", `Cannot read the body: ${problems.slice(0, 20).join("; ")}`);
+  if (problems.length > 0) fail("VALIDATION_ERROR", `Cannot read the body: ${problems.join("; ")}`);
   // The last one wins, as it does where such a file is used.
   return [...new Map(variables.map(({ name, value }) => [name, value]))];
 }

@@ -2,38 +2,44 @@
 
 export type DotenvLine = { line: number; name: string; value: string };
 
-/** Problems name their line. Nothing is expanded: what a value refers to is known where it is used, not here. */
+const MAX_PROBLEMS = 20;
+
+/** Problems name their line; after so many of them, no more is read. Nothing is expanded: what a value refers to is known where it is used, not here. */
 export function parseDotenv(text: string): { variables: DotenvLine[]; problems: string[] } {
   const variables: DotenvLine[] = [];
   const problems: string[] = [];
   const lines = text.replace(/^\ufeff/, "").split(/\r?\n/);
-  for (let at = 0; at < lines.length; at++) {
+  for (let at = 0; at < lines.length && problems.length < MAX_PROBLEMS; at++) {
     const line = at + 1;
-    const match = /^\s*(?:export\s+)?([^\s=#]+)\s*=\s*(.*)$/.exec(lines[at]!);
+    const match = /^\s*(?:export\s+)?([^\s=#]+)\s*=/.exec(lines[at]!);
     if (!match) {
       if (!/^\s*(?:#.*)?$/.test(lines[at]!)) problems.push(`line ${line}: expected NAME=value`);
       continue;
     }
-    const [, name, rest] = match as unknown as [string, string, string];
+    const [head, name] = match as unknown as [string, string];
+    const rest = lines[at]!.slice(head.length).trimStart();
     const quote = /^["'`]/.exec(rest)?.[0];
     if (quote === undefined) {
-      variables.push({ line, name, value: rest.replace(/(?:^|\s+)#.*$/, "").trim() });
+      const comment = rest.search(/(?:^|\s)#/);
+      variables.push({ line, name, value: (comment === -1 ? rest : rest.slice(0, comment)).trim() });
       continue;
     }
-    // A quoted value may go on over lines.
-    let body = rest.slice(1);
-    let end = endOf(body, quote);
+    // A quoted value may go on over lines; no escape does.
+    const whole: string[] = [];
+    let last = rest.slice(1);
+    let end = endOf(last, quote);
     while (end === -1 && at + 1 < lines.length) {
-      body += `\n${lines[++at]!}`;
-      end = endOf(body, quote);
+      whole.push(last);
+      last = lines[++at]!;
+      end = endOf(last, quote);
     }
     if (end === -1) {
       problems.push(`line ${line}: the quotation mark is not closed`);
       break;
     }
-    if (!/^\s*(?:#.*)?$/.test(body.slice(end + 1)))
+    if (!/^\s*(?:#.*)?$/.test(last.slice(end + 1)))
       problems.push(`line ${line}: there is more after the closing quote`);
-    const value = body.slice(0, end);
+    const value = [...whole, last.slice(0, end)].join("\n");
     variables.push({ line, name, value: quote === '"' ? unescape(value) : value });
   }
   return { variables, problems };

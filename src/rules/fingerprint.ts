@@ -53,7 +53,8 @@ const VARYING: [RegExp, string][] = [
   [/\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?\b(?!:)/g, "<time>"],
   [/"(?:[^"\\\n]|\\.){0,1000}"|'(?:[^'\\\n]|\\.){0,1000}'(?![A-Za-z])|`[^`\n]{0,1000}`|“[^”\n]{0,1000}”/g, "<value>"],
   [
-    /(?:\[[0-9a-f:]{2,40}\]|\blocalhost|\b(?:\d{1,3}\.){3}\d{1,3}|::1|\b[\w-]+(?:\.[\w-]+)*\.(?:local|internal|lan|com|net|org|io|dev|test|example|cluster))(?::\d{1,5})?\b/gi,
+    // Where a label has begun once, beginning within it finds nothing more, and takes long where it is long.
+    /(?:\[[0-9a-f:]{2,40}\]|\blocalhost|\b(?:\d{1,3}\.){3}\d{1,3}|::1|\b(?<!\w-*)[\w-]+(?:\.[\w-]+)*\.(?:local|internal|lan|com|net|org|io|dev|test|example|cluster))(?::\d{1,5})?\b/gi,
     "<host>",
   ],
   [/(?<![\w<])(?:[A-Za-z]:)?(?:\.{0,2}[\\/])?(?:[\w@.+~-]+[\\/]){1,30}[\w@.+~-]*\.\w{1,8}(?::\d+){0,2}/g, "<path>"],
@@ -115,7 +116,8 @@ const MAX_FRAMES = 3;
 
 /** PHPUnit and bats tell the test or the place before they tell what happened. */
 const PLACE = /^(?:[\w\\]+::\w+(?: with data set .*)?|\((?:in|from) .{1,300} line \d+[,)].*)$/;
-const VALUES = /^\s*(?:E\s+)?(?:expected|received|actual|but was|got|left|right)\b[^:]{0,40}: .*/gim;
+// Only blanks of its own line, or a text of nothing but line breaks would be gone through from each of them.
+const VALUES = /^[^\S\n\r\u2028\u2029]*(?:E\s+)?(?:expected|received|actual|but was|got|left|right)\b[^:]{0,40}: .*/gim;
 
 /** What happened: the first line of the message or else of the stack, and what they say of expected and actual values. */
 function headline({ message, stack }: Failure): string {

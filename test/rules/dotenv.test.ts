@@ -16,6 +16,18 @@ test.each([
 ])("%p", (text, expected) => expect(read(text)).toEqual(expected as never));
 
 test.each([
+  ["a quote that is not closed", `A="${"x\n".repeat(200_000)}`, 1],
+  ["blanks in a value", `A=x${" ".repeat(200_000)}y`, 0],
+  ["blanks before a line separator", `A=${" ".repeat(200_000)}x\u2028y`, 0],
+])("%s: the text is gone through once", (_, text, problems) => {
+  expect(parseDotenv(text).problems).toHaveLength(problems);
+});
+
+test("after twenty problems no more is read", () => {
+  expect(parseDotenv("?\n".repeat(1_000)).problems).toHaveLength(20);
+});
+
+test.each([
   ["A", ["line 1: expected NAME=value"]],
   ["\n=1", ["line 2: expected NAME=value"]],
   ['A="1\nB=2', ["line 1: the quotation mark is not closed"]],

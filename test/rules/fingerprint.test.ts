@@ -187,6 +187,19 @@ describe("a message", () => {
   });
 });
 
+// Slow ones together would outlast the time that a test has.
+test.each(["\n", "\r", "a-", "0-", "E-"])("three hundred failures of nothing but %p are soon told", (text) => {
+  const message = text.repeat(2_500);
+  const digests = Array.from({ length: 300 }, () => fingerprint(failure(message, message)).digest);
+  expect(new Set(digests).size).toBe(1);
+});
+
+test("a host is known with its labels, wherever it stands", () => {
+  expect(normalizeMessage("no route to a-b.c-d.internal:443 (-x.example.com, y--z.dev)")).toBe(
+    "no route to <host> (-<host>, <host>)",
+  );
+});
+
 describe("frames", () => {
   test("of packages, runtimes and runners are not the project's", () => {
     const files = (stack: string) => ownFrames(stack).map(({ file, function: name }) => `${file} ${name}`.trim());
