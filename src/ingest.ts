@@ -5,6 +5,7 @@ import { type TrackedRun, trackBugs } from "./bugs.ts";
 import { absent, fail } from "./http/problem.ts";
 import { nameCases } from "./name_cases.ts";
 import type { CaseResult, Report } from "./reports/report.ts";
+import { MAX_COUNT } from "./reports/text.ts";
 import {
   BLOCK_SIZE,
   type ChangedResult,
@@ -54,7 +55,6 @@ import {
 const WHOLE = 0;
 /** Who comes near it gives every build the same execution_key. */
 const MAX_ATTEMPTS = 1_000;
-const MAX_COUNT = 2 ** 31 - 1;
 
 /** A report whose test cases have been named. */
 export type NamedReport = {

@@ -52,6 +52,7 @@ async function main(): Promise<void> {
     const secretKey = await loadSecretKey(database.pool, config);
     const seal = createSeal(secretKey, config.secretKeyOld);
     const cursorSecret = await selectCursorSecret(database.pool);
+    for (const name of ["NO_PROXY", "no_proxy"]) delete process.env[name];
     const outbound = createOutbound({
       allow: config.outboundAllow,
       proxy: config.outboundProxy,

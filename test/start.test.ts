@@ -190,7 +190,13 @@ test("HTTP_PROXY leads no request to an integration anywhere; OUTBOUND_PROXY doe
   expect(proxy.heads).toEqual([]);
   await server.stop("SIGTERM");
 
-  server = await start(dataDir, { ...more, OUTBOUND_PROXY: proxy.url, NO_PROXY: "*", LOG_LEVEL: "debug" });
+  server = await start(dataDir, {
+    ...more,
+    OUTBOUND_PROXY: proxy.url,
+    NO_PROXY: "*",
+    no_proxy: "*",
+    LOG_LEVEL: "debug",
+  });
   const sent = await post(`/${id}/test`, {});
   expect(sent.status).toBe("sent");
   expect(proxy.heads).toEqual([expect.stringContaining(`POST ${receiver.url}/ HTTP/1.1`)]);

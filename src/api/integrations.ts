@@ -30,6 +30,7 @@ import {
   insertIntegration,
   type IntegrationRow,
   lockIntegration,
+  lockIntegrationForUse,
   selectDeliveries,
   selectDelivery,
   selectIntegration,
@@ -63,6 +64,10 @@ function requirePublic(config: Record<string, unknown>, allow: BlockList): void 
   }
 }
 
+/** Undefined for what is no address; a row may be older than the check of it. */
+const originOf = (address: unknown) =>
+  typeof address === "string" && URL.canParse(address) ? new URL(address).origin : undefined;
+
 /** Fails where secrets that are kept would be sent to another server: who may not read them could have them sent to himself. */
 function requireSecretsAgain(
   kind: Kind,
@@ -71,7 +76,7 @@ function requireSecretsAgain(
   given: Record<string, unknown>,
 ): void {
   if (typeof before["baseUrl"] !== "string") return;
-  if (new URL(before["baseUrl"]).origin === new URL(after["baseUrl"] as string).origin) return;
+  if (originOf(before["baseUrl"]) === originOf(after["baseUrl"])) return;
   const kept = SECRETS[kind].filter((name) => after[name] !== null && given[name] === undefined);
   if (kept.length > 0)
     fail(
@@ -194,6 +199,8 @@ export const integrations: Route[] = [
       const notice = toTestNotice(teamId, name, publicUrl, new Date());
       const sample = { id, action: sampleOf(kind), options: {}, notice };
       await transact(async (sql) => {
+        // It may have been deleted since.
+        if (!(await lockIntegrationForUse(sql, teamId, integrationId))) absent();
         await insertDelivery(sql, teamId, { ...sample, integrationId, eventId: null, due: null });
         await actOnce(sql);
       });

@@ -85,6 +85,7 @@ export type OutboundOptions = {
   /**
    * Where all requests go through: an http or https address, with user and password where the proxy wants them. It may
    * be private, and is asked for the very address that was checked. Undefined: nowhere, whatever the environment says.
+   * NO_PROXY must not be in the environment, for Bun's fetch would pass by even a proxy that it is given.
    */
   proxy?: string | undefined;
   /** Hears which addresses a name had that requests do not go to: whoever gave the name must not learn them. */
@@ -101,9 +102,6 @@ export function createOutbound({
   proxy,
   onPrivate = () => {},
 }: OutboundOptions): Outbound {
-  // Bun's fetch would pass a proxy by that it was given on purpose, and looks here at every request.
-  if (proxy !== undefined) process.env["NO_PROXY"] = process.env["no_proxy"] = "";
-
   /** The address to dial; a name may mean another one the next time, so this very one is dialled. */
   async function choose(url: URL, signal: AbortSignal): Promise<string> {
     const literal = literalAddress(url);

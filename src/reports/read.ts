@@ -13,7 +13,7 @@ import { readNunit } from "./nunit.ts";
 import { readPlaywright } from "./playwright.ts";
 import { binaryKind, hasFields, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { type Report, ReportError } from "./report.ts";
-import { cut, decode, localName, MAX_CASES, plural } from "./text.ts";
+import { cut, decode, localName, MAX_CASES, MAX_COUNT, plural } from "./text.ts";
 import { readRspec } from "./rspec.ts";
 import { readTap } from "./tap.ts";
 import { readTrx } from "./trx.ts";
@@ -299,6 +299,12 @@ function merge(named: [string, Report][]): Report {
       `Cannot read "${cut(name, 200)}": it lists no cases, so it cannot be merged with files that do`,
     );
   }
+  const counts = countsOnly.length === 0 ? null : countsOnly.map((report) => report.countsOnly!).reduce(add);
+  if (counts && counts.passed + counts.failed + counts.skipped > MAX_COUNT) {
+    throw new ReportError(
+      `Cannot read the files: together they count more than ${MAX_COUNT.toLocaleString("en")} cases`,
+    );
+  }
   const agreed = <T>(values: T[]): T | null => (values.every((value) => value === values[0]) ? values[0]! : null);
   const complete = (values: (number | null)[]) => values.filter((value) => value !== null);
   const durations = complete(reports.map(({ durationMs }) => durationMs));
@@ -307,7 +313,7 @@ function merge(named: [string, Report][]): Report {
     format: agreed(reports.map(({ format }) => format)) ?? "mixed",
     suite: agreed(reports.map(({ suite }) => suite)),
     cases,
-    countsOnly: countsOnly.length === 0 ? null : countsOnly.map((report) => report.countsOnly!).reduce(add),
+    countsOnly: counts,
     partial: reports.some(({ partial }) => partial),
     durationMs: durations.length < reports.length ? null : durations.reduce((sum, ms) => sum + ms, 0),
     completedAt: ends.length < reports.length ? null : new Date(ends.reduce((latest, end) => Math.max(latest, end))),

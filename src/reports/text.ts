@@ -3,6 +3,8 @@
 import { type CaseResult, type CaseStatus, ReportError } from "./report.ts";
 
 export const MAX_CASES = 200_000;
+/** Of a run, however they are counted: what a column holds. */
+export const MAX_COUNT = 2 ** 31 - 1;
 export const MAX_NAME = 1_000;
 export const MAX_PROPERTIES = 50;
 
@@ -93,10 +95,13 @@ export function createCutter() {
       if (pairs.length === 0) return null;
       const kept = new Map<string, string>();
       for (const [key, value] of pairs) {
+        if (kept.size >= MAX_PROPERTIES) {
+          count("dropped");
+          continue;
+        }
         let free = key || "(no name)";
         for (let n = 2; kept.has(free) && kept.get(free) !== value && n <= MAX_PROPERTIES; n++) free = `${key} ${n}`;
-        if (kept.size >= MAX_PROPERTIES) count("dropped");
-        else kept.set(shorten("property", free), shorten("property", value));
+        kept.set(shorten("property", free), shorten("property", value));
       }
       // Unlike assignment, fromEntries makes "__proto__" an ordinary key.
       return Object.fromEntries(kept);

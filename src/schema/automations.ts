@@ -77,7 +77,8 @@ export const conditions = v.strictObject({
     v.optional(
       v.pipe(
         listOf(text(200)),
-        v.check(([first]) => !first!.startsWith("!"), "expected a pattern before the first one that excludes"),
+        // An empty list comes here as well.
+        v.check(([first]) => !first?.startsWith("!"), "expected a pattern before the first one that excludes"),
       ),
     ),
     v.description(

@@ -91,12 +91,17 @@ function isRealTime(value: string): boolean {
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map((part) => Number(part ?? 0));
   const lastDay = new Date(Date.UTC(year!, month!, 0)).getUTCDate();
   const parts = month! >= 1 && month! <= 12 && day! >= 1 && day! <= lastDay && hour! <= 23 && minute! <= 59;
-  return year! >= 1970 && parts && second! <= 59 && !Number.isNaN(Date.parse(value));
+  if (!parts || second! > 59) return false;
+  // The offset may lead out of the years that ids and columns can hold.
+  const ms = Date.parse(value);
+  return ms >= 0 && ms <= LAST_MS;
 }
+
+const LAST_MS = Date.UTC(10_000, 0) - 1;
 
 const EXPECTED_TIME = "expected a date and time with offset, such as 2026-01-31T12:00:00Z";
 
-/** ISO 8601 with an offset, from 1970 to 9999; comes out in UTC with milliseconds. */
+/** ISO 8601 with an offset, from 1970 to 9999 in UTC; comes out in UTC with milliseconds. */
 export const timestamp = v.pipe(
   v.string(EXPECTED_TIME),
   v.check(isRealTime, EXPECTED_TIME),

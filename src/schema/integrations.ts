@@ -73,7 +73,8 @@ export const CONFIGS = {
   teams: v.strictObject({
     url: v.pipe(
       secretAddress,
-      v.check((value) => !RETIRED_TEAMS.test(new URL(value).hostname), EXPECTED_TEAMS),
+      // It is looked at even where it has been found to be no address.
+      v.check((value) => !URL.canParse(value) || !RETIRED_TEAMS.test(new URL(value).hostname), EXPECTED_TEAMS),
     ),
   }),
   github: v.strictObject({
@@ -95,7 +96,10 @@ export const CONFIGS = {
   jira: v.strictObject({
     baseUrl: base,
     email: v.pipe(
-      v.optional(v.nullable(v.pipe(text(200), v.regex(/^[^\s:]+@[^\s:]+$/, "expected an e-mail address"))), null),
+      v.optional(
+        v.nullable(v.pipe(text(200), v.regex(/^[^\s:][^\s:@]*@[^\s:]+$/, "expected an e-mail address"))),
+        null,
+      ),
       v.description("Of the token's owner on Jira Cloud; null: a Data Center, whose token stands alone"),
     ),
     token: secretText(1_000),

@@ -112,6 +112,8 @@ export const uploadParameters = v.strictObject({
       v.transform(Number),
       v.minValue(-2_147_483_648, EXPECTED_EXIT_CODE),
       v.maxValue(4_294_967_295, EXPECTED_EXIT_CODE),
+      // Windows gives the 32 bits without a sign: 4294967295 is -1.
+      v.transform((code) => code | 0),
     ),
   ),
   allow_empty: v.optional(booleanText, "false"),

@@ -91,7 +91,8 @@ const SHORTEST = 8;
 function formsOf(secret: string): string[] {
   // Base64 may come without its padding, or with that spelled otherwise.
   const forms = [secret, secret.replace(/^whsec_/, ""), secret.replace(/=+$/, "")];
-  if (/^https?:/i.test(secret)) {
+  // A token may look like an address and be none.
+  if (/^https?:/i.test(secret) && URL.canParse(secret)) {
     const { pathname, search, searchParams } = new URL(secret);
     const guessable = (part: string) => /^[a-z]*$/i.test(part) || part.length < SHORTEST;
     const parts = [...pathname.split("/"), ...searchParams.values()].filter((part) => !guessable(part));

@@ -323,6 +323,8 @@ describe("events", () => {
       ["done", expect.stringContaining(`"main" matches "main"`)],
       ["skipped", `The branch "other" matches none of "release/*", "!release/old", "main"`],
     ]);
+    const none = await ask(`PATCH ${base}/${id}`, { key: teamKey, body: { conditions: { branches: [] } } });
+    expect([none.status, none.body.error.message]).toEqual([400, expect.stringContaining(`"conditions.branches"`)]);
     const only = await ask(`PATCH ${base}/${id}`, { key: teamKey, body: { conditions: { branches: ["!main"] } } });
     expect([only.status, only.body.error.message]).toEqual([400, expect.stringContaining(`"conditions.branches"`)]);
   });

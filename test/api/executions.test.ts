@@ -254,5 +254,13 @@ describe("GET /projects/:projectId/executions", () => {
     expect(await list("created_after=2026-01-01T00:00:00%2B02:00&limit=100")).toHaveLength(3);
     for (const bad of ["2026-02-30T00:00:00Z", "infinity", "294277-01-01T00:00:00Z", "2026-01-01"])
       expect((await ask(`GET ${path}?created_after=${bad}`, { key })).status).toBe(400);
+    // Their offset leads out of the years that there are.
+    for (const bad of ["1970-01-01T00:00:00+14:00", "9999-12-31T23:59:59-00:01"])
+      for (const name of ["created_after", "created_before"]) {
+        const { status, body } = await ask(`GET ${path}?${name}=${encodeURIComponent(bad)}`, { key });
+        expect([status, body.error.message]).toEqual([400, expect.stringContaining(`"${name}"`)]);
+      }
+    expect(await list("created_before=9999-12-31T23:59:59.999Z&limit=100")).toHaveLength(3);
+    expect(await list("created_before=1970-01-01T00:00:00Z")).toEqual([]);
   });
 });

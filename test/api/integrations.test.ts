@@ -232,6 +232,59 @@ describe("private addresses", () => {
     },
   );
 
+  test.each([
+    ...["slack", "discord", "teams", "webhook"].map((kind) => [kind, "url", {}] as const),
+    ["github", "baseUrl", { repository: "a/b", token: "t" }],
+    ["gitlab", "baseUrl", { project: "a/b", token: "t" }],
+    ["jira", "baseUrl", { token: "t", projectKey: "WEB" }],
+    ["linear", "baseUrl", { token: "t", teamId: crypto.randomUUID() }],
+    ["pagerduty", "baseUrl", { routingKey: "r" }],
+  ] as const)("an address of %s that is none is refused by its name, given or changed", async (kind, name, config) => {
+    const { id } = await create(kind, { ...config, [name]: "https://hooks.example.com" });
+    for (const address of [
+      "nonsense",
+      "",
+      "http:",
+      "http://",
+      "http://[",
+      "http://a:99999",
+      "x".repeat(3_000),
+      7,
+      null,
+    ]) {
+      const bad = { ...config, [name]: address };
+      const created = await ask(`POST ${base}`, { key, body: { kind, config: bad } });
+      expect([created.status, created.body.error.message]).toEqual([400, expect.stringContaining(`"config.${name}"`)]);
+      // A secret that is null stays as it is.
+      if (address === null && name === "url" && kind !== "webhook") continue;
+      const changed = await ask(`PATCH ${base}/${id}`, { key, body: { config: { [name]: address } } });
+      expect([changed.status, changed.body.error.message]).toEqual([400, expect.stringContaining(`"config.${name}"`)]);
+    }
+  });
+
+  test("a stored address that is none can be replaced, by who gives the secrets again", async () => {
+    const { id } = await create("gitlab", { baseUrl: "https://git.example.com", project: "a/b", token: "t0ken" });
+    await database.pool`update integration set config = (config::jsonb || '{"baseUrl":"nonsense"}')::json where id = ${id}`;
+    const change = (config: object) => ask(`PATCH ${base}/${id}`, { key, body: { config } });
+    const kept = await change({ baseUrl: "https://git.example.com" });
+    expect([kept.status, kept.body.error.message]).toEqual([400, expect.stringContaining(`"config.token"`)]);
+    expect((await change({ baseUrl: "https://git.example.com", token: "t0ken" })).status).toBe(200);
+  });
+
+  test("an e-mail address of nothing but signs is refused at once", async () => {
+    const config = { baseUrl: "https://a.example", token: "t", projectKey: "WEB", email: `${"@".repeat(200_000)}:` };
+    const { status, body } = await ask(`POST ${base}`, { key, body: { kind: "jira", config } });
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining("config.email")]);
+    for (const email of ["a@b", "@a@b", "a@@b"])
+      expect((await ask(`POST ${base}`, { key, body: { kind: "jira", config: { ...config, email } } })).status).toBe(
+        201,
+      );
+    for (const email of ["a", "@", "@a", "a@", "@@", "a:b@c", "a @b"])
+      expect((await ask(`POST ${base}`, { key, body: { kind: "jira", config: { ...config, email } } })).status).toBe(
+        400,
+      );
+  });
+
   test("what has become private since is refused when it is dialled, and recorded", async () => {
     const { ask } = strict;
     const receiver = createReceiver();
@@ -244,6 +297,35 @@ describe("private addresses", () => {
 });
 
 describe("POST …/test", () => {
+  test.each(["http:", "https://[", "http://%"])(
+    "a token that looks like an address and is none, %s, is sent",
+    async (token) => {
+      const receiver = createReceiver({ status: 201, body: {} });
+      const { id } = await create("github", { baseUrl: receiver.url, repository: "acme/web", token });
+      const { status, body } = await ask(`POST ${base}/${id}/test`, { key });
+      expect([status, body.status]).toEqual([200, "sent"]);
+      expect(receiver.requests[0]!.headers["authorization"]).toBe(`Bearer ${token}`);
+    },
+  );
+
+  test("of an integration that is being deleted is not found", async () => {
+    const { id } = await create("slack", { url: createReceiver().url });
+    const { promise: sent, resolve: send } = Promise.withResolvers<void>();
+    const deleting = database.begin(async (sql) => {
+      await sql`delete from integration where id = ${id}`;
+      send();
+      await until(async () => {
+        const [waiting] = await database.pool`
+          select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+        return waiting !== undefined;
+      });
+    });
+    await sent;
+    const { status } = await ask(`POST ${base}/${id}/test`, { key });
+    await deleting;
+    expect(status).toBe(404);
+  });
+
   test("sends a signed sample that a receiver accepts, and tells what came back", async () => {
     const receiver = createReceiver({ status: 202, body: "thanks" });
     const secret = whsec("k");

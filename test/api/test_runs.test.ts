@@ -128,6 +128,24 @@ describe("POST /projects/:projectId/test-runs", () => {
     expect(again.body).toMatchObject({ passed: 2, failed: 0, attempt: 2, verdict: "passed", flaky: 0 });
   });
 
+  test("an exit code that Windows gives without a sign is the negative one", async () => {
+    const { body } = await upload("?exit_code=3221225477&task_slug=t", junit("p"));
+    const path = `/projects/${acme.project}/executions/${body.executionId}/test-runs/t`;
+    expect((await ask(`GET ${path}`, acme)).body.exitCode).toBe(-1_073_741_819);
+    for (const code of ["4294967295", "-2147483648"])
+      expect((await upload(`?exit_code=${code}`, junit("p"))).status).toBe(201);
+    for (const code of ["4294967296", "-2147483649", "9999999999"])
+      expect((await upload(`?exit_code=${code}`, junit("p"))).body.error.message).toContain(`"exit_code"`);
+  });
+
+  test("counts of several files are refused where no column holds their sum", async () => {
+    const form = new FormData();
+    for (const name of ["a", "b"])
+      form.append("report", new File([`{"passed":2000000000,"failed":0,"skipped":0}`], name));
+    const { status, body } = await upload("", form);
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining("count more than 2,147,483,647 cases")]);
+  });
+
   test("an exit code beside a failed case adds nothing", async () => {
     const { body } = await upload("?exit_code=1", junit("pf"));
     expect(body).toMatchObject({ passed: 1, failed: 1, total: 2 });

@@ -215,8 +215,6 @@ describe("proxies", () => {
     const receiver = createReceiver({ status: 200, body: "passed on" });
     const { ca, server, port } = await serveSecurely();
     const proxy = await createProxy();
-    const { NO_PROXY, no_proxy } = process.env;
-    process.env["NO_PROXY"] = process.env["no_proxy"] = "*";
     try {
       const addresses: Record<string, string> = { "lost.example.com": "10.0.0.1" };
       const resolve = async (name: string) => [addresses[name] ?? "127.0.0.1"];
@@ -246,7 +244,6 @@ describe("proxies", () => {
       expect((await failure(get("http://10.0.0.1/"))).isFinal).toBe(true);
       expect(proxy.heads).toHaveLength(3);
     } finally {
-      Object.assign(process.env, { NO_PROXY: NO_PROXY ?? "", no_proxy: no_proxy ?? "" });
       await server.stop(true);
     }
   });
