@@ -23,7 +23,6 @@ import { isAsSent, type Target, toTarget } from "./http/target.ts";
 import type { Upload } from "./http/upload.ts";
 import { type CheckedRequest, createHandle, type HandlerServices, type Progress } from "./handle.ts";
 import { type HeavyThread, isHeavy } from "./heavy.ts";
-import type { Log } from "./log.ts";
 import openapi from "./openapi.json" with { type: "json" };
 import { json, readInput, readQuery, Reply, type Route } from "./route.ts";
 import { type Database, isOutage } from "./store/connect.ts";
@@ -50,7 +49,6 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 export type AppOptions = Omit<HandlerServices, "cursors"> & {
   database: Database;
   heavy: Pick<HeavyThread, "handle" | "expire">;
-  log: Log;
   cursorSecret: Uint8Array;
   rateLimitPerMinute: number;
   maxBodyBytes: number;
@@ -79,7 +77,8 @@ export function createApp(options: AppOptions) {
   const uploadLimits = { maxBytes: options.maxBodyBytes, maxInflatedBytes: options.maxInflatedBytes };
   const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd } = options;
   const cursors = createCursors(options.cursorSecret);
-  const services = { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, cursors };
+  const given = { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, log };
+  const services = { ...given, cursors };
   const handle = createHandle(database, services);
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */

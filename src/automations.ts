@@ -2,10 +2,10 @@
 
 import { MAX_TITLE, openBug } from "./bugs.ts";
 import { rerunExecution } from "./rerun.ts";
-import { meets, toFacts } from "./rules/automation.ts";
+import { type Facts, meets, toFacts } from "./rules/automation.ts";
 import { toNotice, toSummaryNotice } from "./rules/notice.ts";
 import type { Action, ActionResult, AutomationRun } from "./schema/automations.ts";
-import type { Notice } from "./schema/integrations.ts";
+import { MAX_WAITING, type Notice, notSent } from "./schema/integrations.ts";
 import { actionsOf, stateOf } from "./senders/send.ts";
 import { isCommit } from "./senders/sender.ts";
 import {
@@ -18,17 +18,29 @@ import {
   type TeamProject,
 } from "./store/automations.ts";
 import { lockBugs, selectBugsByFingerprint, updateStatus } from "./store/bug_reports.ts";
-import type { Sql } from "./store/connect.ts";
+import { isOutage, savepoint, type Sql } from "./store/connect.ts";
 import { type EventRow, insertBugEvents } from "./store/events.ts";
 import { insertDeclaredTasks, insertExecution, lockExecution } from "./store/executions.ts";
-import { insertDelivery, lockIntegrationForUse, selectIntegration } from "./store/integrations.ts";
+import {
+  failDelivery,
+  giveUpOldest,
+  insertDelivery,
+  lockIntegrationForUse,
+  selectIntegration,
+} from "./store/integrations.ts";
 
 /** Behind so many automations nothing is begun that could set off the next one: there are no loops. */
 const MAX_DEPTH = 3;
 const MAX_FAILURES = 20;
 const DAY = 86_400_000;
 
-export type AutomationServices = { publicUrl: string; now: Date; dryRun?: boolean };
+export type AutomationServices = {
+  publicUrl: string;
+  now: Date;
+  dryRun?: boolean;
+  /** Gets what went wrong in ourselves; the user gets a failed run. */
+  onBug: (error: unknown) => void;
+};
 
 /** What an action is about. */
 type Occasion = {
@@ -46,7 +58,15 @@ type Result = Omit<ActionResult, "type">;
 const skipped = (reason: string): Result => ({ status: "skipped", reason });
 const failed = (reason: string): Result => ({ status: "failed", reason });
 
-/** In a transaction. Undefined when this automation has seen the event before. */
+/** What conditions ask of an event. Throws where it makes no sense: then it does so for every automation. */
+export const factsOf = ({ data, projectId, defaultBranch }: EventRow): Facts => toFacts(data, projectId, defaultBranch);
+
+const INTERNAL_RUN = "Internal error: nothing was done, and the log of Assay tells why";
+
+/**
+ * In a transaction. Undefined when this automation has seen the event before. What fails in us is undone and kept as a
+ * failed run; throws when the database is away or too slow.
+ */
 export async function runForEvent(
   sql: Sql,
   services: AutomationServices,
@@ -54,8 +74,22 @@ export async function runForEvent(
   event: EventRow,
   cause: "event" | "manual",
 ): Promise<AutomationRun | undefined> {
+  const { id: eventId, type: eventType, projectId, teamId } = event;
+  const about = { cause, eventId, eventType, projectId };
+  return await runSafely(sql, services, teamId, automation.id, about, (sql) =>
+    actForEvent(sql, services, automation, event, cause),
+  );
+}
+
+async function actForEvent(
+  sql: Sql,
+  services: AutomationServices,
+  automation: AutomationRow,
+  event: EventRow,
+  cause: "event" | "manual",
+): Promise<Outcome> {
   const { teamId, projectId, data, type, depth } = event;
-  const { met, reason } = meets(automation.conditions, toFacts(data, projectId, event.defaultBranch));
+  const { met, reason } = meets(automation.conditions, factsOf(event));
   const actions: ActionResult[] = [];
   if (met) {
     const project =
@@ -76,18 +110,13 @@ export async function runForEvent(
     for (const action of automation.actions)
       actions.push({ type: action.type, ...(await perform(sql, services, action, occasion)) });
   }
-  return await note(sql, services, teamId, automation.id, {
-    cause,
-    eventId: event.id,
-    eventType: type,
-    projectId,
-    status: toStatus(met, actions),
-    reason,
-    actions,
-  });
+  return { status: toStatus(met, actions), reason, actions };
 }
 
-/** In a transaction. Notices and executions are made for each project in question. */
+/**
+ * In a transaction. Notices and executions are made for each project in question. What fails in us is undone and kept as a
+ * failed run; throws when the database is away or too slow.
+ */
 export async function runForSchedule(
   sql: Sql,
   services: AutomationServices,
@@ -95,6 +124,20 @@ export async function runForSchedule(
   automation: AutomationRow,
   cause: "schedule" | "manual",
 ): Promise<AutomationRun> {
+  const about = { cause, eventId: null, eventType: null, projectId: null };
+  const run = await runSafely(sql, services, teamId, automation.id, about, (sql) =>
+    actForSchedule(sql, services, teamId, automation, cause),
+  );
+  return run!;
+}
+
+async function actForSchedule(
+  sql: Sql,
+  services: AutomationServices,
+  teamId: string,
+  automation: AutomationRow,
+  cause: "schedule" | "manual",
+): Promise<Outcome> {
   const { publicUrl, now } = services;
   const projects = await selectTeamProjects(sql, teamId, automation.conditions.projects);
   const since = automation.lastRun?.createdAt ?? new Date(now.getTime() - DAY).toISOString();
@@ -110,16 +153,31 @@ export async function runForSchedule(
       actions.push({ type: action.type, ...(await perform(sql, services, action, occasion)) });
   }
   const any = projects.length > 0;
-  const run = await note(sql, services, teamId, automation.id, {
-    cause,
-    eventId: null,
-    eventType: null,
-    projectId: null,
-    status: toStatus(any, actions),
-    reason: any ? "It was time" : "The team has no such project",
-    actions,
-  });
-  return run!;
+  return { status: toStatus(any, actions), reason: any ? "It was time" : "The team has no such project", actions };
+}
+
+type About = Pick<NewAutomationRun, "cause" | "eventId" | "eventType" | "projectId">;
+type Outcome = Pick<NewAutomationRun, "status" | "reason" | "actions">;
+
+/** In a transaction: notes what `act` did, or that it failed in us, which leaves nothing of it. */
+async function runSafely(
+  sql: Sql,
+  services: AutomationServices,
+  teamId: string,
+  automationId: string,
+  about: About,
+  act: (sql: Sql) => Promise<Outcome>,
+): Promise<AutomationRun | undefined> {
+  try {
+    return await savepoint(sql, async (sql) =>
+      note(sql, services, teamId, automationId, { ...about, ...(await act(sql)) }),
+    );
+  } catch (error) {
+    if (isOutage(error)) throw error;
+    services.onBug(error);
+    const failure = { status: "failed" as const, reason: INTERNAL_RUN, actions: [] };
+    return await savepoint(sql, (sql) => note(sql, services, teamId, automationId, { ...about, ...failure }));
+  }
 }
 
 function toStatus(met: boolean, actions: readonly ActionResult[]): AutomationRun["status"] {
@@ -156,7 +214,7 @@ type Delivered = Extract<Action, { integrationId: string }>;
 
 async function deliver(
   sql: Sql,
-  { dryRun }: AutomationServices,
+  { dryRun, now }: AutomationServices,
   action: Delivered,
   { teamId, event, notice }: Occasion,
 ): Promise<Result> {
@@ -185,6 +243,14 @@ async function deliver(
     stateKey: stateOf(kind, { action: type, options, notice }),
     due: "now",
   });
+  const waits = `${MAX_WAITING} deliveries are waiting for "${name}" already`;
+  const crowd = await giveUpOldest(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
+  if (crowd.givenUp.includes(deliveryId)) return { ...failed(waits), ...about, deliveryId };
+  // Messages make room for these; where there are none left, it is said here and now.
+  if (type !== "notify" && crowd.lasting > MAX_WAITING) {
+    await failDelivery(sql, { teamId, integrationId, id: deliveryId }, notSent(now, `Not sent: ${waits}`));
+    return { ...failed(waits), ...about, deliveryId };
+  }
   return { status: "done", reason: `Sends ${what} to "${name}" (${kind})`, ...about, deliveryId };
 }
 

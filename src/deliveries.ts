@@ -1,12 +1,12 @@
 /** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
 
-import { type Kind, SECRETS } from "./schema/integrations.ts";
+import { type Attempt, type Kind, notSent, SECRETS } from "./schema/integrations.ts";
 import type { Outbound } from "./http/outbound.ts";
-import type { Seal } from "./seal.ts";
-import { send, type Target } from "./senders/send.ts";
-import type { Outcome } from "./senders/sender.ts";
+import { type Seal, SealError } from "./seal.ts";
+import { INTERNAL_ATTEMPT, send, type Target } from "./senders/send.ts";
+import type { Job, Outcome } from "./senders/sender.ts";
 import { setExternalUrl } from "./store/bug_reports.ts";
-import type { Sql } from "./store/connect.ts";
+import { isOutage, isTimeout, savepoint, type Sql } from "./store/connect.ts";
 import { insertTeamEvent } from "./store/events.ts";
 import {
   type Claim,
@@ -71,9 +71,11 @@ export type Sending = {
   begin: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
   outbound: Outbound;
   seal: Seal;
-  /** Gets what went wrong in ourselves. */
-  onBug?: (error: unknown) => void;
+  /** Gets what went wrong in ourselves; the user finds that it did in the delivery. */
+  onBug: (error: unknown) => void;
 };
+
+const UNOPENED = "Cannot open the secrets of this integration: enter them again";
 
 /**
  * Whether the integration may get the next one at once. Tried "once", it fails instead of being tried again, and a failure
@@ -87,9 +89,13 @@ export async function attemptDelivery(
 ): Promise<boolean> {
   const now = new Date();
   const { id, action, options, notice, tries } = delivery;
-  const target = toTarget(seal, claim.teamId, { ...delivery, id: claim.id }, now);
-  const { outcome, attempt, bug } = await send(outbound, target, { id, action, options, notice, now });
-  if (bug !== undefined) onBug?.(bug);
+  const { outcome, attempt, bug } = await sendTo(
+    { outbound, seal },
+    claim.teamId,
+    { ...delivery, id: claim.id },
+    { id, action, options, notice, now },
+  );
+  if (bug !== undefined) onBug(bug);
   const attempts = [...delivery.attempts, attempt].slice(-KEPT_ATTEMPTS);
   return await begin(async (sql) => {
     await updateDelivery(
@@ -98,8 +104,28 @@ export async function attemptDelivery(
       { ...judge(outcome, tried === "once" ? RETRIES.length : tries), attempts },
     );
     if (tried === "once" && outcome.status !== "sent") return false;
-    return await judgeIntegration(sql, claim, delivery, outcome);
+    // The receiver has no part in it.
+    if (bug !== undefined) return true;
+    return await judgeIntegration(sql, claim, delivery, outcome, onBug);
   });
+}
+
+type Sent = { outcome: Outcome; attempt: Attempt; bug?: unknown };
+
+async function sendTo(
+  { outbound, seal }: Pick<Sending, "outbound" | "seal">,
+  teamId: string,
+  integration: Parameters<typeof toTarget>[2],
+  job: Job,
+): Promise<Sent> {
+  let target: Target;
+  try {
+    target = toTarget(seal, teamId, integration, job.now);
+  } catch (bug) {
+    const error = bug instanceof SealError ? UNOPENED : INTERNAL_ATTEMPT;
+    return { outcome: { status: "retry", error }, attempt: notSent(job.now, error), bug };
+  }
+  return await send(outbound, target, job);
 }
 
 function judge(outcome: Outcome, tries: number): { status: "pending" | "sent" | "failed"; nextMs: number | null } {
@@ -111,11 +137,23 @@ function judge(outcome: Outcome, tries: number): { status: "pending" | "sent" | 
   return { status: "pending", nextMs: Math.min(Math.max(jittered, outcome.afterMs ?? 0), MAX_RETRY_AFTER) };
 }
 
-async function judgeIntegration(sql: Sql, claim: Place, delivery: DueDelivery, outcome: Outcome): Promise<boolean> {
+async function judgeIntegration(
+  sql: Sql,
+  claim: Place,
+  delivery: DueDelivery,
+  outcome: Outcome,
+  onBug: Sending["onBug"],
+): Promise<boolean> {
   const { teamId, id } = claim;
   if (outcome.status === "sent") {
     await markIntegrationSound(sql, teamId, id);
-    if (outcome.link !== undefined) await linkBugReport(sql, delivery, outcome.link);
+    const { link } = outcome;
+    if (link === undefined) return true;
+    // The issue is there whether or not it can be linked: forgetting that it was sent would open another one.
+    await savepoint(sql, (sql) => linkBugReport(sql, delivery, link)).catch((error: unknown) => {
+      if (isOutage(error) && !isTimeout(error)) throw error;
+      onBug(error);
+    });
     return true;
   }
   const state = await countFailure(sql, teamId, id);

@@ -7,6 +7,7 @@ import { createAddressList } from "./http/address.ts";
 import { createCursors } from "./http/cursor.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { Problem } from "./http/problem.ts";
+import { createLog } from "./log.ts";
 import { createSeal } from "./seal.ts";
 import { connect } from "./store/connect.ts";
 
@@ -25,6 +26,7 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
       ...settings,
       seal: createSeal(secretKey),
       cursors: createCursors(cursorSecret),
+      log: createLog("warn"),
       executionEnd: async () => false,
       // Uploads reach nobody.
       outbound: createOutbound({ allow: nothing }),

@@ -12,9 +12,10 @@ import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./server.ts";
 import type { Database } from "./store/connect.ts";
 import { createExecutionEnds } from "./store/execution_ends.ts";
+import { selectSealKeys } from "./store/environments.ts";
 import { deleteOldAnswers } from "./store/idempotency.ts";
-import { rememberAll } from "./memory.ts";
 import { selectCursorSecret, selectSchemaVersion } from "./store/instance.ts";
+import { selectIntegrationSealKeys } from "./store/integrations.ts";
 import { migrate, schemaVersion } from "./store/migrate.ts";
 import { openDatabase } from "./store/open.ts";
 import { selectAnyTeam } from "./store/projects.ts";
@@ -22,7 +23,8 @@ import { createReadiness } from "./store/readiness.ts";
 import { handleEvents, runSchedules } from "./work/automate.ts";
 import { createDeliverer } from "./work/deliver.ts";
 import { expireExecutions } from "./work/expire.ts";
-import { prune } from "./work/prune.ts";
+import { boundDeliveries, prune } from "./work/prune.ts";
+import { rememberAll } from "./work/remember.ts";
 import { retainResults } from "./work/retain.ts";
 import { type GoOn, startLoop } from "./work/loop.ts";
 import { reseal } from "./work/reseal.ts";
@@ -100,17 +102,18 @@ async function main(): Promise<void> {
       ...(revive ? [startLoop("keep PostgreSQL running", SECOND, log, revive)] : []),
       startLoop("watch connections", SECOND, log, () => watchConnections(database, log)),
       startLoop("handle events", SECOND / 2, log, (goOn) => handleEvents(database, shownUrl, log, goOn)),
-      startLoop("run schedules", SECOND, log, () => runSchedules(database, shownUrl)),
+      startLoop("run schedules", SECOND, log, (goOn) => runSchedules(database, shownUrl, new Date(), log, goOn)),
       startLoop("deliver", SECOND / 2, log, () => deliverer.start()),
-      startLoop("expire executions", 5 * SECOND, log, (goOn) => expireExecutions(database, goOn)),
-      startLoop("remember runs", SECOND, log, (goOn) => rememberAll(database, goOn)),
+      startLoop("expire executions", 5 * SECOND, log, (goOn) => expireExecutions(database, goOn, log)),
+      startLoop("remember runs", SECOND, log, (goOn) => rememberAll(database, goOn, log)),
       startLoop("retain results", 60 * MINUTE, log, (goOn) =>
-        retainResults(database, config.retentionDays, new Date(), goOn),
+        retainResults(database, config.retentionDays, new Date(), goOn, log),
       ),
       ...(config.secretKeyOld
         ? [startLoop("seal anew", MINUTE, log, (goOn) => sealAnew(database, seal, log, goOn))]
         : []),
-      startLoop("prune", 60 * MINUTE, log, () => prune(database.pool)),
+      startLoop("prune", 60 * MINUTE, log, (goOn) => prune(database.pool, log, goOn)),
+      startLoop("bound deliveries", 20 * SECOND, log, (goOn) => boundDeliveries(database.pool, log, goOn)),
       startLoop("forget old answers", 10 * MINUTE, log, () => deleteOldAnswers(database.pool)),
       startLoop("sweep rate limits", MINUTE, log, async () => sweep()),
     ];
@@ -149,8 +152,10 @@ async function useAllConnections({ pool, begin, fast }: Database, size: number):
 }
 
 async function sealAnew(database: Database, seal: Seal, log: Log, goOn: GoOn): Promise<void> {
-  const count = await reseal(database, seal, goOn);
-  if (count > 0) log.info("Sealed all values with SECRET_KEY: SECRET_KEY_OLD is not needed any more", { count });
+  const count = await reseal(database, seal, goOn, log);
+  const left = [...(await selectSealKeys(database.pool)), ...(await selectIntegrationSealKeys(database.pool))];
+  if (count > 0 && left.every(({ name }) => name === seal.keyName))
+    log.info("Sealed all values with SECRET_KEY: SECRET_KEY_OLD is not needed any more", { count });
 }
 
 /** Resolves at the first SIGTERM or SIGINT; later ones change nothing, for the drain is on its way. */

@@ -8,9 +8,8 @@ import {
   selectContradicted,
   selectHasUnremembered,
   selectUnrememberedRuns,
-  selectUnremembered,
 } from "./store/case_health.ts";
-import type { Database, Sql } from "./store/connect.ts";
+import { type Database, isOutage, type Sql } from "./store/connect.ts";
 import { insertTurns } from "./store/events.ts";
 
 /** In one transaction: a further attempt of one of its runs has to wait for its end. */
@@ -21,8 +20,13 @@ type Begin = Database["begin"];
 /**
  * Counts the complete runs of a project that have not been counted; false when none was left. A run of 100,000 cases
  * takes a second of the database, which no upload should wait for: a loop does it, and whoever reads what it makes.
+ * `take` is told of each run before it is counted: when this throws, it was the last one.
  */
-async function rememberSome(begin: Begin, projectId: string): Promise<boolean> {
+export async function rememberSome(
+  begin: Begin,
+  projectId: string,
+  take: (runId: string) => void = () => {},
+): Promise<boolean> {
   return await begin(async (sql) => {
     await lockHealth(sql, projectId);
     const waiting = await selectUnrememberedRuns(sql, projectId);
@@ -32,6 +36,7 @@ async function rememberSome(begin: Begin, projectId: string): Promise<boolean> {
       .map(({ id }) => id);
     const runs = ids.length === 0 ? [] : await lockUnrememberedRuns(sql, projectId, ids);
     for (const run of runs) {
+      take(run.id);
       const contradicted = run.outage ? [] : await selectContradicted(sql, projectId, run);
       await insertTurns(sql, projectId, run.id, await countRun(sql, projectId, run, contradicted));
       await markRemembered(sql, projectId, run.id);
@@ -43,17 +48,14 @@ async function rememberSome(begin: Begin, projectId: string): Promise<boolean> {
 /** A flood of uploads may leave more than this: then it is better to answer with what is counted so far. */
 const PATIENCE_MS = 5_000;
 
-/** Before reading what is remembered of a project's test cases. */
+/** Before reading what is remembered of a project's test cases. What cannot be counted keeps nobody from the rest. */
 export async function catchUp(sql: Sql, begin: Begin, projectId: string): Promise<void> {
   if (!(await selectHasUnremembered(sql, projectId))) return;
   const until = performance.now() + PATIENCE_MS;
-  while (performance.now() < until && (await rememberSome(begin, projectId)));
-}
-
-/** As long as `goOn` allows: after a flood of uploads this takes its time. */
-export async function rememberAll(
-  { pool, begin }: Pick<Database, "pool" | "begin">,
-  goOn: () => boolean = () => true,
-): Promise<void> {
-  for (const projectId of await selectUnremembered(pool)) while (goOn() && (await rememberSome(begin, projectId)));
+  try {
+    while (performance.now() < until && (await rememberSome(begin, projectId)));
+  } catch (error) {
+    // The loop meets it as well: it puts off the run and logs why.
+    if (isOutage(error)) throw error;
+  }
 }

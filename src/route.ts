@@ -10,6 +10,7 @@ import type { Outbound } from "./http/outbound.ts";
 import { fail } from "./http/problem.ts";
 import type { Method, PathParameters } from "./http/router.ts";
 import { parseUpload, type Upload } from "./http/upload.ts";
+import type { Log } from "./log.ts";
 import type { Seal } from "./seal.ts";
 import { variableName } from "./schema/environments.ts";
 import { slug, uuid } from "./schema/fields.ts";
@@ -55,6 +56,8 @@ export type Services = {
   /** The pipelined connection for short indexed reads. */
   fast: Sql;
   cursors: Cursors;
+  /** For what goes wrong in ourselves where the answer is no error. */
+  log: Log;
   /** Without a trailing slash. */
   publicUrl: string;
   maxInflatedBytes: number;

@@ -50,11 +50,12 @@ export function createSeal(secret: Uint8Array, old?: Uint8Array) {
       const key = find(sealed);
       if (sealed[0] !== VERSION || !key) throw new SealError("A sealed value is of an unknown key");
       const bytes = Buffer.from(sealed);
-      const nonce = bytes.subarray(NONCE.at, TEXT_AT);
-      const decipher = createDecipheriv("aes-256-gcm", key.bytes, nonce, { authTagLength: TAG_LENGTH });
-      decipher.setAAD(Buffer.from(JSON.stringify(place)));
-      decipher.setAuthTag(bytes.subarray(-TAG_LENGTH));
       try {
+        const decipher = createDecipheriv("aes-256-gcm", key.bytes, bytes.subarray(NONCE.at, TEXT_AT), {
+          authTagLength: TAG_LENGTH,
+        });
+        decipher.setAAD(Buffer.from(JSON.stringify(place)));
+        decipher.setAuthTag(bytes.subarray(-TAG_LENGTH));
         return Buffer.concat([decipher.update(bytes.subarray(TEXT_AT, -TAG_LENGTH)), decipher.final()]).toString(
           "utf8",
         );

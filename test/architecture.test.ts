@@ -8,23 +8,10 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: [
-    "app",
-    "heavy",
-    "config",
-    "first_start",
-    "http",
-    "log",
-    "memory",
-    "seal",
-    "secret_key",
-    "server",
-    "store",
-    "work",
-  ],
+  main: ["app", "heavy", "config", "first_start", "http", "log", "seal", "secret_key", "server", "store", "work"],
   app: ["api", "caller", "handle", "heavy", "http", "log", "openapi.json", "route", "store"],
   heavy: ["handle", "http", "route", "store"],
-  heavy_thread: ["api", "handle", "heavy", "http", "seal", "store"],
+  heavy_thread: ["api", "handle", "heavy", "http", "log", "seal", "store"],
   handle: ["caller", "http", "idempotency", "memory", "route", "store"],
   openapi: ["app", "http", "route", "schema"],
   server: ["app", "http", "log"],
@@ -40,7 +27,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   senders: ["http", "schema"],
   urls: [],
   idempotency: ["http", "route", "store"],
-  route: ["caller", "http", "schema", "seal", "store"],
+  route: ["caller", "http", "log", "schema", "seal", "store"],
   memory: ["store"],
   name_cases: ["rules", "store"],
   bugs: ["rules", "schema", "store"],
@@ -48,7 +35,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   settle: ["rules", "schema", "store"],
   rerun: ["rules", "store"],
   caller: ["http", "schema", "store"],
-  work: ["automations", "deliveries", "log", "schema", "seal", "settle", "store"],
+  work: ["automations", "deliveries", "log", "memory", "schema", "seal", "settle", "store"],
   cli: ["config", "schema", "store"],
   store: ["postgres", "rules", "schema"],
   postgres: [],
@@ -72,7 +59,7 @@ const SHARED: Record<string, string[]> = {
   reports: ["fields", "report", "text"],
   schema: ["bug_reports", "case_ref", "events", "executions", "fields", "integrations", "page"],
   senders: ["sender"],
-  store: ["connect", "instance", "lane"],
+  store: ["connect", "instance", "lane", "put_offs"],
   work: ["loop"],
 };
 /** Files that put their neighbours together. */

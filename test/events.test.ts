@@ -1,8 +1,8 @@
 /** Events: written with what caused them, exactly once. */
 
 import { describe, expect, test } from "bun:test";
-import { rememberAll } from "../src/memory.ts";
 import { expireExecutions } from "../src/work/expire.ts";
+import { rememberAll } from "../src/work/remember.ts";
 import { createHarness, junit } from "./harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();

@@ -159,10 +159,11 @@ export const automations: Route[] = [
       answer: automationRun,
     },
     async (context) => {
-      const { params, body, conclude, publicUrl } = context;
+      const { params, body, conclude, publicUrl, log } = context;
       const { teamId, automationId } = params;
       const { dryRun } = body;
-      const services = { publicUrl, now: new Date(), dryRun };
+      const onBug = (error: unknown) => log.error("Cannot run an automation", { teamId, automationId, dryRun, error });
+      const services = { publicUrl, now: new Date(), dryRun, onBug };
       return await conclude(async (sql): Promise<AutomationRun> => {
         if (!(await lockAutomation(sql, teamId, automationId))) absent();
         const row = await find(sql, context);

@@ -19,6 +19,7 @@ import {
   integrationPage,
   integrationPatch,
   type Kind,
+  MAX_WAITING,
   newIntegration,
   SECRETS,
 } from "../schema/integrations.ts";
@@ -35,14 +36,16 @@ import {
   selectDelivery,
   selectIntegration,
   selectIntegrations,
+  selectIsCrowded,
   updateDeliveryDue,
   updateIntegration,
 } from "../store/integrations.ts";
 
 type One = Pick<Context<{ teamId: string; integrationId: string }>, "params">;
 
-const toIntegration = ({ sealed: _, config, ...row }: IntegrationRow): Integration => ({
+const toIntegration = ({ sealed: _, config, givenUp, ...row }: IntegrationRow): Integration => ({
   ...row,
+  ...(givenUp > 0 ? { givenUp } : {}),
   config: { ...config, ...Object.fromEntries(SECRETS[row.kind].map((name) => [name, null])) },
   actions: [...actionsOf(row.kind)],
 });
@@ -138,7 +141,7 @@ export const integrations: Route[] = [
     "PATCH /teams/:teamId/integrations/:integrationId",
     { summary: "Change an integration", body: integrationPatch, isSecret: true, answer: integration },
     async (context) => {
-      const { params, body, transact, seal, outboundAllow } = context;
+      const { params, body, transact, seal, outboundAllow, log } = context;
       const { teamId, integrationId } = params;
       return await transact(async (sql) => {
         if (!(await lockIntegration(sql, teamId, integrationId))) absent();
@@ -153,7 +156,7 @@ export const integrations: Route[] = [
 
       function reconfigure({ kind, config, sealed }: IntegrationRow) {
         if (body.config === undefined) return {};
-        const before = openSecrets(seal, teamId, integrationId, sealed);
+        const before = openOrForget(sealed);
         const { previousSecret, previousUntil, ...old } = before;
         const isSecret = (name: string) => SECRETS[kind].includes(name);
         const given = Object.entries(body.config)
@@ -164,15 +167,25 @@ export const integrations: Route[] = [
         requirePublic(checked, outboundAllow);
         requireSecretsAgain(kind, config, checked, Object.fromEntries(given));
         const { open, secrets } = split(kind, checked);
-        const rotated = kind === "webhook" && secrets["secret"] !== old["secret"];
+        const rotated = kind === "webhook" && old["secret"] !== undefined && secrets["secret"] !== old["secret"];
         const until = new Date(Date.now() + ROTATION_MS).toISOString();
         const rotation = rotated
-          ? { previousSecret: old["secret"]!, previousUntil: until }
+          ? { previousSecret: old["secret"], previousUntil: until }
           : previousSecret && previousUntil
             ? { previousSecret, previousUntil }
             : {};
         const stored = JSON.stringify({ ...secrets, ...rotation });
         return { config: open, sealed: seal.seal(integrationPlace(teamId, integrationId), stored) };
+      }
+
+      /** Secrets that do not open are missing, so that they can be entered again. */
+      function openOrForget(sealed: Buffer): ReturnType<typeof openSecrets> {
+        try {
+          return openSecrets(seal, teamId, integrationId, sealed);
+        } catch (error) {
+          log.error("Cannot open the secrets of an integration", { teamId, integrationId, error });
+          return {};
+        }
       }
     },
   ),
@@ -192,7 +205,7 @@ export const integrations: Route[] = [
       deadlineSeconds: 60,
     },
     async (context) => {
-      const { params, sql, transact, actOnce, publicUrl, seal, outbound } = context;
+      const { params, sql, transact, actOnce, publicUrl, seal, outbound, log } = context;
       const { teamId, integrationId } = params;
       const { kind, name, config, sealed } = await find(sql, context);
       const id = Bun.randomUUIDv7();
@@ -205,7 +218,10 @@ export const integrations: Route[] = [
         await actOnce(sql);
       });
       await attemptDelivery(
-        { begin: transact, outbound, seal },
+        {
+          ...{ begin: transact, outbound, seal },
+          onBug: (error) => log.error("Cannot deliver", { teamId, integrationId, deliveryId: id, error }),
+        },
         { teamId, id: integrationId },
         { ...sample, kind, integrationName: name, config, sealed, tries: 0, attempts: [] },
         "once",
@@ -236,6 +252,11 @@ export const integrations: Route[] = [
         const found = await selectDelivery(sql, teamId, integrationId, deliveryId);
         if (!found) absent();
         if (!enabled) fail("VALIDATION_ERROR", "Cannot redeliver: the integration is disabled");
+        if (found.status !== "pending" && (await selectIsCrowded(sql, teamId, integrationId, MAX_WAITING)))
+          fail(
+            "VALIDATION_ERROR",
+            `Cannot redeliver: ${MAX_WAITING} deliveries are waiting for the integration already`,
+          );
         await updateDeliveryDue(sql, teamId, integrationId, deliveryId);
         return (await selectDelivery(sql, teamId, integrationId, deliveryId)) ?? absent();
       });

@@ -174,6 +174,9 @@ export const integrationPatch = v.strictObject({
   ),
 });
 
+/** So many deliveries wait for an integration at most: the oldest messages are given up for newer ones. */
+export const MAX_WAITING = 1_000;
+
 export const DELIVERY_STATUSES = ["pending", "sent", "failed"] as const;
 const deliveryStatus = v.picklist(DELIVERY_STATUSES, `expected "pending", "sent" or "failed"`);
 export type DeliveryStatus = v.InferOutput<typeof deliveryStatus>;
@@ -187,6 +190,15 @@ export const attempt = v.strictObject({
   error: v.pipe(v.nullable(v.string()), v.description("Why it does not count as sent")),
 });
 export type Attempt = v.InferOutput<typeof attempt>;
+
+/** What an attempt says when nothing was sent, and why. */
+export const notSent = (now: Date, error: string): Attempt => ({
+  attemptedAt: now.toISOString(),
+  statusCode: null,
+  latencyMs: 0,
+  answer: null,
+  error,
+});
 
 export const delivery = v.strictObject({
   id: v.pipe(uuid, v.description("The webhook-id, the same at every attempt")),
@@ -213,6 +225,13 @@ export const integration = v.strictObject({
   actions: v.pipe(v.array(v.picklist(INTEGRATION_ACTIONS)), v.description("What automations can ask of it")),
   lastDelivery: v.nullable(
     v.strictObject({ id: uuid, status: deliveryStatus, statusCode: v.nullable(count), createdAt: time }),
+  ),
+  givenUp: v.pipe(
+    v.optional(count),
+    v.description(
+      `Messages that were not sent because more than ${MAX_WAITING} deliveries were waiting: the oldest are given up; ` +
+        "of those that are kept. Only there when there are some",
+    ),
   ),
   createdAt: time,
   updatedAt: time,

@@ -40,6 +40,10 @@ const DELIVERY_MS = 30_000;
 /** `config` is whole, `secrets` are the texts in it that must not be seen anywhere. */
 export type Target = { kind: Kind; config: Record<string, unknown>; secrets: readonly string[] };
 
+/** What a user reads of a failure of ours; the log has the rest. */
+export const INTERNAL_ATTEMPT = "Internal error while sending: the log of Assay tells why";
+
+/** Throws nothing: `bug` is what went wrong in ourselves, which may pass like any other failure. */
 export async function send(
   http: Outbound,
   { kind, config, secrets }: Target,
@@ -62,10 +66,16 @@ export async function send(
     },
   };
   const hide = (text: string) => [...hidden].reduce((rest, secret) => rest.replaceAll(secret, "[secret]"), text);
-  const outcome = await (SENDERS[kind] as Sender<never>).send(watched, config as never, job).catch((error): Outcome => {
-    if (!(error instanceof OutboundError)) throw error;
-    return { status: error.isFinal ? "refused" : "retry", error: error.message };
-  });
+  let outcome: Outcome;
+  try {
+    outcome = await (SENDERS[kind] as Sender<never>).send(watched, config as never, job);
+  } catch (error) {
+    if (error instanceof OutboundError) outcome = { status: error.isFinal ? "refused" : "retry", error: error.message };
+    else {
+      bug = error;
+      outcome = { status: "retry", error: INTERNAL_ATTEMPT };
+    }
+  }
   const answer = last as OutboundAnswer | undefined;
   const error = "error" in outcome ? storable(cut(hide(outcome.error), ERROR_CHARACTERS)) : null;
   return {
@@ -87,13 +97,14 @@ const storable = (text: string) => text.replaceAll("\0", "\uFFFD").toWellFormed(
 /** Shorter ones are words that stand in many answers. */
 const SHORTEST = 8;
 
-/** A secret as receivers may send it back, the longest form first; of an address each part that nobody can guess. */
+/** Of any text: a secret as receivers may send it back, the longest form first; of an address each part that nobody can guess. */
 function formsOf(secret: string): string[] {
   // Base64 may come without its padding, or with that spelled otherwise.
   const forms = [secret, secret.replace(/^whsec_/, ""), secret.replace(/=+$/, "")];
-  // A token may look like an address and be none.
-  if (/^https?:/i.test(secret) && URL.canParse(secret)) {
-    const { pathname, search, searchParams } = new URL(secret);
+  // A token may begin like an address and be none.
+  const address = /^https?:/i.test(secret) ? URL.parse(secret) : null;
+  if (address) {
+    const { pathname, search, searchParams } = address;
     const guessable = (part: string) => /^[a-z]*$/i.test(part) || part.length < SHORTEST;
     const parts = [...pathname.split("/"), ...searchParams.values()].filter((part) => !guessable(part));
     forms.push(`${pathname}${search}`, pathname, search, ...parts);
@@ -104,7 +115,7 @@ function formsOf(secret: string): string[] {
     form.replaceAll("/", "\\/"),
     form.replaceAll("&", "\\u0026"),
     Bun.escapeHTML(form),
-    encodeURIComponent(form),
+    encodeURIComponent(form.toWellFormed()),
   ]);
   return [...new Set(written)].filter((form) => form.length >= SHORTEST).sort((a, b) => b.length - a.length);
 }

@@ -12,6 +12,7 @@ import type {
 import type { EventType } from "../schema/events.ts";
 import type { Failure, Summary } from "../rules/notice.ts";
 import { type Sql, toJson, toJsonTime, toTextArray } from "./connect.ts";
+import { isTakeable } from "./put_offs.ts";
 
 export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions"> & {
   trigger: Trigger;
@@ -75,10 +76,17 @@ export const updateAutomation = (
 export const deleteAutomation = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
   (await sql`delete from automation where team_id = ${teamId} and id = ${id} returning id`).length === 1;
 
-/** In a transaction: those that wait for an event of this type, oldest first; none is deleted until the end. */
-export const selectAutomationsFor = (sql: Sql, teamId: string, type: EventType) => sql<AutomationRow[]>`
+/** In a transaction: those that wait for an event and have not run for it, oldest first; none is deleted until the end. */
+export const selectAutomationsFor = (
+  sql: Sql,
+  { teamId, id, type }: { teamId: string; id: string; type: EventType },
+) => sql<AutomationRow[]>`
   select ${columns(sql)} from automation a
-  where a.team_id = ${teamId} and a.event = ${type} and a.enabled order by a.id for key share of a`;
+  where a.team_id = ${teamId} and a.event = ${type} and a.enabled
+    and not exists (
+      select from automation_run r
+      where r.team_id = a.team_id and r.automation_id = a.id and r.event_id = ${id} and r.cause = 'event')
+  order by a.id for key share of a`;
 
 export type DueAutomation = AutomationRow & { teamId: string };
 
@@ -86,7 +94,8 @@ export type DueAutomation = AutomationRow & { teamId: string };
 export const lockDueAutomation = async (sql: Sql, now: string): Promise<DueAutomation | undefined> => {
   const [row] = await sql<DueAutomation[]>`
     select a.team_id as "teamId", ${columns(sql)} from automation a
-    where a.next_run_at <= ${now} order by a.next_run_at limit 1 for no key update of a skip locked`;
+    where a.next_run_at <= ${now} and ${isTakeable(sql, "schedule", sql`a.id::text`)}
+    order by a.next_run_at limit 1 for no key update of a skip locked`;
   return row;
 };
 

@@ -3,18 +3,25 @@
 import type { ChangedResult } from "../rules/merge.ts";
 import type { TurnedCase } from "../schema/events.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray } from "./connect.ts";
+import { isTakeable } from "./put_offs.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Sql, projectId: string) =>
   sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 1))`;
 
 export const selectHasUnremembered = async (sql: Sql, projectId: string): Promise<boolean> =>
-  (await sql`select from test_run where project_id = ${projectId} and not remembered limit 1`).length === 1;
+  (
+    await sql`
+      select from test_run r where project_id = ${projectId} and not remembered
+        and ${isTakeable(sql, "counting", sql`r.id::text`)} limit 1`
+  ).length === 1;
 
 /** Projects with runs that are not counted yet. */
 export const selectUnremembered = async (sql: Sql): Promise<string[]> => {
   const rows = await sql<{ id: string }[]>`
-    select distinct project_id as id from test_run where not remembered limit 100`;
+    select distinct project_id as id from test_run r where not remembered
+      and ${isTakeable(sql, "counting", sql`r.id::text`)}
+      and ${isTakeable(sql, "counting", sql`r.project_id::text`)} limit 100`;
   return rows.map(({ id }) => id);
 };
 
@@ -31,7 +38,8 @@ export type CountedRun = Omit<UnrememberedRun, "commit" | "taskSlug">;
 
 /** Some runs that are not counted yet, oldest first, with the number of their results. */
 export const selectUnrememberedRuns = (sql: Sql, projectId: string) => sql<{ id: string; results: number }[]>`
-  select id, passed + failed + skipped as results from test_run where project_id = ${projectId} and not remembered
+  select id, passed + failed + skipped as results from test_run r where project_id = ${projectId} and not remembered
+    and ${isTakeable(sql, "counting", sql`r.id::text`)}
   order by id limit 20`;
 
 /** Of these, locked, oldest first; a run that an upload is changing right now comes the next time. */

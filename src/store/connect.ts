@@ -25,6 +25,26 @@ export type Database = {
 export type ConnectionOptions =
   { url: string } | Pick<postgres.Options<{}>, "host" | "port" | "username" | "password" | "database">;
 
+/** In a transaction: when `work` throws, what it did is undone, and the rest of the transaction may go on. */
+export async function savepoint<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promise<T> {
+  let cause: { error: unknown } | undefined;
+  const { savepoint } = sql as unknown as postgres.TransactionSql;
+  try {
+    const { value } = await savepoint(async (inner) => {
+      try {
+        return { value: await work(inner as unknown as Sql) };
+      } catch (error) {
+        cause = { error };
+        throw error;
+      }
+    });
+    return value;
+  } catch (error) {
+    // Where the connection has died, going back fails as well, and says less.
+    throw cause ? cause.error : error;
+  }
+}
+
 /** `2026-01-31 12:00:00.5+00` → `2026-01-31T12:00:00.500Z`: sessions run in UTC, columns hold milliseconds. */
 export function toIsoTime(text: string): string {
   const fraction = text.length === 22 ? "000" : text.slice(20, -3);
@@ -112,6 +132,13 @@ const OUTAGES = new Set([
   // Shutdown, crash, starting up, too many connections, read-only, out of time, waited too long for a lock, deadlock.
   ..."57P01 57P02 57P03 53300 25006 57014 55P03 25P03 25P04 40P01".split(" "),
 ]);
+
+/** What an item can bring about by itself: the connection lives, and with a savepoint so does the transaction. */
+const TIMEOUTS = new Set(["57014", "55P03", "40P01"]);
+
+/** Whether a statement took too long, waited too long for a lock, or was the one that a deadlock ended. */
+export const isTimeout = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && TIMEOUTS.has(String(error.code));
 
 /** Whether an error says that the database is away or too busy, and not that the statement is wrong. */
 export const isOutage = (error: unknown): boolean =>

@@ -2,6 +2,7 @@
 
 import type { Environment, EnvironmentPatch, NewEnvironment } from "../schema/environments.ts";
 import { type Sql, toTextArray } from "./connect.ts";
+import { isTakeable } from "./put_offs.ts";
 
 const columns = (sql: Sql) => sql`
   e.id, e.slug, e.name, e.base_url as "baseUrl", e.description,
@@ -116,7 +117,9 @@ export type SealedRow = { teamId: string; environmentId: string; name: string; s
 /** In a transaction: some rows that were sealed with another key, locked. */
 export const lockSealedOtherwise = (sql: Sql, keyName: string, limit: number) => sql<SealedRow[]>`
   select team_id as "teamId", environment_id as "environmentId", name, sealed from variable
-  where substring(sealed from 2 for 4) <> decode(${keyName}, 'hex') limit ${limit} for update skip locked`;
+  where substring(sealed from 2 for 4) <> decode(${keyName}, 'hex')
+    and ${isTakeable(sql, "sealing", sql`concat_ws(' ', team_id, environment_id, name)`)}
+  limit ${limit} for update skip locked`;
 
 /** The value stays the same, and so does the time of its last change. */
 export const updateSealed = (sql: Sql, { teamId, environmentId, name, sealed }: SealedRow) => sql`

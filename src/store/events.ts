@@ -2,6 +2,7 @@
 
 import type { EventData, EventType, NewEvent, TurnedCase } from "../schema/events.ts";
 import { type Fragment, type Sql, thisMoment, toJson, toNumberArray, toTextArray } from "./connect.ts";
+import { isTakeable } from "./put_offs.ts";
 
 /** When automations look at it: never, where none waits for this type. */
 const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
@@ -110,18 +111,21 @@ const columns = (sql: Sql) => sql`
 export const lockDueEvent = async (sql: Sql): Promise<EventRow | undefined> => {
   const [row] = await sql<EventRow[]>`
     select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id
-    where e.due_at <= now() order by e.due_at, e.id limit 1 for update of e skip locked`;
+    where e.due_at <= now() and ${isTakeable(sql, "event", sql`e.id::text`)}
+    order by e.due_at, e.id limit 1 for update of e skip locked`;
   return row;
 };
 
 export const markEventDone = (sql: Sql, { teamId, id }: EventRow) =>
   sql`update event set due_at = null where team_id = ${teamId} and id = ${id}`;
 
-/** After a failure of ours: later, and not for ever. */
-export const putEventOff = (sql: Sql, { teamId, id, tries }: EventRow, maxTries: number) => sql`
-  update event set tries = tries + 1,
-    due_at = ${tries + 1 >= maxTries ? sql`null` : sql`now() + interval '10 seconds' * ${2 ** tries}::int`}
-  where team_id = ${teamId} and id = ${id}`;
+/** After a failure of ours: later; answers how often by now. Undefined when another server was quicker. */
+export async function putEventOff(sql: Sql, { teamId, id, tries }: EventRow): Promise<number | undefined> {
+  const [row] = await sql<{ tries: number }[]>`
+    update event set tries = tries + 1, due_at = now() + interval '10 seconds' * ${2 ** Math.min(tries, 8)}::int
+    where team_id = ${teamId} and id = ${id} and tries = ${tries} and due_at is not null returning tries`;
+  return row?.tries;
+}
 
 /** The newest of a type, of these projects of the team, or of any. */
 export const selectLastEvent = async (

@@ -2,6 +2,7 @@
 
 import type { ExecutionFilter, ExecutionMode, ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";
 import type { Sql } from "./connect.ts";
+import { isTakeable } from "./put_offs.ts";
 
 /** One task of an execution as it is stored; times are ISO 8601. */
 export type TaskRow = {
@@ -247,7 +248,8 @@ export const deleteExecution = async (sql: Sql, projectId: string, id: string): 
 /** Executions whose time is over, locked; those that another server is at are left to it. */
 export const lockExpiredExecutions = (sql: Sql, limit: number) => sql<{ projectId: string; id: string }[]>`
   select project_id as "projectId", id from execution
-  where expires_at < now() order by expires_at limit ${limit} for update skip locked`;
+  where expires_at < now() and ${isTakeable(sql, "expiry", sql`execution.id::text`)}
+  order by expires_at limit ${limit} for update skip locked`;
 
 /** Wakes everybody who waits for the execution, once the transaction commits. */
 export const notifyExecutionEnded = (sql: Sql, id: string) => sql`select pg_notify('execution_ended', ${id})`;

@@ -1,17 +1,20 @@
 /** Integrations of a team, what is delivered to them, and who is at it. */
 
-import type {
-  Attempt,
-  Delivery,
-  DeliveryStatus,
-  Integration,
-  IntegrationAction,
-  Kind,
-  Notice,
+import {
+  type Attempt,
+  type Delivery,
+  type DeliveryStatus,
+  type Integration,
+  type IntegrationAction,
+  type Kind,
+  type Notice,
+  notSent,
 } from "../schema/integrations.ts";
 import { type Sql, thisMoment, toJson, toJsonTime } from "./connect.ts";
+import { isTakeable } from "./put_offs.ts";
 
-export type IntegrationRow = Omit<Integration, "actions" | "config"> & {
+export type IntegrationRow = Omit<Integration, "actions" | "config" | "givenUp"> & {
+  givenUp: number;
   /** What of it is no secret. */
   config: Record<string, unknown>;
   sealed: Buffer;
@@ -22,6 +25,8 @@ const columns = (sql: Sql) => sql`
   (select json_build_object('id', d.id, 'status', d.status, 'statusCode', d.attempts -> -1 -> 'statusCode',
       'createdAt', ${toJsonTime(sql, sql`d.created_at`)})
     from delivery d where d.team_id = i.team_id and d.integration_id = i.id order by d.id desc limit 1) as "lastDelivery",
+  (select count(*)::int from delivery d
+    where d.team_id = i.team_id and d.integration_id = i.id and d.given_up) as "givenUp",
   i.created_at as "createdAt", i.updated_at as "updatedAt"`;
 
 /** Newest first; one row more than `limit`. */
@@ -139,10 +144,108 @@ export const insertDelivery = (
 /** Asks for it again, with all its tries, even if there are newer ones; and for now, even if the integration is paused. */
 export async function updateDeliveryDue(sql: Sql, teamId: string, integrationId: string, id: string): Promise<void> {
   await sql`
-    update delivery set status = 'pending', due_at = ${thisMoment(sql)}, tries = 0, state_key = null
+    update delivery set status = 'pending', due_at = ${thisMoment(sql)}, tries = 0, state_key = null, given_up = false
     where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id}`;
   await sql`update integration set paused_until = null where team_id = ${teamId} and id = ${integrationId}`;
 }
+
+export type IntegrationId = { teamId: string; integrationId: string };
+
+const waiting = (sql: Sql, teamId: string, integrationId: string) => sql`
+  d.team_id = ${teamId} and d.integration_id = ${integrationId} and d.status = 'pending'`;
+
+/** Whether so many deliveries wait for an integration. */
+export const selectIsCrowded = async (
+  sql: Sql,
+  teamId: string,
+  integrationId: string,
+  count: number,
+): Promise<boolean> =>
+  (await sql`select from delivery d where ${waiting(sql, teamId, integrationId)} offset ${count - 1} limit 1`)
+    .length === 1;
+
+/** More are given up the next time: what a row costs does not depend on how many wait. */
+const GIVE_UP_BATCH = 100;
+
+/**
+ * Gives up the oldest messages that wait for an integration, as far as more than `max` deliveries do; other actions stay.
+ * Answers which, and how many of the others wait, which is counted only where there are too many in all. `among` others
+ * that add some, each makes room for what it has added itself, and waits for nobody; `alone` it waits for others, so that
+ * no two give up what is too many once.
+ */
+export async function giveUpOldest(
+  sql: Sql,
+  { teamId, integrationId }: IntegrationId,
+  max: number,
+  { now, how }: { now: Date; how: "among" | "alone" },
+): Promise<{ givenUp: string[]; lasting: number }> {
+  const attempt = notSent(now, `Given up: more than ${max} deliveries were waiting, and this was the oldest message`);
+  const mine = waiting(sql, teamId, integrationId);
+  const [row] = await sql<{ givenUp: string[]; lasting: number }[]>`
+    with crowd as materialized (
+      select count(*)::int - ${max}::int as excess from (
+        select from delivery d where ${mine} limit ${max + GIVE_UP_BATCH}) d),
+    chosen as materialized (
+      select d.id from delivery d where ${mine} and d.action = 'notify' and d.due_at is not null
+      order by d.id limit (select greatest(excess, 0) from crowd)
+      ${how === "among" ? sql`for no key update skip locked` : sql``}),
+    given as (
+      update delivery d set status = 'failed', due_at = null, given_up = true,
+        attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
+      from chosen where ${mine} and d.id = chosen.id returning d.id)
+    select coalesce((select json_agg(id) from given), '[]') as "givenUp",
+      case when excess <= 0 then 0 else (
+        select count(*)::int from (
+          select from delivery d where ${mine} and d.action <> 'notify' limit ${max + 1}) d) end as lasting
+    from crowd`;
+  return row!;
+}
+
+/** It ends before anything was sent. */
+export const failDelivery = (
+  sql: Sql,
+  { teamId, integrationId, id }: IntegrationId & { id: string },
+  attempt: Attempt,
+) => sql`
+  update delivery d set status = 'failed', due_at = null,
+    attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
+  where d.team_id = ${teamId} and d.integration_id = ${integrationId} and d.id = ${id} and d.status = 'pending'`;
+
+/** Integrations that more than `max` deliveries wait for. */
+export const selectCrowded = (sql: Sql, max: number) => sql<IntegrationId[]>`
+  select i.team_id as "teamId", i.id as "integrationId" from integration i
+  where exists (
+    select from delivery d where d.team_id = i.team_id and d.integration_id = i.id and d.status = 'pending'
+    offset ${max} limit 1)`;
+
+/** Integrations that have more than `max` deliveries, with the newest that is too many: older ones are so as well. */
+export const selectFull = (sql: Sql, max: number, { onlyGivenUp }: { onlyGivenUp: boolean }) => sql<
+  (IntegrationId & { floor: string })[]
+>`
+  select i.team_id as "teamId", i.id as "integrationId", d.id as floor
+  from integration i, lateral (
+    select id from delivery d where d.team_id = i.team_id and d.integration_id = i.id
+    order by d.id desc offset ${max} limit 1) d
+  ${
+    onlyGivenUp
+      ? sql`where exists (
+          select from delivery d where d.team_id = i.team_id and d.integration_id = i.id and d.given_up)`
+      : sql``
+  }`;
+
+/** Deletes some that are over, up to `floor`; answers how many. */
+export const deleteDeliveries = async (
+  sql: Sql,
+  { teamId, integrationId, floor }: IntegrationId & { floor: string },
+  limit: number,
+): Promise<number> =>
+  (
+    await sql`
+      delete from delivery where team_id = ${teamId} and integration_id = ${integrationId} and id in (
+        select id from delivery
+        where team_id = ${teamId} and integration_id = ${integrationId} and id <= ${floor} and status <> 'pending'
+        limit ${limit} for update skip locked)`
+  ).count;
 
 /** An integration that this server alone sends to, until the claim is over. */
 export type Claim = { teamId: string; id: string; claim: string };
@@ -157,9 +260,11 @@ export const claimIntegrations = async (sql: Sql, claim: string, limit: number):
       select i.team_id, i.id from integration i
       where i.enabled and (i.paused_until is null or i.paused_until <= now())
         and (i.claimed_until is null or i.claimed_until <= now())
+        and ${isTakeable(sql, "integration", sql`i.id::text`)}
         and exists (
           select from delivery d
-          where d.team_id = i.team_id and d.integration_id = i.id and d.due_at is not null and d.due_at <= now())
+          where d.team_id = i.team_id and d.integration_id = i.id and d.due_at is not null and d.due_at <= now()
+            and ${isTakeable(sql, "delivery", sql`d.id::text`)})
       order by i.claimed_until nulls first limit ${limit} for no key update skip locked)
     update integration i set claim = ${claim}, claimed_until = now() + interval '1 second' * ${CLAIM_SECONDS}::int
     from chosen where i.team_id = chosen.team_id and i.id = chosen.id
@@ -204,6 +309,7 @@ export const selectDueDelivery = async (sql: Sql, { teamId, id, claim }: Claim):
       d.attempts
     from mine m, delivery d
     where d.team_id = ${teamId} and d.integration_id = ${id} and d.due_at is not null and d.due_at <= now()
+      and ${isTakeable(sql, "delivery", sql`d.id::text`)}
     order by d.due_at, d.id limit 1`;
   return row;
 };
@@ -213,15 +319,17 @@ export const releaseIntegration = (sql: Sql, { teamId, id, claim }: Claim) => sq
   update integration set claim = null, claimed_until = null
   where team_id = ${teamId} and id = ${id} and claim = ${claim}`;
 
-/** `nextMs`: after so long again; null: it is over. */
+/** `nextMs`: after so long again; null: it is over. What was given up while it was sent stays so, unless it has arrived. */
 export const updateDelivery = (
   sql: Sql,
   { teamId, integrationId, id }: { teamId: string; integrationId: string; id: string },
   { status, attempts, nextMs }: { status: DeliveryStatus; attempts: readonly Attempt[]; nextMs: number | null },
 ) => sql`
   update delivery set status = ${status}, attempts = ${toJson(sql, attempts)}, tries = tries + 1,
+    given_up = false,
     due_at = ${nextMs === null ? sql`null` : sql`now() + interval '1 millisecond' * ${nextMs}::float8`}
-  where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id}`;
+  where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id}
+    and (status = 'pending' or ${status === "sent"})`;
 
 /** It has been reached. */
 export const markIntegrationSound = (sql: Sql, teamId: string, id: string) => sql`
@@ -272,7 +380,9 @@ export type SealedIntegration = { teamId: string; id: string; sealed: Buffer };
 /** In a transaction: some that were sealed with another key, locked. */
 export const lockIntegrationsSealedOtherwise = (sql: Sql, keyName: string, limit: number) => sql<SealedIntegration[]>`
   select team_id as "teamId", id, sealed from integration
-  where substring(sealed from 2 for 4) <> decode(${keyName}, 'hex') limit ${limit} for update skip locked`;
+  where substring(sealed from 2 for 4) <> decode(${keyName}, 'hex')
+    and ${isTakeable(sql, "sealing", sql`concat_ws(' ', team_id, id)`)}
+  limit ${limit} for update skip locked`;
 
 export const updateIntegrationSealed = (sql: Sql, { teamId, id, sealed }: SealedIntegration) => sql`
   update integration set sealed = ${sealed} where team_id = ${teamId} and id = ${id}`;

@@ -1,56 +1,146 @@
 /** Looks at what has happened and at what time it is, and does what automations say; any number of servers may. */
 
-import { runForEvent, runForSchedule } from "../automations.ts";
+import { factsOf, runForEvent, runForSchedule } from "../automations.ts";
 import type { Log } from "../log.ts";
 import { nextTime } from "../schema/automations.ts";
-import { lockDueAutomation, selectAutomationsFor, updateNextRun } from "../store/automations.ts";
-import type { Database } from "../store/connect.ts";
-import { always, type GoOn } from "./loop.ts";
+import {
+  type AutomationRow,
+  type DueAutomation,
+  insertAutomationRun,
+  lockDueAutomation,
+  selectAutomationsFor,
+  updateNextRun,
+} from "../store/automations.ts";
+import { type Database, isOutage, isTimeout, savepoint, type Sql } from "../store/connect.ts";
+import { deletePutOff, putItemOff } from "../store/put_offs.ts";
+import { always, type GoOn, type Item, MAX_STALLS, STALL_REASON, standardLog, takeAll } from "./loop.ts";
 import { type EventRow, lockDueEvent, markEventDone, putEventOff } from "../store/events.ts";
-
-/** After so many failures of ours an event is left alone: it would fail for ever. */
-const MAX_TRIES = 8;
 
 type Servers = Pick<Database, "pool" | "begin">;
 
-/** How many events there were. Each is handled in one transaction with everything that it causes. */
+/**
+ * How many events there were. Each is handled in one transaction with everything that it causes, and each of its
+ * automations stands for itself: one that fails leaves a failed run, and the others have done what they say.
+ */
 export async function handleEvents(
   { pool, begin }: Servers,
   publicUrl: string,
   log: Log,
   goOn: GoOn = always,
 ): Promise<number> {
-  for (let count = 0; ; count++) {
-    if (!goOn()) return count;
-    let current: EventRow | undefined;
+  const failing = "Cannot handle an event";
+  return await takeAll<Item & { event: EventRow }>(
+    pool,
+    {
+      failing,
+      async next(take) {
+        return await begin(async (sql) => {
+          const event = await lockDueEvent(sql);
+          if (!event) return false;
+          const about = { eventId: event.id, type: event.type, teamId: event.teamId };
+          take({ loop: "event", id: event.id, about, event });
+          // What makes no sense to any automation is the event's fault, and not theirs.
+          factsOf(event);
+          const late = await runAll(sql, event, about);
+          const state = late.length > 0 ? await putItemOff(sql, "event", event.id, true) : undefined;
+          if (state && state.stalls < MAX_STALLS) return true;
+          for (const automation of late) await noteFailure(sql, event, automation, STALL_REASON);
+          await markEventDone(sql, event);
+          return true;
+        });
+      },
+      async putOff({ event }, isStall) {
+        const tries = isStall ? undefined : await putEventOff(pool, event);
+        return tries === undefined ? undefined : { tries, stalls: 0 };
+      },
+      giveUp: ({ event }, reason) =>
+        begin(async (sql) => {
+          for (const automation of await selectAutomationsFor(sql, event))
+            await noteFailure(sql, event, automation, reason);
+          await markEventDone(sql, event);
+        }),
+    },
+    log,
+    goOn,
+  );
+
+  /** Those that the database had no time for: what the others did stands, and the event comes again for these. */
+  async function runAll(sql: Sql, event: EventRow, about: object): Promise<AutomationRow[]> {
+    const late: AutomationRow[] = [];
+    for (const automation of await selectAutomationsFor(sql, event)) {
+      const ids = { ...about, automationId: automation.id };
+      const onBug = (error: unknown) => log.error("Cannot run an automation", { ...ids, error });
+      try {
+        await runForEvent(sql, { publicUrl, now: new Date(), onBug }, automation, event, "event");
+      } catch (error) {
+        if (isTimeout(error)) {
+          log.warn("The database had no time for an automation, it comes again", { ...ids, error });
+          late.push(automation);
+        } else if (isOutage(error)) throw error;
+        else log.error("Cannot even note that an automation failed", { ...ids, error });
+      }
+    }
+    return late;
+  }
+
+  /** At most once, as every run for an event. */
+  async function noteFailure(sql: Sql, event: EventRow, { id }: AutomationRow, reason: string): Promise<void> {
+    const { teamId, projectId, type } = event;
+    const about = { cause: "event" as const, eventId: event.id, eventType: type, projectId };
     try {
-      const handled = await begin(async (sql) => {
-        current = await lockDueEvent(sql);
-        if (!current) return false;
-        for (const automation of await selectAutomationsFor(sql, current.teamId, current.type))
-          await runForEvent(sql, { publicUrl, now: new Date() }, automation, current, "event");
-        await markEventDone(sql, current);
-        return true;
-      });
-      if (!handled) return count;
+      await savepoint(sql, (sql) =>
+        insertAutomationRun(sql, teamId, id, { ...about, status: "failed", reason, actions: [] }),
+      );
     } catch (error) {
-      if (!current) throw error;
-      log.error("Cannot handle an event", { eventId: current.id, type: current.type, tries: current.tries + 1, error });
-      await putEventOff(pool, current, MAX_TRIES);
+      if (isOutage(error)) throw error;
+      log.error("Cannot even note that an automation failed", { eventId: event.id, automationId: id, error });
     }
   }
 }
 
-/** How many schedules were due. What was missed while no server ran is made up for once, not as often as it was missed. */
-export async function runSchedules({ begin }: Servers, publicUrl: string, now = new Date()): Promise<number> {
-  for (let count = 0; ; count++) {
-    const found = await begin(async (sql) => {
-      const due = await lockDueAutomation(sql, now.toISOString());
-      if (!due || !("schedule" in due.trigger)) return false;
-      await updateNextRun(sql, due, nextTime(due.trigger.schedule, due.trigger.timezone, now)?.toISOString() ?? null);
-      await runForSchedule(sql, { publicUrl, now }, due.teamId, due, "schedule");
-      return true;
-    });
-    if (!found) return count;
+/**
+ * How many schedules were due. What was missed while no server ran is made up for once, not as often as it was missed;
+ * what fails in us is a failed run, and the next time is planned.
+ */
+export async function runSchedules(
+  { pool, begin }: Servers,
+  publicUrl: string,
+  now = new Date(),
+  log: Log = standardLog,
+  goOn: GoOn = always,
+): Promise<number> {
+  return await takeAll<Item & { due: DueAutomation }>(
+    pool,
+    {
+      failing: "Cannot run a schedule",
+      async next(take) {
+        return await begin(async (sql) => {
+          const due = await lockDueAutomation(sql, now.toISOString());
+          if (!due) return false;
+          const about = { automationId: due.id, teamId: due.teamId };
+          take({ loop: "schedule", id: due.id, about, due });
+          await updateNextRun(sql, due, nextRunOf(due));
+          const onBug = (error: unknown) => log.error("Cannot run a schedule", { ...about, error });
+          await runForSchedule(sql, { publicUrl, now, onBug }, due.teamId, due, "schedule");
+          await deletePutOff(sql, "schedule", due.id);
+          return true;
+        });
+      },
+      giveUp: ({ due }, reason) =>
+        begin(async (sql) => {
+          const about = { cause: "schedule" as const, eventId: null, eventType: null, projectId: null };
+          await insertAutomationRun(sql, due.teamId, due.id, { ...about, status: "failed", reason, actions: [] });
+          await updateNextRun(sql, due, nextRunOf(due));
+          await deletePutOff(sql, "schedule", due.id);
+        }),
+    },
+    log,
+    goOn,
+  );
+
+  /** A trigger that cannot be read has no next time: it would be due for ever. */
+  function nextRunOf({ trigger }: DueAutomation): string | null {
+    if (typeof trigger !== "object" || trigger === null || !("schedule" in trigger)) return null;
+    return nextTime(trigger.schedule, trigger.timezone, now)?.toISOString() ?? null;
   }
 }

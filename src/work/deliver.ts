@@ -2,28 +2,26 @@
 
 import { attemptDelivery, type Sending } from "../deliveries.ts";
 import type { Log } from "../log.ts";
+import { notSent } from "../schema/integrations.ts";
 import type { Database } from "../store/connect.ts";
 import {
   type Claim,
   claimIntegrations,
+  type DueDelivery,
   extendClaim,
+  failDelivery,
   failSuperseded,
   releaseIntegration,
   selectDueDelivery,
 } from "../store/integrations.ts";
+import { type Item, takeAll } from "./loop.ts";
 
 /** A receiver that hangs keeps one of them for 15 s. */
 const MAX_AT_ONCE = 64;
 /** Several times within the length of a claim. */
 const EXTEND_MS = 1_500;
 
-const superseded = (now: Date) => ({
-  attemptedAt: now.toISOString(),
-  statusCode: null,
-  latencyMs: 0,
-  answer: null,
-  error: "Not sent: a newer delivery for the same has taken its place",
-});
+const SUPERSEDED = "Not sent: a newer delivery for the same has taken its place";
 
 export function createDeliverer(
   { pool, begin }: Pick<Database, "pool" | "begin">,
@@ -33,16 +31,23 @@ export function createDeliverer(
   const running = new Set<Promise<void>>();
   let stopped = false;
 
-  const onBug = (error: unknown) => log.error("Cannot understand the answer to a delivery", { error });
-
   async function deliverAll(claim: Claim): Promise<void> {
     const extending = setInterval(() => void extendClaim(pool, claim).catch(() => {}), EXTEND_MS);
     try {
-      while (!stopped) {
-        await failSuperseded(pool, claim, superseded(new Date()));
-        const delivery = await selectDueDelivery(pool, claim);
-        if (!delivery || !(await attemptDelivery({ ...services, begin, onBug }, claim, delivery))) break;
-      }
+      await takeAll<Item & { delivery?: DueDelivery }>(
+        pool,
+        {
+          failing: "Cannot deliver",
+          next: (take) => deliverNext(claim, take),
+          async giveUp({ delivery }, reason) {
+            if (!delivery) return;
+            const place = { teamId: claim.teamId, integrationId: claim.id, id: delivery.id };
+            await failDelivery(pool, place, notSent(new Date(), `Given up. ${reason}`));
+          },
+        },
+        log,
+        () => !stopped,
+      );
     } catch (error) {
       log.warn("Cannot deliver to an integration, it goes on", { integrationId: claim.id, error });
       // The same again would fail the same way at once: the claim ends by itself.
@@ -51,6 +56,19 @@ export function createDeliverer(
       clearInterval(extending);
     }
     await releaseIntegration(pool, claim).catch(() => {});
+  }
+
+  /** What cannot be noted is put off by itself, and the integration when it is not known what it is about. */
+  async function deliverNext(claim: Claim, take: (item: Item & { delivery?: DueDelivery }) => void): Promise<boolean> {
+    const about = { integrationId: claim.id, teamId: claim.teamId };
+    take({ loop: "integration", id: claim.id, about });
+    await failSuperseded(pool, claim, notSent(new Date(), SUPERSEDED));
+    const delivery = await selectDueDelivery(pool, claim);
+    if (!delivery) return false;
+    const ids = { ...about, deliveryId: delivery.id };
+    take({ loop: "delivery", id: delivery.id, about: ids, delivery });
+    const onBug = (error: unknown) => log.error("Cannot deliver", { ...ids, error });
+    return await attemptDelivery({ ...services, begin, onBug }, claim, delivery);
   }
 
   const ended = async () => void (await Promise.all(running));

@@ -1,12 +1,17 @@
-/** Repeats a piece of work beside the server until it is stopped. */
+/** Repeats a piece of work beside the server: takes one item after the other, puts off what fails, and gives it up at last. */
 
-import type { Log } from "../log.ts";
+import { createLog, type Fields, type Log } from "../log.ts";
+import { isOutage, isTimeout, type Sql } from "../store/connect.ts";
+import { type LoopName, putItemOff, type PutOff } from "../store/put_offs.ts";
 
 export type Loop = { stop(): Promise<void> };
 
 /** Whether a round may take up something more: a server that stops waits for what has begun, not for what is left. */
 export type GoOn = () => boolean;
 export const always: GoOn = () => true;
+
+/** Where a round that was given no log tells what has failed: nothing fails unheard. */
+export const standardLog: Log = createLog("warn");
 
 /** The next round begins `everyMs` after the end of the last; a round that fails is logged and not the last. */
 export function startLoop(name: string, everyMs: number, log: Log, work: (goOn: GoOn) => Promise<unknown>): Loop {
@@ -36,4 +41,112 @@ export function startLoop(name: string, everyMs: number, log: Log, work: (goOn: 
       await round;
     },
   };
+}
+
+/** After so many failures of ours an item is given up: it would fail for ever. */
+export const MAX_TRIES = 8;
+/** A database that is too slow for one item so often, which is most of a day, will not become quicker. */
+export const MAX_STALLS = 30;
+
+export type Item = {
+  loop: LoopName;
+  id: string;
+  /** What the log tells of it. */
+  about: Fields;
+};
+
+export type Work<I extends Item> = {
+  /** What the log says when it fails, such as "Cannot handle an event". */
+  failing: string;
+  /**
+   * Does the next item that is due and that nobody has put off, and calls `take` as soon as it is known which; with a
+   * part of it once more, if the part may be put off alone. False: there is none, or it is enough for now.
+   */
+  next(take: (item: I) => void): Promise<boolean>;
+  /** Where an item knows itself when it is due. Undefined: put off beside it. */
+  putOff?(item: I, isStall: boolean): Promise<PutOff | undefined>;
+  /** Ends an item that has failed too often, and tells the user for what reason; without it the item comes again every hour. */
+  giveUp?(item: I, reason: string): Promise<unknown>;
+};
+
+const INTERNAL_REASON = "Internal error: nothing was done, and the log of Assay tells why";
+export const STALL_REASON = "The database did not answer in time, again and again: nothing was done";
+
+/**
+ * Until nothing is due; answers how many items were done. One that fails is put off, on all servers, and the others go
+ * on. When the database is away nothing is put off or counted: this throws, and the round is over. When it is there but
+ * had no time, the item is put off uncounted and the round is over as well: it may be the item, or a database that needs
+ * some rest.
+ */
+export async function takeAll<I extends Item>(
+  pool: Sql,
+  { failing, next, putOff, giveUp }: Work<I>,
+  log: Log,
+  goOn: GoOn = always,
+): Promise<number> {
+  for (let count = 0; ;) {
+    if (!goOn()) return count;
+    let item: I | undefined;
+    try {
+      if (!(await next((taken) => void (item = taken)))) return count;
+      count++;
+    } catch (error) {
+      if (!item) throw error;
+      const state = await putOffItem(item, isOutage(error));
+      if (isOutage(error)) {
+        log.warn(`${failing}: the database was not there or too slow, it comes again`, {
+          ...item.about,
+          ...state,
+          error,
+        });
+      } else log.error(failing, { ...item.about, ...state, error });
+      if (state && (state.tries >= MAX_TRIES || state.stalls >= MAX_STALLS)) await end(item, isOutage(error));
+      // Not put off by us: it would come again at once.
+      if (isOutage(error) || !state) return count;
+    }
+  }
+
+  async function putOffItem(item: I, isStall: boolean): Promise<PutOff | undefined> {
+    try {
+      const state = await putOff?.(item, isStall);
+      if (state) return state;
+    } catch (error) {
+      if (isOutage(error)) throw error;
+      log.error("Cannot put an item off in itself", { ...item.about, error });
+    }
+    return await putItemOff(pool, item.loop, item.id, isStall);
+  }
+
+  async function end(item: I, isStall: boolean): Promise<void> {
+    if (!giveUp) return;
+    try {
+      await giveUp(item, isStall ? STALL_REASON : INTERNAL_REASON);
+      log.error(`${failing}: given up`, item.about);
+    } catch (error) {
+      if (isOutage(error)) throw error;
+      log.error(`${failing}: it cannot even be given up`, { ...item.about, error });
+    }
+  }
+}
+
+/**
+ * Does something with each, whatever becomes of the others; what fails is logged, and comes again with the next round.
+ * Throws when the database is away.
+ */
+export async function eachOf<I>(
+  items: readonly I[],
+  { failing, about }: { failing: string; about: (item: I) => Fields },
+  work: (item: I) => Promise<unknown>,
+  log: Log,
+  goOn: GoOn = always,
+): Promise<void> {
+  for (const item of items) {
+    if (!goOn()) return;
+    try {
+      await work(item);
+    } catch (error) {
+      if (isOutage(error) && !isTimeout(error)) throw error;
+      log.error(failing, { ...about(item), error });
+    }
+  }
 }

@@ -1,38 +1,70 @@
 /** After a change of SECRET_KEY: seals with the new key what the old one has sealed. It may be interrupted at any time. */
 
 import { integrationPlace } from "../deliveries.ts";
+import type { Log } from "../log.ts";
 import type { Seal } from "../seal.ts";
 import type { Database, Sql } from "../store/connect.ts";
 import { lockSealedOtherwise, updateSealed } from "../store/environments.ts";
-import { always, type GoOn } from "./loop.ts";
+import { always, type GoOn, type Item, standardLog, takeAll } from "./loop.ts";
 import { lockIntegrationsSealedOtherwise, updateIntegrationSealed } from "../store/integrations.ts";
 
 const BATCH = 100;
 
-/** How many values were sealed anew; several servers may do this at once. */
-export async function reseal({ begin }: Pick<Database, "begin">, seal: Seal, goOn: GoOn = always): Promise<number> {
+type Take = (item: Item) => void;
+
+/** How many values were sealed anew; several servers may do this at once. One that does not open keeps none waiting. */
+export async function reseal(
+  { pool, begin }: Pick<Database, "pool" | "begin">,
+  seal: Seal,
+  goOn: GoOn = always,
+  log: Log = standardLog,
+): Promise<number> {
   let count = 0;
   for (const resealSome of [resealVariables, resealIntegrations])
-    for (let done = BATCH; done > 0 && goOn(); count += done) done = await begin((sql) => resealSome(sql, seal));
+    await takeAll(
+      pool,
+      {
+        failing: "Cannot seal a value anew",
+        async next(take) {
+          const done = await begin((sql) => resealSome(sql, seal, take));
+          count += done;
+          return done > 0;
+        },
+      },
+      log,
+      goOn,
+    );
   return count;
 }
 
 const again = (seal: Seal, place: string[], sealed: Buffer): Buffer => seal.seal(place, seal.open(place, sealed));
 
-async function resealVariables(sql: Sql, seal: Seal): Promise<number> {
-  const rows = await lockSealedOtherwise(sql, seal.keyName, BATCH);
-  for (const row of rows) {
-    const place = ["variable", row.teamId, row.environmentId, row.name];
-    await updateSealed(sql, { ...row, sealed: again(seal, place, row.sealed) });
+/** All are opened before the first is written: where one cannot be, little was done in vain. */
+async function resealVariables(sql: Sql, seal: Seal, take: Take): Promise<number> {
+  const rows = (await lockSealedOtherwise(sql, seal.keyName, BATCH)).map((row) => {
+    const { teamId, environmentId, name } = row;
+    const about = { teamId, environmentId, name };
+    const item: Item = { loop: "sealing", id: `${teamId} ${environmentId} ${name}`, about };
+    take(item);
+    return { item, row: { ...row, sealed: again(seal, ["variable", teamId, environmentId, name], row.sealed) } };
+  });
+  for (const { item, row } of rows) {
+    take(item);
+    await updateSealed(sql, row);
   }
   return rows.length;
 }
 
-async function resealIntegrations(sql: Sql, seal: Seal): Promise<number> {
-  const rows = await lockIntegrationsSealedOtherwise(sql, seal.keyName, BATCH);
-  for (const row of rows) {
-    const sealed = again(seal, integrationPlace(row.teamId, row.id), row.sealed);
-    await updateIntegrationSealed(sql, { ...row, sealed });
+async function resealIntegrations(sql: Sql, seal: Seal, take: Take): Promise<number> {
+  const rows = (await lockIntegrationsSealedOtherwise(sql, seal.keyName, BATCH)).map((row) => {
+    const { teamId, id } = row;
+    const item: Item = { loop: "sealing", id: `${teamId} ${id}`, about: { teamId, integrationId: id } };
+    take(item);
+    return { item, row: { ...row, sealed: again(seal, integrationPlace(teamId, id), row.sealed) } };
+  });
+  for (const { item, row } of rows) {
+    take(item);
+    await updateIntegrationSealed(sql, row);
   }
   return rows.length;
 }

@@ -1,0 +1,53 @@
+/** Items that a loop could not do: when each comes again, on every server. */
+
+import type { Fragment, Sql } from "./connect.ts";
+
+/** Whose items they are. */
+export type LoopName = "event" | "schedule" | "integration" | "delivery" | "expiry" | "counting" | "sealing";
+
+/** A condition: the item may be taken now. `item` is an expression of type text. */
+export const isTakeable = (sql: Sql, loop: LoopName, item: Fragment): Fragment => sql`
+  not exists (select from put_off where put_off.loop = ${loop} and put_off.item = ${item} and put_off.due_at > now())`;
+
+/** `tries`: failures of ours; `stalls`: times that the database was not there or too slow. Both one after the other. */
+export type PutOff = { tries: number; stalls: number };
+
+/** Seconds: 10, 20, 40, … after failures of ours, 1, 2, 4, … after others, up to an hour. */
+const pause = (sql: Sql, tries: Fragment, stalls: Fragment) => sql`
+  interval '1 second' * least(3600, greatest(
+    case when ${tries} > 0 then 10 * power(2, least(${tries} - 1, 20)) else 0 end,
+    case when ${stalls} > 0 then power(2, least(${stalls} - 1, 20)) else 0 end))`;
+
+/**
+ * Puts an item off, for longer each time. Undefined when it is put off already: another server was quicker. Who has not
+ * failed for ten minutes after his time begins anew.
+ */
+export async function putItemOff(
+  sql: Sql,
+  loop: LoopName,
+  item: string,
+  isStall: boolean,
+): Promise<PutOff | undefined> {
+  const [tries, stalls] = isStall ? [0, 1] : [1, 0];
+  const before = sql`case when put_off.due_at < now() - interval '10 minutes' then 0 else 1 end`;
+  const sum = {
+    tries: sql`least(put_off.tries * ${before} + ${tries}::int, 30000)`,
+    stalls: sql`least(put_off.stalls * ${before} + ${stalls}::int, 30000)`,
+  };
+  const [row] = await sql<PutOff[]>`
+    insert into put_off (loop, item, tries, stalls, due_at)
+    values (${loop}, ${item}, ${tries}, ${stalls}, now() + ${pause(sql, sql`${tries}::int`, sql`${stalls}::int`)})
+    on conflict (loop, item) do update set
+      tries = ${sum.tries}, stalls = ${sum.stalls}, due_at = now() + ${pause(sql, sum.tries, sum.stalls)}
+    where put_off.due_at <= now()
+    returning tries, stalls`;
+  return row;
+}
+
+/** It has been done. */
+export const deletePutOff = (sql: Sql, loop: LoopName, item: string) =>
+  sql`delete from put_off where loop = ${loop} and item = ${item}`;
+
+/** Items that are done or gone. */
+export const deleteOldPutOffs = (sql: Sql, days: number) =>
+  sql`delete from put_off where due_at < now() - interval '1 day' * ${days}::int`;

@@ -1,0 +1,31 @@
+/** Counts what complete runs tell of the health of test cases. */
+
+import type { Log } from "../log.ts";
+import { rememberSome } from "../memory.ts";
+import { selectUnremembered } from "../store/case_health.ts";
+import type { Database } from "../store/connect.ts";
+import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
+
+/** As long as `goOn` allows: after a flood of uploads this takes its time. A run that fails keeps no other waiting. */
+export async function rememberAll(
+  { pool, begin }: Pick<Database, "pool" | "begin">,
+  goOn: GoOn = always,
+  log: Log = standardLog,
+): Promise<void> {
+  for (const projectId of await selectUnremembered(pool)) {
+    await takeAll(
+      pool,
+      {
+        failing: "Cannot count a run",
+        async next(take) {
+          take({ loop: "counting", id: projectId, about: { projectId } });
+          return await rememberSome(begin, projectId, (runId) =>
+            take({ loop: "counting", id: runId, about: { projectId, runId } }),
+          );
+        },
+      },
+      log,
+      goOn,
+    );
+  }
+}
