@@ -247,7 +247,7 @@ async function deliver(
   const crowd = await giveUpOldest(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
   if (crowd.givenUp.includes(deliveryId)) return { ...failed(waits), ...about, deliveryId };
   // Messages make room for these; where there are none left, it is said here and now.
-  if (type !== "notify" && crowd.lasting > MAX_WAITING) {
+  if (type !== "notify" && crowd.isFull) {
     await failDelivery(sql, { teamId, integrationId, id: deliveryId }, notSent(now, `Not sent: ${waits}`));
     return { ...failed(waits), ...about, deliveryId };
   }

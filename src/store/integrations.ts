@@ -164,29 +164,33 @@ export const selectIsCrowded = async (
   (await sql`select from delivery d where ${waiting(sql, teamId, integrationId)} offset ${count - 1} limit 1`)
     .length === 1;
 
-/** More are given up the next time: what a row costs does not depend on how many wait. */
+/** More are given up the next time: what a new one costs does not depend on how many wait. */
 const GIVE_UP_BATCH = 100;
 
 /**
  * Gives up the oldest messages that wait for an integration, as far as more than `max` deliveries do; other actions stay.
- * Answers which, and how many of the others wait, which is counted only where there are too many in all. `among` others
- * that add some, each makes room for what it has added itself, and waits for nobody; `alone` it waits for others, so that
- * no two give up what is too many once.
+ * Answers which, and whether too many wait even so, none of them a message. `among` others that add some, each makes room
+ * for what it has added itself, and waits for nobody; `alone` it waits for others, so that no two give up what is too many
+ * once.
  */
 export async function giveUpOldest(
   sql: Sql,
   { teamId, integrationId }: IntegrationId,
   max: number,
   { now, how }: { now: Date; how: "among" | "alone" },
-): Promise<{ givenUp: string[]; lasting: number }> {
+): Promise<{ givenUp: string[]; isFull: boolean }> {
   const attempt = notSent(now, `Given up: more than ${max} deliveries were waiting, and this was the oldest message`);
   const mine = waiting(sql, teamId, integrationId);
-  const [row] = await sql<{ givenUp: string[]; lasting: number }[]>`
+  const [row] = await sql<{ givenUp: string[]; isFull: boolean }[]>`
     with crowd as materialized (
       select count(*)::int - ${max}::int as excess from (
         select from delivery d where ${mine} limit ${max + GIVE_UP_BATCH}) d),
-    chosen as materialized (
+    -- A limit that the planner knows, or it would sort all that wait.
+    oldest as materialized (
       select d.id from delivery d where ${mine} and d.action = 'notify' and d.due_at is not null
+      order by d.id limit 200),
+    chosen as materialized (
+      select d.id from delivery d where ${mine} and d.id in (select id from oldest)
       order by d.id limit (select greatest(excess, 0) from crowd)
       ${how === "among" ? sql`for no key update skip locked` : sql``}),
     given as (
@@ -194,9 +198,7 @@ export async function giveUpOldest(
         attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
       from chosen where ${mine} and d.id = chosen.id returning d.id)
     select coalesce((select json_agg(id) from given), '[]') as "givenUp",
-      case when excess <= 0 then 0 else (
-        select count(*)::int from (
-          select from delivery d where ${mine} and d.action <> 'notify' limit ${max + 1}) d) end as lasting
+      excess > 0 and excess > (select count(*) from oldest) as "isFull"
     from crowd`;
   return row!;
 }
