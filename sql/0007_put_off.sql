@@ -16,3 +16,5 @@ alter table delivery
   add column given_up boolean not null default false; -- more were waiting than may wait
 
 create index delivery_given_up on delivery (team_id, integration_id) where given_up;
+-- How many wait, and which of them are the oldest messages, is asked for with every new one.
+create index delivery_waiting on delivery (team_id, integration_id, action, id) where status = 'pending';

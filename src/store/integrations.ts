@@ -182,21 +182,26 @@ export async function giveUpOldest(
   const attempt = notSent(now, `Given up: more than ${max} deliveries were waiting, and this was the oldest message`);
   const mine = waiting(sql, teamId, integrationId);
   const [row] = await sql<{ givenUp: string[]; isFull: boolean }[]>`
+    -- Ordered and limited so that there is one index to take even while nothing is known of the table.
     with crowd as materialized (
       select count(*)::int - ${max}::int as excess from (
-        select from delivery d where ${mine} limit ${max + GIVE_UP_BATCH}) d),
-    -- A limit that the planner knows, or it would sort all that wait.
+        select from delivery d where ${mine} order by d.action, d.id limit ${max + GIVE_UP_BATCH}) d),
     oldest as materialized (
-      select d.id from delivery d where ${mine} and d.action = 'notify' and d.due_at is not null
+      select d.id, d.ctid as place from delivery d where ${mine} and d.action = 'notify' and d.due_at is not null
       order by d.id limit 200),
     chosen as materialized (
-      select d.id from delivery d where ${mine} and d.id in (select id from oldest)
-      order by d.id limit (select greatest(excess, 0) from crowd)
-      ${how === "among" ? sql`for no key update skip locked` : sql``}),
+      select o.place from oldest o
+      ${
+        how === "alone"
+          ? sql``
+          : sql`cross join lateral (
+              select from delivery d where d.ctid = o.place and ${mine} for no key update skip locked) d`
+      }
+      order by o.id limit (select greatest(excess, 0) from crowd)),
     given as (
       update delivery d set status = 'failed', due_at = null, given_up = true,
         attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
-      from chosen where ${mine} and d.id = chosen.id returning d.id)
+      where d.ctid = any(array(select place from chosen)) and ${mine} returning d.id)
     select coalesce((select json_agg(id) from given), '[]') as "givenUp",
       excess > 0 and excess > (select count(*) from oldest) as "isFull"
     from crowd`;

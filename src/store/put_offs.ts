@@ -5,9 +5,13 @@ import type { Fragment, Sql } from "./connect.ts";
 /** Whose items they are. */
 export type LoopName = "event" | "schedule" | "integration" | "delivery" | "expiry" | "counting" | "sealing";
 
-/** A condition: the item may be taken now. `item` is an expression of type text. */
+/**
+ * A condition: the item may be taken now. `item` is an expression of type text. Looked up for each row on its way, in the
+ * order of an index: as an anti join it would be made for all that are due, to take one.
+ */
 export const isTakeable = (sql: Sql, loop: LoopName, item: Fragment): Fragment => sql`
-  not exists (select from put_off where put_off.loop = ${loop} and put_off.item = ${item} and put_off.due_at > now())`;
+  coalesce(
+    (select put_off.due_at from put_off where put_off.loop = ${loop} and put_off.item = ${item}) <= now(), true)`;
 
 /** `tries`: failures of ours; `stalls`: times that the database was not there or too slow. Both one after the other. */
 export type PutOff = { tries: number; stalls: number };
