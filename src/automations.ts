@@ -61,7 +61,11 @@ const failed = (reason: string): Result => ({ status: "failed", reason });
 /** What conditions ask of an event. Throws where it makes no sense: then it does so for every automation. */
 export const factsOf = ({ data, projectId, defaultBranch }: EventRow): Facts => toFacts(data, projectId, defaultBranch);
 
-const INTERNAL_RUN = "Internal error: nothing was done, and the log of Assay tells why";
+/** Why a run failed that failed in us, or that the database never had time for. */
+export const reasonOf = (isStall: boolean): string =>
+  isStall
+    ? "The database did not answer in time, again and again: nothing was done"
+    : "Internal error: nothing was done, and the log of Assay tells why";
 
 /**
  * In a transaction. Undefined when this automation has seen the event before. What fails in us is undone and kept as a
@@ -175,7 +179,7 @@ async function runSafely(
   } catch (error) {
     if (isOutage(error)) throw error;
     services.onBug(error);
-    const failure = { status: "failed" as const, reason: INTERNAL_RUN, actions: [] };
+    const failure = { status: "failed" as const, reason: reasonOf(false), actions: [] };
     return await savepoint(sql, (sql) => note(sql, services, teamId, automationId, { ...about, ...failure }));
   }
 }

@@ -1,6 +1,6 @@
 /** Looks at what has happened and at what time it is, and does what automations say; any number of servers may. */
 
-import { factsOf, runForEvent, runForSchedule } from "../automations.ts";
+import { factsOf, reasonOf, runForEvent, runForSchedule } from "../automations.ts";
 import type { Log } from "../log.ts";
 import { nextTime } from "../schema/automations.ts";
 import {
@@ -13,7 +13,7 @@ import {
 } from "../store/automations.ts";
 import { type Database, isOutage, isTimeout, savepoint, type Sql } from "../store/connect.ts";
 import { deletePutOff, putItemOff } from "../store/put_offs.ts";
-import { always, type GoOn, type Item, MAX_STALLS, STALL_REASON, standardLog, takeAll } from "./loop.ts";
+import { always, type GoOn, type Item, MAX_STALLS, standardLog, takeAll } from "./loop.ts";
 import { type EventRow, lockDueEvent, markEventDone, putEventOff } from "../store/events.ts";
 
 type Servers = Pick<Database, "pool" | "begin">;
@@ -44,7 +44,7 @@ export async function handleEvents(
           const late = await runAll(sql, event, about);
           const state = late.length > 0 ? await putItemOff(sql, "event", event.id, true) : undefined;
           if (state && state.stalls < MAX_STALLS) return true;
-          for (const automation of late) await noteFailure(sql, event, automation, STALL_REASON);
+          for (const automation of late) await noteFailure(sql, event, automation, true);
           await markEventDone(sql, event);
           return true;
         });
@@ -53,10 +53,10 @@ export async function handleEvents(
         const tries = isStall ? undefined : await putEventOff(pool, event);
         return tries === undefined ? undefined : { tries, stalls: 0 };
       },
-      giveUp: ({ event }, reason) =>
+      giveUp: ({ event }, isStall) =>
         begin(async (sql) => {
           for (const automation of await selectAutomationsFor(sql, event))
-            await noteFailure(sql, event, automation, reason);
+            await noteFailure(sql, event, automation, isStall);
           await markEventDone(sql, event);
         }),
     },
@@ -84,12 +84,12 @@ export async function handleEvents(
   }
 
   /** At most once, as every run for an event. */
-  async function noteFailure(sql: Sql, event: EventRow, { id }: AutomationRow, reason: string): Promise<void> {
+  async function noteFailure(sql: Sql, event: EventRow, { id }: AutomationRow, isStall: boolean): Promise<void> {
     const { teamId, projectId, type } = event;
     const about = { cause: "event" as const, eventId: event.id, eventType: type, projectId };
     try {
       await savepoint(sql, (sql) =>
-        insertAutomationRun(sql, teamId, id, { ...about, status: "failed", reason, actions: [] }),
+        insertAutomationRun(sql, teamId, id, { ...about, status: "failed", reason: reasonOf(isStall), actions: [] }),
       );
     } catch (error) {
       if (isOutage(error)) throw error;
@@ -126,10 +126,11 @@ export async function runSchedules(
           return true;
         });
       },
-      giveUp: ({ due }, reason) =>
+      giveUp: ({ due }, isStall) =>
         begin(async (sql) => {
           const about = { cause: "schedule" as const, eventId: null, eventType: null, projectId: null };
-          await insertAutomationRun(sql, due.teamId, due.id, { ...about, status: "failed", reason, actions: [] });
+          const failure = { status: "failed" as const, reason: reasonOf(isStall), actions: [] };
+          await insertAutomationRun(sql, due.teamId, due.id, { ...about, ...failure });
           await updateNextRun(sql, due, nextRunOf(due));
           await deletePutOff(sql, "schedule", due.id);
         }),

@@ -21,6 +21,7 @@ const MAX_AT_ONCE = 64;
 /** Several times within the length of a claim. */
 const EXTEND_MS = 1_500;
 
+const UNNOTED = "Internal error: it may have arrived, but that could not be noted; the log of Assay tells why";
 const SUPERSEDED = "Not sent: a newer delivery for the same has taken its place";
 
 export function createDeliverer(
@@ -39,10 +40,10 @@ export function createDeliverer(
         {
           failing: "Cannot deliver",
           next: (take) => deliverNext(claim, take),
-          async giveUp({ delivery }, reason) {
+          async giveUp({ delivery }) {
             if (!delivery) return;
             const place = { teamId: claim.teamId, integrationId: claim.id, id: delivery.id };
-            await failDelivery(pool, place, notSent(new Date(), `Given up. ${reason}`));
+            await failDelivery(pool, place, notSent(new Date(), UNNOTED));
           },
         },
         log,

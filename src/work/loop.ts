@@ -65,12 +65,12 @@ export type Work<I extends Item> = {
   next(take: (item: I) => void): Promise<boolean>;
   /** Where an item knows itself when it is due. Undefined: put off beside it. */
   putOff?(item: I, isStall: boolean): Promise<PutOff | undefined>;
-  /** Ends an item that has failed too often, and tells the user for what reason; without it the item comes again every hour. */
-  giveUp?(item: I, reason: string): Promise<unknown>;
+  /**
+   * Ends an item that has failed too often, or that the database never had time for, and tells the user; without it the
+   * item comes again every hour.
+   */
+  giveUp?(item: I, isStall: boolean): Promise<unknown>;
 };
-
-const INTERNAL_REASON = "Internal error: nothing was done, and the log of Assay tells why";
-export const STALL_REASON = "The database did not answer in time, again and again: nothing was done";
 
 /**
  * Until nothing is due; answers how many items were done. One that fails is put off, on all servers, and the others go
@@ -120,7 +120,7 @@ export async function takeAll<I extends Item>(
   async function end(item: I, isStall: boolean): Promise<void> {
     if (!giveUp) return;
     try {
-      await giveUp(item, isStall ? STALL_REASON : INTERNAL_REASON);
+      await giveUp(item, isStall);
       log.error(`${failing}: given up`, item.about);
     } catch (error) {
       if (isOutage(error)) throw error;

@@ -351,7 +351,9 @@ describe("delivering", () => {
     expect(await pauses(poison!, MAX_TRIES, deliverAll)).toEqual(GROWING);
     const found = await deliveriesOf(id);
     expect(found.map(({ status }: any) => status)).toEqual(["sent", "sent", "sent", "failed"]);
-    expect(found.at(-1).attempts.at(-1).error).toBe(`Given up. ${INTERNAL}`);
+    expect(found.at(-1).attempts.at(-1).error).toBe(
+      "Internal error: it may have arrived, but that could not be noted; the log of Assay tells why",
+    );
     await deliverAll();
     expect(receiver.requests.filter(({ headers }) => headers["host"])).toHaveLength(3 + MAX_TRIES);
   });
