@@ -24,7 +24,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
   app: ["api", "caller", "handle", "heavy", "http", "log", "openapi.json", "route", "store"],
   heavy: ["handle", "http", "route", "store"],
-  heavy_thread: ["api", "handle", "heavy", "http", "seal", "store"],
+  heavy_thread: ["api", "handle", "heavy", "http", "route", "seal", "store"],
   handle: ["caller", "http", "idempotency", "memory", "route", "store"],
   openapi: ["app", "http", "route", "schema"],
   server: ["app"],
@@ -66,7 +66,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 const SHARED: Record<string, string[]> = {
   api: ["urls"],
   cli: ["usage"],
-  http: ["address", "problem"],
+  http: ["address", "problem", "turns"],
   postgres: ["binaries", "home"],
   rules: ["digest_table", "identity", "stack"],
   reports: ["fields", "report", "text"],
