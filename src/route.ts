@@ -291,7 +291,9 @@ export async function receiveUpload(
 /** Form fields count as query parameters. Fails with VALIDATION_ERROR, also above `maxInflatedBytes`. */
 export async function readUpload(sent: SentUpload, route: Route, maxInflatedBytes: number): Promise<Input> {
   const { blocks, encoding } = sent;
-  return await toInput(sent, route, encoding ? await inflate(blocks, encoding, maxInflatedBytes) : join(blocks));
+  const bytes = encoding ? await inflate(blocks, encoding, maxInflatedBytes) : join(blocks);
+  sent.blocks = [];
+  return await toInput(sent, route, bytes);
 }
 
 /**

@@ -34,7 +34,7 @@ const list = `${server.url}/api/v1/projects/${project}/test-runs`;
 const authorization = `Bearer ${key}`;
 
 /** A JUnit report of about so many bytes, mostly output, a case for every 4 KiB. */
-function report(bytes: number): Buffer<ArrayBuffer> {
+function report(bytes: number): Uint8Array<ArrayBuffer> {
   const parts = [`<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="bombs">\n`];
   const output = "as it is told in the specification of the product\n".repeat(79);
   for (let index = 0; index < bytes / 4_100; index++) {
@@ -46,11 +46,15 @@ function report(bytes: number): Buffer<ArrayBuffer> {
     );
   }
   parts.push("</testsuite></testsuites>");
-  return Buffer.from(parts.join(""));
+  return new TextEncoder().encode(parts.join(""));
 }
 
 const post = async (body: Uint8Array<ArrayBuffer>, query: string, headers: Record<string, string> = {}) => {
-  const response = await fetch(`${list}${query}`, { method: "POST", headers: { authorization, ...headers }, body });
+  const response = await fetch(`${list}${query}`, {
+    method: "POST",
+    headers: { authorization, ...headers },
+    body: body as never,
+  });
   return { status: response.status, text: await response.text() };
 };
 
@@ -95,10 +99,13 @@ async function round(
 const countRuns = async () => (await database.pool`select from test_run`).length;
 
 try {
-  await post(Buffer.from(`<testsuite name="first"><testcase name="first"/></testsuite>`), "?task_slug=first");
+  await post(
+    new TextEncoder().encode(`<testsuite name="first"><testcase name="first"/></testsuite>`),
+    "?task_slug=first",
+  );
   const idle = (await server.memory()).now;
   const zeros = new Uint8Array(900 * MIB);
-  const bombs = { zstd: Bun.zstdCompressSync(zeros), gzip: Bun.gzipSync(zeros) };
+  const bombs = { zstd: new Uint8Array(Bun.zstdCompressSync(zeros)), gzip: Bun.gzipSync(zeros) };
   const tooLarge = { status: 400, message: "Body too large: at most 128 MiB" };
   const toEncoding = (encoding: string) => ({ "content-encoding": encoding });
   const before = await countRuns();
