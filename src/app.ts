@@ -81,8 +81,8 @@ export function createApp(options: AppOptions) {
   const cursors = createCursors(options.cursorSecret);
   const services = { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, cursors };
   const handle = createHandle(database, services);
-  // The upload that is being read is there inflated, and once more as what has been read of it.
-  const budget = createUploadBudget(Math.max(options.uploadMemoryBytes - 2 * maxInflatedBytes, maxBodyBytes));
+  // The upload that is being read is there inflated, as text, and as what has been read of it.
+  const budget = createUploadBudget(Math.max(options.uploadMemoryBytes - 3 * maxInflatedBytes, maxBodyBytes));
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
   async function answer(

@@ -18,7 +18,7 @@ export type Config = {
   rateLimitPerMinute: number;
   maxBodyBytes: number;
   maxInflatedBytes: number;
-  /** For all uploads together. */
+  /** For all uploads together: three times `maxInflatedBytes` for the one that is read, the rest for those that wait. */
   uploadMemoryBytes: number;
   /** The proxies whose X-Forwarded-For is believed. */
   trustProxy: BlockList;

@@ -11,6 +11,7 @@ test("nothing set is a server on 8080 of this machine with the built-in PostgreS
     rateLimitPerMinute: 60,
     maxBodyBytes: 33_554_432,
     maxInflatedBytes: 134_217_728,
+    uploadMemoryBytes: 536_870_912,
     logLevel: "info",
   });
 });
@@ -32,6 +33,7 @@ test("every mistake is named at once, and a password is not repeated", () => {
     TRUST_PROXY: "10.0.0.0/99",
     OUTBOUND_ALLOW: "everywhere",
     MAX_BODY_MB: "0",
+    UPLOAD_MEMORY_MB: "half",
   };
   try {
     readConfig(wrong);

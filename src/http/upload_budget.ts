@@ -5,7 +5,7 @@ import { createTurns } from "./turns.ts";
 /** Up to this size a body has room of its own, which large ones cannot take: small uploads go on beside them. */
 const SMALL = 1_048_576;
 const LARGE_SHARE = 7 / 8;
-/** Of what all large bodies may take: who sends slowly keeps others from at most half. */
+/** Of what all may take, for one key: who sends much, and slowly, keeps others from at most half. */
 const KEY_SHARE = 1 / 2;
 
 /** What one body takes; it must be released on every way out. */
@@ -22,15 +22,15 @@ type Entry = { key: string; held: number; wanted: number; grant: () => void; ref
  * which half is there could wait for each other for ever.
  */
 export function createUploadBudget(bytes: number) {
-  const large = bytes * LARGE_SHARE;
-  const ofKey = large * KEY_SHARE;
   const heldBy = new Map<string, number>();
   const waiting = createTurns<Entry>();
   let held = 0;
   let first: Entry | undefined;
 
-  const fits = ({ key, held: own }: Entry, more: number): boolean =>
-    own + more <= SMALL ? held + more <= bytes : held + more <= large && (heldBy.get(key) ?? 0) + more <= ofKey;
+  function fits({ key, held: own }: Entry, more: number): boolean {
+    const room = own + more <= SMALL ? bytes : bytes * LARGE_SHARE;
+    return held + more <= room && (heldBy.get(key) ?? 0) + more <= room * KEY_SHARE;
+  }
 
   function take(entry: Entry, more: number): void {
     entry.held += more;

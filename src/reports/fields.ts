@@ -56,6 +56,7 @@ export type Told = {
 
 /** Cut to what is kept. */
 export function toCase(cutter: Cutter, told: Told): CaseResult {
+  cutter.countCase();
   return {
     suite: cutter.cut("suite", told.suite ?? ""),
     name: cutter.cut("name", told.name.trim() || "(no name)"),

@@ -73,9 +73,12 @@ function cutBytes(text: string, max: number): string {
   return read === text.length ? text : text.slice(0, read);
 }
 
+const CASES_OF_GARBAGE = 25_000;
+
 /** Cuts texts to the lengths that are kept and counts the cuts, for one warning of each kind. */
 export function createCutter() {
   const counts = new Map<TextKind | "dropped", number>();
+  let cases = 0;
   const count = (kind: TextKind | "dropped") => void counts.set(kind, (counts.get(kind) ?? 0) + 1);
   const shorten = (kind: TextKind, text: string, room = LIMITS[kind].max): string => {
     // No UTF-16 unit takes more than three bytes.
@@ -100,6 +103,10 @@ export function createCutter() {
       }
       // Unlike assignment, fromEntries makes "__proto__" an ordinary key.
       return Object.fromEntries(kept);
+    },
+    /** For every test case: what the reader of a large report has left behind is given back now and then. */
+    countCase(): void {
+      if (++cases % CASES_OF_GARBAGE === 0) Bun.gc(true);
     },
     warnings: (): string[] =>
       [...counts].map(([kind, n]) =>

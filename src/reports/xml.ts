@@ -28,30 +28,34 @@ export type XmlReading<Result> = {
 };
 
 /** Throws a ReportError with the line when the document is broken, and nothing whole is before that. */
-export function parseXml<Result>(raw: string, reading: XmlReading<Result>): XmlDocument<Result> {
+export function parseXml<Result>(raw: string, reading: XmlReading<Result>, sizes = SIZES): XmlDocument<Result> {
   const text = cleanXml(raw);
   const { doctype } = prolog(text);
   // No test runner declares entities or points to a DTD; whoever does wants us to expand or to fetch something.
   if (doctype && /\[|\s(?:SYSTEM|PUBLIC)\s/.test(doctype)) {
     throw new ReportError("it declares entities or an external document type, which is refused");
   }
-  const first = tryRead(text, reading);
+  const first = tryRead(text, reading, sizes);
   if (!(first instanceof Error)) return { ...first, broken: null, mended: 0 };
 
   const mend = mendXml(text, reading.whole);
-  if (text.length > LARGE.characters) Bun.gc(true);
+  if (text.length > SIZES.large.characters) Bun.gc(true);
   const line = (at: number) => lineAt(raw, raw.length - raw.trimStart().length) - 1 + lineAt(text, at);
   const broken = mend.fault && `line ${line(mend.fault.at)}: ${mend.fault.reason}`;
-  const second = mend.text === null ? first : tryRead(mend.text, reading);
+  const second = mend.text === null ? first : tryRead(mend.text, reading, sizes);
   if (second instanceof Error) {
     throw new ReportError(broken ? `malformed XML at ${broken}` : `malformed XML: ${second.message}`);
   }
   return { ...second, broken, mended: mend.edits };
 }
 
-function tryRead<Result>(text: string, { isDivisible, read }: XmlReading<Result>): { result: Result } | Error {
-  if (isDivisible && isLarge(text)) {
-    const parts = divide(text, isDivisible);
+function tryRead<Result>(
+  text: string,
+  { isDivisible, read }: XmlReading<Result>,
+  { large, part }: typeof SIZES,
+): { result: Result } | Error {
+  if (isDivisible && isLarge(text, large)) {
+    const parts = divide(text, isDivisible, part);
     // Without `return`, so that the reader cannot end it by failing.
     const rest = { [Symbol.iterator]: () => ({ next: () => parts.next() }) };
     try {
@@ -81,16 +85,15 @@ function tryParse(text: string): Bun.XML.Node | Error {
 }
 
 /** The tree of a document takes several times its length, and some 300 bytes for each of its tags. */
-const LARGE = { characters: 32 * 2 ** 20, tags: 600_000 };
-const PART = { characters: 4 * 2 ** 20, tags: 200_000 };
+const SIZES = { large: { characters: 32 * 2 ** 20, tags: 600_000 }, part: { characters: 4 * 2 ** 20, tags: 200_000 } };
 /** What is repeated before every part. */
 const MAX_REPEATED = 65_536;
 
-function isLarge(text: string): boolean {
-  if (text.length > LARGE.characters) return true;
-  let tags = 0;
-  for (let at = text.indexOf("<"); at !== -1 && tags <= LARGE.tags; at = text.indexOf("<", at + 1)) tags++;
-  return tags > LARGE.tags;
+function isLarge(text: string, { characters, tags }: typeof SIZES.large): boolean {
+  if (text.length > characters) return true;
+  let count = 0;
+  for (let at = text.indexOf("<"); at !== -1 && count <= tags; at = text.indexOf("<", at + 1)) count++;
+  return count > tags;
 }
 
 /** The markup is not what it looks like from afar: only the whole document can tell what is wrong with it. */
@@ -101,7 +104,7 @@ class Indivisible extends Error {}
  * with the end tags that are missing. Where the parser takes every part, it would take the whole, and see the same: at
  * the end of each part the same elements are open as at the beginning of the next.
  */
-function* divide(text: string, isDivisible: (name: string) => boolean): Generator<XmlPart> {
+export function* divide(text: string, isDivisible: (name: string) => boolean, part = SIZES.part): Generator<XmlPart> {
   const open: { name: string; tag: string }[] = [];
   let repeated: typeof open = [];
   let head = "";
@@ -142,12 +145,12 @@ function* divide(text: string, isDivisible: (name: string) => boolean): Generato
         length += tag.length;
       }
     }
-    const isFull = at - from > PART.characters || tags > PART.tags;
+    const isFull = at - from > part.characters || tags > part.tags;
     if (isFull && inside === 0 && open.length > 0 && length < MAX_REPEATED) {
       yield parse(at);
       [from, tags, repeated] = [at, 0, [...open]];
       // The trees of parts would otherwise pile up: the collector cannot know that there is no room for many.
-      Bun.gc(true);
+      if (part === SIZES.part) Bun.gc(true);
     }
   }
   if (open.length > 0 || inside > 0) throw new Indivisible();
@@ -260,7 +263,12 @@ function mendXml(text: string, whole: string | null): Mend {
     if (whole !== null && localName(name) === whole) cut = { at, open, pieces: pieces.length, copied };
   };
 
+  let relieved = 0;
   for (let at = 0; at < text.length;) {
+    if (at - relieved > SIZES.large.characters / 2) {
+      relieved = at;
+      Bun.gc(true);
+    }
     let tag = text.indexOf("<", at);
     while (tag !== -1 && open && !/[^\s<>="'&\d.-]/.test(text[tag + 1] ?? " ")) tag = text.indexOf("<", tag + 1);
     const end = tag === -1 ? text.length : tag;
