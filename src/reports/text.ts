@@ -159,6 +159,18 @@ export function textOf(node: Bun.XML.Node): string {
   return text;
 }
 
+/** A line for every character would take a hundred times their length. */
+const MAX_LINES = 5_000_000;
+
+/** Throws a ReportError where they are too many. */
+export function linesOf(text: string): string[] {
+  let count = 1;
+  if (text.length > MAX_LINES)
+    for (let at = text.indexOf("\n"); at !== -1 && count <= MAX_LINES; at = text.indexOf("\n", at + 1)) count++;
+  if (count > MAX_LINES) throw new ReportError(`it has more than ${MAX_LINES.toLocaleString("en")} lines`);
+  return text.split("\n");
+}
+
 export const firstLine = (text: string): string => /[^\s].*/.exec(text)?.[0].trimEnd() ?? "";
 
 /** Counted from 1. */

@@ -70,6 +70,10 @@ function tryRead<Result>(
       if (!(error instanceof Indivisible)) throw error;
     }
   }
+  if (countElements(text, MAX_ELEMENTS) > MAX_ELEMENTS) {
+    if (!isDivisible) throw tooManyElements();
+    return tooManyElements();
+  }
   const root = tryParse(text);
   return root instanceof Error ? root : { result: read([{ root, depth: 0 }]) };
 }
@@ -84,17 +88,29 @@ function tryParse(text: string): Bun.XML.Node | Error {
   }
 }
 
-/** The tree of a document takes several times its length, and some 300 bytes for each of its tags. */
-const SIZES = { large: { characters: 32 * 2 ** 20, tags: 600_000 }, part: { characters: 4 * 2 ** 20, tags: 200_000 } };
+/** The tree of a document takes several times its length, and some 300 bytes for each of its elements. */
+const SIZES = {
+  large: { characters: 32 * 2 ** 20, elements: 300_000 },
+  part: { characters: 4 * 2 ** 20, elements: 100_000 },
+};
+/** Of a document that is read as one: ten for each of 200,000 test cases. */
+const MAX_ELEMENTS = 2_000_000;
 /** What is repeated before every part. */
 const MAX_REPEATED = 65_536;
 
-function isLarge(text: string, { characters, tags }: typeof SIZES.large): boolean {
-  if (text.length > characters) return true;
-  let count = 0;
-  for (let at = text.indexOf("<"); at !== -1 && count <= tags; at = text.indexOf("<", at + 1)) count++;
-  return count > tags;
+function isLarge(text: string, { characters, elements }: typeof SIZES.large): boolean {
+  return text.length > characters || countElements(text, elements) > elements;
 }
+
+/** At most one more than `max`. */
+function countElements(text: string, max: number): number {
+  let count = 0;
+  for (let at = text.indexOf("<"); at !== -1 && count <= max; at = text.indexOf("<", at + 1))
+    if (text.charCodeAt(at + 1) !== SLASH) count++;
+  return count;
+}
+
+const tooManyElements = () => new ReportError(`it has more than ${MAX_ELEMENTS.toLocaleString("en")} elements`);
 
 /** The markup is not what it looks like from afar: only the whole document can tell what is wrong with it. */
 class Indivisible extends Error {}
@@ -109,7 +125,7 @@ export function* divide(text: string, isDivisible: (name: string) => boolean, pa
   let repeated: typeof open = [];
   let head = "";
   let length = 0;
-  let [from, tags, inside] = [0, 0, 0];
+  let [from, elements, inside] = [0, 0, 0];
 
   const parse = (to: number): XmlPart => {
     const before = from === 0 ? "" : head + repeated.map(({ tag }) => tag).join("");
@@ -130,7 +146,7 @@ export function* divide(text: string, isDivisible: (name: string) => boolean, pa
     if (at === -1) throw new Indivisible();
     if (next === BANG || next === QUESTION) continue;
 
-    tags++;
+    if (next !== SLASH && ++elements > MAX_ELEMENTS) throw tooManyElements();
     if (next === SLASH) {
       if (inside > 0) inside--;
       else length -= open.pop()?.tag.length ?? 0;
@@ -145,10 +161,10 @@ export function* divide(text: string, isDivisible: (name: string) => boolean, pa
         length += tag.length;
       }
     }
-    const isFull = at - from > part.characters || tags > part.tags;
+    const isFull = at - from > part.characters || elements > part.elements;
     if (isFull && inside === 0 && open.length > 0 && length < MAX_REPEATED) {
       yield parse(at);
-      [from, tags, repeated] = [at, 0, [...open]];
+      [from, elements, repeated] = [at, 0, [...open]];
       // The trees of parts would otherwise pile up: the collector cannot know that there is no room for many.
       if (part === SIZES.part) Bun.gc(true);
     }
