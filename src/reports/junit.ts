@@ -1,5 +1,6 @@
 /** JUnit XML: no standard, but dialects, of some forty producers. */
 
+import type { XmlPart } from "./fields.ts";
 import { type CaseResult, type FailureKind, type Report, ReportError } from "./report.ts";
 import {
   createCutter,
@@ -17,7 +18,6 @@ import {
   toLine,
   tooManyCases,
 } from "./text.ts";
-import type { XmlPart } from "./xml.ts";
 
 type Node = Bun.XML.Node;
 

@@ -1,13 +1,8 @@
 /** XML as test runners write it: cleaned, parsed by Bun, and mended where the document is not well formed. */
 
+import type { XmlPart } from "./fields.ts";
 import { ReportError } from "./report.ts";
 import { clean, lineAt, localName } from "./text.ts";
-
-/**
- * A document, or a part of a large one: then the first `depth` elements, each the first inside the one before, are
- * those that were open where the part begins, and are not the first of their kind.
- */
-export type XmlPart = { root: Bun.XML.Node; depth: number };
 
 /** A document of which a reader has made something. */
 export type XmlDocument<Result> = {
