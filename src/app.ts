@@ -20,11 +20,11 @@ import { absent, fail, Problem } from "./http/problem.ts";
 import { type Admission, createRateLimit } from "./http/rate_limit.ts";
 import { createRouter } from "./http/router.ts";
 import { isAsSent, type Target, toTarget } from "./http/target.ts";
-import type { Upload } from "./http/upload.ts";
+import { createUploadBudget, type Hold } from "./http/upload_budget.ts";
 import { type CheckedRequest, createHandle, type HandlerServices, type Progress } from "./handle.ts";
-import { type HeavyThread, isHeavy } from "./heavy.ts";
+import { HEAVY_BYTES, type HeavyThread } from "./heavy.ts";
 import openapi from "./openapi.json" with { type: "json" };
-import { json, readInput, readQuery, Reply, type Route } from "./route.ts";
+import { type Input, json, readInput, readQuery, readSmallUpload, receiveUpload, Reply, type Route } from "./route.ts";
 import { type Database, isOutage } from "./store/connect.ts";
 import { selectAllExist } from "./store/existence.ts";
 
@@ -52,6 +52,8 @@ export type AppOptions = Omit<HandlerServices, "cursors"> & {
   cursorSecret: Uint8Array;
   rateLimitPerMinute: number;
   maxBodyBytes: number;
+  /** For all uploads that are received, wait or are read, together. */
+  uploadMemoryBytes: number;
   trustProxy: BlockList;
   /** Whether requests should come here: the database answers, has our schema, and the server is not draining. */
   isReady: () => Promise<boolean>;
@@ -65,6 +67,9 @@ export type Connection = {
   segments: () => Record<string, string> | undefined;
 };
 
+/** What a request says of itself before its query and body. */
+type Asked = Omit<CheckedRequest, "query" | "body" | "digest">;
+
 /** How far a request has come, and what it has shown of itself. */
 type RequestProgress = Progress & { caller: Caller | undefined; admission: Admission | undefined };
 
@@ -74,12 +79,14 @@ export function createApp(options: AppOptions) {
   const callers = createCallers(database.fast);
   const rateLimit = createRateLimit(options.rateLimitPerMinute);
   const deadlines = createDeadlines();
-  const uploadLimits = { maxBytes: options.maxBodyBytes, maxInflatedBytes: options.maxInflatedBytes };
-  const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd } = options;
+  const { publicUrl, maxBodyBytes, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd } =
+    options;
   const cursors = createCursors(options.cursorSecret);
   const given = { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, log };
   const services = { ...given, cursors };
   const handle = createHandle(database, services);
+  // The upload that is being read is there inflated, as text, and as what has been read of it.
+  const budget = createUploadBudget(Math.max(options.uploadMemoryBytes - 3 * maxInflatedBytes, maxBodyBytes));
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
   async function answer(
@@ -120,33 +127,76 @@ export function createApp(options: AppOptions) {
     return reply;
 
     async function readAndHandle(route: Route, params: Record<string, string>, caller: Caller): Promise<Reply> {
-      const { query, body, digest } =
-        route.body === undefined
-          ? readQuery(request, route, target.search)
-          : await readInput(request, route, target.search, uploadLimits);
-      const idempotencyKey = request.method === "POST" ? request.headers.get("idempotency-key") : null;
-      const checked: CheckedRequest = {
+      const asked: Asked = {
         caller,
         params,
-        query,
-        body,
         wantsText: /^text\/plain\b/i.test(request.headers.get("accept") ?? ""),
-        idempotencyKey,
-        digest: idempotencyKey === null ? "" : digest(),
+        idempotencyKey: request.method === "POST" ? request.headers.get("idempotency-key") : null,
       };
-      const inThread = route.body === "upload" && isHeavy(body as Upload);
-      return await deadlines.within(
-        route.deadlineSeconds,
-        () =>
-          inThread
-            ? options.heavy.handle(`${route.method} ${route.path}`, checked, progress)
-            : handle(route, checked, progress),
-        () => {
-          progress.expired = true;
-          if (inThread) options.heavy.expire(progress);
-        },
+      if (route.body === "upload") return await takeUpload(route, asked);
+      return await run(
+        route,
+        asked,
+        route.body === undefined
+          ? readQuery(request, route, target.search)
+          : await readInput(request, route, target.search),
       );
     }
+
+    async function run(route: Route, asked: Asked, { query, body, digest }: Input): Promise<Reply> {
+      const checked = { ...asked, query, body, digest: asked.idempotencyKey === null ? "" : digest() };
+      return await deadlines.within(
+        route.deadlineSeconds,
+        () => handle(route, checked, progress),
+        () => void (progress.expired = true),
+      );
+    }
+
+    /** The memory that the upload takes is given back whatever becomes of it. */
+    async function takeUpload(route: Route, asked: Asked): Promise<Reply> {
+      const hold = budget.open(asked.caller.id);
+      try {
+        const grow = growWithin(hold, route.deadlineSeconds);
+        const sent = await receiveUpload(request, route, target.search, { maxBytes: maxBodyBytes, grow });
+        const input = await readSmallUpload(sent, route, Math.min(HEAVY_BYTES, maxInflatedBytes));
+        if (input) return await run(route, asked, input);
+        let isInLine = false;
+        return await deadlines
+          .within(
+            route.deadlineSeconds,
+            () => options.heavy.handle(`${route.method} ${route.path}`, { ...asked, sent }, progress),
+            () => {
+              progress.expired = true;
+              isInLine = options.heavy.expire(asked.caller, progress);
+            },
+          )
+          .catch((error) => {
+            if (isInLine) tooBusy();
+            throw error;
+          });
+      } finally {
+        hold.release();
+      }
+    }
+  }
+
+  /** Fails when the body has waited for so many seconds in all. */
+  function growWithin(hold: Hold, seconds: number): Hold["grow"] {
+    let left = seconds;
+    return (bytes) => {
+      const room = hold.grow(bytes);
+      if (!room) return undefined;
+      const began = performance.now();
+      return deadlines
+        .within(left, () => room)
+        .then(
+          () => void (left -= (performance.now() - began) / 1_000),
+          (error) => {
+            if (error instanceof DeadlineError) tooBusy();
+            throw error;
+          },
+        );
+    };
   }
 
   async function requireLive(caller: Caller, progress: RequestProgress): Promise<void> {
@@ -259,6 +309,10 @@ function toRateLimited({ limit, reset }: Admission): Problem {
   return new Problem("RATE_LIMITED", `Rate limit exceeded: at most ${limit} requests per minute`, {
     "Retry-After": String(seconds),
   });
+}
+
+function tooBusy(): never {
+  fail("INTERNAL_ERROR", "The server is busy with other uploads, try again in a moment", { "Retry-After": "10" });
 }
 
 /** Bun joins what was given twice, and makes the address of the first. */

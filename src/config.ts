@@ -18,6 +18,8 @@ export type Config = {
   rateLimitPerMinute: number;
   maxBodyBytes: number;
   maxInflatedBytes: number;
+  /** For all uploads together: three times `maxInflatedBytes` for the one that is read, the rest for those that wait. */
+  uploadMemoryBytes: number;
   /** The proxies whose X-Forwarded-For is believed. */
   trustProxy: BlockList;
   /** Private addresses that integrations may reach all the same. */
@@ -129,6 +131,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     rateLimitPerMinute: integer("RATE_LIMIT_PER_MINUTE", 60, 0, 1_000_000),
     maxBodyBytes: integer("MAX_BODY_MB", 32, 1, 1024) * MEBIBYTE,
     maxInflatedBytes: integer("MAX_INFLATED_MB", 128, 1, 2048) * MEBIBYTE,
+    uploadMemoryBytes: integer("UPLOAD_MEMORY_MB", 512, 1, 65_536) * MEBIBYTE,
     trustProxy: addresses("TRUST_PROXY"),
     outboundAllow: addresses("OUTBOUND_ALLOW"),
     outboundProxy,

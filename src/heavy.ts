@@ -3,12 +3,12 @@
 import type { CheckedRequest, Progress } from "./handle.ts";
 import { areFree } from "./http/descriptors.ts";
 import { type ErrorCode, Problem } from "./http/problem.ts";
-import type { Upload } from "./http/upload.ts";
-import { Reply } from "./route.ts";
+import { createTurns } from "./http/turns.ts";
+import { Reply, type SentUpload } from "./route.ts";
 import type { ConnectionOptions } from "./store/connect.ts";
 
-/** From here on reading a report takes longer than other requests should wait. */
-const HEAVY_BYTES = 1_000_000;
+/** From here on reading a report, inflated, takes longer than other requests should wait. */
+export const HEAVY_BYTES = 1_000_000;
 /** The thread ends, and gives its memory back, when nothing heavy has come for so long. */
 const IDLE_MS = 10_000;
 /** Bun 1.4.5 ends the process where a new thread finds no file descriptors for itself, some three. */
@@ -25,8 +25,11 @@ export type HeavySettings = {
   secretKey: Uint8Array;
 };
 
+/** What is known of a request before its body has been read. */
+export type HeavyRequest = Omit<CheckedRequest, "query" | "body" | "digest"> & { sent: SentUpload };
+
 export type ToThread =
-  { settings: HeavySettings } | { id: number; route: string; request: CheckedRequest } | { id: number; expired: true };
+  { settings: HeavySettings } | { id: number; route: string; request: HeavyRequest } | { id: number; expired: true };
 
 type Outcome =
   | { reply: Pick<Reply, "status" | "body" | "type" | "headers"> }
@@ -36,29 +39,18 @@ export type FromThread = { id: number; provedLive: boolean; outcome: Outcome };
 
 type Job = {
   route: string;
-  request: CheckedRequest;
+  request: HeavyRequest;
   progress: Progress;
   resolve: (reply: Reply) => void;
   reject: (error: unknown) => void;
 };
 
-/** Whether reading the upload belongs in the thread; what is compressed may be small and become large. */
-export const isHeavy = ({ files }: Upload): boolean =>
-  files.reduce((sum, { bytes }) => sum + bytes.byteLength, 0) > HEAVY_BYTES ||
-  files.some(({ bytes }) => (bytes[0] === 0x1f && bytes[1] === 0x8b) || (bytes[0] === 0x28 && bytes[1] === 0xb5));
+/** They move to the thread instead of being copied. */
+const buffersOf = ({ blocks }: SentUpload): ArrayBuffer[] => blocks.map(({ buffer }) => buffer);
 
-/** The buffers that hold a file and nothing else: they move to the thread instead of being copied. */
-const buffersOf = ({ files }: Upload): ArrayBuffer[] => [
-  ...new Set(
-    files.flatMap(({ bytes: { buffer, byteLength } }) =>
-      buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [],
-    ),
-  ),
-];
-
-/** One job at a time, because each may take hundreds of megabytes; the others wait in line. */
+/** One job at a time, because each may take hundreds of megabytes; the others wait in turn, the callers by turns. */
 export function createHeavyThread(settings: HeavySettings) {
-  const line: Job[] = [];
+  const line = createTurns<Job>();
   let current: Job | undefined;
   let currentId = 0;
   let thread: Worker | undefined;
@@ -106,35 +98,35 @@ export function createHeavyThread(settings: HeavySettings) {
   function next(): void {
     if (current) return;
     clearTimeout(idle);
+    if (!thread && !line.isEmpty() && !areFree(DESCRIPTORS)) {
+      idle = setTimeout(next, TRY_AGAIN_MS);
+      return;
+    }
     current = line.shift();
     if (!current) {
       idle = setTimeout(close, IDLE_MS);
       idle.unref();
-    } else if (current.progress.expired) {
-      finish(() => {});
-    } else if (!thread && !areFree(DESCRIPTORS)) {
-      line.unshift(current);
-      current = undefined;
-      idle = setTimeout(next, TRY_AGAIN_MS);
     } else {
       thread ??= open();
       const { route, request } = current;
-      thread.postMessage({ id: ++currentId, route, request } satisfies ToThread, buffersOf(request.body as Upload));
+      thread.postMessage({ id: ++currentId, route, request } satisfies ToThread, buffersOf(request.sent));
     }
   }
 
   return {
-    /** Resolves and rejects as the handler itself would. */
-    handle(route: string, request: CheckedRequest, progress: Progress): Promise<Reply> {
+    /** Resolves and rejects as reading the upload and the handler would. */
+    handle(route: string, request: HeavyRequest, progress: Progress): Promise<Reply> {
       return new Promise((resolve, reject) => {
-        line.push({ route, request, progress, resolve, reject });
+        line.push(request.caller.id, { route, request, progress, resolve, reject });
         next();
       });
     },
 
-    /** Tells the thread that the request is not waited for any more. */
-    expire(progress: Progress): void {
-      if (current?.progress === progress) thread?.postMessage({ id: currentId, expired: true } satisfies ToThread);
+    /** Says that the request is not waited for any more; whether its turn had not come yet. */
+    expire({ id }: HeavyRequest["caller"], progress: Progress): boolean {
+      if (current?.progress !== progress) return line.remove(id, (job) => job.progress === progress);
+      thread?.postMessage({ id: currentId, expired: true } satisfies ToThread);
+      return false;
     },
 
     close,

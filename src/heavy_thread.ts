@@ -2,27 +2,33 @@
 
 import { testRuns } from "./api/test_runs.ts";
 import { createHandle, type Handle, type Progress } from "./handle.ts";
-import type { FromThread, ToThread } from "./heavy.ts";
+import type { FromThread, HeavyRequest, ToThread } from "./heavy.ts";
 import { createAddressList } from "./http/address.ts";
 import { createCursors } from "./http/cursor.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { Problem } from "./http/problem.ts";
 import { createLog } from "./log.ts";
+import { type Reply, readUpload } from "./route.ts";
 import { createSeal } from "./seal.ts";
 import { connect } from "./store/connect.ts";
 
 declare const self: Worker;
 
 const CONNECTIONS = 2;
+const WATCH_MS = 1_000;
 const nothing = createAddressList([]);
 const routes = new Map(testRuns.map((route) => [`${route.method} ${route.path}`, route]));
 let handle: Handle;
+let maxInflatedBytes: number;
 let running: { id: number; progress: Progress } | undefined;
 
 self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
   if ("settings" in data) {
     const { connection, cursorSecret, secretKey, ...settings } = data.settings;
-    handle = createHandle(connect(connection, CONNECTIONS), {
+    maxInflatedBytes = settings.maxInflatedBytes;
+    const database = connect(connection, CONNECTIONS);
+    setInterval(() => void database.watch().catch(() => {}), WATCH_MS);
+    handle = createHandle(database, {
       ...settings,
       seal: createSeal(secretKey),
       cursors: createCursors(cursorSecret),
@@ -37,7 +43,7 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
   } else {
     const progress: Progress = { provedLive: false, expired: false };
     running = { id: data.id, progress };
-    const outcome = await handle(routes.get(data.route)!, data.request, progress).then(
+    const outcome = await readAndHandle(data.route, data.request, progress).then(
       ({ status, body, type, headers }): FromThread["outcome"] => ({ reply: { status, body, type, headers } }),
       toOutcome,
     );
@@ -47,6 +53,13 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
     Bun.gc(true);
   }
 };
+
+async function readAndHandle(name: string, { sent, ...request }: HeavyRequest, progress: Progress): Promise<Reply> {
+  const route = routes.get(name)!;
+  const { query, body, digest } = await readUpload(sent, route, maxInflatedBytes);
+  const checked = { ...request, query, body, digest: request.idempotencyKey === null ? "" : digest() };
+  return await handle(route, checked, progress);
+}
 
 function toOutcome(error: unknown): FromThread["outcome"] {
   if (error instanceof Problem)

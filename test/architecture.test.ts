@@ -11,7 +11,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   main: ["app", "heavy", "config", "first_start", "http", "log", "seal", "secret_key", "server", "store", "work"],
   app: ["api", "caller", "handle", "heavy", "http", "log", "openapi.json", "route", "store"],
   heavy: ["handle", "http", "route", "store"],
-  heavy_thread: ["api", "handle", "heavy", "http", "log", "seal", "store"],
+  heavy_thread: ["api", "handle", "heavy", "http", "log", "route", "seal", "store"],
   handle: ["caller", "http", "idempotency", "memory", "route", "store"],
   openapi: ["app", "http", "route", "schema"],
   server: ["app", "http", "log"],
@@ -53,7 +53,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 const SHARED: Record<string, string[]> = {
   api: ["urls"],
   cli: ["usage"],
-  http: ["address", "descriptors", "problem"],
+  http: ["address", "descriptors", "problem", "turns"],
   postgres: ["binaries", "home"],
   rules: ["digest_table", "identity", "stack"],
   reports: ["fields", "report", "text"],

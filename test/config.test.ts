@@ -11,6 +11,7 @@ test("nothing set is a server on 8080 of this machine with the built-in PostgreS
     rateLimitPerMinute: 60,
     maxBodyBytes: 33_554_432,
     maxInflatedBytes: 134_217_728,
+    uploadMemoryBytes: 536_870_912,
     logLevel: "info",
   });
 });
@@ -33,6 +34,7 @@ test("every mistake is named at once, and a password is not repeated", () => {
     OUTBOUND_ALLOW: "everywhere",
     OUTBOUND_PROXY: "socks5://u:secret@h:1080",
     MAX_BODY_MB: "0",
+    UPLOAD_MEMORY_MB: "half",
   };
   try {
     readConfig(wrong);

@@ -71,6 +71,7 @@ export type TestServerOptions = {
   trustProxy?: string[];
   maxBodyBytes?: number;
   maxInflatedBytes?: number;
+  uploadMemoryBytes?: number;
   outboundAllow?: string[];
   database?: Database;
   /** Gets every log line, from "debug" on. */
@@ -102,6 +103,7 @@ export async function createServer(database: Database, options: TestServerOption
       rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
       maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
       maxInflatedBytes,
+      uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
       retentionDays: 90,
       seal: createSeal(SECRET_KEY),
       outbound: createOutbound({ allow: outboundAllow }),

@@ -5,8 +5,16 @@ import { fail, Problem } from "./problem.ts";
 /** A body that drips in for longer holds its memory for nothing. */
 const MAX_MINUTES = 10;
 const CLOSE = { Connection: "close" };
+/** A large body is kept in blocks: nothing is copied when it grows, and no memory is taken for what has not come. */
+const BLOCK = 1_048_576;
+/** What a body begins with whose length is not known. */
+const FIRST = 65_536;
 
 export type BodyLimits = { maxBytes: number; maxInflatedBytes: number };
+export type Encoding = "gzip" | "zstd";
+export type Bytes = Uint8Array<ArrayBuffer>;
+/** Takes so many bytes more; a promise where they have to be waited for. */
+export type Grow = (bytes: number) => Promise<void> | undefined;
 
 const megabytes = (bytes: number) => `${Number((bytes / 1_048_576).toPrecision(3))} MiB`;
 
@@ -16,61 +24,122 @@ function tooLarge(max: number, close: boolean): never {
 }
 
 /** Fails with VALIDATION_ERROR on a body that is too large, breaks off, or is not encoded as it says. */
-export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
+export async function readBody(request: Request, limits: BodyLimits): Promise<Bytes> {
+  const { blocks, encoding } = await receiveBody(request, limits.maxBytes);
+  return encoding ? await inflate(blocks, encoding, limits.maxInflatedBytes) : join(blocks);
+}
+
+/**
+ * A body as it was sent, in blocks, without undoing its encoding; `grow` is asked before bytes are kept. Fails with
+ * VALIDATION_ERROR on a body that is too large, breaks off, or has an encoding that we do not know.
+ */
+export async function receiveBody(
+  request: Request,
+  max: number,
+  grow: Grow = () => undefined,
+): Promise<{ blocks: Bytes[]; encoding: Encoding | null }> {
   const length = request.headers.get("content-length") ?? "0";
   if (length.includes(",")) fail("VALIDATION_ERROR", `Cannot read the header "Content-Length": given more than once`);
   const declared = Number(length);
-  if (declared > limits.maxBytes) tooLarge(limits.maxBytes, declared > 4 * limits.maxBytes);
-  if (!request.body) return new Uint8Array(0);
+  if (declared > max) tooLarge(max, declared > 4 * max);
+  if (!request.body) return { blocks: [], encoding: null };
+  const name = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
+  const encoding = name === "zstd" ? "zstd" : name === "gzip" || name === "x-gzip" ? "gzip" : null;
+  if (encoding === null && name !== "identity" && name !== "")
+    fail("VALIDATION_ERROR", `Cannot read a body with Content-Encoding "${name.slice(0, 40)}": use gzip or zstd`);
 
-  const encoding = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
-  if (encoding === "identity" || encoding === "") {
-    return await collect(request.body, limits.maxBytes, declared).catch((error) => {
-      if (error instanceof Problem) throw error;
-      fail("VALIDATION_ERROR", "The body broke off");
-    });
-  }
-  if (encoding !== "gzip" && encoding !== "x-gzip" && encoding !== "zstd")
-    fail("VALIDATION_ERROR", `Cannot read a body with Content-Encoding "${encoding.slice(0, 40)}": use gzip or zstd`);
-
-  let sent = 0;
-  const counted = request.body.pipeThrough(
-    new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
-      transform(chunk, controller) {
-        sent += chunk.byteLength;
-        if (sent > limits.maxBytes) tooLarge(limits.maxBytes, true);
-        controller.enqueue(chunk);
-      },
-    }),
-  );
-  const format = encoding === "zstd" ? "zstd" : "gzip";
-  const inflated = counted.pipeThrough(new DecompressionStream(format as never));
-  return await collect(inflated, limits.maxInflatedBytes).catch((error) => {
+  const blocks = await collect(request.body, { max, grow, declared }).catch((error) => {
     if (error instanceof Problem) throw error;
-    fail("VALIDATION_ERROR", `Cannot decompress the body: it is not whole, valid ${format}`);
+    if (encoding) undecodable(encoding);
+    fail("VALIDATION_ERROR", "The body broke off");
   });
+  return { blocks, encoding };
 }
 
-/** `expected` is the length if it is known: then the bytes are never there twice. */
+function undecodable(encoding: Encoding): never {
+  fail("VALIDATION_ERROR", `Cannot decompress the body: it is not whole, valid ${encoding}`);
+}
+
 async function collect(
-  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
-  max: number,
-  expected = 0,
-): Promise<Uint8Array<ArrayBuffer>> {
+  stream: ReadableStream<Bytes>,
+  { max, grow, declared }: { max: number; grow: Grow; declared: number },
+): Promise<Bytes[]> {
   const until = performance.now() + MAX_MINUTES * 60_000;
-  let whole = new Uint8Array(expected);
+  const blocks: Bytes[] = [];
+  let last: Bytes = new Uint8Array(declared > BLOCK ? 0 : declared || FIRST);
   let size = 0;
+  let used = 0;
   for await (const chunk of stream) {
     if (performance.now() > until) fail("VALIDATION_ERROR", `The body took longer than ${MAX_MINUTES} minutes`, CLOSE);
-    const end = size + chunk.byteLength;
-    if (end > max) tooLarge(max, true);
-    if (end > whole.byteLength) {
-      const grown = new Uint8Array(Math.min(max, Math.max(end, 2 * whole.byteLength)));
-      grown.set(whole.subarray(0, size));
-      whole = grown;
+    size += chunk.byteLength;
+    if (size > max) tooLarge(max, true);
+    const room = grow(chunk.byteLength);
+    if (room) await room;
+    for (let at = 0; at < chunk.byteLength;) {
+      if (used === last.byteLength) {
+        if (used > 0) blocks.push(last);
+        const rest = size - at;
+        last = new Uint8Array(Math.max(chunk.byteLength - at, Math.min(BLOCK, declared - rest || BLOCK)));
+        used = 0;
+      }
+      const part = chunk.subarray(at, at + last.byteLength - used);
+      last.set(part, used);
+      used += part.byteLength;
+      at += part.byteLength;
     }
-    whole.set(chunk, size);
-    size = end;
   }
-  return size === whole.byteLength ? whole : whole.slice(0, size);
+  if (used > 0) blocks.push(used === last.byteLength ? last : last.subarray(0, used));
+  return blocks;
+}
+
+/** The length of a body in blocks. */
+export const lengthOf = (blocks: readonly Bytes[]): number => blocks.reduce((sum, block) => sum + block.byteLength, 0);
+
+/** The blocks as one. Where there are several, they are given back one by one, and are empty afterwards. */
+export function join(blocks: readonly Bytes[]): Bytes {
+  if (blocks.length < 2) return blocks[0] ?? new Uint8Array();
+  const whole = new Uint8Array(lengthOf(blocks));
+  let at = 0;
+  for (const block of blocks) {
+    whole.set(block, at);
+    at += block.byteLength;
+    block.buffer.transfer(0);
+  }
+  return whole;
+}
+
+/** Fails with VALIDATION_ERROR on what is not whole and valid, or larger than `max`. */
+export async function inflate(blocks: readonly Bytes[], encoding: Encoding, max: number): Promise<Bytes> {
+  return (await inflateSmall(blocks, encoding, max)) ?? tooLarge(max, true);
+}
+
+/** The same; undefined where it is larger than `max`. */
+export async function inflateSmall(
+  blocks: readonly Bytes[],
+  encoding: Encoding,
+  max: number,
+): Promise<Bytes | undefined> {
+  const inflated = new Blob([...blocks]).stream().pipeThrough(new DecompressionStream(encoding as never));
+  // Pages that nothing is written to take no memory.
+  let whole = new Uint8Array(Math.min(max, max > BLOCK ? max : FIRST));
+  let size = 0;
+  try {
+    for await (const chunk of inflated as ReadableStream<Bytes>) {
+      const end = size + chunk.byteLength;
+      if (end > max) {
+        whole.buffer.transfer(0);
+        return undefined;
+      }
+      if (end > whole.byteLength) {
+        const grown = new Uint8Array(Math.min(max, Math.max(end, 4 * whole.byteLength)));
+        grown.set(whole.subarray(0, size));
+        whole = grown;
+      }
+      whole.set(chunk, size);
+      size = end;
+    }
+  } catch {
+    undecodable(encoding);
+  }
+  return whole.subarray(0, size);
 }

@@ -14,6 +14,12 @@ const MAX_PARTS = 5_000;
 /** The last part of the path that some clients send: it is only ever shown. */
 const baseName = (name: string) => name.split(/[/\\]/).pop()!.slice(0, 200);
 
+export const isForm = (contentType: string): boolean => /^multipart\//i.test(contentType);
+
+/** By the first bytes: gzip or zstd, which may be small and become large. */
+export const isPacked = (bytes: Uint8Array): boolean =>
+  (bytes[0] === 0x1f && bytes[1] === 0x8b) || (bytes[0] === 0x28 && bytes[1] === 0xb5);
+
 export async function parseUpload(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<Upload> {
   const fields: Record<string, string> = Object.create(null);
   const files: Upload["files"] = [];

@@ -56,6 +56,7 @@ export type Told = {
 
 /** Cut to what is kept. */
 export function toCase(cutter: Cutter, told: Told): CaseResult {
+  cutter.countCase();
   return {
     suite: cutter.cut("suite", told.suite ?? ""),
     name: cutter.cut("name", told.name.trim() || "(no name)"),
@@ -74,6 +75,12 @@ export function toCase(cutter: Cutter, told: Told): CaseResult {
 }
 
 type Node = Bun.XML.Node;
+
+/**
+ * A document, or a part of a large one: then the first `depth` elements, each the first inside the one before, are
+ * those that were open where the part begins, and are not the first of their kind.
+ */
+export type XmlPart = { root: Node; depth: number };
 
 /** The elements inside an element, without the text between them. */
 export const elementsOf = (node: Node): Node[] =>

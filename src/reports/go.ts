@@ -2,7 +2,17 @@
 
 import { type Fields, isObject, toCase, toText } from "./fields.ts";
 import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
-import { clean, createCutter, type Cutter, firstLine, MAX_CASES, msFromSeconds, toMs, tooManyCases } from "./text.ts";
+import {
+  clean,
+  createCutter,
+  type Cutter,
+  firstLine,
+  linesOf,
+  MAX_CASES,
+  msFromSeconds,
+  toMs,
+  tooManyCases,
+} from "./text.ts";
 
 type Test = {
   name: string;
@@ -35,7 +45,7 @@ export function readGo(text: string): Report {
   const packages = new Map<string, Package>();
   const builds = createBuilds();
   let [count, began, ended] = [0, Number.POSITIVE_INFINITY, 0];
-  for (const line of text.split("\n")) {
+  for (const line of linesOf(text)) {
     const event = toEvent(line);
     if (event === null) {
       const broken = builds.readLine(line);

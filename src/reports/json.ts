@@ -3,14 +3,50 @@
 import { cut, firstLine, lineAt } from "./text.ts";
 import { ReportError } from "./report.ts";
 
-/** Throws a ReportError with the line; nesting costs no stack. */
+/** What a text of a few megabytes may become: a list of {} takes thirty times its length. */
+const MAX_BYTES = 512 * 2 ** 20;
+/** About what the engine takes for each, in bytes; keys are there once. */
+const WEIGHT = { object: 72, list: 32, string: 64, value: 16 };
+
+/** Throws a ReportError with the line, or when the values would take too much memory; nesting costs no stack. */
 export function parseJson(text: string): unknown {
+  if (text.length * MOST_BYTES > MAX_BYTES && weigh(text) > MAX_BYTES)
+    throw new ReportError("it holds too many values: read, they would take more than 512 MiB");
   try {
     return JSON.parse(text);
   } catch (error) {
     const { at, reason } = findFault(text) ?? { at: 0, reason: (error as Error).message };
     throw new ReportError(`malformed JSON at line ${lineAt(text, at)}: ${reason}`);
   }
+}
+
+/** Per character, of `{},`. */
+const MOST_BYTES = 44;
+const [QUOTE, BACKSLASH, COLON, COMMA, BRACE, BRACKET] = [0x22, 0x5c, 0x3a, 0x2c, 0x7b, 0x5b];
+
+/** About how many bytes the values take beside their characters; stops where it is too much. */
+function weigh(text: string): number {
+  let bytes = 0;
+  for (let at = 0; at < text.length && bytes <= MAX_BYTES; at++) {
+    const code = text.charCodeAt(at);
+    if (code === BRACE) bytes += WEIGHT.object;
+    else if (code === BRACKET) bytes += WEIGHT.list;
+    else if (code === COMMA) bytes += WEIGHT.value;
+    else if (code === COLON) bytes += WEIGHT.value - WEIGHT.string;
+    else if (code === QUOTE) {
+      bytes += WEIGHT.string;
+      at = text.indexOf('"', at + 1);
+      while (at !== -1 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
+      if (at === -1) break;
+    }
+  }
+  return bytes;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let before = at - 1;
+  while (text.charCodeAt(before) === BACKSLASH) before--;
+  return (at - before) % 2 === 0;
 }
 
 const SPACE = /[ \t\r\n]*/y;

@@ -1,5 +1,6 @@
 /** JUnit XML: no standard, but dialects, of some forty producers. */
 
+import type { XmlPart } from "./fields.ts";
 import { type CaseResult, type FailureKind, type Report, ReportError } from "./report.ts";
 import {
   createCutter,
@@ -23,36 +24,51 @@ type Node = Bun.XML.Node;
 /** The children of a suite, how far they are read, and what they inherit from the suites around them. */
 type Place = { children: Node["children"]; next: number; suites: string[]; file: string | null };
 
-/** `root` is cleaned of what cannot be stored. Throws a ReportError when an unknown root holds no test case. */
-export function readJunit(root: Node): Report {
+/** The parts are cleaned of what cannot be stored. Throws a ReportError when an unknown root holds no test case. */
+export function readJunit(parts: Iterable<XmlPart>): Report {
   const cutter = createCutter();
   const namer = createNamer();
   const cases: CaseResult[] = [];
   const strays: { count: number; first: string } = { count: 0, first: "" };
+  let first: Node | undefined;
+  const tops = createTops();
   // Suites nest as deep as the parser lets them: a recursive walk would be a way to crash us.
-  const open: Place[] = [{ children: [root], next: 0, suites: [], file: null }];
-  for (let place = open.at(-1); place; place = open.at(-1)) {
-    const node = place.children[place.next++];
-    if (node === undefined) open.pop();
-    if (typeof node !== "object" || !("name" in node)) continue;
-    const kind = localName(node.name);
-    if (kind === "testcase") {
-      if (cases.length === MAX_CASES) throw tooManyCases();
-      cases.push(toCase(node, place, namer, cutter));
-      const inner = node.children.length === 0 ? NONE : named(elements(node), CASES);
-      if (inner.length > 0) open.push({ ...place, children: inner, next: 0 });
-    } else if (FAILURES.has(kind)) {
-      strays.first ||= cut(firstLine(node.attributes.message || textOf(node)), 200);
-      strays.count++;
-    } else if (kind === "testsuite") open.push(enter(node, place, cutter));
-    else if (!LEAVES.has(kind)) open.push({ ...place, children: node.children, next: 0 });
+  const open: Place[] = [];
+  // The last place of each depth: those that the next part is inside of are among them.
+  const last: Place[] = [];
+  const go = (place: Place) => {
+    last[open.length] = place;
+    open.push(place);
+  };
+  for (const { root, depth } of parts) {
+    first ??= { ...root, children: [] };
+    if (localName(root.name) === "testsuites") tops.add(named(elements(root), PLACES).slice(depth > 1 ? 1 : 0));
+    else if (depth === 0) tops.add([root]);
+    if (depth === 0) go({ children: [root], next: 0, suites: [], file: null });
+    else for (const place of reenter(last.splice(0), root, depth)) go(place);
+    for (let place = open.at(-1); place; place = open.at(-1)) {
+      const node = place.children[place.next++];
+      if (node === undefined) open.pop();
+      if (typeof node !== "object" || !("name" in node)) continue;
+      const kind = localName(node.name);
+      if (kind === "testcase") {
+        if (cases.length === MAX_CASES) throw tooManyCases();
+        cases.push(toCase(node, place, namer, cutter));
+        const inner = node.children.length === 0 ? NONE : named(elements(node), CASES);
+        if (inner.length > 0) go({ ...place, children: inner, next: 0 });
+      } else if (FAILURES.has(kind)) {
+        strays.first ||= cut(firstLine(node.attributes.message || textOf(node)), 200);
+        strays.count++;
+      } else if (kind === "testsuite") go(enter(node, place, cutter));
+      else if (!LEAVES.has(kind)) go({ ...place, children: node.children, next: 0 });
+    }
   }
+  const root = first!;
   if (cases.length === 0 && !isRoot(root.name)) {
     throw new ReportError(`its root element <${root.name.slice(0, 100)}> holds no test cases`);
   }
 
-  const tops = localName(root.name) === "testsuites" ? named(elements(root), PLACES) : [root];
-  const only = tops.length === 1 ? tops[0]! : null;
+  const only = tops.only();
   return {
     format: "junit",
     suite: cutter.cutOrNull("suite", suiteName(root) ?? (only && suiteName(only))),
@@ -60,9 +76,40 @@ export function readJunit(root: Node): Report {
     countsOnly: null,
     partial: false,
     durationMs: msFromSeconds(root.attributes.time) ?? msFromSeconds(only?.attributes.time),
-    completedAt: completedAt(root.attributes.timestamp ? [root] : tops),
+    completedAt: toCompletion(root.attributes.timestamp ? endOf(root) : tops.end()),
     context: {},
     warnings: [...declaredTotals(root, cases), ...strayFailures(strays), ...cutter.warnings()],
+  };
+}
+
+/** Whether an element holds what is read by itself, so that it may lie in several parts. */
+export const isPlace = (name: string): boolean => name !== "testcase" && !FAILURES.has(name) && !LEAVES.has(name);
+
+/** The places around a part, which have been entered before, with what it holds for each of them. */
+function reenter(places: Place[], root: Node, depth: number): Place[] {
+  let children: Node["children"] = [root];
+  return places.slice(0, depth + 1).map((place, level) => {
+    const entered = { ...place, children, next: level < depth ? 1 : 0 };
+    const [inner] = children;
+    if (level < depth) children = (inner as Node).children;
+    return entered;
+  });
+}
+
+/** The suites directly below the root, of which there may be too many to keep. */
+function createTops() {
+  let count = 0;
+  let first: Node | undefined;
+  let end = 0;
+  return {
+    add(suites: Node[]): void {
+      first ??= suites[0] && { ...suites[0], children: [] };
+      count += suites.length;
+      for (const suite of suites) end = Math.max(end, endOf(suite));
+    },
+    only: () => (count === 1 ? first! : null),
+    /** When the last of them ended; NaN when one does not say it. */
+    end: () => end,
   };
 }
 
@@ -323,15 +370,12 @@ function endsPath(path: string, end: string): boolean {
 const INSTANT =
   /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)$|^\w{3}, \d\d \w{3} \d{4} [\d:]+ GMT$/;
 
-/** The end of the suite that ended last, or null when one of them does not say when it began. */
-function completedAt(suites: Node[]): Date | null {
-  const ends = suites.map(({ attributes: { timestamp = "", time } }) =>
-    INSTANT.test(timestamp.trim()) ? Date.parse(timestamp.trim()) + (msFromSeconds(time) ?? 0) : Number.NaN,
-  );
-  const end = ends.reduce((latest, one) => Math.max(latest, one), 0);
-  // googletest writes 1970 for a test that did not run.
-  return end >= Date.UTC(2000) ? new Date(end) : null;
-}
+/** Unix milliseconds; NaN when it does not say when it began. */
+const endOf = ({ attributes: { timestamp = "", time } }: Node): number =>
+  INSTANT.test(timestamp.trim()) ? Date.parse(timestamp.trim()) + (msFromSeconds(time) ?? 0) : Number.NaN;
+
+// googletest writes 1970 for a test that did not run.
+const toCompletion = (end: number): Date | null => (end >= Date.UTC(2000) ? new Date(end) : null);
 
 function declaredTotals({ attributes }: Node, cases: CaseResult[]): string[] {
   const number = (key: string) => (/^\d{1,9}$/.test(attributes[key] ?? "") ? Number(attributes[key]) : null);

@@ -6,7 +6,7 @@ import { readCucumber } from "./cucumber.ts";
 import { readGo } from "./go.ts";
 import { readJest } from "./jest.ts";
 import { parseJson } from "./json.ts";
-import { isRoot, readJunit } from "./junit.ts";
+import { isPlace, isRoot, readJunit } from "./junit.ts";
 import { readMocha } from "./mocha.ts";
 import { isNative, readNative } from "./native.ts";
 import { readNunit } from "./nunit.ts";
@@ -18,7 +18,7 @@ import { readRspec } from "./rspec.ts";
 import { readTap } from "./tap.ts";
 import { readTrx } from "./trx.ts";
 import { unpack } from "./unpack.ts";
-import { parseXml, prolog } from "./xml.ts";
+import { parseXml, prolog, type XmlReading } from "./xml.ts";
 import { readXunit } from "./xunit.ts";
 
 /** A file as text, and what its beginning tells. */
@@ -47,7 +47,7 @@ const READERS: Reader[] = [
     name: "junit",
     title: "JUnit XML",
     recognise: ({ root }) => root !== null && isRoot(root),
-    read: (source) => readXml(source, "testcase", readJunit),
+    read: (source) => readXml(source, { whole: "testcase", isDivisible: isPlace, read: readJunit }),
   },
   {
     name: "playwright",
@@ -95,19 +95,19 @@ const READERS: Reader[] = [
     name: "trx",
     title: "TRX",
     recognise: ({ root }) => root === "TestRun",
-    read: (source) => readXml(source, null, readTrx),
+    read: (source) => readXml(source, wholly(readTrx)),
   },
   {
     name: "nunit",
     title: "NUnit XML",
     recognise: ({ root }) => root === "test-run" || root === "test-results",
-    read: (source) => readXml(source, null, readNunit),
+    read: (source) => readXml(source, wholly(readNunit)),
   },
   {
     name: "xunit",
     title: "xUnit XML",
     recognise: ({ root }) => root === "assemblies" || root === "assembly",
-    read: (source) => readXml(source, null, readXunit),
+    read: (source) => readXml(source, wholly(readXunit)),
   },
   {
     name: "cucumber",
@@ -163,6 +163,7 @@ export function readReport(
     });
     // As a text it is there once more, and the tree of a large one takes several times as much.
     file.bytes = NOTHING;
+    if (source.text.length > LARGE_TEXT) Bun.gc(true);
     const { read } = forced ?? naming(() => recognise(source));
     if (typeof read === "function") reports.push([name, naming(() => read(source))]);
     else together.set(read, [...(together.get(read) ?? []), [name, source]]);
@@ -176,6 +177,8 @@ export function readReport(
 }
 
 const NOTHING = new Uint8Array();
+/** From here on what has been read is given back at once, and not when the collector comes round to it. */
+const LARGE_TEXT = 32 * 2 ** 20;
 
 type Together = Exclude<Reader["read"], (source: Source) => Report>;
 
@@ -271,17 +274,21 @@ function needJson({ json, fault }: Source): unknown {
   return json;
 }
 
-/** `whole` is the element that must be whole where a document breaks off, or null to refuse such a document. */
-function readXml({ text, root }: Source, whole: string | null, read: (root: Bun.XML.Node) => Report): Report {
+/** For a reader that needs the document as one, and refuses what is broken. */
+const wholly = (read: (root: Bun.XML.Node) => Report): XmlReading<Report> => ({
+  whole: null,
+  read: (parts) => read([...parts][0]!.root),
+});
+
+function readXml({ text, root }: Source, reading: XmlReading<Report>): Report {
   if (root === null) throw new ReportError("it is not XML");
-  const { root: node, broken, mended } = parseXml(text, whole);
-  const report = read(node);
-  const kept = plural(report.cases.length, "test case");
+  const { result, broken, mended } = parseXml(text, reading);
+  const kept = plural(result.cases.length, "test case");
   const warnings = [
     ...(broken ? [`The report is broken at ${broken}; only what comes before it is read, ${kept}`] : []),
     ...(mended ? [`Took ${plural(mended, "character")} literally that XML wants escaped`] : []),
   ];
-  return { ...report, partial: broken !== null, warnings: [...warnings, ...report.warnings] };
+  return { ...result, partial: broken !== null, warnings: [...warnings, ...result.warnings] };
 }
 
 function merge(named: [string, Report][]): Report {

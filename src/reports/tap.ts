@@ -8,6 +8,7 @@ import {
   type Cutter,
   cut,
   firstLine,
+  linesOf,
   MAX_CASES,
   MAX_NAME,
   plural,
@@ -46,7 +47,7 @@ export function readTap(text: string): Report {
   let [durationMs, count, bailed] = [null as number | null, 0, false];
   let last: Point | null = null;
   let yaml: string | null = null;
-  for (const raw of text.split("\n")) {
+  for (const raw of linesOf(text)) {
     const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
     const plain = line.trimStart();
     const indent = line.length - plain.length;

@@ -75,9 +75,12 @@ function cutBytes(text: string, max: number): string {
   return read === text.length ? text : text.slice(0, read);
 }
 
+const CASES_OF_GARBAGE = 25_000;
+
 /** Cuts texts to the lengths that are kept and counts the cuts, for one warning of each kind. */
 export function createCutter() {
   const counts = new Map<TextKind | "dropped", number>();
+  let cases = 0;
   const count = (kind: TextKind | "dropped") => void counts.set(kind, (counts.get(kind) ?? 0) + 1);
   const shorten = (kind: TextKind, text: string, room = LIMITS[kind].max): string => {
     // No UTF-16 unit takes more than three bytes.
@@ -105,6 +108,10 @@ export function createCutter() {
       }
       // Unlike assignment, fromEntries makes "__proto__" an ordinary key.
       return Object.fromEntries(kept);
+    },
+    /** For every test case: what the reader of a large report has left behind is given back now and then. */
+    countCase(): void {
+      if (++cases % CASES_OF_GARBAGE === 0) Bun.gc(true);
     },
     warnings: (): string[] =>
       [...counts].map(([kind, n]) =>
@@ -155,6 +162,18 @@ export function textOf(node: Bun.XML.Node): string {
   let text = "";
   for (const child of node.children) if (typeof child === "string") text += child;
   return text;
+}
+
+/** A line for every character would take a hundred times their length. */
+const MAX_LINES = 5_000_000;
+
+/** Throws a ReportError where they are too many. */
+export function linesOf(text: string): string[] {
+  let count = 1;
+  if (text.length > MAX_LINES)
+    for (let at = text.indexOf("\n"); at !== -1 && count <= MAX_LINES; at = text.indexOf("\n", at + 1)) count++;
+  if (count > MAX_LINES) throw new ReportError(`it has more than ${MAX_LINES.toLocaleString("en")} lines`);
+  return text.split("\n");
 }
 
 export const firstLine = (text: string): string => /[^\s].*/.exec(text)?.[0].trimEnd() ?? "";

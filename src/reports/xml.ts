@@ -1,21 +1,29 @@
 /** XML as test runners write it: cleaned, parsed by Bun, and mended where the document is not well formed. */
 
+import type { XmlPart } from "./fields.ts";
 import { ReportError } from "./report.ts";
 import { clean, lineAt, localName } from "./text.ts";
 
-export type XmlDocument = {
-  root: Bun.XML.Node;
+/** A document of which a reader has made something. */
+export type XmlDocument<Result> = {
+  result: Result;
   /** Where the document broke and why, when only what comes before could be read. */
   broken: string | null;
   /** How many characters had to be taken literally that XML wants escaped. */
   mended: number;
 };
 
-/**
- * When the document is broken, it is read up to the last whole `<whole>` element before the break; with `whole` null,
- * or nothing whole before it, a ReportError tells the line.
- */
-export function parseXml(raw: string, whole: string | null): XmlDocument {
+export type XmlReading<Result> = {
+  /** When the document is broken, it is read up to the last such element that is whole; null: then it is refused. */
+  whole: string | null;
+  /** Which elements, by their names without prefix, may lie in several parts; undefined: there is one part. */
+  isDivisible?: (name: string) => boolean;
+  /** May be called again with other parts, when those that it was given turn out to be broken. */
+  read: (parts: Iterable<XmlPart>) => Result;
+};
+
+/** Throws a ReportError with the line when the document is broken, and nothing whole is before that. */
+export function parseXml<Result>(raw: string, reading: XmlReading<Result>, sizes = SIZES): XmlDocument<Result> {
   const text = cleanXml(raw);
   const { doctype } = prolog(text);
   // No test runner declares entities or points to a DTD; whoever does wants us to expand or to fetch something.
@@ -23,17 +31,47 @@ export function parseXml(raw: string, whole: string | null): XmlDocument {
     throw new ReportError("it declares entities or an external document type, which is refused");
   }
   refuseExcess(text);
-  const first = tryParse(text);
-  if (!(first instanceof Error)) return { root: first, broken: null, mended: 0 };
+  const first = tryRead(text, reading, sizes);
+  if (!(first instanceof Error)) return { ...first, broken: null, mended: 0 };
 
-  const mend = mendXml(text, whole);
+  const mend = mendXml(text, reading.whole);
+  if (text.length > SIZES.large.characters) Bun.gc(true);
   const line = (at: number) => lineAt(raw, raw.length - raw.trimStart().length) - 1 + lineAt(text, at);
   const broken = mend.fault && `line ${line(mend.fault.at)}: ${mend.fault.reason}`;
-  const second = mend.text === null ? first : tryParse(mend.text);
+  const second = mend.text === null ? first : tryRead(mend.text, reading, sizes);
   if (second instanceof Error) {
     throw new ReportError(broken ? `malformed XML at ${broken}` : `malformed XML: ${second.message}`);
   }
-  return { root: second, broken, mended: mend.edits };
+  return { ...second, broken, mended: mend.edits };
+}
+
+function tryRead<Result>(
+  text: string,
+  { isDivisible, read }: XmlReading<Result>,
+  { large, part }: typeof SIZES,
+): { result: Result } | Error {
+  if (isDivisible && isLarge(text, large)) {
+    const parts = divide(text, isDivisible, part);
+    // Without `return`, so that the reader cannot end it by failing.
+    const rest = { [Symbol.iterator]: () => ({ next: () => parts.next() }) };
+    try {
+      try {
+        return { result: read(rest) };
+      } catch (error) {
+        // What is wrong with the markup comes before what is wrong with the test cases, wherever it is.
+        if (error instanceof ReportError) for (const _ of rest);
+        throw error;
+      }
+    } catch (error) {
+      if (!(error instanceof Indivisible)) throw error;
+    }
+  }
+  if (countElements(text, MAX_ELEMENTS) > MAX_ELEMENTS) {
+    if (!isDivisible) throw tooManyElements();
+    return tooManyElements();
+  }
+  const root = tryParse(text);
+  return root instanceof Error ? root : { result: read([{ root, depth: 0 }]) };
 }
 
 /** Characters; a message of any length is cut, but nobody writes this much into one. */
@@ -102,6 +140,105 @@ function tryParse(text: string): Bun.XML.Node | Error {
     const reason = (error as Error).message.replace("XML Parse error: ", "");
     return new Error(reason.charAt(0).toLowerCase() + reason.slice(1));
   }
+}
+
+/** The tree of a document takes several times its length, and some 300 bytes for each of its elements. */
+const SIZES = {
+  large: { characters: 32 * 2 ** 20, elements: 300_000 },
+  part: { characters: 4 * 2 ** 20, elements: 100_000 },
+};
+/** Of a document that is read as one: ten for each of 200,000 test cases. */
+const MAX_ELEMENTS = 2_000_000;
+/** What is repeated before every part. */
+const MAX_REPEATED = 65_536;
+
+function isLarge(text: string, { characters, elements }: typeof SIZES.large): boolean {
+  return text.length > characters || countElements(text, elements) > elements;
+}
+
+/** At most one more than `max`. */
+function countElements(text: string, max: number): number {
+  let count = 0;
+  for (let at = text.indexOf("<"); at !== -1 && count <= max; at = text.indexOf("<", at + 1))
+    if (text.charCodeAt(at + 1) !== SLASH) count++;
+  return count;
+}
+
+const tooManyElements = () => new ReportError(`it has more than ${MAX_ELEMENTS.toLocaleString("en")} elements`);
+
+/** The markup is not what it looks like from afar: only the whole document can tell what is wrong with it. */
+class Indivisible extends Error {}
+
+/**
+ * Cuts a document between elements and parses the parts one by one, each inside the start tags that are open there and
+ * with the end tags that are missing. Where the parser takes every part, it would take the whole, and see the same: at
+ * the end of each part the same elements are open as at the beginning of the next.
+ */
+export function* divide(text: string, isDivisible: (name: string) => boolean, part = SIZES.part): Generator<XmlPart> {
+  const open: { name: string; tag: string }[] = [];
+  let repeated: typeof open = [];
+  let head = "";
+  let length = 0;
+  let [from, elements, inside] = [0, 0, 0];
+
+  const parse = (to: number): XmlPart => {
+    const before = from === 0 ? "" : head + repeated.map(({ tag }) => tag).join("");
+    const after = open.map(({ name }) => `</${name}>`).reverse();
+    const root = tryParse(before + text.slice(from, to) + after.join(""));
+    if (root instanceof Error) throw new Indivisible();
+    return { root, depth: from === 0 ? 0 : repeated.length };
+  };
+
+  for (let at = text.indexOf("<"); at !== -1; at = text.indexOf("<", at)) {
+    const start = at;
+    const next = text.charCodeAt(at + 1);
+    const section =
+      next === BANG || next === QUESTION ? SECTIONS.find(({ opens }) => text.startsWith(opens, at)) : null;
+    if (section) at = after(text, section.closes, at + section.opens.length);
+    else if (next === BANG) at = after(text, ">", at);
+    else at = tagEnd(text, at);
+    if (at === -1) throw new Indivisible();
+    if (next === BANG || next === QUESTION) continue;
+
+    if (next !== SLASH && ++elements > MAX_ELEMENTS) throw tooManyElements();
+    if (next === SLASH) {
+      if (inside > 0) inside--;
+      else length -= open.pop()?.tag.length ?? 0;
+    } else if (text.charCodeAt(at - 2) !== SLASH) {
+      const name = inside > 0 ? "" : (match(text, NAME, start)?.[1] ?? "");
+      if (inside > 0 || !isDivisible(localName(name))) inside++;
+      else {
+        const tag = text.slice(start, at);
+        // The declaration stands before every part.
+        if (open.length === 0) head = start > MAX_REPEATED ? "" : text.slice(0, start);
+        open.push({ name, tag });
+        length += tag.length;
+      }
+    }
+    const isFull = at - from > part.characters || elements > part.elements;
+    if (isFull && inside === 0 && open.length > 0 && length < MAX_REPEATED) {
+      yield parse(at);
+      [from, elements, repeated] = [at, 0, [...open]];
+      // The trees of parts would otherwise pile up: the collector cannot know that there is no room for many.
+      if (part === SIZES.part) Bun.gc(true);
+    }
+  }
+  if (open.length > 0 || inside > 0) throw new Indivisible();
+  yield parse(text.length);
+}
+
+const [BANG, SLASH, QUESTION, GREATER, QUOTE, APOSTROPHE] = [0x21, 0x2f, 0x3f, 0x3e, 0x22, 0x27];
+
+/** Behind the tag that opens at `at`, or -1. */
+function tagEnd(text: string, at: number): number {
+  for (let here = at + 1; here < text.length; here++) {
+    const code = text.charCodeAt(here);
+    if (code === GREATER) return here + 1;
+    if (code !== QUOTE && code !== APOSTROPHE) continue;
+    here = text.indexOf(code === QUOTE ? '"' : "'", here + 1);
+    if (here === -1) return -1;
+  }
+  return -1;
 }
 
 // All references but those to tab, line feed and carriage return, which most documents have many of.
@@ -197,7 +334,12 @@ function mendXml(text: string, whole: string | null): Mend {
     if (whole !== null && localName(name) === whole) cut = { at, open, pieces: pieces.length, copied };
   };
 
+  let relieved = 0;
   for (let at = 0; at < text.length;) {
+    if (at - relieved > SIZES.large.characters / 2) {
+      relieved = at;
+      Bun.gc(true);
+    }
     let tag = text.indexOf("<", at);
     while (tag !== -1 && open && !/[^\s<>="'&\d.-]/.test(text[tag + 1] ?? " ")) tag = text.indexOf("<", tag + 1);
     const end = tag === -1 ? text.length : tag;

@@ -1,0 +1,36 @@
+/** A line that is fair among keys: who has many in it waits behind its own, and not before the others. */
+
+/** Keys take turns; what waits under one key goes in the order in which it came. */
+export function createTurns<Item>() {
+  // A Map keeps the order of insertion: its first key is the next one.
+  const lines = new Map<string, Item[]>();
+  return {
+    isEmpty: (): boolean => lines.size === 0,
+
+    push(key: string, item: Item): void {
+      const line = lines.get(key);
+      if (line) line.push(item);
+      else lines.set(key, [item]);
+    },
+
+    shift(): Item | undefined {
+      for (const [key, line] of lines) {
+        const item = line.shift();
+        lines.delete(key);
+        if (line.length > 0) lines.set(key, line);
+        return item;
+      }
+      return undefined;
+    },
+
+    /** Takes the first such item of a key out of the line; whether there was one. */
+    remove(key: string, isIt: (item: Item) => boolean): boolean {
+      const line = lines.get(key) ?? [];
+      const at = line.findIndex(isIt);
+      if (at === -1) return false;
+      line.splice(at, 1);
+      if (line.length === 0) lines.delete(key);
+      return true;
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { expect, test } from "bun:test";
+import { readReport } from "../../src/reports/read.ts";
+
+const read = (text: string, format?: string) =>
+  readReport([{ name: "r", bytes: Buffer.from(text) }], {
+    ...(format === undefined ? {} : { format }),
+    maxInflatedBytes: 128 * 2 ** 20,
+  });
+
+const ctrf = (extra: string) =>
+  `{"reportFormat":"CTRF","results":{"tool":{"name":"x"},"summary":{"tests":1},"extra":[${extra}],"tests":[{"name":"a","status":"passed"}]}}`;
+
+test("JSON of so many values that they would take gigabytes is refused before they do", () => {
+  for (const value of ["{},", "[],", "[[[]]],"]) {
+    const text = ctrf(`${value.repeat(36_000_000 / value.length)}0`);
+    expect(() => read(text)).toThrow("it holds too many values: read, they would take more than 512 MiB");
+  }
+});
+
+test("JSON of as many characters in texts is read", () => {
+  const text = ctrf(`${JSON.stringify('{},[],"\\'.repeat(2_000_000))},${JSON.stringify("\\".repeat(9_000_000))}`);
+  expect(read(text).cases).toHaveLength(1);
+});
+
+test("XML of so many elements that they would take gigabytes is refused before they do", () => {
+  const many = "<a/>".repeat(2_100_000);
+  for (const text of [
+    `<TestRun>${many}<Results/></TestRun>`,
+    `<testsuites><testcase name="a">${many}</testcase></testsuites>`,
+  ])
+    expect(() => read(text)).toThrow("it has more than 2,000,000 elements");
+});
+
+test("so many lines that they would take gigabytes are refused before they do", () => {
+  const lines = "\n".repeat(5_000_000);
+  expect(() => read(`{"Action":"run","Package":"p","Test":"T"}\n${lines}`)).toThrow("it has more than 5,000,000 lines");
+  expect(() => read(`1..1\nok 1 - a\n${lines}`)).toThrow("it has more than 5,000,000 lines");
+});

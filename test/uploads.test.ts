@@ -1,0 +1,191 @@
+import { describe, expect, test } from "bun:test";
+import { ROUTES } from "../src/app.ts";
+import { createHeavyThread } from "../src/heavy.ts";
+import { createHarness, junit, SECRET_KEY } from "./harness.ts";
+
+const MIB = 1_048_576;
+
+const { ask, acme, rival, database, connection, url, addProject } = await createHarness({
+  maxBodyBytes: 4 * MIB,
+  maxInflatedBytes: 8 * MIB,
+  // Nothing is left for those that wait but room for one body, of which a key may have 1.75 MiB.
+  uploadMemoryBytes: 1,
+});
+
+const upload = (project: string, key: string, body: unknown, query = "", headers: Record<string, string> = {}) =>
+  ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, { key, body, headers });
+
+const countRuns = async (projectId: string) =>
+  (await database.pool`select from test_run where project_id = ${projectId}`).length;
+
+const large = (letters: string, bytes = 1_500_000) => `${junit(letters)}<!--${"x".repeat(bytes)}-->`;
+
+/** A body that has come as far as `bytes`, and comes no further before it is aborted. */
+async function stall(project: string, key: string, bytes: number) {
+  const abort = new AbortController();
+  const { promise: sent, resolve } = Promise.withResolvers<void>();
+  const body = new ReadableStream({
+    type: "direct",
+    async pull(controller: any) {
+      for (let at = 0; at < bytes; at += 65_536) {
+        controller.write(new Uint8Array(Math.min(65_536, bytes - at)).fill(32));
+        await controller.flush();
+      }
+      resolve();
+      await new Promise((resolve) => abort.signal.addEventListener("abort", resolve));
+    },
+  } as never);
+  const answer = fetch(`${url}/api/v1/projects/${project}/test-runs`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body,
+    signal: abort.signal,
+  }).catch(() => {});
+  await sent;
+  return {
+    async abort() {
+      abort.abort();
+      await answer;
+    },
+  };
+}
+
+const route = ROUTES.find(({ body }) => body === "upload")!;
+
+/** Uploads may take so many seconds. */
+async function withDeadline<T>(seconds: number, work: () => Promise<T>): Promise<T> {
+  const { deadlineSeconds } = route;
+  route.deadlineSeconds = seconds;
+  return await work().finally(() => (route.deadlineSeconds = deadlineSeconds));
+}
+
+describe("uploads side by side", () => {
+  test("that become too large are each a 400 that says so, and leave nothing", async () => {
+    const { project, key } = await addProject(acme);
+    const zeros = new Uint8Array(20 * MIB);
+    const bombs = { gzip: Bun.gzipSync(zeros), zstd: Bun.zstdCompressSync(zeros) };
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => {
+        const encoding = index % 2 ? "gzip" : "zstd";
+        return upload(project, key, bombs[encoding], "", { "content-encoding": encoding });
+      }),
+    );
+    for (const { status, headers, body } of answers) {
+      expect(body).toEqual({ error: { code: "VALIDATION_ERROR", message: "Body too large: at most 8 MiB" } });
+      expect([status, headers.get("connection")]).toEqual([400, "close"]);
+    }
+    expect(await countRuns(project)).toBe(0);
+  });
+
+  test("that are packed in whatever way are all taken", async () => {
+    const { project, key } = await addProject(acme);
+    const text = (index: number) => large("pf".repeat(index + 1), 5 * MIB);
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, (_, index) => {
+        const query = `&execution_key=${index}`;
+        if (index % 4 === 0)
+          return upload(project, key, Bun.gzipSync(text(index)), query, { "content-encoding": "gzip" });
+        if (index % 4 === 1)
+          return upload(project, key, Bun.zstdCompressSync(text(index)), query, { "content-encoding": "zstd" });
+        if (index % 4 === 2) return upload(project, key, Bun.gzipSync(text(index)), query);
+        const form = new FormData();
+        form.append("execution_key", String(index));
+        form.append("file", new File([Bun.gzipSync(text(index))], "report.xml.gz"));
+        return upload(project, key, form);
+      }),
+    );
+    expect(answers.map(({ status, body }) => [status, body.passed, body.failed])).toEqual(
+      answers.map((_, index) => [201, index + 1, index + 1]),
+    );
+  });
+
+  test("a packed report of which too much comes out is a 400 also inside a form", async () => {
+    const { project, key } = await addProject(acme);
+    const form = new FormData();
+    form.append("file", new File([Bun.gzipSync(new Uint8Array(20 * MIB))], "report.xml.gz"));
+    const { status, body } = await upload(project, key, form);
+    expect([status, body.error.message]).toEqual([400, `Cannot read "report.xml.gz": it is larger than 8 MiB`]);
+  });
+});
+
+describe("where there is no room", () => {
+  test("an upload that waits for longer than it may is a 500 that says when to try again, and leaves nothing", async () => {
+    const { project, key } = await addProject(acme);
+    const stalled = await stall(project, key, 3 * MIB);
+    const refused = await withDeadline(1, () => upload(project, key, large("p", 3 * MIB)));
+    expect([refused.status, refused.headers.get("retry-after"), refused.body.error]).toEqual([
+      500,
+      "10",
+      { code: "INTERNAL_ERROR", message: "The server is busy with other uploads, try again in a moment" },
+    ]);
+    expect(await countRuns(project)).toBe(0);
+    await stalled.abort();
+    expect((await upload(project, key, large("p", 3 * MIB))).status).toBe(201);
+  });
+
+  test("small uploads go on, and what a client that is gone has left goes to the next", async () => {
+    const { project, key } = await addProject(acme);
+    const other = await addProject(rival);
+    const stalled = await stall(project, key, 3 * MIB);
+    expect((await upload(other.project, other.key, junit("p"))).status).toBe(201);
+    const waiting = upload(project, key, large("p", 3 * MIB));
+    await stalled.abort();
+    expect((await waiting).status).toBe(201);
+  });
+});
+
+describe("while another upload is read", () => {
+  test("one that waits in line for longer than it may is a 500 that says when to try again, and leaves nothing", async () => {
+    const [first, second] = [await addProject(acme), await addProject(rival)];
+    const { promise: locked, resolve: hasLocked } = Promise.withResolvers<void>();
+    const { promise: end, resolve: unlock } = Promise.withResolvers<void>();
+    const locking = database.begin(async (sql) => {
+      await sql`lock table test_run in exclusive mode`;
+      hasLocked();
+      await end;
+    });
+    await locked;
+    const answers = await withDeadline(1, () =>
+      Promise.all([
+        upload(first.project, first.key, large("p")),
+        upload(second.project, second.key, large("p")),
+        upload(second.project, second.key, Bun.gzipSync(large("p"))),
+      ]),
+    );
+    unlock();
+    await locking;
+    expect(answers.map(({ status }) => status)).toEqual([500, 500, 500]);
+    const busy = answers.filter(({ body }) => body.error.message.includes("busy with other uploads"));
+    expect(busy.map(({ headers }) => headers.get("retry-after"))).toEqual(["10", "10"]);
+    // Whoever comes after them is read after them.
+    expect((await upload(first.project, first.key, large("p"), "&execution_key=after")).status).toBe(201);
+    expect([await countRuns(first.project), await countRuns(second.project)]).toEqual([1, 0]);
+  });
+
+  test("fifty of one key in line do not keep another key's only one behind them", async () => {
+    const heavy = createHeavyThread({
+      connection,
+      cursorSecret: new Uint8Array(32),
+      publicUrl: url,
+      maxInflatedBytes: 8 * MIB,
+      retentionDays: 90,
+      secretKey: SECRET_KEY,
+    });
+    const order: string[] = [];
+    const send = (id: string, name: string) => {
+      const blocks = [new TextEncoder().encode("no report")];
+      const sent = { url: `${url}/x`, search: "", query: {}, contentType: "", encoding: null, blocks };
+      const caller = { id, kind: "project" as const, teamId: acme.team, projectId: acme.project };
+      const request = { caller, params: {}, wantsText: false, idempotencyKey: null, sent };
+      return heavy
+        .handle(`${route.method} ${route.path}`, request as never, { provedLive: false, expired: false })
+        .catch(({ code }) => order.push(`${name} ${code}`));
+    };
+    const all = Array.from({ length: 50 }, (_, index) => send("a", `a${index}`));
+    all.push(send("b", "b"));
+    await Promise.all(all);
+    heavy.close();
+    expect(order).toHaveLength(51);
+    expect(order.slice(0, 4)).toEqual(["a0", "a1", "b", "a2"].map((name) => `${name} VALIDATION_ERROR`));
+  });
+});
