@@ -10,7 +10,7 @@ import { onboardings } from "./api/onboarding.ts";
 import { projects } from "./api/projects.ts";
 import { testCases } from "./api/test_cases.ts";
 import { testRuns } from "./api/test_runs.ts";
-import { type Caller, createCallers, revoked } from "./caller.ts";
+import { type Caller, createCallers, revoked } from "./request/callers.ts";
 import { clientAddress } from "./http/address.ts";
 import { compress } from "./http/compress.ts";
 import { createCursors } from "./http/cursor.ts";
@@ -21,10 +21,19 @@ import { type Admission, createRateLimit } from "./http/rate_limit.ts";
 import { createRouter } from "./http/router.ts";
 import { isAsSent, type Target, toTarget } from "./http/target.ts";
 import { createUploadBudget, type Hold } from "./http/upload_budget.ts";
-import { type CheckedRequest, createHandle, type HandlerServices, type Progress } from "./handle.ts";
-import { HEAVY_BYTES, type HeavyThread } from "./heavy.ts";
+import { type CheckedRequest, createHandle, type HandlerServices, type Progress } from "./request/execute.ts";
+import { HEAVY_BYTES, type HeavyThread } from "./request/upload_thread.ts";
 import openapi from "./openapi.json" with { type: "json" };
-import { type Input, json, readInput, readQuery, readSmallUpload, receiveUpload, Reply, type Route } from "./route.ts";
+import {
+  type Input,
+  json,
+  readInput,
+  readQuery,
+  readSmallUpload,
+  receiveUpload,
+  Reply,
+  type Route,
+} from "./request/route.ts";
 import { type Database, isOutage } from "./store/connect.ts";
 import { selectAllExist } from "./store/existence.ts";
 

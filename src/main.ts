@@ -2,14 +2,14 @@
 
 import { createApp } from "./app.ts";
 import { ConfigError, readConfig } from "./config.ts";
-import { createFirstProject, welcome } from "./first_start.ts";
-import { createHeavyThread, type HeavyThread } from "./heavy.ts";
+import { createFirstProject, welcome } from "./operations/first_project.ts";
+import { createHeavyThread, type HeavyThread } from "./request/upload_thread.ts";
 import { createLog, type Log } from "./log.ts";
-import { createSeal, type Seal } from "./seal.ts";
-import { loadSecretKey } from "./secret_key.ts";
+import { createSeal, type Seal } from "./secrets/seal.ts";
+import { loadSecretKey } from "./secrets/secret_key.ts";
 import { descriptorLimit } from "./http/descriptors.ts";
 import { createOutbound } from "./http/outbound.ts";
-import { startServer } from "./server.ts";
+import { startServer } from "./http/serve.ts";
 import type { Database } from "./store/connect.ts";
 import { createExecutionEnds } from "./store/execution_ends.ts";
 import { selectSealKeys } from "./store/environments.ts";
@@ -24,7 +24,7 @@ import { handleEvents, runSchedules } from "./work/automate.ts";
 import { createDeliverer } from "./work/deliver.ts";
 import { expireExecutions } from "./work/expire.ts";
 import { boundDeliveries, prune } from "./work/prune.ts";
-import { rememberAll } from "./work/remember.ts";
+import { rememberAll } from "./work/count.ts";
 import { retainResults } from "./work/retain.ts";
 import { type GoOn, startLoop } from "./work/loop.ts";
 import { reseal } from "./work/reseal.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { ROUTES } from "./app.ts";
 import { STATUS } from "./http/problem.ts";
-import { emptyBody, type Route } from "./route.ts";
+import { emptyBody, type Route } from "./request/route.ts";
 import { automation, automationRun } from "./schema/automations.ts";
 import { bugReport, bugReportDetail } from "./schema/bug_reports.ts";
 import { comparison } from "./schema/comparisons.ts";

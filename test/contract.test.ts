@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { ROUTES } from "../src/app.ts";
-import { createKey } from "../src/schema/keys.ts";
+import { createKey } from "../src/secrets/keys.ts";
 import { createHarness, junit } from "./harness.ts";
 
 const { ask, acme, rival, regenerate, url } = await createHarness();

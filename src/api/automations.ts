@@ -1,8 +1,8 @@
 /** Automations of a team: what to do when something happens or it is time; tried out, and what each run did. */
 
-import { runForEvent, runForSchedule } from "../automations.ts";
+import { runForEvent, runForSchedule } from "../operations/automations.ts";
 import { absent, fail } from "../http/problem.ts";
-import { type Context, noContent, route, type Route, toPage } from "../route.ts";
+import { type Context, noContent, route, type Route, toPage } from "../request/route.ts";
 import {
   ACTIONS_OF,
   automation,

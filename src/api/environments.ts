@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { absent, fail } from "../http/problem.ts";
-import { type Context, json, noContent, route, type Route, toPage } from "../route.ts";
+import { type Context, json, noContent, route, type Route, toPage } from "../request/route.ts";
 import { parseDotenv } from "../rules/dotenv.ts";
 import {
   environment,

@@ -2,8 +2,8 @@
 
 import * as v from "valibot";
 import { absent, fail } from "../http/problem.ts";
-import { type Context, json, noContent, route, type Route, toPage } from "../route.ts";
-import { rerunExecution } from "../rerun.ts";
+import { type Context, json, noContent, route, type Route, toPage } from "../request/route.ts";
+import { rerunExecution } from "../operations/reruns.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
 import {
   type Execution,
@@ -15,7 +15,7 @@ import {
 } from "../schema/executions.ts";
 import { comparison, comparisonQuery } from "../schema/comparisons.ts";
 import { integerText } from "../schema/fields.ts";
-import { settleExecution } from "../settle.ts";
+import { settleExecution } from "../operations/executions.ts";
 import { selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../store/connect.ts";
 import {
@@ -29,7 +29,7 @@ import {
   selectExecutions,
 } from "../store/executions.ts";
 import { selectProject } from "../store/projects.ts";
-import { executionUrl } from "../urls.ts";
+import { executionUrl } from "../schema/urls.ts";
 
 type One = Context<{ projectId: string; executionId: string }>;
 

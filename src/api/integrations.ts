@@ -2,11 +2,11 @@
 
 import { randomBytes } from "node:crypto";
 import type { BlockList } from "node:net";
-import { attemptDelivery, integrationPlace, openSecrets, ROTATION_MS, type Secrets } from "../deliveries.ts";
+import { attemptDelivery, integrationPlace, openSecrets, ROTATION_MS, type Secrets } from "../operations/deliveries.ts";
 import { check } from "../http/input.ts";
 import { isReachable, literalAddress } from "../http/outbound.ts";
 import { absent, fail } from "../http/problem.ts";
-import { type Context, jsonOnce, noContent, route, type Route, toPage } from "../route.ts";
+import { type Context, jsonOnce, noContent, route, type Route, toPage } from "../request/route.ts";
 import { toTestNotice } from "../rules/notice.ts";
 import {
   CONFIGS,

@@ -1,10 +1,10 @@
 /** Onboarding: what a new project has done and what comes next, snippets for its CI, and sample data. */
 
 import { absent } from "../http/problem.ts";
-import { type Context, json, noContent, route, type Route } from "../route.ts";
-import { insertSampleData } from "../sample_data.ts";
+import { type Context, json, noContent, route, type Route } from "../request/route.ts";
+import { insertSampleData } from "../operations/sample_data.ts";
 import { type Onboarding, onboarding, onboardingPatch, sampleData, type StepId, STEPS } from "../schema/onboarding.ts";
-import { createSnippets } from "../snippets.ts";
+import { createSnippets } from "../rules/snippets.ts";
 import type { Sql } from "../store/connect.ts";
 import { countSample, deleteSample, lockSample, selectOnboarding, upsertOnboarding } from "../store/onboarding.ts";
 import { selectProject } from "../store/projects.ts";

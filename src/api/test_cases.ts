@@ -1,7 +1,7 @@
 /** The catalogue of test cases: the list, one case, its history, its owner and quarantine. */
 
 import { absent, fail } from "../http/problem.ts";
-import { type Context, route, type Route, toPage } from "../route.ts";
+import { type Context, route, type Route, toPage } from "../request/route.ts";
 import {
   testCase,
   testCaseFilter,

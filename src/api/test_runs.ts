@@ -2,10 +2,10 @@
 
 import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
-import { ingest, nameReport } from "../ingest.ts";
+import { ingest, nameReport } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
-import { type Context, jsonText, plainText, json, route, type Route, toPage, toPagination } from "../route.ts";
+import { type Context, jsonText, plainText, json, route, type Route, toPage, toPagination } from "../request/route.ts";
 import {
   caseResultFilter,
   caseResultPage,
@@ -22,7 +22,7 @@ import type { Sql } from "../store/connect.ts";
 import { selectBaselineRun, selectFailures } from "../store/comparisons.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey, type TestRunDetailRow } from "../store/test_runs.ts";
-import { executionUrl } from "../urls.ts";
+import { executionUrl } from "../schema/urls.ts";
 
 /** A client's clock may be ahead a little; a run from the far future would stay on top of the list. */
 const MAX_AHEAD_MS = 60 * 60_000;

@@ -2,7 +2,7 @@
 
 import type { EventData, EventType } from "../schema/events.ts";
 import type { Notice } from "../schema/integrations.ts";
-import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../urls.ts";
+import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../schema/urls.ts";
 
 /** An event with what is known of where it happened. */
 export type Told = {

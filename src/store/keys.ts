@@ -1,6 +1,6 @@
 /** API keys: looked up by digest, revoked by time stamp, never deleted. */
 
-import { type ApiKey, createKey } from "../schema/keys.ts";
+import { type ApiKey, createKey } from "../secrets/keys.ts";
 import type { Sql } from "./connect.ts";
 
 export type LiveKey = { id: string; teamId: string; projectId: string | null };

@@ -1,7 +1,7 @@
 /** Ends executions for which nothing has arrived in their time. */
 
 import type { Log } from "../log.ts";
-import { settleExecution } from "../settle.ts";
+import { settleExecution } from "../operations/executions.ts";
 import type { Database } from "../store/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 import { lockExecution, lockExpiredExecutions } from "../store/executions.ts";

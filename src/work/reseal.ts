@@ -1,8 +1,8 @@
 /** After a change of SECRET_KEY: seals with the new key what the old one has sealed. It may be interrupted at any time. */
 
-import { integrationPlace } from "../deliveries.ts";
+import { integrationPlace } from "../operations/deliveries.ts";
 import type { Log } from "../log.ts";
-import type { Seal } from "../seal.ts";
+import type { Seal } from "../secrets/seal.ts";
 import type { Database, Sql } from "../store/connect.ts";
 import { lockSealedOtherwise, updateSealed } from "../store/environments.ts";
 import { always, type GoOn, type Item, standardLog, takeAll } from "./loop.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { createLog } from "../../src/log.ts";
-import { createSeal } from "../../src/seal.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
 import { insertDelivery } from "../../src/store/integrations.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { prune } from "../../src/work/prune.ts";

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { toTestNotice } from "../../src/rules/notice.ts";
-import { createSeal } from "../../src/seal.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
 import { handleEvents } from "../../src/work/automate.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { boundDeliveries, prune } from "../../src/work/prune.ts";

@@ -2,14 +2,14 @@
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
-import { createSeal } from "../../src/seal.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
 import { insertDelivery } from "../../src/store/integrations.ts";
 import { handleEvents, runSchedules } from "../../src/work/automate.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 import { always, MAX_TRIES } from "../../src/work/loop.ts";
 import { prune } from "../../src/work/prune.ts";
-import { rememberAll } from "../../src/work/remember.ts";
+import { rememberAll } from "../../src/work/count.ts";
 import { reseal } from "../../src/work/reseal.ts";
 import { retainResults } from "../../src/work/retain.ts";
 import { toTestNotice } from "../../src/rules/notice.ts";

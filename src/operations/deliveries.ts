@@ -1,13 +1,13 @@
 /** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
 
-import { type Attempt, type Kind, notSent, SECRETS } from "./schema/integrations.ts";
-import type { Outbound } from "./http/outbound.ts";
-import { type Seal, SealError } from "./seal.ts";
-import { INTERNAL_ATTEMPT, send, type Target } from "./senders/send.ts";
-import type { Job, Outcome } from "./senders/sender.ts";
-import { setExternalUrl } from "./store/bug_reports.ts";
-import { isOutage, isTimeout, savepoint, type Sql } from "./store/connect.ts";
-import { insertTeamEvent } from "./store/events.ts";
+import { type Attempt, type Kind, notSent, SECRETS } from "../schema/integrations.ts";
+import type { Outbound } from "../http/outbound.ts";
+import { type Seal, SealError } from "../secrets/seal.ts";
+import { INTERNAL_ATTEMPT, send, type Target } from "../senders/send.ts";
+import type { Job, Outcome } from "../senders/sender.ts";
+import { setExternalUrl } from "../store/bug_reports.ts";
+import { isOutage, isTimeout, savepoint, type Sql } from "../store/connect.ts";
+import { insertTeamEvent } from "../store/events.ts";
 import {
   type Claim,
   countFailure,
@@ -16,7 +16,7 @@ import {
   markIntegrationSound,
   pauseIntegration,
   updateDelivery,
-} from "./store/integrations.ts";
+} from "../store/integrations.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -1,11 +1,11 @@
 /** Large uploads, handled in a thread of their own: reading one keeps the processor from other requests for too long. */
 
-import type { CheckedRequest, Progress } from "./handle.ts";
-import { areFree } from "./http/descriptors.ts";
-import { type ErrorCode, Problem } from "./http/problem.ts";
-import { createTurns } from "./http/turns.ts";
+import type { CheckedRequest, Progress } from "./execute.ts";
+import { areFree } from "../http/descriptors.ts";
+import { type ErrorCode, Problem } from "../http/problem.ts";
+import { createTurns } from "../http/turns.ts";
 import { Reply, type SentUpload } from "./route.ts";
-import type { ConnectionOptions } from "./store/connect.ts";
+import type { ConnectionOptions } from "../store/connect.ts";
 
 /** From here on reading a report, inflated, takes longer than other requests should wait. */
 export const HEAVY_BYTES = 1_000_000;
@@ -57,7 +57,7 @@ export function createHeavyThread(settings: HeavySettings) {
   let idle: Timer | undefined;
 
   function open(): Worker {
-    const worker = new Worker(new URL("./heavy_thread.ts", import.meta.url).href);
+    const worker = new Worker(new URL("../upload_worker.ts", import.meta.url).href);
     worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
       if (data.id === currentId) finish((job) => settle(job, data));
     };

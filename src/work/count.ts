@@ -1,7 +1,7 @@
 /** Counts what complete runs tell of the health of test cases. */
 
 import type { Log } from "../log.ts";
-import { rememberSome } from "../memory.ts";
+import { rememberSome } from "../operations/case_health.ts";
 import { selectUnremembered } from "../store/case_health.ts";
 import type { Database } from "../store/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";

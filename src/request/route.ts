@@ -2,7 +2,7 @@
 
 import type { BlockList } from "node:net";
 import * as v from "valibot";
-import type { Caller } from "./caller.ts";
+import type { Caller } from "./callers.ts";
 import {
   type BodyLimits,
   type Bytes,
@@ -14,19 +14,19 @@ import {
   lengthOf,
   readBody,
   receiveBody,
-} from "./http/body.ts";
-import type { Cursors } from "./http/cursor.ts";
-import { check, decodeText, parseJson, parseQuery } from "./http/input.ts";
-import type { Outbound } from "./http/outbound.ts";
-import { fail } from "./http/problem.ts";
-import type { Method, PathParameters } from "./http/router.ts";
-import { isForm, isPacked, parseUpload, type Upload } from "./http/upload.ts";
-import type { Log } from "./log.ts";
-import type { Seal } from "./seal.ts";
-import { variableName } from "./schema/environments.ts";
-import { slug, uuid } from "./schema/fields.ts";
-import type { Page } from "./schema/page.ts";
-import type { Sql } from "./store/connect.ts";
+} from "../http/body.ts";
+import type { Cursors } from "../http/cursor.ts";
+import { check, decodeText, parseJson, parseQuery } from "../http/input.ts";
+import type { Outbound } from "../http/outbound.ts";
+import { fail } from "../http/problem.ts";
+import type { Method, PathParameters } from "../http/router.ts";
+import { isForm, isPacked, parseUpload, type Upload } from "../http/upload.ts";
+import type { Log } from "../log.ts";
+import type { Seal } from "../secrets/seal.ts";
+import { variableName } from "../schema/environments.ts";
+import { slug, uuid } from "../schema/fields.ts";
+import type { Page } from "../schema/page.ts";
+import type { Sql } from "../store/connect.ts";
 
 /** An answer other than the plain value with the route's own status. */
 export class Reply {

@@ -1,9 +1,9 @@
 /** Events: written with what caused them, exactly once. */
 
 import { describe, expect, test } from "bun:test";
-import { expireExecutions } from "../src/work/expire.ts";
-import { rememberAll } from "../src/work/remember.ts";
-import { createHarness, junit } from "./harness.ts";
+import { expireExecutions } from "../../src/work/expire.ts";
+import { rememberAll } from "../../src/work/count.ts";
+import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 

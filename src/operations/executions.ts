@@ -1,9 +1,9 @@
 /** What an event makes of an execution and of the tasks that have not reported, and what is announced at its end. */
 
-import { type ExecutionEvent, executionStatus, hasEnded } from "./rules/execution.ts";
-import type { EventData, ExecutionData, NewEvent } from "./schema/events.ts";
-import type { Sql } from "./store/connect.ts";
-import { insertEvents, updateRedTasks } from "./store/events.ts";
+import { type ExecutionEvent, executionStatus, hasEnded } from "../rules/execution.ts";
+import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
+import type { Sql } from "../store/connect.ts";
+import { insertEvents, updateRedTasks } from "../store/events.ts";
 import {
   type ExecutionChange,
   type LockedExecution,
@@ -12,7 +12,7 @@ import {
   type TaskRow,
   updateExecution,
   updateOpenTasks,
-} from "./store/executions.ts";
+} from "../store/executions.ts";
 
 export type SettleChange = Omit<ExecutionChange, "status"> & {
   /** What else there is to announce. */

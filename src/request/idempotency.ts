@@ -1,8 +1,8 @@
 /** Idempotency-Key: a POST that is sent again within a day has one effect and one answer. */
 
-import { fail } from "./http/problem.ts";
+import { fail } from "../http/problem.ts";
 import { Reply } from "./route.ts";
-import type { Sql } from "./store/connect.ts";
+import type { Sql } from "../store/connect.ts";
 import {
   type Claim,
   claimRequest,
@@ -11,7 +11,7 @@ import {
   releaseRequest,
   storeAnswer,
   type StoredRequest,
-} from "./store/idempotency.ts";
+} from "../store/idempotency.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 /** Several times within the length of a claim. */

@@ -1,9 +1,9 @@
 /** Finds the test cases that the results of a report belong to: known ones, renamed ones, and new ones. */
 
-import { toHex } from "./rules/digest_table.ts";
-import { identify, type IdentifiedCases, identityOf, type PlacedCase } from "./rules/identity.ts";
-import { findRenamed } from "./rules/rename.ts";
-import type { Sql } from "./store/connect.ts";
+import { toHex } from "../rules/digest_table.ts";
+import { identify, type IdentifiedCases, identityOf, type PlacedCase } from "../rules/identity.ts";
+import { findRenamed } from "../rules/rename.ts";
+import type { Sql } from "../store/connect.ts";
 import {
   insertTestCases,
   type KnownTestCase,
@@ -11,7 +11,7 @@ import {
   selectNamesakes,
   selectTestCaseNumbers,
   updateTestCasePlaces,
-} from "./store/test_cases.ts";
+} from "../store/test_cases.ts";
 
 type Transact = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
 

@@ -1,8 +1,8 @@
 /** What an empty built-in database gets: a team, a project, a key for each. */
 
-import type { Database } from "./store/connect.ts";
-import { insertTeamKey, type NewKey, replaceProjectKey } from "./store/keys.ts";
-import { insertProject, insertTeam, selectAnyTeam } from "./store/projects.ts";
+import type { Database } from "../store/connect.ts";
+import { insertTeamKey, type NewKey, replaceProjectKey } from "../store/keys.ts";
+import { insertProject, insertTeam, selectAnyTeam } from "../store/projects.ts";
 
 export type FirstStart = { teamId: string; projectId: string; teamKey: NewKey; projectKey: NewKey };
 

@@ -1,7 +1,7 @@
 /** API keys: how one is built, recognised without asking the database, and described. */
 
 import * as v from "valibot";
-import { time, uuid } from "./fields.ts";
+import { time, uuid } from "../schema/fields.ts";
 
 export const KEY_PREFIX = { project: "svc_proj_", team: "svc_team_" } as const;
 /** Announced and not there yet; refused with words of its own. */

@@ -1,11 +1,11 @@
 /** Takes a report into its run: names its test cases, merges it case by case, and decides what that makes of the run. */
 
 import * as v from "valibot";
-import { type TrackedRun, trackBugs } from "./bugs.ts";
-import { absent, fail } from "./http/problem.ts";
-import { nameCases } from "./name_cases.ts";
-import type { CaseResult, Report } from "./reports/report.ts";
-import { MAX_COUNT } from "./reports/text.ts";
+import { type TrackedRun, trackBugs } from "./bug_reports.ts";
+import { absent, fail } from "../http/problem.ts";
+import { nameCases } from "./test_cases.ts";
+import type { CaseResult, Report } from "../reports/report.ts";
+import { MAX_COUNT } from "../reports/text.ts";
 import {
   BLOCK_SIZE,
   type ChangedResult,
@@ -14,15 +14,15 @@ import {
   removeFromBlock,
   type Result,
   toLetter,
-} from "./rules/merge.ts";
-import { hasEnded } from "./rules/execution.ts";
-import { isOutage } from "./rules/outage.ts";
-import type { TouchedBug } from "./schema/bug_reports.ts";
-import type { ExecutionData, NewEvent } from "./schema/events.ts";
-import { buildUrl } from "./schema/fields.ts";
-import type { Shard, UploadParameters } from "./schema/test_runs.ts";
-import { selectBugsOfRun } from "./store/bug_reports.ts";
-import { countChanges, lockHealth } from "./store/case_health.ts";
+} from "../rules/merge.ts";
+import { hasEnded } from "../rules/execution.ts";
+import { isOutage } from "../rules/outage.ts";
+import type { TouchedBug } from "../schema/bug_reports.ts";
+import type { ExecutionData, NewEvent } from "../schema/events.ts";
+import { buildUrl } from "../schema/fields.ts";
+import type { Shard, UploadParameters } from "../schema/test_runs.ts";
+import { selectBugsOfRun } from "../store/bug_reports.ts";
+import { countChanges, lockHealth } from "../store/case_health.ts";
 import {
   type CaseDetail,
   deleteBlock,
@@ -30,17 +30,17 @@ import {
   selectBlocks,
   selectCounts,
   upsertBlocks,
-} from "./store/case_results.ts";
-import type { Sql } from "./store/connect.ts";
-import { insertTurns } from "./store/events.ts";
+} from "../store/case_results.ts";
+import type { Sql } from "../store/connect.ts";
+import { insertTurns } from "../store/events.ts";
 import {
   type ExecutionOrigin,
   insertExecution,
   type LockedExecution,
   lockExecution,
   lockExecutionByKey,
-} from "./store/executions.ts";
-import { type SettleChange, settleExecution, toOrigin } from "./settle.ts";
+} from "../store/executions.ts";
+import { type SettleChange, settleExecution, toOrigin } from "./executions.ts";
 import {
   type Attempt,
   insertAttempt,
@@ -49,7 +49,7 @@ import {
   selectTestRun,
   type TestRunDetailRow,
   updateTestRun,
-} from "./store/test_runs.ts";
+} from "../store/test_runs.ts";
 
 /** The shard number of an upload that is not one of several. */
 const WHOLE = 0;

@@ -1,9 +1,9 @@
 /** Who is asking: the bearer key of a request. */
 
-import { fail } from "./http/problem.ts";
-import { type KeyKind, keyDigest, keyKind, PERSONAL_PREFIX } from "./schema/keys.ts";
-import type { Sql } from "./store/connect.ts";
-import { type LiveKey, selectKeyIsLive, selectLiveKey, updateLastUsed } from "./store/keys.ts";
+import { fail } from "../http/problem.ts";
+import { type KeyKind, keyDigest, keyKind, PERSONAL_PREFIX } from "../secrets/keys.ts";
+import type { Sql } from "../store/connect.ts";
+import { type LiveKey, selectKeyIsLive, selectLiveKey, updateLastUsed } from "../store/keys.ts";
 
 export type Caller = LiveKey & { kind: KeyKind };
 

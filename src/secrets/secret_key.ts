@@ -3,11 +3,11 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ConfigError } from "./config.ts";
+import { ConfigError } from "../config.ts";
 import { createSeal } from "./seal.ts";
-import type { Sql } from "./store/connect.ts";
-import { selectSealKeys } from "./store/environments.ts";
-import { selectIntegrationSealKeys } from "./store/integrations.ts";
+import type { Sql } from "../store/connect.ts";
+import { selectSealKeys } from "../store/environments.ts";
+import { selectIntegrationSealKeys } from "../store/integrations.ts";
 
 export type SecretKeyOptions = {
   secretKey: Uint8Array | undefined;

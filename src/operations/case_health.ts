@@ -8,9 +8,9 @@ import {
   selectContradicted,
   selectHasUnremembered,
   selectUnrememberedRuns,
-} from "./store/case_health.ts";
-import { type Database, isOutage, type Sql } from "./store/connect.ts";
-import { insertTurns } from "./store/events.ts";
+} from "../store/case_health.ts";
+import { type Database, isOutage, type Sql } from "../store/connect.ts";
+import { insertTurns } from "../store/events.ts";
 
 /** In one transaction: a further attempt of one of its runs has to wait for its end. */
 const MAX_RESULTS = 5_000;

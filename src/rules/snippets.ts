@@ -1,6 +1,6 @@
 /** Ready-made uploads for each CI system, with a project's real address. */
 
-import type { System } from "./schema/onboarding.ts";
+import type { System } from "../schema/onboarding.ts";
 
 /** A field that is left out where its variable is empty. */
 const field = (name: string, variable: string) => `\${${variable}:+--form-string "${name}=$${variable}"}`;

@@ -1,9 +1,9 @@
 /** The listening server, how it keeps off more connections than it can hold, and how it stops without losing anything. */
 
-import type { Connection } from "./app.ts";
-import { createReserve, descriptorLimit } from "./http/descriptors.ts";
-import { segmentPatterns } from "./http/target.ts";
-import type { Log } from "./log.ts";
+import type { Connection } from "../app.ts";
+import { createReserve, descriptorLimit } from "./descriptors.ts";
+import { segmentPatterns } from "./target.ts";
+import type { Log } from "../log.ts";
 
 export type Handler = { fetch(request: Request, connection: Connection): Promise<Response> };
 

@@ -1,8 +1,8 @@
 /** Asks for the tasks of an ended execution again: a new execution, linked to it. */
 
-import { hasEnded } from "./rules/execution.ts";
-import type { Sql } from "./store/connect.ts";
-import { insertDeclaredTasks, insertExecution, type LockedExecution, selectTasks } from "./store/executions.ts";
+import { hasEnded } from "../rules/execution.ts";
+import type { Sql } from "../store/connect.ts";
+import { insertDeclaredTasks, insertExecution, type LockedExecution, selectTasks } from "../store/executions.ts";
 
 export type Rerun = { failedOnly: boolean; trigger: "rerun" | "automation"; depth: number; now: Date };
 

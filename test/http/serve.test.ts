@@ -3,10 +3,10 @@
 import { closeSync, openSync } from "node:fs";
 import { connect as dial } from "node:net";
 import { describe, expect, test } from "bun:test";
-import { ROUTES } from "../src/app.ts";
-import { MAX_SEGMENTS } from "../src/http/target.ts";
-import { startServer } from "../src/server.ts";
-import { createHarness, junit, until } from "./harness.ts";
+import { ROUTES } from "../../src/app.ts";
+import { MAX_SEGMENTS } from "../../src/http/target.ts";
+import { startServer } from "../../src/http/serve.ts";
+import { createHarness, junit, until } from "../harness.ts";
 
 const { acme, rival, database, url } = await createHarness();
 const port = Number(new URL(url).port);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { ROUTES } from "../src/app.ts";
-import { createHeavyThread } from "../src/heavy.ts";
-import { createHarness, junit, SECRET_KEY } from "./harness.ts";
+import { ROUTES } from "../../src/app.ts";
+import { createHeavyThread } from "../../src/request/upload_thread.ts";
+import { createHarness, junit, SECRET_KEY } from "../harness.ts";
 
 const MIB = 1_048_576;
 

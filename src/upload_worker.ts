@@ -1,15 +1,15 @@
 /** The thread for large uploads: the same handlers on database connections of its own. */
 
 import { testRuns } from "./api/test_runs.ts";
-import { createHandle, type Handle, type Progress } from "./handle.ts";
-import type { FromThread, HeavyRequest, ToThread } from "./heavy.ts";
+import { createHandle, type Handle, type Progress } from "./request/execute.ts";
+import type { FromThread, HeavyRequest, ToThread } from "./request/upload_thread.ts";
 import { createAddressList } from "./http/address.ts";
 import { createCursors } from "./http/cursor.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { Problem } from "./http/problem.ts";
 import { createLog } from "./log.ts";
-import { type Reply, readUpload } from "./route.ts";
-import { createSeal } from "./seal.ts";
+import { type Reply, readUpload } from "./request/route.ts";
+import { createSeal } from "./secrets/seal.ts";
 import { connect } from "./store/connect.ts";
 
 declare const self: Worker;

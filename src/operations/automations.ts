@@ -1,13 +1,13 @@
 /** Does what automations say: looks at an event or a schedule, begins the actions, and notes what became of each. */
 
-import { MAX_TITLE, openBug } from "./bugs.ts";
-import { rerunExecution } from "./rerun.ts";
-import { type Facts, meets, toFacts } from "./rules/automation.ts";
-import { toNotice, toSummaryNotice } from "./rules/notice.ts";
-import type { Action, ActionResult, AutomationRun } from "./schema/automations.ts";
-import { MAX_WAITING, type Notice, notSent } from "./schema/integrations.ts";
-import { actionsOf, stateOf } from "./senders/send.ts";
-import { isCommit } from "./senders/sender.ts";
+import { MAX_TITLE, openBug } from "./bug_reports.ts";
+import { rerunExecution } from "./reruns.ts";
+import { type Facts, meets, toFacts } from "../rules/automation.ts";
+import { toNotice, toSummaryNotice } from "../rules/notice.ts";
+import type { Action, ActionResult, AutomationRun } from "../schema/automations.ts";
+import { MAX_WAITING, type Notice, notSent } from "../schema/integrations.ts";
+import { actionsOf, stateOf } from "../senders/send.ts";
+import { isCommit } from "../senders/sender.ts";
 import {
   type AutomationRow,
   insertAutomationRun,
@@ -16,18 +16,18 @@ import {
   selectSummary,
   selectTeamProjects,
   type TeamProject,
-} from "./store/automations.ts";
-import { lockBugs, selectBugsByFingerprint, updateStatus } from "./store/bug_reports.ts";
-import { isOutage, savepoint, type Sql } from "./store/connect.ts";
-import { type EventRow, insertBugEvents } from "./store/events.ts";
-import { insertDeclaredTasks, insertExecution, lockExecution } from "./store/executions.ts";
+} from "../store/automations.ts";
+import { lockBugs, selectBugsByFingerprint, updateStatus } from "../store/bug_reports.ts";
+import { isOutage, savepoint, type Sql } from "../store/connect.ts";
+import { type EventRow, insertBugEvents } from "../store/events.ts";
+import { insertDeclaredTasks, insertExecution, lockExecution } from "../store/executions.ts";
 import {
   failDelivery,
   giveUpOldest,
   insertDelivery,
   lockIntegrationForUse,
   selectIntegration,
-} from "./store/integrations.ts";
+} from "../store/integrations.ts";
 
 /** Behind so many automations nothing is begun that could set off the next one: there are no loops. */
 const MAX_DEPTH = 3;

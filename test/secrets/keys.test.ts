@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createKey, keyDigest, keyKind } from "../../src/schema/keys.ts";
+import { createKey, keyDigest, keyKind } from "../../src/secrets/keys.ts";
 
 test("a key is its prefix, 8 id characters, 30 secret ones and a checksum", () => {
   for (const [kind, prefix] of [

@@ -1,12 +1,12 @@
 /** Runs the handler of a route for a request whose input has been checked, in whichever thread. */
 
-import { type Caller, revoked } from "./caller.ts";
-import { DeadlineError } from "./http/deadline.ts";
+import { type Caller, revoked } from "./callers.ts";
+import { DeadlineError } from "../http/deadline.ts";
 import { answerOnce, type Once } from "./idempotency.ts";
-import { catchUp } from "./memory.ts";
+import { catchUp } from "../operations/case_health.ts";
 import { type Context, json, Reply, type Route, type Services } from "./route.ts";
-import type { Database, Sql } from "./store/connect.ts";
-import { lockLiveKey } from "./store/keys.ts";
+import type { Database, Sql } from "../store/connect.ts";
+import { lockLiveKey } from "../store/keys.ts";
 
 /** A request after all checks; plain data, so that it can go to another thread. */
 export type CheckedRequest = {

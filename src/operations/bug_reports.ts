@@ -1,7 +1,7 @@
 /** Makes bug reports of the failures of a run: opens them, finds them again, and resolves them when they are gone. */
 
-import { FINGERPRINT_VERSION, fingerprint, type Fingerprint, outageFingerprint } from "./rules/fingerprint.ts";
-import type { TouchedBug } from "./schema/bug_reports.ts";
+import { FINGERPRINT_VERSION, fingerprint, type Fingerprint, outageFingerprint } from "../rules/fingerprint.ts";
+import type { TouchedBug } from "../schema/bug_reports.ts";
 import {
   countCleanCases,
   type FailureRow,
@@ -16,9 +16,9 @@ import {
   selectHasLiveBugs,
   selectRunFailures,
   updateStatus,
-} from "./store/bug_reports.ts";
-import type { Sql } from "./store/connect.ts";
-import { type BugEvent, insertBugEvents } from "./store/events.ts";
+} from "../store/bug_reports.ts";
+import type { Sql } from "../store/connect.ts";
+import { type BugEvent, insertBugEvents } from "../store/events.ts";
 
 /** A run that is complete. */
 export type TrackedRun = {

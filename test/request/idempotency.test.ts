@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { replaceProjectKey } from "../src/store/keys.ts";
-import { createHarness, junit, until } from "./harness.ts";
-import { createReceiver } from "./receiver.ts";
+import { replaceProjectKey } from "../../src/store/keys.ts";
+import { createHarness, junit, until } from "../harness.ts";
+import { createReceiver } from "../receiver.ts";
 
 const { ask, acme, database, addProject } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
 const integrations = `/teams/${acme.team}/integrations`;

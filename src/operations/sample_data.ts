@@ -1,12 +1,12 @@
 /** Two weeks of a plausible project, for looking around before the first report of one's own. */
 
-import { ingest, nameReport } from "./ingest.ts";
-import { toCase } from "./reports/fields.ts";
-import type { CaseResult, Report } from "./reports/report.ts";
-import { createCutter } from "./reports/text.ts";
-import type { UploadParameters } from "./schema/test_runs.ts";
-import type { Sql } from "./store/connect.ts";
-import { markSample } from "./store/onboarding.ts";
+import { ingest, nameReport } from "./test_runs.ts";
+import { toCase } from "../reports/fields.ts";
+import type { CaseResult, Report } from "../reports/report.ts";
+import { createCutter } from "../reports/text.ts";
+import type { UploadParameters } from "../schema/test_runs.ts";
+import type { Sql } from "../store/connect.ts";
+import { markSample } from "../store/onboarding.ts";
 
 const DAYS = 14;
 const RUNS_A_DAY = 3;
