@@ -19,6 +19,7 @@ import { parsePath } from "./http/input.ts";
 import { absent, fail, Problem } from "./http/problem.ts";
 import { type Admission, createRateLimit } from "./http/rate_limit.ts";
 import { createRouter } from "./http/router.ts";
+import type { Connection } from "./http/serve.ts";
 import { isAsSent, type Target, toTarget } from "./http/target.ts";
 import { createUploadBudget, type Hold } from "./http/upload_budget.ts";
 import { type CheckedRequest, createHandle, type HandlerServices, type Progress } from "./request/execute.ts";
@@ -66,14 +67,6 @@ export type AppOptions = Omit<HandlerServices, "cursors"> & {
   trustProxy: BlockList;
   /** Whether requests should come here: the database answers, has our schema, and the server is not draining. */
   isReady: () => Promise<boolean>;
-};
-
-/** What the server knows about a request's connection. */
-export type Connection = {
-  address: () => string;
-  allowSeconds: (seconds: number) => void;
-  /** The decoded segments of the path as sent; `undefined` where one is empty or there are more than any of ours has. */
-  segments: () => Record<string, string> | undefined;
 };
 
 /** What a request says of itself before its query and body. */

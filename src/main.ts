@@ -6,7 +6,7 @@ import { createFirstProject, welcome } from "./operations/first_project.ts";
 import { createHeavyThread, type HeavyThread } from "./request/upload_thread.ts";
 import { createLog, type Log } from "./log.ts";
 import { createSeal, type Seal } from "./secrets/seal.ts";
-import { loadSecretKey } from "./secrets/secret_key.ts";
+import { loadSecretKey } from "./operations/secret_key.ts";
 import { descriptorLimit } from "./http/descriptors.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";

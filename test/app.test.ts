@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { lockLiveKey, replaceProjectKey } from "../src/store/keys.ts";
+import { generateProjectKey } from "../src/operations/keys.ts";
+import { lockLiveKey } from "../src/store/keys.ts";
 import { createHarness, createServer, junit, until } from "./harness.ts";
 
 const { ask, acme, rival, regenerate, database, url, addProject } = await createHarness();
@@ -35,7 +36,7 @@ describe("generating a project key", () => {
     const other = await createServer(database);
     const path = `GET /projects/${project}/test-runs`;
     for (const server of [{ ask }, other]) expect((await server.ask(path, { key })).status).toBe(200);
-    const fresh = (await database.begin((sql) => replaceProjectKey(sql, project)))!.key;
+    const fresh = (await database.begin((sql) => generateProjectKey(sql, project)))!.key;
     for (const server of [{ ask }, other]) {
       expect((await server.ask(path, { key })).status).toBe(401);
       expect((await server.ask(path, { key: fresh })).status).toBe(200);
@@ -46,7 +47,7 @@ describe("generating a project key", () => {
     const { project, key } = await addProject(acme);
     const upload = slowUpload(url, project, key, "?execution_key=slow");
     await upload.started();
-    await database.begin((sql) => replaceProjectKey(sql, project));
+    await database.begin((sql) => generateProjectKey(sql, project));
     upload.finish();
     const answer = await upload.answer;
     expect(answer.status).toBe(401);
@@ -69,7 +70,7 @@ describe("generating a project key", () => {
     const path = `POST /projects/${project}/test-runs`;
     const uploads = Array.from({ length: 200 }, () => ask(path, { key, body: junit("p") }));
     await Promise.race(uploads);
-    await database.begin((sql) => replaceProjectKey(sql, project));
+    await database.begin((sql) => generateProjectKey(sql, project));
     const stored = await countRuns(project);
     const statuses = (await Promise.all(uploads)).map(({ status }) => status);
     const acknowledged = statuses.filter((status) => status === 201).length;
@@ -89,7 +90,7 @@ describe("generating a project key", () => {
         (await database.pool`select from pg_stat_activity where query ilike 'listen%' and datname = current_database()`)
           .length > 0,
     );
-    const fresh = (await database.begin((sql) => replaceProjectKey(sql, project)))!.key;
+    const fresh = (await database.begin((sql) => generateProjectKey(sql, project)))!.key;
     await ask(`POST ${path}/${body.id}/cancel`, { key: fresh });
     expect((await polling).status).toBe(401);
   });
@@ -106,7 +107,7 @@ describe("generating a project key", () => {
       await end;
     });
     expect(await begun).toBe(true);
-    const revoking = database.begin((sql) => replaceProjectKey(sql, project));
+    const revoking = database.begin((sql) => generateProjectKey(sql, project));
     const waiting = async (count: number) =>
       (
         await database.pool`
@@ -124,7 +125,7 @@ describe("generating a project key", () => {
   test("a revoked key is a 401 also where another error would be due", async () => {
     const { project, key } = await addProject(acme);
     await ask(`GET /projects/${project}`, { key });
-    await database.begin((sql) => replaceProjectKey(sql, project));
+    await database.begin((sql) => generateProjectKey(sql, project));
     for (const path of [`/projects/${project}?x=1`, `/projects/${rival.project}`, "/nope", "/projects/x"])
       expect([path, (await ask(`GET ${path}`, { key })).status]).toEqual([path, 401]);
   });
@@ -132,7 +133,7 @@ describe("generating a project key", () => {
   test("many at once leave exactly one live key", async () => {
     const { project } = await addProject(acme);
     const keys = await Promise.all(
-      Array.from({ length: 10 }, () => database.begin((sql) => replaceProjectKey(sql, project))),
+      Array.from({ length: 10 }, () => database.begin((sql) => generateProjectKey(sql, project))),
     );
     const answers = await Promise.all(keys.map((fresh) => ask(`GET /projects/${project}`, { key: fresh!.key })));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
@@ -266,7 +267,7 @@ describe("Idempotency-Key", () => {
     const send = (apiKey: string) =>
       ask(`POST /projects/${project}/executions`, { key: apiKey, body: {}, headers: { "idempotency-key": "k" } });
     const first = await send(key);
-    const fresh = (await database.begin((sql) => replaceProjectKey(sql, project)))!.key;
+    const fresh = (await database.begin((sql) => generateProjectKey(sql, project)))!.key;
     expect((await send(fresh)).text).toBe(first.text);
   });
 });
@@ -340,7 +341,7 @@ describe("a large upload, which is handled in a thread of its own", () => {
     const { project, key } = await addProject(acme);
     const upload = slowUpload(url, project, key, "?task_slug=x", "x".repeat(1_100_000));
     await upload.started();
-    await database.begin((sql) => replaceProjectKey(sql, project));
+    await database.begin((sql) => generateProjectKey(sql, project));
     upload.finish();
     expect((await upload.answer).status).toBe(401);
     expect(await countRuns(project)).toBe(0);

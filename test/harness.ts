@@ -13,7 +13,7 @@ import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/store/connect.ts";
 import { createExecutionEnds } from "../src/store/execution_ends.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
-import { insertTeamKey, replaceProjectKey } from "../src/store/keys.ts";
+import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
 import { testCluster } from "./cluster.ts";
 
@@ -60,8 +60,8 @@ async function found({ begin }: Database, name: string): Promise<Company> {
   return await begin(async (sql) => {
     const team = await insertTeam(sql, name);
     const project = (await insertProject(sql, team, `${name} web`))!;
-    const { key } = (await replaceProjectKey(sql, project))!;
-    const { key: teamKey } = (await insertTeamKey(sql, team, "test"))!;
+    const { key } = (await generateProjectKey(sql, project))!;
+    const { key: teamKey } = (await generateTeamKey(sql, team, "test"))!;
     return { team, project, key, teamKey };
   });
 }
@@ -169,12 +169,12 @@ export async function createHarness(options: TestServerOptions = {}) {
     acme,
     rival,
     /** A new project key for the company; the one before is revoked. */
-    regenerate: async ({ project }: Company) => (await database.begin((sql) => replaceProjectKey(sql, project)))!.key,
+    regenerate: async ({ project }: Company) => (await database.begin((sql) => generateProjectKey(sql, project)))!.key,
     /** Another project of the company. */
     addProject: async ({ team }: Company) => {
       return await database.begin(async (sql) => {
         const project = (await insertProject(sql, team, "other"))!;
-        return { project, key: (await replaceProjectKey(sql, project))!.key };
+        return { project, key: (await generateProjectKey(sql, project))!.key };
       });
     },
   };

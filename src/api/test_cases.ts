@@ -1,6 +1,7 @@
 /** The catalogue of test cases: the list, one case, its history, its owner and quarantine. */
 
 import { absent, fail } from "../http/problem.ts";
+import { catchUp } from "../operations/case_health.ts";
 import { type Context, route, type Route, toPage } from "../request/route.ts";
 import {
   testCase,
@@ -35,8 +36,8 @@ export const testCases: Route[] = [
       answer: testCasePage,
     },
     async (context) => {
-      const { sql, params, query, after, remembered } = context;
-      await remembered(params.projectId);
+      const { sql, params, query, after, begin } = context;
+      await catchUp(sql, begin, params.projectId);
       const rows = await selectTestCases(sql, params.projectId, { ...query, after });
       return toPage(context, rows, ({ key, number }) => [key ?? "", String(number)], toTestCase);
     },
@@ -46,8 +47,9 @@ export const testCases: Route[] = [
     "GET /projects/:projectId/test-cases/:testCaseId",
     { summary: "One test case", answer: testCase },
     async (context) => {
-      await context.remembered(context.params.projectId);
-      return toTestCase(await find(context.sql, context));
+      const { sql, begin, params } = context;
+      await catchUp(sql, begin, params.projectId);
+      return toTestCase(await find(sql, context));
     },
   ),
 
@@ -55,11 +57,11 @@ export const testCases: Route[] = [
     "PATCH /projects/:projectId/test-cases/:testCaseId",
     { summary: "Give a test case an owner, quarantine it, or end that", body: testCasePatch, answer: testCase },
     async (context) => {
-      const { params, body, transact, remembered } = context;
+      const { params, sql, begin, body, transact } = context;
       const until = body.quarantine?.until;
       if (until && Date.parse(until) <= Date.now())
         fail("VALIDATION_ERROR", `Cannot read "quarantine.until": expected a time in the future, got "${until}"`);
-      await remembered(params.projectId);
+      await catchUp(sql, begin, params.projectId);
       return await transact(async (sql) => {
         if (!(await updateTestCase(sql, params.projectId, params.testCaseId, body))) absent();
         return toTestCase(await find(sql, context));

@@ -4,7 +4,8 @@ import * as v from "valibot";
 import { readConfig } from "../config.ts";
 import { text, uuid } from "../schema/fields.ts";
 import type { Sql } from "../store/connect.ts";
-import { insertTeamKey, replaceProjectKey, revokeKey, selectKeys } from "../store/keys.ts";
+import { generateProjectKey, generateTeamKey } from "../operations/keys.ts";
+import { revokeKey, selectKeys } from "../store/keys.ts";
 import { migrate } from "../store/migrate.ts";
 import { openDatabase } from "../store/open.ts";
 import { insertProject, insertTeam } from "../store/projects.ts";
@@ -59,10 +60,10 @@ const COMMANDS: Record<string, Command> = {
         throw new UsageError("generate-key takes either --project or --team");
       if (values["project"] !== undefined) {
         const project = id(values, "project");
-        return async (sql) => (await replaceProjectKey(sql, project)) ?? missing("project");
+        return async (sql) => (await generateProjectKey(sql, project)) ?? missing("project");
       }
       const [team, name] = [id(values, "team"), values["name"] === undefined ? null : named(values)];
-      return async (sql) => (await insertTeamKey(sql, team, name)) ?? missing("team");
+      return async (sql) => (await generateTeamKey(sql, team, name)) ?? missing("team");
     },
   },
   "list-keys": {

@@ -1,9 +1,15 @@
 /** The listening server, how it keeps off more connections than it can hold, and how it stops without losing anything. */
 
-import type { Connection } from "../app.ts";
 import { createReserve, descriptorLimit } from "./descriptors.ts";
 import { segmentPatterns } from "./target.ts";
-import type { Log } from "../log.ts";
+
+/** What the server knows about a request's connection. */
+export type Connection = {
+  address: () => string;
+  allowSeconds: (seconds: number) => void;
+  /** The decoded segments of the path as sent; `undefined` where one is empty or there are more than any of ours has. */
+  segments: () => Record<string, string> | undefined;
+};
 
 export type Handler = { fetch(request: Request, connection: Connection): Promise<Response> };
 
@@ -33,7 +39,7 @@ function listening<T>(host: string, port: number, listen: () => T): T {
 export type ServerOptions = {
   host: string;
   port: number;
-  log?: Pick<Log, "warn">;
+  log?: { warn(message: string, fields?: object): void };
   /** How many file descriptors the process may have; default: as the system says. */
   maxDescriptors?: number | undefined;
 };

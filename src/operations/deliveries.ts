@@ -1,9 +1,8 @@
 /** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
 
 import { type Attempt, type Kind, notSent, SECRETS } from "../schema/integrations.ts";
-import type { Outbound } from "../http/outbound.ts";
 import { type Seal, SealError } from "../secrets/seal.ts";
-import { INTERNAL_ATTEMPT, send, type Target } from "../senders/send.ts";
+import { INTERNAL_ATTEMPT, type Outbound, send, type Target } from "../senders/send.ts";
 import type { Job, Outcome } from "../senders/sender.ts";
 import { setExternalUrl } from "../store/bug_reports.ts";
 import { isOutage, isTimeout, savepoint, type Sql } from "../store/connect.ts";

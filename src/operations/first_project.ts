@@ -1,10 +1,10 @@
 /** What an empty built-in database gets: a team, a project, a key for each. */
 
 import type { Database } from "../store/connect.ts";
-import { insertTeamKey, type NewKey, replaceProjectKey } from "../store/keys.ts";
+import { type GeneratedKey, generateProjectKey, generateTeamKey } from "./keys.ts";
 import { insertProject, insertTeam, selectAnyTeam } from "../store/projects.ts";
 
-export type FirstStart = { teamId: string; projectId: string; teamKey: NewKey; projectKey: NewKey };
+export type FirstStart = { teamId: string; projectId: string; teamKey: GeneratedKey; projectKey: GeneratedKey };
 
 /** Undefined when there is a team already. Servers that start at once create one between them. */
 export async function createFirstProject({ begin }: Pick<Database, "begin">): Promise<FirstStart | undefined> {
@@ -13,8 +13,8 @@ export async function createFirstProject({ begin }: Pick<Database, "begin">): Pr
     if (await selectAnyTeam(sql)) return undefined;
     const teamId = await insertTeam(sql, "My team");
     const projectId = (await insertProject(sql, teamId, "My project"))!;
-    const teamKey = (await insertTeamKey(sql, teamId, "First key"))!;
-    return { teamId, projectId, teamKey, projectKey: (await replaceProjectKey(sql, projectId))! };
+    const teamKey = (await generateTeamKey(sql, teamId, "First key"))!;
+    return { teamId, projectId, teamKey, projectKey: (await generateProjectKey(sql, projectId))! };
   });
 }
 

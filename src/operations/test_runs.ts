@@ -2,7 +2,6 @@
 
 import * as v from "valibot";
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
-import { absent, fail } from "../http/problem.ts";
 import { nameCases } from "./test_cases.ts";
 import type { CaseResult, Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
@@ -20,6 +19,7 @@ import { isOutage } from "../rules/outage.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
 import type { ExecutionData, NewEvent } from "../schema/events.ts";
 import { buildUrl } from "../schema/fields.ts";
+import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { Shard, UploadParameters } from "../schema/test_runs.ts";
 import { selectBugsOfRun } from "../store/bug_reports.ts";
 import { countChanges, lockHealth } from "../store/case_health.ts";
@@ -155,17 +155,14 @@ export async function ingest(
   const shards = parameters.shard?.of ?? run.shards;
   const sharded = attempts.some((attempt) => attempt.shard !== WHOLE);
   if (sharded && shards !== run.shards)
-    fail(
-      "VALIDATION_ERROR",
-      `Cannot read "shard": expected a shard of ${run.shards}, as announced before, got one of ${shards}`,
-    );
+    refuse(`Cannot read "shard": expected a shard of ${run.shards}, as announced before, got one of ${shards}`);
 
   const known = attempts.some((attempt) => attempt.shard === shard && attempt.digest === digest);
   if (known) {
     await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now, silent });
     const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
     return {
-      run: (await selectTestRun(sql, projectId, execution.id, taskSlug)) ?? absent(),
+      run: (await selectTestRun(sql, projectId, execution.id, taskSlug)) ?? refuseAbsent(),
       added: false,
       bugReports: touched.map((bug) => ({ ...bug, change: "occurred" })),
     };
@@ -175,7 +172,7 @@ export async function ingest(
   const before = attempts.filter((attempt) => shard === WHOLE || attempt.shard === shard || attempt.shard === WHOLE);
   const number = Math.max(0, ...before.map((attempt) => attempt.number)) + 1;
   if (attempts.length >= MAX_ATTEMPTS)
-    fail("VALIDATION_ERROR", `This run has ${MAX_ATTEMPTS} attempts: use another execution_key for another build`);
+    refuse(`This run has ${MAX_ATTEMPTS} attempts: use another execution_key for another build`);
   const counted = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
   const attempt: Attempt = {
     shard,
@@ -204,7 +201,7 @@ export async function ingest(
     counts.skipped += skipped;
   }
   if (counts.passed + counts.failed + counts.skipped > MAX_COUNT)
-    fail("VALIDATION_ERROR", `Cannot count more than ${MAX_COUNT} test cases in a run`);
+    refuse(`Cannot count more than ${MAX_COUNT} test cases in a run`);
   const whole = shards === 1 || all.some((one) => one.shard === WHOLE && !sharded);
   const isIn = run.completedAt !== null || whole || allShardsIn(all, shards);
   const verdict = counts.failed > counts.quarantined || latest.some(({ partial }) => partial) ? "failed" : "passed";
@@ -263,11 +260,10 @@ async function requireMergeable(
 ): Promise<void> {
   if (attempts.length === 0) return;
   if (shard === WHOLE && attempts.some((attempt) => attempt.shard !== WHOLE))
-    fail("VALIDATION_ERROR", `Cannot merge counts without "cases" into a run of several shards: name the "shard"`);
+    refuse(`Cannot merge counts without "cases" into a run of several shards: name the "shard"`);
   if (shard !== WHOLE && !attempts.some((attempt) => attempt.shard === shard)) return;
   const { passed, failed, skipped } = await selectCounts(sql, projectId, runId);
-  if (passed + failed + skipped > 0)
-    fail("VALIDATION_ERROR", `Cannot merge counts without "cases" into a run whose cases are known`);
+  if (passed + failed + skipped > 0) refuse(`Cannot merge counts without "cases" into a run whose cases are known`);
 }
 
 const originOf = (parameters: UploadParameters, { context }: Report): ExecutionOrigin => ({
@@ -296,9 +292,9 @@ async function findExecution(
   now: Date,
 ): Promise<LockedExecution> {
   if (execution_id !== undefined) {
-    const found = (await lockExecution(sql, projectId, execution_id)) ?? absent();
+    const found = (await lockExecution(sql, projectId, execution_id)) ?? refuseAbsent();
     if (execution_key !== undefined && found.key !== execution_key)
-      fail("VALIDATION_ERROR", `Cannot read "execution_key": the execution of "execution_id" has another key`);
+      refuse(`Cannot read "execution_key": the execution of "execution_id" has another key`);
     return found;
   }
   const fresh = {
@@ -315,7 +311,7 @@ async function findExecution(
     (await insertExecution(sql, projectId, fresh)) ??
     // Somebody else has just created it.
     (await find()) ??
-    absent()
+    refuseAbsent()
   );
 }
 

@@ -2,9 +2,10 @@
 
 import { type Caller, revoked } from "./callers.ts";
 import { DeadlineError } from "../http/deadline.ts";
+import { absent, fail } from "../http/problem.ts";
 import { answerOnce, type Once } from "./idempotency.ts";
-import { catchUp } from "../operations/case_health.ts";
 import { type Context, json, Reply, type Route, type Services } from "./route.ts";
+import { Refusal } from "../schema/refusal.ts";
 import type { Database, Sql } from "../store/connect.ts";
 import { lockLiveKey } from "../store/keys.ts";
 
@@ -28,7 +29,7 @@ export type Progress = {
   expired: boolean;
 };
 
-export type HandlerServices = Omit<Services, "sql" | "fast">;
+export type HandlerServices = Omit<Services, "sql" | "fast" | "begin">;
 
 export function createHandle(database: Database, services: HandlerServices) {
   async function transact<T>(caller: Caller, progress: Progress, work: (sql: Sql) => Promise<T>): Promise<T> {
@@ -52,6 +53,7 @@ export function createHandle(database: Database, services: HandlerServices) {
         ...services,
         sql: database.pool,
         fast: database.fast,
+        begin: database.begin,
         params,
         query,
         body,
@@ -67,11 +69,10 @@ export function createHandle(database: Database, services: HandlerServices) {
             return value;
           }),
         actOnce: async (sql) => await once?.act(sql),
-        remembered: (projectId) => catchUp(database.pool, database.begin, projectId),
         keyWasLive: () => void (progress.provedLive = true),
         revoked,
       };
-      return toReply(route, await route.handle(context as never));
+      return toReply(route, await route.handle(context as never).catch(translate));
     };
     if (idempotencyKey === null) return await run();
     const isOver = () => progress.expired;
@@ -80,5 +81,12 @@ export function createHandle(database: Database, services: HandlerServices) {
 }
 
 export type Handle = ReturnType<typeof createHandle>;
+
+/** What the product refuses becomes HTTP's. */
+function translate(error: unknown): never {
+  if (!(error instanceof Refusal)) throw error;
+  if (error.kind === "absent") absent();
+  fail("VALIDATION_ERROR", error.message);
+}
 
 const toReply = (route: Route, value: unknown): Reply => (value instanceof Reply ? value : json(route.status, value));

@@ -26,7 +26,7 @@ import type { Seal } from "../secrets/seal.ts";
 import { variableName } from "../schema/environments.ts";
 import { slug, uuid } from "../schema/fields.ts";
 import type { Page } from "../schema/page.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Database, Sql } from "../store/connect.ts";
 
 /** An answer other than the plain value with the route's own status. */
 export class Reply {
@@ -66,6 +66,8 @@ export type Services = {
   sql: Sql;
   /** The pipelined connection for short indexed reads. */
   fast: Sql;
+  /** A transaction that proves nothing of the caller: for what is done beside his request. */
+  begin: Database["begin"];
   cursors: Cursors;
   /** For what goes wrong in ourselves where the answer is no error. */
   log: Log;
@@ -107,8 +109,6 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
   actOnce: (sql: Sql) => Promise<void>;
   /** Says that the key was proved live by the statement that read the answer. */
   keyWasLive: () => void;
-  /** Resolves when what is remembered of a project's test cases holds all its complete runs. */
-  remembered: (projectId: string) => Promise<void>;
   /** Fails with UNAUTHORIZED: a statement has found the key revoked. */
   revoked: () => never;
 };

@@ -1,7 +1,4 @@
-/** API keys: how one is built, recognised without asking the database, and described. */
-
-import * as v from "valibot";
-import { time, uuid } from "../schema/fields.ts";
+/** API keys: how one is built, and recognised without asking the database. */
 
 export const KEY_PREFIX = { project: "svc_proj_", team: "svc_team_" } as const;
 /** Announced and not there yet; refused with words of its own. */
@@ -55,17 +52,3 @@ export function keyKind(key: string): KeyKind | undefined {
   if (checksum(key.slice(0, -CHECKSUM_LENGTH)) !== key.slice(-CHECKSUM_LENGTH)) return undefined;
   return key.startsWith(KEY_PREFIX.project) ? "project" : "team";
 }
-
-/** A key as it may be shown: everything but the key. */
-export const apiKey = v.strictObject({
-  id: uuid,
-  kind: v.picklist(["project", "team"]),
-  name: v.nullable(v.string()),
-  projectId: v.nullable(uuid),
-  leading: v.string(),
-  createdAt: time,
-  lastUsedAt: v.nullable(time),
-  revokedAt: v.nullable(time),
-});
-
-export type ApiKey = v.InferOutput<typeof apiKey>;

@@ -37,6 +37,8 @@ const ERROR_CHARACTERS = 600;
 /** All requests of a delivery together. */
 const DELIVERY_MS = 30_000;
 
+export type { Outbound };
+
 /** `config` is whole, `secrets` are the texts in it that must not be seen anywhere. */
 export type Target = { kind: Kind; config: Record<string, unknown>; secrets: readonly string[] };
 

@@ -1,6 +1,6 @@
 /** API keys: looked up by digest, revoked by time stamp, never deleted. */
 
-import { type ApiKey, createKey } from "../secrets/keys.ts";
+import type { ApiKey } from "../schema/keys.ts";
 import type { Sql } from "./connect.ts";
 
 export type LiveKey = { id: string; teamId: string; projectId: string | null };
@@ -39,39 +39,41 @@ export const updateLastUsed = (sql: Sql, key: LiveKey) => sql`
   where team_id = ${key.teamId} and id in (
     select id from api_key where team_id = ${key.teamId} and id = ${key.id} for no key update skip locked)`;
 
-export type NewKey = { id: string; key: string; leading: string };
-
-/**
- * In a transaction: a new key for the project; the one before is revoked in the same moment. Undefined when there is no
- * such project.
- */
-export async function replaceProjectKey(sql: Sql, projectId: string): Promise<NewKey | undefined> {
-  // The project's row is the lock that two generations at once meet at; uploads, whose end this waits for, may still
-  // refer to it.
+/** In a transaction: answers the team of a project, whose row is where two generations of its key at once meet. */
+export const lockProjectForKey = async (sql: Sql, projectId: string): Promise<string | undefined> => {
+  // Uploads, whose end a revocation waits for, may still refer to it.
   const [project] = await sql<{ teamId: string }[]>`
     select team_id as "teamId" from project where id = ${projectId} for no key update`;
-  if (!project) return undefined;
-  const live = await sql<{ id: string }[]>`
-    select id from api_key where project_id = ${projectId} and revoked_at is null`;
-  for (const { id } of live) await revokeKey(sql, id);
-  const { key, leading, digest } = createKey("project");
-  const id = Bun.randomUUIDv7();
-  await sql`
-    insert into api_key (team_id, id, project_id, leading_part, digest)
-    values (${project.teamId}, ${id}, ${projectId}, ${leading}, decode(${digest}, 'hex'))`;
-  return { id, key, leading };
-}
+  return project?.teamId;
+};
 
-/** Undefined when there is no such team. */
-export async function insertTeamKey(sql: Sql, teamId: string, name: string | null): Promise<NewKey | undefined> {
-  const { key, leading, digest } = createKey("team");
-  const id = Bun.randomUUIDv7();
-  const inserted = await sql`
-    insert into api_key (team_id, id, name, leading_part, digest)
-    select id, ${id}, ${name}, ${leading}, decode(${digest}, 'hex') from team where id = ${teamId}
-    returning id`;
-  return inserted.length === 1 ? { id, key, leading } : undefined;
-}
+export const selectLiveKeyIds = async (sql: Sql, projectId: string): Promise<string[]> => {
+  const rows = await sql<{ id: string }[]>`
+    select id from api_key where project_id = ${projectId} and revoked_at is null`;
+  return rows.map(({ id }) => id);
+};
+
+export type NewKeyRow = {
+  id: string;
+  projectId: string | null;
+  name: string | null;
+  leading: string;
+  /** Hexadecimal. */
+  digest: string;
+};
+
+/** False when there is no such team. */
+export const insertKey = async (
+  sql: Sql,
+  teamId: string,
+  { id, projectId, name, leading, digest }: NewKeyRow,
+): Promise<boolean> =>
+  (
+    await sql`
+      insert into api_key (team_id, id, project_id, name, leading_part, digest)
+      select id, ${id}, ${projectId}, ${name}, ${leading}, decode(${digest}, 'hex') from team where id = ${teamId}
+      returning id`
+  ).length === 1;
 
 /** All keys of the team and of its projects, newest first, revoked ones included. */
 export const selectKeys = (sql: Sql, teamId: string) => sql<ApiKey[]>`

@@ -1,0 +1,20 @@
+/** What the product refuses, whoever asks: a request is told so in HTTP's words, anybody else by the error itself. */
+
+export class Refusal extends Error {
+  override name = "Refusal";
+  /** `absent`: there is no such thing, or it is not the caller's; `invalid`: what is asked for makes no sense. */
+  readonly kind: "absent" | "invalid";
+
+  constructor(kind: Refusal["kind"], message = "") {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+export function refuse(message: string): never {
+  throw new Refusal("invalid", message);
+}
+
+export function refuseAbsent(): never {
+  throw new Refusal("absent");
+}
