@@ -25,16 +25,9 @@ import { createUploadBudget, type Hold } from "./http/upload_budget.ts";
 import { type CheckedRequest, createHandle, type HandlerServices, type Progress } from "./request/execute.ts";
 import { HEAVY_BYTES, type HeavyThread } from "./request/upload_thread.ts";
 import openapi from "./openapi.json" with { type: "json" };
-import {
-  type Input,
-  json,
-  readInput,
-  readQuery,
-  readSmallUpload,
-  receiveUpload,
-  Reply,
-  type Route,
-} from "./request/route.ts";
+import { type Input, readInput, readQuery, readSmallUpload, receiveUpload } from "./request/input.ts";
+import { json, Reply } from "./request/reply.ts";
+import type { Route } from "./request/route.ts";
 import { type Database, isOutage } from "./store/connect.ts";
 import { selectAllExist } from "./store/existence.ts";
 

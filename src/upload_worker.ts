@@ -8,7 +8,8 @@ import { createCursors } from "./http/cursor.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { Problem } from "./http/problem.ts";
 import { createLog } from "./log.ts";
-import { type Reply, readUpload } from "./request/route.ts";
+import { readUpload } from "./request/input.ts";
+import type { Reply } from "./request/reply.ts";
 import { createSeal } from "./secrets/seal.ts";
 import { connect } from "./store/connect.ts";
 

@@ -2,7 +2,9 @@
 
 import { runForEvent, runForSchedule } from "../operations/automations.ts";
 import { absent, fail } from "../http/problem.ts";
-import { type Context, noContent, route, type Route, toPage } from "../request/route.ts";
+import { toPage } from "../request/page.ts";
+import { noContent } from "../request/reply.ts";
+import { type Context, route, type Route } from "../request/route.ts";
 import {
   ACTIONS_OF,
   automation,

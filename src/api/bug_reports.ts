@@ -1,7 +1,8 @@
 /** Bug reports: listed, opened by hand, edited, merged, and where they occurred. */
 
 import { absent, fail } from "../http/problem.ts";
-import { type Context, route, type Route, toPage } from "../request/route.ts";
+import { toPage } from "../request/page.ts";
+import { type Context, route, type Route } from "../request/route.ts";
 import {
   type BugReportDetail,
   bugOccurrenceFilter,

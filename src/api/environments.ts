@@ -2,7 +2,9 @@
 
 import * as v from "valibot";
 import { absent, fail } from "../http/problem.ts";
-import { type Context, json, noContent, route, type Route, toPage } from "../request/route.ts";
+import { toPage } from "../request/page.ts";
+import { json, noContent } from "../request/reply.ts";
+import { type Context, route, type Route } from "../request/route.ts";
 import { parseDotenv } from "../rules/dotenv.ts";
 import {
   environment,

@@ -6,7 +6,9 @@ import { attemptDelivery, integrationPlace, openSecrets, ROTATION_MS, type Secre
 import { check } from "../http/input.ts";
 import { isReachable, literalAddress } from "../http/outbound.ts";
 import { absent, fail } from "../http/problem.ts";
-import { type Context, jsonOnce, noContent, route, type Route, toPage } from "../request/route.ts";
+import { toPage } from "../request/page.ts";
+import { jsonOnce, noContent } from "../request/reply.ts";
+import { type Context, route, type Route } from "../request/route.ts";
 import { toTestNotice } from "../rules/notice.ts";
 import {
   CONFIGS,

@@ -1,7 +1,8 @@
 /** Onboarding: what a new project has done and what comes next, snippets for its CI, and sample data. */
 
 import { absent } from "../http/problem.ts";
-import { type Context, json, noContent, route, type Route } from "../request/route.ts";
+import { json, noContent } from "../request/reply.ts";
+import { type Context, route, type Route } from "../request/route.ts";
 import { insertSampleData } from "../operations/sample_data.ts";
 import { type Onboarding, onboarding, onboardingPatch, sampleData, type StepId, STEPS } from "../schema/onboarding.ts";
 import { createSnippets } from "../rules/snippets.ts";

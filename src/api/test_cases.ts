@@ -2,7 +2,8 @@
 
 import { absent, fail } from "../http/problem.ts";
 import { catchUp } from "../operations/case_health.ts";
-import { type Context, route, type Route, toPage } from "../request/route.ts";
+import { toPage } from "../request/page.ts";
+import { type Context, route, type Route } from "../request/route.ts";
 import {
   testCase,
   testCaseFilter,

@@ -5,7 +5,9 @@ import type { Upload } from "../http/upload.ts";
 import { ingest, nameReport } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
-import { type Context, jsonText, plainText, json, route, type Route, toPage, toPagination } from "../request/route.ts";
+import { toPage, toPagination } from "../request/page.ts";
+import { jsonText, plainText, json } from "../request/reply.ts";
+import { type Context, route, type Route } from "../request/route.ts";
 import {
   caseResultFilter,
   caseResultPage,

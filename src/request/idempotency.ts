@@ -1,7 +1,7 @@
 /** Idempotency-Key: a POST that is sent again within a day has one effect and one answer. */
 
 import { fail } from "../http/problem.ts";
-import { Reply } from "./route.ts";
+import { Reply } from "./reply.ts";
 import type { Sql } from "../store/connect.ts";
 import {
   type Claim,

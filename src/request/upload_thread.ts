@@ -4,7 +4,8 @@ import type { CheckedRequest, Progress } from "./execute.ts";
 import { areFree } from "../http/descriptors.ts";
 import { type ErrorCode, Problem } from "../http/problem.ts";
 import { createTurns } from "../http/turns.ts";
-import { Reply, type SentUpload } from "./route.ts";
+import type { SentUpload } from "./input.ts";
+import { Reply } from "./reply.ts";
 import type { ConnectionOptions } from "../store/connect.ts";
 
 /** From here on reading a report, inflated, takes longer than other requests should wait. */

@@ -1,0 +1,139 @@
+/** Reads the query and body of a request as its route declares them; an upload may be read in another thread. */
+
+import * as v from "valibot";
+import {
+  type BodyLimits,
+  type Bytes,
+  type Encoding,
+  type Grow,
+  inflate,
+  inflateSmall,
+  join,
+  lengthOf,
+  readBody,
+  receiveBody,
+} from "../http/body.ts";
+import { check, decodeText, parseJson, parseQuery } from "../http/input.ts";
+import { fail } from "../http/problem.ts";
+import { isForm, isPacked, parseUpload, type Upload } from "../http/upload.ts";
+import type { Route, TextBody } from "./route.ts";
+
+/** A JSON body is a handful of fields; only uploads may be large. */
+const JSON_LIMITS: BodyLimits = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576 };
+const TEXT_LIMITS: BodyLimits = { maxBytes: 8 * 1_048_576, maxInflatedBytes: 8 * 1_048_576 };
+
+/** What curl says of any body, and what may well be JSON, is taken for it. */
+const MAY_BE_JSON =
+  /^(?:application\/(?:[\w.-]+\+)?json|application\/(?:x-www-form-urlencoded|octet-stream)|text\/plain)\s*(?:;|$)/i;
+
+/** What is given more than once comes joined by a comma, which one type has only within quotes. */
+const REPEATED = /^(?:[^",]|"(?:[^"\\]|\\.)*")*,/;
+
+function requireOneType(contentType: string): void {
+  if (REPEATED.test(contentType))
+    fail("VALIDATION_ERROR", `Cannot read the header "Content-Type": given more than once`);
+}
+
+function requireJson(contentType: string): void {
+  if (contentType !== "" && !MAY_BE_JSON.test(contentType))
+    fail(
+      "VALIDATION_ERROR",
+      `Cannot read the body: expected application/json, got ${JSON.stringify(contentType.slice(0, 100))}`,
+    );
+}
+
+export type Input = {
+  query: unknown;
+  body: unknown;
+  /** Hexadecimal SHA-256 of the whole request, for telling whether two are the same. */
+  digest: () => string;
+};
+
+const digestOf =
+  ({ url }: { url: string }, route: Route, search: string, body: string) =>
+  () =>
+    Bun.SHA256.hash(JSON.stringify([route.method, new URL(url).pathname, search, body]), "hex");
+
+/** For a route without a body: nothing to wait for. */
+export const readQuery = (request: Request, route: Route, search: string): Input => ({
+  query: check(route.query, parseQuery(search)),
+  body: undefined,
+  digest: digestOf(request, route, search, ""),
+});
+
+/** Reads and checks query and body as the route declares them; not for uploads. */
+export async function readInput(request: Request, route: Route, search: string): Promise<Input> {
+  const query = check(route.query, parseQuery(search));
+  const contentType = request.headers.get("content-type") ?? "";
+  requireOneType(contentType);
+  const bytes = await readBody(request, route.body === "text" ? TEXT_LIMITS : JSON_LIMITS);
+  const digest = digestOf(request, route, search, Bun.SHA256.hash(bytes, "hex"));
+  if (route.body === "text")
+    return { query, body: { text: decodeText(bytes), contentType } satisfies TextBody, digest };
+  if (bytes.byteLength > 0) requireJson(contentType);
+  const body = check(route.body as v.GenericSchema, parseJson(bytes, !route.isSecret), !route.isSecret);
+  return { query, body, digest };
+}
+
+/** An upload as it was sent; plain data, so that it can be read in another thread. */
+export type SentUpload = {
+  url: string;
+  search: string;
+  /** Checked; undefined: the form may hold a part of it. */
+  query: unknown;
+  contentType: string;
+  encoding: Encoding | null;
+  blocks: Bytes[];
+};
+
+/** `grow` is asked before bytes are kept. Fails with VALIDATION_ERROR on a wrong query, or a body that does not arrive. */
+export async function receiveUpload(
+  request: Request,
+  route: Route,
+  search: string,
+  { maxBytes, grow }: { maxBytes: number; grow: Grow },
+): Promise<SentUpload> {
+  const contentType = request.headers.get("content-type") ?? "";
+  requireOneType(contentType);
+  // A mistyped parameter should not cost the upload of the body.
+  const given = parseQuery(search);
+  const query = isForm(contentType) ? undefined : check(route.query, given);
+  const body = await receiveBody(request, maxBytes, grow);
+  return { url: request.url, search, query, contentType, ...body };
+}
+
+/** Form fields count as query parameters. Fails with VALIDATION_ERROR, also above `maxInflatedBytes`. */
+export async function readUpload(sent: SentUpload, route: Route, maxInflatedBytes: number): Promise<Input> {
+  const { blocks, encoding } = sent;
+  const bytes = encoding ? await inflate(blocks, encoding, maxInflatedBytes) : join(blocks);
+  sent.blocks = [];
+  return await toInput(sent, route, bytes);
+}
+
+/**
+ * The same for what holds other requests up only for a moment: undefined where the upload is larger than `maxBytes`, or
+ * holds what is compressed and may become so.
+ */
+export async function readSmallUpload(sent: SentUpload, route: Route, maxBytes: number): Promise<Input | undefined> {
+  const { blocks, encoding } = sent;
+  if (lengthOf(blocks) > maxBytes) return undefined;
+  const bytes = encoding ? await inflateSmall(blocks, encoding, maxBytes) : join(blocks);
+  if (!bytes) return undefined;
+  // Joining has emptied them.
+  if (!encoding) sent.blocks = [bytes];
+  const input = await toInput(sent, route, bytes);
+  return (input.body as Upload).files.some(({ bytes }) => isPacked(bytes)) ? undefined : input;
+}
+
+async function toInput(sent: SentUpload, route: Route, bytes: Bytes): Promise<Input> {
+  const { search, query, contentType } = sent;
+  const upload = await parseUpload(bytes, contentType);
+  const given = query === undefined ? parseQuery(search) : {};
+  const twice = Object.keys(upload.fields).find((name) => name in given);
+  if (twice !== undefined) fail("VALIDATION_ERROR", `Cannot read "${twice}": given in the query and in the form`);
+  return {
+    query: query ?? check(route.query, { ...given, ...upload.fields }),
+    body: upload,
+    digest: digestOf(sent, route, search, upload.digest),
+  };
+}

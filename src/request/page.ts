@@ -1,0 +1,26 @@
+/** Makes the page of a list from the rows of a keyset query. */
+
+import type { Page } from "../schema/page.ts";
+import type { Context } from "./route.ts";
+
+type ListContext = Pick<Context<unknown, { limit: number }>, "cursors" | "list" | "query">;
+
+/** `last` is the place of the page's last row in the order, when there are further rows. */
+export const toPagination = (
+  { cursors, list }: Omit<ListContext, "query">,
+  last: readonly string[] | undefined,
+): Page<never>["pagination"] =>
+  last === undefined ? { hasMore: false } : { hasMore: true, cursor: cursors.write(list, last) };
+
+/** The page of a list from `limit + 1` rows; `place` gives a row's place in the order, `answer` what is shown of it. */
+export function toPage<Row, Answer = Row>(
+  context: ListContext,
+  rows: readonly Row[],
+  place: (row: Row) => string[],
+  answer: (row: Row) => Answer = (row) => row as unknown as Answer,
+): Page<Answer> {
+  const { limit } = context.query;
+  const shown = rows.slice(0, limit);
+  const last = rows.length > limit ? place(shown.at(-1)!) : undefined;
+  return { data: shown.map(answer), pagination: toPagination(context, last) };
+}

@@ -1,0 +1,33 @@
+/** What a request is answered: a status, a body, headers. */
+
+/** An answer other than the plain value with the route's own status. */
+export class Reply {
+  readonly status: number;
+  readonly body: string | null;
+  readonly type: string | null;
+  readonly headers: Record<string, string>;
+  /** What a request that repeats this one is answered, where that is less: a secret is shown once and stored nowhere. */
+  readonly repeatedBody: string | null;
+
+  constructor(
+    status: number,
+    body: string | null,
+    type: string | null,
+    headers: Record<string, string> = {},
+    repeatedBody = body,
+  ) {
+    this.status = status;
+    this.body = body;
+    this.type = type;
+    this.headers = headers;
+    this.repeatedBody = repeatedBody;
+  }
+}
+
+export const json = (status: number, value: unknown) => new Reply(status, JSON.stringify(value), "application/json");
+/** `repeated` is what a request with the same Idempotency-Key gets. */
+export const jsonOnce = (status: number, value: unknown, repeated: unknown) =>
+  new Reply(status, JSON.stringify(value), "application/json", {}, JSON.stringify(repeated));
+export const jsonText = (status: number, text: string) => new Reply(status, text, "application/json");
+export const plainText = (status: number, text: string) => new Reply(status, text, "text/plain; charset=utf-8");
+export const noContent = () => new Reply(204, null, null);
