@@ -2,7 +2,7 @@
 
 import { testRuns } from "./api/test_runs.ts";
 import { createHandle, type Handle, type Progress } from "./request/execute.ts";
-import type { FromThread, HeavyRequest, ToThread } from "./request/upload_thread.ts";
+import type { FromThread, UploadRequest, ToThread } from "./request/upload_thread.ts";
 import { createAddressList } from "./http/address.ts";
 import { createCursors } from "./http/cursor.ts";
 import { createOutbound } from "./http/outbound.ts";
@@ -55,7 +55,7 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
   }
 };
 
-async function readAndHandle(name: string, { sent, ...request }: HeavyRequest, progress: Progress): Promise<Reply> {
+async function readAndHandle(name: string, { sent, ...request }: UploadRequest, progress: Progress): Promise<Reply> {
   const route = routes.get(name)!;
   const { query, body, digest } = await readUpload(sent, route, maxInflatedBytes);
   const checked = { ...request, query, body, digest: request.idempotencyKey === null ? "" : digest() };

@@ -11,10 +11,11 @@ const MAY_IMPORT: Record<string, string[]> = {
   main: ["app", "config", "http", "log", "operations", "request", "secrets", "store", "work"],
   upload_worker: ["api", "http", "log", "request", "secrets", "store"],
   openapi: ["app", "http", "request", "schema"],
-  app: ["api", "http", "log", "openapi.json", "request", "store"],
+  app: ["api", "http", "log", "request", "store", "web"],
+  web: ["openapi.json", "request"],
   request: ["http", "log", "schema", "secrets", "store"],
   api: ["http", "operations", "reports", "request", "rules", "schema", "senders", "store"],
-  work: ["log", "operations", "schema", "secrets", "store"],
+  work: ["config", "log", "operations", "schema", "secrets", "store"],
   operations: ["reports", "rules", "schema", "secrets", "senders", "store"],
   cli: ["config", "operations", "schema", "secrets", "store"],
   senders: ["http", "schema"],
@@ -45,7 +46,7 @@ const SHARED: Record<string, string[]> = {
 /** Folders in which one step leads to the next. */
 const STEPS = ["operations", "request"];
 /** Files that put their neighbours together. */
-const GATHERERS = ["cli/assay", "reports/read", "senders/send", "store/open", "postgres/embedded"];
+const GATHERERS = ["cli/assay", "work/loops", "reports/read", "senders/send", "store/open", "postgres/embedded"];
 
 const files = [...new Glob("**/*.ts").scanSync(SOURCE)].sort();
 const importsOf = async (file: string) => {

@@ -4,7 +4,7 @@ import { afterAll, expect } from "bun:test";
 import * as v from "valibot";
 import { createApp, ROUTES } from "../src/app.ts";
 import { createAddressList } from "../src/http/address.ts";
-import { createHeavyThread, type HeavyThread } from "../src/request/upload_thread.ts";
+import { createUploadThread } from "../src/request/upload_thread.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
@@ -84,19 +84,20 @@ export async function createServer(database: Database, options: TestServerOption
   const cursorSecret = await selectCursorSecret(database.pool);
   const outboundAllow = createAddressList(options.outboundAllow ?? []);
   const maxInflatedBytes = options.maxInflatedBytes ?? 128 * 1_048_576;
-  let heavy: HeavyThread;
-  const server = startServer({ host: "127.0.0.1", port: 0 }, (publicUrl) => {
-    heavy = createHeavyThread({
-      connection: database.connection,
-      cursorSecret,
-      publicUrl,
-      maxInflatedBytes,
-      retentionDays: 90,
-      secretKey: SECRET_KEY,
-    });
-    return createApp({
+  const server = startServer({ host: "127.0.0.1", port: 0 });
+  const publicUrl = server.url;
+  const uploadThread = createUploadThread({
+    connection: database.connection,
+    cursorSecret,
+    publicUrl,
+    maxInflatedBytes,
+    retentionDays: 90,
+    secretKey: SECRET_KEY,
+  });
+  server.answerWith(
+    createApp({
       database,
-      heavy,
+      uploadThread,
       publicUrl,
       cursorSecret,
       log: createLog("debug", options.log ?? (() => {}), false),
@@ -111,12 +112,12 @@ export async function createServer(database: Database, options: TestServerOption
       trustProxy: createAddressList(options.trustProxy ?? []),
       executionEnd: (id, ms) => ends.wait(id, ms),
       isReady: async () => true,
-    });
-  });
+    }),
+  );
   afterAll(async () => {
     ends.close();
     await server.stop();
-    heavy.close();
+    uploadThread.close();
   });
 
   /** `path` is relative to /api/v1 and begins with the method: "GET /projects/…". Answers are held to their schema. */

@@ -57,3 +57,5 @@ export function createDeadlines(monotonic: () => number = () => performance.now(
     },
   };
 }
+
+export type Deadlines = ReturnType<typeof createDeadlines>;

@@ -44,18 +44,21 @@ export type ServerOptions = {
   maxDescriptors?: number | undefined;
 };
 
-/** `create` gets the server's own address. Throws when the address cannot be listened on. */
-export function startServer(options: ServerOptions, create: (url: string) => Handler) {
+/** Listens at once; what comes before there is a handler waits for it. Throws when the address cannot be listened on. */
+export function startServer(options: ServerOptions) {
   const { host, log, maxDescriptors = descriptorLimit() } = options;
-  let handler: Handler;
+  const { promise: ready, resolve: setReady } = Promise.withResolvers<Handler>();
+  let handler: Handler | undefined;
 
   const serve = (port: number) => {
-    const answer = (request: Request & { params?: Segments }, server: Bun.Server<undefined>) =>
-      handler.fetch(request, {
+    const answer = (request: Request & { params?: Segments }, server: Bun.Server<undefined>) => {
+      const connection: Connection = {
         address: () => server.requestIP(request)?.address ?? "",
         allowSeconds: (seconds) => server.timeout(request, seconds),
         segments: () => request.params,
-      });
+      };
+      return handler ? handler.fetch(request, connection) : ready.then((handler) => handler.fetch(request, connection));
+    };
     return Bun.serve({
       hostname: host,
       port,
@@ -76,7 +79,6 @@ export function startServer(options: ServerOptions, create: (url: string) => Han
   const port = first.port!;
   const shownHost = host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
   const url = `http://${shownHost}:${port}`;
-  handler = create(url);
 
   let current: Listener | undefined = first;
   /** Those that listen no more, and when they last did; what they have begun goes on. */
@@ -141,6 +143,13 @@ export function startServer(options: ServerOptions, create: (url: string) => Han
 
   return {
     url,
+
+    /** From now on requests are answered; what has waited is, too. */
+    answerWith(given: Handler): void {
+      handler = given;
+      setReady(given);
+    },
+
     /** Takes no new connections, lets running requests end, and closes what is left. */
     async stop(): Promise<void> {
       clearTimeout(looking);

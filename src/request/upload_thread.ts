@@ -17,7 +17,7 @@ const DESCRIPTORS = 12;
 const TRY_AGAIN_MS = 50;
 
 /** What the thread needs to know once. */
-export type HeavySettings = {
+export type UploadThreadSettings = {
   connection: ConnectionOptions;
   cursorSecret: Uint8Array;
   publicUrl: string;
@@ -27,10 +27,12 @@ export type HeavySettings = {
 };
 
 /** What is known of a request before its body has been read. */
-export type HeavyRequest = Omit<CheckedRequest, "query" | "body" | "digest"> & { sent: SentUpload };
+export type UploadRequest = Omit<CheckedRequest, "query" | "body" | "digest"> & { sent: SentUpload };
 
 export type ToThread =
-  { settings: HeavySettings } | { id: number; route: string; request: HeavyRequest } | { id: number; expired: true };
+  | { settings: UploadThreadSettings }
+  | { id: number; route: string; request: UploadRequest }
+  | { id: number; expired: true };
 
 type Outcome =
   | { reply: Pick<Reply, "status" | "body" | "type" | "headers"> }
@@ -40,7 +42,7 @@ export type FromThread = { id: number; provedLive: boolean; outcome: Outcome };
 
 type Job = {
   route: string;
-  request: HeavyRequest;
+  request: UploadRequest;
   progress: Progress;
   resolve: (reply: Reply) => void;
   reject: (error: unknown) => void;
@@ -50,7 +52,7 @@ type Job = {
 const buffersOf = ({ blocks }: SentUpload): ArrayBuffer[] => blocks.map(({ buffer }) => buffer);
 
 /** One job at a time, because each may take hundreds of megabytes; the others wait in turn, the callers by turns. */
-export function createHeavyThread(settings: HeavySettings) {
+export function createUploadThread(settings: UploadThreadSettings) {
   const line = createTurns<Job>();
   let current: Job | undefined;
   let currentId = 0;
@@ -116,7 +118,7 @@ export function createHeavyThread(settings: HeavySettings) {
 
   return {
     /** Resolves and rejects as reading the upload and the handler would. */
-    handle(route: string, request: HeavyRequest, progress: Progress): Promise<Reply> {
+    handle(route: string, request: UploadRequest, progress: Progress): Promise<Reply> {
       return new Promise((resolve, reject) => {
         line.push(request.caller.id, { route, request, progress, resolve, reject });
         next();
@@ -124,7 +126,7 @@ export function createHeavyThread(settings: HeavySettings) {
     },
 
     /** Says that the request is not waited for any more; whether its turn had not come yet. */
-    expire({ id }: HeavyRequest["caller"], progress: Progress): boolean {
+    expire({ id }: UploadRequest["caller"], progress: Progress): boolean {
       if (current?.progress !== progress) return line.remove(id, (job) => job.progress === progress);
       thread?.postMessage({ id: currentId, expired: true } satisfies ToThread);
       return false;
@@ -134,4 +136,4 @@ export function createHeavyThread(settings: HeavySettings) {
   };
 }
 
-export type HeavyThread = ReturnType<typeof createHeavyThread>;
+export type UploadThread = ReturnType<typeof createUploadThread>;

@@ -1,6 +1,6 @@
 /** What every server of one database must agree on. */
 
-import type { Sql } from "./connect.ts";
+import type { Database, Sql } from "./connect.ts";
 
 /** The secret that signs page cursors: made by the first server, shared by all, so that a page may come from any. */
 export async function selectCursorSecret(sql: Sql): Promise<Uint8Array> {
@@ -21,3 +21,9 @@ export const selectIsWritable = async (sql: Sql): Promise<boolean> => {
   const [row] = await sql<{ writable: boolean }[]>`select current_setting('transaction_read_only') = 'off' as writable`;
   return row!.writable;
 };
+
+/** A connection to the database that is open needs no file descriptor when there may be none left. */
+export async function useAllConnections({ pool, begin, fast }: Database, size: number): Promise<void> {
+  const uses = Array.from({ length: size }, () => [selectSchemaVersion(pool), begin(selectSchemaVersion)]);
+  await Promise.all([...uses.flat(), selectSchemaVersion(fast)]);
+}

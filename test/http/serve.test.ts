@@ -157,13 +157,14 @@ describe("a server whose file descriptors are short", () => {
     const log = { warn: (message: string, fields?: object) => void warnings.push({ message, ...fields }) };
     let running = 0;
     const maxDescriptors = lowest + room;
-    const server = startServer({ host: "127.0.0.1", port: 0, log, maxDescriptors }, () => ({
+    const server = startServer({ host: "127.0.0.1", port: 0, log, maxDescriptors });
+    server.answerWith({
       async fetch(request) {
         if (request.url.endsWith("/healthz")) return new Response("ok");
         running++;
         return await finished.then(() => new Response("finished"));
       },
-    }));
+    });
     const { port, hostname } = new URL(server.url);
     const open = (bytes: string) => {
       const connection = { text: "", closed: false };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ROUTES } from "../../src/app.ts";
-import { createHeavyThread } from "../../src/request/upload_thread.ts";
+import { createUploadThread } from "../../src/request/upload_thread.ts";
 import { createHarness, junit, SECRET_KEY } from "../harness.ts";
 
 const MIB = 1_048_576;
@@ -163,7 +163,7 @@ describe("while another upload is read", () => {
   });
 
   test("fifty of one key in line do not keep another key's only one behind them", async () => {
-    const heavy = createHeavyThread({
+    const heavy = createUploadThread({
       connection,
       cursorSecret: new Uint8Array(32),
       publicUrl: url,

@@ -1,0 +1,31 @@
+/** What a caller is told instead of an answer: what nobody foresaw goes to the log and says nothing to him. */
+
+import { DeadlineError } from "../http/deadline.ts";
+import { fail, Problem } from "../http/problem.ts";
+import type { Admission } from "../http/rate_limit.ts";
+import type { Log } from "../log.ts";
+import { isOutage } from "../store/connect.ts";
+
+/** Never throws. */
+export function toProblem(error: unknown, log: Log, requestId: string): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof DeadlineError || isOutage(error)) {
+    log.warn("The database did not answer in time", { requestId, error });
+    return new Problem("INTERNAL_ERROR", "The database is not available, try again in a moment", {
+      "Retry-After": "2",
+    });
+  }
+  log.error("Request failed", { requestId, error });
+  return new Problem("INTERNAL_ERROR", `Internal error: the log knows more about request ${requestId}`);
+}
+
+export function toRateLimited({ limit, reset }: Admission): Problem {
+  const seconds = Math.max(1, reset - Math.floor(Date.now() / 1000));
+  return new Problem("RATE_LIMITED", `Rate limit exceeded: at most ${limit} requests per minute`, {
+    "Retry-After": String(seconds),
+  });
+}
+
+export function tooBusy(): never {
+  fail("INTERNAL_ERROR", "The server is busy with other uploads, try again in a moment", { "Retry-After": "10" });
+}

@@ -1,0 +1,95 @@
+/** Takes a request in that may call its endpoint: reads its input and runs its handler, within the route's deadline. */
+
+import { createUploadBudget, type Hold } from "../http/upload_budget.ts";
+import { DeadlineError, type Deadlines } from "../http/deadline.ts";
+import type { CheckedRequest, Handle, Progress } from "./execute.ts";
+import { tooBusy } from "./failure.ts";
+import { type Input, readInput, readQuery, readSmallUpload, receiveUpload } from "./input.ts";
+import type { Reply } from "./reply.ts";
+import type { Route } from "./route.ts";
+import { HEAVY_BYTES, type UploadThread } from "./upload_thread.ts";
+
+/** What a request says of itself before its query and body. */
+export type Asked = Omit<CheckedRequest, "query" | "body" | "digest">;
+
+export type IntakeOptions = {
+  handle: Handle;
+  deadlines: Deadlines;
+  uploadThread: Pick<UploadThread, "handle" | "expire">;
+  maxBodyBytes: number;
+  maxInflatedBytes: number;
+  /** For all uploads that are received, wait or are read, together. */
+  uploadMemoryBytes: number;
+};
+
+/** A request, as far as its input goes. */
+export type Sent = { request: Request; search: string };
+
+export function createIntake(options: IntakeOptions) {
+  const { handle, deadlines, uploadThread, maxBodyBytes, maxInflatedBytes } = options;
+  // The upload that is being read is there inflated, as text, and as what has been read of it.
+  const budget = createUploadBudget(Math.max(options.uploadMemoryBytes - 3 * maxInflatedBytes, maxBodyBytes));
+
+  async function run(route: Route, asked: Asked, { query, body, digest }: Input, progress: Progress): Promise<Reply> {
+    const checked = { ...asked, query, body, digest: asked.idempotencyKey === null ? "" : digest() };
+    return await deadlines.within(
+      route.deadlineSeconds,
+      () => handle(route, checked, progress),
+      () => void (progress.expired = true),
+    );
+  }
+
+  /** The memory that the upload takes is given back whatever becomes of it. */
+  async function takeUpload(route: Route, { request, search }: Sent, asked: Asked, progress: Progress): Promise<Reply> {
+    const hold = budget.open(asked.caller.id);
+    try {
+      const grow = growWithin(hold, route.deadlineSeconds);
+      const sent = await receiveUpload(request, route, search, { maxBytes: maxBodyBytes, grow });
+      const input = await readSmallUpload(sent, route, Math.min(HEAVY_BYTES, maxInflatedBytes));
+      if (input) return await run(route, asked, input, progress);
+      let isInLine = false;
+      return await deadlines
+        .within(
+          route.deadlineSeconds,
+          () => uploadThread.handle(`${route.method} ${route.path}`, { ...asked, sent }, progress),
+          () => {
+            progress.expired = true;
+            isInLine = uploadThread.expire(asked.caller, progress);
+          },
+        )
+        .catch((error) => {
+          if (isInLine) tooBusy();
+          throw error;
+        });
+    } finally {
+      hold.release();
+    }
+  }
+
+  /** Fails when the body has waited for so many seconds in all. */
+  function growWithin(hold: Hold, seconds: number): Hold["grow"] {
+    let left = seconds;
+    return (bytes) => {
+      const room = hold.grow(bytes);
+      if (!room) return undefined;
+      const began = performance.now();
+      return deadlines
+        .within(left, () => room)
+        .then(
+          () => void (left -= (performance.now() - began) / 1_000),
+          (error) => {
+            if (error instanceof DeadlineError) tooBusy();
+            throw error;
+          },
+        );
+    };
+  }
+
+  return async function take(route: Route, sent: Sent, asked: Asked, progress: Progress): Promise<Reply> {
+    if (route.body === "upload") return await takeUpload(route, sent, asked, progress);
+    const { request, search } = sent;
+    const input =
+      route.body === undefined ? readQuery(request, route, search) : await readInput(request, route, search);
+    return await run(route, asked, input, progress);
+  };
+}

@@ -1,0 +1,71 @@
+/** All that is repeated beside the server, and how often. */
+
+import type { Config } from "../config.ts";
+import type { Log } from "../log.ts";
+import type { Seal } from "../secrets/seal.ts";
+import type { Database } from "../store/connect.ts";
+import { selectSealKeys } from "../store/environments.ts";
+import { deleteOldAnswers } from "../store/idempotency.ts";
+import { useAllConnections } from "../store/instance.ts";
+import { selectIntegrationSealKeys } from "../store/integrations.ts";
+import type { OpenDatabase } from "../store/open.ts";
+import { handleEvents, runSchedules } from "./automate.ts";
+import { rememberAll } from "./count.ts";
+import type { Deliverer } from "./deliver.ts";
+import { expireExecutions } from "./expire.ts";
+import { type GoOn, type Loop, startLoop } from "./loop.ts";
+import { boundDeliveries, prune } from "./prune.ts";
+import { reseal } from "./reseal.ts";
+import { retainResults } from "./retain.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+export type LoopsOptions = Pick<Config, "databasePool" | "retentionDays" | "secretKeyOld"> & {
+  database: OpenDatabase;
+  publicUrl: string;
+  log: Log;
+  seal: Seal;
+  deliverer: Deliverer;
+  /** File descriptors are few. */
+  isCramped: boolean;
+  /** Gives back the memory of clients that are gone. */
+  sweep: () => void;
+};
+
+/** `stop` resolves when what has begun is done. */
+export function startLoops(options: LoopsOptions): Loop {
+  const { database, publicUrl, log, seal, deliverer, databasePool, retentionDays } = options;
+  const { pool, revive } = database;
+  const loops: Loop[] = [];
+  const every = (ms: number, name: string, work: (goOn: GoOn) => Promise<unknown>) =>
+    void loops.push(startLoop(name, ms, log, work));
+
+  if (options.isCramped) every(MINUTE, "hold connections", () => useAllConnections(database, databasePool));
+  if (revive) every(SECOND, "keep PostgreSQL running", revive);
+  every(SECOND, "watch connections", () => watchConnections(database, log));
+  every(SECOND / 2, "handle events", (goOn) => handleEvents(database, publicUrl, log, goOn));
+  every(SECOND, "run schedules", (goOn) => runSchedules(database, publicUrl, new Date(), log, goOn));
+  every(SECOND / 2, "deliver", () => deliverer.start());
+  every(5 * SECOND, "expire executions", (goOn) => expireExecutions(database, goOn, log));
+  every(SECOND, "count runs", (goOn) => rememberAll(database, goOn, log));
+  every(60 * MINUTE, "retain results", (goOn) => retainResults(database, retentionDays, new Date(), goOn, log));
+  if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
+  every(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn));
+  every(20 * SECOND, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));
+  every(10 * MINUTE, "forget old answers", async () => await deleteOldAnswers(pool));
+  every(MINUTE, "sweep rate limits", async () => options.sweep());
+  return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) };
+}
+
+async function watchConnections(database: Database, log: Log): Promise<void> {
+  for (const lane of await database.watch())
+    log.error("Nothing got through to the database although it is there: its connections were replaced", { lane });
+}
+
+async function sealAnew(database: Database, seal: Seal, log: Log, goOn: GoOn): Promise<void> {
+  const count = await reseal(database, seal, goOn, log);
+  const left = [...(await selectSealKeys(database.pool)), ...(await selectIntegrationSealKeys(database.pool))];
+  if (count > 0 && left.every(({ name }) => name === seal.keyName))
+    log.info("Sealed all values with SECRET_KEY: SECRET_KEY_OLD is not needed any more", { count });
+}
