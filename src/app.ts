@@ -19,8 +19,8 @@ import { absent, fail, Problem } from "./http/problem.ts";
 import { type Admission, createRateLimit } from "./http/rate_limit.ts";
 import { createRouter } from "./http/router.ts";
 import type { Connection } from "./http/serve.ts";
-import { isAsSent, type Target, toTarget } from "./http/target.ts";
-import { createHandle, type HandlerServices, type Progress } from "./request/execute.ts";
+import { isAsSent, type RequestTarget, toRequestTarget } from "./http/target.ts";
+import { createExecute, type HandlerServices, type Progress } from "./request/execute.ts";
 import { toProblem, toRateLimited } from "./request/failure.ts";
 import { createIntake, type IntakeOptions } from "./request/intake.ts";
 import { Reply } from "./request/reply.ts";
@@ -67,14 +67,14 @@ export function createApp(options: AppOptions) {
   const callers = createCallers(database.fast);
   const rateLimit = createRateLimit(options.rateLimitPerMinute);
   const deadlines = createDeadlines();
-  const handle = createHandle(database, toServices(options));
+  const handle = createExecute(database, toServices(options));
   const take = createIntake({ ...options, handle, deadlines });
   const page = createSite({ ...options, api: API });
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
   async function answer(
     request: Request,
-    target: Target,
+    target: RequestTarget,
     connection: Connection,
     progress: RequestProgress,
   ): Promise<Reply> {
@@ -137,7 +137,12 @@ export function createApp(options: AppOptions) {
     return toReply(problem);
   }
 
-  async function api(request: Request, target: Target, connection: Connection, requestId: string): Promise<Response> {
+  async function api(
+    request: Request,
+    target: RequestTarget,
+    connection: Connection,
+    requestId: string,
+  ): Promise<Response> {
     const progress: RequestProgress = { caller: undefined, admission: undefined, provedLive: false, expired: false };
     const client = () =>
       clientAddress(connection.address(), request.headers.get("x-forwarded-for"), options.trustProxy);
@@ -152,7 +157,7 @@ export function createApp(options: AppOptions) {
     return toResponse(reply, requestId, request, progress.admission);
   }
 
-  async function site(request: Request, target: Target, connection: Connection): Promise<Reply> {
+  async function site(request: Request, target: RequestTarget, connection: Connection): Promise<Reply> {
     try {
       requireHost(request, target);
       const reply = await page(request.method, target.path);
@@ -168,7 +173,7 @@ export function createApp(options: AppOptions) {
     async fetch(request: Request, connection: Connection): Promise<Response> {
       const sentId = request.headers.get("x-request-id");
       const requestId = sentId !== null && REQUEST_ID.test(sentId) ? sentId : Bun.randomUUIDv7();
-      const target = toTarget(request.url);
+      const target = toRequestTarget(request.url);
       const started = performance.now();
       const isApi = target.path === API || target.path.startsWith(`${API}/`);
       const response = isApi
@@ -210,12 +215,12 @@ function requireKind({ kind }: Caller, path: string): void {
 }
 
 /** Bun joins what was given twice, and makes the address of the first. */
-function requireHost(request: Request, { badHost }: Target): void {
+function requireHost(request: Request, { badHost }: RequestTarget): void {
   if (badHost || request.headers.get("host")?.includes(","))
     fail("VALIDATION_ERROR", `Cannot read the header "Host": expected one host name`);
 }
 
-function requireAsSent({ path }: Target, { segments }: Connection): void {
+function requireAsSent({ path }: RequestTarget, { segments }: Connection): void {
   if (!isAsSent(path, segments()))
     fail(
       "NOT_FOUND",

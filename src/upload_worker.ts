@@ -1,7 +1,7 @@
 /** The thread for large uploads: the same handlers on database connections of its own. */
 
 import { testRuns } from "./api/test_runs.ts";
-import { createHandle, type Handle, type Progress } from "./request/execute.ts";
+import { createExecute, type Execute, type Progress } from "./request/execute.ts";
 import type { FromThread, UploadRequest, ToThread } from "./request/upload_thread.ts";
 import { createAddressList } from "./http/address.ts";
 import { createCursors } from "./http/cursor.ts";
@@ -19,7 +19,7 @@ const CONNECTIONS = 2;
 const WATCH_MS = 1_000;
 const nothing = createAddressList([]);
 const routes = new Map(testRuns.map((route) => [`${route.method} ${route.path}`, route]));
-let handle: Handle;
+let handle: Execute;
 let maxInflatedBytes: number;
 let running: { id: number; progress: Progress } | undefined;
 
@@ -29,7 +29,7 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
     maxInflatedBytes = settings.maxInflatedBytes;
     const database = connect(connection, CONNECTIONS);
     setInterval(() => void database.watch().catch(() => {}), WATCH_MS);
-    handle = createHandle(database, {
+    handle = createExecute(database, {
       ...settings,
       seal: createSeal(secretKey),
       cursors: createCursors(cursorSecret),

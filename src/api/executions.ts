@@ -17,7 +17,7 @@ import {
 } from "../schema/executions.ts";
 import { comparison, comparisonQuery } from "../schema/comparisons.ts";
 import { integerText } from "../schema/fields.ts";
-import { settleExecution } from "../operations/executions.ts";
+import { advanceExecution } from "../operations/executions.ts";
 import { selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../store/connect.ts";
 import {
@@ -153,7 +153,7 @@ export const executions: Route[] = [
         const locked = (await lockExecution(sql, params.projectId, params.executionId)) ?? absent();
         if (locked.status === "cancelled") fail("VALIDATION_ERROR", "Cannot complete the execution: it was cancelled");
         if (!hasEnded(locked.status))
-          await settleExecution(sql, params.projectId, locked, "completed", { arrived: false, now: new Date() });
+          await advanceExecution(sql, params.projectId, locked, "completed", { arrived: false, now: new Date() });
         return await find(sql, context);
       });
     },
@@ -168,7 +168,7 @@ export const executions: Route[] = [
         const locked = (await lockExecution(sql, params.projectId, params.executionId)) ?? absent();
         if (hasEnded(locked.status) && locked.status !== "cancelled")
           fail("VALIDATION_ERROR", `Cannot cancel the execution: it has ended as "${locked.status}"`);
-        await settleExecution(sql, params.projectId, locked, "cancelled", { arrived: false, now: new Date() });
+        await advanceExecution(sql, params.projectId, locked, "cancelled", { arrived: false, now: new Date() });
         return await find(sql, context);
       });
     },

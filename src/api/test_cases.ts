@@ -18,7 +18,7 @@ import {
   selectTestCases,
   type TestCaseRow,
   updateTestCase,
-} from "../store/catalogue.ts";
+} from "../store/test_cases.ts";
 import type { Sql } from "../store/connect.ts";
 
 const toTestCase = ({ number: _, key: __, ...row }: TestCaseRow) => row;

@@ -134,7 +134,7 @@ export function decodeText(bytes: Uint8Array): string {
 }
 
 /** A JSON object; an empty body is an empty object, so that `curl -X POST` needs no `-d '{}'`. */
-export function parseJson(bytes: Uint8Array, quotes = true): Record<string, unknown> {
+export function parseBody(bytes: Uint8Array, quotes = true): Record<string, unknown> {
   if (bytes.byteLength === 0) return {};
   const text = decodeText(bytes);
   let value: unknown;

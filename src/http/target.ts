@@ -1,6 +1,6 @@
 /** The path and query of a request, as sent. */
 
-export type Target = {
+export type RequestTarget = {
   /** Percent-encoded. */
   path: string;
   /** Without the question mark. */
@@ -10,7 +10,7 @@ export type Target = {
 };
 
 /** Bun gives the bare path where the Host header is missing or makes no address. */
-export function toTarget(url: string): Target {
+export function toRequestTarget(url: string): RequestTarget {
   const badHost = url.startsWith("/");
   const start = badHost ? 0 : url.indexOf("/", url.indexOf("://") + 3);
   const fragment = url.indexOf("#", start);

@@ -18,7 +18,7 @@ import {
   type TeamProject,
 } from "../store/automations.ts";
 import { lockBugs, selectBugsByFingerprint, updateStatus } from "../store/bug_reports.ts";
-import { isOutage, savepoint, type Sql } from "../store/connect.ts";
+import { isUnavailable, savepoint, type Sql } from "../store/connect.ts";
 import { type EventRow, insertBugEvents } from "../store/events.ts";
 import { insertDeclaredTasks, insertExecution, lockExecution } from "../store/executions.ts";
 import {
@@ -177,7 +177,7 @@ async function runSafely(
       note(sql, services, teamId, automationId, { ...about, ...(await act(sql)) }),
     );
   } catch (error) {
-    if (isOutage(error)) throw error;
+    if (isUnavailable(error)) throw error;
     services.onBug(error);
     const failure = { status: "failed" as const, reason: reasonOf(false), actions: [] };
     return await savepoint(sql, (sql) => note(sql, services, teamId, automationId, { ...about, ...failure }));

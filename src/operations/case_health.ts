@@ -9,7 +9,7 @@ import {
   selectHasUnremembered,
   selectUnrememberedRuns,
 } from "../store/case_health.ts";
-import { type Database, isOutage, type Sql } from "../store/connect.ts";
+import { type Database, isUnavailable, type Sql } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
 
 /** In one transaction: a further attempt of one of its runs has to wait for its end. */
@@ -22,7 +22,7 @@ type Begin = Database["begin"];
  * takes a second of the database, which no upload should wait for: a loop does it, and whoever reads what it makes.
  * `take` is told of each run before it is counted: when this throws, it was the last one.
  */
-export async function rememberSome(
+export async function countSome(
   begin: Begin,
   projectId: string,
   take: (runId: string) => void = () => {},
@@ -53,9 +53,9 @@ export async function catchUp(sql: Sql, begin: Begin, projectId: string): Promis
   if (!(await selectHasUnremembered(sql, projectId))) return;
   const until = performance.now() + PATIENCE_MS;
   try {
-    while (performance.now() < until && (await rememberSome(begin, projectId)));
+    while (performance.now() < until && (await countSome(begin, projectId)));
   } catch (error) {
     // The loop meets it as well: it puts off the run and logs why.
-    if (isOutage(error)) throw error;
+    if (isUnavailable(error)) throw error;
   }
 }

@@ -1,14 +1,14 @@
 /** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
 
-import { type Attempt, type Kind, notSent, SECRETS } from "../schema/integrations.ts";
+import { type DeliveryAttempt, type Kind, notSent, SECRETS } from "../schema/integrations.ts";
 import { type Seal, SealError } from "../secrets/seal.ts";
-import { INTERNAL_ATTEMPT, type Outbound, send, type Target } from "../senders/send.ts";
+import { INTERNAL_ATTEMPT, type Outbound, send, type Receiver } from "../senders/send.ts";
 import type { Job, Outcome } from "../senders/sender.ts";
 import { setExternalUrl } from "../store/bug_reports.ts";
-import { isOutage, isTimeout, savepoint, type Sql } from "../store/connect.ts";
+import { isUnavailable, isTimeout, savepoint, type Sql } from "../store/connect.ts";
 import { insertTeamEvent } from "../store/events.ts";
 import {
-  type Claim,
+  type IntegrationClaim,
   countFailure,
   disableIntegration,
   type DueDelivery,
@@ -45,12 +45,12 @@ export const integrationPlace = (teamId: string, id: string) => ["integration", 
 type StoredSecrets = Secrets & { previousSecret?: string; previousUntil?: string };
 
 /** The whole config, and which texts in it are secret. */
-export function toTarget(
+export function toReceiver(
   seal: Seal,
   teamId: string,
   { id, kind, config, sealed }: { id: string; kind: Kind; config: Record<string, unknown>; sealed: Buffer },
   now: Date,
-): Target {
+): Receiver {
   const { previousSecret, previousUntil, ...secrets } = openSecrets(seal, teamId, id, sealed);
   const rotating = previousSecret !== undefined && previousUntil !== undefined && previousUntil > now.toISOString();
   const texts = [...SECRETS[kind].map((name) => secrets[name]), previousSecret];
@@ -64,7 +64,7 @@ export function toTarget(
 export const openSecrets = (seal: Seal, teamId: string, id: string, sealed: Buffer): StoredSecrets =>
   JSON.parse(seal.open(integrationPlace(teamId, id), sealed)) as StoredSecrets;
 
-type Place = Pick<Claim, "teamId" | "id">;
+type Place = Pick<IntegrationClaim, "teamId" | "id">;
 
 export type Sending = {
   begin: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
@@ -109,17 +109,17 @@ export async function attemptDelivery(
   });
 }
 
-type Sent = { outcome: Outcome; attempt: Attempt; bug?: unknown };
+type Sent = { outcome: Outcome; attempt: DeliveryAttempt; bug?: unknown };
 
 async function sendTo(
   { outbound, seal }: Pick<Sending, "outbound" | "seal">,
   teamId: string,
-  integration: Parameters<typeof toTarget>[2],
+  integration: Parameters<typeof toReceiver>[2],
   job: Job,
 ): Promise<Sent> {
-  let target: Target;
+  let target: Receiver;
   try {
-    target = toTarget(seal, teamId, integration, job.now);
+    target = toReceiver(seal, teamId, integration, job.now);
   } catch (bug) {
     const error = bug instanceof SealError ? UNOPENED : INTERNAL_ATTEMPT;
     return { outcome: { status: "retry", error }, attempt: notSent(job.now, error), bug };
@@ -150,7 +150,7 @@ async function judgeIntegration(
     if (link === undefined) return true;
     // The issue is there whether or not it can be linked: forgetting that it was sent would open another one.
     await savepoint(sql, (sql) => linkBugReport(sql, delivery, link)).catch((error: unknown) => {
-      if (isOutage(error) && !isTimeout(error)) throw error;
+      if (isUnavailable(error) && !isTimeout(error)) throw error;
       onBug(error);
     });
     return true;

@@ -1,6 +1,6 @@
 /** What an event makes of an execution and of the tasks that have not reported, and what is announced at its end. */
 
-import { type ExecutionEvent, executionStatus, hasEnded } from "../rules/execution.ts";
+import { type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import type { Sql } from "../store/connect.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
@@ -14,7 +14,7 @@ import {
   updateOpenTasks,
 } from "../store/executions.ts";
 
-export type SettleChange = Omit<ExecutionChange, "status"> & {
+export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   /** What else there is to announce. */
   events?: readonly NewEvent[];
   /** Nothing is announced: sample data tells of nothing that has happened. */
@@ -22,15 +22,15 @@ export type SettleChange = Omit<ExecutionChange, "status"> & {
 };
 
 /** In a transaction that holds the execution's lock. */
-export async function settleExecution(
+export async function advanceExecution(
   sql: Sql,
   projectId: string,
   execution: LockedExecution,
   event: ExecutionEvent,
-  { events = [], silent = false, ...change }: SettleChange,
+  { events = [], silent = false, ...change }: ExecutionAdvance,
 ): Promise<void> {
   const tasks = await selectTasks(sql, projectId, execution.id);
-  const status = executionStatus(execution.status, tasks, event);
+  const status = nextStatus(execution.status, tasks, event);
   const silentTasks = tasks.filter((task) => !hasEnded(task.status));
   if (hasEnded(status) && silentTasks.length > 0) {
     const outcome = status === "cancelled" ? "cancelled" : "timed_out";

@@ -2,7 +2,7 @@
 
 import { ingest, nameReport } from "./test_runs.ts";
 import { toCase } from "../reports/fields.ts";
-import type { CaseResult, Report } from "../reports/report.ts";
+import type { ReportedCase, Report } from "../reports/report.ts";
 import { createCutter } from "../reports/text.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import type { Sql } from "../store/connect.ts";
@@ -50,7 +50,7 @@ function outcome(
   name: string,
   day: number,
   random: () => number,
-): Partial<Pick<CaseResult, "message" | "stack" | "flaky">> {
+): Partial<Pick<ReportedCase, "message" | "stack" | "flaky">> {
   if (name === "answers in time" && random() < 0.2)
     return { message: `Timed out: no answer within ${2000 + Math.floor(random() * 500)} ms`, flaky: true };
   if (name === "applies a voucher" && day >= 4 && day < 7)

@@ -11,7 +11,7 @@ import {
   selectNamesakes,
   selectTestCaseNumbers,
   updateTestCasePlaces,
-} from "../store/test_cases.ts";
+} from "../store/test_case_names.ts";
 
 type Transact = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
 

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
 import { nameCases } from "./test_cases.ts";
-import type { CaseResult, Report } from "../reports/report.ts";
+import type { ReportedCase, Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
 import {
   BLOCK_SIZE,
@@ -15,7 +15,7 @@ import {
   toLetter,
 } from "../rules/merge.ts";
 import { hasEnded } from "../rules/execution.ts";
-import { isOutage } from "../rules/outage.ts";
+import { isOutageRun } from "../rules/outage.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
 import type { ExecutionData, NewEvent } from "../schema/events.ts";
 import { buildUrl } from "../schema/fields.ts";
@@ -40,7 +40,7 @@ import {
   lockExecution,
   lockExecutionByKey,
 } from "../store/executions.ts";
-import { type SettleChange, settleExecution, toOrigin } from "./executions.ts";
+import { type ExecutionAdvance, advanceExecution, toOrigin } from "./executions.ts";
 import {
   type Attempt,
   insertAttempt,
@@ -70,7 +70,7 @@ export type NamedReport = {
 };
 
 /** A failed case for a runner that failed while all its tests passed: no silent green. */
-const exitCaseOf = (exitCode: number, shard: Shard | undefined): CaseResult => ({
+const exitCaseOf = (exitCode: number, shard: Shard | undefined): ReportedCase => ({
   suite: "",
   name: `runner exited ${exitCode}${shard ? ` (shard ${shard.index}/${shard.of})` : ""}`,
   file: null,
@@ -87,7 +87,7 @@ const exitCaseOf = (exitCode: number, shard: Shard | undefined): CaseResult => (
 });
 
 /** The line alone would be a row for every case of some producers, and says little where nothing went wrong. */
-const tellsMore = (result: CaseResult) =>
+const tellsMore = (result: ReportedCase) =>
   result.message !== null ||
   result.stack !== null ||
   result.output !== null ||
@@ -207,7 +207,7 @@ export async function ingest(
   const verdict = counts.failed > counts.quarantined || latest.some(({ partial }) => partial) ? "failed" : "passed";
   const completedAt = parameters.completed_at ?? now.toISOString();
   // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
-  const outage = run.remembered === true ? run.outage && isOutage(counts) : isOutage(counts);
+  const outage = run.remembered === true ? run.outage && isOutageRun(counts) : isOutageRun(counts);
   const staysRemembered = run.remembered === true && !(run.outage && !outage);
   const from = toOrigin(execution, origin);
   // What names no branch counts as well: who has only one need not name it.
@@ -380,8 +380,8 @@ async function settle(
   projectId: string,
   execution: LockedExecution,
   { execution_id, execution_key, complete }: UploadParameters,
-  change: SettleChange,
+  change: ExecutionAdvance,
 ): Promise<void> {
   const alone = execution_id === undefined && execution_key === undefined;
-  await settleExecution(sql, projectId, execution, alone || complete ? "completed" : "arrived", change);
+  await advanceExecution(sql, projectId, execution, alone || complete ? "completed" : "arrived", change);
 }

@@ -1,11 +1,11 @@
 /** Allure's results, a file each: https://allurereport.org/docs/how-it-works-test-result-file/ */
 
-import { type Fields, toCase, toEpochMs, toFields, toList, toText } from "./fields.ts";
-import type { CaseResult, CaseStatus, FailureKind, Report } from "./report.ts";
+import { type JsonObject, toCase, toEpochMs, toFields, toList, asText } from "./fields.ts";
+import type { ReportedCase, CaseStatus, FailureKind, Report } from "./report.ts";
 import { createCutter, firstLine, toMs } from "./text.ts";
 
 export type AllureResult = {
-  result: CaseResult;
+  result: ReportedCase;
   /** Results of one test have it in common; "" where the file tells none. */
   historyId: string;
   /** Milliseconds since 1970; null where the file does not tell. */
@@ -38,9 +38,9 @@ function readResult(json: unknown): AllureResult {
   const cutter = createCutter();
   const labels = toList(fields.labels)
     .map(toFields)
-    .map(({ name, value }): [string, string] => [toText(name), toText(value)]);
+    .map(({ name, value }): [string, string] => [asText(name), asText(value)]);
   const label = (wanted: string) => labels.find(([name]) => name === wanted)?.[1] ?? "";
-  const told = toText(fields.status);
+  const told = asText(fields.status);
   const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : "skipped";
   const { message, trace } = toFields(fields.statusDetails);
   const [start, stop] = [toEpochMs(fields.start), toEpochMs(fields.stop)];
@@ -48,19 +48,19 @@ function readResult(json: unknown): AllureResult {
   const parameters = toList(fields.parameters)
     .map(toFields)
     .filter(({ excluded }) => excluded !== true)
-    .map(({ name, value }): [string, string] => [toText(name), toText(value)]);
-  const stack = toText(trace);
+    .map(({ name, value }): [string, string] => [asText(name), asText(value)]);
+  const stack = asText(trace);
   const result = toCase(cutter, {
     suite: suites.length > 0 ? suites.join(" > ") : label("testClass") || label("class"),
-    name: toName(toText(fields.name), parameters),
+    name: toName(asText(fields.name), parameters),
     status,
-    kind: toKind(told, toText(message)),
+    kind: toKind(told, asText(message)),
     durationMs: start !== null && stop !== null ? toMs(stop - start) : null,
-    message: firstLine(toText(message)) || firstLine(stack),
-    stack: status === "failed" ? stack || toText(message) : "",
+    message: firstLine(asText(message)) || firstLine(stack),
+    stack: status === "failed" ? stack || asText(message) : "",
     properties: toProperties(fields, labels, parameters, status, told),
   });
-  return { result, historyId: toText(fields.historyId), start, stop, warnings: cutter.warnings() };
+  return { result, historyId: asText(fields.historyId), start, stop, warnings: cutter.warnings() };
 }
 
 /** Runs of one test with other parameters are other test cases. */
@@ -75,7 +75,7 @@ function toKind(status: string, message: string): FailureKind {
 const WORDS_OF_MACHINES = new Set(["host", "thread", "language", "framework", "parentSuite", "suite", "subSuite"]);
 
 function toProperties(
-  { attachments, links }: Fields,
+  { attachments, links }: JsonObject,
   labels: [string, string][],
   parameters: [string, string][],
   status: CaseStatus,
@@ -87,17 +87,17 @@ function toProperties(
     ...parameters,
     ...toList(links)
       .map(toFields)
-      .map(({ type, url }): [string, string] => [toText(type) || "link", toText(url)]),
+      .map(({ type, url }): [string, string] => [asText(type) || "link", asText(url)]),
     ...toList(attachments)
       .map(toFields)
-      .map(({ source }): [string, string] => ["attachment", toText(source)]),
+      .map(({ source }): [string, string] => ["attachment", asText(source)]),
   ].filter(([name, value]) => name !== "" && value !== "");
 }
 
 /** Results of one test, which are its attempts, become one; the last one to begin counts. */
 export function joinAllureResults(results: readonly AllureResult[]): Report {
   const groups = Map.groupBy(results, ({ historyId }, index) => historyId || index);
-  const cases = [...groups.values()].map((group): CaseResult => {
+  const cases = [...groups.values()].map((group): ReportedCase => {
     const attempts = group.toSorted((a, b) => (a.start ?? 0) - (b.start ?? 0)).map(({ result }) => result);
     const last = attempts.at(-1)!;
     const failed = attempts.findLast(({ status }) => status === "failed");

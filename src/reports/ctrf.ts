@@ -1,7 +1,7 @@
 /** CTRF, the Common Test Report Format: https://ctrf.io */
 
-import { type Fields, isObject, toCase, toEpochMs, toFields, toText, toTexts } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
+import { type JsonObject, isObject, toCase, toEpochMs, toFields, asText, toTexts } from "./fields.ts";
+import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
 import { clean, createCutter, type Cutter, cut, disagreement, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 export function isCtrf(json: unknown): boolean {
@@ -40,9 +40,9 @@ export function readCtrf(json: unknown): Report {
   };
 }
 
-function readTest(test: Fields, cutter: Cutter, unknown: Set<string>): CaseResult {
-  const raw = toText(test.status);
-  const { status, kind } = toStatus(raw, toText(test.rawStatus));
+function readTest(test: JsonObject, cutter: Cutter, unknown: Set<string>): ReportedCase {
+  const raw = asText(test.status);
+  const { status, kind } = toStatus(raw, asText(test.rawStatus));
   if (status === "skipped" && !["skipped", "pending", "other"].includes(raw)) unknown.add(cut(raw, 50));
   const earlier = Array.isArray(test.retryAttempts) ? test.retryAttempts.map(toFields) : [];
   const retries = typeof test.retries === "number" && test.retries > 0 ? Math.min(Math.trunc(test.retries), 1000) : 0;
@@ -52,16 +52,16 @@ function readTest(test: Fields, cutter: Cutter, unknown: Set<string>): CaseResul
   const [began, ended] = [toEpochMs(test.start), toEpochMs(test.stop)];
   return toCase(cutter, {
     suite: toSuite(test.suite),
-    name: toText(test.name),
-    file: toText(test.filePath),
+    name: asText(test.name),
+    file: asText(test.filePath),
     line: test.line,
     status,
     kind,
     flaky,
     attempts: 1 + Math.max(retries, earlier.length),
     durationMs: toMs(test.duration) ?? (began !== null && ended !== null ? toMs(ended - began) : null),
-    message: toText(told.message),
-    stack: toText(told.trace),
+    message: asText(told.message),
+    stack: asText(told.trace),
     output: [...toTexts(test.stdout), ...toTexts(test.stderr)].join("\n"),
     properties: toProperties(test, raw),
   });
@@ -80,40 +80,43 @@ function toStatus(raw: string, finer: string): { status: CaseStatus; kind: Failu
 
 /** A list since CTRF 0.0.2, a text "outer > inner" before. */
 function toSuite(suite: unknown): string {
-  const names = Array.isArray(suite) ? toTexts(suite) : toText(suite).split(" > ");
+  const names = Array.isArray(suite) ? toTexts(suite) : asText(suite).split(" > ");
   return names
     .map((name) => name.trim())
     .filter(Boolean)
     .join(" > ");
 }
 
-function toProperties(test: Fields, status: string): [string, string][] {
+function toProperties(test: JsonObject, status: string): [string, string][] {
   const { tags, browser, device, labels, attachments } = test;
   return [
     ...(["passed", "failed", "skipped"].includes(status) ? [] : [["status", status] as [string, string]]),
     ...toTexts(tags).map((tag): [string, string] => ["tag", tag]),
     ...Object.entries({ browser, device, ...toFields(labels) }).map(([key, value]): [string, string] => [
       clean(key),
-      toText(value),
+      asText(value),
     ]),
     ...(Array.isArray(attachments) ? attachments : []).map((one): [string, string] => [
       "attachment",
-      toText(toFields(one).path),
+      asText(toFields(one).path),
     ]),
   ].filter((pair): pair is [string, string] => pair[1] !== "");
 }
 
-function toContext({ branchName, commit, buildUrl, testEnvironment }: Fields): Report["context"] {
+function toContext({ branchName, commit, buildUrl, testEnvironment }: JsonObject): Report["context"] {
   const texts = { branch: branchName, commit, buildUrl, environment: testEnvironment };
   return Object.fromEntries(
     Object.entries(texts).flatMap(([key, value]) => {
-      const text = toText(value).trim();
+      const text = asText(value).trim();
       return text ? [[key, cut(text, 2000)]] : [];
     }),
   );
 }
 
-function declaredTotals({ tests, passed, failed, skipped, pending, other }: Fields, cases: CaseResult[]): string[] {
+function declaredTotals(
+  { tests, passed, failed, skipped, pending, other }: JsonObject,
+  cases: ReportedCase[],
+): string[] {
   const number = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? count : null);
   const left = [skipped, pending, other].map(number).filter((count) => count !== null);
   const declared = { tests: number(tests), passed: number(passed), failed: number(failed) };

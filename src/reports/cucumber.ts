@@ -1,14 +1,14 @@
 /** Cucumber JSON, as the Cucumbers of JavaScript, Ruby and Java write it. */
 
-import { type Fields, toCase, toFields, toList, toText } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
+import { type JsonObject, toCase, toFields, toList, asText } from "./fields.ts";
+import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
 import { clean, createCutter, type Cutter, cut, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when it is no list, or there are too many scenarios. */
 export function readCucumber(json: unknown): Report {
   if (!Array.isArray(json)) throw new ReportError("it is not a list of features");
   const cutter = createCutter();
-  const cases = new Map<string, CaseResult>();
+  const cases = new Map<string, ReportedCase>();
   let ended = 0;
   for (const feature of json.map(toFields)) {
     let background: unknown[] = [];
@@ -19,14 +19,14 @@ export function readCucumber(json: unknown): Report {
       }
       const { id, line, name, start_timestamp } = element;
       // Without a place, nothing tells a retry from another scenario of the same name.
-      const place = toText(id) || toText(line) ? [feature.uri, id, line, name] : [cases.size];
-      const key = place.map(toText).join("\0");
+      const place = asText(id) || asText(line) ? [feature.uri, id, line, name] : [cases.size];
+      const key = place.map(asText).join("\0");
       const steps = [...background, ...toSteps(element)].map(toFields);
       const result = readScenario(feature, element, steps, cutter);
       const earlier = cases.get(key);
       cases.set(key, earlier ? join(earlier, result) : result);
       if (cases.size > MAX_CASES) throw tooManyCases();
-      const end = Date.parse(toText(start_timestamp)) + (result.durationMs ?? 0);
+      const end = Date.parse(asText(start_timestamp)) + (result.durationMs ?? 0);
       if (end > ended) ended = end;
       background = [];
     }
@@ -45,7 +45,7 @@ export function readCucumber(json: unknown): Report {
 }
 
 /** With the hooks, which JavaScript writes among the steps, and Ruby and Java around them. */
-function toSteps({ before, steps, after }: Fields): unknown[] {
+function toSteps({ before, steps, after }: JsonObject): unknown[] {
   const hooks = (list: unknown) => toList(list).map((hook) => ({ ...toFields(hook), hidden: true }));
   const inner = toList(steps).flatMap((step) => {
     const around = toFields(step);
@@ -55,7 +55,7 @@ function toSteps({ before, steps, after }: Fields): unknown[] {
 }
 
 /** A retried scenario is written again: a later pass makes it flaky, else the failure stays. */
-function join(earlier: CaseResult, later: CaseResult): CaseResult {
+function join(earlier: ReportedCase, later: ReportedCase): ReportedCase {
   const attempts = earlier.attempts + 1;
   if (later.status === "failed") return { ...later, attempts };
   if (later.status === "skipped" || (earlier.status !== "failed" && !earlier.flaky)) {
@@ -65,17 +65,17 @@ function join(earlier: CaseResult, later: CaseResult): CaseResult {
   return { ...later, attempts, flaky: true, message, stack };
 }
 
-function readScenario(feature: Fields, element: Fields, steps: Fields[], cutter: Cutter): CaseResult {
+function readScenario(feature: JsonObject, element: JsonObject, steps: JsonObject[], cutter: Cutter): ReportedCase {
   const broken = steps.find((step) => FAILED.has(statusOf(step)));
   // The hooks around a skipped step pass, and a scenario without steps did not test anything.
   const ran = steps.some((step) => step.hidden !== true) && !steps.some((step) => statusOf(step) === "skipped");
   const status: CaseStatus = broken ? "failed" : ran ? "passed" : "skipped";
-  const stack = broken ? toText(toFields(broken.result).error_message) : "";
-  const tags = toList(element.tags).map((tag): [string, string] => ["tag", toText(toFields(tag).name)]);
+  const stack = broken ? asText(toFields(broken.result).error_message) : "";
+  const tags = toList(element.tags).map((tag): [string, string] => ["tag", asText(toFields(tag).name)]);
   return toCase(cutter, {
-    suite: toText(feature.name).trim(),
-    name: toText(element.name),
-    file: toText(feature.uri).replace(/^file:(?:\/\/)?/, ""),
+    suite: asText(feature.name).trim(),
+    name: asText(element.name),
+    file: asText(feature.uri).replace(/^file:(?:\/\/)?/, ""),
     line: element.line,
     status,
     kind: broken && toKind(broken, stack),
@@ -90,38 +90,38 @@ function readScenario(feature: Fields, element: Fields, steps: Fields[], cutter:
 /** What the default, strict, counts as failed. */
 const FAILED = new Set(["failed", "ambiguous", "undefined", "pending"]);
 
-const statusOf = (step: Fields): string => toText(toFields(step.result).status).toLowerCase();
+const statusOf = (step: JsonObject): string => asText(toFields(step.result).status).toLowerCase();
 
-function toKind(step: Fields, stack: string): FailureKind {
+function toKind(step: JsonObject, stack: string): FailureKind {
   if (/timed out|timeout/i.test(cut(firstLine(stack), 300))) return "timeout";
   return step.hidden === true || statusOf(step) !== "failed" ? "error" : "failure";
 }
 
 /** "Undefined step: When nobody wrote this step" */
-function toMessage(step: Fields): string {
+function toMessage(step: JsonObject): string {
   const status = statusOf(step);
-  const text = `${toText(step.keyword).trim()} ${toText(step.name)}`.trim();
+  const text = `${asText(step.keyword).trim()} ${asText(step.name)}`.trim();
   return `${status.charAt(0).toUpperCase()}${status.slice(1)} ${step.hidden === true ? "hook" : "step"}: ${text}`;
 }
 
 /** In nanoseconds; a report made without them tells none. */
-function sumOf(steps: Fields[]): number | null {
+function sumOf(steps: JsonObject[]): number | null {
   const times = steps.map(({ result }) => toFields(result).duration).filter((time) => typeof time === "number");
   return times.length === 0 ? null : toMs(times.reduce((sum, time) => sum + time, 0) / 1e6);
 }
 
 /** Lists of texts, and with JavaScript an embedding in base64. */
-function toOutput({ output, embeddings }: Fields): string[] {
+function toOutput({ output, embeddings }: JsonObject): string[] {
   const logs = toList(embeddings).map(toFields);
   return [
-    ...toList(output).flat().map(toText),
-    ...logs.filter(isLog).map(({ data }) => clean(Buffer.from(toText(data), "base64").toString())),
+    ...toList(output).flat().map(asText),
+    ...logs.filter(isLog).map(({ data }) => clean(Buffer.from(asText(data), "base64").toString())),
   ].filter((text) => text !== "");
 }
 
-const isLog = ({ mime_type }: Fields) => mime_type === "text/x.cucumber.log+plain";
+const isLog = ({ mime_type }: JsonObject) => mime_type === "text/x.cucumber.log+plain";
 
-function toAttachments({ embeddings }: Fields): [string, string][] {
+function toAttachments({ embeddings }: JsonObject): [string, string][] {
   const named = toList(embeddings).map(toFields);
-  return named.filter((one) => !isLog(one)).map((one) => ["attachment", toText(one.name)]);
+  return named.filter((one) => !isLog(one)).map((one) => ["attachment", asText(one.name)]);
 }

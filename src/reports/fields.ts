@@ -1,16 +1,16 @@
 /** What the readers of JSON and XML share: values of any kind as texts, and a case from what a report says of it. */
 
-import type { CaseResult, CaseStatus, FailureKind } from "./report.ts";
+import type { ReportedCase, CaseStatus, FailureKind } from "./report.ts";
 import { clean, type Cutter, localName, textOf, toLine } from "./text.ts";
 
-export type Fields = Record<string, unknown>;
+export type JsonObject = Record<string, unknown>;
 
-export function isObject(value: unknown): value is Fields {
+export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The fields of an object; of anything else, none. */
-export function toFields(value: unknown): Fields {
+export function toFields(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
@@ -20,13 +20,13 @@ export function toList(value: unknown): unknown[] {
 }
 
 /** Texts without what cannot be stored, numbers as texts; "" for anything else. */
-export function toText(value: unknown): string {
+export function asText(value: unknown): string {
   return typeof value === "string" ? clean(value) : typeof value === "number" ? String(value) : "";
 }
 
 /** A text or a list of texts as a list, without those that are empty. */
 export function toTexts(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(toText).filter((text) => text !== "") : toText(value) ? [toText(value)] : [];
+  return Array.isArray(value) ? value.map(asText).filter((text) => text !== "") : asText(value) ? [asText(value)] : [];
 }
 
 /** Milliseconds since 1970 from milliseconds or, as some reporters write them, seconds; null before the year 2000. */
@@ -37,7 +37,7 @@ export function toEpochMs(time: unknown): number | null {
 }
 
 /** What a report says of a case; texts are clean, "" and null are "it does not say". */
-export type Told = {
+export type ToldCounts = {
   suite?: string | undefined;
   name: string;
   file?: string | null | undefined;
@@ -55,7 +55,7 @@ export type Told = {
 };
 
 /** Cut to what is kept. */
-export function toCase(cutter: Cutter, told: Told): CaseResult {
+export function toCase(cutter: Cutter, told: ToldCounts): ReportedCase {
   cutter.countCase();
   return {
     suite: cutter.cut("suite", told.suite ?? ""),

@@ -1,7 +1,7 @@
 /** Go's test2json, the lines of `go test -json`: https://pkg.go.dev/cmd/test2json */
 
-import { type Fields, isObject, toCase, toText } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
+import { type JsonObject, isObject, toCase, asText } from "./fields.ts";
+import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
 import {
   clean,
   createCutter,
@@ -56,16 +56,16 @@ export function readGo(text: string): Report {
       }
       continue;
     }
-    const time = Date.parse(toText(event.Time));
+    const time = Date.parse(asText(event.Time));
     if (time > 0) [began, ended] = [Math.min(began, time), Math.max(ended, time)];
     if (event.ImportPath !== undefined && event.Package === undefined) builds.readEvent(event);
-    else count += readEvent(enter(packages, toText(event.Package)), event);
+    else count += readEvent(enter(packages, asText(event.Package)), event);
     if (count + packages.size > MAX_CASES) {
       throw tooManyCases();
     }
   }
   const cutter = createCutter();
-  const cases: CaseResult[] = [];
+  const cases: ReportedCase[] = [];
   for (const [path, one] of packages) {
     settle(one);
     for (const test of one.tests.values()) cases.push(toResult(path, test, one.timedOut, cutter));
@@ -88,7 +88,7 @@ export function readGo(text: string): Report {
 }
 
 /** `null` for what go and the build write between the events. */
-function toEvent(line: string): Fields | null {
+function toEvent(line: string): JsonObject | null {
   if (!line.startsWith("{")) return null;
   try {
     const event: unknown = JSON.parse(line);
@@ -114,9 +114,9 @@ function createBuilds() {
       else add(current, `${line}\n`);
       return null;
     },
-    readEvent({ Action, ImportPath, Output }: Fields): void {
-      const path = plain(toText(ImportPath));
-      if (Action === "build-output" && !toText(Output).startsWith("# ")) add(path, toText(Output));
+    readEvent({ Action, ImportPath, Output }: JsonObject): void {
+      const path = plain(asText(ImportPath));
+      if (Action === "build-output" && !asText(Output).startsWith("# ")) add(path, asText(Output));
       if (Action === "build-fail") failed.add(path);
     },
     take(path: string): string {
@@ -137,8 +137,8 @@ function enter(packages: Map<string, Package>, path: string): Package {
 }
 
 /** How many tests this event adds. */
-function readEvent(one: Package, event: Fields): number {
-  const [action, name, output] = [toText(event.Action), toText(event.Test), toText(event.Output)];
+function readEvent(one: Package, event: JsonObject): number {
+  const [action, name, output] = [asText(event.Action), asText(event.Test), asText(event.Output)];
   const end = Object.hasOwn(ENDS, action) ? ENDS[action]! : null;
   if (output.startsWith(TIMED_OUT)) one.timedOut = true;
   if (name === "") {
@@ -146,7 +146,7 @@ function readEvent(one: Package, event: Fields): number {
     if (action === "start") one.end = null;
     if (end === null) return 0;
     settle(one, end);
-    one.failedBuild = toText(event.FailedBuild);
+    one.failedBuild = asText(event.FailedBuild);
     return 0;
   }
   const known = one.tests.get(name);
@@ -158,9 +158,9 @@ function readEvent(one: Package, event: Fields): number {
     // A package that runs again has not ended.
     one.end = null;
   } else if (action === "output") addOutput(test, output);
-  else if (action === "attr") test.attributes.push([toText(event.Key), toText(event.Value)]);
+  else if (action === "attr") test.attributes.push([asText(event.Key), asText(event.Value)]);
   else if (end !== null) {
-    finish(test, end, msFromSeconds(toText(event.Elapsed)));
+    finish(test, end, msFromSeconds(asText(event.Elapsed)));
     one.running.delete(test);
   }
   return known ? 0 : 1;
@@ -198,7 +198,7 @@ function settle(one: Package, end: CaseStatus | null = one.end): void {
   one.running.clear();
 }
 
-function toResult(suite: string, test: Test, timedOut: boolean, cutter: Cutter): CaseResult {
+function toResult(suite: string, test: Test, timedOut: boolean, cutter: Cutter): ReportedCase {
   // A test of which only output is told has an unknown end, but no failure.
   const status = test.ends.at(-1) ?? test.told?.status ?? "skipped";
   const flaky = status === "passed" && test.ends.includes("failed");
@@ -235,7 +235,7 @@ function toMessage(output: string): string {
   return (panic ?? testify ?? firstLine(place ? output.slice(place.index + place[0].length) : output)).trim();
 }
 
-function toSynthetic(suite: string, one: Package, build: string, cutter: Cutter): CaseResult | null {
+function toSynthetic(suite: string, one: Package, build: string, cutter: Cutter): ReportedCase | null {
   const broken = /^FAIL\t[^\t ]+ \[(build|setup) failed\]/m.exec(one.output)?.[1] ?? (one.failedBuild && "build");
   if (broken && one.end === "failed") return toFault(suite, `(${broken} failed)`, build || one.output, cutter);
   if (one.end === null) return toFault(suite, "(package did not finish)", one.output, cutter);
@@ -244,7 +244,7 @@ function toSynthetic(suite: string, one: Package, build: string, cutter: Cutter)
   return toFault(suite, "(package failed)", one.output, cutter, one.timedOut ? "timeout" : "error");
 }
 
-function toFault(suite: string, name: string, text: string, cutter: Cutter, kind: FailureKind = "error"): CaseResult {
+function toFault(suite: string, name: string, text: string, cutter: Cutter, kind: FailureKind = "error"): ReportedCase {
   const stack = clean(text).trimEnd();
   return toCase(cutter, { suite, name, status: "failed", kind, message: firstLine(stack), stack });
 }

@@ -1,7 +1,7 @@
 /** The JSON of Jest's and Vitest's reporters: https://jestjs.io/docs/cli#--json */
 
-import { type Fields, toCase, toEpochMs, toFields, toList, toText, toTexts } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type Report } from "./report.ts";
+import { type JsonObject, toCase, toEpochMs, toFields, toList, asText, toTexts } from "./fields.ts";
+import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
 import { createCutter, type Cutter, cut, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when there are too many cases. */
@@ -9,10 +9,10 @@ export function readJest(json: unknown): Report {
   const { testResults, startTime } = toFields(json);
   const cutter = createCutter();
   const unknown = new Set<string>();
-  const cases: CaseResult[] = [];
+  const cases: ReportedCase[] = [];
   let ended = 0;
   for (const one of toList(testResults).map(toFields)) {
-    const file = toText(one.name) || toText(one.testFilePath);
+    const file = asText(one.name) || asText(one.testFilePath);
     ended = Math.max(ended, toEpochMs(one.endTime) ?? 0);
     const assertions = toList(one.assertionResults).map(toFields);
     if (cases.length + assertions.length >= MAX_CASES) throw tooManyCases();
@@ -41,8 +41,8 @@ export function readJest(json: unknown): Report {
 const STATUSES: Record<string, CaseStatus> = { passed: "passed", failed: "failed" };
 const SKIPPED = ["pending", "skipped", "todo", "disabled", "focused"];
 
-function readAssertion(assertion: Fields, file: string, cutter: Cutter, unknown: Set<string>): CaseResult {
-  const told = toText(assertion.status);
+function readAssertion(assertion: JsonObject, file: string, cutter: Cutter, unknown: Set<string>): ReportedCase {
+  const told = asText(assertion.status);
   const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : "skipped";
   if (status === "skipped" && !SKIPPED.includes(told)) unknown.add(cut(told, 50));
   // Jest keeps the failures of retried attempts apart, Vitest with those of the last one.
@@ -54,7 +54,7 @@ function readAssertion(assertion: Fields, file: string, cutter: Cutter, unknown:
   const attempts = Math.min(1_000, Math.max(1, invocations, before + 1));
   return toCase(cutter, {
     suite: toTexts(assertion.ancestorTitles).join(" > "),
-    name: toText(assertion.title) || toText(assertion.fullName),
+    name: asText(assertion.title) || asText(assertion.fullName),
     file,
     line: toFields(assertion.location).line,
     status,
@@ -70,8 +70,13 @@ function readAssertion(assertion: Fields, file: string, cutter: Cutter, unknown:
 
 const TIMED_OUT = /\b(?:exceeded timeout of|timed out (?:in|after)|timeout of) \d+ ?m?s\b/i;
 
-function readFault({ message, failureMessage }: Fields, file: string, isEmpty: boolean, cutter: Cutter): CaseResult {
-  const text = toText(message) || toText(failureMessage);
+function readFault(
+  { message, failureMessage }: JsonObject,
+  file: string,
+  isEmpty: boolean,
+  cutter: Cutter,
+): ReportedCase {
+  const text = asText(message) || asText(failureMessage);
   // Jest puts a headline before what happened.
   const told = text.replace(/^\s*●[^\n]*\n/, "");
   return toCase(cutter, {

@@ -1,7 +1,7 @@
 /** JUnit XML: no standard, but dialects, of some forty producers. */
 
 import type { XmlPart } from "./fields.ts";
-import { type CaseResult, type FailureKind, type Report, ReportError } from "./report.ts";
+import { type ReportedCase, type FailureKind, type Report, ReportError } from "./report.ts";
 import {
   createCutter,
   cut,
@@ -28,7 +28,7 @@ type Place = { children: Node["children"]; next: number; suites: string[]; file:
 export function readJunit(parts: Iterable<XmlPart>): Report {
   const cutter = createCutter();
   const namer = createNamer();
-  const cases: CaseResult[] = [];
+  const cases: ReportedCase[] = [];
   const strays: { count: number; first: string } = { count: 0, first: "" };
   let first: Node | undefined;
   const tops = createTops();
@@ -157,7 +157,7 @@ function enter(node: Node, { suites, file }: Place, cutter: Cutter): Place {
   };
 }
 
-function toCase(node: Node, { suites, file: outerFile }: Place, namer: Namer, cutter: Cutter): CaseResult {
+function toCase(node: Node, { suites, file: outerFile }: Place, namer: Namer, cutter: Cutter): ReportedCase {
   const { attributes } = node;
   const name = cutter.cut("name", attributes.name?.trim() || "(no name)");
   const classname = cut(attributes.classname?.trim() ?? "", MAX_NAME);
@@ -183,8 +183,8 @@ function toCase(node: Node, { suites, file: outerFile }: Place, namer: Namer, cu
   };
 }
 
-type Outcome = Pick<CaseResult, "status" | "kind">;
-type Inside = Omit<CaseResult, "suite" | "name" | "file" | "line" | "durationMs" | keyof Outcome> & {
+type Outcome = Pick<ReportedCase, "status" | "kind">;
+type Inside = Omit<ReportedCase, "suite" | "name" | "file" | "line" | "durationMs" | keyof Outcome> & {
   outcome: Outcome | null;
 };
 
@@ -377,7 +377,7 @@ const endOf = ({ attributes: { timestamp = "", time } }: Node): number =>
 // googletest writes 1970 for a test that did not run.
 const toCompletion = (end: number): Date | null => (end >= Date.UTC(2000) ? new Date(end) : null);
 
-function declaredTotals({ attributes }: Node, cases: CaseResult[]): string[] {
+function declaredTotals({ attributes }: Node, cases: ReportedCase[]): string[] {
   const number = (key: string) => (/^\d{1,9}$/.test(attributes[key] ?? "") ? Number(attributes[key]) : null);
   const [tests, failures, errors, disabled] = [
     number("tests"),

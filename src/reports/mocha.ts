@@ -1,7 +1,7 @@
 /** Mocha's JSON reporter: https://mochajs.org/#json */
 
-import { type Fields, toCase, toFields, toList, toText } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type Report } from "./report.ts";
+import { type JsonObject, toCase, toFields, toList, asText } from "./fields.ts";
+import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when there are too many cases. */
@@ -22,7 +22,7 @@ export function readMocha(json: unknown): Report {
     ...hooks.map((one) => readTest(one, "failed", cutter)),
   ];
   const { end, duration, passes, failures: broken, pending: left } = toFields(stats);
-  const ended = Date.parse(toText(end));
+  const ended = Date.parse(asText(end));
   const number = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? count : null);
   const declared = { passed: number(passes), failed: number(broken), skipped: number(left) };
   return {
@@ -38,31 +38,32 @@ export function readMocha(json: unknown): Report {
   };
 }
 
-const toKey = ({ file, fullTitle, title }: Fields): string => `${toText(file)}\0${toText(fullTitle) || toText(title)}`;
+const toKey = ({ file, fullTitle, title }: JsonObject): string =>
+  `${asText(file)}\0${asText(fullTitle) || asText(title)}`;
 
 /** What failed says so itself; what did not is skipped only when it is listed as that. */
-function toStatus(test: Fields, skipped: Set<string>, failed: Set<string>): CaseStatus {
+function toStatus(test: JsonObject, skipped: Set<string>, failed: Set<string>): CaseStatus {
   if (Object.keys(toFields(test.err)).length > 0 && failed.has(toKey(test))) return "failed";
   if (skipped.has(toKey(test))) return "skipped";
   return failed.has(toKey(test)) ? "failed" : "passed";
 }
 
-function readTest(test: Fields, status: CaseStatus, cutter: Cutter): CaseResult {
-  const [title, fullTitle] = [toText(test.title), toText(test.fullTitle)];
+function readTest(test: JsonObject, status: CaseStatus, cutter: Cutter): ReportedCase {
+  const [title, fullTitle] = [asText(test.title), asText(test.fullTitle)];
   const { message, stack, code } = toFields(test.err);
   const retries = typeof test.currentRetry === "number" && test.currentRetry > 0 ? Math.trunc(test.currentRetry) : 0;
-  const text = toText(stack) || toText(message);
+  const text = asText(stack) || asText(message);
   return toCase(cutter, {
     // The titles of the suites are joined with spaces, so that they cannot be told apart.
     suite: fullTitle.endsWith(title) ? fullTitle.slice(0, fullTitle.length - title.length).trim() : "",
     name: title || fullTitle,
-    file: toText(test.file).replace(/^file:\/\//, ""),
+    file: asText(test.file).replace(/^file:\/\//, ""),
     status,
-    kind: code === "ERR_MOCHA_TIMEOUT" || TIMED_OUT.test(toText(message).slice(0, 500)) ? "timeout" : "failure",
+    kind: code === "ERR_MOCHA_TIMEOUT" || TIMED_OUT.test(asText(message).slice(0, 500)) ? "timeout" : "failure",
     flaky: status === "passed" && retries > 0,
     attempts: 1 + Math.min(retries, 1_000),
     durationMs: toMs(test.duration),
-    message: toText(message) || firstLine(text),
+    message: asText(message) || firstLine(text),
     stack: text,
   });
 }

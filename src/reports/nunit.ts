@@ -1,7 +1,7 @@
 /** NUnit's XML, of version 3 (`test-run`) and of version 2 (`test-results`). */
 
 import { child, elementsOf, textBelow, toCase } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type FailureKind, type Report } from "./report.ts";
+import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import { createCutter, type Cutter, firstLine, localName, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
 
 type Node = Bun.XML.Node;
@@ -12,7 +12,7 @@ type Place = { node: Node; fixture: string; names: string[]; fault: boolean };
 /** Throws a ReportError when there are too many cases. */
 export function readNunit(root: Node): Report {
   const cutter = createCutter();
-  const cases: CaseResult[] = [];
+  const cases: ReportedCase[] = [];
   const open: Place[] = [{ node: root, fixture: "", names: [], fault: false }];
   for (let place = open.pop(); place; place = open.pop()) {
     const { node } = place;
@@ -54,7 +54,7 @@ function enter({ node, fixture, names, fault }: Place): Place {
   return { node, fixture: classname || fixture, names: path, fault };
 }
 
-function readTest(node: Node, { fixture, names }: Place, cutter: Cutter): CaseResult {
+function readTest(node: Node, { fixture, names }: Place, cutter: Cutter): ReportedCase {
   const { attributes } = node;
   const { status, kind } = toOutcome(attributes);
   const teller = child(node, "failure") ?? child(node, "reason");
@@ -115,8 +115,8 @@ function toOutcome({ result, label, executed, success }: Node["attributes"]): Ou
 }
 
 /** A set-up or an assembly that failed while no test did. */
-function readFaults(suites: Node[], cutter: Cutter): CaseResult[] {
-  const faults: CaseResult[] = [];
+function readFaults(suites: Node[], cutter: Cutter): ReportedCase[] {
+  const faults: ReportedCase[] = [];
   const open = [...suites];
   for (let node = open.pop(); node && faults.length < 100; node = open.pop()) {
     const failure = child(node, "failure");

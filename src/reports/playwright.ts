@@ -1,17 +1,17 @@
 /** Playwright's JSON report: https://playwright.dev/docs/test-reporters#json-reporter */
 
-import { type Fields, toCase, toFields, toList, toText, toTexts } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type FailureKind, type Report } from "./report.ts";
+import { type JsonObject, toCase, toFields, toList, asText, toTexts } from "./fields.ts";
+import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** A suite and what it inherits from those around it. */
-type Place = { suite: Fields; titles: string[]; file: string };
+type Place = { suite: JsonObject; titles: string[]; file: string };
 
 /** Throws a ReportError when there are too many cases. */
 export function readPlaywright(json: unknown): Report {
   const { suites, stats, errors, config } = toFields(json);
   const cutter = createCutter();
-  const cases: CaseResult[] = [];
+  const cases: ReportedCase[] = [];
   const manyProjects = toList(toFields(config).projects).length > 1;
   // Suites nest as deep as a client likes.
   const open = toList(suites)
@@ -19,7 +19,7 @@ export function readPlaywright(json: unknown): Report {
     .reverse();
   for (let place = open.pop(); place; place = open.pop()) {
     const { suite, titles } = place;
-    const [title, file] = [toText(suite.title), toText(suite.file) || place.file];
+    const [title, file] = [asText(suite.title), asText(suite.file) || place.file];
     // The outermost suite is the file.
     const path = title === "" || title === file ? titles : [...titles, title];
     for (const spec of toList(suite.specs)) {
@@ -30,10 +30,10 @@ export function readPlaywright(json: unknown): Report {
     }
     for (const inner of toList(suite.suites).toReversed()) open.push({ suite: toFields(inner), titles: path, file });
   }
-  const rootDir = `${toText(toFields(config).rootDir)}/`;
+  const rootDir = `${asText(toFields(config).rootDir)}/`;
   const faults = toList(errors).map((error) => readFault(toFields(error), rootDir, cutter));
   const { startTime, duration } = toFields(stats);
-  const [began, durationMs] = [Date.parse(toText(startTime)), toMs(duration)];
+  const [began, durationMs] = [Date.parse(asText(startTime)), toMs(duration)];
   return {
     format: "playwright",
     suite: null,
@@ -56,17 +56,17 @@ const STATUSES: Record<string, CaseStatus> = {
 };
 
 function readTest(
-  spec: Fields,
-  test: Fields,
+  spec: JsonObject,
+  test: JsonObject,
   path: string[],
   file: string,
   manyProjects: boolean,
   cutter: Cutter,
-): CaseResult {
+): ReportedCase {
   const results = toList(test.results).map(toFields);
   const last = results.at(-1) ?? {};
-  const told = toText(test.status);
-  const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : toStatus(toText(last.status));
+  const told = asText(test.status);
+  const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : toStatus(asText(last.status));
   const failed = status === "failed" ? last : results.find(({ error, errors }) => error || toList(errors).length > 0);
   // A failure that was expected is none.
   const errors = status === "failed" || told === "flaky" ? toErrors(failed ?? {}) : [];
@@ -75,16 +75,16 @@ function readTest(
     .find(({ type }) => type === "skip" || type === "fixme");
   return toCase(cutter, {
     // The same test in two browsers is two test cases.
-    suite: [...(manyProjects ? [toText(test.projectName)] : []), ...path].filter(Boolean).join(" > "),
-    name: toText(spec.title),
-    file: toText(spec.file) || file,
+    suite: [...(manyProjects ? [asText(test.projectName)] : []), ...path].filter(Boolean).join(" > "),
+    name: asText(spec.title),
+    file: asText(spec.file) || file,
     line: spec.line,
     status,
-    kind: toKind(toText(last.status)),
+    kind: toKind(asText(last.status)),
     flaky: told === "flaky",
     attempts: Math.max(1, results.length),
     durationMs: toMs(last.duration),
-    message: status === "skipped" ? toText(reason?.description) : firstLine(errors[0] ?? ""),
+    message: status === "skipped" ? asText(reason?.description) : firstLine(errors[0] ?? ""),
     stack: status === "skipped" ? "" : errors.join("\n\n"),
     output: results.flatMap(({ stdout, stderr }) => [...toOutput(stdout), ...toOutput(stderr)]).join(""),
     properties: toProperties(spec, test, last),
@@ -100,31 +100,31 @@ function toKind(result: string): FailureKind {
 }
 
 /** The stack begins with the message, where there is one. */
-function toErrors({ error, errors }: Fields): string[] {
+function toErrors({ error, errors }: JsonObject): string[] {
   const all = toList(errors).length > 0 ? toList(errors) : error ? [error] : [];
-  return all.map(toFields).map(({ stack, message, value }) => toText(stack) || toText(message) || toText(value));
+  return all.map(toFields).map(({ stack, message, value }) => asText(stack) || asText(message) || asText(value));
 }
 
-const toOutput = (entries: unknown): string[] => toList(entries).map((entry) => toText(toFields(entry).text));
+const toOutput = (entries: unknown): string[] => toList(entries).map((entry) => asText(toFields(entry).text));
 
-function toProperties(spec: Fields, test: Fields, result: Fields): [string, string][] {
+function toProperties(spec: JsonObject, test: JsonObject, result: JsonObject): [string, string][] {
   const annotations = toList(test.annotations).map(toFields);
   const attachments = toList(result.attachments).map(toFields);
   return [
-    ["project", toText(test.projectName)],
+    ["project", asText(test.projectName)],
     ...toTexts(spec.tags).map((tag): [string, string] => ["tag", tag]),
-    ...annotations.map(({ type, description }): [string, string] => [toText(type), toText(description)]),
-    ...attachments.map(({ path, name }): [string, string] => ["attachment", toText(path) || toText(name)]),
+    ...annotations.map(({ type, description }): [string, string] => [asText(type), asText(description)]),
+    ...attachments.map(({ path, name }): [string, string] => ["attachment", asText(path) || asText(name)]),
   ].filter((pair): pair is [string, string] => pair[0] !== "" && pair[1] !== "");
 }
 
 /** What failed outside of all tests: a file that does not load, a global set-up. */
-function readFault(error: Fields, rootDir: string, cutter: Cutter): CaseResult {
+function readFault(error: JsonObject, rootDir: string, cutter: Cutter): ReportedCase {
   const text = toErrors({ error })[0] ?? "";
   const { file, line } = toFields(error.location);
   return toCase(cutter, {
     name: file ? "(file failed to load)" : "(error outside of tests)",
-    file: toText(file).replace(rootDir, ""),
+    file: asText(file).replace(rootDir, ""),
     line,
     status: "failed",
     kind: "error",
@@ -133,7 +133,7 @@ function readFault(error: Fields, rootDir: string, cutter: Cutter): CaseResult {
   });
 }
 
-function declaredTotals({ expected, unexpected, flaky, skipped }: Fields, cases: CaseResult[]): string[] {
+function declaredTotals({ expected, unexpected, flaky, skipped }: JsonObject, cases: ReportedCase[]): string[] {
   const number = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? count : null);
   const [passed, failed, left] = [number(expected), number(unexpected), number(skipped)];
   return disagreement({ passed: passed === null ? null : passed + (number(flaky) ?? 0), failed, skipped: left }, cases);

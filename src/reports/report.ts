@@ -1,10 +1,11 @@
 /** The one shape that every report format is read into, and the error for a report that cannot be read. */
 
-export type CaseStatus = "passed" | "failed" | "skipped";
+export type { CaseStatus } from "../schema/fields.ts";
+import type { CaseStatus } from "../schema/fields.ts";
 export type FailureKind = "failure" | "error" | "timeout";
 
 /** One result of one test case. Texts are free of NUL and lone surrogates; `null` is "the report does not say". */
-export type CaseResult = {
+export type ReportedCase = {
   /** Suites from the outside in, joined with " > "; "" when there are none. */
   suite: string;
   name: string;
@@ -31,7 +32,7 @@ export type Report = {
   format: string;
   /** The name of the top suite: the default task slug. */
   suite: string | null;
-  cases: CaseResult[];
+  cases: ReportedCase[];
   /** Set when the report declares counts without listing its cases. */
   countsOnly: { passed: number; failed: number; skipped: number } | null;
   /** The report broke off; `cases` holds what was whole. */

@@ -1,7 +1,7 @@
 /** RSpec JSON, of its formatter "json": https://rspec.info */
 
-import { type Fields, toCase, toFields, toText, toTexts } from "./fields.ts";
-import { type CaseResult, type FailureKind, type Report, ReportError } from "./report.ts";
+import { type JsonObject, toCase, toFields, asText, toTexts } from "./fields.ts";
+import { type ReportedCase, type FailureKind, type Report, ReportError } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when there is no list of examples. */
@@ -29,23 +29,23 @@ export function readRspec(json: unknown): Report {
   };
 }
 
-function readExample(example: Fields, cutter: Cutter): CaseResult {
+function readExample(example: JsonObject, cutter: Cutter): ReportedCase {
   const { description, full_description, status, run_time, pending_message, exception } = example;
   const { class: type, message, backtrace } = toFields(exception);
-  const [name, full] = [toText(description).trim(), toText(full_description).trim()];
+  const [name, full] = [asText(description).trim(), asText(full_description).trim()];
   const isFailed = status === "failed" || (status !== "passed" && status !== "pending" && exception !== undefined);
-  const told = toText(message).trim();
-  const trace = [toText(type), told, ...toTexts(backtrace)].filter(Boolean).join("\n");
+  const told = asText(message).trim();
+  const trace = [asText(type), told, ...toTexts(backtrace)].filter(Boolean).join("\n");
   return toCase(cutter, {
     // The groups are told only as the beginning of the full description, with nothing between them.
     suite: name !== "" && full.endsWith(name) ? full.slice(0, full.length - name.length).trim() : "",
     name: name || full,
-    file: toText(example.file_path).replace(/^file:\/\//, ""),
+    file: asText(example.file_path).replace(/^file:\/\//, ""),
     line: example.line_number,
     status: isFailed ? "failed" : status === "passed" ? "passed" : "skipped",
-    kind: toKind(toText(type)),
+    kind: toKind(asText(type)),
     durationMs: typeof run_time === "number" ? toMs(run_time * 1000) : null,
-    message: isFailed ? firstLine(told) || toText(type) : toText(pending_message),
+    message: isFailed ? firstLine(told) || asText(type) : asText(pending_message),
     stack: isFailed ? trace : null,
   });
 }
@@ -59,7 +59,7 @@ function toKind(type: string): FailureKind {
 const LOADING = /^\s*An error occurred while loading ([^\n]+)/;
 
 /** A file that does not load, or a hook around all of its examples; RSpec tells them as messages to the reader. */
-function readErrors(messages: string[], cutter: Cutter): CaseResult[] {
+function readErrors(messages: string[], cutter: Cutter): ReportedCase[] {
   const errors = messages.filter((message) => message.trimStart().startsWith("An error occurred "));
   return (errors.length > 0 ? errors : [messages.join("\n")]).map((stack) => {
     const file = LOADING.exec(stack)?.[1]?.trim().replace(/\.$/, "");

@@ -1,7 +1,7 @@
 /** TAP 13 and 14, the Test Anything Protocol: https://testanything.org */
 
 import { toCase } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type Report, ReportError } from "./report.ts";
+import { type ReportedCase, type CaseStatus, type Report, ReportError } from "./report.ts";
 import {
   clean,
   createCutter,
@@ -209,7 +209,7 @@ function close(levels: Level[]): void {
 type Place = { point: Point; outer: Place | null; suite: string; file: string | null; failed: boolean; todo: boolean };
 
 /** The leaves, and parents that failed by themselves. */
-function toCases(top: Point[], cutter: Cutter): CaseResult[] {
+function toCases(top: Point[], cutter: Cutter): ReportedCase[] {
   const places: Place[] = [];
   const open = top.map((point) => toPlace(point, null)).reverse();
   for (let next = open.pop(); next; next = open.pop()) {
@@ -233,7 +233,7 @@ function toPlace(point: Point, outer: Place | null): Place {
 }
 
 /** No file is taken from a place that only failures tell: it would give a test two histories. */
-function toResult({ point, suite, file, todo }: Place, cutter: Cutter): CaseResult {
+function toResult({ point, suite, file, todo }: Place, cutter: Cutter): ReportedCase {
   const status: CaseStatus = todo ? "skipped" : point.ok ? "passed" : "failed";
   const yaml = clean(point.yaml.join("\n")).trimEnd();
   const stack = yaml || clean(dedent(point.diagnostics)).trimEnd();

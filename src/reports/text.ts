@@ -1,6 +1,6 @@
 /** Text as reports hold it: bytes to characters, characters that may be stored, lengths that may be kept. */
 
-import { type CaseResult, type CaseStatus, ReportError } from "./report.ts";
+import { type ReportedCase, type CaseStatus, ReportError } from "./report.ts";
 
 export const MAX_CASES = 200_000;
 /** Of a run, however they are counted: what a column holds. */
@@ -188,7 +188,7 @@ export function lineAt(text: string, offset: number): number {
 /** A warning when a report's own totals, null where it gives none, are not those of its test cases. */
 export function disagreement(
   declared: Partial<Record<"tests" | CaseStatus, number | null>>,
-  cases: CaseResult[],
+  cases: ReportedCase[],
 ): string[] {
   const counted = { tests: cases.length, passed: 0, failed: 0, skipped: 0 };
   for (const { status } of cases) counted[status]++;

@@ -1,7 +1,7 @@
 /** TRX, the results of Visual Studio and `dotnet test --logger trx`. */
 
 import { child, elementsOf, textBelow, toCase } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type FailureKind, type Report } from "./report.ts";
+import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import {
   createCutter,
   type Cutter,
@@ -23,7 +23,7 @@ export function readTrx(root: Node): Report {
   const cutter = createCutter();
   const parts = elementsOf(root);
   const definitions = toDefinitions(parts.filter(({ name }) => localName(name) === "TestDefinitions"));
-  const cases: CaseResult[] = [];
+  const cases: ReportedCase[] = [];
   const open = parts.filter(({ name }) => localName(name) === "Results").reverse();
   for (let node = open.pop(); node; node = open.pop()) {
     if (/^(?:UnitTest|TestResultAggregation|GenericTest|WebTest|Manual)?.*Result$/.test(localName(node.name))) {
@@ -76,7 +76,7 @@ const STATUSES: Record<string, CaseStatus> = {
   Disconnected: "failed",
 };
 
-function readResult(node: Node, definitions: Map<string, Definition>, cutter: Cutter): CaseResult {
+function readResult(node: Node, definitions: Map<string, Definition>, cutter: Cutter): ReportedCase {
   const { testId = "", testName = "", outcome = "", duration } = node.attributes;
   // Visual Studio leaves the outcome of an error out.
   const status = outcome === "" ? "failed" : Object.hasOwn(STATUSES, outcome) ? STATUSES[outcome]! : "skipped";
@@ -112,7 +112,7 @@ function toDuration(text: string | undefined): number | null {
 }
 
 /** A run that broke off without a failed test must not be green. */
-function readFault(summary: Node, cutter: Cutter): CaseResult {
+function readFault(summary: Node, cutter: Cutter): ReportedCase {
   const infos = child(summary, "RunInfos");
   const text = (infos ? elementsOf(infos) : []).map((info) => textBelow(child(info, "Text"))).join("\n");
   const outcome = summary.attributes["outcome"] ?? "";
@@ -125,7 +125,7 @@ function readFault(summary: Node, cutter: Cutter): CaseResult {
   });
 }
 
-function declaredTotals(summary: Node | undefined, cases: CaseResult[]): string[] {
+function declaredTotals(summary: Node | undefined, cases: ReportedCase[]): string[] {
   const { total } = child(summary, "Counters")?.attributes ?? {};
   // Rows of data-driven tests are counted by some producers and not by others.
   return total !== undefined && Number(total) > cases.length ? disagreement({ tests: Number(total) }, cases) : [];

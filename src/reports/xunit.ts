@@ -1,7 +1,7 @@
 /** The XML of xUnit.net, versions 2 and 3: https://xunit.net/docs/format-xml-v2 */
 
 import { named, textBelow, toCase } from "./fields.ts";
-import { type CaseResult, type CaseStatus, type Report } from "./report.ts";
+import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
 import {
   createCutter,
   type Cutter,
@@ -18,7 +18,7 @@ type Node = Bun.XML.Node;
 /** Throws a ReportError when there are too many cases. */
 export function readXunit(root: Node): Report {
   const cutter = createCutter();
-  const cases: CaseResult[] = [];
+  const cases: ReportedCase[] = [];
   const assemblies = localName(root.name) === "assembly" ? [root] : named(root, "assembly");
   for (const assembly of assemblies) {
     // Version 1 calls its collections classes.
@@ -53,7 +53,7 @@ function sum(assemblies: Node[], name: string): number | null {
 
 const STATUSES: Record<string, CaseStatus> = { Pass: "passed", Fail: "failed" };
 
-function readTest(test: Node, cutter: Cutter): CaseResult {
+function readTest(test: Node, cutter: Cutter): ReportedCase {
   const { name = "", type = "", result = "", time, "source-file": file, "source-line": line } = test.attributes;
   // Skip, NotRun.
   const status = Object.hasOwn(STATUSES, result) ? STATUSES[result]! : "skipped";
@@ -81,7 +81,7 @@ function readTest(test: Node, cutter: Cutter): CaseResult {
 }
 
 /** What failed outside of tests: fixtures, clean-ups, the assembly itself. */
-function readFaults(assembly: Node, cutter: Cutter): CaseResult[] {
+function readFaults(assembly: Node, cutter: Cutter): ReportedCase[] {
   return named(assembly, "errors")
     .flatMap((errors) => named(errors, "error"))
     .slice(0, 1_000)

@@ -32,7 +32,7 @@ export type Progress = {
 
 export type HandlerServices = Omit<Services, "sql" | "fast" | "begin">;
 
-export function createHandle(database: Database, services: HandlerServices) {
+export function createExecute(database: Database, services: HandlerServices) {
   async function transact<T>(caller: Caller, progress: Progress, work: (sql: Sql) => Promise<T>): Promise<T> {
     const result = await database.begin(async (sql) => {
       if (!(await lockLiveKey(sql, caller))) revoked();
@@ -81,7 +81,7 @@ export function createHandle(database: Database, services: HandlerServices) {
   };
 }
 
-export type Handle = ReturnType<typeof createHandle>;
+export type Execute = ReturnType<typeof createExecute>;
 
 /** What the product refuses becomes HTTP's. */
 function translate(error: unknown): never {

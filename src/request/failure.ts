@@ -4,12 +4,12 @@ import { DeadlineError } from "../http/deadline.ts";
 import { fail, Problem } from "../http/problem.ts";
 import type { Admission } from "../http/rate_limit.ts";
 import type { Log } from "../log.ts";
-import { isOutage } from "../store/connect.ts";
+import { isUnavailable } from "../store/connect.ts";
 
 /** Never throws. */
 export function toProblem(error: unknown, log: Log, requestId: string): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof DeadlineError || isOutage(error)) {
+  if (error instanceof DeadlineError || isUnavailable(error)) {
     log.warn("The database did not answer in time", { requestId, error });
     return new Problem("INTERNAL_ERROR", "The database is not available, try again in a moment", {
       "Retry-After": "2",

@@ -4,7 +4,7 @@ import { fail } from "../http/problem.ts";
 import { Reply } from "./reply.ts";
 import type { Sql } from "../store/connect.ts";
 import {
-  type Claim,
+  type RequestClaim,
   claimRequest,
   extendRequest,
   markActing,
@@ -50,7 +50,7 @@ export async function answerOnce(
 ): Promise<Reply> {
   if (!KEY.test(key))
     fail("VALIDATION_ERROR", `Cannot read the header "Idempotency-Key": expected 1 to 255 visible ASCII characters`);
-  const claim: Claim = { teamId, scopeId: projectId ?? teamId, key, claim: Bun.randomUUIDv7() };
+  const claim: RequestClaim = { teamId, scopeId: projectId ?? teamId, key, claim: Bun.randomUUIDv7() };
   for (let wait = LOOK_AGAIN_MS.first; ; wait = Math.min(2 * wait, LOOK_AGAIN_MS.last)) {
     const stored = await claimRequest(sql, claim, digest);
     if (!stored) return await runClaimed(sql, claim, run);
@@ -73,7 +73,7 @@ function toReply({ state, digest, status, body, contentType }: StoredRequest, ke
   return undefined;
 }
 
-async function runClaimed(sql: Sql, claim: Claim, run: (once: Once) => Promise<Reply>): Promise<Reply> {
+async function runClaimed(sql: Sql, claim: RequestClaim, run: (once: Once) => Promise<Reply>): Promise<Reply> {
   let isStored = false;
   const store = async (sql: Sql, { status, type, repeatedBody }: Reply) => {
     if (!(await storeAnswer(sql, claim, { status, contentType: type, body: repeatedBody }))) lost();

@@ -13,7 +13,7 @@ import {
   readBody,
   receiveBody,
 } from "../http/body.ts";
-import { check, decodeText, parseJson, parseQuery } from "../http/input.ts";
+import { check, decodeText, parseBody, parseQuery } from "../http/input.ts";
 import { fail } from "../http/problem.ts";
 import { isForm, isPacked, parseUpload, type Upload } from "../http/upload.ts";
 import type { Route, TextBody } from "./route.ts";
@@ -71,7 +71,7 @@ export async function readInput(request: Request, route: Route, search: string):
   if (route.body === "text")
     return { query, body: { text: decodeText(bytes), contentType } satisfies TextBody, digest };
   if (bytes.byteLength > 0) requireJson(contentType);
-  const body = check(route.body as v.GenericSchema, parseJson(bytes, !route.isSecret), !route.isSecret);
+  const body = check(route.body as v.GenericSchema, parseBody(bytes, !route.isSecret), !route.isSecret);
   return { query, body, digest };
 }
 

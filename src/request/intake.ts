@@ -2,18 +2,18 @@
 
 import { createUploadBudget, type Hold } from "../http/upload_budget.ts";
 import { DeadlineError, type Deadlines } from "../http/deadline.ts";
-import type { CheckedRequest, Handle, Progress } from "./execute.ts";
+import type { CheckedRequest, Execute, Progress } from "./execute.ts";
 import { tooBusy } from "./failure.ts";
 import { type Input, readInput, readQuery, readSmallUpload, receiveUpload } from "./input.ts";
 import type { Reply } from "./reply.ts";
 import type { Route } from "./route.ts";
-import { HEAVY_BYTES, type UploadThread } from "./upload_thread.ts";
+import { LARGE_BYTES, type UploadThread } from "./upload_thread.ts";
 
 /** What a request says of itself before its query and body. */
 export type Asked = Omit<CheckedRequest, "query" | "body" | "digest">;
 
 export type IntakeOptions = {
-  handle: Handle;
+  handle: Execute;
   deadlines: Deadlines;
   uploadThread: Pick<UploadThread, "handle" | "expire">;
   maxBodyBytes: number;
@@ -45,7 +45,7 @@ export function createIntake(options: IntakeOptions) {
     try {
       const grow = growWithin(hold, route.deadlineSeconds);
       const sent = await receiveUpload(request, route, search, { maxBytes: maxBodyBytes, grow });
-      const input = await readSmallUpload(sent, route, Math.min(HEAVY_BYTES, maxInflatedBytes));
+      const input = await readSmallUpload(sent, route, Math.min(LARGE_BYTES, maxInflatedBytes));
       if (input) return await run(route, asked, input, progress);
       let isInLine = false;
       return await deadlines

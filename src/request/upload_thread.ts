@@ -9,7 +9,7 @@ import { Reply } from "./reply.ts";
 import type { ConnectionOptions } from "../store/connect.ts";
 
 /** From here on reading a report, inflated, takes longer than other requests should wait. */
-export const HEAVY_BYTES = 1_000_000;
+export const LARGE_BYTES = 1_000_000;
 /** The thread ends, and gives its memory back, when nothing heavy has come for so long. */
 const IDLE_MS = 10_000;
 /** Bun 1.4.5 ends the process where a new thread finds no file descriptors for itself, some three. */

@@ -22,7 +22,7 @@ export type ExecutionEvent = "arrived" | "completed" | "cancelled" | "expired";
  * - Ended executions stay ended: a late report changes the outcome, a cancelled one stays cancelled.
  * - Declared tasks end the execution when all of them have reported.
  */
-export function executionStatus(
+export function nextStatus(
   current: ExecutionStatus,
   tasks: readonly TaskState[],
   event: ExecutionEvent,

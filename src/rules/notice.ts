@@ -5,24 +5,24 @@ import type { Notice } from "../schema/integrations.ts";
 import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../schema/urls.ts";
 
 /** An event with what is known of where it happened. */
-export type Told = {
+export type Occurrence = {
   type: EventType;
   teamId: string;
   project: { id: string; name: string; defaultBranch: string } | null;
   data: EventData;
   occurredAt: string;
   /** Failed test cases of the execution, the first ones. */
-  failures: readonly Failure[];
+  failures: readonly ToldFailure[];
 };
 
-export type Failure = { suite: string; name: string; file: string | null; message: string | null };
+export type ToldFailure = { suite: string; name: string; file: string | null; message: string | null };
 
 type Counts = { passed?: number; failed?: number; skipped?: number; flaky?: number };
 type Fact = Notice["facts"][number];
 
 const WORDS: Record<string, string> = { passed: "passed", failed: "failed", timed_out: "timed out" };
 
-export const firstLine = (text: string): string => /\S[^\r\n]*/.exec(text)?.[0].trim() ?? "";
+export const firstTextLine = (text: string): string => /\S[^\r\n]*/.exec(text)?.[0].trim() ?? "";
 
 /** What is worth a word: failures first, and nothing that did not happen. */
 function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0 }: Counts): string {
@@ -40,8 +40,8 @@ const plural = (count: number, one: string): string => `${count} ${one}${count =
 
 const named = (suite: string, name: string) => [suite, name].filter(Boolean).join(" > ");
 
-const lineOf = ({ suite, name, message }: Failure): string => {
-  const reason = message === null ? "" : firstLine(message).slice(0, 200);
+const lineOf = ({ suite, name, message }: ToldFailure): string => {
+  const reason = message === null ? "" : firstTextLine(message).slice(0, 200);
   return reason === "" ? named(suite, name) : `${named(suite, name)}: ${reason}`;
 };
 
@@ -58,7 +58,7 @@ const originFacts = ({ execution }: EventData): Record<string, string | null | u
 type Words = Pick<Notice, "tone" | "title" | "text"> & Partial<Notice>;
 
 /** `publicUrl` is without a slash at the end. */
-export function toNotice(told: Told, publicUrl: string): Notice {
+export function toNotice(told: Occurrence, publicUrl: string): Notice {
   const { type, project, data, occurredAt, failures } = told;
   const { execution } = data;
   const words = toWords(told, publicUrl);
@@ -95,7 +95,7 @@ export function toNotice(told: Told, publicUrl: string): Notice {
   };
 }
 
-function toWords({ type, teamId, project, data, failures }: Told, publicUrl: string): Words {
+function toWords({ type, teamId, project, data, failures }: Occurrence, publicUrl: string): Words {
   const { execution, testRun, bugReport, testCase, taskSlug, integration } = data;
   const branch = execution?.branch ?? project?.defaultBranch ?? "";
   const where = project?.name ?? "";

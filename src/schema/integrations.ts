@@ -189,10 +189,10 @@ export const attempt = v.strictObject({
   answer: v.pipe(v.nullable(v.string()), v.description("The first 1 KiB of it")),
   error: v.pipe(v.nullable(v.string()), v.description("Why it does not count as sent")),
 });
-export type Attempt = v.InferOutput<typeof attempt>;
+export type DeliveryAttempt = v.InferOutput<typeof attempt>;
 
 /** What an attempt says when nothing was sent, and why. */
-export const notSent = (now: Date, error: string): Attempt => ({
+export const notSent = (now: Date, error: string): DeliveryAttempt => ({
   attemptedAt: now.toISOString(),
   statusCode: null,
   latencyMs: 0,

@@ -1,17 +1,17 @@
 /** Messages to Discord, through a channel's webhook. */
 
 import type { Notice } from "../schema/integrations.ts";
-import { cut, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
+import { shorten, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
 
 const COLORS = { bad: 0xd1242f, good: 0x1a7f37, neutral: 0x6e7781 };
 
 /** Markdown would make a link of what a test is called. Cut before, because every character may become two. */
-const escape = (text: string, max: number) => cut(oneLine(text), max / 2).replace(/[\\*_~`|[\]<]/g, "\\$&");
+const escape = (text: string, max: number) => shorten(oneLine(text), max / 2).replace(/[\\*_~`|[\]<]/g, "\\$&");
 
-export function toMessage({ tone, title, text, facts, lines, url, buildUrl, occurredAt }: Notice) {
+export function toDiscordMessage({ tone, title, text, facts, lines, url, buildUrl, occurredAt }: Notice) {
   // Of all its texts together an embed holds 6,000 characters.
-  const list = cut(lines.map((line) => `- ${escape(line, 250)}`).join("\n"), 3_000).replace(/\\…$/, "…");
-  const build = buildUrl && isHttp(buildUrl) ? [{ name: "Build", value: cut(buildUrl, 1_024) }] : [];
+  const list = shorten(lines.map((line) => `- ${escape(line, 250)}`).join("\n"), 3_000).replace(/\\…$/, "…");
+  const build = buildUrl && isHttp(buildUrl) ? [{ name: "Build", value: shorten(buildUrl, 1_024) }] : [];
   return {
     content: escape(title, 2_000),
     embeds: [
@@ -23,7 +23,7 @@ export function toMessage({ tone, title, text, facts, lines, url, buildUrl, occu
         fields: [
           ...facts
             .slice(0, 10)
-            .map(({ name, value }) => ({ name: cut(name, 50), value: escape(value, 100) || "–", inline: true })),
+            .map(({ name, value }) => ({ name: shorten(name, 50), value: escape(value, 100) || "–", inline: true })),
           ...build,
         ],
         timestamp: occurredAt,
@@ -42,7 +42,7 @@ export const discord: Sender<"discord"> = {
     const target = new URL(url);
     // Without it Discord answers before it knows whether the message is right.
     target.searchParams.set("wait", "true");
-    const answer = await http.request(postJson(target.href, {}, toMessage(notice)));
+    const answer = await http.request(postJson(target.href, {}, toDiscordMessage(notice)));
     return judge(answer, answer.status === 200, now);
   },
 };

@@ -5,7 +5,7 @@ import type { ConfigOf } from "../schema/integrations.ts";
 import {
   at,
   code,
-  cut,
+  shorten,
   isCommit,
   type Job,
   judge as judgeStatus,
@@ -50,7 +50,7 @@ async function setStatus(http: Outbound, config: Config, { notice, options, now 
     postJson(`${repositoryOf(config)}/statuses/${notice.commit}`, headersOf(config), {
       state: notice.state,
       ...(notice.url === null ? {} : { target_url: notice.url }),
-      description: cut(oneLine(notice.text), 140),
+      description: shorten(oneLine(notice.text), 140),
       context: options.context ?? "assay",
     }),
   );
@@ -60,8 +60,8 @@ async function setStatus(http: Outbound, config: Config, { notice, options, now 
 async function openIssue(http: Outbound, config: Config, { notice, options, now }: Job): Promise<Outcome> {
   const answer = await http.request(
     postJson(`${repositoryOf(config)}/issues`, headersOf(config), {
-      title: cut(oneLine(notice.subject), 250),
-      body: cut(toMarkdown(notice), 60_000),
+      title: shorten(oneLine(notice.subject), 250),
+      body: shorten(toMarkdown(notice), 60_000),
       labels: options.labels ?? config.labels,
     }),
   );
@@ -89,7 +89,7 @@ async function comment(http: Outbound, config: Config, { notice, now }: Job): Pr
     own = Number(at(found, "id")) || undefined;
     if (comments.length < COMMENTS_PER_PAGE) break;
   }
-  const body = { body: `${marker}\n### ${code(notice.title)}\n\n${cut(toMarkdown(notice), 60_000)}` };
+  const body = { body: `${marker}\n### ${code(notice.title)}\n\n${shorten(toMarkdown(notice), 60_000)}` };
   const url = own === undefined ? list : `${repositoryOf(config)}/issues/comments/${own}`;
   const request = postJson(url, headersOf(config), body);
   const answer = await http.request(own === undefined ? request : { ...request, method: "PATCH" });

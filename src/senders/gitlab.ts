@@ -4,7 +4,7 @@ import type { OutboundRequest } from "../http/outbound.ts";
 import type { ConfigOf } from "../schema/integrations.ts";
 import {
   code,
-  cut,
+  shorten,
   isCommit,
   type Job,
   judge,
@@ -32,19 +32,19 @@ function toRequest(config: Config, { action, notice, options }: Job): OutboundRe
         state: STATES[notice.state],
         name: options.context ?? "assay",
         ...(notice.url === null ? {} : { target_url: notice.url }),
-        description: cut(oneLine(notice.text), 140),
+        description: shorten(oneLine(notice.text), 140),
       });
     case "create_issue":
       return postJson(`${project}/issues`, headers, {
-        title: cut(oneLine(notice.subject), 250),
-        description: cut(toMarkdown(notice), 60_000),
+        title: shorten(oneLine(notice.subject), 250),
+        description: shorten(toMarkdown(notice), 60_000),
         labels: (options.labels ?? config.labels).map((label) => label.replaceAll(",", " ")).join(","),
       });
     case "notify":
       if (notice.pullRequest === null || !/^\d+$/.test(notice.pullRequest))
         return "There is no merge request to comment on";
       return postJson(`${project}/merge_requests/${notice.pullRequest}/notes`, headers, {
-        body: `**${code(notice.title)}**\n\n${cut(toMarkdown(notice), 60_000)}`,
+        body: `**${code(notice.title)}**\n\n${shorten(toMarkdown(notice), 60_000)}`,
       });
     case "dispatch":
       if (config.triggerToken === null) return `There is no "triggerToken" in the integration`;

@@ -1,7 +1,19 @@
 /** Issues in Jira, in the Cloud or a Data Center. */
 
 import type { Notice } from "../schema/integrations.ts";
-import { at, cut, judge, linksOf, listAt, oneLine, parse, postJson, type Sender, textAt, withLink } from "./sender.ts";
+import {
+  at,
+  shorten,
+  judge,
+  linksOf,
+  listAt,
+  oneLine,
+  parse,
+  postJson,
+  type Sender,
+  textAt,
+  withLink,
+} from "./sender.ts";
 
 const paragraph = (content: unknown[]) => ({ type: "paragraph", content });
 const plain = (text: string) => ({ type: "text", text: oneLine(text) || "–" });
@@ -12,7 +24,7 @@ export function toDocument(notice: Notice) {
   const { text, facts, lines } = notice;
   const items = facts.map(({ name, value }) => ({
     type: "listItem",
-    content: [paragraph([plain(`${name}: ${cut(value, 1_000)}`)])],
+    content: [paragraph([plain(`${name}: ${shorten(value, 1_000)}`)])],
   }));
   return {
     type: "doc",
@@ -21,7 +33,12 @@ export function toDocument(notice: Notice) {
       paragraph([plain(text)]),
       ...(items.length > 0 ? [{ type: "bulletList", content: items }] : []),
       ...(lines.length > 0
-        ? [{ type: "codeBlock", content: [{ type: "text", text: cut(lines.map(oneLine).join("\n"), 20_000) || "–" }] }]
+        ? [
+            {
+              type: "codeBlock",
+              content: [{ type: "text", text: shorten(lines.map(oneLine).join("\n"), 20_000) || "–" }],
+            },
+          ]
         : []),
       ...linksOf(notice).map(({ name, url }) => paragraph([link(name, url)])),
     ],
@@ -29,13 +46,13 @@ export function toDocument(notice: Notice) {
 }
 
 /** Wiki markup; what stands in {noformat} is not read as such. */
-export function toText(notice: Notice): string {
+export function toIssueText(notice: Notice): string {
   const { text, facts, lines } = notice;
   const quoted = [text, ...facts.map(({ name, value }) => `${name}: ${value}`), ...lines]
     .map((line) => oneLine(line).replaceAll("{noformat}", "{ noformat }"))
     .join("\n");
   const links = linksOf(notice).map(({ name, url }) => `${name}: ${url}`);
-  return [`{noformat}\n${cut(quoted, 20_000)}\n{noformat}`, ...links].join("\n");
+  return [`{noformat}\n${shorten(quoted, 20_000)}\n{noformat}`, ...links].join("\n");
 }
 
 const says = (body: unknown): string | undefined => {
@@ -65,8 +82,8 @@ export const jira: Sender<"jira"> = {
           fields: {
             project: { key: projectKey },
             issuetype: { name: issueType },
-            summary: cut(oneLine(notice.subject), 255),
-            description: isCloud ? toDocument(notice) : toText(notice),
+            summary: shorten(oneLine(notice.subject), 255),
+            description: isCloud ? toDocument(notice) : toIssueText(notice),
             // Jira's labels hold no spaces.
             labels: (options.labels ?? config.labels).map((label) => label.replace(/\s+/g, "-")),
           },

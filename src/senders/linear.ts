@@ -2,7 +2,7 @@
 
 import {
   at,
-  cut,
+  shorten,
   judge,
   listAt,
   oneLine,
@@ -27,7 +27,11 @@ export const linear: Sender<"linear"> = {
   sample: "create_issue",
 
   async send(http, { baseUrl, token, teamId }, { notice, now }) {
-    const input = { teamId, title: cut(oneLine(notice.subject), 250), description: cut(toMarkdown(notice), 60_000) };
+    const input = {
+      teamId,
+      title: shorten(oneLine(notice.subject), 250),
+      description: shorten(toMarkdown(notice), 60_000),
+    };
     const answer = await http.request(
       postJson(`${baseUrl}/graphql`, { Authorization: token }, { query: CREATE, variables: { input } }),
     );

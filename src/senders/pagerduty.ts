@@ -1,6 +1,6 @@
 /** Alerts in PagerDuty: bad news triggers, good news resolves what the bad news has triggered, the rest is information. */
 
-import { cut, judge, linksOf, listAt, oneLine, postJson, type Sender, textAt } from "./sender.ts";
+import { shorten, judge, linksOf, listAt, oneLine, postJson, type Sender, textAt } from "./sender.ts";
 
 const says = (body: unknown): string | undefined => {
   return [textAt(body, "message"), ...listAt(body, "errors").map(String)].filter(Boolean).join(": ") || undefined;
@@ -19,13 +19,13 @@ export const pagerduty: Sender<"pagerduty"> = {
     const { tone, title, text, facts, lines, url, buildUrl, topic, occurredAt } = notice;
     const links = linksOf({ url, buildUrl }).map(({ name, url }) => ({ href: url, text: name }));
     const payload = {
-      summary: cut(`${oneLine(title)}: ${oneLine(text)}`, 1_024),
+      summary: shorten(`${oneLine(title)}: ${oneLine(text)}`, 1_024),
       source: "Assay",
       severity: tone === "neutral" ? "info" : severity,
       timestamp: occurredAt,
       custom_details: {
-        ...Object.fromEntries(facts.map(({ name, value }) => [name, cut(oneLine(value), 1_000)])),
-        ...(lines.length > 0 ? { details: lines.slice(0, 20).map((line) => cut(oneLine(line), 250)) } : {}),
+        ...Object.fromEntries(facts.map(({ name, value }) => [name, shorten(oneLine(value), 1_000)])),
+        ...(lines.length > 0 ? { details: lines.slice(0, 20).map((line) => shorten(oneLine(line), 250)) } : {}),
       },
     };
     const key = { routing_key: routingKey, dedup_key: toDedupKey(topic) };

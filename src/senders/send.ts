@@ -1,14 +1,14 @@
 /** Sends one delivery once, by whichever sender its integration needs, and tells how it went. */
 
 import { type Outbound, type OutboundAnswer, OutboundError } from "../http/outbound.ts";
-import type { Attempt, IntegrationAction, Kind } from "../schema/integrations.ts";
+import type { DeliveryAttempt, IntegrationAction, Kind } from "../schema/integrations.ts";
 import { discord } from "./discord.ts";
 import { github } from "./github.ts";
 import { gitlab } from "./gitlab.ts";
 import { jira } from "./jira.ts";
 import { linear } from "./linear.ts";
 import { pagerduty } from "./pagerduty.ts";
-import { cut, type Job, type Outcome, type Sender } from "./sender.ts";
+import { shorten, type Job, type Outcome, type Sender } from "./sender.ts";
 import { slack } from "./slack.ts";
 import { teams } from "./teams.ts";
 import { webhook } from "./webhook.ts";
@@ -40,7 +40,7 @@ const DELIVERY_MS = 30_000;
 export type { Outbound };
 
 /** `config` is whole, `secrets` are the texts in it that must not be seen anywhere. */
-export type Target = { kind: Kind; config: Record<string, unknown>; secrets: readonly string[] };
+export type Receiver = { kind: Kind; config: Record<string, unknown>; secrets: readonly string[] };
 
 /** What a user reads of a failure of ours; the log has the rest. */
 export const INTERNAL_ATTEMPT = "Internal error while sending: the log of Assay tells why";
@@ -48,9 +48,9 @@ export const INTERNAL_ATTEMPT = "Internal error while sending: the log of Assay 
 /** Throws nothing: `bug` is what went wrong in ourselves, which may pass like any other failure. */
 export async function send(
   http: Outbound,
-  { kind, config, secrets }: Target,
+  { kind, config, secrets }: Receiver,
   job: Job,
-): Promise<{ outcome: Outcome; attempt: Attempt; bug?: unknown }> {
+): Promise<{ outcome: Outcome; attempt: DeliveryAttempt; bug?: unknown }> {
   const started = performance.now();
   let last: OutboundAnswer | undefined;
   let bug: unknown;
@@ -79,7 +79,7 @@ export async function send(
     }
   }
   const answer = last as OutboundAnswer | undefined;
-  const error = "error" in outcome ? storable(cut(hide(outcome.error), ERROR_CHARACTERS)) : null;
+  const error = "error" in outcome ? storable(shorten(hide(outcome.error), ERROR_CHARACTERS)) : null;
   return {
     outcome: error === null ? outcome : ({ ...outcome, error } as Outcome),
     attempt: {

@@ -117,7 +117,7 @@ export function sayMessage(body: unknown): string | undefined {
 }
 
 /** At most `max` UTF-16 units, with an ellipsis where something was cut. */
-export function cut(text: string, max: number): string {
+export function shorten(text: string, max: number): string {
   return text.length <= max
     ? text
     : `${text

@@ -1,13 +1,13 @@
 /** Messages to Slack, through an incoming webhook. */
 
 import type { Notice } from "../schema/integrations.ts";
-import { cut, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
+import { shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
 
 /** Otherwise a test named <!channel> would page everybody. Cut before, so that no entity is cut in two. */
 const escape = (text: string, max: number): string => {
   const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
   for (let length = max; ; length -= Math.ceil(length / 10)) {
-    const escaped = cut(text, length).replace(/[&<>]/g, (char) => entities[char]!);
+    const escaped = shorten(text, length).replace(/[&<>]/g, (char) => entities[char]!);
     if (escaped.length <= max) return escaped;
   }
 };
@@ -16,10 +16,10 @@ const MARKS = { bad: "🔴", good: "🟢", neutral: "⚪" };
 
 const button = (label: string, url: string) => ({ type: "button", text: { type: "plain_text", text: label }, url });
 
-export function toMessage({ tone, title, text, facts, lines, url, buildUrl }: Notice) {
+export function toSlackMessage({ tone, title, text, facts, lines, url, buildUrl }: Notice) {
   const heading = `${MARKS[tone]} ${oneLine(title)}`;
-  const list = lines.map((line) => `• ${cut(oneLine(line), 250)}`).join("\n");
-  const buttons = linksOf({ url, buildUrl }).map(({ open, url }) => button(open, cut(url, 3_000)));
+  const list = lines.map((line) => `• ${shorten(oneLine(line), 250)}`).join("\n");
+  const buttons = linksOf({ url, buildUrl }).map(({ open, url }) => button(open, shorten(url, 3_000)));
   const context = facts.slice(0, 10).map(({ name, value }) => ({
     type: "mrkdwn",
     text: escape(`${name}: ${oneLine(value)}`, 300),
@@ -43,7 +43,7 @@ export const slack: Sender<"slack"> = {
   sample: "notify",
 
   async send(http, { url }, { notice, now }) {
-    const answer = await http.request(postJson(url, {}, toMessage(notice)));
+    const answer = await http.request(postJson(url, {}, toSlackMessage(notice)));
     // Slack says in words what was wrong.
     const says = () => (answer.text === "" ? undefined : oneLine(answer.text));
     return judge(answer, answer.status === 200 && answer.text.trim() === "ok", now, says);

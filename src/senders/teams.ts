@@ -1,7 +1,7 @@
 /** Messages to Microsoft Teams, as Adaptive Cards through a Workflows webhook. */
 
 import type { Notice } from "../schema/integrations.ts";
-import { cut, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
+import { shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
 
 const COLORS = { bad: "Attention", good: "Good", neutral: "Default" };
 /** About 28 kB may be sent. */
@@ -9,12 +9,12 @@ const MAX_BYTES = 27_000;
 const MAX_LINES = 20;
 
 /** Text blocks understand some Markdown: a test's name should not become a link. */
-const escape = (text: string, max: number) => cut(oneLine(text), max).replace(/[[\]*_`\\]/g, "\\$&");
+const escape = (text: string, max: number) => shorten(oneLine(text), max).replace(/[[\]*_`\\]/g, "\\$&");
 
 const block = (text: string, more: Record<string, unknown> = {}) => ({ type: "TextBlock", text, wrap: true, ...more });
 
 /** As many lines as fit. */
-export function toMessage(notice: Notice) {
+export function toTeamsMessage(notice: Notice) {
   for (let count = Math.min(notice.lines.length, MAX_LINES); ; count = Math.floor(count / 2)) {
     const message = toCard({ ...notice, lines: notice.lines.slice(0, count) });
     if (count === 0 || Buffer.byteLength(JSON.stringify(message)) < MAX_BYTES) return message;
@@ -37,7 +37,7 @@ function toCard({ tone, title, text, facts, lines, url, buildUrl }: Notice) {
               type: "FactSet",
               facts: facts
                 .slice(0, 10)
-                .map(({ name, value }) => ({ title: cut(name, 100), value: escape(value, 300) })),
+                .map(({ name, value }) => ({ title: shorten(name, 100), value: escape(value, 300) })),
             },
           ]),
       ...lines.map((line) => block(`- ${escape(line, 250)}`, { spacing: "None" })),
@@ -53,7 +53,7 @@ export const teams: Sender<"teams"> = {
   sample: "notify",
 
   async send(http, { url }, { notice, now }) {
-    const answer = await http.request(postJson(url, {}, toMessage(notice)));
+    const answer = await http.request(postJson(url, {}, toTeamsMessage(notice)));
     return judge(answer, answer.status === 202, now);
   },
 };

@@ -3,7 +3,7 @@
 import { createHmac } from "node:crypto";
 import type { Outbound } from "../http/outbound.ts";
 import type { ConfigOf, Notice } from "../schema/integrations.ts";
-import { cut, type Job, type Outcome, postJson, retryAfter, type Sender } from "./sender.ts";
+import { shorten, type Job, type Outcome, postJson, retryAfter, type Sender } from "./sender.ts";
 
 /** Receivers are told to expect small bodies: below 20 kB. */
 const MAX_BYTES = 20_000;
@@ -29,17 +29,17 @@ export function toBody({ type, occurredAt, data }: Notice): string {
     [2, 100],
     [0, 60],
   ] as const) {
-    const body = write({ ...(shorten(data, items, characters) as Record<string, unknown>), truncated: true });
+    const body = write({ ...(abridge(data, items, characters) as Record<string, unknown>), truncated: true });
     if (fits(body)) return body;
   }
   return write({ truncated: true });
 }
 
-function shorten(value: unknown, items: number, characters: number): unknown {
-  if (typeof value === "string") return cut(value, characters);
-  if (Array.isArray(value)) return value.slice(0, items).map((item) => shorten(item, items, characters));
+function abridge(value: unknown, items: number, characters: number): unknown {
+  if (typeof value === "string") return shorten(value, characters);
+  if (Array.isArray(value)) return value.slice(0, items).map((item) => abridge(item, items, characters));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shorten(inner, items, characters)]));
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, abridge(inner, items, characters)]));
 }
 
 export const webhook: Sender<"webhook"> = {

@@ -10,7 +10,7 @@ import type {
   Trigger,
 } from "../schema/automations.ts";
 import type { EventType } from "../schema/events.ts";
-import type { Failure, Summary } from "../rules/notice.ts";
+import type { ToldFailure, Summary } from "../rules/notice.ts";
 import { type Sql, toJson, toJsonTime, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 
@@ -177,8 +177,8 @@ export const selectFailedCases = async (
   executionId: string,
   taskSlug: string | null,
   limit: number,
-): Promise<Failure[]> => {
-  const rows = await sql<Failure[]>`
+): Promise<ToldFailure[]> => {
+  const rows = await sql<ToldFailure[]>`
     select c.suite, c.name, c.file, left(d.message, 300) as message
     from (
       select r.id, f.number, coalesce(f.attempt, 1) as attempt

@@ -113,7 +113,7 @@ export const selectBaselineRun = async (
   );
 };
 
-export type FailureRow = CaseRef & { isNew: boolean; isQuarantined: boolean };
+export type RunFailure = CaseRef & { isNew: boolean; isQuarantined: boolean };
 
 /** Failed cases of a run that did not fail in the baseline run, or that are quarantined; at most 100 of each. */
 export async function selectFailures(
@@ -126,7 +126,7 @@ export async function selectFailures(
     select r.number from case_result b,
       lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)
     where b.project_id = ${projectId} and b.run_id = ${id ?? null} and b.statuses ~ '[fF]' and r.letter in ('f', 'F')`;
-  const rows = await sql<FailureRow[]>`
+  const rows = await sql<RunFailure[]>`
     with failed as (
       select f.number, base.number is null as is_new, q.test_case is not null as is_quarantined
       from (${failedIn(runId)}) f
@@ -140,7 +140,7 @@ export async function selectFailures(
     select c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, l.is_new as "isNew",
       l.is_quarantined as "isQuarantined"
     from listed l join test_case c on c.project_id = ${projectId} and c.number = l.number order by l.number`;
-  const toRef = ({ isNew: _, isQuarantined: __, ...ref }: FailureRow): CaseRef => ref;
+  const toRef = ({ isNew: _, isQuarantined: __, ...ref }: RunFailure): CaseRef => ref;
   return {
     newFailures: rows
       .filter(({ isNew }) => isNew)

@@ -141,5 +141,5 @@ export const isTimeout = (error: unknown): boolean =>
   error instanceof Error && "code" in error && TIMEOUTS.has(String(error.code));
 
 /** Whether an error says that the database is away or too busy, and not that the statement is wrong. */
-export const isOutage = (error: unknown): boolean =>
+export const isUnavailable = (error: unknown): boolean =>
   error instanceof Error && "code" in error && OUTAGES.has(String(error.code));

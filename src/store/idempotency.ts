@@ -3,7 +3,7 @@
 import type { Sql } from "./connect.ts";
 
 /** A request that this server alone runs, until the claim is over. */
-export type Claim = { teamId: string; scopeId: string; key: string; claim: string };
+export type RequestClaim = { teamId: string; scopeId: string; key: string; claim: string };
 
 export type StoredAnswer = { status: number; contentType: string | null; body: string | null };
 
@@ -19,14 +19,14 @@ const CLAIM_SECONDS = 5;
 
 const until = (sql: Sql) => sql`now() + interval '1 second' * ${CLAIM_SECONDS}::int`;
 
-const place = (sql: Sql, { teamId, scopeId, key }: Claim) =>
+const place = (sql: Sql, { teamId, scopeId, key }: RequestClaim) =>
   sql`team_id = ${teamId} and scope_id = ${scopeId} and key = ${key}`;
 
 /** Status 0: there is no answer yet. */
-const running = (sql: Sql, claim: Claim) => sql`${place(sql, claim)} and claim = ${claim.claim} and status = 0`;
+const running = (sql: Sql, claim: RequestClaim) => sql`${place(sql, claim)} and claim = ${claim.claim} and status = 0`;
 
 /** Claims the request, if nobody has or whoever had died without effect; else answers what is there. */
-export async function claimRequest(sql: Sql, claim: Claim, digest: string): Promise<StoredRequest | undefined> {
+export async function claimRequest(sql: Sql, claim: RequestClaim, digest: string): Promise<StoredRequest | undefined> {
   const claimed = await sql`
     insert into idempotency (team_id, scope_id, key, digest, status, claim, claimed_until)
     values (${claim.teamId}, ${claim.scopeId}, ${claim.key}, decode(${digest}, 'hex'), 0, ${claim.claim}, ${until(sql)})
@@ -45,15 +45,15 @@ export async function claimRequest(sql: Sql, claim: Claim, digest: string): Prom
   return stored ?? (await claimRequest(sql, claim, digest));
 }
 
-export const extendRequest = (sql: Sql, claim: Claim) =>
+export const extendRequest = (sql: Sql, claim: RequestClaim) =>
   sql`update idempotency set claimed_until = ${until(sql)} where ${running(sql, claim)}`;
 
 /** In the transaction from whose commit on the request cannot be run again. False when the claim is lost. */
-export const markActing = async (sql: Sql, claim: Claim): Promise<boolean> =>
+export const markActing = async (sql: Sql, claim: RequestClaim): Promise<boolean> =>
   (await sql`update idempotency set acting = true where ${running(sql, claim)} returning key`).length === 1;
 
 /** False when the claim is lost. */
-export const storeAnswer = async (sql: Sql, claim: Claim, { status, contentType, body }: StoredAnswer) =>
+export const storeAnswer = async (sql: Sql, claim: RequestClaim, { status, contentType, body }: StoredAnswer) =>
   (
     await sql`
       update idempotency set status = ${status}, content_type = ${contentType}, body = ${body}
@@ -61,7 +61,7 @@ export const storeAnswer = async (sql: Sql, claim: Claim, { status, contentType,
   ).length === 1;
 
 /** A request that was refused, or has failed without effect, may be sent again with the same key. */
-export const releaseRequest = (sql: Sql, claim: Claim) =>
+export const releaseRequest = (sql: Sql, claim: RequestClaim) =>
   sql`delete from idempotency where ${running(sql, claim)} and not acting`;
 
 export const deleteOldAnswers = (sql: Sql) => sql`

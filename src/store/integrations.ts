@@ -1,7 +1,7 @@
 /** Integrations of a team, what is delivered to them, and who is at it. */
 
 import {
-  type Attempt,
+  type DeliveryAttempt,
   type Delivery,
   type DeliveryStatus,
   type Integration,
@@ -212,7 +212,7 @@ export async function giveUpOldest(
 export const failDelivery = (
   sql: Sql,
   { teamId, integrationId, id }: IntegrationId & { id: string },
-  attempt: Attempt,
+  attempt: DeliveryAttempt,
 ) => sql`
   update delivery d set status = 'failed', due_at = null,
     attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
@@ -255,14 +255,14 @@ export const deleteDeliveries = async (
   ).count;
 
 /** An integration that this server alone sends to, until the claim is over. */
-export type Claim = { teamId: string; id: string; claim: string };
+export type IntegrationClaim = { teamId: string; id: string; claim: string };
 
 /** A server that died while it was sending is waited for so long; one that lives extends its claims. */
 const CLAIM_SECONDS = 5;
 
 /** Integrations with something to send that nobody is at, claimed; the ones that have waited longest first. */
-export const claimIntegrations = async (sql: Sql, claim: string, limit: number): Promise<Claim[]> => {
-  const rows = await sql<Claim[]>`
+export const claimIntegrations = async (sql: Sql, claim: string, limit: number): Promise<IntegrationClaim[]> => {
+  const rows = await sql<IntegrationClaim[]>`
     with chosen as (
       select i.team_id, i.id from integration i
       where i.enabled and (i.paused_until is null or i.paused_until <= now())
@@ -289,15 +289,15 @@ export type DueDelivery = {
   options: Record<string, unknown>;
   notice: Notice;
   tries: number;
-  attempts: Attempt[];
+  attempts: DeliveryAttempt[];
 };
 
-export const extendClaim = (sql: Sql, { teamId, id, claim }: Claim) => sql`
+export const extendClaim = (sql: Sql, { teamId, id, claim }: IntegrationClaim) => sql`
   update integration set claimed_until = now() + interval '1 second' * ${CLAIM_SECONDS}::int
   where team_id = ${teamId} and id = ${id} and claim = ${claim}`;
 
 /** What a newer delivery for the same has taken the place of is over. */
-export const failSuperseded = (sql: Sql, { teamId, id }: Claim, attempt: Attempt) => sql`
+export const failSuperseded = (sql: Sql, { teamId, id }: IntegrationClaim, attempt: DeliveryAttempt) => sql`
   update delivery d set status = 'failed', due_at = null,
     attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
   where d.team_id = ${teamId} and d.integration_id = ${id} and d.due_at is not null and d.state_key is not null
@@ -306,7 +306,10 @@ export const failSuperseded = (sql: Sql, { teamId, id }: Claim, attempt: Attempt
         and n.state_key = d.state_key and n.id > d.id)`;
 
 /** The next one of a claimed integration, the claim extended; undefined when there is none, or the claim is lost. */
-export const selectDueDelivery = async (sql: Sql, { teamId, id, claim }: Claim): Promise<DueDelivery | undefined> => {
+export const selectDueDelivery = async (
+  sql: Sql,
+  { teamId, id, claim }: IntegrationClaim,
+): Promise<DueDelivery | undefined> => {
   const [row] = await sql<DueDelivery[]>`
     with mine as (
       update integration set claimed_until = now() + interval '1 second' * ${CLAIM_SECONDS}::int
@@ -322,7 +325,7 @@ export const selectDueDelivery = async (sql: Sql, { teamId, id, claim }: Claim):
 };
 
 /** So that others need not wait for the end of the claim. */
-export const releaseIntegration = (sql: Sql, { teamId, id, claim }: Claim) => sql`
+export const releaseIntegration = (sql: Sql, { teamId, id, claim }: IntegrationClaim) => sql`
   update integration set claim = null, claimed_until = null
   where team_id = ${teamId} and id = ${id} and claim = ${claim}`;
 
@@ -330,7 +333,7 @@ export const releaseIntegration = (sql: Sql, { teamId, id, claim }: Claim) => sq
 export const updateDelivery = (
   sql: Sql,
   { teamId, integrationId, id }: { teamId: string; integrationId: string; id: string },
-  { status, attempts, nextMs }: { status: DeliveryStatus; attempts: readonly Attempt[]; nextMs: number | null },
+  { status, attempts, nextMs }: { status: DeliveryStatus; attempts: readonly DeliveryAttempt[]; nextMs: number | null },
 ) => sql`
   update delivery set status = ${status}, attempts = ${toJson(sql, attempts)}, tries = tries + 1,
     given_up = false,

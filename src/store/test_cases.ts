@@ -1,194 +1,182 @@
-/** The dictionary of test cases. */
+/** The catalogue: test cases with what is remembered of them, and their histories. */
 
-import {
-  countOf,
-  createDigests,
-  createDigestTable,
-  digestAt,
-  type Digests,
-  toDigests,
-  toHex,
-} from "../rules/digest_table.ts";
-import { toTestCaseId } from "../rules/test_case_id.ts";
-import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+import { BLOCK_SIZE, toStatus } from "../rules/merge.ts";
+import { numberOfTestCase } from "../rules/test_case_id.ts";
+import type { TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
+import { type Sql, toTextArray } from "./connect.ts";
 
-/** `identity` is 32 hexadecimal digits. */
-export type NewTestCase = { identity: string; suite: string; name: string; file: string | null };
-
-export type KnownTestCases = {
-  /** In the order that was asked for; null where there is no such case. */
-  numbers: (number | null)[];
-  /** The highest number of the project at that moment. */
-  last: number;
+export type TestCaseRow = TestCase & {
+  number: number;
+  /** What the list is sorted by, as a text of full precision; null when it is sorted by nothing. */
+  key: string | null;
 };
 
-/** Looking up so many one by one costs more than reading the whole dictionary, if it is not much larger. */
-const MANY = 5_000;
-const MUCH_LARGER = 4;
-
-export async function selectTestCaseNumbers(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
-  const count = countOf(digests);
-  if (count < MANY) return await lookUp(sql, projectId, digests);
-  const sample = await lookUp(sql, projectId, sampleOf(digests));
-  const isMostlyKnown = sample.numbers.filter((number) => number !== null).length > SAMPLE / 2;
-  const isWorthIt = isMostlyKnown && sample.last <= MUCH_LARGER * count;
-  return await (isWorthIt ? readDictionary : lookUp)(sql, projectId, digests);
-}
-
-const SAMPLE = 256;
-
-function sampleOf(digests: Digests): Digests {
-  const sample = createDigests(SAMPLE);
-  const step = Math.floor(countOf(digests) / SAMPLE);
-  for (let index = 0; index < SAMPLE; index++) digestAt(sample, index).set(digestAt(digests, index * step));
-  return sample;
-}
-
-/** Sorted, so that the index is walked once and not searched for each. */
-async function lookUp(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
-  const wanted = Array.from({ length: countOf(digests) }, (_, index) => toHex(digests, index)).sort();
-  return await readNumbers(sql, projectId, digests, sql`and identity = any(${`{${wanted.join(",")}}`}::uuid[])`);
-}
-
-const readDictionary = (sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> =>
-  readNumbers(sql, projectId, digests, sql``);
-
-/** One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up. */
-async function readNumbers(
-  sql: Sql,
-  projectId: string,
-  digests: Digests,
-  condition: ReturnType<Sql>,
-): Promise<KnownTestCases> {
-  const [row] = await sql<{ identities: Buffer | null; numbers: Buffer | null; last: number }[]>`
-    select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
-      (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last
-    from test_case where project_id = ${projectId} ${condition}`;
-  const known = toDigests(row!.identities ?? Buffer.alloc(0));
-  const table = createDigestTable(known);
-  for (let place = countOf(known) - 1; place >= 0; place--) table.add(place);
-  const numbers = row!.numbers ?? Buffer.alloc(0);
-  return {
-    numbers: Array.from({ length: countOf(digests) }, (_, index) => {
-      const place = table.find(digests, index);
-      return place === -1 ? null : numbers.readInt32BE(place * 4);
-    }),
-    last: row!.last,
-  };
-}
-
-/** Uploads that add cases to one project, or move them, take turns until they commit. */
-export const lockTestCases = (sql: Sql, projectId: string) =>
-  sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 0))`;
-
-/**
- * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their
- * order; `last` tells whether somebody has added any since the cases were looked up.
- */
-export async function insertTestCases(
-  sql: Sql,
-  projectId: string,
-  taskSlug: string,
-  cases: readonly NewTestCase[],
-  last: number,
-): Promise<number[]> {
-  const added = await selectLastNumber(sql, projectId);
-  const digests = toDigests(Buffer.from(cases.map(({ identity }) => identity).join(""), "hex"));
-  const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, digests)).numbers;
-  const isFresh = (index: number) => (numbers[index] ?? null) === null;
-  await copyTestCases(
-    sql,
-    projectId,
-    taskSlug,
-    cases.filter((_, index) => isFresh(index)),
-    added + 1,
-  );
-  let next = added;
-  return cases.map((_, index) => (isFresh(index) ? ++next : numbers[index]!));
-}
-
-const selectLastNumber = async (sql: Sql, projectId: string): Promise<number> => {
-  const [row] = await sql<{ last: number }[]>`
-    select coalesce(max(number), 0) as last from test_case where project_id = ${projectId}`;
-  return row!.last;
+export type TestCaseQuery = {
+  limit: number;
+  health?: string[] | undefined;
+  task_slug?: string | undefined;
+  q?: string | undefined;
+  sort?: TestCaseSort | undefined;
+  /** The place of the page before: the last case's key (or "") and number. */
+  after?: string[] | undefined;
 };
 
-const ESCAPES: Record<string, string> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
-const escape = (text: string) =>
-  /[\\\t\n\r]/.test(text) ? text.replace(/[\\\t\n\r]/g, (char) => ESCAPES[char]!) : text;
+/** Which of `case_health` a list is sorted by, greatest first; cases without it come last, in their own order. */
+const SORT_COLUMNS = {
+  flakeRate: { column: "flake_rate", type: "real", none: "h.flake_rate is null or h.flake_rate <= 0" },
+  failures: { column: "failures", type: "int", none: "h.failures is null or h.failures <= 0" },
+  p95Ms: { column: "p95_ms", type: "int", none: "h.p95_ms is null" },
+  lastRunAt: { column: "last_run_at", type: "timestamptz", none: "h.last_run_at is null" },
+} as const;
 
-/** COPY is the fast way in; its stream takes portions, so that it never holds the whole. */
-async function copyTestCases(
-  sql: Sql,
-  projectId: string,
-  taskSlug: string,
-  cases: readonly NewTestCase[],
-  firstNumber: number,
-): Promise<void> {
-  if (cases.length === 0) return;
-  const now = new Date();
-  const tail = `${escape(taskSlug)}\t${now.toISOString()}\n`;
-  const copy = await sql`
-    copy test_case (project_id, number, id, identity, suite, name, file, task_slug, first_seen_at) from stdin`.writable();
-  const ended = new Promise((resolve, reject) => copy.once("finish", resolve).once("error", reject));
-  for (let start = 0; start < cases.length; start += 1_000) {
-    const lines = cases.slice(start, start + 1_000).map(({ identity, suite, name, file }, index) => {
-      const number = firstNumber + start + index;
-      const id = toTestCaseId(Bun.randomUUIDv7("hex", now.getTime()), number);
-      const path = file === null ? "\\N" : escape(file);
-      return `${projectId}\t${number}\t${id}\t${identity}\t${escape(suite)}\t${escape(name)}\t${path}\t${tail}`;
-    });
-    if (!copy.write(lines.join(""))) await Promise.race([new Promise((resolve) => copy.once("drain", resolve)), ended]);
+/** In the order in which people look at it: that a broken case is flaky as well need not be told now. */
+const health = (sql: Sql) => sql`
+  case
+    when h.broken >= 5 then 'broken'
+    when h.flaky_at is not null and h.clean < 20 and (h.flake_rate > 0 or h.flaky_at > now() - interval '14 days')
+      then 'flaky'
+    when coalesce(h.runs, 0) < 5 then 'new'
+    else 'healthy'
+  end`;
+
+const columns = (sql: Sql) => sql`
+  c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${health(sql)} as health,
+  h.last_status as "lastStatus", h.last_run_at as "lastRunAt", coalesce(h.runs, 0) as runs,
+  coalesce(h.failures, 0) as failures, round(coalesce(h.flake_rate, 0)::numeric, 4)::float8 as "flakeRate",
+  (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", c.owner, c.sample,
+  q.reason as "quarantineReason", q.until as "quarantineUntil", q.created_at as "quarantineCreatedAt"`;
+
+type FlatRow = Omit<TestCaseRow, "quarantine" | "sample"> & {
+  sample: boolean;
+  quarantineReason: string | null;
+  quarantineUntil: string | null;
+  quarantineCreatedAt: string | null;
+};
+
+const toRow = ({ quarantineReason, quarantineUntil, quarantineCreatedAt, sample, ...row }: FlatRow): TestCaseRow => ({
+  ...row,
+  ...(sample ? { sample } : {}),
+  quarantine:
+    quarantineReason === null
+      ? null
+      : { reason: quarantineReason, until: quarantineUntil, createdAt: quarantineCreatedAt! },
+});
+
+/** One row more than `limit`. */
+export async function selectTestCases(sql: Sql, projectId: string, query: TestCaseQuery): Promise<TestCaseRow[]> {
+  const { limit, sort, after } = query;
+  const [key, number] = [after?.[0] ?? "", Number(after?.[1] ?? 0)];
+  if (sort === undefined) return await select(null, null, number, limit + 1);
+  const keyed = after && key === "" ? [] : await select(sort, after ? key : null, number, limit + 1);
+  if (keyed.length > limit) return keyed;
+  const rest = await select(null, null, after && key === "" ? number : 0, limit + 1 - keyed.length, sort);
+  return [...keyed, ...rest];
+
+  /** Those with the key, behind (`beyond`, `number`); or by number, where `without` leaves out those with that key. */
+  async function select(
+    by: TestCaseSort | null,
+    beyond: string | null,
+    number: number,
+    rows: number,
+    without: TestCaseSort | null = null,
+  ): Promise<TestCaseRow[]> {
+    const order = by && SORT_COLUMNS[by];
+    const found = await sql<FlatRow[]>`
+      select ${columns(sql)}, ${order ? sql`h.${sql(order.column)}::text` : sql`null`} as key
+      ${
+        // Sorted by what is remembered, the index of that leads; otherwise that of the cases.
+        order
+          ? sql`from case_health h join test_case c on c.project_id = h.project_id and c.number = h.test_case`
+          : // Told twice where the page begins, so that whichever way they are joined both begin there.
+            sql`from test_case c left join case_health h on h.project_id = c.project_id and h.test_case = c.number
+              and h.test_case > ${number}`
+      }
+      left join quarantine q on q.project_id = c.project_id and q.test_case = c.number
+        and (q.until is null or q.until > now())
+      where c.project_id = ${projectId} ${order ? sql`and h.project_id = ${projectId}` : sql``}
+        ${order ? sql`and not (${sql.unsafe(order.none)})` : sql`and c.number > ${number}`}
+        ${order && beyond !== null ? sql`and (h.${sql(order.column)}, h.test_case) < (${beyond}::text::${sql.unsafe(order.type)}, ${number})` : sql``}
+        ${without ? sql`and (${sql.unsafe(SORT_COLUMNS[without].none)})` : sql``}
+        ${query.task_slug === undefined ? sql`` : sql`and c.task_slug = ${query.task_slug}`}
+        ${
+          query.q === undefined
+            ? sql``
+            : sql`and position(lower(${query.q}) in lower(concat_ws(' ', c.suite, c.name, c.file))) > 0`
+        }
+        ${healthFilter(sql, query.health)}
+      order by ${order ? sql`h.${sql(order.column)} desc, h.test_case desc` : sql`c.number`} limit ${rows}`;
+    return found.map(toRow);
   }
-  copy.end();
-  await ended;
 }
 
-export type KnownTestCase = NewTestCase & { number: number };
-
-/**
- * In a transaction: the cases of a task that have the suite and the name of one of `cases`, unless the run of `execution`
- * has them.
- */
-export async function selectNamesakes(
-  sql: Sql,
-  projectId: string,
-  taskSlug: string,
-  cases: readonly { suite: string; name: string }[],
-  execution: { id: string | null; key: string | null },
-): Promise<KnownTestCase[]> {
-  // Names have no index. After a first upload the planner does not know yet how many cases there are, and would go
-  // through all of them for each name.
-  await sql`set local enable_nestloop = off`;
-  const namesakes = await sql<KnownTestCase[]>`
-  select c.number, replace(c.identity::text, '-', '') as identity, c.suite, c.name, c.file
-  from (
-    select distinct * from unnest(
-      ${toTextArray(cases.map(({ suite }) => suite))}::text[], ${toTextArray(cases.map(({ name }) => name))}::text[]
-    ) as wanted (suite, name)
-  ) wanted
-  join test_case c on c.project_id = ${projectId} and c.task_slug = ${taskSlug} and c.suite = wanted.suite
-    and c.name = wanted.name
-  where not exists (
-    select from execution e
-    join test_run r on r.project_id = e.project_id and r.execution_id = e.id and r.task_slug = ${taskSlug}
-    join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.block = c.number / 128
-    where e.project_id = ${projectId} and (e.id = ${execution.id} or e.key = ${execution.key})
-      and c.number = any(b.test_cases))`;
-  await sql`set local enable_nestloop = on`;
-  return [...namesakes];
+/** The first part is what partial indexes need to be of use. */
+function healthFilter(sql: Sql, wanted: string[] | undefined) {
+  if (wanted === undefined) return sql``;
+  const only = wanted.length === 1 ? wanted[0] : undefined;
+  const hint = only === "flaky" ? sql`and h.flaky_at is not null` : only === "broken" ? sql`and h.broken >= 5` : sql``;
+  return sql`${hint} and ${health(sql)} = any(${toTextArray(wanted)}::text[])`;
 }
 
-/** Gives known cases the identity and file that they have from now on. */
-export const updateTestCasePlaces = (
+export const selectTestCase = async (sql: Sql, projectId: string, id: string): Promise<TestCaseRow | undefined> => {
+  const [row] = await sql<FlatRow[]>`
+    select ${columns(sql)}, null as key
+    from test_case c
+    left join case_health h on h.project_id = c.project_id and h.test_case = c.number
+    left join quarantine q on q.project_id = c.project_id and q.test_case = c.number
+      and (q.until is null or q.until > now())
+    where c.project_id = ${projectId} and c.number = ${numberOfTestCase(id)} and c.id = ${id}`;
+  return row && toRow(row);
+};
+
+/** In a transaction. False when there is no such test case. */
+export async function updateTestCase(
   sql: Sql,
   projectId: string,
-  places: readonly { number: number; identity: string; file: string | null }[],
-) => sql`
-  update test_case c set identity = moved.identity, file = moved.file
-  from unnest(
-    ${toNumberArray(places.map(({ number }) => number))}::int[],
-    ${toTextArray(places.map(({ identity }) => identity))}::uuid[],
-    ${toTextArray(places.map(({ file }) => file))}::text[]
-  ) as moved (number, identity, file)
-  where c.project_id = ${projectId} and c.number = moved.number`;
+  id: string,
+  { owner, quarantine }: TestCasePatch,
+): Promise<boolean> {
+  const number = numberOfTestCase(id);
+  const found = await sql`
+    update test_case set owner = ${owner === undefined ? sql`owner` : owner}
+    where project_id = ${projectId} and number = ${number} and id = ${id} returning number`;
+  if (found.length === 0) return false;
+  if (quarantine === null) await sql`delete from quarantine where project_id = ${projectId} and test_case = ${number}`;
+  else if (quarantine)
+    await sql`
+      insert into quarantine (project_id, test_case, reason, until)
+      values (${projectId}, ${number}, ${quarantine.reason}, ${quarantine.until ?? null})
+      on conflict (project_id, test_case) do update set
+        reason = excluded.reason, until = excluded.until,
+        created_at = case when quarantine.until <= now() then now() else quarantine.created_at end`;
+  return true;
+}
+
+export type HistoryRow = TestCaseResult & { runId: string };
+
+/** Newest run first; one row more than `limit`. `after` is the id of the last run of the page before. */
+export const selectHistory = async (
+  sql: Sql,
+  projectId: string,
+  id: string,
+  limit: number,
+  after: string | undefined,
+): Promise<HistoryRow[]> => {
+  const number = numberOfTestCase(id);
+  const rows = await sql<(Omit<HistoryRow, "status" | "flaky"> & { letter: string })[]>`
+    select h.run_id as "runId", r.execution_id as "executionId", r.task_slug as "taskSlug", h.letter,
+      h.duration as "durationMs", h.attempt, e.branch, e.commit, r.outage, d.message, r.completed_at as "completedAt"
+    from (
+      select b.run_id, substr(b.statuses, place, 1) as letter, b.durations[place] as duration,
+        coalesce(b.attempts[place], 1)::int as attempt
+      from case_result b, lateral array_position(b.test_cases, ${number}::int) as place
+      where b.project_id = ${projectId} and b.block = ${Math.floor(number / BLOCK_SIZE)}
+        ${after === undefined ? sql`` : sql`and b.run_id < ${after}`} and place is not null
+      order by b.run_id desc limit ${limit + 1}
+    ) h
+    join test_run r on r.project_id = ${projectId} and r.id = h.run_id
+    join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+    left join case_detail d on d.project_id = ${projectId} and d.run_id = h.run_id and d.test_case = ${number}
+      and d.attempt = h.attempt
+    order by h.run_id desc`;
+  return rows.map(({ letter, ...row }) => ({ ...row, status: toStatus(letter), flaky: letter === "P" }));
+};

@@ -11,7 +11,7 @@ import {
   selectAutomationsFor,
   updateNextRun,
 } from "../store/automations.ts";
-import { type Database, isOutage, isTimeout, savepoint, type Sql } from "../store/connect.ts";
+import { type Database, isUnavailable, isTimeout, savepoint, type Sql } from "../store/connect.ts";
 import { deletePutOff, putItemOff } from "../store/put_offs.ts";
 import { always, type GoOn, type Item, MAX_STALLS, standardLog, takeAll } from "./loop.ts";
 import { type EventRow, lockDueEvent, markEventDone, putEventOff } from "../store/events.ts";
@@ -76,7 +76,7 @@ export async function handleEvents(
         if (isTimeout(error)) {
           log.warn("The database had no time for an automation, it comes again", { ...ids, error });
           late.push(automation);
-        } else if (isOutage(error)) throw error;
+        } else if (isUnavailable(error)) throw error;
         else log.error("Cannot even note that an automation failed", { ...ids, error });
       }
     }
@@ -92,7 +92,7 @@ export async function handleEvents(
         insertAutomationRun(sql, teamId, id, { ...about, status: "failed", reason: reasonOf(isStall), actions: [] }),
       );
     } catch (error) {
-      if (isOutage(error)) throw error;
+      if (isUnavailable(error)) throw error;
       log.error("Cannot even note that an automation failed", { eventId: event.id, automationId: id, error });
     }
   }

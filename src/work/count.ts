@@ -1,13 +1,13 @@
 /** Counts what complete runs tell of the health of test cases. */
 
 import type { Log } from "../log.ts";
-import { rememberSome } from "../operations/case_health.ts";
+import { countSome } from "../operations/case_health.ts";
 import { selectUnremembered } from "../store/case_health.ts";
 import type { Database } from "../store/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 
 /** As long as `goOn` allows: after a flood of uploads this takes its time. A run that fails keeps no other waiting. */
-export async function rememberAll(
+export async function countAll(
   { pool, begin }: Pick<Database, "pool" | "begin">,
   goOn: GoOn = always,
   log: Log = standardLog,
@@ -19,7 +19,7 @@ export async function rememberAll(
         failing: "Cannot count a run",
         async next(take) {
           take({ loop: "counting", id: projectId, about: { projectId } });
-          return await rememberSome(begin, projectId, (runId) =>
+          return await countSome(begin, projectId, (runId) =>
             take({ loop: "counting", id: runId, about: { projectId, runId } }),
           );
         },

@@ -5,7 +5,7 @@ import type { Log } from "../log.ts";
 import { notSent } from "../schema/integrations.ts";
 import type { Database } from "../store/connect.ts";
 import {
-  type Claim,
+  type IntegrationClaim,
   claimIntegrations,
   type DueDelivery,
   extendClaim,
@@ -32,7 +32,7 @@ export function createDeliverer(
   const running = new Set<Promise<void>>();
   let stopped = false;
 
-  async function deliverAll(claim: Claim): Promise<void> {
+  async function deliverAll(claim: IntegrationClaim): Promise<void> {
     const extending = setInterval(() => void extendClaim(pool, claim).catch(() => {}), EXTEND_MS);
     try {
       await takeAll<Item & { delivery?: DueDelivery }>(
@@ -60,7 +60,10 @@ export function createDeliverer(
   }
 
   /** What cannot be noted is put off by itself, and the integration when it is not known what it is about. */
-  async function deliverNext(claim: Claim, take: (item: Item & { delivery?: DueDelivery }) => void): Promise<boolean> {
+  async function deliverNext(
+    claim: IntegrationClaim,
+    take: (item: Item & { delivery?: DueDelivery }) => void,
+  ): Promise<boolean> {
     const about = { integrationId: claim.id, teamId: claim.teamId };
     take({ loop: "integration", id: claim.id, about });
     await failSuperseded(pool, claim, notSent(new Date(), SUPERSEDED));

@@ -1,7 +1,7 @@
 /** Ends executions for which nothing has arrived in their time. */
 
 import type { Log } from "../log.ts";
-import { settleExecution } from "../operations/executions.ts";
+import { advanceExecution } from "../operations/executions.ts";
 import type { Database } from "../store/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 import { lockExecution, lockExpiredExecutions } from "../store/executions.ts";
@@ -27,7 +27,7 @@ export async function expireExecutions(
           take({ loop: "expiry", id, about: { executionId: id, projectId } });
           const execution = await lockExecution(sql, projectId, id);
           if (execution)
-            await settleExecution(sql, projectId, execution, "expired", { arrived: false, now: new Date() });
+            await advanceExecution(sql, projectId, execution, "expired", { arrived: false, now: new Date() });
           return execution !== undefined;
         });
       },

@@ -1,7 +1,7 @@
 /** Repeats a piece of work beside the server: takes one item after the other, puts off what fails, and gives it up at last. */
 
 import { createLog, type Fields, type Log } from "../log.ts";
-import { isOutage, isTimeout, type Sql } from "../store/connect.ts";
+import { isUnavailable, isTimeout, type Sql } from "../store/connect.ts";
 import { type LoopName, putItemOff, type PutOff } from "../store/put_offs.ts";
 
 export type Loop = { stop(): Promise<void> };
@@ -92,17 +92,17 @@ export async function takeAll<I extends Item>(
       count++;
     } catch (error) {
       if (!item) throw error;
-      const state = await putOffItem(item, isOutage(error));
-      if (isOutage(error)) {
+      const state = await putOffItem(item, isUnavailable(error));
+      if (isUnavailable(error)) {
         log.warn(`${failing}: the database was not there or too slow, it comes again`, {
           ...item.about,
           ...state,
           error,
         });
       } else log.error(failing, { ...item.about, ...state, error });
-      if (state && (state.tries >= MAX_TRIES || state.stalls >= MAX_STALLS)) await end(item, isOutage(error));
+      if (state && (state.tries >= MAX_TRIES || state.stalls >= MAX_STALLS)) await end(item, isUnavailable(error));
       // Not put off by us: it would come again at once.
-      if (isOutage(error) || !state) return count;
+      if (isUnavailable(error) || !state) return count;
     }
   }
 
@@ -111,7 +111,7 @@ export async function takeAll<I extends Item>(
       const state = await putOff?.(item, isStall);
       if (state) return state;
     } catch (error) {
-      if (isOutage(error)) throw error;
+      if (isUnavailable(error)) throw error;
       log.error("Cannot put an item off in itself", { ...item.about, error });
     }
     return await putItemOff(pool, item.loop, item.id, isStall);
@@ -123,7 +123,7 @@ export async function takeAll<I extends Item>(
       await giveUp(item, isStall);
       log.error(`${failing}: given up`, item.about);
     } catch (error) {
-      if (isOutage(error)) throw error;
+      if (isUnavailable(error)) throw error;
       log.error(`${failing}: it cannot even be given up`, { ...item.about, error });
     }
   }
@@ -145,7 +145,7 @@ export async function eachOf<I>(
     try {
       await work(item);
     } catch (error) {
-      if (isOutage(error) && !isTimeout(error)) throw error;
+      if (isUnavailable(error) && !isTimeout(error)) throw error;
       log.error(failing, { ...about(item), error });
     }
   }

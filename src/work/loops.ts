@@ -10,7 +10,7 @@ import { useAllConnections } from "../store/instance.ts";
 import { selectIntegrationSealKeys } from "../store/integrations.ts";
 import type { OpenDatabase } from "../store/open.ts";
 import { handleEvents, runSchedules } from "./automate.ts";
-import { rememberAll } from "./count.ts";
+import { countAll } from "./count.ts";
 import type { Deliverer } from "./deliver.ts";
 import { expireExecutions } from "./expire.ts";
 import { type GoOn, type Loop, startLoop } from "./loop.ts";
@@ -48,7 +48,7 @@ export function startLoops(options: LoopsOptions): Loop {
   every(SECOND, "run schedules", (goOn) => runSchedules(database, publicUrl, new Date(), log, goOn));
   every(SECOND / 2, "deliver", () => deliverer.start());
   every(5 * SECOND, "expire executions", (goOn) => expireExecutions(database, goOn, log));
-  every(SECOND, "count runs", (goOn) => rememberAll(database, goOn, log));
+  every(SECOND, "count runs", (goOn) => countAll(database, goOn, log));
   every(60 * MINUTE, "retain results", (goOn) => retainResults(database, retentionDays, new Date(), goOn, log));
   if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
   every(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
-import { check, parseJson, parseQuery } from "../../src/http/input.ts";
+import { check, parseBody, parseQuery } from "../../src/http/input.ts";
 import { integerText, text, timestamp, uuid } from "../../src/schema/fields.ts";
 
 const message = (work: () => unknown) => {
@@ -77,14 +77,14 @@ describe("parseJson", () => {
   const bytes = (text: string) => new TextEncoder().encode(text);
 
   test("takes an object, and an empty body as an empty one", () => {
-    expect(parseJson(bytes(`{"a":1}`))).toEqual({ a: 1 });
-    expect(parseJson(bytes(""))).toEqual({});
+    expect(parseBody(bytes(`{"a":1}`))).toEqual({ a: 1 });
+    expect(parseBody(bytes(""))).toEqual({});
   });
 
   test("says what is wrong with anything else", () => {
-    expect(message(() => parseJson(bytes("[]")))).toContain("expected a JSON object, got an array");
-    expect(message(() => parseJson(bytes("{")))).toContain("not valid JSON");
-    expect(message(() => parseJson(new Uint8Array([123, 255, 125])))).toContain("not valid UTF-8");
-    expect(message(() => parseJson(bytes("[".repeat(1_000_000))))).toContain("Cannot read the body");
+    expect(message(() => parseBody(bytes("[]")))).toContain("expected a JSON object, got an array");
+    expect(message(() => parseBody(bytes("{")))).toContain("not valid JSON");
+    expect(message(() => parseBody(new Uint8Array([123, 255, 125])))).toContain("not valid UTF-8");
+    expect(message(() => parseBody(bytes("[".repeat(1_000_000))))).toContain("Cannot read the body");
   });
 });

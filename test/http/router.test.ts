@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createRouter } from "../../src/http/router.ts";
-import { toTarget } from "../../src/http/target.ts";
+import { toRequestTarget } from "../../src/http/target.ts";
 
 const find = createRouter([
   { method: "GET", path: "/projects/:id" },
@@ -33,7 +33,7 @@ test("two routes for one method and path are a mistake that is told at the start
 });
 
 test("a request's target is its path and query as sent", () => {
-  expect(toTarget("http://h:1/a%2Fb?c=d?e#f")).toEqual({ path: "/a%2Fb", search: "c=d?e", badHost: false });
-  expect(toTarget("http://h/a#b?c")).toEqual({ path: "/a", search: "", badHost: false });
-  expect(toTarget("/a?b")).toEqual({ path: "/a", search: "b", badHost: true });
+  expect(toRequestTarget("http://h:1/a%2Fb?c=d?e#f")).toEqual({ path: "/a%2Fb", search: "c=d?e", badHost: false });
+  expect(toRequestTarget("http://h/a#b?c")).toEqual({ path: "/a", search: "", badHost: false });
+  expect(toRequestTarget("/a?b")).toEqual({ path: "/a", search: "b", badHost: true });
 });

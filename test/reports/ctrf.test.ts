@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readReport } from "../../src/reports/read.ts";
-import type { CaseResult } from "../../src/reports/report.ts";
+import type { ReportedCase } from "../../src/reports/report.ts";
 
 const read = (json: unknown) =>
   readReport(
@@ -10,7 +10,7 @@ const read = (json: unknown) =>
     },
   );
 const ctrf = (...tests: unknown[]) => ({ reportFormat: "CTRF", results: { tool: { name: "t" }, summary: {}, tests } });
-const one = (test: object): CaseResult => read(ctrf({ name: "a", status: "passed", duration: 5, ...test })).cases[0]!;
+const one = (test: object): ReportedCase => read(ctrf({ name: "a", status: "passed", duration: 5, ...test })).cases[0]!;
 
 describe("a CTRF report", () => {
   test("is read whole", () => {
@@ -116,7 +116,7 @@ describe("a CTRF report", () => {
     ["other", undefined, "skipped", null],
   ])("status %p with raw status %p", (status, rawStatus, expected, kind) => {
     const result = one({ status, rawStatus });
-    expect([result.status, result.kind as string | null]).toEqual([expected as CaseResult["status"], kind]);
+    expect([result.status, result.kind as string | null]).toEqual([expected as ReportedCase["status"], kind]);
     expect(result.properties).toEqual(["pending", "other", "timedOut"].includes(status) ? { status } : null);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readReport } from "../../src/reports/read.ts";
-import type { CaseResult } from "../../src/reports/report.ts";
+import type { ReportedCase } from "../../src/reports/report.ts";
 
 const readBytes = (bytes: Uint8Array, format?: string) =>
   readReport([{ name: "a.json", bytes }], { maxInflatedBytes: 2 ** 24, ...(format ? { format } : {}) });
@@ -8,7 +8,7 @@ const read = (json: unknown, format?: string) => readBytes(new TextEncoder().enc
 const feature = (...elements: unknown[]) => read([{ uri: "file:features/a.feature", name: "F", elements }]).cases;
 const step = (status: string, more: object = {}) => ({ keyword: "When ", name: "s", result: { status, ...more } });
 const scenario = (...steps: unknown[]) => ({ type: "scenario", id: "f;a", line: 3, name: "a", steps });
-const brief = ({ name, status, kind }: CaseResult) => [name, status, kind];
+const brief = ({ name, status, kind }: ReportedCase) => [name, status, kind];
 
 test("what cucumber-js writes is read whole", async () => {
   const report = readBytes(await Bun.file(`${import.meta.dir}/../fixtures/cucumber_json.json`).bytes());

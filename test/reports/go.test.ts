@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readReport } from "../../src/reports/read.ts";
-import type { CaseResult } from "../../src/reports/report.ts";
+import type { ReportedCase } from "../../src/reports/report.ts";
 
 const readBytes = (bytes: Uint8Array, format?: string) =>
   readReport([{ name: "go.json", bytes }], { maxInflatedBytes: 2 ** 24, ...(format ? { format } : {}) });
@@ -15,7 +15,7 @@ const withPackage = (event: object) => ("ImportPath" in event ? event : { Action
 const on = (Test: string, Action: string, more: object = {}) => ({ Action, Test, ...more });
 const pass = { Action: "pass" };
 const fail = { Action: "fail", Elapsed: 0.1 };
-const brief = ({ name, status, kind }: CaseResult) => [name, status, kind];
+const brief = ({ name, status, kind }: ReportedCase) => [name, status, kind];
 
 test("what go 1.19 writes is read whole", async () => {
   const report = readBytes(await Bun.file(`${import.meta.dir}/../fixtures/go_test2json.ndjson`).bytes());

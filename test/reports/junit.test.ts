@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readReport } from "../../src/reports/read.ts";
-import { type CaseResult, ReportError } from "../../src/reports/report.ts";
+import { type ReportedCase, ReportError } from "../../src/reports/report.ts";
 
 const read = (xml: string) =>
   readReport([{ name: "a.xml", bytes: new TextEncoder().encode(xml) }], { maxInflatedBytes: 2 ** 27 });
@@ -9,7 +9,7 @@ const fixture = async (name: string) =>
     maxInflatedBytes: 2 ** 20,
   });
 const suite = (inner: string, attributes = 'name="s"') => `<testsuite ${attributes}>${inner}</testsuite>`;
-const one = (inner: string, attributes = 'name="a"'): CaseResult =>
+const one = (inner: string, attributes = 'name="a"'): ReportedCase =>
   read(suite(`<testcase ${attributes}>${inner}</testcase>`)).cases[0]!;
 const outcome = (inner: string, attributes?: string) => {
   const { status, kind, flaky, attempts } = one(inner, attributes);
@@ -27,7 +27,7 @@ const refusal = (xml: string): string => {
 /** What identifies the cases: suite, name and file. */
 const places = (xml: string) => read(xml).cases.map(({ suite, name, file }) => [suite, name, file]);
 
-const bare: CaseResult = {
+const bare: ReportedCase = {
   suite: "s",
   name: "a",
   file: null,
@@ -157,7 +157,7 @@ describe("the status of a case", () => {
     ['status="notrun" result="suppressed"', "skipped"],
     ['status="run" result="skipped"', "skipped"],
   ])("the attributes %s", (attributes, status) => {
-    expect(one("", `name="a" ${attributes}`).status).toBe(status as CaseResult["status"]);
+    expect(one("", `name="a" ${attributes}`).status).toBe(status as ReportedCase["status"]);
   });
 });
 

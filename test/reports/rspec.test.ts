@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { readReport } from "../../src/reports/read.ts";
-import type { CaseResult } from "../../src/reports/report.ts";
+import type { ReportedCase } from "../../src/reports/report.ts";
 
 const readBytes = (bytes: Uint8Array, format?: string) =>
   readReport([{ name: "a.json", bytes }], { maxInflatedBytes: 2 ** 24, ...(format ? { format } : {}) });
 const readText = (text: string, format?: string) => readBytes(new TextEncoder().encode(text), format);
 const read = (report: object) => readText(JSON.stringify({ examples: [], summary_line: "", ...report }));
-const one = (example: object): CaseResult =>
+const one = (example: object): ReportedCase =>
   read({ examples: [{ description: "a", full_description: "S a", status: "passed", ...example }] }).cases[0]!;
 const fixture = (name: string) => Bun.file(`${import.meta.dir}/../fixtures/${name}.json`).bytes();
 

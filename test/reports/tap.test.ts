@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { readReport } from "../../src/reports/read.ts";
-import type { CaseResult } from "../../src/reports/report.ts";
+import type { ReportedCase } from "../../src/reports/report.ts";
 
 const readBytes = (bytes: Uint8Array, format?: string) =>
   readReport([{ name: "a.tap", bytes }], { maxInflatedBytes: 2 ** 27, ...(format ? { format } : {}) });
 const read = (...lines: string[]) => readBytes(new TextEncoder().encode(lines.join("\n")));
-const brief = ({ suite, name, status, kind }: CaseResult) => [suite, name, status, kind];
+const brief = ({ suite, name, status, kind }: ReportedCase) => [suite, name, status, kind];
 const briefs = (...lines: string[]) => read(...lines).cases.map(brief);
 
 const HOSTILE = 'a "quote" & <script> ]]>';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { executionStatus, executionVerdict, type TaskState } from "../../src/rules/execution.ts";
+import { nextStatus, executionVerdict, type TaskState } from "../../src/rules/execution.ts";
 
 const passed: TaskState = { status: "passed", declared: true, verdict: "passed" };
 const failed: TaskState = { status: "failed", declared: true, verdict: "failed" };
@@ -9,29 +9,29 @@ const extra: TaskState = { ...passed, declared: false };
 
 describe("executionStatus", () => {
   test("an arrival ends it when all declared tasks have reported, and not without declarations", () => {
-    expect(executionStatus("queued", [passed, silent], "arrived")).toBe("running");
-    expect(executionStatus("running", [passed, passed], "arrived")).toBe("passed");
-    expect(executionStatus("running", [passed, failed], "arrived")).toBe("failed");
-    expect(executionStatus("running", [extra], "arrived")).toBe("running");
-    expect(executionStatus("running", [passed, half], "arrived")).toBe("running");
+    expect(nextStatus("queued", [passed, silent], "arrived")).toBe("running");
+    expect(nextStatus("running", [passed, passed], "arrived")).toBe("passed");
+    expect(nextStatus("running", [passed, failed], "arrived")).toBe("failed");
+    expect(nextStatus("running", [extra], "arrived")).toBe("running");
+    expect(nextStatus("running", [passed, half], "arrived")).toBe("running");
   });
 
   test("completed or expired, silence is never green", () => {
     for (const event of ["completed", "expired"] as const) {
-      expect(executionStatus("running", [passed, extra], event)).toBe("passed");
-      expect(executionStatus("running", [passed, failed], event)).toBe("failed");
-      expect(executionStatus("running", [passed, silent], event)).toBe("timed_out");
-      expect(executionStatus("running", [half], event)).toBe("timed_out");
-      expect(executionStatus("queued", [], event)).toBe("timed_out");
+      expect(nextStatus("running", [passed, extra], event)).toBe("passed");
+      expect(nextStatus("running", [passed, failed], event)).toBe("failed");
+      expect(nextStatus("running", [passed, silent], event)).toBe("timed_out");
+      expect(nextStatus("running", [half], event)).toBe("timed_out");
+      expect(nextStatus("queued", [], event)).toBe("timed_out");
     }
   });
 
   test("what has ended stays ended; a late report changes the outcome, except of a cancelled one", () => {
-    expect(executionStatus("passed", [passed, { ...failed, declared: false }], "arrived")).toBe("failed");
-    expect(executionStatus("timed_out", [passed, passed], "arrived")).toBe("passed");
-    expect(executionStatus("timed_out", [passed, { ...silent, status: "timed_out" }], "arrived")).toBe("timed_out");
-    expect(executionStatus("cancelled", [passed], "arrived")).toBe("cancelled");
-    expect(executionStatus("running", [passed], "cancelled")).toBe("cancelled");
+    expect(nextStatus("passed", [passed, { ...failed, declared: false }], "arrived")).toBe("failed");
+    expect(nextStatus("timed_out", [passed, passed], "arrived")).toBe("passed");
+    expect(nextStatus("timed_out", [passed, { ...silent, status: "timed_out" }], "arrived")).toBe("timed_out");
+    expect(nextStatus("cancelled", [passed], "arrived")).toBe("cancelled");
+    expect(nextStatus("running", [passed], "cancelled")).toBe("cancelled");
   });
 });
 

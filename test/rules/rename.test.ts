@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isOutage } from "../../src/rules/outage.ts";
+import { isOutageRun } from "../../src/rules/outage.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
 
 const at = (file: string | null, name = "works", suite = "") => ({ suite, name, file });
@@ -34,4 +34,4 @@ test.each([
   [{ passed: 0, failed: 9, skipped: 0 }, false],
   [{ passed: 20, failed: 80, skipped: 0 }, false],
   [{ passed: 19, failed: 81, skipped: 0 }, true],
-] as const)("%p is an outage: %p", (counts, expected) => expect(isOutage(counts)).toBe(expected));
+] as const)("%p is an outage: %p", (counts, expected) => expect(isOutageRun(counts)).toBe(expected));

@@ -1,7 +1,7 @@
 /** Discord: messages through a channel's webhook. */
 
 import { describe, expect, test } from "bun:test";
-import { toMessage } from "../../src/senders/discord.ts";
+import { toDiscordMessage } from "../../src/senders/discord.ts";
 import { BAD, GOOD, HEADERS, hostile, sendTo, shown, testFailures } from "./sending.ts";
 
 const sender = sendTo("discord", (url) => ({ url: `${url}/api/webhooks/1/S3CRET-token` }), "notify");
@@ -46,7 +46,7 @@ describe("notify", () => {
       hostile(),
       { ...BAD, title: long, text: long, lines, facts: [{ name: long, value: long }] },
     ]) {
-      const { content, embeds, allowed_mentions } = toMessage(notice);
+      const { content, embeds, allowed_mentions } = toDiscordMessage(notice);
       const [embed] = embeds as any[];
       expect(allowed_mentions).toEqual({ parse: [] });
       expect(content.length).toBeLessThanOrEqual(2_000);
@@ -79,7 +79,7 @@ test("a thread's webhook keeps its thread", async () => {
 });
 
 test("a test's name becomes no link", () => {
-  const { content, embeds } = toMessage({ ...hostile(), title: "[log in](https://phish.test)" });
+  const { content, embeds } = toDiscordMessage({ ...hostile(), title: "[log in](https://phish.test)" });
   expect([content, embeds[0]!.description]).not.toContainEqual(expect.stringMatching(/(^|[^\\])\[/));
 });
 
@@ -87,7 +87,7 @@ test("an embed has at most 6,000 characters, however many facts there are", () =
   const long = "x".repeat(9_000);
   const facts = Array.from({ length: 10 }, () => ({ name: "Branch", value: long }));
   const lines = Array.from({ length: 20 }, () => long);
-  const [embed] = toMessage({ ...BAD, text: long, lines, facts, buildUrl: `https://ci.test/${long}` }).embeds;
+  const [embed] = toDiscordMessage({ ...BAD, text: long, lines, facts, buildUrl: `https://ci.test/${long}` }).embeds;
   const parts = [embed!.title, embed!.description, ...embed!.fields.flatMap(({ name, value }) => [name, value])];
   expect(parts.join("").length).toBeLessThanOrEqual(6_000);
 });

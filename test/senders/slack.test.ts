@@ -1,7 +1,7 @@
 /** Slack: messages through an incoming webhook. */
 
 import { describe, expect, test } from "bun:test";
-import { toMessage } from "../../src/senders/slack.ts";
+import { toSlackMessage } from "../../src/senders/slack.ts";
 import { BAD, GOOD, HEADERS, hostile, sendTo, shown, testFailures } from "./sending.ts";
 
 const sender = sendTo("slack", (url) => ({ url: `${url}/services/T/B/S3CRET-path` }), "notify");
@@ -47,7 +47,7 @@ describe("notify", () => {
   });
 
   test("a test's name pages nobody, and no build address becomes a link that is none", () => {
-    const message = JSON.stringify(toMessage({ ...hostile(), buildUrl: "javascript:alert(1)" }));
+    const message = JSON.stringify(toSlackMessage({ ...hostile(), buildUrl: "javascript:alert(1)" }));
     expect(message).not.toMatch(/<|\\u001b/);
     expect(message).toContain("&lt;!channel&gt;");
     expect(message).not.toContain('"url":"javascript');
@@ -56,7 +56,7 @@ describe("notify", () => {
   test("keeps to Slack's limits, without cutting an entity in two", () => {
     const long = "&".repeat(5_000);
     const lines = Array.from({ length: 500 }, () => long);
-    const { blocks, text } = toMessage({
+    const { blocks, text } = toSlackMessage({
       ...BAD,
       title: long,
       text: long,

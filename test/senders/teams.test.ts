@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { CONFIGS } from "../../src/schema/integrations.ts";
-import { toMessage } from "../../src/senders/teams.ts";
+import { toTeamsMessage } from "../../src/senders/teams.ts";
 import { BAD, GOOD, HEADERS, hostile, sendTo, shown, testFailures } from "./sending.ts";
 
 const sender = sendTo("teams", (url) => ({ url: `${url}/workflows/1?sig=S3CRET-sig` }), "notify");
@@ -60,11 +60,11 @@ describe("notify", () => {
   });
 
   test("a test's name becomes no link, and a card stays below 28 kB", () => {
-    expect(JSON.stringify(toMessage(hostile()))).not.toContain("[x](javascript");
+    expect(JSON.stringify(toTeamsMessage(hostile()))).not.toContain("[x](javascript");
     const long = "ü".repeat(5_000);
     const lines = Array.from({ length: 500 }, () => long);
     const facts = Array.from({ length: 30 }, () => ({ name: "Branch", value: long }));
-    const body = JSON.stringify(toMessage({ ...BAD, title: long, text: long, lines, facts }));
+    const body = JSON.stringify(toTeamsMessage({ ...BAD, title: long, text: long, lines, facts }));
     expect(Buffer.byteLength(body)).toBeLessThan(28_000);
   });
 });
@@ -113,7 +113,7 @@ test("a card stays below 28 kB when much in it has to be escaped", () => {
   const path = "\\".repeat(500);
   const facts = ["Branch", "Commit", "Pull request", "Environment", "Tasks"].map((name) => ({ name, value: path }));
   const lines = Array.from({ length: 20 }, () => path);
-  expect(Buffer.byteLength(JSON.stringify(toMessage({ ...BAD, title: path, lines, facts })))).toBeLessThan(28_000);
+  expect(Buffer.byteLength(JSON.stringify(toTeamsMessage({ ...BAD, title: path, lines, facts })))).toBeLessThan(28_000);
 });
 
 testFailures(sender, ["notify"]);

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { expireExecutions } from "../../src/work/expire.ts";
-import { rememberAll } from "../../src/work/count.ts";
+import { countAll } from "../../src/work/count.ts";
 import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
@@ -114,7 +114,7 @@ describe("executions", () => {
   test("sample data tells of nothing", async () => {
     const project = await addProject(acme);
     await ask(`POST /projects/${project.project}/onboarding/sample-data`, { key: project.key });
-    await rememberAll(database);
+    await countAll(database);
     expect(await typesOf(project)).toEqual([]);
   });
 });
@@ -161,17 +161,17 @@ describe("test cases", () => {
     await upload(project, "pp");
     for (const letters of ["fp", "pp"]) await upload(project, letters, { execution_key: "b1" });
     for (const letters of ["fp", "pp"]) await upload(project, letters, { execution_key: "b2" });
-    await rememberAll(database);
+    await countAll(database);
     const told = async () => (await eventsOf(project)).filter(({ type }) => type.startsWith("test_case."));
     expect((await told()).map(({ type, data }) => [type, data.testCase.name])).toEqual([
       ["test_case.became_flaky", "case 0"],
     ]);
     for (let run = 0; run < 20; run++) {
-      await rememberAll(database);
+      await countAll(database);
       expect(await told()).toHaveLength(1);
       await upload(project, "pp");
     }
-    await rememberAll(database);
+    await countAll(database);
     expect((await told()).map(({ type }) => type)).toEqual(["test_case.became_flaky", "test_case.recovered"]);
     const catalogue = await ask(`GET /projects/${project.project}/test-cases`, { key: project.key });
     expect(catalogue.body.data[0].health).toBe("healthy");

@@ -9,7 +9,7 @@ import { createDeliverer } from "../../src/work/deliver.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 import { always, MAX_TRIES } from "../../src/work/loop.ts";
 import { prune } from "../../src/work/prune.ts";
-import { rememberAll } from "../../src/work/count.ts";
+import { countAll } from "../../src/work/count.ts";
 import { reseal } from "../../src/work/reseal.ts";
 import { retainResults } from "../../src/work/retain.ts";
 import { toTestNotice } from "../../src/rules/notice.ts";
@@ -431,7 +431,7 @@ test("a run that cannot be counted keeps no other run and no other project waiti
     return [status, ...body.data.map(({ runs }: any) => runs).sort()];
   };
   expect((await read(project))[0]).toBe(200);
-  const loop = () => rememberAll(database, always, log);
+  const loop = () => countAll(database, always, log);
   expect(await pauses(poison!.id, 9, loop)).toEqual([...GROWING, 2560]);
   const left = await pool`select id from test_run where not remembered`;
   expect(left.map(({ id }) => id)).toEqual([poison!.id]);

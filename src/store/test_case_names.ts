@@ -1,0 +1,194 @@
+/** The dictionary of test cases. */
+
+import {
+  countOf,
+  createDigests,
+  createDigestTable,
+  digestAt,
+  type Digests,
+  toDigests,
+  toHex,
+} from "../rules/digest_table.ts";
+import { toTestCaseId } from "../rules/test_case_id.ts";
+import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+
+/** `identity` is 32 hexadecimal digits. */
+export type NewTestCase = { identity: string; suite: string; name: string; file: string | null };
+
+export type KnownTestCases = {
+  /** In the order that was asked for; null where there is no such case. */
+  numbers: (number | null)[];
+  /** The highest number of the project at that moment. */
+  last: number;
+};
+
+/** Looking up so many one by one costs more than reading the whole dictionary, if it is not much larger. */
+const MANY = 5_000;
+const MUCH_LARGER = 4;
+
+export async function selectTestCaseNumbers(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
+  const count = countOf(digests);
+  if (count < MANY) return await lookUp(sql, projectId, digests);
+  const sample = await lookUp(sql, projectId, sampleOf(digests));
+  const isMostlyKnown = sample.numbers.filter((number) => number !== null).length > SAMPLE / 2;
+  const isWorthIt = isMostlyKnown && sample.last <= MUCH_LARGER * count;
+  return await (isWorthIt ? readDictionary : lookUp)(sql, projectId, digests);
+}
+
+const SAMPLE = 256;
+
+function sampleOf(digests: Digests): Digests {
+  const sample = createDigests(SAMPLE);
+  const step = Math.floor(countOf(digests) / SAMPLE);
+  for (let index = 0; index < SAMPLE; index++) digestAt(sample, index).set(digestAt(digests, index * step));
+  return sample;
+}
+
+/** Sorted, so that the index is walked once and not searched for each. */
+async function lookUp(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
+  const wanted = Array.from({ length: countOf(digests) }, (_, index) => toHex(digests, index)).sort();
+  return await readNumbers(sql, projectId, digests, sql`and identity = any(${`{${wanted.join(",")}}`}::uuid[])`);
+}
+
+const readDictionary = (sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> =>
+  readNumbers(sql, projectId, digests, sql``);
+
+/** One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up. */
+async function readNumbers(
+  sql: Sql,
+  projectId: string,
+  digests: Digests,
+  condition: ReturnType<Sql>,
+): Promise<KnownTestCases> {
+  const [row] = await sql<{ identities: Buffer | null; numbers: Buffer | null; last: number }[]>`
+    select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
+      (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last
+    from test_case where project_id = ${projectId} ${condition}`;
+  const known = toDigests(row!.identities ?? Buffer.alloc(0));
+  const table = createDigestTable(known);
+  for (let place = countOf(known) - 1; place >= 0; place--) table.add(place);
+  const numbers = row!.numbers ?? Buffer.alloc(0);
+  return {
+    numbers: Array.from({ length: countOf(digests) }, (_, index) => {
+      const place = table.find(digests, index);
+      return place === -1 ? null : numbers.readInt32BE(place * 4);
+    }),
+    last: row!.last,
+  };
+}
+
+/** Uploads that add cases to one project, or move them, take turns until they commit. */
+export const lockTestCases = (sql: Sql, projectId: string) =>
+  sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 0))`;
+
+/**
+ * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their
+ * order; `last` tells whether somebody has added any since the cases were looked up.
+ */
+export async function insertTestCases(
+  sql: Sql,
+  projectId: string,
+  taskSlug: string,
+  cases: readonly NewTestCase[],
+  last: number,
+): Promise<number[]> {
+  const added = await selectLastNumber(sql, projectId);
+  const digests = toDigests(Buffer.from(cases.map(({ identity }) => identity).join(""), "hex"));
+  const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, digests)).numbers;
+  const isFresh = (index: number) => (numbers[index] ?? null) === null;
+  await copyTestCases(
+    sql,
+    projectId,
+    taskSlug,
+    cases.filter((_, index) => isFresh(index)),
+    added + 1,
+  );
+  let next = added;
+  return cases.map((_, index) => (isFresh(index) ? ++next : numbers[index]!));
+}
+
+const selectLastNumber = async (sql: Sql, projectId: string): Promise<number> => {
+  const [row] = await sql<{ last: number }[]>`
+    select coalesce(max(number), 0) as last from test_case where project_id = ${projectId}`;
+  return row!.last;
+};
+
+const ESCAPES: Record<string, string> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
+const escape = (text: string) =>
+  /[\\\t\n\r]/.test(text) ? text.replace(/[\\\t\n\r]/g, (char) => ESCAPES[char]!) : text;
+
+/** COPY is the fast way in; its stream takes portions, so that it never holds the whole. */
+async function copyTestCases(
+  sql: Sql,
+  projectId: string,
+  taskSlug: string,
+  cases: readonly NewTestCase[],
+  firstNumber: number,
+): Promise<void> {
+  if (cases.length === 0) return;
+  const now = new Date();
+  const tail = `${escape(taskSlug)}\t${now.toISOString()}\n`;
+  const copy = await sql`
+    copy test_case (project_id, number, id, identity, suite, name, file, task_slug, first_seen_at) from stdin`.writable();
+  const ended = new Promise((resolve, reject) => copy.once("finish", resolve).once("error", reject));
+  for (let start = 0; start < cases.length; start += 1_000) {
+    const lines = cases.slice(start, start + 1_000).map(({ identity, suite, name, file }, index) => {
+      const number = firstNumber + start + index;
+      const id = toTestCaseId(Bun.randomUUIDv7("hex", now.getTime()), number);
+      const path = file === null ? "\\N" : escape(file);
+      return `${projectId}\t${number}\t${id}\t${identity}\t${escape(suite)}\t${escape(name)}\t${path}\t${tail}`;
+    });
+    if (!copy.write(lines.join(""))) await Promise.race([new Promise((resolve) => copy.once("drain", resolve)), ended]);
+  }
+  copy.end();
+  await ended;
+}
+
+export type KnownTestCase = NewTestCase & { number: number };
+
+/**
+ * In a transaction: the cases of a task that have the suite and the name of one of `cases`, unless the run of `execution`
+ * has them.
+ */
+export async function selectNamesakes(
+  sql: Sql,
+  projectId: string,
+  taskSlug: string,
+  cases: readonly { suite: string; name: string }[],
+  execution: { id: string | null; key: string | null },
+): Promise<KnownTestCase[]> {
+  // Names have no index. After a first upload the planner does not know yet how many cases there are, and would go
+  // through all of them for each name.
+  await sql`set local enable_nestloop = off`;
+  const namesakes = await sql<KnownTestCase[]>`
+  select c.number, replace(c.identity::text, '-', '') as identity, c.suite, c.name, c.file
+  from (
+    select distinct * from unnest(
+      ${toTextArray(cases.map(({ suite }) => suite))}::text[], ${toTextArray(cases.map(({ name }) => name))}::text[]
+    ) as wanted (suite, name)
+  ) wanted
+  join test_case c on c.project_id = ${projectId} and c.task_slug = ${taskSlug} and c.suite = wanted.suite
+    and c.name = wanted.name
+  where not exists (
+    select from execution e
+    join test_run r on r.project_id = e.project_id and r.execution_id = e.id and r.task_slug = ${taskSlug}
+    join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.block = c.number / 128
+    where e.project_id = ${projectId} and (e.id = ${execution.id} or e.key = ${execution.key})
+      and c.number = any(b.test_cases))`;
+  await sql`set local enable_nestloop = on`;
+  return [...namesakes];
+}
+
+/** Gives known cases the identity and file that they have from now on. */
+export const updateTestCasePlaces = (
+  sql: Sql,
+  projectId: string,
+  places: readonly { number: number; identity: string; file: string | null }[],
+) => sql`
+  update test_case c set identity = moved.identity, file = moved.file
+  from unnest(
+    ${toNumberArray(places.map(({ number }) => number))}::int[],
+    ${toTextArray(places.map(({ identity }) => identity))}::uuid[],
+    ${toTextArray(places.map(({ file }) => file))}::text[]
+  ) as moved (number, identity, file)
+  where c.project_id = ${projectId} and c.number = moved.number`;
