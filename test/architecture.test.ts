@@ -14,7 +14,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   app: ["api", "http", "log", "request", "store", "web"],
   web: ["openapi.json", "request"],
   request: ["http", "log", "schema", "secrets", "store"],
-  api: ["http", "operations", "reports", "request", "rules", "schema", "senders", "store"],
+  api: ["http", "operations", "reports", "request", "rules", "schema", "secrets", "senders", "store"],
   work: ["config", "log", "operations", "schema", "secrets", "store"],
   operations: ["reports", "rules", "schema", "secrets", "senders", "store"],
   cli: ["config", "operations", "schema", "secrets", "store"],
@@ -40,7 +40,7 @@ const SHARED: Record<string, string[]> = {
   reports: ["fields", "report", "text"],
   schema: ["bug_reports", "case_ref", "events", "executions", "fields", "integrations", "page"],
   senders: ["sender"],
-  store: ["connect", "instance", "lane", "put_offs"],
+  store: ["connect", "instance", "lane", "locks", "moment", "packing", "put_offs"],
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */

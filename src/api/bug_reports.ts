@@ -1,6 +1,7 @@
 /** Bug reports: listed, opened by hand, edited, merged, and where they occurred. */
 
 import { absent, fail } from "../http/problem.ts";
+import { editBug, mergeBugs, openBug } from "../operations/bug_reports.ts";
 import { toPage } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {
@@ -16,19 +17,14 @@ import {
 } from "../schema/bug_reports.ts";
 import {
   type BugState,
-  insertBug,
-  insertBugCases,
   lockBugs,
-  mergeBugs,
   selectBugReport,
   selectBugReports,
   selectBugState,
   selectOccurrences,
   selectTestCasesById,
-  updateBugReport,
 } from "../store/bug_reports.ts";
 import type { Sql } from "../store/connect.ts";
-import { insertBugEvents } from "../store/events.ts";
 
 type One = Pick<Context<{ projectId: string; bugReportId: string }>, "params">;
 
@@ -64,18 +60,8 @@ export const bugReports: Route[] = [
           fail("VALIDATION_ERROR", `Cannot read "testCaseIds": not all of them are test cases of this project`);
         await lockBugs(sql, projectId);
         const now = new Date().toISOString();
-        const { id } = await insertBug(sql, projectId, {
-          ...bug,
-          severity: severity ?? "major",
-          source: "manual",
-          now,
-        });
-        await insertBugCases(
-          sql,
-          projectId,
-          testCases.map((testCase) => ({ bugId: id, testCase })),
-        );
-        await insertBugEvents(sql, projectId, [{ type: "bug_report.opened", bugReportId: id }], 0);
+        const opened = { ...bug, severity: severity ?? "major", source: "manual" as const, now };
+        const { id } = await openBug(sql, projectId, opened, { testCases, depth: 0 });
         return await find(sql, { params: { projectId, bugReportId: id } });
       });
     },
@@ -96,9 +82,7 @@ export const bugReports: Route[] = [
         if (bug.mergedInto !== null && context.body.status !== undefined)
           fail("VALIDATION_ERROR", `Cannot change "status": the bug report was merged into ${bug.mergedInto}`);
         const { projectId } = context.params;
-        await updateBugReport(sql, projectId, bug, context.body, new Date().toISOString());
-        if (context.body.status === "resolved" && bug.status !== "resolved")
-          await insertBugEvents(sql, projectId, [{ type: "bug_report.resolved", bugReportId: bug.id }], 0);
+        await editBug(sql, projectId, bug, context.body, new Date().toISOString());
         return await find(sql, context);
       }),
   ),
@@ -139,7 +123,7 @@ export const bugReports: Route[] = [
         for (const bug of [from, into])
           if (bug.mergedInto !== null)
             fail("VALIDATION_ERROR", `Cannot merge: bug report ${bug.number} was merged into ${bug.mergedInto}`);
-        await mergeBugs(sql, projectId, from, into, new Date().toISOString());
+        await mergeBugs(sql, projectId, { from, into, now: new Date().toISOString() });
         return await find(sql, { params: { projectId, bugReportId: into.id } });
       });
     },

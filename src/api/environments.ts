@@ -5,6 +5,7 @@ import { absent, fail } from "../http/problem.ts";
 import { toPage } from "../request/page.ts";
 import { json, noContent } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
+import { variablePlace } from "../secrets/places.ts";
 import { parseDotenv } from "../rules/dotenv.ts";
 import {
   environment,
@@ -39,7 +40,7 @@ import {
 type Params = { teamId: string; environmentId: string };
 type Sealing = Pick<Context<Params>, "seal" | "params">;
 
-const placeOf = ({ teamId, environmentId }: Params, name: string) => ["variable", teamId, environmentId, name];
+const placeOf = ({ teamId, environmentId }: Params, name: string) => variablePlace(teamId, environmentId, name);
 
 const toSealed = ({ seal, params }: Sealing, name: string, { value, secret }: { value: string; secret: boolean }) => ({
   name,

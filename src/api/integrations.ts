@@ -2,13 +2,14 @@
 
 import { randomBytes } from "node:crypto";
 import type { BlockList } from "node:net";
-import { attemptDelivery, integrationPlace, openSecrets, ROTATION_MS, type Secrets } from "../operations/deliveries.ts";
+import { attemptDelivery, openSecrets, ROTATION_MS, type Secrets } from "../operations/deliveries.ts";
 import { check } from "../http/input.ts";
 import { isReachable, literalAddress } from "../http/outbound.ts";
 import { absent, fail } from "../http/problem.ts";
 import { toPage } from "../request/page.ts";
 import { jsonOnce, noContent } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
+import { integrationPlace } from "../secrets/places.ts";
 import { toTestNotice } from "../rules/notice.ts";
 import {
   CONFIGS,

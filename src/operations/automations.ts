@@ -1,6 +1,6 @@
 /** Does what automations say: looks at an event or a schedule, begins the actions, and notes what became of each. */
 
-import { MAX_TITLE, openBug } from "./bug_reports.ts";
+import { MAX_TITLE, openBug, reopenBug } from "./bug_reports.ts";
 import { rerunExecution } from "./reruns.ts";
 import { type Facts, meets, toFacts } from "../rules/automation.ts";
 import { toNotice, toSummaryNotice } from "../rules/notice.ts";
@@ -17,9 +17,9 @@ import {
   selectTeamProjects,
   type TeamProject,
 } from "../store/automations.ts";
-import { lockBugs, selectBugsByFingerprint, updateStatus } from "../store/bug_reports.ts";
+import { lockBugs, selectBugsByFingerprint } from "../store/bug_reports.ts";
 import { isUnavailable, savepoint, type Sql } from "../store/connect.ts";
-import { type EventRow, insertBugEvents } from "../store/events.ts";
+import type { EventRow } from "../store/events.ts";
 import { insertDeclaredTasks, insertExecution, lockExecution } from "../store/executions.ts";
 import {
   failDelivery,
@@ -294,8 +294,7 @@ async function openBugReport(
   if (dryRun)
     return { status: "planned", reason: `Would ${known ? "reopen" : "open"} the bug report ${JSON.stringify(name)}` };
   if (known) {
-    await updateStatus(sql, project.id, known.id, "resolved", "open", "regression", at);
-    await insertBugEvents(sql, project.id, [{ type: "bug_report.regressed", bugReportId: known.id }], depth + 1);
+    await reopenBug(sql, project.id, { id: known.id, now: at, depth: depth + 1 });
     return { status: "done", reason: `Reopened bug report #${known.number}`, bugReportId: known.id };
   }
   const bug = {
@@ -308,8 +307,7 @@ async function openBugReport(
     now: at,
   };
   const mark = { digest, exceptionType: null, message: `Automation: ${automation.name}`, frames: [], test: null };
-  const { id, number } = await openBug(sql, project.id, bug, mark);
-  await insertBugEvents(sql, project.id, [{ type: "bug_report.opened", bugReportId: id }], depth + 1);
+  const { id, number } = await openBug(sql, project.id, bug, { fingerprint: mark, depth: depth + 1 });
   return { status: "done", reason: `Opened bug report #${number}`, bugReportId: id };
 }
 

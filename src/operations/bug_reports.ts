@@ -1,20 +1,27 @@
-/** Makes bug reports of the failures of a run: opens them, finds them again, and resolves them when they are gone. */
+/** Bug reports: opened by hand or by what fails, found again, resolved, merged; and who is told of each. */
 
 import { FINGERPRINT_VERSION, fingerprint, type Fingerprint, outageFingerprint } from "../rules/fingerprint.ts";
-import type { TouchedBug } from "../schema/bug_reports.ts";
+import { eventOf, type Transition } from "../rules/bug_transition.ts";
+import type { BugReportPatch, TouchedBug } from "../schema/bug_reports.ts";
 import {
+  type BugState,
   countCleanCases,
   type FailureRow,
   insertBug,
   type InsertBug,
+  insertBugCases,
   insertFingerprint,
   insertOccurrences,
   type KnownBug,
   lockBugs,
+  moveBug,
   type Occurrence,
+  resetCleanCases,
   selectBugsByFingerprint,
   selectHasLiveBugs,
   selectRunFailures,
+  type StatusChange,
+  updateBugReport,
   updateStatus,
 } from "../store/bug_reports.ts";
 import type { Sql } from "../store/connect.ts";
@@ -60,12 +67,11 @@ export async function trackBugs(sql: Sql, projectId: string, run: TrackedRun, no
   const events = touched.flatMap(({ id, change }): BugEvent[] =>
     change === "occurred" ? [] : [{ type: `bug_report.${change}`, bugReportId: id }],
   );
-  if (mayResolve) {
-    for (const { id, status } of await countCleanCases(sql, projectId, run.id)) {
-      await updateStatus(sql, projectId, id, status, "resolved", "clean_runs", now);
-      events.push({ type: "bug_report.resolved", bugReportId: id });
-    }
-  }
+  if (mayResolve)
+    for (const { id, status } of await countCleanCases(sql, projectId, run.id))
+      events.push(
+        ...(await changeStatus(sql, projectId, { id, from: status, to: "resolved", cause: "clean_runs", now })),
+      );
   if (!run.silent) await insertBugEvents(sql, projectId, events, run.depth);
   return touched.slice(0, MAX_TOUCHED);
 }
@@ -109,7 +115,7 @@ async function find(sql: Sql, projectId: string, run: TrackedRun, bug: KnownBug,
   const { id, number, title } = bug;
   const isBack = bug.status === "resolved" && bug.resolvedAt !== null && run.startedAt > bug.resolvedAt;
   if (!isBack) return { id, number, title, status: bug.status, change: "occurred" };
-  await updateStatus(sql, projectId, id, "resolved", "open", "regression", now);
+  await changeStatus(sql, projectId, { id, from: "resolved", to: "open", cause: "regression", now });
   return { id, number, title, status: "open", change: "regressed" };
 }
 
@@ -122,12 +128,12 @@ async function open(
 ): Promise<TouchedBug> {
   const title = run.outage ? fingerprint.message : toTitle(failures[0]!, fingerprint);
   const severity = run.outage ? "critical" : "major";
-  const { id, number } = await openBug(sql, projectId, { title, severity, source: "automatic", now }, fingerprint);
+  const bug: InsertBug = { title, severity, source: "automatic", now };
+  const { id, number } = await insertMarked(sql, projectId, bug, fingerprint);
   return { id, number, title, status: "open", change: "opened" };
 }
 
-/** In a transaction that holds the lock: a bug report that what has this fingerprint will join. */
-export async function openBug(
+async function insertMarked(
   sql: Sql,
   projectId: string,
   bug: InsertBug,
@@ -136,6 +142,86 @@ export async function openBug(
   const opened = await insertBug(sql, projectId, bug);
   await insertFingerprint(sql, projectId, opened.id, FINGERPRINT_VERSION, fingerprint, bug.now);
   return opened;
+}
+
+/** The only place where a status changes; answers what there is to tell of it. */
+async function changeStatus(sql: Sql, projectId: string, change: StatusChange): Promise<BugEvent[]> {
+  await updateStatus(sql, projectId, change);
+  return eventsOf(change.id, change);
+}
+
+function eventsOf(bugReportId: string, transition: Transition): BugEvent[] {
+  const type = eventOf(transition);
+  return type === undefined ? [] : [{ type, bugReportId }];
+}
+
+export type Opening = {
+  /** What has this fingerprint will join it. */
+  fingerprint?: Fingerprint;
+  /** Numbers of test cases that it is about. */
+  testCases?: readonly number[];
+  /** How many automations have led to it. */
+  depth: number;
+};
+
+/** In a transaction that holds the lock: opens a bug report that nothing has found by itself. */
+export async function openBug(
+  sql: Sql,
+  projectId: string,
+  bug: InsertBug,
+  { fingerprint, testCases = [], depth }: Opening,
+): Promise<{ id: string; number: number }> {
+  const opened = fingerprint
+    ? await insertMarked(sql, projectId, bug, fingerprint)
+    : await insertBug(sql, projectId, bug);
+  const cases = testCases.map((testCase) => ({ bugId: opened.id, testCase }));
+  await insertBugCases(sql, projectId, cases);
+  const events = eventsOf(opened.id, { from: null, to: "open", cause: "opened" });
+  await insertBugEvents(sql, projectId, events, depth);
+  return opened;
+}
+
+/** In a transaction that holds the lock: what was resolved is there again. */
+export async function reopenBug(
+  sql: Sql,
+  projectId: string,
+  { id, now, depth }: { id: string; now: string; depth: number },
+): Promise<void> {
+  const change: StatusChange = { id, from: "resolved", to: "open", cause: "regression", now };
+  await insertBugEvents(sql, projectId, await changeStatus(sql, projectId, change), depth);
+}
+
+/** In a transaction that holds the lock: what somebody has changed by hand. */
+export async function editBug(
+  sql: Sql,
+  projectId: string,
+  { id, status }: Pick<BugState, "id" | "status">,
+  { status: to, ...patch }: BugReportPatch,
+  now: string,
+): Promise<void> {
+  await updateBugReport(sql, projectId, id, patch, now);
+  if (to === undefined || to === status) return;
+  const events = await changeStatus(sql, projectId, { id, from: status, to, cause: "api", now });
+  // What was told of the fix counts from now on.
+  await resetCleanCases(sql, projectId, id);
+  await insertBugEvents(sql, projectId, events, 0);
+}
+
+/** In a transaction that holds the lock: everything that `from` is known by becomes that of `into`. */
+export async function mergeBugs(
+  sql: Sql,
+  projectId: string,
+  { from, into, now }: { from: BugState; into: BugState; now: string },
+): Promise<void> {
+  await moveBug(sql, projectId, { from, into, now });
+  const events: BugEvent[] = [];
+  const change = async ({ id, status }: BugState, to: BugState["status"]) =>
+    void events.push(...(await changeStatus(sql, projectId, { id, from: status, to, cause: "merge", now })));
+  if (from.status !== "resolved") await change(from, "resolved");
+  // What was still open has not gone with the one that it is now part of.
+  const isOpen = from.status === "open" || from.status === "in_progress";
+  if (isOpen && into.status === "resolved") await change(into, from.status);
+  await insertBugEvents(sql, projectId, events, 0);
 }
 
 function toTitle({ message, stack, suite, name }: FailureRow, { exceptionType }: Fingerprint): string {

@@ -1,6 +1,7 @@
 /** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
 
 import { type DeliveryAttempt, type Kind, notSent, SECRETS } from "../schema/integrations.ts";
+import { integrationPlace } from "../secrets/places.ts";
 import { type Seal, SealError } from "../secrets/seal.ts";
 import { INTERNAL_ATTEMPT, type Outbound, send, type Receiver } from "../senders/send.ts";
 import type { Job, Outcome } from "../senders/sender.ts";
@@ -38,8 +39,6 @@ const KEPT_ATTEMPTS = 20;
 export const ROTATION_MS = DAY;
 
 export type Secrets = Record<string, string | null>;
-
-export const integrationPlace = (teamId: string, id: string) => ["integration", teamId, id];
 
 /** Names that are not part of the config: what was the secret before, and until when it signs. */
 type StoredSecrets = Secrets & { previousSecret?: string; previousUntil?: string };

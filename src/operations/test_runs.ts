@@ -6,7 +6,7 @@ import { nameCases } from "./test_cases.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
 import {
-  BLOCK_SIZE,
+  blockOf,
   type ChangedResult,
   changesOf,
   mergeBlock,
@@ -334,18 +334,18 @@ async function mergeResults(
   attempt: Attempt,
   before: readonly Attempt[],
 ): Promise<ChangedResult[]> {
-  const fresh = Map.groupBy(results, ({ testCase }) => Math.floor(testCase / BLOCK_SIZE));
+  const fresh = Map.groupBy(results, ({ testCase }) => blockOf(testCase));
   // A failure that only stood for an exit code is over with the next attempt, which has an exit code of its own.
   const outdated = before
     .filter(({ shard, exitCase }) => exitCase !== null && (attempt.shard === WHOLE || shard === attempt.shard))
     .map(({ exitCase }) => exitCase!)
     .filter((exitCase) => exitCase !== attempt.exitCase);
-  const touched = [...new Set([...fresh.keys(), ...outdated.map((number) => Math.floor(number / BLOCK_SIZE))])];
+  const touched = [...new Set([...fresh.keys(), ...outdated.map(blockOf)])];
   const stored = before.length === 0 ? [] : await selectBlocks(sql, projectId, runId, touched);
   const old = new Map(stored.map((block) => [block.block, block]));
   const changes: ChangedResult[] = [];
   for (const testCase of outdated) {
-    const block = Math.floor(testCase / BLOCK_SIZE);
+    const block = blockOf(testCase);
     const rest = old.get(block) && removeFromBlock(old.get(block)!, testCase);
     if (rest) old.set(block, rest);
     else if (old.delete(block)) await deleteBlock(sql, projectId, runId, block);

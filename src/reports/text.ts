@@ -1,5 +1,6 @@
 /** Text as reports hold it: bytes to characters, characters that may be stored, lengths that may be kept. */
 
+import { isStorable, toStorable } from "../schema/fields.ts";
 import { type ReportedCase, type CaseStatus, ReportError } from "./report.ts";
 
 export const MAX_CASES = 200_000;
@@ -51,13 +52,8 @@ const ANSI = /(?:\x1b\[|\x9b)[\d:;?]{0,40}[@-~]|\x1b\][^\x07\x1b\n<]{0,2048}(?:\
 
 /** Without terminal colours and control characters; NUL and lone surrogates, which cannot be stored, become U+FFFD. */
 export function clean(text: string): string {
-  const plain = ODD.test(text)
-    ? text
-        .replace(ANSI, "")
-        .replaceAll("\0", "\ufffd")
-        .replace(/[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "")
-    : text;
-  return plain.isWellFormed() ? plain : plain.toWellFormed();
+  const plain = ODD.test(text) ? text.replace(ANSI, "").replace(/[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "") : text;
+  return isStorable(plain) ? plain : toStorable(plain);
 }
 
 /** At most `max` UTF-16 units, without splitting a surrogate pair. */

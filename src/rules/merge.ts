@@ -20,6 +20,9 @@ export type Counts = { passed: number; failed: number; skipped: number; flaky: n
 
 export const BLOCK_SIZE = 128;
 
+/** The row that holds the results of a test case. */
+export const blockOf = (testCase: number): number => Math.floor(testCase / BLOCK_SIZE);
+
 /** `p`, `f`, `s`; a capital letter when the case had failed earlier in the run: `P` is flaky. */
 export const toLetter = (status: CaseStatus, failedBefore: boolean): string =>
   failedBefore ? status[0]!.toUpperCase() : status[0]!;

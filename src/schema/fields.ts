@@ -3,7 +3,10 @@
 import * as v from "valibot";
 
 /** PostgreSQL stores neither NUL nor half a surrogate pair. */
-const storable = (text: string) => !text.includes("\0") && text.isWellFormed();
+export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
+
+/** With U+FFFD for what cannot be stored: for texts of others, which are cut and not refused. */
+export const toStorable = (text: string): string => text.replaceAll("\0", "\ufffd").toWellFormed();
 
 /** Non-empty text of at most `max` characters. */
 export const text = (max: number) =>
@@ -11,7 +14,7 @@ export const text = (max: number) =>
     v.string(`expected a text of 1 to ${max} characters`),
     v.minLength(1, `expected a text of 1 to ${max} characters`),
     v.maxLength(max, `expected a text of 1 to ${max} characters`),
-    v.check(storable, "expected a text without NUL and broken characters"),
+    v.check(isStorable, "expected a text without NUL and broken characters"),
   );
 
 const EXPECTED_URL = "expected an http or https address";

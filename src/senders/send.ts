@@ -2,6 +2,7 @@
 
 import { type Outbound, type OutboundAnswer, OutboundError } from "../http/outbound.ts";
 import type { DeliveryAttempt, IntegrationAction, Kind } from "../schema/integrations.ts";
+import { toStorable } from "../schema/fields.ts";
 import { discord } from "./discord.ts";
 import { github } from "./github.ts";
 import { gitlab } from "./gitlab.ts";
@@ -79,22 +80,19 @@ export async function send(
     }
   }
   const answer = last as OutboundAnswer | undefined;
-  const error = "error" in outcome ? storable(shorten(hide(outcome.error), ERROR_CHARACTERS)) : null;
+  const error = "error" in outcome ? toStorable(shorten(hide(outcome.error), ERROR_CHARACTERS)) : null;
   return {
     outcome: error === null ? outcome : ({ ...outcome, error } as Outcome),
     attempt: {
       attemptedAt: job.now.toISOString(),
       statusCode: answer?.status ?? null,
       latencyMs: Math.round(performance.now() - started),
-      answer: answer ? storable(hide(answer.text).slice(0, ANSWER_CHARACTERS)) : null,
+      answer: answer ? toStorable(hide(answer.text).slice(0, ANSWER_CHARACTERS)) : null,
       error,
     },
     ...(bug === undefined ? {} : { bug }),
   };
 }
-
-/** PostgreSQL stores no NUL. */
-const storable = (text: string) => text.replaceAll("\0", "\uFFFD").toWellFormed();
 
 /** Shorter ones are words that stand in many answers. */
 const SHORTEST = 8;

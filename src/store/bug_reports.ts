@@ -1,7 +1,6 @@
 /** Bug reports, their fingerprints, test cases, occurrences and changes. */
 
 import type { Fingerprint } from "../rules/fingerprint.ts";
-import { BLOCK_SIZE } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type {
   BugOccurrence,
@@ -12,10 +11,11 @@ import type {
   Severity,
 } from "../schema/bug_reports.ts";
 import { type Sql, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
+import { takeTurn } from "./locks.ts";
+import { blockOfCase } from "./packing.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
-export const lockBugs = (sql: Sql, projectId: string) =>
-  sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 2))`;
+export const lockBugs = (sql: Sql, projectId: string) => takeTurn(sql, "bugs", projectId);
 
 const fingerprintText = (sql: Sql) => sql`'v' || f.version || ':' || replace(f.digest::text, '-', '')`;
 
@@ -137,7 +137,7 @@ export async function insertBug(sql: Sql, projectId: string, bug: InsertBug): Pr
       ${bug.severity}, ${bug.source}, ${bug.assignee ?? null}, ${toTextArray(bug.labels ?? [])}::text[],
       ${bug.externalUrl ?? null}, ${bug.fixedInCommit ?? null}, ${bug.now}::timestamptz, ${bug.now}::timestamptz
     from bug_report where project_id = ${projectId} returning number`;
-  await insertChange(sql, projectId, id, null, "open", "opened", bug.now);
+  await insertChange(sql, projectId, { id, from: null, to: "open", cause: "opened", now: bug.now });
   return { id, number: row!.number };
 }
 
@@ -156,34 +156,32 @@ export const insertFingerprint = (
 
 export type ChangeCause = BugReportDetail["history"][number]["cause"];
 
-export const insertChange = (
+export type StatusChange = {
+  id: string;
+  from: BugStatus;
+  to: BugStatus;
+  cause: ChangeCause;
+  /** ISO 8601. */
+  now: string;
+};
+
+const insertChange = (
   sql: Sql,
   projectId: string,
-  bugId: string,
-  from: BugStatus | null,
-  to: BugStatus,
-  cause: ChangeCause,
-  now: string,
+  { id, from, to, cause, now }: Omit<StatusChange, "from"> & { from: BugStatus | null },
 ) => sql`
   insert into bug_change (project_id, bug_report_id, id, from_status, to_status, cause, changed_at)
-  values (${projectId}, ${bugId}, ${Bun.randomUUIDv7()}, ${from}, ${to}, ${cause}, ${now})`;
+  values (${projectId}, ${id}, ${Bun.randomUUIDv7()}, ${from}, ${to}, ${cause}, ${now})`;
 
 /** Sets the status and tells the history; `resolvedAt` follows. */
-export async function updateStatus(
-  sql: Sql,
-  projectId: string,
-  bugId: string,
-  from: BugStatus,
-  to: BugStatus,
-  cause: ChangeCause,
-  now: string,
-): Promise<void> {
+export async function updateStatus(sql: Sql, projectId: string, change: StatusChange): Promise<void> {
+  const { id, to, cause, now } = change;
   await sql`
     update bug_report set status = ${to}, updated_at = ${now},
       resolved_at = case when ${to} = 'resolved' then ${now}::timestamptz end,
       regressed = ${cause === "regression"} or (regressed and ${to} <> 'resolved')
-    where project_id = ${projectId} and id = ${bugId}`;
-  await insertChange(sql, projectId, bugId, from, to, cause, now);
+    where project_id = ${projectId} and id = ${id}`;
+  await insertChange(sql, projectId, change);
 }
 
 export type Occurrence = { bugId: string; testCase: number; message: string | null };
@@ -261,7 +259,7 @@ export async function countCleanCases(
         from bug_report b
         join bug_case k on k.project_id = b.project_id and k.bug_report_id = b.id
         join case_result r on r.project_id = k.project_id and r.run_id = ${runId}
-          and r.block = k.test_case / ${BLOCK_SIZE}::int
+          and r.block = ${blockOfCase(sql, sql`k.test_case`)}
         where b.project_id = ${projectId} and b.status in ('open', 'in_progress')
       ) n
       where k.project_id = ${projectId} and k.bug_report_id = n.bug_report_id and k.test_case = n.test_case
@@ -276,12 +274,12 @@ export async function countCleanCases(
         where k.project_id = ${projectId} and k.bug_report_id = b.id and coalesce(c.clean, k.clean) < ${CLEAN_RUNS})`;
 }
 
-/** In a transaction that holds the lock. */
+/** In a transaction that holds the lock: all but the status. */
 export async function updateBugReport(
   sql: Sql,
   projectId: string,
-  { id, status }: Pick<BugState, "id" | "status">,
-  patch: BugReportPatch,
+  id: string,
+  patch: Omit<BugReportPatch, "status">,
   now: string,
 ): Promise<void> {
   const or = <T>(value: T | undefined, column: string) =>
@@ -294,12 +292,11 @@ export async function updateBugReport(
       external_url = ${or(patch.externalUrl, "external_url")},
       fixed_in_commit = ${or(patch.fixedInCommit, "fixed_in_commit")}, updated_at = ${now}
     where project_id = ${projectId} and id = ${id}`;
-  if (patch.status !== undefined && patch.status !== status) {
-    await updateStatus(sql, projectId, id, status, patch.status, "api", now);
-    // What was told of the fix counts from now on.
-    await sql`update bug_case set clean = 0 where project_id = ${projectId} and bug_report_id = ${id}`;
-  }
 }
+
+/** Clean runs count from now on. */
+export const resetCleanCases = (sql: Sql, projectId: string, id: string) =>
+  sql`update bug_case set clean = 0 where project_id = ${projectId} and bug_report_id = ${id}`;
 
 /** Where it is followed up elsewhere, unless somebody has said so already. */
 export const setExternalUrl = (sql: Sql, projectId: string, id: string, url: string) => sql`
@@ -307,7 +304,11 @@ export const setExternalUrl = (sql: Sql, projectId: string, id: string, url: str
   where project_id = ${projectId} and id = ${id} and external_url is null`;
 
 /** In a transaction that holds the lock: everything that `from` is known by becomes that of `into`. */
-export async function mergeBugs(sql: Sql, projectId: string, from: BugState, into: BugState, now: string) {
+export async function moveBug(
+  sql: Sql,
+  projectId: string,
+  { from, into, now }: { from: Pick<BugState, "id">; into: Pick<BugState, "id">; now: string },
+): Promise<void> {
   await sql`
     update bug_fingerprint set bug_report_id = ${into.id} where project_id = ${projectId} and bug_report_id = ${from.id}`;
   // A case that had both bugs in one run occurs once in what they become.
@@ -339,11 +340,6 @@ export async function mergeBugs(sql: Sql, projectId: string, from: BugState, int
     where i.project_id = ${projectId} and i.id = ${into.id} and f.project_id = ${projectId} and f.id = ${from.id}`;
   await sql`
     update bug_report set merged_into = ${into.id}, occurrences = 0 where project_id = ${projectId} and id = ${from.id}`;
-  if (from.status !== "resolved") await updateStatus(sql, projectId, from.id, from.status, "resolved", "merge", now);
-  // What was still open has not gone with the one that it is now part of.
-  const isOpen = from.status === "open" || from.status === "in_progress";
-  if (isOpen && into.status === "resolved")
-    await updateStatus(sql, projectId, into.id, "resolved", from.status, "merge", now);
 }
 
 export type OccurrenceRow = BugOccurrence & { runId: string; testCase: number };

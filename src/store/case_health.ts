@@ -4,10 +4,10 @@ import type { ChangedResult } from "../rules/merge.ts";
 import type { TurnedCase } from "../schema/events.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
+import { takeTurn } from "./locks.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
-export const lockHealth = (sql: Sql, projectId: string) =>
-  sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 1))`;
+export const lockHealth = (sql: Sql, projectId: string) => takeTurn(sql, "counting", projectId);
 
 export const selectHasUnremembered = async (sql: Sql, projectId: string): Promise<boolean> =>
   (

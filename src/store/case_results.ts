@@ -1,9 +1,10 @@
 /** The packed results of runs, and what some of them have to tell beyond their status. */
 
-import { BLOCK_SIZE, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
+import { blockOf, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
 import type { CaseStatus } from "../schema/fields.ts";
 import type { CaseResult } from "../schema/test_runs.ts";
 import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+import { blockOfCase } from "./packing.ts";
 
 export const selectBlocks = (sql: Sql, projectId: string, runId: string, blocks: readonly number[]) => sql<
   ResultBlock[]
@@ -41,7 +42,7 @@ export const selectCounts = async (
     select
       (select string_agg(statuses, '') from case_result where project_id = ${projectId} and run_id = ${runId}) as statuses,
       (select count(*)::int from quarantine q
-        join case_result b on b.project_id = ${projectId} and b.run_id = ${runId} and b.block = q.test_case / ${BLOCK_SIZE}::int
+        join case_result b on b.project_id = ${projectId} and b.run_id = ${runId} and b.block = ${blockOfCase(sql, sql`q.test_case`)}
         where q.project_id = ${projectId} and (q.until is null or q.until > now())
           and upper(substr(b.statuses, array_position(b.test_cases, q.test_case), 1)) = 'F') as quarantined`;
   return { ...countStatuses(row!.statuses ?? ""), quarantined: row!.quarantined };
@@ -134,7 +135,7 @@ export async function selectCaseResults(
         select result.number, result.letter, coalesce(result.attempt, 1) as attempt, result.duration
         from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts, b.durations)
           as result (number, letter, attempt, duration)
-        where b.project_id = ${projectId} and b.run_id = ${runId} and b.block >= ${Math.floor(after / BLOCK_SIZE)}
+        where b.project_id = ${projectId} and b.run_id = ${runId} and b.block >= ${blockOf(after)}
           and b.statuses ~ ${`[${letters.join("")}]`} and result.number > ${after}
           and result.letter = any(${toTextArray(letters)}::text[])
         order by b.block, result.number limit ${limit}

@@ -3,6 +3,7 @@
 import type { ExecutionFilter, ExecutionMode, ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";
 import type { Sql } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
+import { firstIdAt } from "./moment.ts";
 
 /** One task of an execution as it is stored; times are ISO 8601. */
 export type TaskRow = {
@@ -83,12 +84,6 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
 export const selectExecution = async (sql: Sql, projectId: string, id: string): Promise<ExecutionRow | undefined> =>
   (await selectWithTasks(sql, sql`select * from execution where project_id = ${projectId} and id = ${id}`))[0];
 
-/** UUIDv7 ids begin with their moment of creation, so a bound on the time is a bound on the id. */
-const firstIdAt = (time: string, offset: number) => {
-  const hex = (Date.parse(time) + offset).toString(16).padStart(12, "0");
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
-};
-
 /** Newest first, one row more than `limit`. */
 export const selectExecutions = (
   sql: Sql,
@@ -105,8 +100,8 @@ export const selectExecutions = (
         ${status ? sql`and status = ${status}` : sql``}
         ${branch ? sql`and branch = ${branch}` : sql``}
         ${environment ? sql`and environment = ${environment}` : sql``}
-        ${created_after ? sql`and id >= ${firstIdAt(created_after, 1)}` : sql``}
-        ${created_before ? sql`and id < ${firstIdAt(created_before, 0)}` : sql``}
+        ${created_after ? sql`and id >= ${firstIdAt(Date.parse(created_after) + 1)}` : sql``}
+        ${created_before ? sql`and id < ${firstIdAt(Date.parse(created_before))}` : sql``}
         ${after ? sql`and id < ${after}` : sql``}
         ${
           task_slug

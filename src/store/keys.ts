@@ -2,6 +2,7 @@
 
 import type { ApiKey } from "../schema/keys.ts";
 import type { Sql } from "./connect.ts";
+import { lockOf, takeTurn } from "./locks.ts";
 
 export type LiveKey = { id: string; teamId: string; projectId: string | null };
 
@@ -16,22 +17,20 @@ export const selectLiveKey = async (sql: Sql, digest: string): Promise<LiveKey |
 export const selectKeyIsLive = async (sql: Sql, key: LiveKey): Promise<boolean> =>
   (await sql`select from api_key where team_id = ${key.teamId} and id = ${key.id} and revoked_at is null`).length === 1;
 
-/** Whoever revokes a key and those who use it take turns. Row locks alone know no turns: users would never let go. */
-const turn = (sql: Sql, id: string) => sql`hashtextextended(${id}::text, 5)`;
-
 /**
  * In a transaction: whether the key is live, and it stays so until the end of the transaction, because a revocation
- * waits for the lock. That makes revocation exact: what commits, commits before it.
+ * waits for the lock. That makes revocation exact: what commits, commits before it. Row locks alone know no turns: users
+ * would never let go.
  */
 export const lockLiveKey = async (sql: Sql, key: LiveKey): Promise<boolean> =>
   (
     await sql`
-      select from (select pg_advisory_xact_lock_shared(${turn(sql, key.id)}) offset 0) as turn, api_key k
+      select from (select pg_advisory_xact_lock_shared(${lockOf(sql, "key", key.id)}) offset 0) as turn, api_key k
       where k.team_id = ${key.teamId} and k.id = ${key.id} and k.revoked_at is null for share of k`
   ).length === 1;
 
 /** In a transaction: those who use the key end what they are at, and who comes then waits for the end of this. */
-const lockAgainstUse = (sql: Sql, id: string) => sql`select pg_advisory_xact_lock(${turn(sql, id)})`;
+const lockAgainstUse = (sql: Sql, id: string) => takeTurn(sql, "key", id);
 
 /** Coarse, and never in the way of a writer that holds the key's lock. */
 export const updateLastUsed = (sql: Sql, key: LiveKey) => sql`

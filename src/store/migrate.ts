@@ -3,11 +3,10 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database, Sql } from "./connect.ts";
+import { MIGRATION_LOCK } from "./locks.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
 const FILE = /^(\d{4})_[a-z0-9_]+\.sql$/;
-/** Any constant: servers that start together on one database meet at this lock. */
-const LOCK = 7_265_180_302;
 
 async function migrationFiles(): Promise<string[]> {
   const files = (await readdir(FOLDER)).filter((name) => name.endsWith(".sql")).sort();
@@ -28,7 +27,7 @@ export async function migrate({ begin }: Pick<Database, "begin">, say: (message:
     await begin(async (sql) => {
       await sql`set local lock_timeout = 0`;
       await sql`set local statement_timeout = 0`;
-      await sql`select pg_advisory_xact_lock(${LOCK})`;
+      await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`;
       const done = await prepare(sql);
       if (done > files.length)
         throw new Error(

@@ -2,6 +2,7 @@
 
 import type { OnboardingPatch, SampleData, StepId } from "../schema/onboarding.ts";
 import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+import { takeTurn } from "./locks.ts";
 
 export type OnboardingRow = {
   skipped: StepId[];
@@ -60,8 +61,7 @@ export const upsertOnboarding = (sql: Sql, projectId: string, { skip, dismissed 
     dismissed = ${dismissed === undefined ? sql`o.dismissed` : sql`excluded.dismissed`}`;
 
 /** Uploads of sample data to one project take turns. */
-export const lockSample = (sql: Sql, projectId: string) =>
-  sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 3))`;
+export const lockSample = (sql: Sql, projectId: string) => takeTurn(sql, "sample", projectId);
 
 export const countSample = async (sql: Sql, projectId: string): Promise<SampleData> => {
   const [row] = await sql<SampleData[]>`

@@ -1,14 +1,9 @@
 /** The months that results are kept by: made ahead of time, dropped as a whole. */
 
 import type { Sql } from "./connect.ts";
+import { firstIdAt } from "./moment.ts";
 
 const TABLES = ["case_result", "case_detail"] as const;
-
-/** The smallest UUIDv7 of a moment. */
-export function uuidFloor(ms: number): string {
-  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
-}
 
 /** Makes the partitions of this month and the next one; where rows of a month have come before it, it stays as it is. */
 export async function createPartitions(sql: Sql, now: Date): Promise<void> {
@@ -16,7 +11,7 @@ export async function createPartitions(sql: Sql, now: Date): Promise<void> {
     for (const ahead of [0, 1]) {
       const from = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead));
       const to = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead + 1));
-      const [lower, upper] = [uuidFloor(from.getTime()), uuidFloor(to.getTime())];
+      const [lower, upper] = [firstIdAt(from.getTime()), firstIdAt(to.getTime())];
       const name = `${table}_${from.toISOString().slice(0, 7).replace("-", "_")}`;
       const [state] = await sql<{ there: boolean; early: boolean }[]>`
         select to_regclass(${name}) is not null as there,

@@ -11,6 +11,8 @@ import {
 } from "../rules/digest_table.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
 import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+import { takeTurn } from "./locks.ts";
+import { blockOfCase } from "./packing.ts";
 
 /** `identity` is 32 hexadecimal digits. */
 export type NewTestCase = { identity: string; suite: string; name: string; file: string | null };
@@ -78,8 +80,7 @@ async function readNumbers(
 }
 
 /** Uploads that add cases to one project, or move them, take turns until they commit. */
-export const lockTestCases = (sql: Sql, projectId: string) =>
-  sql`select pg_advisory_xact_lock(hashtextextended(${projectId}::text, 0))`;
+export const lockTestCases = (sql: Sql, projectId: string) => takeTurn(sql, "naming", projectId);
 
 /**
  * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their
@@ -172,7 +173,7 @@ export async function selectNamesakes(
   where not exists (
     select from execution e
     join test_run r on r.project_id = e.project_id and r.execution_id = e.id and r.task_slug = ${taskSlug}
-    join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.block = c.number / 128
+    join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.block = ${blockOfCase(sql, sql`c.number`)}
     where e.project_id = ${projectId} and (e.id = ${execution.id} or e.key = ${execution.key})
       and c.number = any(b.test_cases))`;
   await sql`set local enable_nestloop = on`;

@@ -1,6 +1,6 @@
 /** The catalogue: test cases with what is remembered of them, and their histories. */
 
-import { BLOCK_SIZE, toStatus } from "../rules/merge.ts";
+import { blockOf, toStatus } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
 import { type Sql, toTextArray } from "./connect.ts";
@@ -169,7 +169,7 @@ export const selectHistory = async (
       select b.run_id, substr(b.statuses, place, 1) as letter, b.durations[place] as duration,
         coalesce(b.attempts[place], 1)::int as attempt
       from case_result b, lateral array_position(b.test_cases, ${number}::int) as place
-      where b.project_id = ${projectId} and b.block = ${Math.floor(number / BLOCK_SIZE)}
+      where b.project_id = ${projectId} and b.block = ${blockOf(number)}
         ${after === undefined ? sql`` : sql`and b.run_id < ${after}`} and place is not null
       order by b.run_id desc limit ${limit + 1}
     ) h

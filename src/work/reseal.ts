@@ -1,6 +1,6 @@
 /** After a change of SECRET_KEY: seals with the new key what the old one has sealed. It may be interrupted at any time. */
 
-import { integrationPlace } from "../operations/deliveries.ts";
+import { integrationPlace, variablePlace } from "../secrets/places.ts";
 import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
 import type { Database, Sql } from "../store/connect.ts";
@@ -46,7 +46,7 @@ async function resealVariables(sql: Sql, seal: Seal, take: Take): Promise<number
     const about = { teamId, environmentId, name };
     const item: Item = { loop: "sealing", id: `${teamId} ${environmentId} ${name}`, about };
     take(item);
-    return { item, row: { ...row, sealed: again(seal, ["variable", teamId, environmentId, name], row.sealed) } };
+    return { item, row: { ...row, sealed: again(seal, variablePlace(teamId, environmentId, name), row.sealed) } };
   });
   for (const { item, row } of rows) {
     take(item);

@@ -3,7 +3,8 @@
 import type { Log } from "../log.ts";
 import type { Database } from "../store/connect.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
-import { createPartitions, deleteOldResults, dropPartitions, uuidFloor } from "../store/partitions.ts";
+import { firstIdAt } from "../store/moment.ts";
+import { createPartitions, deleteOldResults, dropPartitions } from "../store/partitions.ts";
 import { selectRetentions } from "../store/projects.ts";
 
 const DAY = 86_400_000;
@@ -19,7 +20,7 @@ export async function retainResults(
   const months = { failing: "Cannot make or drop the months of results", about: () => ({}) };
   await eachOf([now], months, (now) => createPartitions(pool, now), log);
   const projects = (await selectRetentions(pool)).map(({ id, days }) => ({ id, days: days ?? retentionDays }));
-  const floorOf = (days: number) => uuidFloor(now.getTime() - days * DAY);
+  const floorOf = (days: number) => firstIdAt(now.getTime() - days * DAY);
   // A month that nobody keeps goes as a whole, and its disk space with it; what is left of others goes row by row.
   const longest = projects.some(({ days }) => days === 0) ? 0 : Math.max(0, ...projects.map(({ days }) => days));
   if (longest > 0) await eachOf([floorOf(longest)], months, (floor) => dropPartitions(pool, floor), log);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHarness, junit } from "../harness.ts";
 
-const { ask, acme, addProject } = await createHarness();
+const { ask, acme, addProject, database } = await createHarness();
 
 let project: string;
 let key: string;
@@ -268,6 +268,10 @@ describe("bug reports by hand", () => {
       testCaseIds: [expect.any(String), expect.any(String)],
     });
     expect(await bug(second.id)).toMatchObject({ status: "resolved", mergedInto: first.id, occurrences: 0 });
+    const told = await database.pool<{ id: string }[]>`
+      select data -> 'bugReport' ->> 'id' as id from event
+      where project_id = ${project} and type = 'bug_report.resolved'`;
+    expect(told).toEqual([{ id: second.id }] as never);
     expect((await bugs()).map(({ number }: { number: number }) => number)).toEqual([1]);
     expect((await upload([b!])).bugReports).toMatchObject([{ number: 1, change: "occurred" }]);
     const again = await upload([{ ...a!, message: "Error: a third thing" }], "&execution_key=both");

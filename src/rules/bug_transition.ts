@@ -1,0 +1,14 @@
+/** Which change of a bug report's status makes which event: the one definition. */
+
+import type { BugReportDetail, BugStatus } from "../schema/bug_reports.ts";
+import type { EventType } from "../schema/events.ts";
+
+export type Transition = { from: BugStatus | null; to: BugStatus; cause: BugReportDetail["history"][number]["cause"] };
+
+/** `from` null: it was not there before. Undefined: nobody is told. */
+export function eventOf({ from, to, cause }: Transition): Extract<EventType, `bug_report.${string}`> | undefined {
+  if (from === null) return "bug_report.opened";
+  if (from === to) return undefined;
+  if (to === "resolved") return "bug_report.resolved";
+  return cause === "regression" ? "bug_report.regressed" : undefined;
+}

@@ -1,0 +1,26 @@
+/** Advisory locks, until the end of the transaction: what takes turns, each kind with a number of its own. */
+
+import type { Fragment, Sql } from "./connect.ts";
+
+const NUMBERS = {
+  /** Of a project: test cases are named, or move. */
+  naming: 0,
+  /** Of a project: the health of its test cases is counted. */
+  counting: 1,
+  /** Of a project: bug reports are opened, reopened, resolved, merged. */
+  bugs: 2,
+  /** Of a project: sample data comes or goes. */
+  sample: 3,
+  /** A key: whoever revokes it, and those who use it. */
+  key: 5,
+} as const;
+
+/** Any constant: servers that start together on one database meet at this lock. */
+export const MIGRATION_LOCK = 7_265_180_302;
+
+/** The number of the lock for one of a kind. */
+export const lockOf = (sql: Sql, what: keyof typeof NUMBERS, id: string): Fragment =>
+  sql`hashtextextended(${id}::text, ${NUMBERS[what]}::bigint)`;
+
+export const takeTurn = (sql: Sql, what: keyof typeof NUMBERS, id: string) =>
+  sql`select pg_advisory_xact_lock(${lockOf(sql, what, id)})`;
