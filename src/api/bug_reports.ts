@@ -24,7 +24,7 @@ import {
   selectOccurrences,
   selectTestCasesById,
 } from "../store/bug_reports.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql, Tx } from "../store/connect.ts";
 
 type One = Pick<Context<{ projectId: string; bugReportId: string }>, "params">;
 
@@ -32,7 +32,7 @@ const find = async (sql: Sql, { params }: One): Promise<BugReportDetail> =>
   (await selectBugReport(sql, params.projectId, params.bugReportId)) ?? absent();
 
 /** In a transaction: nobody else changes the bugs of the project until it commits. */
-async function lock(sql: Sql, { params }: One): Promise<BugState> {
+async function lock(sql: Tx, { params }: One): Promise<BugState> {
   await lockBugs(sql, params.projectId);
   return (await selectBugState(sql, params.projectId, params.bugReportId)) ?? absent();
 }

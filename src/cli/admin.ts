@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { readConfig } from "../config.ts";
 import { text, uuid } from "../schema/fields.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Tx } from "../store/connect.ts";
 import { generateProjectKey, generateTeamKey } from "../operations/keys.ts";
 import { revokeKey, selectKeys } from "../store/keys.ts";
 import { migrate } from "../store/migrate.ts";
@@ -19,7 +19,7 @@ export const ADMIN_USAGE = `  admin create-team --name NAME
   admin revoke-key --id ID`;
 
 type Values = Record<string, string>;
-type Command = { options: string[]; run: (values: Values) => (sql: Sql) => Promise<unknown> };
+type Command = { options: string[]; run: (values: Values) => (sql: Tx) => Promise<unknown> };
 
 function id(values: Values, name: string): string {
   const parsed = v.safeParse(uuid, require(values, name));

@@ -18,7 +18,7 @@ import {
   type TeamProject,
 } from "../store/automations.ts";
 import { lockBugs, selectBugsByFingerprint } from "../store/bug_reports.ts";
-import { isUnavailable, savepoint, type Sql } from "../store/connect.ts";
+import { isUnavailable, savepoint, type Tx } from "../store/connect.ts";
 import type { EventRow } from "../store/events.ts";
 import { insertDeclaredTasks, insertExecution, lockExecution } from "../store/executions.ts";
 import {
@@ -72,7 +72,7 @@ export const reasonOf = (isStall: boolean): string =>
  * failed run; throws when the database is away or too slow.
  */
 export async function runForEvent(
-  sql: Sql,
+  sql: Tx,
   services: AutomationServices,
   automation: AutomationRow,
   event: EventRow,
@@ -86,7 +86,7 @@ export async function runForEvent(
 }
 
 async function actForEvent(
-  sql: Sql,
+  sql: Tx,
   services: AutomationServices,
   automation: AutomationRow,
   event: EventRow,
@@ -122,7 +122,7 @@ async function actForEvent(
  * failed run; throws when the database is away or too slow.
  */
 export async function runForSchedule(
-  sql: Sql,
+  sql: Tx,
   services: AutomationServices,
   teamId: string,
   automation: AutomationRow,
@@ -136,7 +136,7 @@ export async function runForSchedule(
 }
 
 async function actForSchedule(
-  sql: Sql,
+  sql: Tx,
   services: AutomationServices,
   teamId: string,
   automation: AutomationRow,
@@ -165,12 +165,12 @@ type Outcome = Pick<NewAutomationRun, "status" | "reason" | "actions">;
 
 /** In a transaction: notes what `act` did, or that it failed in us, which leaves nothing of it. */
 async function runSafely(
-  sql: Sql,
+  sql: Tx,
   services: AutomationServices,
   teamId: string,
   automationId: string,
   about: About,
-  act: (sql: Sql) => Promise<Outcome>,
+  act: (sql: Tx) => Promise<Outcome>,
 ): Promise<AutomationRun | undefined> {
   try {
     return await savepoint(sql, async (sql) =>
@@ -191,7 +191,7 @@ function toStatus(met: boolean, actions: readonly ActionResult[]): AutomationRun
 }
 
 async function note(
-  sql: Sql,
+  sql: Tx,
   { dryRun, now }: AutomationServices,
   teamId: string,
   automationId: string,
@@ -201,7 +201,7 @@ async function note(
   return await insertAutomationRun(sql, teamId, automationId, run);
 }
 
-async function perform(sql: Sql, services: AutomationServices, action: Action, occasion: Occasion): Promise<Result> {
+async function perform(sql: Tx, services: AutomationServices, action: Action, occasion: Occasion): Promise<Result> {
   switch (action.type) {
     case "open_bug_report":
       return await openBugReport(sql, services, action, occasion);
@@ -217,7 +217,7 @@ async function perform(sql: Sql, services: AutomationServices, action: Action, o
 type Delivered = Extract<Action, { integrationId: string }>;
 
 async function deliver(
-  sql: Sql,
+  sql: Tx,
   { dryRun, now }: AutomationServices,
   action: Delivered,
   { teamId, event, notice }: Occasion,
@@ -277,7 +277,7 @@ function whatIsMissing(type: Delivered["type"], kind: string, notice: Notice): s
 
 /** One bug report per automation and branch: it is opened again rather than twice. */
 async function openBugReport(
-  sql: Sql,
+  sql: Tx,
   { dryRun, now }: AutomationServices,
   { title, severity, labels, assignee }: Extract<Action, { type: "open_bug_report" }>,
   { automation, project, notice, depth }: Occasion,
@@ -312,7 +312,7 @@ async function openBugReport(
 }
 
 async function rerunFailed(
-  sql: Sql,
+  sql: Tx,
   { dryRun, now }: AutomationServices,
   { maximum }: Extract<Action, { type: "rerun_failed" }>,
   { event, project, depth }: Occasion,
@@ -329,7 +329,7 @@ async function rerunFailed(
 }
 
 async function startExecution(
-  sql: Sql,
+  sql: Tx,
   { dryRun, now }: AutomationServices,
   action: Extract<Action, { type: "start_execution" }>,
   { teamId, project, depth, cause, event, automation }: Occasion,

@@ -24,7 +24,7 @@ import {
   updateBugReport,
   updateStatus,
 } from "../store/bug_reports.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql, Tx } from "../store/connect.ts";
 import { type BugEvent, insertBugEvents } from "../store/events.ts";
 
 /** A run that is complete. */
@@ -57,7 +57,7 @@ export const MAX_TITLE = 300;
 type Group = { fingerprint: Fingerprint; failures: FailureRow[] };
 
 /** In the transaction of the upload. Answers the bugs that the run has touched, at most 100. */
-export async function trackBugs(sql: Sql, projectId: string, run: TrackedRun, now: string): Promise<TouchedBug[]> {
+export async function trackBugs(sql: Tx, projectId: string, run: TrackedRun, now: string): Promise<TouchedBug[]> {
   const failures =
     run.failed === 0 ? [] : await selectRunFailures(sql, projectId, run.id, run.outage ? 1 : MAX_FAILURES);
   const mayResolve = run.isFirst && run.onDefaultBranch && !run.outage && (await selectHasLiveBugs(sql, projectId));
@@ -77,7 +77,7 @@ export async function trackBugs(sql: Sql, projectId: string, run: TrackedRun, no
 }
 
 async function trackFailures(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   run: TrackedRun,
   failures: readonly FailureRow[],
@@ -120,7 +120,7 @@ async function find(sql: Sql, projectId: string, run: TrackedRun, bug: KnownBug,
 }
 
 async function open(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   run: TrackedRun,
   { fingerprint, failures }: Group,
@@ -134,7 +134,7 @@ async function open(
 }
 
 async function insertMarked(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   bug: InsertBug,
   fingerprint: Fingerprint,
@@ -166,7 +166,7 @@ export type Opening = {
 
 /** In a transaction that holds the lock: opens a bug report that nothing has found by itself. */
 export async function openBug(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   bug: InsertBug,
   { fingerprint, testCases = [], depth }: Opening,
@@ -183,7 +183,7 @@ export async function openBug(
 
 /** In a transaction that holds the lock: what was resolved is there again. */
 export async function reopenBug(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   { id, now, depth }: { id: string; now: string; depth: number },
 ): Promise<void> {
@@ -193,7 +193,7 @@ export async function reopenBug(
 
 /** In a transaction that holds the lock: what somebody has changed by hand. */
 export async function editBug(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   { id, status }: Pick<BugState, "id" | "status">,
   { status: to, ...patch }: BugReportPatch,
@@ -209,7 +209,7 @@ export async function editBug(
 
 /** In a transaction that holds the lock: everything that `from` is known by becomes that of `into`. */
 export async function mergeBugs(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   { from, into, now }: { from: BugState; into: BugState; now: string },
 ): Promise<void> {

@@ -6,7 +6,7 @@ import { type Seal, SealError } from "../secrets/seal.ts";
 import { INTERNAL_ATTEMPT, type Outbound, send, type Receiver } from "../senders/send.ts";
 import type { Job, Outcome } from "../senders/sender.ts";
 import { setExternalUrl } from "../store/bug_reports.ts";
-import { isUnavailable, isTimeout, savepoint, type Sql } from "../store/connect.ts";
+import { isUnavailable, isTimeout, savepoint, type Sql, type Tx } from "../store/connect.ts";
 import { insertTeamEvent } from "../store/events.ts";
 import {
   type IntegrationClaim,
@@ -66,7 +66,7 @@ export const openSecrets = (seal: Seal, teamId: string, id: string, sealed: Buff
 type Place = Pick<IntegrationClaim, "teamId" | "id">;
 
 export type Sending = {
-  begin: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+  begin: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
   outbound: Outbound;
   seal: Seal;
   /** Gets what went wrong in ourselves; the user finds that it did in the delivery. */
@@ -136,7 +136,7 @@ function judge(outcome: Outcome, tries: number): { status: "pending" | "sent" | 
 }
 
 async function judgeIntegration(
-  sql: Sql,
+  sql: Tx,
   claim: Place,
   delivery: DueDelivery,
   outcome: Outcome,

@@ -2,7 +2,7 @@
 
 import { type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql, Tx } from "../store/connect.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
 import {
   type ExecutionChange,
@@ -23,7 +23,7 @@ export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
 
 /** In a transaction that holds the execution's lock. */
 export async function advanceExecution(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   execution: LockedExecution,
   event: ExecutionEvent,

@@ -1,7 +1,7 @@
 /** Generates API keys: a project has one, and a new one revokes the one before; a team has any number. */
 
 import { createKey } from "../secrets/keys.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql, Tx } from "../store/connect.ts";
 import { insertKey, lockProjectForKey, revokeKey, selectLiveKeyIds } from "../store/keys.ts";
 
 /** The only time that the key is shown. */
@@ -11,7 +11,7 @@ export type GeneratedKey = { id: string; key: string; leading: string };
  * In a transaction: a new key for the project; the one before is revoked in the same moment. Undefined when there is no
  * such project.
  */
-export async function generateProjectKey(sql: Sql, projectId: string): Promise<GeneratedKey | undefined> {
+export async function generateProjectKey(sql: Tx, projectId: string): Promise<GeneratedKey | undefined> {
   const teamId = await lockProjectForKey(sql, projectId);
   if (teamId === undefined) return undefined;
   for (const id of await selectLiveKeyIds(sql, projectId)) await revokeKey(sql, id);

@@ -1,14 +1,14 @@
 /** Asks for the tasks of an ended execution again: a new execution, linked to it. */
 
 import { hasEnded } from "../rules/execution.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Tx } from "../store/connect.ts";
 import { insertDeclaredTasks, insertExecution, type LockedExecution, selectTasks } from "../store/executions.ts";
 
 export type Rerun = { failedOnly: boolean; trigger: "rerun" | "automation"; depth: number; now: Date };
 
 /** In a transaction that holds the execution's lock. Answers the new execution, or why there is none. */
 export async function rerunExecution(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   execution: LockedExecution,
   { failedOnly, trigger, depth, now }: Rerun,

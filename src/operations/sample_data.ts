@@ -5,7 +5,7 @@ import { toCase } from "../reports/fields.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { createCutter } from "../reports/text.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Tx } from "../store/connect.ts";
 import { markSample } from "../store/onboarding.ts";
 
 const DAYS = 14;
@@ -89,7 +89,7 @@ function report({ suite, file, names }: Suite, day: number, random: () => number
 }
 
 /** In a transaction. The runs go the way of every upload, only at other times. */
-export async function insertSampleData(sql: Sql, projectId: string, defaultBranch: string, now: Date): Promise<void> {
+export async function insertSampleData(sql: Tx, projectId: string, defaultBranch: string, now: Date): Promise<void> {
   const random = createRandom(7);
   const executionIds: string[] = [];
   for (let run = 0; run < DAYS * RUNS_A_DAY; run++) {

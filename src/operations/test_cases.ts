@@ -3,7 +3,7 @@
 import { toHex } from "../rules/digest_table.ts";
 import { identify, type IdentifiedCases, identityOf, type PlacedCase } from "../rules/identity.ts";
 import { findRenamed } from "../rules/rename.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql, Tx } from "../store/connect.ts";
 import {
   insertTestCases,
   type KnownTestCase,
@@ -13,7 +13,7 @@ import {
   updateTestCasePlaces,
 } from "../store/test_case_names.ts";
 
-type Transact = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 
 export type NameScope = {
   projectId: string;
@@ -60,7 +60,7 @@ export async function nameCases(
 const SAMPLE = 200;
 
 async function adoptRenamed(
-  sql: Sql,
+  sql: Tx,
   { projectId, taskSlug, execution, isWhole }: NameScope,
   { digests, places }: IdentifiedCases,
   numbers: (number | null)[],

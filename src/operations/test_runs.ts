@@ -31,7 +31,7 @@ import {
   selectCounts,
   upsertBlocks,
 } from "../store/case_results.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql, Tx } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
 import {
   type ExecutionOrigin,
@@ -95,7 +95,7 @@ const tellsMore = (result: ReportedCase) =>
   result.properties !== null ||
   result.attempts > 1;
 
-type Transact = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 
 /** Before the transaction of the upload. */
 export async function nameReport(
@@ -139,7 +139,7 @@ export type Ingested = { run: TestRunDetailRow; added: boolean; bugReports: Touc
 
 /** In a transaction. `added` is false when these very bytes were there before. */
 export async function ingest(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   named: NamedReport,
   parameters: UploadParameters,
@@ -285,7 +285,7 @@ const durationOf = (report: Report): number =>
   Math.round(report.durationMs ?? report.cases.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0));
 
 async function findExecution(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   { execution_id, execution_key }: UploadParameters,
   origin: ExecutionOrigin,
@@ -376,7 +376,7 @@ function completedEvent(depth: number, execution: ExecutionData, run: TestRunDet
 
 /** A report that names no execution is one of its own, complete at once. */
 async function settle(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   execution: LockedExecution,
   { execution_id, execution_key, complete }: UploadParameters,

@@ -7,7 +7,7 @@ import { answerOnce, type Once } from "./idempotency.ts";
 import { json, Reply } from "./reply.ts";
 import type { Context, Route, Services } from "./route.ts";
 import { Refusal } from "../schema/refusal.ts";
-import type { Database, Sql } from "../store/connect.ts";
+import type { Database, Tx } from "../store/connect.ts";
 import { lockLiveKey } from "../store/keys.ts";
 
 /** A request after all checks; plain data, so that it can go to another thread. */
@@ -33,7 +33,7 @@ export type Progress = {
 export type HandlerServices = Omit<Services, "sql" | "fast" | "begin">;
 
 export function createExecute(database: Database, services: HandlerServices) {
-  async function transact<T>(caller: Caller, progress: Progress, work: (sql: Sql) => Promise<T>): Promise<T> {
+  async function transact<T>(caller: Caller, progress: Progress, work: (sql: Tx) => Promise<T>): Promise<T> {
     const result = await database.begin(async (sql) => {
       if (!(await lockLiveKey(sql, caller))) revoked();
       const value = await work(sql);

@@ -2,7 +2,7 @@
 
 import { fail } from "../http/problem.ts";
 import { Reply } from "./reply.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql, Tx } from "../store/connect.ts";
 import {
   type RequestClaim,
   claimRequest,
@@ -21,9 +21,9 @@ const LOOK_AGAIN_MS = { first: 20, last: 500 };
 /** What a handler does in its transactions, so that a repetition of the request is answered as it was. */
 export type Once = {
   /** In the transaction that makes the answer: either both are there or neither. */
-  answer(sql: Sql, reply: Reply): Promise<void>;
+  answer(sql: Tx, reply: Reply): Promise<void>;
   /** In the transaction from whose commit on the request cannot be run again. */
-  act(sql: Sql): Promise<void>;
+  act(sql: Tx): Promise<void>;
 };
 
 export type OnceOptions = {

@@ -11,7 +11,7 @@ import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
 import { variableName } from "../schema/environments.ts";
 import { slug, uuid } from "../schema/fields.ts";
-import type { Database, Sql } from "../store/connect.ts";
+import type { Database, Sql, Tx } from "../store/connect.ts";
 import type { Reply } from "./reply.ts";
 
 /** What every handler may use besides its input. */
@@ -56,11 +56,11 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
    * One transaction in which the caller's key is proved live and stays so until the commit. It fails instead of
    * committing when the request's time is over.
    */
-  transact: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+  transact: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
   /** The same for the transaction whose value is the answer: with an Idempotency-Key it is stored in the same commit. */
-  conclude: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+  conclude: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
   /** In a transaction: after its commit the request does what cannot be taken back, and is not to be run again. */
-  actOnce: (sql: Sql) => Promise<void>;
+  actOnce: (sql: Tx) => Promise<void>;
   /** Says that the key was proved live by the statement that read the answer. */
   keyWasLive: () => void;
   /** Fails with UNAUTHORIZED: a statement has found the key revoked. */

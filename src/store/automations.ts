@@ -11,7 +11,7 @@ import type {
 } from "../schema/automations.ts";
 import type { EventType } from "../schema/events.ts";
 import type { ToldFailure, Summary } from "../rules/notice.ts";
-import { type Sql, toJson, toJsonTime, toTextArray } from "./connect.ts";
+import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 
 export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions"> & {
@@ -42,7 +42,7 @@ export const selectAutomation = async (sql: Sql, teamId: string, id: string): Pr
 };
 
 /** In a transaction: nobody else changes it until the end. */
-export const lockAutomation = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
+export const lockAutomation = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from automation where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
 export type StoredAutomation = Pick<AutomationRow, "name" | "enabled" | "trigger" | "conditions" | "actions"> & {
@@ -78,7 +78,7 @@ export const deleteAutomation = async (sql: Sql, teamId: string, id: string): Pr
 
 /** In a transaction: those that wait for an event and have not run for it, oldest first; none is deleted until the end. */
 export const selectAutomationsFor = (
-  sql: Sql,
+  sql: Tx,
   { teamId, id, type }: { teamId: string; id: string; type: EventType },
 ) => sql<AutomationRow[]>`
   select ${columns(sql)} from automation a
@@ -91,7 +91,7 @@ export const selectAutomationsFor = (
 export type DueAutomation = AutomationRow & { teamId: string };
 
 /** In a transaction: a schedule whose time has come, locked; what another server is at is left to it. */
-export const lockDueAutomation = async (sql: Sql, now: string): Promise<DueAutomation | undefined> => {
+export const lockDueAutomation = async (sql: Tx, now: string): Promise<DueAutomation | undefined> => {
   const [row] = await sql<DueAutomation[]>`
     select a.team_id as "teamId", ${columns(sql)} from automation a
     where a.next_run_at <= ${now} and ${isTakeable(sql, "schedule", sql`a.id::text`)}

@@ -10,12 +10,12 @@ import type {
   BugStatus,
   Severity,
 } from "../schema/bug_reports.ts";
-import { type Sql, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
+import { type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
 import { takeTurn } from "./locks.ts";
 import { blockOfCase } from "./packing.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
-export const lockBugs = (sql: Sql, projectId: string) => takeTurn(sql, "bugs", projectId);
+export const lockBugs = (sql: Tx, projectId: string) => takeTurn(sql, "bugs", projectId);
 
 const fingerprintText = (sql: Sql) => sql`'v' || f.version || ':' || replace(f.digest::text, '-', '')`;
 
@@ -128,7 +128,7 @@ export type InsertBug = {
 };
 
 /** In a transaction that holds the lock. */
-export async function insertBug(sql: Sql, projectId: string, bug: InsertBug): Promise<{ id: string; number: number }> {
+export async function insertBug(sql: Tx, projectId: string, bug: InsertBug): Promise<{ id: string; number: number }> {
   const id = Bun.randomUUIDv7();
   const [row] = await sql<{ number: number }[]>`
     insert into bug_report (project_id, id, number, title, description, status, severity, source, assignee, labels,
@@ -276,7 +276,7 @@ export async function countCleanCases(
 
 /** In a transaction that holds the lock: all but the status. */
 export async function updateBugReport(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   id: string,
   patch: Omit<BugReportPatch, "status">,
@@ -305,7 +305,7 @@ export const setExternalUrl = (sql: Sql, projectId: string, id: string, url: str
 
 /** In a transaction that holds the lock: everything that `from` is known by becomes that of `into`. */
 export async function moveBug(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   { from, into, now }: { from: Pick<BugState, "id">; into: Pick<BugState, "id">; now: string },
 ): Promise<void> {

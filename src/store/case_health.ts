@@ -2,12 +2,12 @@
 
 import type { ChangedResult } from "../rules/merge.ts";
 import type { TurnedCase } from "../schema/events.ts";
-import { type Fragment, type Sql, toNumberArray, toTextArray } from "./connect.ts";
+import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 import { takeTurn } from "./locks.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
-export const lockHealth = (sql: Sql, projectId: string) => takeTurn(sql, "counting", projectId);
+export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, "counting", projectId);
 
 export const selectHasUnremembered = async (sql: Sql, projectId: string): Promise<boolean> =>
   (
@@ -43,7 +43,7 @@ export const selectUnrememberedRuns = (sql: Sql, projectId: string) => sql<{ id:
   order by id limit 20`;
 
 /** Of these, locked, oldest first; a run that an upload is changing right now comes the next time. */
-export const lockUnrememberedRuns = (sql: Sql, projectId: string, ids: readonly string[]) => sql<UnrememberedRun[]>`
+export const lockUnrememberedRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<UnrememberedRun[]>`
   select r.id, r.task_slug as "taskSlug", e.commit, r.completed_at as "completedAt", r.outage,
     e.branch is null or e.branch = p.default_branch as "onDefaultBranch"
   from test_run r

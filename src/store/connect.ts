@@ -5,11 +5,15 @@ import { createLane, createTransactions } from "./lane.ts";
 
 export type Sql = postgres.Sql;
 
+declare const inTransaction: unique symbol;
+/** A connection within a transaction: what must run in one takes this, so that the compiler refuses the pool. */
+export type Tx = Sql & { readonly [inTransaction]: true };
+
 export type Database = {
   /** Ordinary pool for single statements that may take their time. */
   pool: Sql;
   /** One transaction, on a pool of its own. */
-  begin<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  begin<T>(work: (sql: Tx) => Promise<T>): Promise<T>;
   /** One pipelined connection with generic plans, only for short indexed reads: nothing slow may stand before them. */
   fast: Sql;
   /** For LISTEN: a connection of its own. */
@@ -26,13 +30,13 @@ export type ConnectionOptions =
   { url: string } | Pick<postgres.Options<{}>, "host" | "port" | "username" | "password" | "database">;
 
 /** In a transaction: when `work` throws, what it did is undone, and the rest of the transaction may go on. */
-export async function savepoint<T>(sql: Sql, work: (sql: Sql) => Promise<T>): Promise<T> {
+export async function savepoint<T>(sql: Tx, work: (sql: Tx) => Promise<T>): Promise<T> {
   let cause: { error: unknown } | undefined;
   const { savepoint } = sql as unknown as postgres.TransactionSql;
   try {
     const { value } = await savepoint(async (inner) => {
       try {
-        return { value: await work(inner as unknown as Sql) };
+        return { value: await work(inner as unknown as Tx) };
       } catch (error) {
         cause = { error };
         throw error;
@@ -112,7 +116,7 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
   const lanes = { statements: pool, transactions, "fast reads": fast };
   return {
     pool: pool.sql,
-    begin: transactions.begin,
+    begin: (work) => transactions.begin((sql) => work(sql as Tx)),
     fast: fast.sql,
     listener,
     connection: options,

@@ -1,7 +1,7 @@
 /** Environments of a team, and their sealed variables. */
 
 import type { Environment, EnvironmentPatch, NewEnvironment } from "../schema/environments.ts";
-import { type Sql, toTextArray } from "./connect.ts";
+import { type Sql, type Tx, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 
 const columns = (sql: Sql) => sql`
@@ -58,7 +58,7 @@ export const deleteEnvironment = async (sql: Sql, teamId: string, id: string): P
   (await sql`delete from environment where team_id = ${teamId} and id = ${id} returning id`).length === 1;
 
 /** In a transaction: whether it is there, and it stays so until the end of the transaction. */
-export const lockEnvironment = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
+export const lockEnvironment = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from environment where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
 export type VariableRow = { name: string; secret: boolean; sealed: Buffer; updatedAt: string };
@@ -115,7 +115,7 @@ export const selectSealKeys = (sql: Sql) => sql<{ name: string; count: number }[
 export type SealedRow = { teamId: string; environmentId: string; name: string; sealed: Buffer };
 
 /** In a transaction: some rows that were sealed with another key, locked. */
-export const lockSealedOtherwise = (sql: Sql, keyName: string, limit: number) => sql<SealedRow[]>`
+export const lockSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedRow[]>`
   select team_id as "teamId", environment_id as "environmentId", name, sealed from variable
   where substring(sealed from 2 for 4) <> decode(${keyName}, 'hex')
     and ${isTakeable(sql, "sealing", sql`concat_ws(' ', team_id, environment_id, name)`)}

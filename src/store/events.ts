@@ -1,7 +1,7 @@
 /** Events, written in the transaction that caused them, and read once by the automations. */
 
 import type { EventData, EventType, NewEvent, TurnedCase } from "../schema/events.ts";
-import { type Fragment, type Sql, thisMoment, toJson, toNumberArray, toTextArray } from "./connect.ts";
+import { type Fragment, type Sql, type Tx, thisMoment, toJson, toNumberArray, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 
 /** When automations look at it: never, where none waits for this type. */
@@ -108,7 +108,7 @@ const columns = (sql: Sql) => sql`
   e.type, e.depth, e.data, e.occurred_at as "occurredAt", e.tries`;
 
 /** In a transaction: the oldest event that no automation has looked at, locked; what another server has is left to it. */
-export const lockDueEvent = async (sql: Sql): Promise<EventRow | undefined> => {
+export const lockDueEvent = async (sql: Tx): Promise<EventRow | undefined> => {
   const [row] = await sql<EventRow[]>`
     select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id
     where e.due_at <= now() and ${isTakeable(sql, "event", sql`e.id::text`)}

@@ -1,7 +1,7 @@
 /** Executions and, with them, their tasks: the test runs of each. */
 
 import type { ExecutionFilter, ExecutionMode, ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";
-import type { Sql } from "./connect.ts";
+import type { Sql, Tx } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 import { firstIdAt } from "./moment.ts";
 
@@ -125,14 +125,14 @@ export type LockedExecution = Omit<ExecutionRow, "tasks"> & {
   defaultBranch: string;
 };
 
-export const lockExecution = async (sql: Sql, projectId: string, id: string): Promise<LockedExecution | undefined> => {
+export const lockExecution = async (sql: Tx, projectId: string, id: string): Promise<LockedExecution | undefined> => {
   const [execution] = await sql<LockedExecution[]>`
     select ${executionColumns(sql)} from execution where project_id = ${projectId} and id = ${id} for update`;
   return execution;
 };
 
 export const lockExecutionByKey = async (
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   key: string,
 ): Promise<LockedExecution | undefined> => {
@@ -241,7 +241,7 @@ export const deleteExecution = async (sql: Sql, projectId: string, id: string): 
   (await sql`delete from execution where project_id = ${projectId} and id = ${id}`).count === 1;
 
 /** Executions whose time is over, locked; those that another server is at are left to it. */
-export const lockExpiredExecutions = (sql: Sql, limit: number) => sql<{ projectId: string; id: string }[]>`
+export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<{ projectId: string; id: string }[]>`
   select project_id as "projectId", id from execution
   where expires_at < now() and ${isTakeable(sql, "expiry", sql`execution.id::text`)}
   order by expires_at limit ${limit} for update skip locked`;

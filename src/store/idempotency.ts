@@ -1,6 +1,6 @@
 /** Requests with an Idempotency-Key, who runs them, and their answers, kept for a day. */
 
-import type { Sql } from "./connect.ts";
+import type { Sql, Tx } from "./connect.ts";
 
 /** A request that this server alone runs, until the claim is over. */
 export type RequestClaim = { teamId: string; scopeId: string; key: string; claim: string };
@@ -49,7 +49,7 @@ export const extendRequest = (sql: Sql, claim: RequestClaim) =>
   sql`update idempotency set claimed_until = ${until(sql)} where ${running(sql, claim)}`;
 
 /** In the transaction from whose commit on the request cannot be run again. False when the claim is lost. */
-export const markActing = async (sql: Sql, claim: RequestClaim): Promise<boolean> =>
+export const markActing = async (sql: Tx, claim: RequestClaim): Promise<boolean> =>
   (await sql`update idempotency set acting = true where ${running(sql, claim)} returning key`).length === 1;
 
 /** False when the claim is lost. */

@@ -10,7 +10,7 @@ import {
   type Notice,
   notSent,
 } from "../schema/integrations.ts";
-import { type Sql, thisMoment, toJson, toJsonTime } from "./connect.ts";
+import { type Sql, type Tx, thisMoment, toJson, toJsonTime } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 
 export type IntegrationRow = Omit<Integration, "actions" | "config" | "givenUp"> & {
@@ -48,11 +48,11 @@ export const selectIntegration = async (sql: Sql, teamId: string, id: string): P
 };
 
 /** In a transaction: nobody else changes it until the end. */
-export const lockIntegration = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
+export const lockIntegration = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from integration where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
 
 /** In a transaction: it is there, and is not deleted until the end. */
-export const lockIntegrationForUse = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
+export const lockIntegrationForUse = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
   (await sql`select from integration where team_id = ${teamId} and id = ${id} for key share`).length === 1;
 
 export type SealedConfig = { config: Record<string, unknown>; sealed: Buffer };
@@ -388,7 +388,7 @@ export const selectIntegrationSealKeys = (sql: Sql) => sql<{ name: string; count
 export type SealedIntegration = { teamId: string; id: string; sealed: Buffer };
 
 /** In a transaction: some that were sealed with another key, locked. */
-export const lockIntegrationsSealedOtherwise = (sql: Sql, keyName: string, limit: number) => sql<SealedIntegration[]>`
+export const lockIntegrationsSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedIntegration[]>`
   select team_id as "teamId", id, sealed from integration
   where substring(sealed from 2 for 4) <> decode(${keyName}, 'hex')
     and ${isTakeable(sql, "sealing", sql`concat_ws(' ', team_id, id)`)}

@@ -1,7 +1,7 @@
 /** API keys: looked up by digest, revoked by time stamp, never deleted. */
 
 import type { ApiKey } from "../schema/keys.ts";
-import type { Sql } from "./connect.ts";
+import type { Sql, Tx } from "./connect.ts";
 import { lockOf, takeTurn } from "./locks.ts";
 
 export type LiveKey = { id: string; teamId: string; projectId: string | null };
@@ -22,7 +22,7 @@ export const selectKeyIsLive = async (sql: Sql, key: LiveKey): Promise<boolean> 
  * waits for the lock. That makes revocation exact: what commits, commits before it. Row locks alone know no turns: users
  * would never let go.
  */
-export const lockLiveKey = async (sql: Sql, key: LiveKey): Promise<boolean> =>
+export const lockLiveKey = async (sql: Tx, key: LiveKey): Promise<boolean> =>
   (
     await sql`
       select from (select pg_advisory_xact_lock_shared(${lockOf(sql, "key", key.id)}) offset 0) as turn, api_key k
@@ -30,7 +30,7 @@ export const lockLiveKey = async (sql: Sql, key: LiveKey): Promise<boolean> =>
   ).length === 1;
 
 /** In a transaction: those who use the key end what they are at, and who comes then waits for the end of this. */
-const lockAgainstUse = (sql: Sql, id: string) => takeTurn(sql, "key", id);
+const lockAgainstUse = (sql: Tx, id: string) => takeTurn(sql, "key", id);
 
 /** Coarse, and never in the way of a writer that holds the key's lock. */
 export const updateLastUsed = (sql: Sql, key: LiveKey) => sql`
@@ -39,7 +39,7 @@ export const updateLastUsed = (sql: Sql, key: LiveKey) => sql`
     select id from api_key where team_id = ${key.teamId} and id = ${key.id} for no key update skip locked)`;
 
 /** In a transaction: answers the team of a project, whose row is where two generations of its key at once meet. */
-export const lockProjectForKey = async (sql: Sql, projectId: string): Promise<string | undefined> => {
+export const lockProjectForKey = async (sql: Tx, projectId: string): Promise<string | undefined> => {
   // Uploads, whose end a revocation waits for, may still refer to it.
   const [project] = await sql<{ teamId: string }[]>`
     select team_id as "teamId" from project where id = ${projectId} for no key update`;
@@ -81,7 +81,7 @@ export const selectKeys = (sql: Sql, teamId: string) => sql<ApiKey[]>`
   from api_key where team_id = ${teamId} order by id desc`;
 
 /** In a transaction: when the key was revoked, this time or before; undefined when there is no such key. */
-export const revokeKey = async (sql: Sql, id: string): Promise<string | undefined> => {
+export const revokeKey = async (sql: Tx, id: string): Promise<string | undefined> => {
   await lockAgainstUse(sql, id);
   const [key] = await sql<{ revokedAt: string }[]>`
     update api_key set revoked_at = coalesce(revoked_at, now()) where id = ${id} returning revoked_at as "revokedAt"`;

@@ -1,6 +1,6 @@
 /** Advisory locks, until the end of the transaction: what takes turns, each kind with a number of its own. */
 
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Tx } from "./connect.ts";
 
 const NUMBERS = {
   /** Of a project: test cases are named, or move. */
@@ -19,8 +19,8 @@ const NUMBERS = {
 export const MIGRATION_LOCK = 7_265_180_302;
 
 /** The number of the lock for one of a kind. */
-export const lockOf = (sql: Sql, what: keyof typeof NUMBERS, id: string): Fragment =>
+export const lockOf = (sql: Tx, what: keyof typeof NUMBERS, id: string): Fragment =>
   sql`hashtextextended(${id}::text, ${NUMBERS[what]}::bigint)`;
 
-export const takeTurn = (sql: Sql, what: keyof typeof NUMBERS, id: string) =>
+export const takeTurn = (sql: Tx, what: keyof typeof NUMBERS, id: string) =>
   sql`select pg_advisory_xact_lock(${lockOf(sql, what, id)})`;

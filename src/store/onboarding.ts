@@ -1,7 +1,7 @@
 /** How far a new project has come, told by what has really happened in it; and its sample data. */
 
 import type { OnboardingPatch, SampleData, StepId } from "../schema/onboarding.ts";
-import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+import { type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { takeTurn } from "./locks.ts";
 
 export type OnboardingRow = {
@@ -61,7 +61,7 @@ export const upsertOnboarding = (sql: Sql, projectId: string, { skip, dismissed 
     dismissed = ${dismissed === undefined ? sql`o.dismissed` : sql`excluded.dismissed`}`;
 
 /** Uploads of sample data to one project take turns. */
-export const lockSample = (sql: Sql, projectId: string) => takeTurn(sql, "sample", projectId);
+export const lockSample = (sql: Tx, projectId: string) => takeTurn(sql, "sample", projectId);
 
 export const countSample = async (sql: Sql, projectId: string): Promise<SampleData> => {
   const [row] = await sql<SampleData[]>`

@@ -10,7 +10,7 @@ import {
   toHex,
 } from "../rules/digest_table.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
-import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+import { type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { takeTurn } from "./locks.ts";
 import { blockOfCase } from "./packing.ts";
 
@@ -80,14 +80,14 @@ async function readNumbers(
 }
 
 /** Uploads that add cases to one project, or move them, take turns until they commit. */
-export const lockTestCases = (sql: Sql, projectId: string) => takeTurn(sql, "naming", projectId);
+export const lockTestCases = (sql: Tx, projectId: string) => takeTurn(sql, "naming", projectId);
 
 /**
  * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their
  * order; `last` tells whether somebody has added any since the cases were looked up.
  */
 export async function insertTestCases(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   taskSlug: string,
   cases: readonly NewTestCase[],
@@ -152,7 +152,7 @@ export type KnownTestCase = NewTestCase & { number: number };
  * has them.
  */
 export async function selectNamesakes(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   taskSlug: string,
   cases: readonly { suite: string; name: string }[],

@@ -3,7 +3,7 @@
 import { blockOf, toStatus } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
-import { type Sql, toTextArray } from "./connect.ts";
+import { type Sql, type Tx, toTextArray } from "./connect.ts";
 
 export type TestCaseRow = TestCase & {
   number: number;
@@ -130,7 +130,7 @@ export const selectTestCase = async (sql: Sql, projectId: string, id: string): P
 
 /** In a transaction. False when there is no such test case. */
 export async function updateTestCase(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   id: string,
   { owner, quarantine }: TestCasePatch,

@@ -11,7 +11,7 @@ import {
   selectAutomationsFor,
   updateNextRun,
 } from "../store/automations.ts";
-import { type Database, isUnavailable, isTimeout, savepoint, type Sql } from "../store/connect.ts";
+import { type Database, isUnavailable, isTimeout, savepoint, type Tx } from "../store/connect.ts";
 import { deletePutOff, putItemOff } from "../store/put_offs.ts";
 import { always, type GoOn, type Item, MAX_STALLS, standardLog, takeAll } from "./loop.ts";
 import { type EventRow, lockDueEvent, markEventDone, putEventOff } from "../store/events.ts";
@@ -65,7 +65,7 @@ export async function handleEvents(
   );
 
   /** Those that the database had no time for: what the others did stands, and the event comes again for these. */
-  async function runAll(sql: Sql, event: EventRow, about: object): Promise<AutomationRow[]> {
+  async function runAll(sql: Tx, event: EventRow, about: object): Promise<AutomationRow[]> {
     const late: AutomationRow[] = [];
     for (const automation of await selectAutomationsFor(sql, event)) {
       const ids = { ...about, automationId: automation.id };
@@ -84,7 +84,7 @@ export async function handleEvents(
   }
 
   /** At most once, as every run for an event. */
-  async function noteFailure(sql: Sql, event: EventRow, { id }: AutomationRow, isStall: boolean): Promise<void> {
+  async function noteFailure(sql: Tx, event: EventRow, { id }: AutomationRow, isStall: boolean): Promise<void> {
     const { teamId, projectId, type } = event;
     const about = { cause: "event" as const, eventId: event.id, eventType: type, projectId };
     try {

@@ -3,7 +3,7 @@
 import { integrationPlace, variablePlace } from "../secrets/places.ts";
 import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
-import type { Database, Sql } from "../store/connect.ts";
+import type { Database, Tx } from "../store/connect.ts";
 import { lockSealedOtherwise, updateSealed } from "../store/environments.ts";
 import { always, type GoOn, type Item, standardLog, takeAll } from "./loop.ts";
 import { lockIntegrationsSealedOtherwise, updateIntegrationSealed } from "../store/integrations.ts";
@@ -40,7 +40,7 @@ export async function reseal(
 const again = (seal: Seal, place: string[], sealed: Buffer): Buffer => seal.seal(place, seal.open(place, sealed));
 
 /** All are opened before the first is written: where one cannot be, little was done in vain. */
-async function resealVariables(sql: Sql, seal: Seal, take: Take): Promise<number> {
+async function resealVariables(sql: Tx, seal: Seal, take: Take): Promise<number> {
   const rows = (await lockSealedOtherwise(sql, seal.keyName, BATCH)).map((row) => {
     const { teamId, environmentId, name } = row;
     const about = { teamId, environmentId, name };
@@ -55,7 +55,7 @@ async function resealVariables(sql: Sql, seal: Seal, take: Take): Promise<number
   return rows.length;
 }
 
-async function resealIntegrations(sql: Sql, seal: Seal, take: Take): Promise<number> {
+async function resealIntegrations(sql: Tx, seal: Seal, take: Take): Promise<number> {
   const rows = (await lockIntegrationsSealedOtherwise(sql, seal.keyName, BATCH)).map((row) => {
     const { teamId, id } = row;
     const item: Item = { loop: "sealing", id: `${teamId} ${id}`, about: { teamId, integrationId: id } };

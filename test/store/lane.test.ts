@@ -5,6 +5,7 @@ import { createReadiness } from "../../src/store/readiness.ts";
 import { createDatabase, until } from "../harness.ts";
 
 const { connection, database } = await createDatabase();
+type Begin = typeof database.begin;
 const opened: postgres.Sql[] = [];
 // Nobody waits for them: what hangs ends late.
 afterAll(() => opened.forEach((sql) => void sql.end({ timeout: 0 })));
@@ -99,9 +100,9 @@ describe("readiness", () => {
     const sql = postgres({ ...connection, connection: { default_transaction_read_only: true } } as never);
     opened.push(sql);
     const readOnly = createTransactions({ open: () => sql }, 1);
-    expect(await createReadiness({ fast, begin: readOnly.begin }, 1)()).toBe(false);
+    expect(await createReadiness({ fast, begin: readOnly.begin as Begin }, 1)()).toBe(false);
     const away = createTransactions(pools("away"), 1);
-    expect(await createReadiness({ fast, begin: away.begin }, 1)()).toBe(false);
+    expect(await createReadiness({ fast, begin: away.begin as Begin }, 1)()).toBe(false);
   });
 
   test("is looked at once for all who ask at the same time", async () => {
