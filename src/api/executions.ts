@@ -5,7 +5,7 @@ import { absent, fail } from "../http/problem.ts";
 import { toPage } from "../request/page.ts";
 import { json, noContent } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
-import { rerunExecution } from "../operations/reruns.ts";
+import { rerunExecution } from "../operations/executions.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
 import {
   type Execution,

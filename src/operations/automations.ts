@@ -1,7 +1,7 @@
 /** Does what automations say: looks at an event or a schedule, begins the actions, and notes what became of each. */
 
 import { MAX_TITLE, openBug, reopenBug } from "./bug_reports.ts";
-import { rerunExecution } from "./reruns.ts";
+import { rerunExecution } from "./executions.ts";
 import { type Facts, meets, toFacts } from "../rules/automation.ts";
 import { toNotice, toSummaryNotice } from "../rules/notice.ts";
 import type { Action, ActionResult, AutomationRun } from "../schema/automations.ts";

@@ -1,12 +1,19 @@
-/** What an event makes of an execution and of the tasks that have not reported, and what is announced at its end. */
+/** Executions: found or created for an upload, advanced by what happens, announced at their end, asked for again. */
 
 import { type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
+import { refuse, refuseAbsent } from "../schema/refusal.ts";
+import type { UploadParameters } from "../schema/test_runs.ts";
 import type { Sql, Tx } from "../store/connect.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
 import {
   type ExecutionChange,
+  type ExecutionOrigin,
+  insertDeclaredTasks,
+  insertExecution,
   type LockedExecution,
+  lockExecution,
+  lockExecutionByKey,
   notifyExecutionEnded,
   selectTasks,
   type TaskRow,
@@ -114,4 +121,67 @@ async function announceEnd(
     // Only what a schedule has asked for was expected.
     ...(trigger === "schedule" ? missed.map(({ slug }) => toEvent("task.missed", { taskSlug: slug })) : []),
   ];
+}
+
+/** In a transaction: the execution that an upload belongs to, locked. */
+export async function findOrCreateExecution(
+  sql: Tx,
+  projectId: string,
+  { execution_id, execution_key }: UploadParameters,
+  origin: ExecutionOrigin,
+  now: Date,
+): Promise<LockedExecution> {
+  if (execution_id !== undefined) {
+    const found = (await lockExecution(sql, projectId, execution_id)) ?? refuseAbsent();
+    if (execution_key !== undefined && found.key !== execution_key)
+      refuse(`Cannot read "execution_key": the execution of "execution_id" has another key`);
+    return found;
+  }
+  const fresh = {
+    ...origin,
+    key: execution_key ?? null,
+    status: "running" as const,
+    trigger: "upload" as const,
+    timeoutMinutes: null,
+    now,
+  };
+  const find = () => (execution_key === undefined ? undefined : lockExecutionByKey(sql, projectId, execution_key));
+  return (
+    (await find()) ??
+    (await insertExecution(sql, projectId, fresh)) ??
+    // Somebody else has just created it.
+    (await find()) ??
+    refuseAbsent()
+  );
+}
+
+export type Rerun = { failedOnly: boolean; trigger: "rerun" | "automation"; depth: number; now: Date };
+
+/** In a transaction that holds the execution's lock. Answers the new execution, or why there is none. */
+export async function rerunExecution(
+  sql: Tx,
+  projectId: string,
+  execution: LockedExecution,
+  { failedOnly, trigger, depth, now }: Rerun,
+): Promise<{ id: string } | { reason: string }> {
+  if (!hasEnded(execution.status)) return { reason: `it has not ended: it is "${execution.status}"` };
+  const tasks = (await selectTasks(sql, projectId, execution.id)).filter(
+    ({ verdict, status }) => !failedOnly || verdict !== "passed" || status === "timed_out",
+  );
+  if (tasks.length === 0) return { reason: failedOnly ? "none of its tasks failed" : "it has no tasks" };
+  const { branch, commit, pullRequest, buildUrl, environment, mode } = execution;
+  const inserted = await insertExecution(sql, projectId, {
+    ...{ branch, commit, pullRequest, buildUrl, environment },
+    key: null,
+    status: "queued",
+    mode,
+    trigger,
+    timeoutMinutes: null,
+    depth,
+    rerunOf: execution,
+    now,
+  });
+  const slugs = tasks.map(({ slug }) => slug);
+  await insertDeclaredTasks(sql, projectId, inserted!.id, slugs);
+  return { id: inserted!.id };
 }

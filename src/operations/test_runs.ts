@@ -5,17 +5,9 @@ import { type TrackedRun, trackBugs } from "./bug_reports.ts";
 import { nameCases } from "./test_cases.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
-import {
-  blockOf,
-  type ChangedResult,
-  changesOf,
-  mergeBlock,
-  removeFromBlock,
-  type Result,
-  toLetter,
-} from "../rules/merge.ts";
+import { type ChangedResult, type Result, toLetter } from "../rules/merge.ts";
 import { hasEnded } from "../rules/execution.ts";
-import { isOutageRun } from "../rules/outage.ts";
+import { latestAttempts, nextNumber, outcomeOf, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
 import type { ExecutionData, NewEvent } from "../schema/events.ts";
 import { buildUrl } from "../schema/fields.ts";
@@ -23,24 +15,12 @@ import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { Shard, UploadParameters } from "../schema/test_runs.ts";
 import { selectBugsOfRun } from "../store/bug_reports.ts";
 import { countChanges, lockHealth } from "../store/case_health.ts";
-import {
-  type CaseDetail,
-  deleteBlock,
-  insertDetails,
-  selectBlocks,
-  selectCounts,
-  upsertBlocks,
-} from "../store/case_results.ts";
+import { type CaseDetail, insertDetails, selectCounts } from "../store/case_results.ts";
 import type { Sql, Tx } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
-import {
-  type ExecutionOrigin,
-  insertExecution,
-  type LockedExecution,
-  lockExecution,
-  lockExecutionByKey,
-} from "../store/executions.ts";
-import { type ExecutionAdvance, advanceExecution, toOrigin } from "./executions.ts";
+import type { ExecutionOrigin, LockedExecution } from "../store/executions.ts";
+import { advanceExecution, type ExecutionAdvance, findOrCreateExecution, toOrigin } from "./executions.ts";
+import { mergeResults } from "./results.ts";
 import {
   type Attempt,
   insertAttempt,
@@ -51,8 +31,6 @@ import {
   updateTestRun,
 } from "../store/test_runs.ts";
 
-/** The shard number of an upload that is not one of several. */
-const WHOLE = 0;
 /** Who comes near it gives every build the same execution_key. */
 const MAX_ATTEMPTS = 1_000;
 
@@ -145,70 +123,25 @@ export async function ingest(
   parameters: UploadParameters,
   { now = new Date(), silent = false }: { now?: Date; silent?: boolean } = {},
 ): Promise<Ingested> {
-  const { report, taskSlug, results, details, exitCase, digest } = named;
+  const { report, taskSlug } = named;
   const origin = originOf(parameters, report);
-  const execution = await findExecution(sql, projectId, parameters, origin, now);
+  const execution = await findOrCreateExecution(sql, projectId, parameters, origin, now);
   const run = await selectOrInsertTestRun(sql, projectId, execution.id, taskSlug);
-  const attempts = run.attempt === 0 ? [] : await selectAttempts(sql, projectId, run.id);
-
-  const shard = parameters.shard?.index ?? WHOLE;
-  const shards = parameters.shard?.of ?? run.shards;
-  const sharded = attempts.some((attempt) => attempt.shard !== WHOLE);
-  if (sharded && shards !== run.shards)
-    refuse(`Cannot read "shard": expected a shard of ${run.shards}, as announced before, got one of ${shards}`);
-
-  const known = attempts.some((attempt) => attempt.shard === shard && attempt.digest === digest);
-  if (known) {
-    await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now, silent });
-    const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
-    return {
-      run: (await selectTestRun(sql, projectId, execution.id, taskSlug)) ?? refuseAbsent(),
-      added: false,
-      bugReports: touched.map((bug) => ({ ...bug, change: "occurred" })),
-    };
+  const before = run.attempt === 0 ? [] : await selectAttempts(sql, projectId, run.id);
+  const shard = toShard(run, before, parameters);
+  const change = { ...origin, arrived: true, now, silent };
+  if (before.some((attempt) => attempt.shard === shard.index && attempt.digest === named.digest)) {
+    await advance(sql, projectId, execution, parameters, change);
+    return await selectAgain(sql, projectId, execution.id, taskSlug);
   }
 
-  // A whole run posted again is an attempt after every shard's; a shard's comes after its own and after those.
-  const before = attempts.filter((attempt) => shard === WHOLE || attempt.shard === shard || attempt.shard === WHOLE);
-  const number = Math.max(0, ...before.map((attempt) => attempt.number)) + 1;
-  if (attempts.length >= MAX_ATTEMPTS)
-    refuse(`This run has ${MAX_ATTEMPTS} attempts: use another execution_key for another build`);
-  const counted = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
-  const attempt: Attempt = {
-    shard,
-    number,
-    digest,
-    format: report.format,
-    partial: report.partial,
-    exitCode: parameters.exit_code ?? null,
-    exitCase,
-    passed: counted.passed,
-    failed: counted.failed,
-    skipped: counted.skipped,
-    warnings: report.warnings,
-  };
-  if (report.countsOnly) await requireMergeable(sql, projectId, run.id, shard, attempts);
-  await insertAttempt(sql, projectId, run.id, attempt);
-  const changes = await mergeResults(sql, projectId, run.id, results, attempt, attempts);
-  await insertDetails(sql, projectId, run.id, number, details);
-
-  const all = [...attempts, attempt];
-  const latest = latestByShard(all);
-  const counts = await selectCounts(sql, projectId, run.id);
-  for (const { passed, failed, skipped } of latest) {
-    counts.passed += passed;
-    counts.failed += failed;
-    counts.skipped += skipped;
-  }
-  if (counts.passed + counts.failed + counts.skipped > MAX_COUNT)
-    refuse(`Cannot count more than ${MAX_COUNT} test cases in a run`);
-  const whole = shards === 1 || all.some((one) => one.shard === WHOLE && !sharded);
-  const isIn = run.completedAt !== null || whole || allShardsIn(all, shards);
-  const verdict = counts.failed > counts.quarantined || latest.some(({ partial }) => partial) ? "failed" : "passed";
-  const completedAt = parameters.completed_at ?? now.toISOString();
-  // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
-  const outage = run.remembered === true ? run.outage && isOutageRun(counts) : isOutageRun(counts);
-  const staysRemembered = run.remembered === true && !(run.outage && !outage);
+  const attempt = toAttempt(named, parameters, shard.index, before);
+  const changes = await storeAttempt(sql, projectId, run.id, { named, attempt, before });
+  const attempts = [...before, attempt];
+  const latest = latestAttempts(attempts);
+  const counts = addCounts(await selectCounts(sql, projectId, run.id), latest);
+  const outcome = outcomeOf(run, attempts, shard.of, counts);
+  const { isIn, outage, staysRemembered } = outcome;
   const from = toOrigin(execution, origin);
   // What names no branch counts as well: who has only one need not name it.
   const onDefaultBranch = from.branch === null || from.branch === execution.defaultBranch;
@@ -218,13 +151,14 @@ export async function ingest(
     const turned = await countChanges(sql, projectId, counted, changes);
     if (!silent) await insertTurns(sql, projectId, run.id, turned);
   }
+  const completedAt = parameters.completed_at ?? now.toISOString();
   const updated = await updateTestRun(sql, projectId, run.id, {
     ...counts,
-    status: isIn ? verdict : run.status === "cancelled" || run.status === "timed_out" ? run.status : "running",
-    shards,
-    attempt: Math.max(run.attempt, number),
+    status: outcome.status,
+    verdict: outcome.verdict,
+    shards: shard.of,
+    attempt: Math.max(run.attempt, attempt.number),
     durationMs: run.durationMs + durationOf(report),
-    verdict,
     exitCode: parameters.exit_code ?? run.exitCode,
     format: report.format,
     warnings: latest.flatMap(({ warnings }) => warnings).slice(0, 100),
@@ -246,8 +180,83 @@ export async function ingest(
   const bugReports = isIn ? await trackBugs(sql, projectId, tracked, now.toISOString()) : [];
   // What comes after the end changes the figures, and is not announced.
   const events = isIn && !hasEnded(execution.status) ? [completedEvent(execution.depth, from, updated)] : [];
-  await settle(sql, projectId, execution, parameters, { ...origin, arrived: true, now, silent, events });
+  await advance(sql, projectId, execution, parameters, { ...change, events });
   return { run: updated, added: true, bugReports };
+}
+
+/** Fails where an upload contradicts what others have announced. */
+function toShard(
+  { shards }: Pick<TestRunDetailRow, "shards">,
+  before: readonly Attempt[],
+  { shard }: UploadParameters,
+): Shard {
+  const announced = { index: shard?.index ?? WHOLE, of: shard?.of ?? shards };
+  if (before.some((attempt) => attempt.shard !== WHOLE) && announced.of !== shards)
+    refuse(`Cannot read "shard": expected a shard of ${shards}, as announced before, got one of ${announced.of}`);
+  return announced;
+}
+
+async function selectAgain(sql: Tx, projectId: string, executionId: string, taskSlug: string): Promise<Ingested> {
+  const run = (await selectTestRun(sql, projectId, executionId, taskSlug)) ?? refuseAbsent();
+  const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
+  return { run, added: false, bugReports: touched.map((bug) => ({ ...bug, change: "occurred" })) };
+}
+
+function toAttempt(
+  { report, digest, exitCase }: NamedReport,
+  { exit_code }: UploadParameters,
+  shard: number,
+  before: readonly Attempt[],
+): Attempt {
+  if (before.length >= MAX_ATTEMPTS)
+    refuse(`This run has ${MAX_ATTEMPTS} attempts: use another execution_key for another build`);
+  const { format, partial, warnings } = report;
+  const { passed, failed, skipped } = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
+  const number = nextNumber(before, shard);
+  return {
+    shard,
+    number,
+    digest,
+    format,
+    partial,
+    exitCode: exit_code ?? null,
+    exitCase,
+    passed,
+    failed,
+    skipped,
+    warnings,
+  };
+}
+
+type Storing = { named: NamedReport; attempt: Attempt; before: readonly Attempt[] };
+
+async function storeAttempt(
+  sql: Tx,
+  projectId: string,
+  runId: string,
+  { named, attempt, before }: Storing,
+): Promise<ChangedResult[]> {
+  if (named.report.countsOnly) await requireMergeable(sql, projectId, runId, attempt.shard, before);
+  await insertAttempt(sql, projectId, runId, attempt);
+  const changes = await mergeResults(sql, projectId, runId, named.results, attempt, before);
+  await insertDetails(sql, projectId, runId, attempt.number, named.details);
+  return changes;
+}
+
+/** Adds what reports without cases have counted. */
+function addCounts<C extends { passed: number; failed: number; skipped: number }>(
+  counts: C,
+  latest: readonly Attempt[],
+): C {
+  const sum = { ...counts };
+  for (const { passed, failed, skipped } of latest) {
+    sum.passed += passed;
+    sum.failed += failed;
+    sum.skipped += skipped;
+  }
+  if (sum.passed + sum.failed + sum.skipped > MAX_COUNT)
+    refuse(`Cannot count more than ${MAX_COUNT} test cases in a run`);
+  return sum;
 }
 
 /** Counts name no cases: what is there already would be counted twice. */
@@ -284,83 +293,6 @@ function toBuildUrl(given: string | undefined): string | undefined {
 const durationOf = (report: Report): number =>
   Math.round(report.durationMs ?? report.cases.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0));
 
-async function findExecution(
-  sql: Tx,
-  projectId: string,
-  { execution_id, execution_key }: UploadParameters,
-  origin: ExecutionOrigin,
-  now: Date,
-): Promise<LockedExecution> {
-  if (execution_id !== undefined) {
-    const found = (await lockExecution(sql, projectId, execution_id)) ?? refuseAbsent();
-    if (execution_key !== undefined && found.key !== execution_key)
-      refuse(`Cannot read "execution_key": the execution of "execution_id" has another key`);
-    return found;
-  }
-  const fresh = {
-    ...origin,
-    key: execution_key ?? null,
-    status: "running" as const,
-    trigger: "upload" as const,
-    timeoutMinutes: null,
-    now,
-  };
-  const find = () => (execution_key === undefined ? undefined : lockExecutionByKey(sql, projectId, execution_key));
-  return (
-    (await find()) ??
-    (await insertExecution(sql, projectId, fresh)) ??
-    // Somebody else has just created it.
-    (await find()) ??
-    refuseAbsent()
-  );
-}
-
-/** What counts beside the cases: the last attempt of every shard, and of the whole run where that came later. */
-function latestByShard(attempts: readonly Attempt[]): Attempt[] {
-  const latest = new Map<number, Attempt>();
-  for (const attempt of attempts.toSorted((a, b) => a.number - b.number)) latest.set(attempt.shard, attempt);
-  return [...latest.values()].sort((a, b) => a.shard - b.shard);
-}
-
-function allShardsIn(attempts: readonly Attempt[], shards: number): boolean {
-  return new Set(attempts.filter(({ shard }) => shard !== WHOLE).map(({ shard }) => shard)).size === shards;
-}
-
-async function mergeResults(
-  sql: Sql,
-  projectId: string,
-  runId: string,
-  results: readonly Result[],
-  attempt: Attempt,
-  before: readonly Attempt[],
-): Promise<ChangedResult[]> {
-  const fresh = Map.groupBy(results, ({ testCase }) => blockOf(testCase));
-  // A failure that only stood for an exit code is over with the next attempt, which has an exit code of its own.
-  const outdated = before
-    .filter(({ shard, exitCase }) => exitCase !== null && (attempt.shard === WHOLE || shard === attempt.shard))
-    .map(({ exitCase }) => exitCase!)
-    .filter((exitCase) => exitCase !== attempt.exitCase);
-  const touched = [...new Set([...fresh.keys(), ...outdated.map(blockOf)])];
-  const stored = before.length === 0 ? [] : await selectBlocks(sql, projectId, runId, touched);
-  const old = new Map(stored.map((block) => [block.block, block]));
-  const changes: ChangedResult[] = [];
-  for (const testCase of outdated) {
-    const block = blockOf(testCase);
-    const rest = old.get(block) && removeFromBlock(old.get(block)!, testCase);
-    if (rest) old.set(block, rest);
-    else if (old.delete(block)) await deleteBlock(sql, projectId, runId, block);
-  }
-  const merged = touched.flatMap((block) => {
-    const incoming = fresh.get(block);
-    if (!incoming) return old.get(block) ?? [];
-    const joined = mergeBlock(block, old.get(block), incoming, attempt.number);
-    if (before.length > 0) changes.push(...changesOf(old.get(block), joined));
-    return [joined];
-  });
-  if (merged.length > 0) await upsertBlocks(sql, projectId, runId, merged);
-  return changes;
-}
-
 function completedEvent(depth: number, execution: ExecutionData, run: TestRunDetailRow): NewEvent {
   const { taskSlug, attempt, verdict, durationMs, passed, failed, skipped, flaky } = run;
   const total = passed + failed + skipped;
@@ -375,7 +307,7 @@ function completedEvent(depth: number, execution: ExecutionData, run: TestRunDet
 }
 
 /** A report that names no execution is one of its own, complete at once. */
-async function settle(
+async function advance(
   sql: Tx,
   projectId: string,
   execution: LockedExecution,

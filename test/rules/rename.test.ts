@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isOutageRun } from "../../src/rules/outage.ts";
+import { isOutageRun } from "../../src/rules/run_outcome.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
 
 const at = (file: string | null, name = "works", suite = "") => ({ suite, name, file });

@@ -1,0 +1,81 @@
+/** What its attempts and counts make of a run: whether all of it is in, its verdict, whether it is an outage. */
+
+/** The shard number of an upload that is not one of several. */
+export const WHOLE = 0;
+
+/** One upload; the counts are of a report that lists no cases. */
+export type RunAttempt = {
+  shard: number;
+  number: number;
+  /** The report broke off. */
+  partial: boolean;
+  passed: number;
+  failed: number;
+  skipped: number;
+};
+
+type Counts = { passed: number; failed: number; skipped: number };
+
+/** A whole run posted again is an attempt after every shard's; a shard's comes after its own and after those. */
+export function nextNumber(attempts: readonly Pick<RunAttempt, "shard" | "number">[], shard: number): number {
+  const before = attempts.filter((attempt) => shard === WHOLE || attempt.shard === shard || attempt.shard === WHOLE);
+  return Math.max(0, ...before.map(({ number }) => number)) + 1;
+}
+
+/** What counts beside the cases: the last attempt of every shard, and of the whole run where that came later. */
+export function latestAttempts<A extends Pick<RunAttempt, "shard" | "number">>(attempts: readonly A[]): A[] {
+  const latest = new Map<number, A>();
+  for (const attempt of attempts.toSorted((a, b) => a.number - b.number)) latest.set(attempt.shard, attempt);
+  return [...latest.values()].sort((a, b) => a.shard - b.shard);
+}
+
+const isSharded = (attempts: readonly Pick<RunAttempt, "shard">[]) => attempts.some(({ shard }) => shard !== WHOLE);
+
+/** `attempts` with the newest last; `shards` as announced. */
+export function isComplete(attempts: readonly Pick<RunAttempt, "shard">[], shards: number): boolean {
+  const isWhole = attempts.some(({ shard }) => shard === WHOLE) && !isSharded(attempts.slice(0, -1));
+  const arrived = new Set(attempts.filter(({ shard }) => shard !== WHOLE).map(({ shard }) => shard));
+  return shards === 1 || isWhole || arrived.size === shards;
+}
+
+const MIN_FAILED = 10;
+const SHARE = 0.8;
+
+/** A run that says more about its surroundings: at least ten cases failed, and more than four in five of all. */
+export const isOutageRun = ({ passed, failed, skipped }: Counts): boolean =>
+  failed >= MIN_FAILED && failed > SHARE * (passed + failed + skipped);
+
+export type RunSoFar = {
+  completedAt: string | null;
+  status: string;
+  outage: boolean;
+  /** Whether its results are counted in the health of its cases; null: it was not complete. */
+  remembered: boolean | null;
+};
+
+export type RunOutcome = {
+  verdict: "passed" | "failed";
+  /** All announced shards are in, or were before. */
+  isIn: boolean;
+  status: "passed" | "failed" | "running" | "cancelled" | "timed_out";
+  outage: boolean;
+  /** Its results stay counted as they are: only what has changed is counted anew. */
+  staysRemembered: boolean;
+};
+
+/** `counts` are of all results and of all attempts without cases. */
+export function outcomeOf(
+  run: RunSoFar,
+  attempts: readonly RunAttempt[],
+  shards: number,
+  counts: Counts & { quarantined: number },
+): RunOutcome {
+  const isIn = run.completedAt !== null || isComplete(attempts, shards);
+  const isBroken = latestAttempts(attempts).some(({ partial }) => partial);
+  const verdict = counts.failed > counts.quarantined || isBroken ? "failed" : "passed";
+  const ended = run.status === "cancelled" || run.status === "timed_out" ? run.status : "running";
+  // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
+  const outage = isOutageRun(counts) && (run.remembered !== true || run.outage);
+  const staysRemembered = run.remembered === true && !(run.outage && !outage);
+  return { verdict, isIn, status: isIn ? verdict : ended, outage, staysRemembered };
+}
