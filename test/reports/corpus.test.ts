@@ -1,4 +1,4 @@
-/** Real reports of many producers, with the counts that they must be read to; they are not part of this repository. */
+/** Real reports of many tools, with the counts that they must be read to: our fixtures, and more that may lie beside this repository. */
 
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
@@ -11,7 +11,42 @@ const CORPUS = `${import.meta.dir}/../../../shared/corpus`;
 const LIST = `${CORPUS}/expected.json`;
 const entries: [string, Entry][] = existsSync(LIST) ? Object.entries(JSON.parse(readFileSync(LIST, "utf8"))) : [];
 
-test.skipIf(entries.length > 0)("there is no corpus beside this repository", () => {});
+const FIXTURES: Record<string, [format: string, passed: number, failed: number, skipped: number]> = {
+  "bats_tap.tap": ["tap", 3, 2, 1],
+  "bats_tap13.tap": ["tap", 3, 2, 1],
+  "bun_junit.xml": ["junit", 3, 2, 2],
+  "cucumber_json.json": ["cucumber", 6, 6, 1],
+  "go_test2json.ndjson": ["go", 12, 7, 1],
+  "jest_json.json": ["jest", 2, 4, 2],
+  "jest_junit.xml": ["junit", 3, 4, 1],
+  "mocha_json.json": ["mocha", 2, 4, 2],
+  "mocha_tap.tap": ["tap", 3, 2, 2],
+  "mocha_xunit.xml": ["junit", 1, 1, 1],
+  "node-tap_tap14.tap": ["tap", 1, 4, 2],
+  "node_junit.xml": ["junit", 3, 3, 2],
+  "node_tap13.tap": ["tap", 4, 4, 2],
+  "perl_tap.tap": ["tap", 2, 2, 2],
+  "playwright_json.json": ["playwright", 5, 2, 1],
+  "playwright_load_error.json": ["playwright", 0, 1, 0],
+  "pytest_junit.xml": ["junit", 7, 4, 2],
+  "rspec_json.json": ["rspec", 3, 5, 3],
+  "rspec_json_load_error.json": ["rspec", 0, 1, 0],
+  "tape_tap13.tap": ["tap", 2, 1, 1],
+  "vitest_json.json": ["jest", 2, 5, 3],
+  "vitest_junit.xml": ["junit", 2, 3, 2],
+};
+
+test.each(Object.entries(FIXTURES))("%s", (name, [format, passed, failed, skipped]) => {
+  const bytes = readFileSync(`${import.meta.dir}/../fixtures/${name}`);
+  const report = readReport([{ name, bytes }], { maxInflatedBytes: 2 ** 27 });
+  const count = (status: CaseStatus) => report.cases.filter((one) => one.status === status).length;
+  expect([report.format, count("passed"), count("failed"), count("skipped")]).toEqual([
+    format,
+    passed,
+    failed,
+    skipped,
+  ]);
+});
 
 for (const [path, entry] of entries) {
   test(path, () => {
