@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { ROUTES } from "../src/app.ts";
 import { createKey } from "../src/secrets/keys.ts";
 import { createHarness, junit } from "./harness.ts";
+import { PATH_IDS } from "../src/store/existence.ts";
 
 const { ask, acme, rival, regenerate, url } = await createHarness();
 const revoked = (await createHarness()).acme.key;
@@ -41,6 +42,13 @@ async function createEverything(): Promise<Record<string, string>> {
 }
 const there = await createEverything();
 const fillThere = (path: string) => path.replace(/:(\w+)/g, (_, name: string) => there[name] ?? "NAME");
+
+test("every id in a path is looked up where the rest of a request is wrong, and there is one of each here", () => {
+  const ids = new Set(ROUTES.flatMap(({ path }) => [...path.matchAll(/:(\w+Id)\b/g)].map(([, name]) => name!)));
+  for (const own of ["projectId", "teamId"]) ids.delete(own);
+  expect([...ids].sort()).toEqual(PATH_IDS.toSorted());
+  expect([...ids].filter((name) => !(name in there))).toEqual([]);
+});
 
 const missing = crypto.randomUUID();
 const fillRest = (path: string) => path.replace(":variableName", "NAME").replace(/:\w+/g, missing);

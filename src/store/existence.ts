@@ -23,6 +23,9 @@ const LOOK_UPS: Record<string, (sql: Sql, params: Params) => Promise<{ length: n
     select from automation where team_id = ${teamId!} and id = ${automationId!}`,
 };
 
+/** The ids that can stand in a path below its project or team. */
+export const PATH_IDS: readonly string[] = Object.keys(LOOK_UPS);
+
 /** Of the ids in the path below its project or team. */
 export async function selectAllExist(sql: Sql, params: Params): Promise<boolean> {
   for (const name of Object.keys(params)) {
