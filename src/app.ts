@@ -196,8 +196,6 @@ export function createApp(options: AppOptions) {
   };
 }
 
-export type App = ReturnType<typeof createApp>;
-
 /** Exactly what handlers may use: the options hold more. */
 function toServices({ cursorSecret, ...options }: AppOptions): HandlerServices {
   const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, log } = options;

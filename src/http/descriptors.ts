@@ -39,8 +39,6 @@ export function areFree(count: number): boolean {
   return opened.length === count;
 }
 
-export type Reserve = ReturnType<typeof createReserve>;
-
 /** Holds descriptors on nothing, so that they are there when they are needed. */
 export function createReserve(limit: number) {
   const size = Math.min(RESERVE, Math.floor(limit / 8));

@@ -89,5 +89,3 @@ export function createUploadBudget(bytes: number) {
     held: (): number => held,
   };
 }
-
-export type UploadBudget = ReturnType<typeof createUploadBudget>;

@@ -44,7 +44,7 @@ export type Secrets = Record<string, string | null>;
 type StoredSecrets = Secrets & { previousSecret?: string; previousUntil?: string };
 
 /** The whole config, and which texts in it are secret. */
-export function toReceiver(
+function toReceiver(
   seal: Seal,
   teamId: string,
   { id, kind, config, sealed }: { id: string; kind: Kind; config: Record<string, unknown>; sealed: Buffer },

@@ -84,7 +84,7 @@ const MIN_EXCESS = 5 * MAX_ATTRIBUTES;
  * Throws a ReportError at an attribute, or a number of attributes in one element, that would take the parser seconds.
  * There is no "<" within a tag, so only tags without another one for long are looked at, and the rest is leapt over.
  */
-export function refuseExcess(text: string): void {
+function refuseExcess(text: string): void {
   for (let at = text.indexOf("<"); at !== -1;) {
     const later = text.lastIndexOf("<", at + MIN_EXCESS);
     if (later > at) at = later;

@@ -59,5 +59,3 @@ export function createCallers(sql: Sql, monotonic: () => number = () => performa
     },
   };
 }
-
-export type Callers = ReturnType<typeof createCallers>;

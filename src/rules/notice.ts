@@ -22,7 +22,7 @@ type Fact = Notice["facts"][number];
 
 const WORDS: Record<string, string> = { passed: "passed", failed: "failed", timed_out: "timed out" };
 
-export const firstTextLine = (text: string): string => /\S[^\r\n]*/.exec(text)?.[0].trim() ?? "";
+const firstTextLine = (text: string): string => /\S[^\r\n]*/.exec(text)?.[0].trim() ?? "";
 
 /** What is worth a word: failures first, and nothing that did not happen. */
 function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0 }: Counts): string {
@@ -95,80 +95,96 @@ export function toNotice(told: Occurrence, publicUrl: string): Notice {
   };
 }
 
-function toWords({ type, teamId, project, data, failures }: Occurrence, publicUrl: string): Words {
-  const { execution, testRun, bugReport, testCase, taskSlug, integration } = data;
-  const branch = execution?.branch ?? project?.defaultBranch ?? "";
-  const where = project?.name ?? "";
-  if (testRun && execution) {
-    const outcome = testRun.verdict === "passed" ? "passed" : "failed";
-    return {
-      tone: outcome === "passed" ? "good" : "bad",
-      title: `${where}: ${testRun.taskSlug} ${outcome} on ${branch}`,
-      text: counted(testRun),
-      topic: `${project?.id} ${branch} ${testRun.taskSlug}`,
-      lines: failures.map(lineOf),
-      state: outcome === "passed" ? "success" : "failure",
-    };
-  }
-  if (bugReport && project) {
-    const happened = { "bug_report.opened": "opened", "bug_report.regressed": "is back" }[type as string] ?? "resolved";
-    return {
-      tone: happened === "resolved" ? "good" : "bad",
-      title: `${where}: bug #${bugReport.number} ${happened}: ${bugReport.title}`,
-      subject: bugReport.title,
-      text: `${bugReport.severity}, ${plural(bugReport.occurrences, "occurrence")}`,
-      facts: factsOf({
-        Severity: bugReport.severity,
-        Tasks: bugReport.taskSlugs.slice(0, 5).join(", "),
-        Branch: bugReport.branch,
-        Commit: bugReport.commit?.slice(0, 12),
-        Assignee: bugReport.assignee,
-      }),
-      lines: failures.map(lineOf),
-      url: bugReportUrl(publicUrl, project.id, bugReport.id),
-      topic: `${project.id} bug ${bugReport.number}`,
-    };
-  }
-  if (testCase && project) {
-    const isFlaky = type === "test_case.became_flaky";
-    const name = named(testCase.suite, testCase.name);
-    return {
-      tone: isFlaky ? "bad" : "good",
-      title: isFlaky ? `${where}: flaky test: ${name}` : `${where}: no longer flaky: ${name}`,
-      subject: isFlaky ? `Flaky test: ${name}` : `No longer flaky: ${name}`,
-      text: `${Math.round(testCase.flakeRate * 100)} % of its last 50 results were flaky`,
-      facts: factsOf({
-        Task: testCase.taskSlug,
-        File: testCase.file,
-        Owner: testCase.owner,
-        ...originFacts(data),
-      }),
-      url: testCaseUrl(publicUrl, project.id, testCase.id),
-      topic: `${project.id} test ${testCase.id}`,
-    };
-  }
-  if (type === "task.missed")
-    return {
-      tone: "bad",
-      title: `${where}: ${taskSlug} did not report`,
-      text: "A schedule expected it, and nothing has arrived in time",
-      topic: `${project?.id} ${branch} missed ${taskSlug}`,
-    };
-  if (integration)
-    return {
-      tone: "bad",
-      title: `The integration "${integration.name}" was disabled`,
-      text: integration.reason,
-      facts: factsOf({ Kind: integration.kind }),
-      url: teamSettingsUrl(publicUrl, teamId),
-      topic: `${teamId} integration ${integration.id}`,
-    };
-  const status = execution?.status ?? "passed";
-  const recovered = type === "execution.recovered";
+/** What an occurrence tells: the words of the most particular thing that it is about. */
+function toWords(told: Occurrence, publicUrl: string): Words {
+  const { type, teamId, project, data } = told;
+  const { execution, testRun, bugReport, testCase, integration } = data;
+  if (testRun && execution) return ofTestRun(told, testRun);
+  if (bugReport && project) return ofBugReport(told, bugReport, bugReportUrl(publicUrl, project.id, bugReport.id));
+  if (testCase && project) return ofTestCase(told, testCase, testCaseUrl(publicUrl, project.id, testCase.id));
+  if (type === "task.missed") return ofMissedTask(told);
+  if (integration) return ofIntegration(teamId, integration, teamSettingsUrl(publicUrl, teamId));
+  return ofExecution(told);
+}
+
+type About<Name extends keyof EventData> = NonNullable<EventData[Name]>;
+
+const branchOf = ({ data, project }: Occurrence) => data.execution?.branch ?? project?.defaultBranch ?? "";
+const projectName = ({ project }: Occurrence) => project?.name ?? "";
+
+function ofTestRun(told: Occurrence, testRun: About<"testRun">): Words {
+  const isGood = testRun.verdict === "passed";
+  return {
+    tone: isGood ? "good" : "bad",
+    title: `${projectName(told)}: ${testRun.taskSlug} ${isGood ? "passed" : "failed"} on ${branchOf(told)}`,
+    text: counted(testRun),
+    topic: `${told.project?.id} ${branchOf(told)} ${testRun.taskSlug}`,
+    lines: told.failures.map(lineOf),
+    state: isGood ? "success" : "failure",
+  };
+}
+
+const HAPPENED: Record<string, string> = { "bug_report.opened": "opened", "bug_report.regressed": "is back" };
+
+function ofBugReport(told: Occurrence, bug: About<"bugReport">, url: string): Words {
+  const happened = HAPPENED[told.type] ?? "resolved";
+  return {
+    tone: happened === "resolved" ? "good" : "bad",
+    title: `${projectName(told)}: bug #${bug.number} ${happened}: ${bug.title}`,
+    subject: bug.title,
+    text: `${bug.severity}, ${plural(bug.occurrences, "occurrence")}`,
+    facts: factsOf({
+      Severity: bug.severity,
+      Tasks: bug.taskSlugs.slice(0, 5).join(", "),
+      Branch: bug.branch,
+      Commit: bug.commit?.slice(0, 12),
+      Assignee: bug.assignee,
+    }),
+    lines: told.failures.map(lineOf),
+    url,
+    topic: `${told.project?.id} bug ${bug.number}`,
+  };
+}
+
+function ofTestCase(told: Occurrence, testCase: About<"testCase">, url: string): Words {
+  const isFlaky = told.type === "test_case.became_flaky";
+  const name = named(testCase.suite, testCase.name);
+  const { taskSlug, file, owner, flakeRate } = testCase;
+  return {
+    tone: isFlaky ? "bad" : "good",
+    title: `${projectName(told)}: ${isFlaky ? "flaky test" : "no longer flaky"}: ${name}`,
+    subject: `${isFlaky ? "Flaky test" : "No longer flaky"}: ${name}`,
+    text: `${Math.round(flakeRate * 100)} % of its last 50 results were flaky`,
+    facts: factsOf({ Task: taskSlug, File: file, Owner: owner, ...originFacts(told.data) }),
+    url,
+    topic: `${told.project?.id} test ${testCase.id}`,
+  };
+}
+
+const ofMissedTask = (told: Occurrence): Words => ({
+  tone: "bad",
+  title: `${projectName(told)}: ${told.data.taskSlug} did not report`,
+  text: "A schedule expected it, and nothing has arrived in time",
+  topic: `${told.project?.id} ${branchOf(told)} missed ${told.data.taskSlug}`,
+});
+
+const ofIntegration = (teamId: string, { id, kind, name, reason }: About<"integration">, url: string): Words => ({
+  tone: "bad",
+  title: `The integration "${name}" was disabled`,
+  text: reason,
+  facts: factsOf({ Kind: kind }),
+  url,
+  topic: `${teamId} integration ${id}`,
+});
+
+function ofExecution(told: Occurrence): Words {
+  const { type, data, failures } = told;
+  const status = data.execution?.status ?? "passed";
+  const became = type === "execution.recovered" ? "is green again" : (WORDS[status] ?? status);
   return {
     tone: status === "passed" ? "good" : "bad",
-    title: recovered ? `${where}: ${branch} is green again` : `${where}: ${branch} ${WORDS[status] ?? status}`,
-    text: counted(execution ?? {}),
+    title: `${projectName(told)}: ${branchOf(told)} ${became}`,
+    text: counted(data.execution ?? {}),
     facts: factsOf({ ...originFacts(data), Tasks: redTasks(data) }),
     lines: failures.map(lineOf),
     state: status === "passed" ? "success" : status === "failed" ? "failure" : "error",

@@ -144,7 +144,7 @@ const ACTIONS = [
   }),
 ] as const;
 
-export const ACTION_TYPES = ACTIONS.map(({ entries }) => entries.type.literal);
+const ACTION_TYPES = ACTIONS.map(({ entries }) => entries.type.literal);
 export type ActionType = (typeof ACTION_TYPES)[number];
 
 export const action = v.variant(
@@ -213,7 +213,7 @@ export const automationPatch = v.strictObject({
 });
 export type AutomationPatch = v.InferOutput<typeof automationPatch>;
 
-export const RUN_STATUSES = ["done", "skipped", "failed"] as const;
+const RUN_STATUSES = ["done", "skipped", "failed"] as const;
 const runStatus = v.pipe(
   v.picklist(RUN_STATUSES, `expected "done", "skipped" or "failed"`),
   v.description("skipped: a condition did not hold; failed: an action could not be begun"),
@@ -221,7 +221,7 @@ const runStatus = v.pipe(
 export type RunStatus = v.InferOutput<typeof runStatus>;
 
 /** What became of one action. */
-export const actionResult = v.strictObject({
+const actionResult = v.strictObject({
   type: v.picklist(ACTION_TYPES),
   status: v.pipe(
     v.picklist(["done", "skipped", "failed", "planned"]),

@@ -7,9 +7,9 @@ import { page, pageQuery } from "./page.ts";
 const expectedOneOf = (values: readonly string[]) => `expected ${values.map((value) => `"${value}"`).join(", ")}`;
 const oneOf = <const Value extends string>(values: readonly Value[]) => v.picklist(values, expectedOneOf(values));
 
-export const bugStatus = oneOf(["open", "in_progress", "resolved", "ignored"]);
+const bugStatus = oneOf(["open", "in_progress", "resolved", "ignored"]);
 export const severity = oneOf(["critical", "major", "minor", "trivial"]);
-export const bugSource = oneOf(["automatic", "manual"]);
+const bugSource = oneOf(["automatic", "manual"]);
 export type BugStatus = v.InferOutput<typeof bugStatus>;
 export type Severity = v.InferOutput<typeof severity>;
 
@@ -128,8 +128,6 @@ export const newBugReport = v.strictObject({
     [],
   ),
 });
-export type NewBugReport = v.InferOutput<typeof newBugReport>;
-
 export const bugReportPatch = v.strictObject({
   ...editable,
   title: v.optional(text(300)),
@@ -139,7 +137,7 @@ export type BugReportPatch = v.InferOutput<typeof bugReportPatch>;
 
 export const mergeRequest = v.strictObject({ into: uuid });
 
-export const bugOccurrence = v.strictObject({
+const bugOccurrence = v.strictObject({
   executionId: uuid,
   taskSlug: v.string(),
   testCaseId: uuid,

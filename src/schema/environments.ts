@@ -32,13 +32,13 @@ export type NewEnvironment = v.InferOutput<typeof newEnvironment>;
 export const environmentPatch = v.strictObject({ ...newEnvironment.entries, slug: v.optional(environmentSlug) });
 export type EnvironmentPatch = v.InferOutput<typeof environmentPatch>;
 
-export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const EXPECTED_NAME = "expected a name of letters, digits and _, at most 128, not beginning with a digit";
 export const variableName = v.pipe(v.string(EXPECTED_NAME), v.regex(VARIABLE_NAME, EXPECTED_NAME));
 
-export const MAX_VALUE_BYTES = 65_536;
+const MAX_VALUE_BYTES = 65_536;
 const EXPECTED_VALUE = "expected a text of at most 64 KiB, without NUL and broken characters";
-export const variableValue = v.pipe(
+const variableValue = v.pipe(
   v.string(EXPECTED_VALUE),
   v.check(
     (value) =>

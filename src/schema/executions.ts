@@ -4,12 +4,12 @@ import * as v from "valibot";
 import { buildUrl, count, sample, slug, text, time, timeoutMinutes, timestamp, uuid, verdict } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
-export const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
+const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
 const statuses = EXECUTION_STATUSES.map((status) => `"${status}"`).join(", ");
 export const executionStatus = v.picklist(EXECUTION_STATUSES, `expected one of ${statuses}`);
 export type ExecutionStatus = v.InferOutput<typeof executionStatus>;
 
-export const executionMode = v.picklist(["report"], `expected "report"`);
+const executionMode = v.picklist(["report"], `expected "report"`);
 export type ExecutionMode = v.InferOutput<typeof executionMode>;
 
 const executionTrigger = v.picklist(["api", "upload", "rerun", "automation", "schedule"]);
@@ -87,8 +87,6 @@ export const newExecution = v.strictObject({
   ...origin,
   timeoutMinutes: v.optional(timeoutMinutes),
 });
-export type NewExecution = v.InferOutput<typeof newExecution>;
-
 export const executionFilter = v.strictObject({
   ...pageQuery,
   status: v.optional(executionStatus),

@@ -6,7 +6,7 @@ import { count, text, time, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 /** What an automation can ask of an integration. */
-export const INTEGRATION_ACTIONS = ["notify", "create_issue", "set_commit_status", "dispatch"] as const;
+const INTEGRATION_ACTIONS = ["notify", "create_issue", "set_commit_status", "dispatch"] as const;
 export type IntegrationAction = (typeof INTEGRATION_ACTIONS)[number];
 
 const EXPECTED_ADDRESS = "expected an http or https address without user, password and fragment";
@@ -177,7 +177,7 @@ export const integrationPatch = v.strictObject({
 /** So many deliveries wait for an integration at most: the oldest messages are given up for newer ones. */
 export const MAX_WAITING = 1_000;
 
-export const DELIVERY_STATUSES = ["pending", "sent", "failed"] as const;
+const DELIVERY_STATUSES = ["pending", "sent", "failed"] as const;
 const deliveryStatus = v.picklist(DELIVERY_STATUSES, `expected "pending", "sent" or "failed"`);
 export type DeliveryStatus = v.InferOutput<typeof deliveryStatus>;
 

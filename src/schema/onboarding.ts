@@ -13,15 +13,7 @@ export const STEPS = [
 ] as const;
 export type StepId = (typeof STEPS)[number];
 
-export const SYSTEMS = [
-  "curl",
-  "githubActions",
-  "gitlabCi",
-  "jenkins",
-  "circleci",
-  "azurePipelines",
-  "buildkite",
-] as const;
+const SYSTEMS = ["curl", "githubActions", "gitlabCi", "jenkins", "circleci", "azurePipelines", "buildkite"] as const;
 export type System = (typeof SYSTEMS)[number];
 
 const expectedStep = `expected ${STEPS.map((step) => `"${step}"`).join(", ")}`;

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { integerText } from "./fields.ts";
 
-export const DEFAULT_LIMIT = 10;
+const DEFAULT_LIMIT = 10;
 
 export const pageQuery = {
   limit: v.optional(integerText(1, 100), String(DEFAULT_LIMIT)),

@@ -6,10 +6,10 @@ import { page, pageQuery } from "./page.ts";
 
 const ms = v.nullable(count);
 
-export const HEALTHS = ["healthy", "flaky", "broken", "new"] as const;
+const HEALTHS = ["healthy", "flaky", "broken", "new"] as const;
 export const health = v.picklist(HEALTHS, `expected "healthy", "flaky", "broken" or "new"`);
 
-export const SORTS = ["flakeRate", "failures", "p95Ms", "lastRunAt"] as const;
+const SORTS = ["flakeRate", "failures", "p95Ms", "lastRunAt"] as const;
 export type TestCaseSort = (typeof SORTS)[number];
 
 export const quarantine = v.strictObject({

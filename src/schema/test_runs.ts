@@ -78,7 +78,7 @@ export const uploadedRun = v.strictObject({
 });
 export type UploadedRun = v.InferOutput<typeof uploadedRun>;
 
-export const SHARD = /^([1-9][0-9]{0,3})\/([1-9][0-9]{0,3})$/;
+const SHARD = /^([1-9][0-9]{0,3})\/([1-9][0-9]{0,3})$/;
 const EXPECTED_SHARD = `expected a shard such as "2/4"`;
 
 /** `"2/4"` → `{ index: 2, of: 4 }`. */

@@ -1,6 +1,6 @@
 /** API keys: how one is built, and recognised without asking the database. */
 
-export const KEY_PREFIX = { project: "svc_proj_", team: "svc_team_" } as const;
+const KEY_PREFIX = { project: "svc_proj_", team: "svc_team_" } as const;
 /** Announced and not there yet; refused with words of its own. */
 export const PERSONAL_PREFIX = "svc_pat_";
 

@@ -20,7 +20,7 @@ const plain = (text: string) => ({ type: "text", text: oneLine(text) || "–" })
 const link = (text: string, href: string) => ({ type: "text", text, marks: [{ type: "link", attrs: { href } }] });
 
 /** The Atlassian Document Format, which the Cloud demands. */
-export function toDocument(notice: Notice) {
+function toDocument(notice: Notice) {
   const { text, facts, lines } = notice;
   const items = facts.map(({ name, value }) => ({
     type: "listItem",
@@ -46,7 +46,7 @@ export function toDocument(notice: Notice) {
 }
 
 /** Wiki markup; what stands in {noformat} is not read as such. */
-export function toIssueText(notice: Notice): string {
+function toIssueText(notice: Notice): string {
   const { text, facts, lines } = notice;
   const quoted = [text, ...facts.map(({ name, value }) => `${name}: ${value}`), ...lines]
     .map((line) => oneLine(line).replaceAll("{noformat}", "{ noformat }"))

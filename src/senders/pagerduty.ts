@@ -7,7 +7,7 @@ const says = (body: unknown): string | undefined => {
 };
 
 /** At most 255 characters; a longer topic keeps apart what it is about by its digest. */
-export const toDedupKey = (topic: string): string =>
+const toDedupKey = (topic: string): string =>
   topic.length <= 255 ? topic : `${topic.slice(0, 190)} ${Bun.SHA256.hash(topic, "hex")}`.toWellFormed();
 
 export const pagerduty: Sender<"pagerduty"> = {

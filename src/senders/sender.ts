@@ -111,7 +111,7 @@ export const listAt = (body: unknown, ...path: (string | number)[]): unknown[] =
 };
 
 /** The message, and what it says is wrong in detail. */
-export function sayMessage(body: unknown): string | undefined {
+function sayMessage(body: unknown): string | undefined {
   const said = [at(body, "message") ?? at(body, "error"), at(body, "errors")].filter((part) => part != null);
   return said.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join(": ") || undefined;
 }

@@ -45,5 +45,3 @@ export function createExecutionEnds(sql: Sql) {
     },
   };
 }
-
-export type ExecutionEnds = ReturnType<typeof createExecutionEnds>;
