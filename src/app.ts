@@ -20,7 +20,7 @@ import { type Admission, createRateLimit } from "./http/rate_limit.ts";
 import { createRouter } from "./http/router.ts";
 import type { Connection } from "./http/serve.ts";
 import { isAsSent, type RequestTarget, toRequestTarget } from "./http/target.ts";
-import { createExecute, type HandlerServices, type Progress } from "./request/execute.ts";
+import { createExecute, type ExecuteOptions, type Progress } from "./request/execute.ts";
 import { toProblem, toRateLimited } from "./request/failure.ts";
 import { createIntake, type IntakeOptions } from "./request/intake.ts";
 import { Reply } from "./request/reply.ts";
@@ -48,7 +48,7 @@ const API = "/api/v1";
 const IDENTIFY_SECONDS = 10;
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-export type AppOptions = Omit<HandlerServices, "cursors"> &
+export type AppOptions = Omit<ExecuteOptions, "cursors"> &
   Omit<IntakeOptions, "handle" | "deadlines"> & {
     database: Database;
     cursorSecret: Uint8Array;
@@ -67,7 +67,7 @@ export function createApp(options: AppOptions) {
   const callers = createCallers(database.fast);
   const rateLimit = createRateLimit(options.rateLimitPerMinute);
   const deadlines = createDeadlines();
-  const handle = createExecute(database, toServices(options));
+  const handle = createExecute(database, toExecuteOptions(options));
   const take = createIntake({ ...options, handle, deadlines });
   const page = createSite({ ...options, api: API });
 
@@ -197,7 +197,7 @@ export function createApp(options: AppOptions) {
 }
 
 /** Exactly what handlers may use: the options hold more. */
-function toServices({ cursorSecret, ...options }: AppOptions): HandlerServices {
+function toExecuteOptions({ cursorSecret, ...options }: AppOptions): ExecuteOptions {
   const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, log } = options;
   const cursors = createCursors(cursorSecret);
   return { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, log, cursors };

@@ -40,7 +40,7 @@ const SHARED: Record<string, string[]> = {
   reports: ["fields", "report", "text"],
   schema: ["bug_reports", "case_ref", "events", "executions", "fields", "integrations", "page"],
   senders: ["sender"],
-  store: ["connect", "instance", "lane", "locks", "moment", "packing", "put_offs"],
+  store: ["connect", "health", "instance", "lane", "locks", "moment", "packing", "put_offs"],
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */

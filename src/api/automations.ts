@@ -161,18 +161,19 @@ export const automations: Route[] = [
       answer: automationRun,
     },
     async (context) => {
-      const { params, body, conclude, publicUrl, log } = context;
+      const { params, body, conclude, publicUrl, services } = context;
       const { teamId, automationId } = params;
       const { dryRun } = body;
-      const onBug = (error: unknown) => log.error("Cannot run an automation", { teamId, automationId, dryRun, error });
-      const services = { publicUrl, now: new Date(), dryRun, onBug };
+      const onBug = (error: unknown) =>
+        services.log.error("Cannot run an automation", { teamId, automationId, dryRun, error });
+      const running = { publicUrl, now: new Date(), dryRun, onBug };
       return await conclude(async (sql): Promise<AutomationRun> => {
         if (!(await lockAutomation(sql, teamId, automationId))) absent();
         const row = await find(sql, context);
         const { trigger } = row;
-        if ("schedule" in trigger) return await runForSchedule(sql, services, teamId, row, "manual");
+        if ("schedule" in trigger) return await runForSchedule(sql, running, teamId, row, "manual");
         const event = await selectLastEvent(sql, teamId, trigger.event, row.conditions.projects);
-        if (event) return (await runForEvent(sql, services, row, event, "manual")) ?? absent();
+        if (event) return (await runForEvent(sql, running, row, event, "manual")) ?? absent();
         if (!dryRun) fail("VALIDATION_ERROR", `Cannot run it: there was no "${trigger.event}" in the last 7 days`);
         return {
           id: null,
@@ -183,7 +184,7 @@ export const automations: Route[] = [
           status: "skipped",
           reason: `There was no "${trigger.event}" in the last 7 days to try it with`,
           actions: [],
-          createdAt: services.now.toISOString(),
+          createdAt: running.now.toISOString(),
         };
       });
     },

@@ -38,20 +38,24 @@ import {
 } from "../store/environments.ts";
 
 type Params = { teamId: string; environmentId: string };
-type Sealing = Pick<Context<Params>, "seal" | "params">;
+type Sealing = Pick<Context<Params>, "services" | "params">;
 
 const placeOf = ({ teamId, environmentId }: Params, name: string) => variablePlace(teamId, environmentId, name);
 
-const toSealed = ({ seal, params }: Sealing, name: string, { value, secret }: { value: string; secret: boolean }) => ({
+const toSealed = (
+  { services, params }: Sealing,
+  name: string,
+  { value, secret }: { value: string; secret: boolean },
+) => ({
   name,
   secret,
-  sealed: seal.seal(placeOf(params, name), value),
+  sealed: services.seal.seal(placeOf(params, name), value),
 });
 
-const toVariable = ({ seal, params }: Sealing, { name, secret, sealed, updatedAt }: VariableRow): Variable => ({
+const toVariable = ({ services, params }: Sealing, { name, secret, sealed, updatedAt }: VariableRow): Variable => ({
   name,
   secret,
-  value: secret ? null : seal.open(placeOf(params, name), sealed),
+  value: secret ? null : services.seal.open(placeOf(params, name), sealed),
   updatedAt,
 });
 

@@ -131,12 +131,12 @@ export const executions: Route[] = [
       deadlineSeconds: 60,
     },
     async (context) => {
-      const { fast, query, params, executionEnd } = context;
+      const { fast, query, params, services } = context;
       const until = performance.now() + (query.wait ?? 0) * 1000;
       for (;;) {
         // Listening begins before looking: an end between the two would be missed otherwise.
         const left = until - performance.now();
-        const ended = left > 0 ? executionEnd(params.executionId, left) : undefined;
+        const ended = left > 0 ? services.executionEnd(params.executionId, left) : undefined;
         const found = await find(fast, context);
         if (!ended || hasEnded(found.status)) return found;
         if (!(await ended)) return await find(fast, context);

@@ -116,7 +116,7 @@ export const integrations: Route[] = [
   route(
     "POST /teams/:teamId/integrations",
     { summary: "Create an integration", body: newIntegration, isSecret: true, answer: integration, status: 201 },
-    async ({ params: { teamId }, body, conclude, seal, outboundAllow }) => {
+    async ({ params: { teamId }, body, conclude, services: { seal, outboundAllow } }) => {
       const { kind, name, enabled } = body;
       const made = kind === "webhook" && body.config["secret"] === undefined ? createSigningSecret() : undefined;
       const config = made === undefined ? body.config : { ...body.config, secret: made };
@@ -144,7 +144,8 @@ export const integrations: Route[] = [
     "PATCH /teams/:teamId/integrations/:integrationId",
     { summary: "Change an integration", body: integrationPatch, isSecret: true, answer: integration },
     async (context) => {
-      const { params, body, transact, seal, outboundAllow, log } = context;
+      const { params, body, transact, services } = context;
+      const { seal, outboundAllow, log } = services;
       const { teamId, integrationId } = params;
       return await transact(async (sql) => {
         if (!(await lockIntegration(sql, teamId, integrationId))) absent();
@@ -208,7 +209,8 @@ export const integrations: Route[] = [
       deadlineSeconds: 60,
     },
     async (context) => {
-      const { params, sql, transact, actOnce, publicUrl, seal, outbound, log } = context;
+      const { params, sql, transact, actOnce, publicUrl, services } = context;
+      const { seal, outbound, log } = services;
       const { teamId, integrationId } = params;
       const { kind, name, config, sealed } = await find(sql, context);
       const id = Bun.randomUUIDv7();

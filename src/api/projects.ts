@@ -11,19 +11,16 @@ const toProject = (row: ProjectRow, retentionDays: number): Project => ({
 });
 
 export const projects: Route[] = [
-  route(
-    "GET /projects/:projectId",
-    { summary: "The project", answer: project },
-    async ({ fast, params, retentionDays }) =>
-      toProject((await selectProject(fast, params.projectId)) ?? absent(), retentionDays),
+  route("GET /projects/:projectId", { summary: "The project", answer: project }, async ({ fast, params, services }) =>
+    toProject((await selectProject(fast, params.projectId)) ?? absent(), services.retentionDays),
   ),
 
   route(
     "PATCH /projects/:projectId",
     { summary: "Change the project's settings", body: projectPatch, answer: project },
-    async ({ params, body, transact, retentionDays }) => {
+    async ({ params, body, transact, services }) => {
       const changed = await transact((sql) => updateProject(sql, params.projectId, body));
-      return toProject(changed ?? absent(), retentionDays);
+      return toProject(changed ?? absent(), services.retentionDays);
     },
   ),
 ];

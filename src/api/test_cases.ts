@@ -37,8 +37,8 @@ export const testCases: Route[] = [
       answer: testCasePage,
     },
     async (context) => {
-      const { sql, params, query, after, begin } = context;
-      await catchUp(sql, begin, params.projectId);
+      const { sql, params, query, after, services } = context;
+      await catchUp(sql, services.begin, params.projectId);
       const rows = await selectTestCases(sql, params.projectId, { ...query, after });
       return toPage(context, rows, ({ key, number }) => [key ?? "", String(number)], toTestCase);
     },
@@ -48,8 +48,8 @@ export const testCases: Route[] = [
     "GET /projects/:projectId/test-cases/:testCaseId",
     { summary: "One test case", answer: testCase },
     async (context) => {
-      const { sql, begin, params } = context;
-      await catchUp(sql, begin, params.projectId);
+      const { sql, services, params } = context;
+      await catchUp(sql, services.begin, params.projectId);
       return toTestCase(await find(sql, context));
     },
   ),
@@ -58,11 +58,11 @@ export const testCases: Route[] = [
     "PATCH /projects/:projectId/test-cases/:testCaseId",
     { summary: "Give a test case an owner, quarantine it, or end that", body: testCasePatch, answer: testCase },
     async (context) => {
-      const { params, sql, begin, body, transact } = context;
+      const { params, sql, services, body, transact } = context;
       const until = body.quarantine?.until;
       if (until && Date.parse(until) <= Date.now())
         fail("VALIDATION_ERROR", `Cannot read "quarantine.until": expected a time in the future, got "${until}"`);
-      await catchUp(sql, begin, params.projectId);
+      await catchUp(sql, services.begin, params.projectId);
       return await transact(async (sql) => {
         if (!(await updateTestCase(sql, params.projectId, params.testCaseId, body))) absent();
         return toTestCase(await find(sql, context));

@@ -64,13 +64,13 @@ function toLine(run: UploadedRun): string {
 
 /** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */
 function read(
-  { body, maxInflatedBytes }: Pick<Context<unknown, unknown, Upload>, "body" | "maxInflatedBytes">,
+  { body, services }: Pick<Context<unknown, unknown, Upload>, "body" | "services">,
   parameters: UploadParameters,
 ): Report {
   let report: Report;
   try {
     const format = parameters.format === undefined ? {} : { format: parameters.format };
-    report = readReport(body.files, { ...format, maxInflatedBytes });
+    report = readReport(body.files, { ...format, maxInflatedBytes: services.maxInflatedBytes });
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;
     fail("VALIDATION_ERROR", error.message);

@@ -30,9 +30,11 @@ export type Progress = {
   expired: boolean;
 };
 
-export type HandlerServices = Omit<Services, "sql" | "fast" | "begin">;
+export type ExecuteOptions = Omit<Services, "begin"> & Pick<Context, "publicUrl" | "cursors">;
 
-export function createExecute(database: Database, services: HandlerServices) {
+export function createExecute(database: Database, { publicUrl, cursors, ...given }: ExecuteOptions) {
+  const services: Services = { ...given, begin: database.begin };
+
   async function transact<T>(caller: Caller, progress: Progress, work: (sql: Tx) => Promise<T>): Promise<T> {
     const result = await database.begin(async (sql) => {
       if (!(await lockLiveKey(sql, caller))) revoked();
@@ -51,16 +53,17 @@ export function createExecute(database: Database, services: HandlerServices) {
     const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
     const run = async (once?: Once) => {
       const context: Context = {
-        ...services,
         sql: database.pool,
         fast: database.fast,
-        begin: database.begin,
+        services,
+        publicUrl,
+        cursors,
         params,
         query,
         body,
         caller,
         list,
-        after: cursor === undefined ? undefined : services.cursors.read(list, cursor),
+        after: cursor === undefined ? undefined : cursors.read(list, cursor),
         wantsText,
         transact: (work) => transact(caller, progress, work),
         conclude: (work) =>

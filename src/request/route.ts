@@ -14,19 +14,12 @@ import { slug, uuid } from "../schema/fields.ts";
 import type { Database, Sql, Tx } from "../store/connect.ts";
 import type { Reply } from "./reply.ts";
 
-/** What every handler may use besides its input. */
+/** What some handlers use. */
 export type Services = {
-  /** The ordinary pool. */
-  sql: Sql;
-  /** The pipelined connection for short indexed reads. */
-  fast: Sql;
   /** A transaction that proves nothing of the caller: for what is done beside his request. */
   begin: Database["begin"];
-  cursors: Cursors;
   /** For what goes wrong in ourselves where the answer is no error. */
   log: Log;
-  /** Without a trailing slash. */
-  publicUrl: string;
   maxInflatedBytes: number;
   /** How long results are kept where a project says nothing itself; 0: for ever. */
   retentionDays: number;
@@ -42,11 +35,20 @@ export type Services = {
   executionEnd: (executionId: string, ms: number) => Promise<boolean>;
 };
 
-export type Context<Params = Record<string, string>, Query = unknown, Body = unknown> = Services & {
+/** What every handler gets. */
+export type Context<Params = Record<string, string>, Query = unknown, Body = unknown> = {
+  /** The ordinary pool. */
+  sql: Sql;
+  /** The pipelined connection for short indexed reads. */
+  fast: Sql;
   params: Params;
   query: Query;
   body: Body;
   caller: Caller;
+  services: Services;
+  /** Without a trailing slash. */
+  publicUrl: string;
+  cursors: Cursors;
   /** Names the list that is asked for, with its path and filters: what a cursor is bound to. */
   list: string;
   /** The place of the last row of the page before. */

@@ -5,6 +5,7 @@ import type { TurnedCase } from "../schema/events.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 import { takeTurn } from "./locks.ts";
+import { hasEvidence, RECENT_RESULTS, recoversNext } from "./health.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, "counting", projectId);
@@ -158,14 +159,14 @@ async function count(
     recent = case
       when r.counted = 0 or not (r.before is null or h.last_run_id = ${run.id}) then h.recent
       when r.counted_before = 1 then left(h.recent, -1) || r.mark
-      else right(h.recent || r.mark, 50) end,
+      else right(h.recent || r.mark, ${RECENT_RESULTS}::int) end,
     -- What the catalogue calls flaky no longer, by age alone, becomes so anew; it recovers with the twentieth pass.
     turn = case
-      when r.evidence and not (h.flaky and (h.flake_rate > 0 or h.flaky_at > now() - interval '14 days'))
-        or h.flaky and not r.evidence and r.failed = 0 and r.counted > r.counted_before and h.clean >= 19
+      when r.evidence and not (h.flaky and ${hasEvidence(sql)})
+        or h.flaky and not r.evidence and r.failed = 0 and r.counted > r.counted_before and ${recoversNext(sql)}
       then ${turn}::uuid else h.turn end,
     flaky = r.evidence
-      or h.flaky and not (r.failed = 0 and r.counted > r.counted_before and h.clean >= 19),
+      or h.flaky and not (r.failed = 0 and r.counted > r.counted_before and ${recoversNext(sql)}),
     flaky_at = case when r.evidence then ${run.completedAt}::timestamptz else h.flaky_at end,
     clean = case
       when r.evidence or r.failed = 1 then 0
@@ -200,7 +201,7 @@ async function count(
       else flake_rate_of(case
         when r.counted = 0 or not (r.before is null or h.last_run_id = ${run.id}) then h.recent
         when r.counted_before = 1 then left(h.recent, -1) || r.mark
-        else right(h.recent || r.mark, 50) end) end
+        else right(h.recent || r.mark, ${RECENT_RESULTS}::int) end) end
   from r
   where h.project_id = ${projectId} and h.test_case = r.number
   returning h.test_case, h.flaky, h.turn)

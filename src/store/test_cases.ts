@@ -4,6 +4,7 @@ import { blockOf, toStatus } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
 import { type Sql, type Tx, toTextArray } from "./connect.ts";
+import { health, healthHint } from "./health.ts";
 
 export type TestCaseRow = TestCase & {
   number: number;
@@ -28,16 +29,6 @@ const SORT_COLUMNS = {
   p95Ms: { column: "p95_ms", type: "int", none: "h.p95_ms is null" },
   lastRunAt: { column: "last_run_at", type: "timestamptz", none: "h.last_run_at is null" },
 } as const;
-
-/** In the order in which people look at it: that a broken case is flaky as well need not be told now. */
-const health = (sql: Sql) => sql`
-  case
-    when h.broken >= 5 then 'broken'
-    when h.flaky_at is not null and h.clean < 20 and (h.flake_rate > 0 or h.flaky_at > now() - interval '14 days')
-      then 'flaky'
-    when coalesce(h.runs, 0) < 5 then 'new'
-    else 'healthy'
-  end`;
 
 const columns = (sql: Sql) => sql`
   c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${health(sql)} as health,
@@ -109,11 +100,10 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
   }
 }
 
-/** The first part is what partial indexes need to be of use. */
 function healthFilter(sql: Sql, wanted: string[] | undefined) {
   if (wanted === undefined) return sql``;
   const only = wanted.length === 1 ? wanted[0] : undefined;
-  const hint = only === "flaky" ? sql`and h.flaky_at is not null` : only === "broken" ? sql`and h.broken >= 5` : sql``;
+  const hint = healthHint(sql, only);
   return sql`${hint} and ${health(sql)} = any(${toTextArray(wanted)}::text[])`;
 }
 
