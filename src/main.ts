@@ -56,7 +56,7 @@ async function main(): Promise<void> {
     const { maxInflatedBytes, retentionDays } = config;
     const { connection } = database;
     const settings = { connection, cursorSecret, publicUrl, maxInflatedBytes, retentionDays, secretKey };
-    const uploadThread = createUploadThread(settings);
+    const uploadThread = createUploadThread(new URL("./upload_worker.ts", import.meta.url), settings);
     const app = createApp({
       ...config,
       ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl },
@@ -88,7 +88,7 @@ async function main(): Promise<void> {
   log.info("Stopped");
 }
 
-/** Resolves at the first SIGTERM or SIGINT; later ones change nothing, for the drain is on its way. */
+/** Resolves at the first SIGTERM, SIGINT or SIGHUP; later ones change nothing, for the drain is on its way. */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve());

@@ -32,7 +32,6 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
-  api: ["urls"],
   cli: ["usage"],
   http: ["address", "descriptors", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
@@ -40,7 +39,7 @@ const SHARED: Record<string, string[]> = {
   reports: ["fields", "report", "text"],
   schema: ["bug_reports", "case_ref", "events", "executions", "fields", "integrations", "page"],
   senders: ["sender"],
-  store: ["connect", "health", "instance", "lane", "locks", "moment", "packing", "put_offs"],
+  store: ["claims", "connect", "health", "instance", "lane", "locks", "moment", "packing", "put_offs"],
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */
@@ -50,9 +49,7 @@ const GATHERERS = ["cli/assay", "work/loops", "reports/read", "senders/send", "s
 
 const files = [...new Glob("**/*.ts").scanSync(SOURCE)].sort();
 const importsOf = async (file: string) => {
-  const { imports } = {
-    imports: new Bun.Transpiler({ loader: "ts" }).scanImports(await Bun.file(join(SOURCE, file)).text()),
-  };
+  const imports = new Bun.Transpiler({ loader: "ts" }).scanImports(await Bun.file(join(SOURCE, file)).text());
   return imports.map(({ path }) => path).filter((path) => path.startsWith("."));
 };
 /** Type imports count as well: they are dependencies of the reader, too. */
@@ -118,6 +115,14 @@ test("every file opens with a sentence that says what it is for, and none hides 
 test("only one file makes requests: where they may go is decided there", async () => {
   for (const file of files.filter((file) => file !== "http/outbound.ts"))
     expect([file, /(?:await|return|=|\() *fetch\(/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([
+      file,
+      false,
+    ]);
+});
+
+test("only the store speaks SQL", async () => {
+  for (const file of files.filter((file) => !/^(store|postgres)\//.test(file)))
+    expect([file, /\b(?:sql|tx|pool|fast)(?:<[^`]*>)?`/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([
       file,
       false,
     ]);

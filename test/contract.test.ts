@@ -41,7 +41,11 @@ async function createEverything(): Promise<Record<string, string>> {
   };
 }
 const there = await createEverything();
-const fillThere = (path: string) => path.replace(/:(\w+)/g, (_, name: string) => there[name] ?? "NAME");
+const fillThere = (path: string) =>
+  path.replace(/:(\w+)/g, (_, name: string) => {
+    if (name !== "variableName" && !(name in there)) throw new Error(`createEverything makes no ${name}`);
+    return there[name] ?? "NAME";
+  });
 
 test("every id in a path is looked up where the rest of a request is wrong, and there is one of each here", () => {
   const ids = new Set(ROUTES.flatMap(({ path }) => [...path.matchAll(/:(\w+Id)\b/g)].map(([, name]) => name!)));

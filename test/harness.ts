@@ -17,6 +17,9 @@ import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
 import { testCluster } from "./cluster.ts";
 
+/** The program of the thread for large uploads. */
+export const UPLOAD_WORKER = new URL("../src/upload_worker.ts", import.meta.url);
+
 /** What seals variables in tests. */
 export const SECRET_KEY = new Uint8Array(32).fill(7);
 
@@ -86,7 +89,7 @@ export async function createServer(database: Database, options: TestServerOption
   const maxInflatedBytes = options.maxInflatedBytes ?? 128 * 1_048_576;
   const server = startServer({ host: "127.0.0.1", port: 0 });
   const publicUrl = server.url;
-  const uploadThread = createUploadThread({
+  const uploadThread = createUploadThread(UPLOAD_WORKER, {
     connection: database.connection,
     cursorSecret,
     publicUrl,

@@ -2,7 +2,7 @@
 
 import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
-import { ingest, nameReport } from "../operations/test_runs.ts";
+import { takeReport, nameReport } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
 import { toPage, toPagination } from "../request/page.ts";
@@ -136,7 +136,7 @@ export const testRuns: Route[] = [
       const parameters = { ...context.query, completed_at: completionOf(context.query, report) };
       const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest);
       return await conclude(async (sql) => {
-        const { run, added, bugReports } = await ingest(sql, params.projectId, named, parameters);
+        const { run, added, bugReports } = await takeReport(sql, params.projectId, named, parameters);
         const failures = run.failed === 0 ? NO_FAILURES : await selectFailuresOf(sql, params.projectId, run);
         const answer = { ...toDetail(context, run), ...failures, bugReports };
         const status = added ? 201 : 200;

@@ -24,7 +24,7 @@ import {
   updateBugReport,
   updateStatus,
 } from "../store/bug_reports.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Tx } from "../store/connect.ts";
 import { type BugEvent, insertBugEvents } from "../store/events.ts";
 
 /** A run that is complete. */
@@ -63,10 +63,8 @@ export async function trackBugs(sql: Tx, projectId: string, run: TrackedRun, now
   const mayResolve = run.isFirst && run.onDefaultBranch && !run.outage && (await selectHasLiveBugs(sql, projectId));
   if (failures.length === 0 && !mayResolve) return [];
   await lockBugs(sql, projectId);
-  const touched = failures.length === 0 ? [] : await trackFailures(sql, projectId, run, failures, now);
-  const events = touched.flatMap(({ id, change }): BugEvent[] =>
-    change === "occurred" ? [] : [{ type: `bug_report.${change}`, bugReportId: id }],
-  );
+  const { touched, events } =
+    failures.length === 0 ? { touched: [], events: [] } : await trackFailures(sql, projectId, run, failures, now);
   if (mayResolve)
     for (const { id, status } of await countCleanCases(sql, projectId, run.id))
       events.push(
@@ -82,7 +80,7 @@ async function trackFailures(
   run: TrackedRun,
   failures: readonly FailureRow[],
   now: string,
-): Promise<TouchedBug[]> {
+): Promise<{ touched: TouchedBug[]; events: BugEvent[] }> {
   const groups = new Map<string, Group>();
   for (const failure of failures) {
     const mark = run.outage ? outageFingerprint(run.taskSlug) : fingerprint(failure);
@@ -94,12 +92,16 @@ async function trackFailures(
   const known = new Map<string, KnownBug>(found.map((bug) => [bug.digest, bug]));
   const touched = new Map<string, TouchedBug>();
   const occurrences: Occurrence[] = [];
+  const events: BugEvent[] = [];
   let opened = 0;
   for (const [digest, group] of groups) {
     const bug = known.get(digest);
     // Only the default branch opens bugs: what fails on others is work in progress.
     if (!bug && (!run.onDefaultBranch || ++opened > MAX_OPENED)) continue;
-    const change = bug ? await find(sql, projectId, run, bug, now) : await open(sql, projectId, run, group, now);
+    const [change, told] = bug
+      ? await find(sql, projectId, run, bug, now)
+      : await open(sql, projectId, run, group, now);
+    events.push(...told);
     if (touched.get(change.id)?.change !== "regressed") touched.set(change.id, change);
     for (const { testCase, message } of group.failures)
       occurrences.push({ bugId: change.id, testCase, message: message?.slice(0, 1_000).toWellFormed() ?? null });
@@ -108,15 +110,19 @@ async function trackFailures(
       for (const other of found) if (other.id === change.id) other.status = change.status;
   }
   if (occurrences.length > 0) await insertOccurrences(sql, projectId, { ...run, seenAt: now }, occurrences);
-  return [...touched.values()];
+  return { touched: [...touched.values()], events };
 }
 
-async function find(sql: Sql, projectId: string, run: TrackedRun, bug: KnownBug, now: string): Promise<TouchedBug> {
+/** What has become of a bug, and what there is to tell of it. */
+type Change = [TouchedBug, BugEvent[]];
+
+async function find(sql: Tx, projectId: string, run: TrackedRun, bug: KnownBug, now: string): Promise<Change> {
   const { id, number, title } = bug;
   const isBack = bug.status === "resolved" && bug.resolvedAt !== null && run.startedAt > bug.resolvedAt;
-  if (!isBack) return { id, number, title, status: bug.status, change: "occurred" };
-  await changeStatus(sql, projectId, { id, from: "resolved", to: "open", cause: "regression", now });
-  return { id, number, title, status: "open", change: "regressed" };
+  if (!isBack) return [{ id, number, title, status: bug.status, change: "occurred" }, []];
+  const change: StatusChange = { id, from: "resolved", to: "open", cause: "regression", now };
+  const events = await changeStatus(sql, projectId, change);
+  return [{ id, number, title, status: "open", change: "regressed" }, events];
 }
 
 async function open(
@@ -125,12 +131,13 @@ async function open(
   run: TrackedRun,
   { fingerprint, failures }: Group,
   now: string,
-): Promise<TouchedBug> {
+): Promise<Change> {
   const title = run.outage ? fingerprint.message : toTitle(failures[0]!, fingerprint);
   const severity = run.outage ? "critical" : "major";
   const bug: InsertBug = { title, severity, source: "automatic", now };
   const { id, number } = await insertMarked(sql, projectId, bug, fingerprint);
-  return { id, number, title, status: "open", change: "opened" };
+  const events = eventsOf(id, { from: null, to: "open", cause: "opened" });
+  return [{ id, number, title, status: "open", change: "opened" }, events];
 }
 
 async function insertMarked(
@@ -145,7 +152,7 @@ async function insertMarked(
 }
 
 /** The only place where a status changes; answers what there is to tell of it. */
-async function changeStatus(sql: Sql, projectId: string, change: StatusChange): Promise<BugEvent[]> {
+async function changeStatus(sql: Tx, projectId: string, change: StatusChange): Promise<BugEvent[]> {
   await updateStatus(sql, projectId, change);
   return eventsOf(change.id, change);
 }

@@ -6,7 +6,7 @@ import { type Seal, SealError } from "../secrets/seal.ts";
 import { INTERNAL_ATTEMPT, type Outbound, send, type Receiver } from "../senders/send.ts";
 import type { Job, Outcome } from "../senders/sender.ts";
 import { setExternalUrl } from "../store/bug_reports.ts";
-import { isUnavailable, isTimeout, savepoint, type Sql, type Tx } from "../store/connect.ts";
+import { isUnavailable, isTimeout, savepoint, type Tx } from "../store/connect.ts";
 import { insertTeamEvent } from "../store/events.ts";
 import {
   type IntegrationClaim,
@@ -176,7 +176,7 @@ async function judgeIntegration(
 }
 
 /** An issue that was opened for a bug report is linked from it. */
-async function linkBugReport(sql: Sql, { action, notice }: DueDelivery, link: string): Promise<void> {
+async function linkBugReport(sql: Tx, { action, notice }: DueDelivery, link: string): Promise<void> {
   const { project, bugReport } = notice.data as { project?: { id: string }; bugReport?: { id: string } };
   if (action === "create_issue" && project && bugReport && /^https?:\/\/\S{1,1990}$/.test(link))
     await setExternalUrl(sql, project.id, bugReport.id, link);

@@ -4,7 +4,7 @@ import { type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Tx } from "../store/connect.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
 import {
   type ExecutionChange,
@@ -81,7 +81,7 @@ const sum = (tasks: readonly TaskRow[], name: "passed" | "failed" | "skipped" | 
 const isRed = ({ verdict, status }: TaskRow) => verdict === "failed" || status === "timed_out";
 
 async function announceEnd(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   { depth, trigger, defaultBranch }: LockedExecution,
   origin: ExecutionData,

@@ -2,14 +2,14 @@
 
 import type { Database } from "../store/connect.ts";
 import { type GeneratedKey, generateProjectKey, generateTeamKey } from "./keys.ts";
-import { insertProject, insertTeam, selectAnyTeam } from "../store/projects.ts";
+import { insertProject, insertTeam, lockTeams, selectAnyTeam } from "../store/projects.ts";
 
 export type FirstStart = { teamId: string; projectId: string; teamKey: GeneratedKey; projectKey: GeneratedKey };
 
 /** Undefined when there is a team already. Servers that start at once create one between them. */
 export async function createFirstProject({ begin }: Pick<Database, "begin">): Promise<FirstStart | undefined> {
   return await begin(async (sql) => {
-    await sql`lock table team in share row exclusive mode`;
+    await lockTeams(sql);
     if (await selectAnyTeam(sql)) return undefined;
     const teamId = await insertTeam(sql, "My team");
     const projectId = (await insertProject(sql, teamId, "My project"))!;

@@ -1,6 +1,6 @@
 /** Two weeks of a plausible project, for looking around before the first report of one's own. */
 
-import { ingest, nameReport } from "./test_runs.ts";
+import { takeReport, nameReport } from "./test_runs.ts";
 import { toCase } from "../reports/fields.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { createCutter } from "../reports/text.ts";
@@ -116,8 +116,8 @@ export async function insertSampleData(sql: Tx, projectId: string, defaultBranch
         parameters,
         Bun.SHA256.hash(`${commit} ${index}`, "hex"),
       );
-      const ingested = await ingest(sql, projectId, named, parameters, { now: at, silent: true });
-      executionId = ingested.run.executionId;
+      const taken = await takeReport(sql, projectId, named, parameters, { now: at, silent: true });
+      executionId = taken.run.executionId;
     }
     executionIds.push(executionId!);
   }

@@ -113,16 +113,16 @@ export async function nameReport(
   };
 }
 
-export type Ingested = { run: TestRunDetailRow; added: boolean; bugReports: TouchedBug[] };
+export type TakenReport = { run: TestRunDetailRow; added: boolean; bugReports: TouchedBug[] };
 
 /** In a transaction. `added` is false when these very bytes were there before. */
-export async function ingest(
+export async function takeReport(
   sql: Tx,
   projectId: string,
   named: NamedReport,
   parameters: UploadParameters,
   { now = new Date(), silent = false }: { now?: Date; silent?: boolean } = {},
-): Promise<Ingested> {
+): Promise<TakenReport> {
   const { report, taskSlug } = named;
   const origin = originOf(parameters, report);
   const execution = await findOrCreateExecution(sql, projectId, parameters, origin, now);
@@ -196,7 +196,7 @@ function toShard(
   return announced;
 }
 
-async function selectAgain(sql: Tx, projectId: string, executionId: string, taskSlug: string): Promise<Ingested> {
+async function selectAgain(sql: Tx, projectId: string, executionId: string, taskSlug: string): Promise<TakenReport> {
   const run = (await selectTestRun(sql, projectId, executionId, taskSlug)) ?? refuseAbsent();
   const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
   return { run, added: false, bugReports: touched.map((bug) => ({ ...bug, change: "occurred" })) };
@@ -261,7 +261,7 @@ function addCounts<C extends { passed: number; failed: number; skipped: number }
 
 /** Counts name no cases: what is there already would be counted twice. */
 async function requireMergeable(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   runId: string,
   shard: number,

@@ -12,10 +12,9 @@ import {
   storeAnswer,
   type StoredRequest,
 } from "../store/idempotency.ts";
+import { EXTEND_MS } from "../store/claims.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
-/** Several times within the length of a claim. */
-const EXTEND_MS = 1_500;
 const LOOK_AGAIN_MS = { first: 20, last: 500 };
 
 /** What a handler does in its transactions, so that a repetition of the request is answered as it was. */

@@ -10,7 +10,7 @@ import type { ConnectionOptions } from "../store/connect.ts";
 
 /** From here on reading a report, inflated, takes longer than other requests should wait. */
 export const LARGE_BYTES = 1_000_000;
-/** The thread ends, and gives its memory back, when nothing heavy has come for so long. */
+/** The thread ends, and gives its memory back, when nothing large has come for so long. */
 const IDLE_MS = 10_000;
 /** Bun 1.4.5 ends the process where a new thread finds no file descriptors for itself, some three. */
 const DESCRIPTORS = 12;
@@ -51,8 +51,8 @@ type Job = {
 /** They move to the thread instead of being copied. */
 const buffersOf = ({ blocks }: SentUpload): ArrayBuffer[] => blocks.map(({ buffer }) => buffer);
 
-/** One job at a time, because each may take hundreds of megabytes; the others wait in turn, the callers by turns. */
-export function createUploadThread(settings: UploadThreadSettings) {
+/** `entry` is the thread's program. One job at a time, because each may take hundreds of megabytes; the others wait in turn, the callers by turns. */
+export function createUploadThread(entry: URL, settings: UploadThreadSettings) {
   const line = createTurns<Job>();
   let current: Job | undefined;
   let currentId = 0;
@@ -60,7 +60,7 @@ export function createUploadThread(settings: UploadThreadSettings) {
   let idle: Timer | undefined;
 
   function open(): Worker {
-    const worker = new Worker(new URL("../upload_worker.ts", import.meta.url).href);
+    const worker = new Worker(entry.href);
     worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
       if (data.id === currentId) finish((job) => settle(job, data));
     };

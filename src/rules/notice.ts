@@ -5,7 +5,7 @@ import type { Notice } from "../schema/integrations.ts";
 import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../schema/urls.ts";
 
 /** An event with what is known of where it happened. */
-export type Occurrence = {
+export type Told = {
   type: EventType;
   teamId: string;
   project: { id: string; name: string; defaultBranch: string } | null;
@@ -58,7 +58,7 @@ const originFacts = ({ execution }: EventData): Record<string, string | null | u
 type Words = Pick<Notice, "tone" | "title" | "text"> & Partial<Notice>;
 
 /** `publicUrl` is without a slash at the end. */
-export function toNotice(told: Occurrence, publicUrl: string): Notice {
+export function toNotice(told: Told, publicUrl: string): Notice {
   const { type, project, data, occurredAt, failures } = told;
   const { execution } = data;
   const words = toWords(told, publicUrl);
@@ -96,7 +96,7 @@ export function toNotice(told: Occurrence, publicUrl: string): Notice {
 }
 
 /** What an occurrence tells: the words of the most particular thing that it is about. */
-function toWords(told: Occurrence, publicUrl: string): Words {
+function toWords(told: Told, publicUrl: string): Words {
   const { type, teamId, project, data } = told;
   const { execution, testRun, bugReport, testCase, integration } = data;
   if (testRun && execution) return ofTestRun(told, testRun);
@@ -109,10 +109,10 @@ function toWords(told: Occurrence, publicUrl: string): Words {
 
 type About<Name extends keyof EventData> = NonNullable<EventData[Name]>;
 
-const branchOf = ({ data, project }: Occurrence) => data.execution?.branch ?? project?.defaultBranch ?? "";
-const projectName = ({ project }: Occurrence) => project?.name ?? "";
+const branchOf = ({ data, project }: Told) => data.execution?.branch ?? project?.defaultBranch ?? "";
+const projectName = ({ project }: Told) => project?.name ?? "";
 
-function ofTestRun(told: Occurrence, testRun: About<"testRun">): Words {
+function ofTestRun(told: Told, testRun: About<"testRun">): Words {
   const isGood = testRun.verdict === "passed";
   return {
     tone: isGood ? "good" : "bad",
@@ -126,7 +126,7 @@ function ofTestRun(told: Occurrence, testRun: About<"testRun">): Words {
 
 const HAPPENED: Record<string, string> = { "bug_report.opened": "opened", "bug_report.regressed": "is back" };
 
-function ofBugReport(told: Occurrence, bug: About<"bugReport">, url: string): Words {
+function ofBugReport(told: Told, bug: About<"bugReport">, url: string): Words {
   const happened = HAPPENED[told.type] ?? "resolved";
   return {
     tone: happened === "resolved" ? "good" : "bad",
@@ -146,7 +146,7 @@ function ofBugReport(told: Occurrence, bug: About<"bugReport">, url: string): Wo
   };
 }
 
-function ofTestCase(told: Occurrence, testCase: About<"testCase">, url: string): Words {
+function ofTestCase(told: Told, testCase: About<"testCase">, url: string): Words {
   const isFlaky = told.type === "test_case.became_flaky";
   const name = named(testCase.suite, testCase.name);
   const { taskSlug, file, owner, flakeRate } = testCase;
@@ -161,7 +161,7 @@ function ofTestCase(told: Occurrence, testCase: About<"testCase">, url: string):
   };
 }
 
-const ofMissedTask = (told: Occurrence): Words => ({
+const ofMissedTask = (told: Told): Words => ({
   tone: "bad",
   title: `${projectName(told)}: ${told.data.taskSlug} did not report`,
   text: "A schedule expected it, and nothing has arrived in time",
@@ -177,7 +177,7 @@ const ofIntegration = (teamId: string, { id, kind, name, reason }: About<"integr
   topic: `${teamId} integration ${id}`,
 });
 
-function ofExecution(told: Occurrence): Words {
+function ofExecution(told: Told): Words {
   const { type, data, failures } = told;
   const status = data.execution?.status ?? "passed";
   const became = type === "execution.recovered" ? "is green again" : (WORDS[status] ?? status);

@@ -142,7 +142,7 @@ export async function insertBug(sql: Tx, projectId: string, bug: InsertBug): Pro
 }
 
 export const insertFingerprint = (
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   bugId: string,
   version: number,
@@ -166,7 +166,7 @@ export type StatusChange = {
 };
 
 const insertChange = (
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   { id, from, to, cause, now }: Omit<StatusChange, "from"> & { from: BugStatus | null },
 ) => sql`
@@ -174,7 +174,7 @@ const insertChange = (
   values (${projectId}, ${id}, ${Bun.randomUUIDv7()}, ${from}, ${to}, ${cause}, ${now})`;
 
 /** Sets the status and tells the history; `resolvedAt` follows. */
-export async function updateStatus(sql: Sql, projectId: string, change: StatusChange): Promise<void> {
+export async function updateStatus(sql: Tx, projectId: string, change: StatusChange): Promise<void> {
   const { id, to, cause, now } = change;
   await sql`
     update bug_report set status = ${to}, updated_at = ${now},
@@ -188,7 +188,7 @@ export type Occurrence = { bugId: string; testCase: number; message: string | nu
 
 /** Of one run: each test case occurs once in a bug. The bugs' sums and last sightings follow. */
 export async function insertOccurrences(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   run: { id: string; executionId: string; branch: string | null; commit: string | null; seenAt: string },
   occurrences: readonly Occurrence[],
@@ -216,7 +216,7 @@ export async function insertOccurrences(
 
 /** A case that fails again begins to count anew. */
 export const insertBugCases = (
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   cases: readonly { bugId: string; testCase: number }[],
 ) => sql`
@@ -240,14 +240,14 @@ export const selectHasLiveBugs = async (sql: Sql, projectId: string): Promise<bo
       select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress') limit 1`
   ).length === 1;
 
-const CLEAN_RUNS = 3;
+const RUNS_TO_RESOLVE = 3;
 
 /**
  * A run of the default branch: its passed cases count towards the end of their bugs. Answers the bugs whose cases have
  * all passed often enough in a row.
  */
 export async function countCleanCases(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   runId: string,
 ): Promise<{ id: string; status: BugStatus }[]> {
@@ -268,10 +268,10 @@ export async function countCleanCases(
     )
     select b.id, b.status from bug_report b
     where b.project_id = ${projectId} and b.status in ('open', 'in_progress')
-      and b.id in (select bug_report_id from counted where clean >= ${CLEAN_RUNS})
+      and b.id in (select bug_report_id from counted where clean >= ${RUNS_TO_RESOLVE})
       and not exists (
         select from bug_case k left join counted c using (bug_report_id, test_case)
-        where k.project_id = ${projectId} and k.bug_report_id = b.id and coalesce(c.clean, k.clean) < ${CLEAN_RUNS})`;
+        where k.project_id = ${projectId} and k.bug_report_id = b.id and coalesce(c.clean, k.clean) < ${RUNS_TO_RESOLVE})`;
 }
 
 /** In a transaction that holds the lock: all but the status. */
@@ -295,7 +295,7 @@ export async function updateBugReport(
 }
 
 /** Clean runs count from now on. */
-export const resetCleanCases = (sql: Sql, projectId: string, id: string) =>
+export const resetCleanCases = (sql: Tx, projectId: string, id: string) =>
   sql`update bug_case set clean = 0 where project_id = ${projectId} and bug_report_id = ${id}`;
 
 /** Where it is followed up elsewhere, unless somebody has said so already. */

@@ -53,7 +53,7 @@ export const lockUnrememberedRuns = (sql: Tx, projectId: string, ids: readonly s
   where r.project_id = ${projectId} and r.id = any(${toTextArray(ids)}::uuid[]) and not r.remembered
   order by r.id for no key update of r skip locked`;
 
-export const markRemembered = (sql: Sql, projectId: string, runId: string) => sql`
+export const markRemembered = (sql: Tx, projectId: string, runId: string) => sql`
   update test_run set remembered = true where project_id = ${projectId} and id = ${runId}`;
 
 /** Test cases that had the other outcome in an earlier run of the same task on the same commit. */
@@ -80,7 +80,7 @@ export const selectContradicted = async (sql: Sql, projectId: string, run: Unrem
 
 /** Counts the results of a run that has not been counted; answers the cases that have become flaky or recovered. */
 export async function countRun(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   run: CountedRun,
   contradicted: readonly number[],
@@ -107,7 +107,7 @@ export async function countRun(
 
 /** Counts what a further attempt has changed in a run that has been counted; answers as countRun does. */
 export async function countChanges(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   run: CountedRun,
   changes: readonly ChangedResult[],
@@ -143,7 +143,7 @@ const judge = (sql: Sql, { outage }: CountedRun, contradicted: readonly number[]
  * run it only changes the sums. What `insert` has inserted the update does not see.
  */
 async function count(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   run: CountedRun,
   contradicted: readonly number[],

@@ -3,7 +3,7 @@
 import { blockOf, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
 import type { CaseStatus } from "../schema/fields.ts";
 import type { CaseResult } from "../schema/test_runs.ts";
-import { type Sql, toNumberArray, toTextArray } from "./connect.ts";
+import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { blockOfCase } from "./packing.ts";
 
 export const selectBlocks = (sql: Sql, projectId: string, runId: string, blocks: readonly number[]) => sql<
@@ -15,7 +15,7 @@ export const selectBlocks = (sql: Sql, projectId: string, runId: string, blocks:
     and block = any(${toNumberArray(blocks)}::int[])`;
 
 /** Adds blocks, or puts them in the place of those that are there. */
-export const upsertBlocks = (sql: Sql, projectId: string, runId: string, blocks: readonly ResultBlock[]) => sql`
+export const upsertBlocks = (sql: Tx, projectId: string, runId: string, blocks: readonly ResultBlock[]) => sql`
   insert into case_result (project_id, run_id, block, test_cases, statuses, attempts, durations)
   select ${projectId}, ${runId}, block, test_cases::int[], statuses, attempts::smallint[], durations::int[]
   from unnest(
@@ -29,7 +29,7 @@ export const upsertBlocks = (sql: Sql, projectId: string, runId: string, blocks:
     test_cases = excluded.test_cases, statuses = excluded.statuses, attempts = excluded.attempts,
     durations = excluded.durations`;
 
-export const deleteBlock = (sql: Sql, projectId: string, runId: string, block: number) => sql`
+export const deleteBlock = (sql: Tx, projectId: string, runId: string, block: number) => sql`
   delete from case_result where project_id = ${projectId} and run_id = ${runId} and block = ${block}`;
 
 /** The counts of the run, from all its results; `quarantined` are failed ones that the verdict does not count. */
@@ -64,7 +64,7 @@ const PORTION_CHARACTERS = 4_000_000;
 const PORTION_ROWS = 5_000;
 
 export async function insertDetails(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   runId: string,
   attempt: number,

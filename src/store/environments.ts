@@ -122,6 +122,6 @@ export const lockSealedOtherwise = (sql: Tx, keyName: string, limit: number) => 
   limit ${limit} for update skip locked`;
 
 /** The value stays the same, and so does the time of its last change. */
-export const updateSealed = (sql: Sql, { teamId, environmentId, name, sealed }: SealedRow) => sql`
+export const updateSealed = (sql: Tx, { teamId, environmentId, name, sealed }: SealedRow) => sql`
   update variable set sealed = ${sealed}
   where team_id = ${teamId} and environment_id = ${environmentId} and name = ${name}`;

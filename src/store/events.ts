@@ -10,7 +10,7 @@ const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
     then ${thisMoment(sql)} end`;
 
 /** Of a project; in the order given. */
-export async function insertEvents(sql: Sql, projectId: string, events: readonly NewEvent[]): Promise<void> {
+export async function insertEvents(sql: Tx, projectId: string, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   await sql`
     insert into event (team_id, id, project_id, type, depth, data, due_at)
@@ -22,7 +22,7 @@ export async function insertEvents(sql: Sql, projectId: string, events: readonly
     where p.id = ${projectId}`;
 }
 
-export const insertTeamEvent = (sql: Sql, teamId: string, type: EventType, data: EventData) => sql`
+export const insertTeamEvent = (sql: Tx, teamId: string, type: EventType, data: EventData) => sql`
   insert into event (team_id, id, type, data, due_at)
   values (${teamId}, ${Bun.randomUUIDv7()}, ${type}, ${toJson(sql, data)},
     ${due(sql, sql`${teamId}`, sql`${type}`)})`;
@@ -34,7 +34,7 @@ export type BugEvent = {
 
 /** What the bugs are by now. */
 export async function insertBugEvents(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   events: readonly BugEvent[],
   depth: number,
@@ -62,7 +62,7 @@ const MAX_TURNED = 100;
 
 /** Of cases that have become flaky, or recovered, in a run; at most 100. */
 export async function insertTurns(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   runId: string,
   turned: readonly TurnedCase[],
@@ -116,7 +116,7 @@ export const lockDueEvent = async (sql: Tx): Promise<EventRow | undefined> => {
   return row;
 };
 
-export const markEventDone = (sql: Sql, { teamId, id }: EventRow) =>
+export const markEventDone = (sql: Tx, { teamId, id }: EventRow) =>
   sql`update event set due_at = null where team_id = ${teamId} and id = ${id}`;
 
 /** After a failure of ours: later; answers how often by now. Undefined when another server was quicker. */
@@ -148,7 +148,7 @@ export const selectLastEvent = async (
  * written, and nobody waits, while what is green stays green.
  */
 export async function updateRedTasks(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   branch: string,
   tasks: readonly { slug: string; failed: boolean }[],

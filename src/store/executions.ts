@@ -1,5 +1,6 @@
 /** Executions and, with them, their tasks: the test runs of each. */
 
+import { hasEnded } from "../rules/execution.ts";
 import type { ExecutionFilter, ExecutionMode, ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";
 import type { Sql, Tx } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
@@ -159,7 +160,7 @@ export type InsertExecution = ExecutionOrigin & {
 
 /** Undefined when the key exists already. Its `createdAt` is the moment in its id. */
 export const insertExecution = async (
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   { key, status, mode, trigger, timeoutMinutes, depth, rerunOf, now, ...origin }: InsertExecution,
 ): Promise<LockedExecution | undefined> => {
@@ -178,7 +179,7 @@ export const insertExecution = async (
   return execution;
 };
 
-export const insertDeclaredTasks = (sql: Sql, projectId: string, executionId: string, slugs: readonly string[]) => sql`
+export const insertDeclaredTasks = (sql: Tx, projectId: string, executionId: string, slugs: readonly string[]) => sql`
   insert into test_run ${sql(
     slugs.map((slug) => ({
       project_id: projectId,
@@ -205,13 +206,13 @@ export type ExecutionChange = ExecutionOrigin & {
 
 /** Fields of the origin that are still unknown are filled in; `completedAt` is set once. */
 export const updateExecution = (
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   id: string,
   { status, arrived, now, ...origin }: ExecutionChange,
 ) => {
   const at = now.toISOString();
-  const ended = status !== "queued" && status !== "running";
+  const ended = hasEnded(status);
   return sql`
     update execution set
       status = ${status},
@@ -228,7 +229,7 @@ export const updateExecution = (
 
 /** What has not reported when its execution ends. */
 export const updateOpenTasks = (
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   executionId: string,
   status: "cancelled" | "timed_out",
@@ -247,4 +248,4 @@ export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<{ projectId
   order by expires_at limit ${limit} for update skip locked`;
 
 /** Wakes everybody who waits for the execution, once the transaction commits. */
-export const notifyExecutionEnded = (sql: Sql, id: string) => sql`select pg_notify('execution_ended', ${id})`;
+export const notifyExecutionEnded = (sql: Tx, id: string) => sql`select pg_notify('execution_ended', ${id})`;

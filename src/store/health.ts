@@ -3,7 +3,7 @@
 import type { Fragment, Sql } from "./connect.ts";
 
 /** So many passes in a row, and a case is flaky no longer. */
-const CLEAN_RUNS = 20;
+const PASSES_TO_RECOVER = 20;
 /** So many results of a case are looked back at. */
 export const RECENT_RESULTS = 50;
 /** A case with fewer results is new. */
@@ -13,22 +13,22 @@ const KNOWN_RUNS = 5;
 const isBroken = (sql: Sql) => sql`h.broken >= 5`;
 const mayBeFlaky = (sql: Sql) => sql`h.flaky_at is not null`;
 
-/** There was evidence in the last 50 results, or not long ago. */
+/** There was evidence in the results that are looked back at, or not long ago. */
 export const hasEvidence = (sql: Sql): Fragment => sql`(h.flake_rate > 0 or h.flaky_at > now() - interval '14 days')`;
 
 /** Whether a pass that comes now is the last that is needed. */
-export const recoversNext = (sql: Sql): Fragment => sql`h.clean >= ${CLEAN_RUNS - 1}::int`;
+export const recoversNext = (sql: Sql): Fragment => sql`h.clean >= ${PASSES_TO_RECOVER - 1}::int`;
 
 /** Of a case: in the order in which people look at it; that a broken one is flaky as well need not be told now. */
-export const health = (sql: Sql): Fragment => sql`
+export const healthOf = (sql: Sql): Fragment => sql`
   case
     when ${isBroken(sql)} then 'broken'
-    when ${mayBeFlaky(sql)} and h.clean < ${CLEAN_RUNS}::int and ${hasEvidence(sql)} then 'flaky'
+    when ${mayBeFlaky(sql)} and h.clean < ${PASSES_TO_RECOVER}::int and ${hasEvidence(sql)} then 'flaky'
     when coalesce(h.runs, 0) < ${KNOWN_RUNS}::int then 'new'
     else 'healthy'
   end`;
 
-/** What partial indexes need to be of use for those of one health. */
+/** What partial indexes need to be of use to those of one health. */
 export const healthHint = (sql: Sql, only: string | undefined): Fragment =>
   only === "flaky" ? sql`and ${mayBeFlaky(sql)}` : only === "broken" ? sql`and ${isBroken(sql)}` : sql``;
 

@@ -1,5 +1,6 @@
 /** Requests with an Idempotency-Key, who runs them, and their answers, kept for a day. */
 
+import { claimEnd } from "./claims.ts";
 import type { Sql, Tx } from "./connect.ts";
 
 /** A request that this server alone runs, until the claim is over. */
@@ -14,11 +15,6 @@ export type StoredRequest = StoredAnswer & {
   state: "answered" | "running" | "lost";
 };
 
-/** A server that died while it ran a request is waited for so long; one that lives extends its claims. */
-const CLAIM_SECONDS = 5;
-
-const until = (sql: Sql) => sql`now() + interval '1 second' * ${CLAIM_SECONDS}::int`;
-
 const place = (sql: Sql, { teamId, scopeId, key }: RequestClaim) =>
   sql`team_id = ${teamId} and scope_id = ${scopeId} and key = ${key}`;
 
@@ -29,7 +25,7 @@ const running = (sql: Sql, claim: RequestClaim) => sql`${place(sql, claim)} and 
 export async function claimRequest(sql: Sql, claim: RequestClaim, digest: string): Promise<StoredRequest | undefined> {
   const claimed = await sql`
     insert into idempotency (team_id, scope_id, key, digest, status, claim, claimed_until)
-    values (${claim.teamId}, ${claim.scopeId}, ${claim.key}, decode(${digest}, 'hex'), 0, ${claim.claim}, ${until(sql)})
+    values (${claim.teamId}, ${claim.scopeId}, ${claim.key}, decode(${digest}, 'hex'), 0, ${claim.claim}, ${claimEnd(sql)})
     on conflict (team_id, scope_id, key) do update
       set digest = excluded.digest, status = 0, content_type = null, body = null, acting = false,
         claim = excluded.claim, claimed_until = excluded.claimed_until, created_at = now()
@@ -46,7 +42,7 @@ export async function claimRequest(sql: Sql, claim: RequestClaim, digest: string
 }
 
 export const extendRequest = (sql: Sql, claim: RequestClaim) =>
-  sql`update idempotency set claimed_until = ${until(sql)} where ${running(sql, claim)}`;
+  sql`update idempotency set claimed_until = ${claimEnd(sql)} where ${running(sql, claim)}`;
 
 /** In the transaction from whose commit on the request cannot be run again. False when the claim is lost. */
 export const markActing = async (sql: Tx, claim: RequestClaim): Promise<boolean> =>

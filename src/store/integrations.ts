@@ -11,6 +11,7 @@ import {
   notSent,
 } from "../schema/integrations.ts";
 import { type Sql, type Tx, thisMoment, toJson, toJsonTime } from "./connect.ts";
+import { claimEnd } from "./claims.ts";
 import { isTakeable } from "./put_offs.ts";
 
 export type IntegrationRow = Omit<Integration, "actions" | "config" | "givenUp"> & {
@@ -142,7 +143,7 @@ export const insertDelivery = (
     ${notice.type}, ${toJson(sql, notice)}, ${stateKey ?? null}, ${due === "now" ? thisMoment(sql) : null})`;
 
 /** Asks for it again, with all its tries, even if there are newer ones; and for now, even if the integration is paused. */
-export async function updateDeliveryDue(sql: Sql, teamId: string, integrationId: string, id: string): Promise<void> {
+export async function updateDeliveryDue(sql: Tx, teamId: string, integrationId: string, id: string): Promise<void> {
   await sql`
     update delivery set status = 'pending', due_at = ${thisMoment(sql)}, tries = 0, state_key = null, given_up = false
     where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id}`;
@@ -257,9 +258,6 @@ export const deleteDeliveries = async (
 /** An integration that this server alone sends to, until the claim is over. */
 export type IntegrationClaim = { teamId: string; id: string; claim: string };
 
-/** A server that died while it was sending is waited for so long; one that lives extends its claims. */
-const CLAIM_SECONDS = 5;
-
 /** Integrations with something to send that nobody is at, claimed; the ones that have waited longest first. */
 export const claimIntegrations = async (sql: Sql, claim: string, limit: number): Promise<IntegrationClaim[]> => {
   const rows = await sql<IntegrationClaim[]>`
@@ -273,7 +271,7 @@ export const claimIntegrations = async (sql: Sql, claim: string, limit: number):
           where d.team_id = i.team_id and d.integration_id = i.id and d.due_at is not null and d.due_at <= now()
             and ${isTakeable(sql, "delivery", sql`d.id::text`)})
       order by i.claimed_until nulls first limit ${limit} for no key update skip locked)
-    update integration i set claim = ${claim}, claimed_until = now() + interval '1 second' * ${CLAIM_SECONDS}::int
+    update integration i set claim = ${claim}, claimed_until = ${claimEnd(sql)}
     from chosen where i.team_id = chosen.team_id and i.id = chosen.id
     returning i.team_id as "teamId", i.id, i.claim`;
   return [...rows];
@@ -293,7 +291,7 @@ export type DueDelivery = {
 };
 
 export const extendClaim = (sql: Sql, { teamId, id, claim }: IntegrationClaim) => sql`
-  update integration set claimed_until = now() + interval '1 second' * ${CLAIM_SECONDS}::int
+  update integration set claimed_until = ${claimEnd(sql)}
   where team_id = ${teamId} and id = ${id} and claim = ${claim}`;
 
 /** What a newer delivery for the same has taken the place of is over. */
@@ -312,7 +310,7 @@ export const selectDueDelivery = async (
 ): Promise<DueDelivery | undefined> => {
   const [row] = await sql<DueDelivery[]>`
     with mine as (
-      update integration set claimed_until = now() + interval '1 second' * ${CLAIM_SECONDS}::int
+      update integration set claimed_until = ${claimEnd(sql)}
       where team_id = ${teamId} and id = ${id} and claim = ${claim} and enabled
       returning kind, name, config, sealed)
     select m.kind, m.name as "integrationName", m.config, m.sealed, d.id, d.action, d.options, d.notice, d.tries,
@@ -342,13 +340,13 @@ export const updateDelivery = (
     and (status = 'pending' or ${status === "sent"})`;
 
 /** It has been reached. */
-export const markIntegrationSound = (sql: Sql, teamId: string, id: string) => sql`
+export const markIntegrationSound = (sql: Tx, teamId: string, id: string) => sql`
   update integration set failures = 0, failing_since = null, paused_until = null
   where team_id = ${teamId} and id = ${id} and (failures > 0 or failing_since is not null or paused_until is not null)`;
 
 /** It has not; answers for how long. */
 export async function countFailure(
-  sql: Sql,
+  sql: Tx,
   teamId: string,
   id: string,
 ): Promise<{ failures: number; failingForMs: number } | undefined> {
@@ -359,12 +357,12 @@ export async function countFailure(
   return row;
 }
 
-export const pauseIntegration = (sql: Sql, teamId: string, id: string, ms: number) => sql`
+export const pauseIntegration = (sql: Tx, teamId: string, id: string, ms: number) => sql`
   update integration set paused_until = now() + interval '1 millisecond' * ${ms}::float8
   where team_id = ${teamId} and id = ${id}`;
 
 /** False when it was disabled before. */
-export const disableIntegration = async (sql: Sql, teamId: string, id: string, reason: string): Promise<boolean> =>
+export const disableIntegration = async (sql: Tx, teamId: string, id: string, reason: string): Promise<boolean> =>
   (
     await sql`
       update integration set enabled = false, disabled_reason = ${reason}, updated_at = now()
@@ -394,5 +392,5 @@ export const lockIntegrationsSealedOtherwise = (sql: Tx, keyName: string, limit:
     and ${isTakeable(sql, "sealing", sql`concat_ws(' ', team_id, id)`)}
   limit ${limit} for update skip locked`;
 
-export const updateIntegrationSealed = (sql: Sql, { teamId, id, sealed }: SealedIntegration) => sql`
+export const updateIntegrationSealed = (sql: Tx, { teamId, id, sealed }: SealedIntegration) => sql`
   update integration set sealed = ${sealed} where team_id = ${teamId} and id = ${id}`;

@@ -85,7 +85,7 @@ export async function markSample(
 }
 
 /** Leaves nothing of it. */
-export async function deleteSample(sql: Sql, projectId: string): Promise<void> {
+export async function deleteSample(sql: Tx, projectId: string): Promise<void> {
   await sql`delete from bug_report where project_id = ${projectId} and sample`;
   await sql`delete from execution where project_id = ${projectId} and sample`;
   const cases = await sql<{ number: number }[]>`

@@ -1,7 +1,10 @@
 /** Teams and projects. */
 
 import type { Project, ProjectPatch } from "../schema/projects.ts";
-import type { Sql } from "./connect.ts";
+import type { Sql, Tx } from "./connect.ts";
+
+/** Servers that start at once on an empty database set up one team between them. */
+export const lockTeams = (sql: Tx) => sql`lock table team in share row exclusive mode`;
 
 const columns = (sql: Sql) => sql`
   id, name, default_branch as "defaultBranch", execution_timeout_minutes as "executionTimeoutMinutes",

@@ -182,7 +182,7 @@ export async function selectNamesakes(
 
 /** Gives known cases the identity and file that they have from now on. */
 export const updateTestCasePlaces = (
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   places: readonly { number: number; identity: string; file: string | null }[],
 ) => sql`

@@ -4,7 +4,7 @@ import { blockOf, toStatus } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
 import { type Sql, type Tx, toTextArray } from "./connect.ts";
-import { health, healthHint } from "./health.ts";
+import { healthOf, healthHint } from "./health.ts";
 
 export type TestCaseRow = TestCase & {
   number: number;
@@ -31,7 +31,7 @@ const SORT_COLUMNS = {
 } as const;
 
 const columns = (sql: Sql) => sql`
-  c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${health(sql)} as health,
+  c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${healthOf(sql)} as health,
   h.last_status as "lastStatus", h.last_run_at as "lastRunAt", coalesce(h.runs, 0) as runs,
   coalesce(h.failures, 0) as failures, round(coalesce(h.flake_rate, 0)::numeric, 4)::float8 as "flakeRate",
   (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", c.owner, c.sample,
@@ -104,7 +104,7 @@ function healthFilter(sql: Sql, wanted: string[] | undefined) {
   if (wanted === undefined) return sql``;
   const only = wanted.length === 1 ? wanted[0] : undefined;
   const hint = healthHint(sql, only);
-  return sql`${hint} and ${health(sql)} = any(${toTextArray(wanted)}::text[])`;
+  return sql`${hint} and ${healthOf(sql)} = any(${toTextArray(wanted)}::text[])`;
 }
 
 export const selectTestCase = async (sql: Sql, projectId: string, id: string): Promise<TestCaseRow | undefined> => {

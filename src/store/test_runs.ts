@@ -3,7 +3,7 @@
 import type { Verdict } from "../schema/fields.ts";
 import type { TestRun } from "../schema/test_runs.ts";
 import type { ExecutionStatus } from "../schema/executions.ts";
-import { type Sql, toTextArray } from "./connect.ts";
+import { type Sql, toTextArray, type Tx } from "./connect.ts";
 
 const FIRST_TIME = "infinity";
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -99,7 +99,7 @@ export const selectTestRun = async (
 
 /** Of a locked execution; locked, and inserted when it is not there. */
 export const selectOrInsertTestRun = async (
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   executionId: string,
   taskSlug: string,
@@ -136,7 +136,7 @@ export const selectAttempts = (sql: Sql, projectId: string, runId: string) => sq
     exit_case as "exitCase", passed, failed, skipped, to_json(warnings) as warnings
   from attempt where project_id = ${projectId} and run_id = ${runId} order by number, shard`;
 
-export const insertAttempt = (sql: Sql, projectId: string, runId: string, attempt: Attempt) => sql`
+export const insertAttempt = (sql: Tx, projectId: string, runId: string, attempt: Attempt) => sql`
   insert into attempt (project_id, run_id, shard, number, digest, format, partial, exit_code, exit_case, passed, failed,
     skipped, warnings, received_at)
   values (${projectId}, ${runId}, ${attempt.shard}, ${attempt.number}, decode(${attempt.digest}, 'hex'),
@@ -160,7 +160,7 @@ export type TestRunChange = Pick<
 > & { quarantined: number; format: string; warnings: string[]; startedAt: string; completedAt: string | null };
 
 export const updateTestRun = async (
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   id: string,
   run: TestRunChange,

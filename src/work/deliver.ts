@@ -15,11 +15,10 @@ import {
   selectDueDelivery,
 } from "../store/integrations.ts";
 import { type Item, takeAll } from "./loop.ts";
+import { EXTEND_MS } from "../store/claims.ts";
 
 /** A receiver that hangs keeps one of them for 15 s. */
 const MAX_AT_ONCE = 64;
-/** Several times within the length of a claim. */
-const EXTEND_MS = 1_500;
 
 const UNNOTED = "Internal error: it may have arrived, but that could not be noted; the log of Assay tells why";
 const SUPERSEDED = "Not sent: a newer delivery for the same has taken its place";

@@ -13,7 +13,7 @@ import { connect, type Tx } from "../../src/store/connect.ts";
 import { selectCursorSecret } from "../../src/store/instance.ts";
 import { selectLiveKey } from "../../src/store/keys.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";
-import { createHarness, createServer, junit, SECRET_KEY } from "../harness.ts";
+import { createHarness, createServer, junit, SECRET_KEY, UPLOAD_WORKER } from "../harness.ts";
 
 const { ask, acme, database, addProject } = await createHarness();
 const cursorSecret = await selectCursorSecret(database.pool);
@@ -101,7 +101,7 @@ test("the thread for large uploads comes back after it has crashed, and who wait
     retentionDays: 90,
     secretKey: SECRET_KEY,
   };
-  const thread = createUploadThread(settings);
+  const thread = createUploadThread(UPLOAD_WORKER, settings);
   afterAll(() => thread.close());
   const caller = { ...(await selectLiveKey(database.pool, keyDigest(key)))!, kind: "project" as const };
   const upload = () => {

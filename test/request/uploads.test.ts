@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ROUTES } from "../../src/app.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
-import { createHarness, junit, SECRET_KEY } from "../harness.ts";
+import { createHarness, junit, SECRET_KEY, UPLOAD_WORKER } from "../harness.ts";
 
 const MIB = 1_048_576;
 
@@ -163,7 +163,7 @@ describe("while another upload is read", () => {
   });
 
   test("fifty of one key in line do not keep another key's only one behind them", async () => {
-    const heavy = createUploadThread({
+    const heavy = createUploadThread(UPLOAD_WORKER, {
       connection,
       cursorSecret: new Uint8Array(32),
       publicUrl: url,
