@@ -49,7 +49,7 @@ const IDENTIFY_SECONDS = 10;
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 export type AppOptions = Omit<ExecuteOptions, "cursors"> &
-  Omit<IntakeOptions, "handle" | "deadlines"> & {
+  Omit<IntakeOptions, "handle" | "deadlines" | "pool"> & {
     database: Database;
     cursorSecret: Uint8Array;
     rateLimitPerMinute: number;
@@ -68,7 +68,7 @@ export function createApp(options: AppOptions) {
   const rateLimit = createRateLimit(options.rateLimitPerMinute);
   const deadlines = createDeadlines();
   const handle = createExecute(database, toExecuteOptions(options));
-  const take = createIntake({ ...options, handle, deadlines });
+  const take = createIntake({ ...options, handle, deadlines, pool: database.pool });
   const page = createSite({ ...options, api: API });
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */

@@ -122,6 +122,11 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   if (read("SECRET_KEY") !== undefined && read("SECRET_KEY_FILE") !== undefined)
     mistakes.push("Cannot read SECRET_KEY_FILE: SECRET_KEY is set as well");
 
+  const maxBody = integer("MAX_BODY_MB", 32, 1, 1024);
+  const maxInflated = integer("MAX_INFLATED_MB", 128, 1, 2048);
+  // For the upload that is read, and one that waits.
+  const leastMemory = 3 * maxInflated + maxBody;
+
   const config: Config = {
     port: integer("PORT", 8080, 0, 65_535),
     host: read("HOST") ?? "127.0.0.1",
@@ -129,9 +134,9 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     dataDir: resolve(read("DATA_DIR") ?? "data"),
     publicUrl: publicUrl?.replace(/\/+$/, ""),
     rateLimitPerMinute: integer("RATE_LIMIT_PER_MINUTE", 60, 0, 1_000_000),
-    maxBodyBytes: integer("MAX_BODY_MB", 32, 1, 1024) * MEBIBYTE,
-    maxInflatedBytes: integer("MAX_INFLATED_MB", 128, 1, 2048) * MEBIBYTE,
-    uploadMemoryBytes: integer("UPLOAD_MEMORY_MB", 512, 1, 65_536) * MEBIBYTE,
+    maxBodyBytes: maxBody * MEBIBYTE,
+    maxInflatedBytes: maxInflated * MEBIBYTE,
+    uploadMemoryBytes: integer("UPLOAD_MEMORY_MB", Math.max(512, leastMemory), leastMemory, 65_536) * MEBIBYTE,
     trustProxy: addresses("TRUST_PROXY"),
     outboundAllow: addresses("OUTBOUND_ALLOW"),
     outboundProxy,

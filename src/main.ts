@@ -20,6 +20,7 @@ import { createDeliverer } from "./work/deliver.ts";
 import { startLoops } from "./work/loops.ts";
 
 /** Besides connections, the process itself has some fifty open. */
+const OWN_DESCRIPTORS = 50;
 const SENSIBLE_DESCRIPTORS = 1_024;
 
 async function main(): Promise<void> {
@@ -27,6 +28,11 @@ async function main(): Promise<void> {
   const log = createLog(config.logLevel);
   const maxDescriptors = descriptorLimit();
   const isCramped = maxDescriptors !== undefined && maxDescriptors < SENSIBLE_DESCRIPTORS;
+  const needed = OWN_DESCRIPTORS + 2 * config.databasePool;
+  if (maxDescriptors !== undefined && maxDescriptors < needed)
+    throw new Error(
+      `The limit of open files is ${maxDescriptors}, at least ${needed} are needed: raise it (ulimit -n), or lower DATABASE_POOL`,
+    );
   if (isCramped)
     log.warn("The limit of open files is low, connections beyond it are refused: raise it (ulimit -n, LimitNOFILE)", {
       limit: maxDescriptors,

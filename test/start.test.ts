@@ -428,3 +428,14 @@ test("admin commands work while the server runs and while it does not", async ()
   expect((await admin("create-project", "--team", "x", "--name", "x")).code).toBe(2);
   expect((await admin("nope")).code).toBe(2);
 });
+
+test("too few file descriptors are told at the start, and what to do", async () => {
+  const child = Bun.spawn(["sh", "-c", 'ulimit -n 40; exec "$@"', "sh", process.execPath, "src/main.ts"], {
+    cwd: ROOT,
+    env: environment({ DATA_DIR: createDirectory(), PORT: "0" }),
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  expect(await new Response(child.stderr).text()).toContain("at least 66 are needed: raise it (ulimit -n)");
+  expect(await child.exited).toBe(1);
+});

@@ -134,7 +134,10 @@ export function startServer(options: ServerOptions) {
     try {
       current = serve(port);
     } catch (error) {
-      // Somebody else may have the port for a moment, or the last descriptor.
+      // Somebody else may have the port for a moment, or the last descriptor: the reserve is for this, too.
+      reserve!.release();
+      if (performance.now() - complainedAt < COMPLAIN_MS) return;
+      complainedAt = performance.now();
       log?.warn("Cannot listen again", { port, error });
     }
   }

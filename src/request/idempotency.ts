@@ -9,6 +9,7 @@ import {
   extendRequest,
   markActing,
   releaseRequest,
+  selectIsRunning,
   storeAnswer,
   type StoredRequest,
 } from "../store/idempotency.ts";
@@ -38,6 +39,18 @@ export type OnceOptions = {
 const lost = (): never =>
   fail("INTERNAL_ERROR", "The request was given up for dead and is run by its repetition", { "Retry-After": "2" });
 
+type Waiting = Pick<OnceOptions, "sql" | "caller" | "key" | "isOver">;
+
+/** While another request with the same key is running, on whatever server; or until whoever asked does not wait any more. */
+export async function waitForOther({ sql, caller, key, isOver }: Waiting): Promise<void> {
+  const { teamId, projectId } = caller;
+  const place = { teamId, scopeId: projectId ?? teamId, key };
+  for (let wait = LOOK_AGAIN_MS.first; !isOver() && (await selectIsRunning(sql, place)); wait = longer(wait))
+    await Bun.sleep(wait);
+}
+
+const longer = (wait: number) => Math.min(2 * wait, LOOK_AGAIN_MS.last);
+
 /**
  * Claims the request, lets go of the database, and runs it; whoever comes meanwhile, on any server, waits for its answer.
  * Refused requests are not stored: they had no effect. One that died is run again, unless it had begun to act: then that
@@ -50,7 +63,7 @@ export async function answerOnce(
   if (!KEY.test(key))
     fail("VALIDATION_ERROR", `Cannot read the header "Idempotency-Key": expected 1 to 255 visible ASCII characters`);
   const claim: RequestClaim = { teamId, scopeId: projectId ?? teamId, key, claim: Bun.randomUUIDv7() };
-  for (let wait = LOOK_AGAIN_MS.first; ; wait = Math.min(2 * wait, LOOK_AGAIN_MS.last)) {
+  for (let wait = LOOK_AGAIN_MS.first; ; wait = longer(wait)) {
     const stored = await claimRequest(sql, claim, digest);
     if (!stored) return await runClaimed(sql, claim, run);
     const reply = toReply(stored, key, digest);

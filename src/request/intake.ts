@@ -1,19 +1,22 @@
 /** Takes a request in that may call its endpoint: reads its input and runs its handler, within the route's deadline. */
 
-import { createUploadBudget, type Hold } from "../http/upload_budget.ts";
+import { createUploadBudget, type Hold, OverdrawnError } from "../http/upload_budget.ts";
 import { DeadlineError, type Deadlines } from "../http/deadline.ts";
 import type { CheckedRequest, Execute, Progress } from "./execute.ts";
 import { tooBusy } from "./failure.ts";
+import { waitForOther } from "./idempotency.ts";
 import { type Input, readInput, readQuery, readSmallUpload, receiveUpload } from "./input.ts";
 import type { Reply } from "./reply.ts";
 import type { Route } from "./route.ts";
 import { LARGE_BYTES, type UploadThread } from "./upload_thread.ts";
+import type { Sql } from "../store/connect.ts";
 
 /** What a request says of itself before its query and body. */
 export type Asked = Omit<CheckedRequest, "query" | "body" | "digest">;
 
 export type IntakeOptions = {
   handle: Execute;
+  pool: Sql;
   deadlines: Deadlines;
   uploadThread: Pick<UploadThread, "handle" | "expire">;
   maxBodyBytes: number;
@@ -45,13 +48,17 @@ export function createIntake(options: IntakeOptions) {
     try {
       const grow = growWithin(hold, route.deadlineSeconds);
       const sent = await receiveUpload(request, route, search, { maxBytes: maxBodyBytes, grow });
+      hold.arrived();
       const input = await readSmallUpload(sent, route, Math.min(LARGE_BYTES, maxInflatedBytes));
       if (input) return await run(route, asked, input, progress);
       let isInLine = false;
       return await deadlines
         .within(
           route.deadlineSeconds,
-          () => uploadThread.handle(`${route.method} ${route.path}`, { ...asked, sent }, progress),
+          async () => {
+            await waitOutside(asked, progress);
+            return await uploadThread.handle(`${route.method} ${route.path}`, { ...asked, sent }, progress);
+          },
           () => {
             progress.expired = true;
             isInLine = uploadThread.expire(asked.caller, progress);
@@ -66,6 +73,11 @@ export function createIntake(options: IntakeOptions) {
     }
   }
 
+  /** A repetition waits here for the first request: in the thread it would keep all other large uploads waiting. */
+  async function waitOutside({ caller, idempotencyKey: key }: Asked, progress: Progress): Promise<void> {
+    if (key !== null) await waitForOther({ sql: options.pool, caller, key, isOver: () => progress.expired });
+  }
+
   /** Fails when the body has waited for so many seconds in all. */
   function growWithin(hold: Hold, seconds: number): Hold["grow"] {
     let left = seconds;
@@ -78,7 +90,7 @@ export function createIntake(options: IntakeOptions) {
         .then(
           () => void (left -= (performance.now() - began) / 1_000),
           (error) => {
-            if (error instanceof DeadlineError) tooBusy();
+            if (error instanceof DeadlineError || error instanceof OverdrawnError) tooBusy();
             throw error;
           },
         );

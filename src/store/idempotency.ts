@@ -15,7 +15,7 @@ export type StoredRequest = StoredAnswer & {
   state: "answered" | "running" | "lost";
 };
 
-const place = (sql: Sql, { teamId, scopeId, key }: RequestClaim) =>
+const place = (sql: Sql, { teamId, scopeId, key }: Omit<RequestClaim, "claim">) =>
   sql`team_id = ${teamId} and scope_id = ${scopeId} and key = ${key}`;
 
 /** Status 0: there is no answer yet. */
@@ -40,6 +40,10 @@ export async function claimRequest(sql: Sql, claim: RequestClaim, digest: string
   // Refused meanwhile, it may be claimed again.
   return stored ?? (await claimRequest(sql, claim, digest));
 }
+
+/** Whether somebody runs the request, or has not been given up for dead yet. */
+export const selectIsRunning = async (sql: Sql, claim: Omit<RequestClaim, "claim">): Promise<boolean> =>
+  (await sql`select from idempotency where ${place(sql, claim)} and status = 0 and claimed_until > now()`).length === 1;
 
 export const extendRequest = (sql: Sql, claim: RequestClaim) =>
   sql`update idempotency set claimed_until = ${claimEnd(sql)} where ${running(sql, claim)}`;

@@ -219,6 +219,11 @@ export const failDelivery = (
     attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
   where d.team_id = ${teamId} and d.integration_id = ${integrationId} and d.id = ${id} and d.status = 'pending'`;
 
+/** A delivery that whoever asked for it sends himself has ended long before, or has died with its server. */
+export const failCutOff = (sql: Sql, attempt: DeliveryAttempt) => sql`
+  update delivery d set status = 'failed', attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
+  where d.status = 'pending' and d.due_at is null and d.created_at < now() - interval '2 minutes'`;
+
 /** Integrations that more than `max` deliveries wait for. */
 export const selectCrowded = (sql: Sql, max: number) => sql<IntegrationId[]>`
   select i.team_id as "teamId", i.id as "integrationId" from integration i

@@ -7,7 +7,8 @@ import type { Database } from "../store/connect.ts";
 import { selectSealKeys } from "../store/environments.ts";
 import { deleteOldAnswers } from "../store/idempotency.ts";
 import { useAllConnections } from "../store/instance.ts";
-import { selectIntegrationSealKeys } from "../store/integrations.ts";
+import { notSent } from "../schema/integrations.ts";
+import { failCutOff, selectIntegrationSealKeys } from "../store/integrations.ts";
 import type { OpenDatabase } from "../store/open.ts";
 import { handleEvents, runSchedules } from "./automate.ts";
 import { countAll } from "./count.ts";
@@ -20,6 +21,7 @@ import { retainResults } from "./retain.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
+const CUT_OFF = "Cut off: the server stopped while it was sending, and the receiver may have got it";
 
 export type LoopsOptions = Pick<Config, "databasePool" | "retentionDays" | "secretKeyOld"> & {
   database: OpenDatabase;
@@ -53,6 +55,7 @@ export function startLoops(options: LoopsOptions): Loop {
   if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
   every(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn));
   every(20 * SECOND, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));
+  every(MINUTE, "end what was cut off", async () => await failCutOff(pool, notSent(new Date(), CUT_OFF)));
   every(10 * MINUTE, "forget old answers", async () => await deleteOldAnswers(pool));
   every(MINUTE, "sweep rate limits", async () => options.sweep());
   return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) };

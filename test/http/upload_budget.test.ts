@@ -99,3 +99,38 @@ test("who is released while it waits is refused, takes nothing, and lets the oth
   expect(budget.held()).toBe(0);
   expect(await second.hold.grow(1)?.catch(({ message }) => message)).toContain("released");
 });
+
+test("a large body that brings little while others wait gives way to them, unless all of it is there", async () => {
+  const budget = createUploadBudget(64 * MIB);
+  const [slow, whole, beyond, other] = ["a", "b", "c", "d"].map((key) => budget.open(key)) as [Hold, Hold, Hold, Hold];
+  expect([slow.grow(28 * MIB), whole.grow(28 * MIB)]).toEqual([undefined, undefined]);
+  whole.arrived();
+  // One goes beyond the limit, and goes on bringing something.
+  await beyond.grow(2 * MIB);
+  let isIn = false;
+  const waits = other.grow(2 * MIB)!.then(() => (isIn = true));
+  await settled();
+  expect(isIn).toBe(false);
+  expect(beyond.grow(MIB)).toBeUndefined();
+  budget.look();
+  await waits;
+  await expect(slow.grow(1)).rejects.toThrow("came too slowly");
+  expect(whole.grow(0)).toBeUndefined();
+  expect(budget.held()).toBe((28 + 3 + 2) * MIB);
+});
+
+test("small bodies have room whatever large ones hold, of their own key as well", async () => {
+  const budget = createUploadBudget(64 * MIB);
+  for (let index = 0; index < 4; index++) body(budget.open("a"), 30);
+  await settled();
+  expect(budget.open("a").grow(1_000)).toBeUndefined();
+  expect(budget.open("b").grow(MIB)).toBeUndefined();
+});
+
+test("more than 256 that wait are refused", async () => {
+  const budget = createUploadBudget(16 * MIB);
+  const bodies = Array.from({ length: 300 }, () => body(budget.open("a"), 12));
+  await settled();
+  expect(bodies.filter(({ state }) => state.isRefused).length).toBeGreaterThan(0);
+  expect(bodies.filter(({ state }) => state.isRefused).length).toBeLessThan(60);
+});

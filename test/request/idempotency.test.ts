@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { generateProjectKey } from "../../src/operations/keys.ts";
-import { createHarness, junit, until } from "../harness.ts";
+import { lockTestCases } from "../../src/store/test_case_names.ts";
+import { createHarness, createServer, junit, until } from "../harness.ts";
 import { createReceiver } from "../receiver.ts";
 
 const { ask, acme, database, addProject } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
@@ -90,5 +91,30 @@ describe("a request with an Idempotency-Key", () => {
     const { status } = await ask(`POST /projects/${acme.project}/test-runs`, { key: acme.key, body: "<no", headers });
     expect(status).toBe(400);
     expect(await isClaimed("refused")).toBe(false);
+  });
+
+  test("that repeats a large upload under way waits outside of the thread: others are not kept waiting", async () => {
+    const [mine, other] = [await addProject(acme), await addProject(acme)];
+    const second = await createServer(database);
+    const body = junit("pf").replace("</testsuite>", `<!--${"x".repeat(1_200_000)}--></testsuite>`);
+    const { promise: letGo, resolve } = Promise.withResolvers<void>();
+    const { promise: locked, resolve: hold } = Promise.withResolvers<void>();
+    const holding = database.begin(async (sql) => {
+      await lockTestCases(sql, mine.project);
+      hold();
+      await letGo;
+    });
+    await locked;
+    const upload = (server: { ask: typeof ask }, { project, key }: typeof mine, headers: Record<string, string>) =>
+      server.ask(`POST /projects/${project}/test-runs`, { key, body, headers });
+    const first = upload({ ask }, mine, { "idempotency-key": "large" });
+    await until(() => isClaimed("large"));
+    const repetition = upload(second, mine, { "idempotency-key": "large" });
+    expect((await upload(second, other, {})).status).toBe(201);
+    resolve();
+    await holding;
+    const answers = await Promise.all([first, repetition]);
+    expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+    expect(answers[1].headers.get("idempotent-replayed")).toBe("true");
   });
 });

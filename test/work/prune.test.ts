@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { deleteOldAnswers } from "../../src/store/idempotency.ts";
+import { notSent } from "../../src/schema/integrations.ts";
+import { failCutOff } from "../../src/store/integrations.ts";
 import { prune } from "../../src/work/prune.ts";
 import { createHarness } from "../harness.ts";
 
@@ -77,4 +79,29 @@ test("answers to requests are forgotten after a day", async () => {
       values (${team}, ${project}, ${key}, '\\x00', 201, now() - interval '1 hour' * ${hours}::int)`;
   await deleteOldAnswers(pool);
   expect(await pool`select key from idempotency where team_id = ${team}`).toEqual([{ key: "young" }] as never);
+});
+
+test("a delivery that its sender has not ended was cut off, and says so", async () => {
+  const key = acme.teamKey;
+  const config = { url: "http://127.0.0.1:1/" };
+  const path = `/teams/${acme.team}/integrations`;
+  const { body: webhook } = await ask(`POST ${path}`, { key, body: { kind: "webhook", config } });
+  const insert = async (minutes: number) => {
+    const id = Bun.randomUUIDv7();
+    await pool`
+      insert into delivery (team_id, integration_id, id, action, options, event_type, notice, created_at)
+      values (${acme.team}, ${webhook.id}, ${id}, 'notify', '{}', 'test', '{"title":"t"}',
+        now() - interval '1 minute' * ${minutes}::int)`;
+    return id;
+  };
+  const [running, dead] = [await insert(1), await insert(3)];
+  await failCutOff(pool, notSent(new Date(), "Cut off"));
+  const { body } = await ask(`GET ${path}/${webhook.id}/deliveries`, { key });
+  const states = body.data.map(({ id, status, attempts }: any) => [id, status, attempts.at(-1)?.error]);
+  expect(new Set(states)).toEqual(
+    new Set([
+      [running, "pending", undefined],
+      [dead, "failed", "Cut off"],
+    ]),
+  );
 });
