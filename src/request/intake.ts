@@ -75,7 +75,10 @@ export function createIntake(options: IntakeOptions) {
 
   /** A repetition waits here for the first request: in the thread it would keep all other large uploads waiting. */
   async function waitOutside({ caller, idempotencyKey: key }: Asked, progress: Progress): Promise<void> {
-    if (key !== null) await waitForOther({ sql: options.pool, caller, key, isOver: () => progress.expired });
+    if (key === null) return;
+    await waitForOther({ sql: options.pool, caller, key, isOver: () => progress.expired });
+    // Whoever asked has been told that it failed: what came into the line now would happen after all.
+    if (progress.expired) throw new DeadlineError("The request's time was over before its turn came");
   }
 
   /** Fails when the body has waited for so many seconds in all. */
