@@ -72,15 +72,15 @@ describe("more than a thousand deliveries", () => {
     ]);
   });
 
-  test("four servers give up as many as they add", async () => {
+  test("four servers give up as many as they add, those of one moment with the next round of the loop", async () => {
     const integrationId = await integrate();
     await automate([{ type: "notify", integrationId }]);
     await automate([{ type: "notify", integrationId }]);
     await fill(integrationId, 1_000);
     for (let index = 0; index < 20; index++) await upload();
     await Promise.all([1, 2, 3, 4].map(handleAll));
-    // Those that come to the bound in the same moment do not see each other: the loop gives up the few that are too many.
-    expect((await count(integrationId))["notify pending"]).toBeLessThanOrEqual(1_000 + 4);
+    // Those that come to the bound in the same moment do not see each other: how many are too many is the scheduler's
+    // choice, and the loop gives them up.
     await boundDeliveries(pool, log);
     expect(await count(integrationId)).toEqual({ "notify pending": 1_000, "notify failed": 40 });
   });
