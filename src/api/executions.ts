@@ -5,7 +5,7 @@ import { absent, fail } from "../http/problem.ts";
 import { toPage } from "../request/page.ts";
 import { json, noContent } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
-import { rerunExecution } from "../operations/executions.ts";
+import { advanceExecution, findOrInsertExecution, rerunExecution } from "../operations/executions.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
 import {
   type Execution,
@@ -17,16 +17,13 @@ import {
 } from "../schema/executions.ts";
 import { comparison, comparisonQuery } from "../schema/comparisons.ts";
 import { integerText } from "../schema/fields.ts";
-import { advanceExecution } from "../operations/executions.ts";
 import { selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../store/connect.ts";
 import {
   deleteExecution,
   type ExecutionRow,
   insertDeclaredTasks,
-  insertExecution,
   lockExecution,
-  lockExecutionByKey,
   selectExecution,
   selectExecutions,
 } from "../store/executions.ts";
@@ -91,7 +88,7 @@ export const executions: Route[] = [
       const { params, body, conclude, publicUrl } = context;
       const { key, tasks, timeoutMinutes, mode: _, ...origin } = body;
       return await conclude(async (sql) => {
-        const inserted = await insertExecution(sql, params.projectId, {
+        const { execution, isNew } = await findOrInsertExecution(sql, params.projectId, {
           ...origin,
           key: key ?? null,
           status: "queued",
@@ -99,10 +96,9 @@ export const executions: Route[] = [
           timeoutMinutes: timeoutMinutes ?? null,
           now: new Date(),
         });
-        if (inserted && tasks.length > 0) await insertDeclaredTasks(sql, params.projectId, inserted.id, tasks);
-        const found = inserted ?? (await lockExecutionByKey(sql, params.projectId, key!)) ?? absent();
-        const row = (await selectExecution(sql, params.projectId, found.id)) ?? absent();
-        return json(inserted ? 201 : 200, toExecution(publicUrl, params.projectId, row));
+        if (isNew && tasks.length > 0) await insertDeclaredTasks(sql, params.projectId, execution.id, tasks);
+        const row = (await selectExecution(sql, params.projectId, execution.id)) ?? absent();
+        return json(isNew ? 201 : 200, toExecution(publicUrl, params.projectId, row));
       });
     },
   ),

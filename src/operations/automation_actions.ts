@@ -1,7 +1,7 @@
 /** The actions of automations: each begins what it says, or says what it would begin and why not. */
 
 import { MAX_TITLE, openBug, reopenBug } from "./bug_reports.ts";
-import { rerunExecution } from "./executions.ts";
+import { findOrInsertExecution, rerunExecution } from "./executions.ts";
 import type { Action, ActionResult, AutomationRun } from "../schema/automations.ts";
 import { MAX_WAITING, type Notice, notSent } from "../schema/integrations.ts";
 import { actionsOf, stateOf } from "../senders/send.ts";
@@ -10,7 +10,7 @@ import { type AutomationRow, selectTeamProjects, type TeamProject } from "../sto
 import { lockBugs, selectBugsByFingerprint } from "../store/bug_reports.ts";
 import type { Tx } from "../store/connect.ts";
 import type { EventRow } from "../store/events.ts";
-import { insertDeclaredTasks, insertExecution, lockExecution } from "../store/executions.ts";
+import { insertDeclaredTasks, lockExecution } from "../store/executions.ts";
 import {
   failDelivery,
   giveUpOldest,
@@ -197,7 +197,7 @@ async function startExecution(
   const inherited = origin && project?.id === target.id ? origin : undefined;
   const what = `the tasks ${tasks.map((slug) => JSON.stringify(slug)).join(", ")} in "${target.name}"`;
   if (dryRun) return { status: "planned", reason: `Would start ${what}` };
-  const execution = await insertExecution(sql, target.id, {
+  const { execution, isNew } = await findOrInsertExecution(sql, target.id, {
     branch: branch ?? inherited?.branch,
     commit: inherited?.commit,
     environment: environment ?? inherited?.environment,
@@ -208,7 +208,7 @@ async function startExecution(
     depth: depth + 1,
     now,
   });
-  if (!execution) return skipped(`There is an execution with the key ${JSON.stringify(key)} already`);
+  if (!isNew) return skipped(`There is an execution with the key ${JSON.stringify(key)} already`);
   await insertDeclaredTasks(sql, target.id, execution.id, [...new Set(tasks)]);
   const why = cause === "manual" ? " by hand" : "";
   return { status: "done", reason: `Started ${what}${why}`, executionId: execution.id };

@@ -1,5 +1,6 @@
 /** Executions: found or created for an upload, advanced by what happens, announced at their end, asked for again. */
 
+import { isSameCommit } from "../rules/commit.ts";
 import { type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
@@ -7,13 +8,16 @@ import type { UploadParameters } from "../schema/test_runs.ts";
 import type { Tx } from "../store/connect.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
 import {
+  type Build,
   type ExecutionChange,
   type ExecutionOrigin,
   insertDeclaredTasks,
   insertExecution,
+  type InsertExecution,
   type LockedExecution,
   lockExecution,
-  lockExecutionByKey,
+  lockExecutionKey,
+  lockExecutionOfBuild,
   notifyExecutionEnded,
   selectTasks,
   type TaskRow,
@@ -123,36 +127,80 @@ async function announceEnd(
   ];
 }
 
-/** In a transaction: the execution that an upload belongs to, locked. */
+/** An execution, locked; what its caller should know of how it was found. */
+export type FoundExecution = { execution: LockedExecution; isNew: boolean; warnings: string[] };
+
+/**
+ * In a transaction: the execution of a build, inserted when it is not there. A number is not a build: what names the same
+ * key with another commit or branch is another one. `at` is when it happened, for the age of what has ended.
+ */
+export async function findOrInsertExecution(
+  sql: Tx,
+  projectId: string,
+  fresh: InsertExecution,
+  at: Date = fresh.now,
+): Promise<FoundExecution> {
+  const { key, branch, commit } = fresh;
+  if (key === null) return { execution: await insertExecution(sql, projectId, fresh), isNew: true, warnings: [] };
+  const build = { key, branch, commit };
+  const known = await lockExecutionOfBuild(sql, projectId, build, at);
+  if (known) return toFound(build, known);
+  await lockExecutionKey(sql, projectId, key);
+  const justInserted = await lockExecutionOfBuild(sql, projectId, build, at);
+  if (justInserted) return toFound(build, justInserted);
+  const { namesake, ...execution } = await insertExecution(sql, projectId, fresh, at);
+  return { execution, isNew: true, warnings: namesake ? [otherBuild(build, namesake)] : [] };
+}
+
+function toFound(
+  { key }: Build,
+  { isUnclear, ...execution }: LockedExecution & { isUnclear: boolean },
+): FoundExecution {
+  const unclear = `Several builds have the execution_key "${key}", and this upload names neither commit nor branch`;
+  return { execution, isNew: false, warnings: isUnclear ? [`${unclear}: it was taken for the newest`] : [] };
+}
+
+/** Usually jobs of one build that name a merge commit and a head commit. */
+function otherBuild({ key, branch, commit }: Build, namesake: Pick<LockedExecution, "branch" | "commit">): string {
+  const isCommit = commit != null && namesake.commit !== null && namesake.commit !== commit;
+  const [what, theirs, ours] = isCommit ? ["commit", namesake.commit, commit] : ["branch", namesake.branch, branch];
+  return (
+    `The execution_key "${key}" is known with ${what} "${theirs}", and this is ${what} "${ours}": ` +
+    `it began another execution. The jobs of one build name the same ${what}${isCommit ? ", the head's" : ""}`
+  );
+}
+
+/** In a transaction: the execution that an upload belongs to. */
 export async function findOrCreateExecution(
   sql: Tx,
   projectId: string,
-  { execution_id, execution_key }: UploadParameters,
+  { execution_id, execution_key, branch, commit, completed_at }: UploadParameters,
   origin: ExecutionOrigin,
   now: Date,
-): Promise<LockedExecution> {
+): Promise<FoundExecution> {
   if (execution_id !== undefined) {
-    const found = (await lockExecution(sql, projectId, execution_id)) ?? refuseAbsent();
-    if (execution_key !== undefined && found.key !== execution_key)
+    const execution = (await lockExecution(sql, projectId, execution_id)) ?? refuseAbsent();
+    if (execution_key !== undefined && execution.key !== execution_key)
       refuse(`Cannot read "execution_key": the execution of "execution_id" has another key`);
-    return found;
+    if (branch !== undefined && execution.branch !== null && branch !== execution.branch)
+      refuse(
+        `Cannot read "branch": the execution of "execution_id" is of branch "${execution.branch}", got "${branch}"`,
+      );
+    if (commit !== undefined && execution.commit !== null && !isSameCommit(commit, execution.commit))
+      refuse(
+        `Cannot read "commit": the execution of "execution_id" is of commit "${execution.commit}", got "${commit}"`,
+      );
+    return { execution, isNew: false, warnings: [] };
   }
-  const fresh = {
+  const fresh: InsertExecution = {
     ...origin,
     key: execution_key ?? null,
-    status: "running" as const,
-    trigger: "upload" as const,
+    status: "running",
+    trigger: "upload",
     timeoutMinutes: null,
     now,
   };
-  const find = () => (execution_key === undefined ? undefined : lockExecutionByKey(sql, projectId, execution_key));
-  return (
-    (await find()) ??
-    (await insertExecution(sql, projectId, fresh)) ??
-    // Somebody else has just created it.
-    (await find()) ??
-    refuseAbsent()
-  );
+  return await findOrInsertExecution(sql, projectId, fresh, completed_at === undefined ? now : new Date(completed_at));
 }
 
 export type Rerun = { failedOnly: boolean; trigger: "rerun" | "automation"; depth: number; now: Date };
@@ -182,6 +230,6 @@ export async function rerunExecution(
     now,
   });
   const slugs = tasks.map(({ slug }) => slug);
-  await insertDeclaredTasks(sql, projectId, inserted!.id, slugs);
-  return { id: inserted!.id };
+  await insertDeclaredTasks(sql, projectId, inserted.id, slugs);
+  return { id: inserted.id };
 }

@@ -125,7 +125,8 @@ export async function takeReport(
 ): Promise<TakenReport> {
   const { report, taskSlug } = named;
   const origin = originOf(parameters, report);
-  const execution = await findOrCreateExecution(sql, projectId, parameters, origin, now);
+  const found = await findOrCreateExecution(sql, projectId, parameters, origin, now);
+  const { execution } = found;
   const run = await selectOrInsertTestRun(sql, projectId, execution.id, taskSlug);
   const before = run.attempt === 0 ? [] : await selectAttempts(sql, projectId, run.id);
   const shard = toShard(run, before, parameters);
@@ -135,7 +136,7 @@ export async function takeReport(
     return await selectAgain(sql, projectId, execution.id, taskSlug);
   }
 
-  const attempt = toAttempt(named, parameters, shard.index, before);
+  const attempt = toAttempt(named, parameters, shard.index, before, found.warnings);
   const changes = await storeAttempt(sql, projectId, run.id, { named, attempt, before });
   const attempts = [...before, attempt];
   const latest = latestAttempts(attempts);
@@ -207,6 +208,7 @@ function toAttempt(
   { exit_code }: UploadParameters,
   shard: number,
   before: readonly Attempt[],
+  more: readonly string[],
 ): Attempt {
   if (before.length >= MAX_ATTEMPTS)
     refuse(`This run has ${MAX_ATTEMPTS} attempts: use another execution_key for another build`);
@@ -224,7 +226,7 @@ function toAttempt(
     passed,
     failed,
     skipped,
-    warnings,
+    warnings: [...more, ...warnings],
   };
 }
 

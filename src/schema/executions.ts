@@ -90,7 +90,13 @@ export const newExecution = v.strictObject({
 export const executionFilter = v.strictObject({
   ...pageQuery,
   status: v.optional(executionStatus),
+  key: v.optional(text(200)),
   branch: v.optional(text(500)),
+  commit: v.pipe(
+    v.optional(text(200)),
+    v.description("A hash of 7 digits or more also finds the longer ones that begin with it"),
+  ),
+  pull_request: v.optional(text(200)),
   environment: v.optional(text(200)),
   task_slug: v.optional(slug),
   created_after: v.optional(timestamp),

@@ -2,7 +2,8 @@
 
 import { hasEnded } from "../rules/execution.ts";
 import type { ExecutionFilter, ExecutionMode, ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";
-import type { Sql, Tx } from "./connect.ts";
+import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import { takeTurn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
 import { firstIdAt } from "./moment.ts";
 
@@ -85,6 +86,15 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
 export const selectExecution = async (sql: Sql, projectId: string, id: string): Promise<ExecutionRow | undefined> =>
   (await selectWithTasks(sql, sql`select * from execution where project_id = ${projectId} and id = ${id}`))[0];
 
+/** Whether the row's commit is this one, for which the planner has an index: `is_same_commit` tells it nothing. */
+function isCommit(sql: Sql, given: string) {
+  const commit = given.toLowerCase();
+  if (!/^[0-9a-f]{7,64}$/.test(commit)) return sql`and lower(commit) = ${commit}`;
+  const shorter = Array.from({ length: commit.length - 6 }, (_, index) => commit.slice(0, 7 + index));
+  return sql`and (lower(commit) = any(${toTextArray(shorter)}::text[]) or lower(commit) like ${`${commit}%`})
+    and is_same_commit(commit, ${commit})`;
+}
+
 /** Newest first, one row more than `limit`. */
 export const selectExecutions = (
   sql: Sql,
@@ -92,14 +102,18 @@ export const selectExecutions = (
   filter: ExecutionFilter,
   after: string | undefined,
 ): Promise<ExecutionRow[]> => {
-  const { status, branch, environment, task_slug, created_after, created_before, limit } = filter;
+  const { status, key, branch, commit, pull_request, environment, task_slug, created_after, created_before, limit } =
+    filter;
   return selectWithTasks(
     sql,
     sql`
       select * from execution
       where project_id = ${projectId}
         ${status ? sql`and status = ${status}` : sql``}
+        ${key ? sql`and key = ${key}` : sql``}
         ${branch ? sql`and branch = ${branch}` : sql``}
+        ${commit ? isCommit(sql, commit) : sql``}
+        ${pull_request ? sql`and pull_request = ${pull_request}` : sql``}
         ${environment ? sql`and environment = ${environment}` : sql``}
         ${created_after ? sql`and id >= ${firstIdAt(Date.parse(created_after) + 1)}` : sql``}
         ${created_before ? sql`and id < ${firstIdAt(Date.parse(created_before))}` : sql``}
@@ -132,15 +146,49 @@ export const lockExecution = async (sql: Tx, projectId: string, id: string): Pro
   return execution;
 };
 
-export const lockExecutionByKey = async (
+/** A build as its CI names it. */
+export type Build = { key: string; branch?: string | null | undefined; commit?: string | null | undefined };
+
+/** The key of an execution that ended so long ago is free again. */
+const KEY_DAYS = 7;
+/** How many executions of one key are looked through. */
+const NAMESAKES = 200;
+
+/** Which have the key and are not too old at `now`. */
+const haveKey = (sql: Sql, projectId: string, key: string, now: Date) => sql`
+  project_id = ${projectId} and key = ${key} and id in (
+    select id from execution where project_id = ${projectId} and key = ${key} order by id desc limit ${NAMESAKES})
+  and (completed_at is null or completed_at > ${now.toISOString()}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
+
+/**
+ * The execution with the key that agrees with commit and branch wherever both sides know them; of several the one that
+ * agrees in most, then the newest. `isUnclear`: the build says neither, and several have the key.
+ */
+export const lockExecutionOfBuild = async (
   sql: Tx,
   projectId: string,
-  key: string,
-): Promise<LockedExecution | undefined> => {
-  const [execution] = await sql<LockedExecution[]>`
-    select ${executionColumns(sql)} from execution where project_id = ${projectId} and key = ${key} for update`;
+  { key, branch = null, commit = null }: Build,
+  now: Date,
+): Promise<(LockedExecution & { isUnclear: boolean }) | undefined> => {
+  const saysNothing = branch === null && commit === null;
+  const [execution] = await sql<(LockedExecution & { isUnclear: boolean })[]>`
+    select ${executionColumns(sql)}, ${
+      saysNothing ? sql`(select count(*) from execution where ${haveKey(sql, projectId, key, now)}) > 1` : sql`false`
+    } as "isUnclear"
+    from execution
+    where ${haveKey(sql, projectId, key, now)}
+      and (branch is null or ${branch}::text is null or branch = ${branch})
+      and (commit is null or ${commit}::text is null or is_same_commit(commit, ${commit}))
+    order by
+      (commit is not null and ${commit}::text is not null)::int + (branch is not null and ${branch}::text is not null)::int
+        desc, id desc
+    limit 1 for update`;
   return execution;
 };
+
+/** Until the end of the transaction nobody else begins an execution with this key. */
+export const lockExecutionKey = (sql: Tx, projectId: string, key: string) =>
+  takeTurn(sql, "execution", `${projectId} ${key}`);
 
 type OriginField = "branch" | "commit" | "pullRequest" | "buildUrl" | "environment";
 export type ExecutionOrigin = { [Field in OriginField]?: string | null | undefined };
@@ -158,13 +206,17 @@ export type InsertExecution = ExecutionOrigin & {
   now: Date;
 };
 
-/** Undefined when the key exists already. Its `createdAt` is the moment in its id. */
+/** An execution that has just begun; `namesake` is the newest other build with its key. */
+export type InsertedExecution = LockedExecution & { namesake: Pick<ExecutionRow, "branch" | "commit"> | null };
+
+/** Who gives it a key holds the lock of that. Its `createdAt` is the moment in its id; `at` tells which keys are free. */
 export const insertExecution = async (
   sql: Tx,
   projectId: string,
   { key, status, mode, trigger, timeoutMinutes, depth, rerunOf, now, ...origin }: InsertExecution,
-): Promise<LockedExecution | undefined> => {
-  const [execution] = await sql<LockedExecution[]>`
+  at: Date = now,
+): Promise<InsertedExecution> => {
+  const [execution] = await sql<InsertedExecution[]>`
     insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
       timeout_minutes, expires_at, created_at, mode, depth, rerun_of, reruns)
     select ${projectId}, ${Bun.randomUUIDv7("hex", now.getTime())}, ${key}, ${status}, ${trigger}, ${origin.branch ?? null},
@@ -174,9 +226,14 @@ export const insertExecution = async (
     from (
       select coalesce(${timeoutMinutes}::int, execution_timeout_minutes) as minutes from project where id = ${projectId}
     ) as timeout
-    on conflict (project_id, key) where key is not null do nothing
-    returning ${executionColumns(sql)}`;
-  return execution;
+    returning ${executionColumns(sql)}, ${
+      key === null
+        ? sql`null`
+        : sql`(
+            select json_build_object('branch', branch, 'commit', commit) from execution
+            where ${haveKey(sql, projectId, key, at)} order by id desc limit 1)`
+    } as namesake`;
+  return execution!;
 };
 
 export const insertDeclaredTasks = (sql: Tx, projectId: string, executionId: string, slugs: readonly string[]) => sql`

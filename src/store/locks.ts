@@ -13,6 +13,8 @@ const NUMBERS = {
   sample: 3,
   /** A key: whoever revokes it, and those who use it. */
   key: 5,
+  /** Of a project and a key of executions: whoever begins one. */
+  execution: 6,
 } as const;
 
 /** Any constant: servers that start together on one database meet at this lock. */

@@ -101,6 +101,140 @@ describe("POST /projects/:projectId/executions", () => {
   });
 });
 
+describe("which build a report belongs to", () => {
+  const head = "0123456789abcdef0123456789abcdef01234567";
+  const otherHead = "fedcba9876543210fedcba9876543210fedcba98";
+  const executionOf = async (query: string) => (await upload(query, "p")).body.executionId;
+
+  test("build 7 of another branch is another execution, and its green is not the first one's", async () => {
+    const main = await upload("execution_key=7&task_slug=t&branch=main", "pf");
+    const fix = await upload("execution_key=7&task_slug=t&branch=feat/fix", "pp");
+    expect(fix.body.executionId).not.toBe(main.body.executionId);
+    expect(fix.body).toMatchObject({ verdict: "passed", flaky: 0, attempt: 1 });
+    expect(fix.body.warnings).toEqual([
+      'The execution_key "7" is known with branch "main", and this is branch "feat/fix": it began another execution. ' +
+        "The jobs of one build name the same branch",
+    ]);
+    expect((await upload("execution_key=7&task_slug=t&branch=main", "fp")).body).toMatchObject({
+      ...{ executionId: main.body.executionId, attempt: 2, flaky: 1, verdict: "failed" },
+    });
+  });
+
+  test("a task with another commit never lands in the execution of the first, and is told so", async () => {
+    const first = await upload(`execution_key=merge&task_slug=a&commit=${head}`, "p");
+    const second = await upload(`execution_key=merge&task_slug=b&commit=${otherHead}`, "p");
+    expect(first.body.warnings).toEqual([]);
+    expect(second.body.warnings).toEqual([
+      `The execution_key "merge" is known with commit "${head}", and this is commit "${otherHead}": it began another ` +
+        "execution. The jobs of one build name the same commit, the head's",
+    ]);
+    expect((await get(first.body.executionId)).tasks.map(({ slug }: any) => slug)).toEqual(["a"]);
+    expect(await executionOf(`execution_key=merge&task_slug=c&commit=${otherHead}`)).toBe(second.body.executionId);
+    expect(await executionOf(`execution_key=merge&task_slug=c&commit=${head}`)).toBe(first.body.executionId);
+  });
+
+  test("a short hash is the long one that begins with it, either way round", async () => {
+    const id = await executionOf(`execution_key=short&task_slug=a&commit=${head}`);
+    expect(await executionOf(`execution_key=short&task_slug=b&commit=${head.slice(0, 7).toUpperCase()}`)).toBe(id);
+    expect(await executionOf(`execution_key=short&task_slug=c&commit=${head.slice(0, 6)}`)).not.toBe(id);
+    const other = await executionOf(`execution_key=short2&task_slug=a&commit=${head.slice(0, 12)}`);
+    expect(await executionOf(`execution_key=short2&task_slug=b&commit=${head}`)).toBe(other);
+    expect(await executionOf(`execution_key=short2&task_slug=b&commit=r12`)).not.toBe(other);
+  });
+
+  test("who names neither commit nor branch joins, and is told where that may mean several", async () => {
+    const first = await executionOf("execution_key=vague&task_slug=a&branch=one");
+    const joined = await upload("execution_key=vague&task_slug=b", "p");
+    expect([joined.body.executionId, joined.body.warnings]).toEqual([first, []]);
+    const second = await executionOf("execution_key=vague&task_slug=a&branch=two");
+    const unclear = await upload("execution_key=vague&task_slug=c", "p");
+    expect([unclear.body.executionId, unclear.body.warnings]).toEqual([
+      second,
+      [
+        'Several builds have the execution_key "vague", and this upload names neither commit nor branch: it was taken ' +
+          "for the newest",
+      ],
+    ]);
+  });
+
+  test("what agrees in most is found, not what is newest", async () => {
+    const exact = await executionOf(`execution_key=most&task_slug=a&branch=main&commit=${head}`);
+    await executionOf(`execution_key=most&task_slug=a&branch=feat&commit=${otherHead}`);
+    const { body } = await create({ key: "most", branch: "main" });
+    expect(body.id).toBe(exact);
+  });
+
+  test("parallel uploads of two builds with one key meet their own", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        upload(`execution_key=two&task_slug=t${index}&commit=${index % 2 === 0 ? head : otherHead}`, "p"),
+      ),
+    );
+    const ids = answers.map(({ body }) => body.executionId);
+    expect(new Set(ids).size).toBe(2);
+    expect(ids.every((id, index) => id === ids[index % 2])).toBe(true);
+  });
+
+  test("parallel uploads that fill in different commits of one execution do not end in it together", async () => {
+    const { body } = await create({ key: "fill" });
+    const commits = [head, otherHead, head, otherHead];
+    const answers = await Promise.all(
+      commits.map((commit, index) => upload(`execution_key=fill&task_slug=t${index}&commit=${commit}`, "p")),
+    );
+    const ids = answers.map(({ body }) => body.executionId);
+    expect(ids).toContain(body.id);
+    expect([ids[0] === ids[2], ids[1] === ids[3], ids[0] === ids[1]]).toEqual([true, true, false]);
+  });
+
+  test("a key whose execution ended 7 days ago is free again", async () => {
+    const { body } = await upload("execution_key=weekly&task_slug=t&complete=true", "p");
+    expect(await executionOf("execution_key=weekly&task_slug=u")).toBe(body.executionId);
+    await database.pool`
+      update execution set completed_at = now() - interval '7 days 1 minute' where id = ${body.executionId}`;
+    const fresh = await upload("execution_key=weekly&task_slug=t", "p");
+    expect(fresh.body.executionId).not.toBe(body.executionId);
+    expect(fresh.body.warnings).toEqual([]);
+    expect((await create({ key: "weekly" })).body.id).toBe(fresh.body.executionId);
+  });
+
+  test("an upload that names the execution itself and another build is refused, and nothing is stored", async () => {
+    const { body } = await create({ branch: "main", commit: head });
+    for (const [name, value] of [
+      ["branch", "other"],
+      ["commit", otherHead],
+    ]) {
+      const refused = await upload(`execution_id=${body.id}&${name}=${value}`, "p");
+      const expected = { branch: "main", commit: head }[name!];
+      expect([refused.status, refused.body.error.message]).toEqual([
+        400,
+        `Cannot read "${name}": the execution of "execution_id" is of ${name} "${expected}", got "${value}"`,
+      ]);
+    }
+    expect((await get(body.id)).tasks).toEqual([]);
+    expect((await upload(`execution_id=${body.id}&branch=main&commit=${head.slice(0, 10)}`, "p")).status).toBe(201);
+  });
+
+  test("executions are listed by key, commit and pull request", async () => {
+    const project = await addProject(acme);
+    const send = (query: string) =>
+      ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body: junit("p") });
+    const one = (await send(`execution_key=9&branch=a&commit=${head}&pull_request=12`)).body.executionId;
+    const two = (await send(`execution_key=9&branch=b&commit=${otherHead}&pull_request=13`)).body.executionId;
+    const three = (await send(`execution_key=10&branch=b&commit=${otherHead.slice(0, 9)}&pull_request=13`)).body
+      .executionId;
+    const list = async (query: string) =>
+      (await ask(`GET /projects/${project.project}/executions?${query}`, project)).body.data.map(({ id }: any) => id);
+    expect(await list("key=9")).toEqual([two, one]);
+    expect(await list("key=none")).toEqual([]);
+    expect(await list("pull_request=13")).toEqual([three, two]);
+    expect(await list(`commit=${head}`)).toEqual([one]);
+    expect(await list(`commit=${otherHead.toUpperCase()}`)).toEqual([three, two]);
+    expect(await list(`commit=${otherHead.slice(0, 7)}`)).toEqual([three, two]);
+    expect(await list(`commit=${otherHead.slice(0, 6)}`)).toEqual([]);
+    expect(await list("key=9&pull_request=13")).toEqual([two]);
+  });
+});
+
 describe("the life of an execution", () => {
   test("declared tasks end it when all of them have reported", async () => {
     const { body } = await create({ tasks: ["a", "b"] });
@@ -173,8 +307,12 @@ describe("the life of an execution", () => {
 
   test("later reports fill in what the first did not know about the build, and change nothing else", async () => {
     await upload("execution_key=origin&task_slug=a&branch=main", "p");
-    const { body } = await upload("execution_key=origin&task_slug=b&branch=other&commit=abc&pull_request=9", "p");
-    expect(await get(body.executionId)).toMatchObject({ branch: "main", commit: "abc", pullRequest: "9" });
+    const more = "branch=main&commit=abc&pull_request=9&build_url=https://ci.example.com/1";
+    const { body } = await upload(`execution_key=origin&task_slug=b&${more}`, "p");
+    await upload("execution_key=origin&task_slug=c&pull_request=10&build_url=https://ci.example.com/2", "p");
+    expect(await get(body.executionId)).toMatchObject({
+      ...{ branch: "main", commit: "abc", pullRequest: "9", buildUrl: "https://ci.example.com/1" },
+    });
   });
 
   test("an upload without an execution is one of its own, complete at once", async () => {
