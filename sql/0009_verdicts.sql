@@ -15,3 +15,24 @@ create function is_same_commit(a text, b text) returns boolean language sql immu
     or a ~ '^[0-9a-fA-F]{7,64}$' and b ~ '^[0-9a-fA-F]{7,64}$'
       and (starts_with(lower(a), lower(b)) or starts_with(lower(b), lower(a)))
 $$;
+
+-- Flaky without retries: failures on the default branch in separate short episodes. A case is flaky, or not, as last
+-- announced: it recovers after as many passes as its own rate asks for, not by the clock.
+create function within_last(marks int[], total int, last int) returns int language sql immutable parallel safe as $$
+  select count(*)::int from unnest(marks) as mark where mark > total - last
+$$;
+
+alter table case_health
+  add column main_runs int not null default 0, -- results counted on the default branch
+  add column episodes int[] not null default '{}', -- main_runs at the end of the last 8 short episodes of failure there
+  add column episode_at timestamptz(3), -- the end of the last of those
+  add column mended int, -- main_runs at the end of the last long one
+  add column flaky_since timestamptz(3),
+  add column flaky_signs text not null default '', -- since then: r passed in a retry, c both on one commit, e episodes
+  add column recovers_after int not null default 20; -- passes in a row
+
+update case_health set flaky = false
+  where flaky and not (clean < 20 and (flake_rate > 0 or flaky_at > now() - interval '14 days'));
+update case_health set flaky_since = flaky_at where flaky;
+drop index case_health_flaky;
+create index case_health_flaky on case_health (project_id, test_case) where flaky;

@@ -12,6 +12,9 @@ export const health = v.picklist(HEALTHS, `expected "healthy", "flaky", "broken"
 const SORTS = ["flakeRate", "failures", "p95Ms", "lastRunAt"] as const;
 export type TestCaseSort = (typeof SORTS)[number];
 
+const FLAKY_SIGNS = ["retry", "same_commit", "episodes"] as const;
+export type FlakySign = (typeof FLAKY_SIGNS)[number];
+
 export const quarantine = v.strictObject({
   reason: v.string(),
   until: v.pipe(v.nullable(time), v.description("Its end; null: until somebody ends it")),
@@ -27,15 +30,38 @@ export const testCase = v.strictObject({
   health: v.pipe(
     health,
     v.description(
-      "broken: the last 5 results on the default branch failed; flaky: passed after a failure within a run, or both " +
-        "outcomes on one commit, within 50 results or 14 days, until 20 passed in a row; new: fewer than 5 results",
+      "broken: the last 5 results on the default branch failed; flaky: passed after a failure within a run, or had both " +
+        "outcomes on one commit, or failed in 3 separate episodes of less than 5 results within 100 on the default " +
+        "branch, until so many passed in a row that at its own flake rate the odds of that are below 1 %, at least 20; " +
+        "new: fewer than 5 results",
     ),
+  ),
+  flaky: v.pipe(
+    v.nullable(
+      v.strictObject({
+        since: v.pipe(v.nullable(time), v.description("When it became flaky")),
+        lastSeenAt: v.pipe(v.nullable(time), v.description("The last sign of it")),
+        signs: v.pipe(
+          v.array(v.picklist(FLAKY_SIGNS)),
+          v.description(
+            "What it was seen by since then. retry: passed after a failure within a run; same_commit: both outcomes on " +
+              "one commit; episodes: separate short episodes of failure on the default branch",
+          ),
+        ),
+      }),
+    ),
+    v.description("null: it is not flaky"),
   ),
   lastStatus: v.nullable(caseStatus),
   lastRunAt: v.nullable(time),
   runs: v.pipe(count, v.description("Results that passed or failed, those of outages left out")),
   failures: v.pipe(count, v.description("Of these, the failed ones")),
-  flakeRate: v.pipe(v.number(), v.description("Of the last 50 results, the share that showed the case to be flaky")),
+  flakeRate: v.pipe(
+    v.number(),
+    v.description(
+      "Of the last 50 results, the share that showed the case to be flaky, or of the last 100 on the default branch; above 0 as long as it is flaky",
+    ),
+  ),
   averageMs: ms,
   p95Ms: v.pipe(ms, v.description("The 95th percentile of the last 20 durations")),
   quarantine: v.nullable(quarantine),

@@ -13,7 +13,7 @@ import type { EventType } from "../schema/events.ts";
 import type { ToldFailure, Summary } from "../rules/notice.ts";
 import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
-import { isToldFlaky } from "./health.ts";
+import { isFlaky } from "./health.ts";
 
 export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions"> & {
   trigger: Trigger;
@@ -207,6 +207,6 @@ export const selectSummary = async (sql: Sql, projectId: string, since: string):
         and status in ('failed', 'timed_out')) as "failedExecutions",
       (select count(*)::int from bug_report where project_id = ${projectId} and status in ('open', 'in_progress')
         and merged_into is null and not sample) as "openBugs",
-      (select count(*)::int from case_health h where h.project_id = ${projectId} and ${isToldFlaky(sql)}) as "flakyCases"`;
+      (select count(*)::int from case_health h where h.project_id = ${projectId} and ${isFlaky(sql)}) as "flakyCases"`;
   return { ...row!, since };
 };

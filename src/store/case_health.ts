@@ -5,7 +5,7 @@ import type { TurnedCase } from "../schema/events.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 import { takeTurn } from "./locks.ts";
-import { hasEvidence, RECENT_RESULTS, recoversNext } from "./health.ts";
+import { HEALTH_COLUMNS, healthAfter } from "./health.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, "counting", projectId);
@@ -93,12 +93,14 @@ export async function countRun(
   // Rows that are written as they are to be cost half of those that are made empty first.
   const insert = sql`
     insert into case_health (project_id, test_case, runs, failures, recent, flake_rate, flaky_at, clean, broken, timed,
-      total_ms, recent_ms, p95_ms, last_status, last_run_id, last_run_at, flaky)
+      total_ms, recent_ms, p95_ms, last_status, last_run_id, last_run_at, flaky, flaky_since, flaky_signs, main_runs)
     select ${projectId}, number, counted, failed, case when counted = 1 then mark else '' end, evidence::int,
       case when evidence then ${run.completedAt}::timestamptz end, (counted = 1 and failed = 0 and not evidence)::int,
       case when ${run.onDefaultBranch} then failed else 0 end, is_timed::int, case when is_timed then ms else 0 end,
       case when is_timed then array[ms] else '{}' end, case when is_timed then ms end, status, ${run.id},
-      ${run.completedAt}::timestamptz, evidence
+      ${run.completedAt}::timestamptz, evidence, case when evidence then ${run.completedAt}::timestamptz end,
+      case when letter = 'P' then 'r' when evidence then 'c' else '' end,
+      case when ${run.onDefaultBranch} then counted else 0 end
     from r
     where not exists (select from case_health h where h.project_id = ${projectId} and h.test_case = r.number)
     returning test_case, flaky`;
@@ -126,7 +128,7 @@ export async function countChanges(
 
 /** What a result, in the columns number, before, letter and ms, counts for by itself. */
 const judge = (sql: Sql, { outage }: CountedRun, contradicted: readonly number[], results: Fragment) => sql`
-  select number, before, ms, is_counted::int as counted, was_counted::int as counted_before,
+  select number, before, letter, ms, is_counted::int as counted, was_counted::int as counted_before,
     (is_counted and letter in ('f', 'F'))::int as failed, (was_counted and before in ('f', 'F'))::int as failed_before,
     evidence, is_counted and before is null and ms is not null as is_timed,
     case when evidence then upper(letter) when letter in ('p', 'P') then 'p' else 'f' end as mark,
@@ -151,41 +153,22 @@ async function count(
   insert: Fragment,
 ): Promise<TurnedCase[]> {
   const turn = Bun.randomUUIDv7();
+  const isNewest = sql`(r.before is null or h.last_run_id = ${run.id})`;
+  const counting = { onMain: run.onDefaultBranch, isNewest, at: run.completedAt, turn };
   const turned = await sql<TurnedCase[]>`
   with r as materialized (${judge(sql, run, contradicted, results)}), fresh as (${insert}), counted as (
   update case_health h set
     runs = h.runs + r.counted - r.counted_before,
     failures = h.failures + r.failed - r.failed_before,
-    recent = case
-      when r.counted = 0 or not (r.before is null or h.last_run_id = ${run.id}) then h.recent
-      when r.counted_before = 1 then left(h.recent, -1) || r.mark
-      else right(h.recent || r.mark, ${RECENT_RESULTS}::int) end,
-    -- What the catalogue calls flaky no longer, by age alone, becomes so anew; it recovers with the twentieth pass.
-    turn = case
-      when r.evidence and not (h.flaky and ${hasEvidence(sql)})
-        or h.flaky and not r.evidence and r.failed = 0 and r.counted > r.counted_before and ${recoversNext(sql)}
-      then ${turn}::uuid else h.turn end,
-    flaky = r.evidence
-      or h.flaky and not (r.failed = 0 and r.counted > r.counted_before and ${recoversNext(sql)}),
-    flaky_at = case when r.evidence then ${run.completedAt}::timestamptz else h.flaky_at end,
-    clean = case
-      when r.evidence or r.failed = 1 then 0
-      when r.counted > r.counted_before then h.clean + 1
-      else h.clean end,
-    broken = case
-      when not ${run.onDefaultBranch} or r.counted = 0 or not (r.before is null or h.last_run_id = ${run.id}) then h.broken
-      when r.failed = 0 then 0
-      when r.failed > r.failed_before then h.broken + 1
-      else h.broken end,
+    (${sql.unsafe(HEALTH_COLUMNS.join(", "))}) = (${healthAfter(sql, counting)}),
     timed = h.timed + r.is_timed::int,
     total_ms = case when r.is_timed then h.total_ms + r.ms else h.total_ms end,
     recent_ms = case
       when not r.is_timed then h.recent_ms
       when h.timed < 20 then h.recent_ms || r.ms
       else h.recent_ms[2:] || r.ms end,
-    last_status = case when r.before is null or h.last_run_id = ${run.id} then r.status else h.last_status end,
-    last_run_at = case when r.before is null or h.last_run_id = ${run.id} then ${run.completedAt}::timestamptz
-      else h.last_run_at end,
+    last_status = case when ${isNewest} then r.status else h.last_status end,
+    last_run_at = case when ${isNewest} then ${run.completedAt}::timestamptz else h.last_run_at end,
     last_run_id = case when r.before is null then ${run.id} else h.last_run_id end,
     -- Of fewer than 20 it is the greatest. Then it is exact whenever it can have grown, and every ten results: sorting
     -- for every case of every run would cost more than the rest.
@@ -195,13 +178,7 @@ async function count(
       when r.ms > h.p95_ms or h.timed % 10 = 9 then (
         select ms from unnest(case when h.timed < 20 then h.recent_ms else h.recent_ms[2:] end || r.ms) as ms
         order by ms desc offset 1 limit 1)
-      else h.p95_ms end,
-    flake_rate = case
-      when not r.evidence and h.flake_rate = 0 then 0
-      else flake_rate_of(case
-        when r.counted = 0 or not (r.before is null or h.last_run_id = ${run.id}) then h.recent
-        when r.counted_before = 1 then left(h.recent, -1) || r.mark
-        else right(h.recent || r.mark, ${RECENT_RESULTS}::int) end) end
+      else h.p95_ms end
   from r
   where h.project_id = ${projectId} and h.test_case = r.number
   returning h.test_case, h.flaky, h.turn)

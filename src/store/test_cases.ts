@@ -2,7 +2,7 @@
 
 import { blockOf, toStatus } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
-import type { TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
+import type { FlakySign, TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
 import { type Sql, type Tx, toTextArray } from "./connect.ts";
 import { healthOf, healthHint } from "./health.ts";
 
@@ -34,24 +34,40 @@ const columns = (sql: Sql) => sql`
   c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${healthOf(sql)} as health,
   h.last_status as "lastStatus", h.last_run_at as "lastRunAt", coalesce(h.runs, 0) as runs,
   coalesce(h.failures, 0) as failures, round(coalesce(h.flake_rate, 0)::numeric, 4)::float8 as "flakeRate",
+  coalesce(h.flaky, false) as "isFlaky", h.flaky_since as "flakySince", h.flaky_at as "flakyAt",
+  coalesce(h.flaky_signs, '') as "flakySigns",
   (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", c.owner, c.sample,
   q.reason as "quarantineReason", q.until as "quarantineUntil", q.created_at as "quarantineCreatedAt"`;
 
-type FlatRow = Omit<TestCaseRow, "quarantine" | "sample"> & {
+type FlatRow = Omit<TestCaseRow, "quarantine" | "flaky" | "sample"> & {
   sample: boolean;
+  isFlaky: boolean;
+  flakySince: string | null;
+  flakyAt: string | null;
+  flakySigns: string;
   quarantineReason: string | null;
   quarantineUntil: string | null;
   quarantineCreatedAt: string | null;
 };
 
-const toRow = ({ quarantineReason, quarantineUntil, quarantineCreatedAt, sample, ...row }: FlatRow): TestCaseRow => ({
-  ...row,
-  ...(sample ? { sample } : {}),
-  quarantine:
-    quarantineReason === null
-      ? null
-      : { reason: quarantineReason, until: quarantineUntil, createdAt: quarantineCreatedAt! },
-});
+/** The letters of `case_health.flaky_signs`. */
+const SIGNS: Record<string, FlakySign> = { r: "retry", c: "same_commit", e: "episodes" };
+
+function toRow(flat: FlatRow): TestCaseRow {
+  const { quarantineReason, quarantineUntil, quarantineCreatedAt, sample, ...flakyRow } = flat;
+  const { isFlaky, flakySince, flakyAt, flakySigns, ...row } = flakyRow;
+  return {
+    ...row,
+    ...(sample ? { sample } : {}),
+    flaky: isFlaky
+      ? { since: flakySince, lastSeenAt: flakyAt, signs: Array.from(flakySigns, (letter) => SIGNS[letter]!) }
+      : null,
+    quarantine:
+      quarantineReason === null
+        ? null
+        : { reason: quarantineReason, until: quarantineUntil, createdAt: quarantineCreatedAt! },
+  };
+}
 
 /** One row more than `limit`. */
 export async function selectTestCases(sql: Sql, projectId: string, query: TestCaseQuery): Promise<TestCaseRow[]> {

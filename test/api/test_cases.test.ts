@@ -41,6 +41,7 @@ describe("health", () => {
       lastRunAt: expect.any(String),
       runs: 5,
       failures: 0,
+      flaky: null,
       flakeRate: 0,
       averageMs: 10,
       p95Ms: 10,
@@ -73,6 +74,58 @@ describe("health", () => {
     expect((await one()).health).toBe("flaky");
     await upload("p");
     expect(await one()).toMatchObject({ health: "healthy", runs: 21, flakeRate: 0.0476 });
+  });
+
+  /** One run on the default branch a letter. */
+  async function runs(letters: string, branch = "main") {
+    for (const letter of letters) await upload(letter, `&branch=${branch}`);
+  }
+
+  test("three separate short episodes on the default branch are flaky, without any retry", async () => {
+    await runs("ppppfppffpf");
+    expect(await one()).toMatchObject({ health: "healthy", flaky: null, flakeRate: 0 });
+    await runs("f");
+    expect((await one()).health).toBe("healthy");
+    await runs("p");
+    const found = await one();
+    expect(found).toMatchObject({ health: "flaky", flaky: { signs: ["episodes"] }, flakeRate: 0.2308, failures: 5 });
+    expect([found.flaky.since, found.flaky.lastSeenAt]).toEqual([found.lastRunAt, found.lastRunAt]);
+  });
+
+  test("it recovers when the odds of so many passes at its own flake rate are below 1 %", async () => {
+    await runs(`${"p".repeat(14)}fpfpfp`);
+    expect(await one()).toMatchObject({ health: "flaky", flakeRate: 0.15 });
+    // 0.85 ^ 29 is above 1 %, and one more is not; the case has passed once since its last failure was seen.
+    await runs("p".repeat(28));
+    expect((await one()).health).toBe("flaky");
+    expect((await one()).flakeRate).toBeGreaterThan(0);
+    await runs("p");
+    expect(await one()).toMatchObject({ health: "healthy", flaky: null });
+  });
+
+  test("episodes of other branches, long ones, and a regression that is mended twice do not make a case flaky", async () => {
+    await runs("fpfpfpfp", "feature");
+    await runs("pfffffpfffffpfffffpfpppfp");
+    expect(await one()).toMatchObject({ health: "healthy", flaky: null, flakeRate: 0 });
+  });
+
+  test("episodes are counted within the last 100 results on the default branch", async () => {
+    await runs(`fpfp${"p".repeat(96)}fp`);
+    expect((await one()).health).toBe("healthy");
+    await runs("fp");
+    expect((await one()).health).toBe("healthy");
+    await runs("fp");
+    expect((await one()).health).toBe("flaky");
+  });
+
+  test("what a retry has undone is a retry's sign and no episode", async () => {
+    await upload("f", "&branch=main&execution_key=a");
+    expect((await one()).lastStatus).toBe("failed");
+    await upload("p", "&branch=main&execution_key=a");
+    await runs("fpfp");
+    expect((await one()).flaky).toMatchObject({ signs: ["retry"] });
+    await runs("fp");
+    expect((await one()).flaky).toMatchObject({ signs: ["retry", "episodes"] });
   });
 
   test("five failures in a row on the default branch are broken, those of other branches do not count", async () => {
