@@ -36,3 +36,27 @@ update case_health set flaky = false
 update case_health set flaky_since = flaky_at where flaky;
 drop index case_health_flaky;
 create index case_health_flaky on case_health (project_id, test_case) where flaky;
+
+-- What a failure says about its build. The baseline is fixed when the execution begins: what is asked again later has the
+-- same answer.
+alter table execution add column baseline_id uuid; -- no foreign key: it may be deleted before
+
+update execution e set baseline_id = (
+  select b.id from execution b join project p on p.id = b.project_id
+  where b.project_id = e.project_id and b.branch = p.default_branch and b.id < e.id and b.status in ('passed', 'failed')
+    and b.completed_at <= e.created_at
+  order by b.id desc limit 1);
+
+-- The failed results of a run as they were judged when they came, outages left out: those blame nobody.
+create table failure (
+  project_id uuid not null,
+  run_id uuid not null,
+  test_case int not null, -- test_case.number
+  -- new: nothing explains it; flaky: its own record does; main: the default branch fails too, meanwhile; still: the
+  -- baseline failed
+  blame text not null check (blame in ('new', 'flaky', 'main', 'still', 'quarantined')),
+  flake_rate real, -- of a flaky one, as known then
+  flaky_at timestamptz(3),
+  primary key (project_id, run_id, test_case),
+  foreign key (project_id, run_id) references test_run on delete cascade
+);

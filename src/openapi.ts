@@ -11,6 +11,7 @@ import { bugReport, bugReportDetail } from "./schema/bug_reports.ts";
 import { comparison } from "./schema/comparisons.ts";
 import { environment, variable } from "./schema/environments.ts";
 import { execution } from "./schema/executions.ts";
+import { executionFailures } from "./schema/failures.ts";
 import { delivery, integration } from "./schema/integrations.ts";
 import { onboarding } from "./schema/onboarding.ts";
 import { project } from "./schema/projects.ts";
@@ -34,6 +35,7 @@ const definitions: Record<string, v.GenericSchema> = {
   Delivery: delivery,
   Environment: environment,
   Execution: execution,
+  ExecutionFailures: executionFailures,
   Integration: integration,
   Onboarding: onboarding,
   Project: project,

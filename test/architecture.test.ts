@@ -37,9 +37,21 @@ const SHARED: Record<string, string[]> = {
   postgres: ["binaries", "home"],
   rules: ["digest_table", "identity", "stack"],
   reports: ["fields", "report", "text"],
-  schema: ["bug_reports", "case_ref", "events", "executions", "fields", "integrations", "page"],
+  schema: ["bug_reports", "case_ref", "events", "executions", "failures", "fields", "integrations", "page"],
   senders: ["sender"],
-  store: ["claims", "connect", "health", "instance", "lane", "locks", "moment", "packing", "put_offs"],
+  store: [
+    "baselines",
+    "claims",
+    "connect",
+    "failures",
+    "health",
+    "instance",
+    "lane",
+    "locks",
+    "moment",
+    "packing",
+    "put_offs",
+  ],
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */

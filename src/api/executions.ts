@@ -6,7 +6,9 @@ import { toPage } from "../request/page.ts";
 import { json, noContent } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import { advanceExecution, findOrInsertExecution, rerunExecution } from "../operations/executions.ts";
+import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
+import { fingerprint } from "../rules/fingerprint.ts";
 import {
   type Execution,
   execution,
@@ -15,9 +17,10 @@ import {
   newExecution,
   rerunRequest,
 } from "../schema/executions.ts";
-import { comparison, comparisonQuery } from "../schema/comparisons.ts";
+import { type Comparison, comparison, comparisonQuery } from "../schema/comparisons.ts";
+import { type Cause, executionFailures } from "../schema/failures.ts";
 import { integerText } from "../schema/fields.ts";
-import { selectBaseline, selectComparison } from "../store/comparisons.ts";
+import { type ComparedRow, selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../store/connect.ts";
 import {
   deleteExecution,
@@ -27,7 +30,7 @@ import {
   selectExecution,
   selectExecutions,
 } from "../store/executions.ts";
-import { selectProject } from "../store/projects.ts";
+import { countFailures, type FailureRow, selectExecutionFailures } from "../store/failures.ts";
 import { executionUrl } from "../schema/urls.ts";
 
 type One = Context<{ projectId: string; executionId: string }>;
@@ -53,6 +56,7 @@ function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): E
     environment: row.environment,
     trigger: row.trigger,
     rerunOf: row.rerunOf,
+    baselineId: row.baselineId,
     tasks: row.tasks.map(({ flaky: _, verdict: __, declared: ___, ...task }) => ({
       ...task,
       total: task.passed + task.failed + task.skipped,
@@ -74,6 +78,47 @@ async function find(sql: Sql, { params, publicUrl }: Pick<One, "params" | "publi
   return toExecution(publicUrl, params.projectId, row);
 }
 
+function toComparison(rows: readonly ComparedRow[]): Omit<Comparison, "executionId" | "baselineId"> {
+  const of = (wanted: "fixed" | "added" | "missing") =>
+    rows.flatMap(({ kind, total: _, flakeRate: __, lastFlakyAt: ___, ...ref }) => (kind === wanted ? [ref] : []));
+  const failures = rows.flatMap(({ kind, total: _, ...ref }) => (isBlame(kind) ? [{ ...ref, blame: kind }] : []));
+  const totals = Object.fromEntries(rows.map(({ kind, total }) => [kind, total]));
+  const { fixed = 0, added = 0, missing = 0 } = totals;
+  return {
+    counts: { ...toCounts(totals), fixed, added, missing },
+    ...toLists(failures),
+    fixed: of("fixed"),
+    added: of("added"),
+    missing: of("missing"),
+  };
+}
+
+/** How many failures of an execution are told. */
+const MAX_FAILURES = 500;
+
+/** What has joined one bug report is one cause; what has none is told apart by its fingerprint. */
+function toCauses(rows: readonly FailureRow[]): Cause[] {
+  const causes = new Map<string, Cause>();
+  for (const row of rows) {
+    const { blame, since, bugReport, message, stack, kind, ...failure } = toFailure(row);
+    const mark = fingerprint({ ...failure, kind, message, stack });
+    const key = bugReport?.id ?? mark.digest;
+    const cause = causes.get(key) ?? { message, stack, exceptionType: mark.exceptionType, bugReport, failures: [] };
+    causes.set(key, cause);
+    cause.failures.push({ ...failure, blame: blame === null ? null : WORD_OF[blame], since });
+  }
+  return [...causes.values()];
+}
+
+function toFailure({ sinceExecutionId, sinceCommit, sinceAt, ...row }: FailureRow) {
+  const { bugId, bugNumber, bugTitle, bugStatus, ...failure } = row;
+  return {
+    ...failure,
+    since: sinceExecutionId === null ? null : { executionId: sinceExecutionId, commit: sinceCommit, at: sinceAt },
+    bugReport: bugId === null ? null : { id: bugId, number: bugNumber!, title: bugTitle!, status: bugStatus! },
+  };
+}
+
 export const executions: Route[] = [
   route(
     "POST /projects/:projectId/executions",
@@ -86,7 +131,7 @@ export const executions: Route[] = [
     },
     async (context) => {
       const { params, body, conclude, publicUrl } = context;
-      const { key, tasks, timeoutMinutes, mode: _, ...origin } = body;
+      const { key, tasks, timeoutMinutes, baseCommit, mode: _, ...origin } = body;
       return await conclude(async (sql) => {
         const { execution, isNew } = await findOrInsertExecution(sql, params.projectId, {
           ...origin,
@@ -94,6 +139,7 @@ export const executions: Route[] = [
           status: "queued",
           trigger: "api",
           timeoutMinutes: timeoutMinutes ?? null,
+          baseCommit,
           now: new Date(),
         });
         if (isNew && tasks.length > 0) await insertDeclaredTasks(sql, params.projectId, execution.id, tasks);
@@ -202,17 +248,36 @@ export const executions: Route[] = [
       const { projectId, executionId } = params;
       if (query.baseline !== undefined && query.branch !== undefined)
         fail("VALIDATION_ERROR", `Cannot read "branch": "baseline" says already what to compare with`);
-      const [project, mine] = await Promise.all([
-        selectProject(sql, projectId),
-        selectExecution(sql, projectId, executionId),
-      ]);
-      if (!project || !mine) absent();
+      const mine = (await selectExecution(sql, projectId, executionId)) ?? absent();
       if (query.baseline !== undefined && !(await selectExecution(sql, projectId, query.baseline)))
         fail("VALIDATION_ERROR", `Cannot read "baseline": there is no execution "${query.baseline}" in this project`);
-      const baselineId =
-        query.baseline ?? (await selectBaseline(sql, projectId, executionId, query.branch ?? project.defaultBranch));
-      const changes = await selectComparison(sql, projectId, executionId, baselineId);
-      return { executionId, baselineId: baselineId ?? null, ...changes };
+      const asked =
+        query.branch === undefined
+          ? query.baseline
+          : // None on that branch is as good as one without results.
+            ((await selectBaseline(sql, projectId, executionId, query.branch)) ?? null);
+      const rows = await selectComparison(sql, projectId, executionId, asked);
+      return { executionId, baselineId: asked === undefined ? mine.baselineId : asked, ...toComparison(rows) };
+    },
+  ),
+
+  route(
+    "GET /projects/:projectId/executions/:executionId/failures",
+    { summary: "All failures of an execution, those of one cause together, new ones first", answer: executionFailures },
+    async ({ sql, params }) => {
+      const { projectId, executionId } = params;
+      const mine = (await selectExecution(sql, projectId, executionId)) ?? absent();
+      const [rows, counts] = await Promise.all([
+        selectExecutionFailures(sql, projectId, executionId, MAX_FAILURES),
+        countFailures(sql, projectId, executionId),
+      ]);
+      return {
+        executionId,
+        baselineId: mine.baselineId,
+        failed: sum(mine.tasks, "failed"),
+        counts: toCounts(counts),
+        causes: toCauses(rows),
+      };
     },
   ),
 

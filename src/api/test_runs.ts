@@ -5,6 +5,7 @@ import type { Upload } from "../http/upload.ts";
 import { takeReport, nameReport } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
+import { toLists } from "../rules/blame.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
@@ -20,8 +21,7 @@ import {
   type UploadParameters,
   uploadParameters,
 } from "../schema/test_runs.ts";
-import type { Sql } from "../store/connect.ts";
-import { selectBaselineRun, selectFailures } from "../store/comparisons.ts";
+import { selectFailures } from "../store/failures.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey, type TestRunDetailRow } from "../store/test_runs.ts";
 import { executionUrl } from "../schema/urls.ts";
@@ -51,11 +51,25 @@ const toDetail = ({ publicUrl, params }: Base, run: TestRunDetailRow) => ({
   url: executionUrl(publicUrl, params.projectId, run.executionId),
 });
 
+/** " (1 new, 2 known flaky)"; each list is told up to 100. */
+function blamesOf(run: UploadedRun): string {
+  if (run.outage) return " (an outage)";
+  const lists: [unknown[], string][] = [
+    [run.newFailures, "new"],
+    [run.alsoFailingOnMain, "failing on the default branch too"],
+    [run.stillFailing, "still failing"],
+    [run.flakyFailures, "known flaky"],
+    [run.quarantinedFailures, "quarantined"],
+  ];
+  const told = lists.flatMap(([{ length }, word]) =>
+    length === 0 ? [] : `${length === 100 ? "100+" : length} ${word}`,
+  );
+  return told.length === 0 ? "" : ` (${told.join(", ")})`;
+}
+
 function toLine(run: UploadedRun): string {
-  const fresh = run.newFailures.length > 0 ? ` (${run.newFailures.length} new)` : "";
-  const counts = [`${run.passed} passed`, `${run.failed} failed${fresh}`, `${run.skipped} skipped`];
+  const counts = [`${run.passed} passed`, `${run.failed} failed${blamesOf(run)}`, `${run.skipped} skipped`];
   if (run.flaky > 0) counts.push(`${run.flaky} flaky`);
-  if (run.quarantinedFailures.length > 0) counts.push(`${run.quarantinedFailures.length} quarantined`);
   const state = run.completedAt === undefined ? " (waiting for further shards)" : "";
   // A slug is free text: it must not break the line.
   const slug = run.taskSlug.replace(/\p{C}+/gu, " ");
@@ -98,13 +112,6 @@ function completionOf(parameters: UploadParameters, { format, completedAt }: Rep
   return time;
 }
 
-const NO_FAILURES = { newFailures: [], quarantinedFailures: [] };
-
-async function selectFailuresOf(sql: Sql, projectId: string, { id, executionId, taskSlug }: TestRunDetailRow) {
-  const baseline = await selectBaselineRun(sql, projectId, executionId, taskSlug);
-  return await selectFailures(sql, projectId, id, baseline);
-}
-
 export const testRuns: Route[] = [
   route(
     "GET /projects/:projectId/test-runs",
@@ -137,8 +144,8 @@ export const testRuns: Route[] = [
       const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest);
       return await conclude(async (sql) => {
         const { run, added, bugReports } = await takeReport(sql, params.projectId, named, parameters);
-        const failures = run.failed === 0 ? NO_FAILURES : await selectFailuresOf(sql, params.projectId, run);
-        const answer = { ...toDetail(context, run), ...failures, bugReports };
+        const failures = run.failed === 0 ? [] : await selectFailures(sql, params.projectId, run.id);
+        const answer = { ...toDetail(context, run), ...toLists(failures), bugReports };
         const status = added ? 201 : 200;
         return wantsText ? plainText(status, toLine(answer)) : json(status, answer);
       });

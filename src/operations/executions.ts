@@ -174,7 +174,7 @@ function otherBuild({ key, branch, commit }: Build, namesake: Pick<LockedExecuti
 export async function findOrCreateExecution(
   sql: Tx,
   projectId: string,
-  { execution_id, execution_key, branch, commit, completed_at }: UploadParameters,
+  { execution_id, execution_key, branch, commit, base_commit, completed_at }: UploadParameters,
   origin: ExecutionOrigin,
   now: Date,
 ): Promise<FoundExecution> {
@@ -198,6 +198,7 @@ export async function findOrCreateExecution(
     status: "running",
     trigger: "upload",
     timeoutMinutes: null,
+    baseCommit: base_commit,
     now,
   };
   return await findOrInsertExecution(sql, projectId, fresh, completed_at === undefined ? now : new Date(completed_at));

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
+import { judgeFailures } from "./failures.ts";
 import { nameCases } from "./test_cases.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
@@ -168,6 +169,7 @@ export async function takeReport(
     outage,
     remembered: isIn ? staysRemembered : null,
   });
+  await judgeFailures(sql, projectId, updated, { before: before.length > 0 });
   const tracked: TrackedRun = {
     ...updated,
     branch: from.branch,

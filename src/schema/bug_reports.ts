@@ -7,7 +7,7 @@ import { page, pageQuery } from "./page.ts";
 const expectedOneOf = (values: readonly string[]) => `expected ${values.map((value) => `"${value}"`).join(", ")}`;
 const oneOf = <const Value extends string>(values: readonly Value[]) => v.picklist(values, expectedOneOf(values));
 
-const bugStatus = oneOf(["open", "in_progress", "resolved", "ignored"]);
+export const bugStatus = oneOf(["open", "in_progress", "resolved", "ignored"]);
 export const severity = oneOf(["critical", "major", "minor", "trivial"]);
 const bugSource = oneOf(["automatic", "manual"]);
 export type BugStatus = v.InferOutput<typeof bugStatus>;

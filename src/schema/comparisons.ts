@@ -2,17 +2,20 @@
 
 import * as v from "valibot";
 import { caseRef } from "./case_ref.ts";
+import { blamedCounts, blamedFailures } from "./failures.ts";
 import { count, text, uuid } from "./fields.ts";
 
 const refs = (what: string) => v.pipe(v.array(caseRef), v.description(`${what}; the first 100`));
 
 export const comparison = v.strictObject({
   executionId: uuid,
-  baselineId: v.pipe(v.nullable(uuid), v.description("null: there is none yet, so everything is new")),
-  counts: v.strictObject({ newFailures: count, fixed: count, stillFailing: count, added: count, missing: count }),
-  newFailures: refs("Failed, and did not fail in the baseline or were not there"),
+  baselineId: v.pipe(
+    v.nullable(uuid),
+    v.description("null: there was none, so that only the record of a case explains its failure"),
+  ),
+  counts: v.strictObject({ ...blamedCounts, fixed: count, added: count, missing: count }),
+  ...blamedFailures,
   fixed: refs("Passed, and failed in the baseline"),
-  stillFailing: refs("Failed in both"),
   added: refs("Not in the baseline"),
   missing: refs("Only in the baseline"),
 });

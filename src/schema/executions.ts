@@ -46,6 +46,13 @@ export const execution = v.strictObject({
     ),
   ),
   rerunOf: v.pipe(v.nullable(uuid), v.description("The execution that this one repeats")),
+  baselineId: v.pipe(
+    v.nullable(uuid),
+    v.description(
+      "What it is compared with, fixed when it began: the last execution of the default branch that was over by then, or " +
+        "that of its base commit; null: there was none",
+    ),
+  ),
   tasks: v.array(task),
   passed: count,
   failed: count,
@@ -66,6 +73,10 @@ export const executionPage = page(execution);
 const origin = {
   branch: v.optional(text(500)),
   commit: v.optional(text(200)),
+  baseCommit: v.pipe(
+    v.optional(text(200)),
+    v.description("The commit that the branch began from: what the execution is compared with"),
+  ),
   pullRequest: v.optional(text(200)),
   buildUrl: v.optional(buildUrl),
   environment: v.optional(text(200)),

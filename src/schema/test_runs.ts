@@ -15,7 +15,7 @@ import {
   verdict,
 } from "./fields.ts";
 import { touchedBug } from "./bug_reports.ts";
-import { caseRef } from "./case_ref.ts";
+import { blamedFailures } from "./failures.ts";
 import { page, pageQuery } from "./page.ts";
 
 /** An element of the list: exactly the seven given fields. */
@@ -64,16 +64,7 @@ export const testRunDetail = v.strictObject({
 /** The answer to an upload. */
 export const uploadedRun = v.strictObject({
   ...runDetail,
-  newFailures: v.pipe(
-    v.array(caseRef),
-    v.description(
-      "Failed, and did not fail when the task last ran on this branch or, if it never has, on the default branch; the first 100",
-    ),
-  ),
-  quarantinedFailures: v.pipe(
-    v.array(caseRef),
-    v.description("Failed, and not counted by the verdict because the case is quarantined; the first 100"),
-  ),
+  ...blamedFailures,
   bugReports: v.pipe(v.array(touchedBug), v.description("Those that the upload opened or touched; the first 100")),
 });
 export type UploadedRun = v.InferOutput<typeof uploadedRun>;
@@ -102,6 +93,12 @@ export const uploadParameters = v.strictObject({
   shard: v.optional(shard),
   branch: mayBeEmpty(text(500)),
   commit: mayBeEmpty(text(200)),
+  base_commit: v.pipe(
+    mayBeEmpty(text(200)),
+    v.description(
+      "The commit that the branch began from: the execution that this upload begins is compared with that of this commit",
+    ),
+  ),
   pull_request: mayBeEmpty(text(200)),
   build_url: mayBeEmpty(buildUrl),
   environment: mayBeEmpty(text(200)),

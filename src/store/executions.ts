@@ -3,6 +3,7 @@
 import { hasEnded } from "../rules/execution.ts";
 import type { ExecutionFilter, ExecutionMode, ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import { baselineOf } from "./baselines.ts";
 import { takeTurn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
 import { firstIdAt } from "./moment.ts";
@@ -36,6 +37,7 @@ export type ExecutionRow = {
   createdAt: string;
   sample: boolean;
   rerunOf: string | null;
+  baselineId: string | null;
   startedAt: string | null;
   completedAt: string | null;
   tasks: TaskRow[];
@@ -44,7 +46,7 @@ export type ExecutionRow = {
 const executionColumns = (sql: Sql) => sql`
   id, key, status, mode, trigger, branch, commit, pull_request as "pullRequest", build_url as "buildUrl", environment,
   created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, rerun_of as "rerunOf",
-  depth, reruns, (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
+  baseline_id as "baselineId", depth, reruns, (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
 
 type Joined = Omit<ExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
 
@@ -54,7 +56,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
     with chosen as materialized (${executions})
     select e.id, e.key, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
       e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
-      e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf",
+      e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf", e.baseline_id as "baselineId",
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict,
       r.declared as task_declared, r.started_at as "task_startedAt", r.completed_at as "task_completedAt"
@@ -201,8 +203,10 @@ export type InsertExecution = ExecutionOrigin & {
   /** null: the project's. */
   timeoutMinutes: number | null;
   depth?: number;
-  /** The execution that this one repeats. */
-  rerunOf?: Pick<LockedExecution, "id" | "reruns">;
+  /** Names what it is compared with. */
+  baseCommit?: string | undefined;
+  /** The execution that this one repeats: both are compared with the same. */
+  rerunOf?: Pick<LockedExecution, "id" | "reruns" | "baselineId">;
   now: Date;
 };
 
@@ -213,16 +217,18 @@ export type InsertedExecution = LockedExecution & { namesake: Pick<ExecutionRow,
 export const insertExecution = async (
   sql: Tx,
   projectId: string,
-  { key, status, mode, trigger, timeoutMinutes, depth, rerunOf, now, ...origin }: InsertExecution,
+  { key, status, mode, trigger, timeoutMinutes, depth, baseCommit, rerunOf, now, ...origin }: InsertExecution,
   at: Date = now,
 ): Promise<InsertedExecution> => {
+  const id = Bun.randomUUIDv7("hex", now.getTime());
   const [execution] = await sql<InsertedExecution[]>`
     insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
-      timeout_minutes, expires_at, created_at, mode, depth, rerun_of, reruns)
-    select ${projectId}, ${Bun.randomUUIDv7("hex", now.getTime())}, ${key}, ${status}, ${trigger}, ${origin.branch ?? null},
+      timeout_minutes, expires_at, created_at, mode, depth, rerun_of, reruns, baseline_id)
+    select ${projectId}, ${id}, ${key}, ${status}, ${trigger}, ${origin.branch ?? null},
       ${origin.commit ?? null}, ${origin.pullRequest ?? null}, ${origin.buildUrl ?? null}, ${origin.environment ?? null},
       minutes, now() + minutes * interval '1 minute', ${now.toISOString()}, ${mode ?? "report"}, ${depth ?? 0},
-      ${rerunOf?.id ?? null}, ${rerunOf ? rerunOf.reruns + 1 : 0}
+      ${rerunOf?.id ?? null}, ${rerunOf ? rerunOf.reruns + 1 : 0},
+      ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id, baseCommit })}
     from (
       select coalesce(${timeoutMinutes}::int, execution_timeout_minutes) as minutes from project where id = ${projectId}
     ) as timeout

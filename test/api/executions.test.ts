@@ -35,6 +35,7 @@ describe("POST /projects/:projectId/executions", () => {
       ...origin,
       trigger: "api",
       rerunOf: null,
+      baselineId: null,
       tasks: [
         { slug: "unit", ...task },
         { slug: "e2e", ...task },

@@ -338,52 +338,6 @@ describe("quarantine", () => {
   });
 });
 
-describe("new failures", () => {
-  const newNames = ({ newFailures }: { newFailures: { name: string }[] }) => names(newFailures);
-
-  test("are measured by the last run of the task on the branch, before that by the default branch", async () => {
-    expect(newNames(await upload("fpp", "&branch=main"))).toEqual(["case 0"]);
-    expect(newNames(await upload("ffp", "&branch=main"))).toEqual(["case 1"]);
-    expect(newNames(await upload("fff", "&branch=x"))).toEqual(["case 2"]);
-    expect(newNames(await upload("fff", "&branch=x"))).toEqual([]);
-    expect(newNames(await upload("ffff", "&branch=x"))).toEqual(["case 3"]);
-    expect(newNames(await upload("ff", "&branch=main"))).toEqual([]);
-  });
-});
-
-describe("comparison", () => {
-  const compare = async (executionId: string, query = "") =>
-    (await ask(`GET /projects/${project}/executions/${executionId}/comparison${query}`, { key })).body;
-
-  test("tells new, fixed, still failing, added and missing cases against the default branch or a given execution", async () => {
-    const base = await upload("pffp", "&branch=main");
-    await upload("p", "&branch=main&execution_key=running", "half");
-    const mine = await upload("fpfsp", "&branch=x");
-    const found = await compare(mine.executionId, `?baseline=${base.executionId}`);
-    expect(found).toMatchObject({
-      executionId: mine.executionId,
-      baselineId: base.executionId,
-      counts: { newFailures: 1, fixed: 1, stillFailing: 1, added: 1, missing: 0 },
-    });
-    expect([names(found.newFailures), names(found.fixed), names(found.stillFailing), names(found.added)]).toEqual([
-      ["case 0"],
-      ["case 1"],
-      ["case 2"],
-      ["case 4"],
-    ]);
-    expect(await compare(mine.executionId)).toEqual(found);
-    expect(await compare(base.executionId, "?branch=x")).toMatchObject({ counts: { missing: 1 } });
-  });
-
-  test("without a baseline everything is new, and one that is not there is named", async () => {
-    const { executionId } = await upload("pf", "&branch=main");
-    expect(await compare(executionId)).toMatchObject({ baselineId: null, counts: { newFailures: 1, added: 2 } });
-    const other = crypto.randomUUID();
-    expect((await compare(executionId, `?baseline=${other}`)).error.message).toContain(other);
-    expect((await ask(`GET /projects/${project}/executions/${other}/comparison`, { key })).status).toBe(404);
-  });
-});
-
 describe("retention", () => {
   test("a month that no project keeps any more goes with its disk space", async () => {
     await upload("p");

@@ -36,7 +36,7 @@ describe("POST /projects/:projectId/test-runs", () => {
       durationMs: 40,
       verdict: "failed",
       newFailures: [{ testCaseId: expect.any(String), taskSlug: "unit", suite: "unit", name: "case 2", file: null }],
-      quarantinedFailures: [],
+      ...{ flakyFailures: [], alsoFailingOnMain: [], stillFailing: [], quarantinedFailures: [] },
       bugReports: [{ id: expect.any(String), number: 1, title: "case 2 failed", status: "open", change: "opened" }],
       warnings: [],
       outage: false,
@@ -370,7 +370,8 @@ describe("one test run", () => {
     const path = `GET /projects/${acme.project}/executions/${body.executionId}/test-runs/${encodeURIComponent(slug)}`;
     const { status, body: detail } = await ask(path, acme);
     expect(status).toBe(200);
-    const { newFailures: _, quarantinedFailures: __, bugReports: ___, ...run } = body;
+    const { newFailures: _, flakyFailures: _f, alsoFailingOnMain: _a, stillFailing: _s, ...more } = body;
+    const { quarantinedFailures: _q, bugReports: _b, ...run } = more;
     expect(detail).toEqual({ ...run, taskSlug: slug, shards: 1, format: "junit", exitCode: 1 });
   });
 

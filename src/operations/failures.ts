@@ -1,0 +1,33 @@
+/** Judges the failures of a run, and tells them. */
+
+import { toCounts } from "../rules/blame.ts";
+import type { Tx } from "../store/connect.ts";
+import {
+  countFailures,
+  deleteFailures,
+  insertFailures,
+  type JudgedRun,
+  updateStrayFailures,
+} from "../store/failures.ts";
+
+/** More new ones in one run come from the change, not from flaky cases: their records need not be looked up. */
+const MAX_STRAYS = 20;
+
+/** In the transaction of the upload. `before`: the run has been judged after an earlier attempt. */
+export async function judgeFailures(
+  sql: Tx,
+  projectId: string,
+  run: JudgedRun & { failed: number; outage: boolean },
+  { before }: { before: boolean },
+): Promise<void> {
+  if (before) await deleteFailures(sql, projectId, run.id);
+  // An outage blames nobody.
+  if (run.failed === 0 || run.outage) return;
+  const unexplained = await insertFailures(sql, projectId, run);
+  if (unexplained.length > 0 && unexplained.length <= MAX_STRAYS)
+    await updateStrayFailures(sql, projectId, run, unexplained);
+}
+
+/** How many failures of an execution have which blame. */
+export const countBlames = async (sql: Tx, projectId: string, executionId: string) =>
+  toCounts(await countFailures(sql, projectId, executionId));

@@ -1,0 +1,207 @@
+/** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
+
+import type { Blame } from "../schema/failures.ts";
+import type { CaseRef } from "../schema/case_ref.ts";
+import type { BugStatus } from "../schema/bug_reports.ts";
+import { type Fragment, type Sql, toNumberArray, type Tx } from "./connect.ts";
+import { episodeRate, hadEpisode, isKnownFlaky, wasMended } from "./health.ts";
+import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
+import { firstIdAt } from "./moment.ts";
+import { blockOfCase } from "./packing.ts";
+
+/** The failed test cases of runs, which is a statement that selects their ids. */
+const failedIn = (sql: Sql, projectId: string, runs: Fragment) => sql`
+  select distinct f.number from case_result b,
+    lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as f (number, letter)
+  where b.project_id = ${projectId} and b.run_id in (${runs}) and b.statuses ~ '[fF]' and f.letter in ('f', 'F')`;
+
+/** How many runs on the default branch since the baseline are asked whether they fail as well. */
+const MEANWHILE = 20;
+
+export type JudgedRun = { id: string; executionId: string; taskSlug: string; completedAt: string | null };
+
+/**
+ * Judges the failures of a run: by quarantine, by its baseline, by what the default branch has shown since, and by the
+ * record of each case. Answers the numbers of those that nothing of this explains.
+ */
+export const insertFailures = async (
+  sql: Tx,
+  projectId: string,
+  { id, executionId, taskSlug, completedAt }: JudgedRun,
+): Promise<number[]> => {
+  const mine = sql`from execution where project_id = ${projectId} and id = ${executionId}`;
+  // What ran on the same commit, or is repeated by this, shows no change of the default branch.
+  const since = sql`
+    id <> ${executionId} and id is distinct from (select rerun_of ${mine})
+    and id > coalesce((select baseline_id ${mine}), '00000000-0000-0000-0000-000000000000')
+    and id < ${firstIdAt(completedAt === null ? Date.now() : Date.parse(completedAt) + 1)}
+    and not coalesce(is_same_commit(commit, (select commit ${mine})), false)`;
+  const meanwhile = sql`
+    select r.id from (${onDefaultBranch(sql, projectId, since, MEANWHILE)}) e
+    join test_run r on r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug}
+    where ${isUsable(sql)}`;
+  const rows = await sql<{ number: number }[]>`
+    with failed as materialized (${failedIn(sql, projectId, sql`${id}`)}),
+    base as materialized (${failedIn(sql, projectId, baselineRuns(sql, projectId, { executionId, taskSlug }))}),
+    main as materialized (${failedIn(sql, projectId, meanwhile)}),
+    judged as (
+      insert into failure (project_id, run_id, test_case, blame, flake_rate, flaky_at)
+      select ${projectId}, ${id}, f.number, j.blame,
+        case when j.blame = 'flaky' then case when h.flaky then h.flake_rate else ${episodeRate(sql)} end end,
+        case when j.blame = 'flaky' then case when h.flaky then h.flaky_at else h.episode_at end end
+      from failed f
+      left join base on base.number = f.number
+      left join main on main.number = f.number
+      left join case_health h on h.project_id = ${projectId} and h.test_case = f.number
+      left join quarantine q on q.project_id = ${projectId} and q.test_case = f.number
+        and (q.until is null or q.until > now()),
+      lateral (select case
+        when q.test_case is not null then 'quarantined'
+        when ${isKnownFlaky(sql)} then 'flaky'
+        when base.number is not null then 'still'
+        when main.number is not null then 'main'
+        when ${hadEpisode(sql)} then 'flaky'
+        when ${wasMended(sql)} then 'main'
+        else 'new' end as blame) j
+      returning test_case, blame
+    )
+    select test_case as number from judged where blame = 'new' order by 1`;
+  return rows.map(({ number }) => number);
+};
+
+export const deleteFailures = (sql: Tx, projectId: string, runId: string) => sql`
+  delete from failure where project_id = ${projectId} and run_id = ${runId}`;
+
+/** So many of a case's last results tell whether it fails here and there. */
+const RECORD = 100;
+/** On so many other branches, each of them without the change of the others. */
+const STRAYS = 2;
+
+/**
+ * Of these failures of a run, those whose case has failed on several other branches too, while the default branch was
+ * fine, are its own.
+ */
+export const updateStrayFailures = async (
+  sql: Tx,
+  projectId: string,
+  { id, executionId }: JudgedRun,
+  numbers: readonly number[],
+): Promise<void> => {
+  await sql`
+    update failure f set blame = 'flaky', flake_rate = s.rate, flaky_at = s.at
+    from unnest(${toNumberArray(numbers)}::int[]) as n (number),
+    lateral (
+      select count(distinct e.branch) filter (where h.letter in ('f', 'F')) as branches,
+        avg((h.letter in ('f', 'F'))::int)::real as rate, max(r.completed_at) filter (where h.letter in ('f', 'F')) as at
+      from (
+        select b.run_id, substr(b.statuses, array_position(b.test_cases, n.number), 1) as letter
+        from case_result b
+        where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`n.number`)}
+          and n.number = any(b.test_cases) and b.run_id <> ${id}
+        order by b.run_id desc limit ${RECORD}
+      ) h
+      join test_run r on r.project_id = ${projectId} and r.id = h.run_id and ${isUsable(sql)}
+      join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+      join project p on p.id = ${projectId}
+      join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
+      where upper(h.letter) <> 'S' and e.branch is distinct from mine.branch
+    ) s
+    where f.project_id = ${projectId} and f.run_id = ${id} and f.test_case = n.number and s.branches >= ${STRAYS}`;
+};
+
+/** How many cases of each kind are listed. */
+export const LISTED = 100;
+
+export type BlamedCase = CaseRef & { blame: Blame; flakeRate: number | null; lastFlakyAt: string | null };
+
+/** The failures of a run; at most 100 of each kind. */
+export const selectFailures = (sql: Sql, projectId: string, runId: string) => sql<BlamedCase[]>`
+  select f.blame, c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file,
+    round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt"
+  from (
+    select *, row_number() over (partition by blame order by test_case) as place from failure
+    where project_id = ${projectId} and run_id = ${runId}
+  ) f join test_case c on c.project_id = ${projectId} and c.number = f.test_case
+  where f.place <= ${LISTED} order by f.test_case`;
+
+/** How many failures of an execution have which blame. */
+export const countFailures = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+): Promise<Partial<Record<Blame, number>>> => {
+  const rows = await sql<{ blame: Blame; number: number }[]>`
+    select f.blame, count(*)::int as number
+    from test_run r join failure f on f.project_id = r.project_id and f.run_id = r.id
+    where r.project_id = ${projectId} and r.execution_id = ${executionId} group by 1`;
+  return Object.fromEntries(rows.map(({ blame, number }) => [blame, number]));
+};
+
+/** So many of a case's results are looked at for the first of its failures in a row. */
+const STREAK = 100;
+
+export type FailureRow = CaseRef & {
+  blame: Blame | null;
+  flakeRate: number | null;
+  lastFlakyAt: string | null;
+  owner: string | null;
+  line: number | null;
+  attempt: number;
+  kind: string | null;
+  message: string | null;
+  stack: string | null;
+  sinceExecutionId: string | null;
+  sinceCommit: string | null;
+  sinceAt: string | null;
+  bugId: string | null;
+  bugNumber: number | null;
+  bugTitle: string | null;
+  bugStatus: BugStatus | null;
+};
+
+/** The failures of an execution with what they say, the new ones first. */
+export const selectExecutionFailures = (sql: Sql, projectId: string, executionId: string, limit: number) => sql<
+  FailureRow[]
+>`
+  with failed as materialized (
+    select r.id as run_id, x.number, coalesce(x.attempt, 1) as attempt, f.blame, f.flake_rate, f.flaky_at
+    from test_run r
+    join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.statuses ~ '[fF]'
+    cross join lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as x (number, letter, attempt)
+    left join failure f on f.project_id = ${projectId} and f.run_id = r.id and f.test_case = x.number
+    where r.project_id = ${projectId} and r.execution_id = ${executionId} and x.letter in ('f', 'F')
+    order by array_position(array['new', 'main', 'still', 'flaky', 'quarantined'], f.blame), r.id, x.number
+    limit ${limit})
+  select c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, c.owner, f.blame,
+    round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, d.kind,
+    d.message, left(d.stack, 20000) as stack, s.execution_id as "sinceExecutionId", s.commit as "sinceCommit",
+    s.completed_at as "sinceAt", o.id as "bugId", o.number as "bugNumber", o.title as "bugTitle", o.status as "bugStatus"
+  from failed f
+  join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
+  join project p on p.id = ${projectId}
+  join test_case c on c.project_id = ${projectId} and c.number = f.number
+  left join case_detail d on d.project_id = ${projectId} and d.run_id = f.run_id and d.test_case = f.number
+    and d.attempt = f.attempt
+  left join lateral (
+    select execution_id, commit, completed_at from (
+      select r.id, r.execution_id, e.commit, r.completed_at, h.letter,
+        count(*) filter (where h.letter in ('p', 'P')) over (order by h.run_id desc) as passes
+      from (
+        select b.run_id, substr(b.statuses, array_position(b.test_cases, f.number), 1) as letter
+        from case_result b
+        where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`f.number`)} and b.run_id <= f.run_id
+          and f.number = any(b.test_cases)
+        order by b.run_id desc limit ${STREAK}
+      ) h
+      join test_run r on r.project_id = ${projectId} and r.id = h.run_id and not r.outage
+      join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+      where h.letter in ('p', 'P', 'f', 'F') and (e.id = mine.id or e.branch is not distinct from mine.branch
+        or e.branch = p.default_branch or e.branch is null)
+    ) streak where passes = 0 order by id limit 1
+  ) s on true
+  left join lateral (
+    select b.id, b.number, b.title, b.status from bug_occurrence o
+    join bug_report b on b.project_id = o.project_id and b.id = o.bug_report_id
+    where o.project_id = ${projectId} and o.run_id = f.run_id and o.test_case = f.number limit 1
+  ) o on true
+  order by array_position(array['new', 'main', 'still', 'flaky', 'quarantined'], f.blame), f.run_id, f.number`;

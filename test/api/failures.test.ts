@@ -1,0 +1,263 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { createHarness, junit } from "../harness.ts";
+
+const { ask, acme, addProject } = await createHarness();
+
+let project: string;
+let key: string;
+beforeEach(async () => ({ project, key } = await addProject(acme)));
+
+/** A letter per case, as `junit` takes them. */
+async function upload(letters: string, query: string) {
+  const path = `POST /projects/${project}/test-runs?task_slug=t&${query}`;
+  const { status, body } = await ask(path, { key, body: junit(letters) });
+  expect(status).toBe(201);
+  return body;
+}
+/** One run a letter of the first case, the others pass. */
+async function runs(letters: string, branch = "main") {
+  for (const letter of letters) await upload(`${letter}pp`, `branch=${branch}`);
+}
+/** What is remembered is counted behind the uploads. */
+const catchUp = () => ask(`GET /projects/${project}/test-cases?limit=1`, { key });
+const get = async (path: string) => (await ask(`GET /projects/${project}/executions/${path}`, { key })).body;
+const compare = (executionId: string, query = "") => get(`${executionId}/comparison${query}`);
+const names = (cases: { name: string }[]) => cases.map(({ name }) => name);
+
+const LISTS = ["newFailures", "flakyFailures", "alsoFailingOnMain", "stillFailing", "quarantinedFailures"] as const;
+/** The names in each list that is not empty. */
+const blames = (answer: any) =>
+  Object.fromEntries(LISTS.flatMap((list) => (answer[list].length === 0 ? [] : [[list, names(answer[list])]])));
+
+describe("a failure", () => {
+  test("is new where the default branch passed, at every push of a branch, and on the default branch once", async () => {
+    expect(blames(await upload("fpp", "branch=main"))).toEqual({ newFailures: ["case 0"] });
+    expect(blames(await upload("ffp", "branch=main"))).toEqual({ newFailures: ["case 1"], stillFailing: ["case 0"] });
+    const push = { newFailures: ["case 2"], stillFailing: ["case 0", "case 1"] };
+    expect(blames(await upload("fff", "branch=x"))).toEqual(push);
+    expect(blames(await upload("fff", "branch=x"))).toEqual(push);
+    expect(blames(await upload("ffp", "branch=main"))).toEqual({ stillFailing: ["case 0", "case 1"] });
+  });
+
+  test("is the default branch's own where that has broken since the execution began", async () => {
+    await upload("ppp", "branch=main");
+    const { body: mine } = await ask(`POST /projects/${project}/executions`, { key, body: { branch: "x" } });
+    await upload("fpp", "branch=main");
+    const answer = await upload("ffp", `execution_id=${mine.id}`);
+    expect(blames(answer)).toEqual({ newFailures: ["case 1"], alsoFailingOnMain: ["case 0"] });
+    expect(blames(await compare(mine.id))).toEqual(blames(answer));
+    expect(blames(await upload("ffp", "branch=y"))).toEqual({ newFailures: ["case 1"], stillFailing: ["case 0"] });
+  });
+
+  test("of a branch that began before the default branch was mended is not new", async () => {
+    await runs("ppfffffp");
+    await catchUp();
+    expect(blames(await upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 1"], alsoFailingOnMain: ["case 0"] });
+    await runs("p".repeat(20));
+    await catchUp();
+    expect(blames(await upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 0", "case 1"] });
+  });
+
+  test("of a flaky case is told apart, with its rate and when it was last seen", async () => {
+    await upload("fpp", "branch=main&execution_key=a");
+    await upload("ppp", "branch=main&execution_key=a&complete=true");
+    await catchUp();
+    const answer = await upload("ffp", "branch=x");
+    expect(blames(answer)).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
+    const [flaky] = (await ask(`GET /projects/${project}/test-cases?health=flaky`, { key })).body.data;
+    expect(answer.flakyFailures[0]).toMatchObject({ flakeRate: 1, lastFlakyAt: flaky.flaky.lastSeenAt });
+    expect(answer.verdict).toBe("failed");
+  });
+
+  test("of a case that has failed for a short time on the default branch is explained by that", async () => {
+    await runs("pppfppp");
+    await catchUp();
+    const answer = await upload("ffp", "branch=x");
+    expect(blames(answer)).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
+    expect(answer.flakyFailures[0]).toMatchObject({ flakeRate: 0.1429, lastFlakyAt: expect.any(String) });
+  });
+
+  test("of a case that failed on two other branches, while the default branch was fine, is its own", async () => {
+    await runs("p");
+    await runs("ff", "x");
+    expect(blames(await upload("fpp", "branch=z"))).toEqual({ newFailures: ["case 0"] });
+    await runs("f", "y");
+    expect(blames(await upload("fpp", "branch=x"))).toEqual({ flakyFailures: ["case 0"] });
+    expect(blames(await upload("ffp", "branch=w"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
+  });
+
+  test("that is quarantined is told as that and nothing else", async () => {
+    const { newFailures } = await upload("fpp", "branch=main");
+    const path = `PATCH /projects/${project}/test-cases/${newFailures[0].testCaseId}`;
+    await ask(path, { key, body: { quarantine: { reason: "later" } } });
+    expect(blames(await upload("fpp", "branch=x"))).toEqual({ quarantinedFailures: ["case 0"] });
+  });
+
+  test("of an outage blames nobody, and an outage of the default branch excuses nobody", async () => {
+    await upload("p".repeat(12), "branch=main");
+    const outage = await upload("f".repeat(12), "branch=main");
+    expect([outage.outage, blames(outage)]).toEqual([true, {}]);
+    expect(blames(await compare(outage.executionId))).toEqual({});
+    expect(blames(await upload(`f${"p".repeat(11)}`, "branch=x"))).toEqual({ newFailures: ["case 0"] });
+  });
+
+  test("that a retry has undone is none, and those that stay are judged again", async () => {
+    await upload("ppp", "branch=main");
+    expect(blames(await upload("ffp", "branch=x&execution_key=a"))).toEqual({ newFailures: ["case 0", "case 1"] });
+    const retried = await upload("pfp", "branch=x&execution_key=a");
+    expect(blames(retried)).toEqual({ newFailures: ["case 1"] });
+    expect(blames(await compare(retried.executionId))).toEqual({ newFailures: ["case 1"] });
+  });
+});
+
+describe("the baseline", () => {
+  test("is fixed when the execution begins, and the same for ever", async () => {
+    const base = await upload("pfp", "branch=main");
+    const mine = await upload("ffp", "branch=x&execution_key=a");
+    const before = await compare(mine.executionId);
+    expect([before.baselineId, (await get(mine.executionId)).baselineId]).toEqual([base.executionId, base.executionId]);
+    await upload("ffp", "branch=main");
+    await upload("ppp", "branch=main");
+    expect(await compare(mine.executionId)).toEqual(before);
+    expect(blames(await upload("ffpp", "branch=x&execution_key=a"))).toEqual({
+      ...{ alsoFailingOnMain: ["case 0"], stillFailing: ["case 1"] },
+    });
+    expect((await compare(mine.executionId)).baselineId).toBe(base.executionId);
+  });
+
+  test("is the execution of the base commit where that is named, short or long, whatever came later", async () => {
+    const commit = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const base = await upload("fpp", `branch=main&commit=${commit}`);
+    await upload("ppp", "branch=main&commit=bbbbbbbbbbbb");
+    const mine = await upload("fpf", `branch=x&base_commit=${commit.slice(0, 9)}`);
+    expect(blames(mine)).toEqual({ newFailures: ["case 2"], stillFailing: ["case 0"] });
+    expect((await get(mine.executionId)).baselineId).toBe(base.executionId);
+    const body = { branch: "y", baseCommit: commit };
+    const created = (await ask(`POST /projects/${project}/executions`, { key, body })).body;
+    expect(created.baselineId).toBe(base.executionId);
+    const unknown = await upload("ppf", "branch=z&base_commit=cccccccccccc");
+    expect((await get(unknown.executionId)).baselineId).not.toBe(base.executionId);
+  });
+
+  test("of a rerun is that of the execution it repeats", async () => {
+    const base = await upload("ppp", "branch=main");
+    const red = await upload("fpp", "branch=main");
+    const again = await ask(`POST /projects/${project}/executions/${red.executionId}/rerun`, { key, body: {} });
+    expect(again.body.baselineId).toBe(base.executionId);
+    expect(blames(await upload("fpp", `execution_id=${again.body.id}`))).toEqual({ newFailures: ["case 0"] });
+  });
+
+  test("lends a task that it lacks the run before it", async () => {
+    await upload("fpp", "branch=main");
+    const send = (task: string, letters: string, branch: string) =>
+      ask(`POST /projects/${project}/test-runs?task_slug=${task}&branch=${branch}`, { key, body: junit(letters) });
+    await send("docs", "p", "main");
+    expect(blames(await upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 1"], stillFailing: ["case 0"] });
+  });
+
+  test("is not what is still running, was cancelled or names another branch", async () => {
+    const base = await upload("ppp", "branch=main");
+    await upload("fpp", "branch=main&execution_key=running");
+    const { body: cancelled } = await ask(`POST /projects/${project}/executions`, { key, body: { branch: "main" } });
+    await ask(`POST /projects/${project}/executions/${cancelled.id}/cancel`, { key });
+    await upload("fpp", "branch=other");
+    const mine = await upload("ppf", "branch=x");
+    expect((await get(mine.executionId)).baselineId).toBe(base.executionId);
+  });
+});
+
+describe("comparison", () => {
+  test("tells new, fixed, still failing, added and missing cases against the default branch or a given execution", async () => {
+    const base = await upload("pffp", "branch=main");
+    const mine = await upload("fpfsp", "branch=x");
+    const found = await compare(mine.executionId, `?baseline=${base.executionId}`);
+    expect(found).toMatchObject({
+      executionId: mine.executionId,
+      baselineId: base.executionId,
+      counts: {
+        ...{ newFailures: 1, flakyFailures: 0, alsoFailingOnMain: 0, stillFailing: 1, quarantinedFailures: 0 },
+        ...{ fixed: 1, added: 1, missing: 0 },
+      },
+    });
+    expect([blames(found), names(found.fixed), names(found.added), names(found.missing)]).toEqual([
+      ...[{ newFailures: ["case 0"], stillFailing: ["case 2"] }, ["case 1"], ["case 4"], []],
+    ]);
+    expect(await compare(mine.executionId)).toEqual(found);
+    expect(blames(mine)).toEqual(blames(found));
+    const later = await upload("pff", "branch=y");
+    expect(await compare(later.executionId, "?branch=x")).toMatchObject({
+      ...{ baselineId: mine.executionId, counts: { newFailures: 1, stillFailing: 1, fixed: 1, missing: 2 } },
+    });
+    expect(await compare(mine.executionId, "?branch=y")).toMatchObject({ baselineId: null, counts: { added: 5 } });
+  });
+
+  test("without a baseline everything is new, and one that is not there is named", async () => {
+    const { executionId } = await upload("pf", "branch=main");
+    expect(await compare(executionId)).toMatchObject({ baselineId: null, counts: { newFailures: 1, added: 2 } });
+    const other = crypto.randomUUID();
+    expect((await compare(executionId, `?baseline=${other}`)).error.message).toContain(other);
+    expect((await ask(`GET /projects/${project}/executions/${other}/comparison`, { key })).status).toBe(404);
+  });
+});
+
+describe("GET …/executions/{executionId}/failures", () => {
+  const testcase = (name: string, message?: string, stack = "") =>
+    `<testcase classname="s" name="${name}" file="src/${name}.test.ts">` +
+    `${message === undefined ? "" : `<failure message="${message}">${stack}</failure>`}</testcase>`;
+  const send = async (query: string, ...cases: string[]) => {
+    const path = `POST /projects/${project}/test-runs?task_slug=t&${query}`;
+    return (await ask(path, { key, body: `<testsuite name="s">${cases.join("")}</testsuite>` })).body;
+  };
+  const refused = "Error: connect ECONNREFUSED 10.0.0.7:5432";
+
+  test("tells all of them by cause: what, since when, new or not, whose, with the bug report", async () => {
+    await send("branch=main&commit=a1", testcase("a"), testcase("b"), testcase("c"));
+    const first = await send("branch=main&commit=b2", testcase("a", refused), testcase("b"), testcase("c"));
+    const { testCaseId } = first.newFailures[0];
+    await ask(`PATCH /projects/${project}/test-cases/${testCaseId}`, { key, body: { owner: "storage" } });
+    const cases = [
+      testcase("a", refused),
+      testcase("b", "AssertionError: the total is wrong", "at total (src/b.ts:3:1)"),
+    ];
+    const mine = await send("branch=main&commit=c3", ...cases, testcase("c", refused.replace("10.0.0.7", "10.0.0.8")));
+    const { body } = await ask(`GET /projects/${project}/executions/${mine.executionId}/failures`, { key });
+    expect(body).toMatchObject({
+      executionId: mine.executionId,
+      baselineId: first.executionId,
+      failed: 3,
+      counts: { newFailures: 2, stillFailing: 1, flakyFailures: 0, alsoFailingOnMain: 0, quarantinedFailures: 0 },
+    });
+    expect(body.causes).toMatchObject([
+      {
+        ...{ message: "AssertionError: the total is wrong", stack: "at total (src/b.ts:3:1)" },
+        ...{ exceptionType: "AssertionError", bugReport: { number: 2, status: "open" } },
+        failures: [{ name: "b", blame: "new", since: { executionId: mine.executionId, commit: "c3" }, owner: null }],
+      },
+      {
+        bugReport: { number: 1 },
+        failures: [
+          { name: "c", blame: "new", since: { executionId: mine.executionId } },
+          {
+            name: "a",
+            blame: "still_failing",
+            since: { executionId: first.executionId, commit: "b2" },
+            owner: "storage",
+          },
+        ],
+      },
+    ]);
+    expect((await ask(`GET /projects/${project}/executions/${crypto.randomUUID()}/failures`, { key })).status).toBe(
+      404,
+    );
+  });
+
+  test("an execution without failures has no causes; those of an outage blame nobody", async () => {
+    const green = await upload("pp", "branch=main");
+    expect(await get(`${green.executionId}/failures`)).toMatchObject({ failed: 0, causes: [] });
+    const outage = await upload("f".repeat(12), "branch=main");
+    const { failed, causes, counts } = await get(`${outage.executionId}/failures`);
+    expect([failed, counts.newFailures]).toEqual([12, 0]);
+    const failures = causes.flatMap(({ failures }: any) => failures);
+    expect([failures.length, new Set(failures.map(({ blame }: any) => blame))]).toEqual([12, new Set([null])]);
+  });
+});
