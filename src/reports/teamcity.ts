@@ -126,14 +126,17 @@ function toMessage(text: string, start: number): Message {
     at = end + 1;
     if (text[end] !== "'") return { kind, attributes, whole: false, end };
   }
+  const bare = attributes.size === 0 ? match(text, BARE, at) : "";
+  if (bare !== "") at = valueEnd(text, at + bare.length) + 1;
   const close = match(text, CLOSE, at);
-  return { kind, attributes, whole: close !== "", end: at + close.length };
+  return { kind, attributes, whole: close !== "", end: Math.min(at + close.length, text.length) };
 }
 
 const KIND = /[a-zA-Z]\w{0,100}/y;
 const KEY = /[ \t]+[\w.:-]{1,100}[ \t]*=[ \t]*'/y;
-// A single attribute may stand without its key: ##teamcity[progressMessage 'text'].
-const CLOSE = /[^\n\]#]*\]/y;
+// A single value may stand without a key: ##teamcity[progressMessage 'text'].
+const BARE = /[ \t]+'/y;
+const CLOSE = /[ \t]*\]/y;
 
 function match(text: string, pattern: RegExp, at: number): string {
   pattern.lastIndex = at;
