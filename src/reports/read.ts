@@ -3,6 +3,8 @@
 import { isAllureContainer, joinAllureResults, readAllure } from "./allure.ts";
 import { isCtrf, readCtrf } from "./ctrf.ts";
 import { readCucumber } from "./cucumber.ts";
+import { readDart } from "./dart.ts";
+import { readDoctest } from "./doctest.ts";
 import { readGo } from "./go.ts";
 import { readJest } from "./jest.ts";
 import { parseJson } from "./json.ts";
@@ -14,8 +16,10 @@ import { readPlaywright } from "./playwright.ts";
 import { binaryKind, hasFields, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { type Report, ReportError } from "./report.ts";
 import { cut, decode, localName, MAX_CASES, MAX_COUNT, plural } from "./text.ts";
+import { isRobot, isSuite, readRobot } from "./robot.ts";
 import { readRspec } from "./rspec.ts";
 import { readTap } from "./tap.ts";
+import { readTeamcity } from "./teamcity.ts";
 import { readTrx } from "./trx.ts";
 import { unpack } from "./unpack.ts";
 import { parseXml, prolog, type XmlReading } from "./xml.ts";
@@ -40,6 +44,9 @@ type Reader = {
   /** One report from one file, or from all files of the format where each holds only one result. */
   read: ((source: Source) => Report) | { together: (sources: Source[]) => Report };
 };
+
+/** What the tests print may come first, as comments. */
+const TAP = /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:TAP version 1\d|1\.\.\d+|(?:not )?ok\b|Bail out!)/;
 
 /** Every format, in the order in which they are tried. A new one is a file beside this one and its `read` here. */
 const READERS: Reader[] = [
@@ -84,11 +91,31 @@ const READERS: Reader[] = [
     read: ({ text }) => readGo(text),
   },
   {
+    name: "dart",
+    title: "Dart or Flutter test JSON lines",
+    // Flutter writes what it builds before them, and lists of events of its own.
+    recognise: ({ root, text }) =>
+      root === null &&
+      /^(?:(?!\{).*\n){0,1000}\{.{0,1000}"type":"(?:start|allSuites|suite|group|testStart|testDone|print|error)"/.test(
+        text,
+      ) &&
+      /"(?:protocolVersion|suiteID|testID)":/.test(text),
+    read: ({ text }) => readDart(text),
+  },
+  {
+    name: "teamcity",
+    title: "TeamCity service messages",
+    // To TAP they are comments, and to them it is output: what comes first is meant.
+    recognise: ({ root, text }) => {
+      const first = root === null ? /^[^"\n]{0,100}##teamcity\[test[A-Z]/m.exec(text) : null;
+      return first !== null && !TAP.test(text.slice(0, first.index));
+    },
+    read: ({ text }) => readTeamcity(text),
+  },
+  {
     name: "tap",
     title: "TAP",
-    // What the tests print may come first, as comments.
-    recognise: ({ text }) =>
-      /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:TAP version 1\d|1\.\.\d+|(?:not )?ok\b|Bail out!)/.test(text),
+    recognise: ({ text }) => TAP.test(text),
     read: ({ text }) => readTap(text),
   },
   {
@@ -108,6 +135,18 @@ const READERS: Reader[] = [
     title: "xUnit XML",
     recognise: ({ root }) => root === "assemblies" || root === "assembly",
     read: (source) => readXml(source, wholly(readXunit)),
+  },
+  {
+    name: "robot",
+    title: "Robot Framework's output.xml",
+    recognise: ({ root, text }) => root === "robot" && isRobot(text.slice(0, 5000)),
+    read: (source) => readXml(source, { whole: "test", isDivisible: isSuite, read: readRobot }),
+  },
+  {
+    name: "doctest",
+    title: "doctest XML",
+    recognise: ({ root }) => root === "doctest",
+    read: (source) => readXml(source, { whole: "TestCase", read: (parts) => readDoctest([...parts][0]!.root) }),
   },
   {
     name: "cucumber",
@@ -288,7 +327,7 @@ function readXml({ text, root }: Source, reading: XmlReading<Report>): Report {
     ...(broken ? [`The report is broken at ${broken}; only what comes before it is read, ${kept}`] : []),
     ...(mended ? [`Took ${plural(mended, "character")} literally that XML wants escaped`] : []),
   ];
-  return { ...result, partial: broken !== null, warnings: [...warnings, ...result.warnings] };
+  return { ...result, partial: result.partial || broken !== null, warnings: [...warnings, ...result.warnings] };
 }
 
 function merge(named: [string, Report][]): Report {

@@ -63,16 +63,48 @@ const SPLICES = [
     "\nFAIL\tp [build failed]\n",
     "--- PASS: T (",
   ],
+  ...[
+    "\n##teamcity[testStarted name='a' flowId='1']",
+    "##teamcity[testFailed name='a' message='|0xD800|n",
+    "\n##teamcity[flowStarted flowId='2' parent='1']\n",
+    "##teamcity[testRetrySupport enabled='true']",
+    "##teamcity[",
+    "||||'",
+  ],
+  ...[
+    '\n{"test":{"id":1,"name":"a b","suiteID":0,"groupIDs":[2,1e400]},"type":"testStart","time":1}\n',
+    '\n{"testID":1,"error":null,"type":"error","time":-1}\n',
+    '\n{"success":null,"type":"done"}\n',
+  ],
+  ...[
+    "<suite name='s'>",
+    "</suite>",
+    "<test name='t'>",
+    "<status status='FAIL'/>",
+    "<kw type='teardown'><status status='FAIL'/></kw>",
+    "<TestCase name='t'>",
+    "<OverallResultsAsserts failures='1'/>",
+  ],
 ].map((text) => Buffer.from(text));
 
 const folders = [`${import.meta.dir}/../fixtures`, `${import.meta.dir}/../../../shared/corpus`].filter(existsSync);
 const files = folders.flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
 );
+/** Of formats whose tool is none that the fixtures come from. */
+const written = [
+  `<robot generator="Robot 7.1" schemaversion="5"><suite id="s1" name="A" source="/a"><suite name="B"><kw name="K" type="SETUP">` +
+    `<status status="PASS" start="2024-01-31T12:00:00.1" elapsed="0.1"/></kw><test id="t" name="T" line="2"><kw name="Log" owner="BuiltIn">` +
+    `<msg time="2024-01-31T12:00:00.1" level="FAIL">no</msg><status status="FAIL" elapsed="0.1"/></kw><tag>x</tag><status status="FAIL" ` +
+    `elapsed="0.1">no</status></test><kw name="K" type="TEARDOWN"><status status="FAIL" elapsed="0.1"/></kw><status status="FAIL" ` +
+    `elapsed="1">Suite teardown failed:\nno</status></suite><status status="FAIL" elapsed="1"/></suite><statistics><total><stat pass="0" ` +
+    `fail="1" skip="0">All Tests</stat></total></statistics><errors><msg level="ERROR">no</msg></errors></robot>`,
+].map((text) => Buffer.from(text));
 const seeds = files
-  .filter((file) => /\.(?:xml|json|tap|trx|ndjson)$/.test(file) && !file.endsWith("expected.json"))
+  .filter((file) => /\.(?:xml|json|tap|trx|ndjson|txt)$/.test(file) && !file.endsWith("expected.json"))
   .map((file) => readFileSync(file))
-  .filter(({ length }) => length < 50_000);
+  .filter(({ length }) => length < 50_000)
+  .concat(written);
 
 function mutate(bytes: Buffer): Buffer {
   let out = bytes;

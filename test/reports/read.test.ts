@@ -121,7 +121,7 @@ describe("format", () => {
 
   test.each(["pdf", "toString", "", "lcov"])("%p is not a known one", (format) => {
     expect(refusal(JUNIT, format)).toBe(
-      `Cannot read "format": expected "allure", "assay", "ctrf", "cucumber", "go", "jest", "junit", "mocha", "nunit", "playwright", "rspec", "tap", "trx" or "xunit", got "${format}"`,
+      `Cannot read "format": expected "allure", "assay", "ctrf", "cucumber", "dart", "doctest", "go", "jest", "junit", "mocha", "nunit", "playwright", "robot", "rspec", "tap", "teamcity", "trx" or "xunit", got "${format}"`,
     );
   });
 });

@@ -1,0 +1,234 @@
+import { describe, expect, test } from "bun:test";
+import { readReport } from "../../src/reports/read.ts";
+import { inShort, read as readText, readFixture } from "./reading.ts";
+
+/** A message a line: "testStarted name='a'". */
+const toText = (...messages: string[]) => messages.map((message) => `##teamcity[${message}]\n`).join("");
+const read = (...messages: string[]) => readText(toText(...messages));
+const passed = (name: string, more = "") => [`testStarted name='${name}'${more}`, `testFinished name='${name}'${more}`];
+const failed = (name: string, more = "") => [
+  `testStarted name='${name}'${more}`,
+  `testFailed name='${name}' message='no'${more}`,
+  `testFinished name='${name}'${more}`,
+];
+
+describe("what real tools write is read whole", () => {
+  test("mocha-teamcity-reporter: what is tried again has no end, hooks and pending tests no start", () => {
+    const report = readFixture("mocha_teamcity.txt");
+    expect(report).toMatchObject({ format: "teamcity", partial: false, warnings: [] });
+    expect(inShort(report)).toEqual([
+      "passed: cart > adds",
+      "passed: cart > it's [a] | strange 'name'\nof two lines",
+      "failed failure: cart > fails",
+      "skipped: cart > is not done",
+      "skipped: cart > is pending",
+      "failed timeout: cart > takes too long",
+      "failed failure: cart > inside > throws",
+      "passed flaky, 2 attempts: cart > inside > is flaky",
+      'failed failure: cart > broken hook > "before all" hook for "never runs"',
+    ]);
+    expect(report.cases[6]).toMatchObject({
+      message: "no cart",
+      stack: expect.stringMatching(/^TypeError: no cart\n {4}at Context/),
+    });
+    expect(report.cases[7]).toMatchObject({ output: "printing" });
+  });
+
+  test("PHPUnit: files of hints, risky tests that do not fail its run, folders that are no suites", () => {
+    const report = readFixture("phpunit_teamcity.txt");
+    expect(report).toMatchObject({ partial: false, warnings: [] });
+    expect(inShort(report)).toEqual([
+      "passed: CartTest > testAdds",
+      "failed failure: CartTest > testFails",
+      "failed failure: CartTest > testThrows",
+      "skipped: CartTest > testSkipped",
+      "skipped: CartTest > testIncomplete",
+      "passed: CartTest > testRisky",
+      'passed: CartTest > testRows > testRows with data set "one"',
+      'failed failure: CartTest > testRows > testRows with data set "zero"',
+      "passed: CartTest > testPrints",
+    ]);
+    expect(report.cases[2]).toMatchObject({
+      file: "/tmp/shop/test/CartTest.php",
+      message: "RuntimeException : no 'cart' [x]",
+    });
+    expect(report.cases[3]!.message).toBe("not here");
+    expect(report.cases[5]!.properties).toEqual({ risky: "This test did not perform any assertions" });
+    expect(report.cases[8]!.output).toBe("hello");
+  });
+
+  test("PHPUnit, whose test ended the process", () => {
+    const report = readFixture("phpunit_teamcity_cut.txt");
+    expect(report.partial).toBe(true);
+    expect(inShort(report)).toEqual(["passed: DiesTest > testFine", "failed error: DiesTest > testDies"]);
+    expect(report.cases[1]!.message).toBe("It did not finish");
+    expect(report.warnings).toEqual(["The report declares 3 tests, but its test cases are 2 tests"]);
+  });
+
+  test("vitest-teamcity-reporter: a flow per file, suites that end by another name", () => {
+    const report = readFixture("vitest_teamcity.txt");
+    expect(report.partial).toBe(false);
+    expect(report.cases.map(({ suite, name, file }) => [suite, name, file])).toEqual([
+      ["cart", "adds", "cart.test.js"],
+      ["cart", "fails", "cart.test.js"],
+      ["cart", "skipped", "cart.test.js"],
+      ["cart", "flaky", "cart.test.js"],
+      ["cart > inside", "throws", "cart.test.js"],
+    ]);
+    expect(report.cases[0]).toMatchObject({ output: "hi", properties: { vitestFullName: "cart > adds" } });
+  });
+
+  test("jest-teamcity: durations that are none, files that do not load", () => {
+    const { cases } = readFixture("jest_teamcity.txt");
+    expect(cases.find(({ name }) => name === "skipped")).toMatchObject({ durationMs: null, message: "pending" });
+    expect(cases.find(({ file }) => file?.endsWith("broken.test.js"))).toMatchObject({
+      status: "failed",
+      message: "does not load",
+    });
+  });
+
+  test("Catch2: several failures of one test, messages without the lines around them", () => {
+    const [, wrong] = readFixture("catch2_teamcity.txt").cases;
+    expect(wrong).toMatchObject({ suite: "catch_shop", name: "a wrong total" });
+    expect(wrong!.message).toBe("expression failed\n  CHECK( 3 * 2 == 7 )\nwith expansion:\n  6 == 7");
+    expect(wrong!.stack).toContain("CHECK( 1 == 2 )");
+  });
+});
+
+test("values are unescaped, and a malformed message is read as far as it goes", () => {
+  const [one] = read(
+    "testStarted name='a|'|[|]||'",
+    "testFailed name='a|'|[|]||' message='1|n2|r|x|l|p|0x20AC|0xD800'",
+    "testFinished name='a|'|[|]||' duration='12'",
+  ).cases;
+  expect(one).toMatchObject({ name: "a'[]|", message: "1\n2\r\u0085\u2028\u2029€\ufffd", durationMs: 12 });
+  const report = read(
+    "testStarted name='a'",
+    "testFailed name='a' message='it's broken' details='x'",
+    "testFinished name='a'",
+  );
+  expect(report.cases[0]).toMatchObject({ status: "failed", message: "it" });
+  expect(report.warnings).toEqual(["Read as far as possible: 1 malformed service message"]);
+});
+
+test("times are those of timestamps where no duration is told", () => {
+  const at = (second: number) => ` timestamp='2024-01-31T12:00:0${second}.500+0100'`;
+  const report = read(`testStarted name='a'${at(1)}`, `testFinished name='a'${at(3)}`);
+  expect(report).toMatchObject({ durationMs: 2000, completedAt: new Date("2024-01-31T11:00:03.500Z") });
+  expect(report.cases[0]!.durationMs).toBe(2000);
+  const local = read("testStarted name='a' timestamp='2024-01-31T12:00:01.000'", "testFinished name='a'");
+  expect(local.completedAt).toBeNull();
+});
+
+test("flows run beside each other, inside of what their parents are in", () => {
+  const report = read(
+    "testSuiteStarted name='all' flowId='0'",
+    "flowStarted flowId='1' parent='0'",
+    "flowStarted flowId='2' parent='0'",
+    "testSuiteStarted name='x' flowId='1'",
+    "testStarted name='same' flowId='1'",
+    "testStarted name='same' flowId='2'",
+    "testFailed name='same' message='no' flowId='2'",
+    "testFinished name='same' flowId='1'",
+    "testFinished name='same' flowId='2'",
+    "testSuiteFinished name='x' flowId='1'",
+    "testSuiteFinished name='all' flowId='0'",
+  );
+  expect(report.partial).toBe(false);
+  expect(inShort(report)).toEqual(["passed: all > x > same", "failed failure: all > same"]);
+});
+
+describe("a test that is run again", () => {
+  const retry = "testRetrySupport enabled='true'";
+
+  test("is one flaky test where retries are enabled, with its last result", () => {
+    expect(inShort(read(retry, ...failed("a"), ...passed("a")))).toEqual(["passed flaky, 2 attempts: a"]);
+    expect(inShort(read(retry, ...failed("a"), ...failed("a")))).toEqual(["failed failure, 2 attempts: a"]);
+  });
+
+  test("is another test where they are not, or where the first has not failed", () => {
+    expect(inShort(read(...failed("a"), ...passed("a")))).toEqual(["failed failure: a", "passed: a"]);
+    expect(inShort(read(retry, ...passed("a"), ...failed("a")))).toEqual(["passed: a", "failed failure: a"]);
+    const disabled = "testRetrySupport enabled='false'";
+    expect(inShort(read(retry, disabled, ...failed("a"), ...passed("a")))).toHaveLength(2);
+  });
+});
+
+describe("no silent green", () => {
+  test("what began and did not end broke off: a test, a suite, a message", () => {
+    const unfinished = read("testStarted name='a'");
+    expect([unfinished.partial, inShort(unfinished)]).toEqual([true, ["failed error: a"]]);
+    const open = read("testSuiteStarted name='s'", ...passed("a"));
+    expect([open.partial, inShort(open)]).toEqual([true, ["passed: s > a", "failed error: (test run did not finish)"]]);
+    const cut = readText(`${toText(...passed("a"))}##teamcity[testSta`);
+    expect([cut.partial, inShort(cut)]).toEqual([true, ["passed: a", "failed error: (test run did not finish)"]]);
+  });
+
+  test("a problem of the build is a failure where no test has failed", () => {
+    const problem = "buildProblem description='coverage below 80'";
+    expect(read(...passed("a"), problem).cases[1]).toMatchObject({
+      name: "(build failed)",
+      message: "coverage below 80",
+    });
+    expect(inShort(read(...failed("a"), problem))).toEqual(["failed failure: a"]);
+    expect(inShort(read(...passed("a"), "buildStatus status='FAILURE' text='no'"))[1]).toBe(
+      "failed error: (build failed)",
+    );
+    expect(inShort(read(...passed("a"), "buildStatus status='SUCCESS'"))).toEqual(["passed: a"]);
+  });
+
+  test("a failure counts without a start, and beside an ignore", () => {
+    expect(inShort(read("testFailed name='a' message='no'"))).toEqual(["failed failure: a"]);
+    const both = read("testStarted name='a'", "testFailed name='a'", "testIgnored name='a'", "testFinished name='a'");
+    expect(inShort(both)).toEqual(["failed failure: a"]);
+  });
+});
+
+describe("recognition", () => {
+  const formatOf = (text: string) => readText(text).format;
+  const TAP = "TAP version 13\nok 1 - a\n1..1\n";
+
+  test("messages may follow a build's output, and stand behind what a build puts before its lines", () => {
+    expect(
+      formatOf(
+        `npm test\n> [x] "y"\n\n12:00:01 ##teamcity[testStarted name='a']\n12:00:02 ##teamcity[testFinished name='a']\n`,
+      ),
+    ).toBe("teamcity");
+  });
+
+  test("between them and TAP, what comes first is meant", () => {
+    expect(formatOf(`${TAP}# x\n${toText(...passed("a"))}`)).toBe("tap");
+    expect(formatOf(`${toText(...passed("a"))}ok 1 - a\n`)).toBe("teamcity");
+  });
+
+  test("a last line that is not on tests does not make a build look cut off", () => {
+    const report = readText(`${toText(...passed("a"))}##teamcity[progressMessage 'done']`);
+    expect([report.partial, inShort(report)]).toEqual([false, ["passed: a"]]);
+  });
+
+  test("quoted in other reports they are text", () => {
+    const message = "##teamcity[testStarted name='a']";
+    expect(
+      formatOf(`<testsuite><testcase name="a"><system-out>\n${message}\n</system-out></testcase></testsuite>`),
+    ).toBe("junit");
+    expect(() => readText(`{"a": "${message}"`)).toThrow("malformed JSON");
+    expect(formatOf(`{"Action":"output","Package":"p","Output":"${message}"}\n{"Action":"pass","Package":"p"}`)).toBe(
+      "go",
+    );
+  });
+
+  test("format names it, and refuses what tells of no test", () => {
+    const files = [{ name: "a", bytes: new TextEncoder().encode("##teamcity[progressMessage 'x']") }];
+    expect(() => readReport(files, { maxInflatedBytes: 2 ** 20, format: "teamcity" })).toThrow(
+      "it has no TeamCity service message on a test",
+    );
+  });
+});
+
+test("as deep as anybody nests, names are cut and suites that end in a mess are closed", () => {
+  const names = Array.from({ length: 20_000 }, (_, n) => `s${n}`);
+  const opened = names.map((name) => `testSuiteStarted name='${name}'`);
+  const report = read(...opened, ...passed("a"), "testSuiteFinished name='s0'", "testSuiteFinished name='s0'");
+  expect(report.partial).toBe(false);
+  expect(report.cases[0]!.suite).toHaveLength(1000);
+});
