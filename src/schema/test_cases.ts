@@ -33,6 +33,11 @@ export const testCase = v.strictObject({
   ),
   lastStatus: v.nullable(caseStatus),
   lastRunAt: v.nullable(time),
+  lastPassedAt: v.pipe(v.nullable(time), v.description("When the last run in which it passed was completed")),
+  lastFailedAt: v.pipe(
+    v.nullable(time),
+    v.description("When the last run in which it failed was completed, be it only before it passed"),
+  ),
   runs: v.pipe(count, v.description("Results that passed or failed, those of outages left out")),
   failures: v.pipe(count, v.description("Of these, the failed ones")),
   flakeRate: v.pipe(v.number(), v.description("Of the last 50 results, the share that showed the case to be flaky")),

@@ -204,7 +204,10 @@ export type ExecutionChange = ExecutionOrigin & {
   now: Date;
 };
 
-/** Fields of the origin that are still unknown are filled in; `completedAt` is set once. */
+/**
+ * Fields of the origin that are still unknown are filled in; `completedAt` is set once, and is not before that of a run.
+ * `now` lies in the past where what arrived was completed there.
+ */
 export const updateExecution = (
   sql: Tx,
   projectId: string,
@@ -221,8 +224,14 @@ export const updateExecution = (
       pull_request = coalesce(pull_request, ${origin.pullRequest ?? null}),
       build_url = coalesce(build_url, ${origin.buildUrl ?? null}),
       environment = coalesce(environment, ${origin.environment ?? null}),
-      started_at = coalesce(started_at, ${arrived ? at : null}),
-      completed_at = coalesce(completed_at, ${ended ? at : null}),
+      started_at = least(started_at, ${arrived ? at : null}::timestamptz),
+      completed_at = ${
+        ended
+          ? sql`coalesce(completed_at, greatest(${at}::timestamptz, (
+              select max(r.completed_at) from test_run r
+              where r.project_id = ${projectId} and r.execution_id = ${id})))`
+          : sql`completed_at`
+      },
       expires_at = ${ended ? sql`null` : arrived ? sql`now() + timeout_minutes * interval '1 minute'` : sql`expires_at`}
     where project_id = ${projectId} and id = ${id}`;
 };

@@ -32,7 +32,8 @@ const SORT_COLUMNS = {
 
 const columns = (sql: Sql) => sql`
   c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${healthOf(sql)} as health,
-  h.last_status as "lastStatus", h.last_run_at as "lastRunAt", coalesce(h.runs, 0) as runs,
+  h.last_status as "lastStatus", h.last_run_at as "lastRunAt", h.last_passed_at as "lastPassedAt",
+  h.last_failed_at as "lastFailedAt", coalesce(h.runs, 0) as runs,
   coalesce(h.failures, 0) as failures, round(coalesce(h.flake_rate, 0)::numeric, 4)::float8 as "flakeRate",
   (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", c.owner, c.sample,
   q.reason as "quarantineReason", q.until as "quarantineUntil", q.created_at as "quarantineCreatedAt"`;

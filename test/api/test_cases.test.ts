@@ -39,6 +39,8 @@ describe("health", () => {
       health: "healthy",
       lastStatus: "passed",
       lastRunAt: expect.any(String),
+      lastPassedAt: found.lastRunAt,
+      lastFailedAt: null,
       runs: 5,
       failures: 0,
       flakeRate: 0,
