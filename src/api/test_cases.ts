@@ -2,6 +2,7 @@
 
 import { absent, fail } from "../http/problem.ts";
 import { catchUp } from "../operations/case_health.ts";
+import { readHistory } from "../operations/case_history.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {
@@ -15,14 +16,7 @@ import {
   testCaseResultPage,
   testCasesPatch,
 } from "../schema/test_cases.ts";
-import {
-  type HistoryRow,
-  selectHistory,
-  selectTestCase,
-  selectTestCases,
-  type TestCaseRow,
-  updateTestCases,
-} from "../store/test_cases.ts";
+import { selectTestCase, selectTestCases, type TestCaseRow, updateTestCases } from "../store/test_cases.ts";
 import type { Sql } from "../store/connect.ts";
 
 const toTestCase = ({ number: _, key: __, ...row }: TestCaseRow) => row;
@@ -31,9 +25,6 @@ type One = Pick<Context<{ projectId: string; testCaseId: string }>, "params">;
 
 const find = async (sql: Sql, { params }: One): Promise<TestCaseRow> =>
   (await selectTestCase(sql, params.projectId, params.testCaseId)) ?? absent();
-
-/** How long a history is looked through for what a filter lets through; then the page is what has been found. */
-const PATIENCE_MS = 1_000;
 
 /** Fails with VALIDATION_ERROR where a quarantine would be over at once. */
 function requireFuture({ quarantine }: TestCasePatch): void {
@@ -113,15 +104,10 @@ export const testCases: Route[] = [
     async (context) => {
       const { sql, fast, params, query, after } = context;
       await find(fast, context);
-      const until = performance.now() + PATIENCE_MS;
-      const rows: HistoryRow[] = [];
-      let last = after?.[0];
-      do {
-        const left = { ...query, limit: query.limit - rows.length, after: last };
-        const found = await selectHistory(sql, params.projectId, params.testCaseId, left);
-        rows.push(...found.rows);
-        last = found.last;
-      } while (last !== undefined && rows.length < query.limit && performance.now() < until);
+      const { rows, last } = await readHistory(sql, params.projectId, params.testCaseId, {
+        ...query,
+        after: after?.[0],
+      });
       return {
         data: rows.map(({ runId: _, ...row }) => row),
         pagination: toPagination(context, last === undefined ? undefined : [last]),

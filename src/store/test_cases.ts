@@ -193,20 +193,17 @@ export type HistoryPage = {
   last: string | undefined;
 };
 
-/** Where few results match, a page is not full, or even empty, once so many have been looked at: a tenth of a second. */
-const LOOKED_AT = 20_000;
-
 const LETTERS: Record<CaseStatus, string> = { passed: "pP", failed: "fF", skipped: "sS" };
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 const LAST_ID = "00000000-0000-0000-0000-000000000000";
 
-/** Newest run first. */
+/** Newest run first. With a filter at most `lookedAt` results are looked at: the page need not be full to have a next one. */
 export const selectHistory = async (
   sql: Sql,
   projectId: string,
   id: string,
   { limit, status, branch, after = FIRST_ID }: HistoryQuery,
-  lookedAt: number = LOOKED_AT,
+  lookedAt: number,
 ): Promise<HistoryPage> => {
   const number = numberOfTestCase(id);
   const place = sql`b.project_id = ${projectId} and b.block = ${blockOf(number)} and b.run_id < ${after}`;

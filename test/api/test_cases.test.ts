@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { selectHistory } from "../../src/store/test_cases.ts";
+import { readHistory } from "../../src/operations/case_history.ts";
 import { retainResults } from "../../src/work/retain.ts";
 import { createHarness, junit } from "../harness.ts";
 
@@ -268,7 +268,7 @@ describe("history", () => {
           let pages = 0;
           for (let after: string | undefined; ;) {
             const query = { limit: 2, status: status as "passed", branch, after };
-            const { rows, last } = await selectHistory(database.pool, project, id, query, lookedAt);
+            const { rows, last } = await readHistory(database.pool, project, id, query, { lookedAt, patienceMs: 0 });
             expect(rows.length).toBeLessThanOrEqual(2);
             seen.push(...rows.map(({ commit }) => commit));
             pages++;
@@ -286,6 +286,15 @@ describe("history", () => {
             lookedAt,
             ...expected.map(([index]) => String(index)).toReversed(),
           ]);
+          const [count, all] = [expected.length, { lookedAt, patienceMs: Infinity }];
+          const found = await readHistory(
+            database.pool,
+            project,
+            id,
+            { limit: Math.max(1, count), status: status as "passed", branch },
+            all,
+          );
+          expect(found.rows.map(({ commit }) => commit)).toEqual(seen);
           // An empty page is not the end; the run of another suite is looked at as well.
           if (branch === "z") expect(pages).toBe(Math.ceil((runs.length + 1) / lookedAt));
         }

@@ -1,14 +1,17 @@
 /** What an upload with `completed_at` in the past dates, and what it leaves to newer runs. */
 
+import { Glob } from "bun";
 import { beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { createHarness, junit } from "../harness.ts";
 
-const { ask, acme, addProject } = await createHarness();
+const { ask, acme, addProject, database } = await createHarness();
 
 let project: string;
 let key: string;
 beforeEach(async () => ({ project, key } = await addProject(acme)));
 
+const SQL = join(import.meta.dir, "../../sql");
 const DAY = 86_400_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
 
@@ -121,6 +124,25 @@ describe("the test case", () => {
     await one();
     await upload("p", at(first!, "execution_key=a"));
     expect(await one()).toMatchObject({ lastStatus: "failed", lastRunAt: second, lastPassedAt: first, runs: 2 });
+  });
+
+  test("learns from the migration what counting knows", async () => {
+    for (const [at, letters] of ["pfsp", "fpsp", "ppff", "spps"].entries())
+      await upload(letters, `completed_at=${daysAgo(5 - at)}&execution_key=${at}`);
+    await upload("p", `completed_at=${daysAgo(1)}&execution_key=1`);
+    const told = async () =>
+      (await get("/test-cases")).data.map(({ name, lastPassedAt, lastFailedAt }: Record<string, string>) => [
+        name,
+        lastPassedAt,
+        lastFailedAt,
+      ]);
+    const counted = await told();
+    const [file] = [...new Glob("*_answers.sql").scanSync({ cwd: SQL, absolute: true })];
+    const [update] = /update case_health[^;]+;/.exec(await Bun.file(file!).text())!;
+    await database.pool`update case_health set last_passed_at = null, last_failed_at = null`;
+    await database.pool.unsafe(update);
+    expect(await told()).toEqual(counted);
+    expect(new Set(counted.flat()).size).toBeGreaterThan(6);
   });
 
   test("is not held back by a clock that is ahead", async () => {
