@@ -205,6 +205,22 @@ describe("the catalogue", () => {
     for (const name of ["owner", "quarantined"]) expect(body.error.message).toContain(`"${name}"`);
   });
 
+  test("is walked exactly once by an owner of very many, too", async () => {
+    await upload(`${"f".repeat(120)}${"p".repeat(2_000)}`);
+    await catalogue();
+    await database.pool`update test_case set owner = 'ann' where project_id = ${project} and number > 10`;
+    const seen = [];
+    for (let cursor = "", more = true; more;) {
+      const path = `/projects/${project}/test-cases?limit=100&owner=ann&sort=failures${cursor}`;
+      const { body } = await ask(`GET ${path}`, { key });
+      seen.push(...names(body.data));
+      more = body.pagination.hasMore;
+      cursor = `&cursor=${body.pagination.cursor}`;
+    }
+    const cases = Array.from({ length: 2_120 }, (_, index) => `case ${index}`);
+    expect(seen).toEqual([...cases.slice(10, 120).toReversed(), ...cases.slice(120)]);
+  });
+
   test("another project's case, and one that is not there, are 404", async () => {
     await upload("p");
     const { id } = await one();
