@@ -121,10 +121,15 @@ export const uploadParameters = v.strictObject({
   completed_at: v.optional(
     v.pipe(
       timestamp,
-      v.description(
-        "When the run was completed, if not now: it dates the run, the execution that the upload makes, the results and " +
-          "the bugs; what newer runs have told stays",
-      ),
+      v.metadata({
+        openapi: {
+          type: "string",
+          format: "date-time",
+          description:
+            "When the run was completed, if not now: it dates the run, the execution that the upload makes, the " +
+            "results and the bugs; what newer runs have told stays",
+        },
+      }),
     ),
   ),
   complete: v.optional(booleanText, "false"),
