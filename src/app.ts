@@ -10,6 +10,7 @@ import { onboardings } from "./api/onboarding.ts";
 import { projects } from "./api/projects.ts";
 import { testCases } from "./api/test_cases.ts";
 import { testRuns } from "./api/test_runs.ts";
+import { trends } from "./api/trends.ts";
 import { type Caller, createCallers, revoked } from "./request/callers.ts";
 import { clientAddress } from "./http/address.ts";
 import { createCursors } from "./http/cursor.ts";
@@ -36,6 +37,7 @@ export const ROUTES: readonly Route[] = [
   ...testRuns,
   ...executions,
   ...testCases,
+  ...trends,
   ...bugReports,
   ...onboardings,
   ...environments,

@@ -18,6 +18,7 @@ import { project } from "./schema/projects.ts";
 import { nativeReport } from "./schema/reports.ts";
 import { testCase, testCaseResult } from "./schema/test_cases.ts";
 import { caseResult, testRun, uploadedRun } from "./schema/test_runs.ts";
+import { trends } from "./schema/trends.ts";
 import packageJson from "../package.json" with { type: "json" };
 
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
@@ -42,6 +43,7 @@ const definitions: Record<string, v.GenericSchema> = {
   TestCase: testCase,
   TestCaseResult: testCaseResult,
   TestRun: testRun,
+  Trends: trends,
   UploadedRun: uploadedRun,
   Variable: variable,
 };

@@ -2,23 +2,21 @@
 
 import { absent, fail } from "../http/problem.ts";
 import { catchUp } from "../operations/case_health.ts";
-import { toPage } from "../request/page.ts";
+import { readHistory } from "../operations/case_history.ts";
+import { toPage, toPagination } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {
+  changedTestCases,
   testCase,
   testCaseFilter,
   testCasePage,
+  type TestCasePatch,
   testCasePatch,
   testCaseResultFilter,
   testCaseResultPage,
+  testCasesPatch,
 } from "../schema/test_cases.ts";
-import {
-  selectHistory,
-  selectTestCase,
-  selectTestCases,
-  type TestCaseRow,
-  updateTestCase,
-} from "../store/test_cases.ts";
+import { selectTestCase, selectTestCases, type TestCaseRow, updateTestCases } from "../store/test_cases.ts";
 import type { Sql } from "../store/connect.ts";
 
 const toTestCase = ({ number: _, key: __, ...row }: TestCaseRow) => row;
@@ -27,6 +25,13 @@ type One = Pick<Context<{ projectId: string; testCaseId: string }>, "params">;
 
 const find = async (sql: Sql, { params }: One): Promise<TestCaseRow> =>
   (await selectTestCase(sql, params.projectId, params.testCaseId)) ?? absent();
+
+/** Fails with VALIDATION_ERROR where a quarantine would be over at once. */
+function requireFuture({ quarantine }: TestCasePatch): void {
+  const until = quarantine?.until;
+  if (until && Date.parse(until) <= Date.now())
+    fail("VALIDATION_ERROR", `Cannot read "quarantine.until": expected a time in the future, got "${until}"`);
+}
 
 export const testCases: Route[] = [
   route(
@@ -59,13 +64,31 @@ export const testCases: Route[] = [
     { summary: "Give a test case an owner, quarantine it, or end that", body: testCasePatch, answer: testCase },
     async (context) => {
       const { params, sql, services, body, transact } = context;
-      const until = body.quarantine?.until;
-      if (until && Date.parse(until) <= Date.now())
-        fail("VALIDATION_ERROR", `Cannot read "quarantine.until": expected a time in the future, got "${until}"`);
+      requireFuture(body);
       await catchUp(sql, services.begin, params.projectId);
       return await transact(async (sql) => {
-        if (!(await updateTestCase(sql, params.projectId, params.testCaseId, body))) absent();
+        if ("absent" in (await updateTestCases(sql, params.projectId, [params.testCaseId], body))) absent();
         return toTestCase(await find(sql, context));
+      });
+    },
+  ),
+
+  route(
+    "PATCH /projects/:projectId/test-cases",
+    {
+      summary: "Give up to 100 test cases an owner, quarantine them, or end that: all of them, or none",
+      body: testCasesPatch,
+      answer: changedTestCases,
+    },
+    async ({ params, body: { testCaseIds, ...patch }, transact }) => {
+      if (patch.owner === undefined && patch.quarantine === undefined)
+        fail("VALIDATION_ERROR", `Cannot change the test cases: expected "owner" or "quarantine"`);
+      requireFuture(patch);
+      return await transact(async (sql) => {
+        const updated = await updateTestCases(sql, params.projectId, testCaseIds, patch);
+        if (!("absent" in updated)) return updated;
+        const named = updated.absent.map((id) => `"${id}"`).join(", ");
+        return fail("VALIDATION_ERROR", `Cannot read "testCaseIds": this project has no test case ${named}`);
       });
     },
   ),
@@ -73,20 +96,22 @@ export const testCases: Route[] = [
   route(
     "GET /projects/:projectId/test-cases/:testCaseId/results",
     {
-      summary: "The results of a test case, newest run first",
+      summary:
+        "The results of a test case, newest run first; where a filter matches few of very many, a page may hold fewer than the limit, or none, and yet not be the last",
       query: testCaseResultFilter,
       answer: testCaseResultPage,
     },
     async (context) => {
       const { sql, fast, params, query, after } = context;
       await find(fast, context);
-      const rows = await selectHistory(sql, params.projectId, params.testCaseId, query.limit, after?.[0]);
-      return toPage(
-        context,
-        rows,
-        ({ runId }) => [runId],
-        ({ runId: _, ...row }) => row,
-      );
+      const { rows, last } = await readHistory(sql, params.projectId, params.testCaseId, {
+        ...query,
+        after: after?.[0],
+      });
+      return {
+        data: rows.map(({ runId: _, ...row }) => row),
+        pagination: toPagination(context, last === undefined ? undefined : [last]),
+      };
     },
   ),
 ];

@@ -66,7 +66,7 @@ export async function trackBugs(sql: Tx, projectId: string, run: TrackedRun, now
   const { touched, events } =
     failures.length === 0 ? { touched: [], events: [] } : await trackFailures(sql, projectId, run, failures, now);
   if (mayResolve)
-    for (const { id, status } of await countCleanCases(sql, projectId, run.id))
+    for (const { id, status } of await countCleanCases(sql, projectId, run.id, now))
       events.push(
         ...(await changeStatus(sql, projectId, { id, from: status, to: "resolved", cause: "clean_runs", now })),
       );

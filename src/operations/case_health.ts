@@ -7,6 +7,7 @@ import {
   markRemembered,
   selectContradicted,
   selectHasUnremembered,
+  selectOvertaken,
   selectUnrememberedRuns,
 } from "../store/case_health.ts";
 import { type Database, isUnavailable, type Sql } from "../store/connect.ts";
@@ -38,7 +39,8 @@ export async function countSome(
     for (const run of runs) {
       take(run.id);
       const contradicted = run.outage ? [] : await selectContradicted(sql, projectId, run);
-      await insertTurns(sql, projectId, run.id, await countRun(sql, projectId, run, contradicted));
+      const overtaken = await selectOvertaken(sql, projectId, run);
+      await insertTurns(sql, projectId, run.id, await countRun(sql, projectId, run, contradicted, overtaken));
       await markRemembered(sql, projectId, run.id);
     }
     return runs.length > 0;

@@ -132,23 +132,22 @@ export type FoundExecution = { execution: LockedExecution; isNew: boolean; warni
 
 /**
  * In a transaction: the execution of a build, inserted when it is not there. A number is not a build: what names the same
- * key with another commit or branch is another one. `at` is when it happened, for the age of what has ended.
+ * key with another commit or branch is another one.
  */
 export async function findOrInsertExecution(
   sql: Tx,
   projectId: string,
   fresh: InsertExecution,
-  at: Date = fresh.now,
 ): Promise<FoundExecution> {
   const { key, branch, commit } = fresh;
   if (key === null) return { execution: await insertExecution(sql, projectId, fresh), isNew: true, warnings: [] };
   const build = { key, branch, commit };
-  const known = await lockExecutionOfBuild(sql, projectId, build, at);
+  const known = await lockExecutionOfBuild(sql, projectId, build, fresh.now);
   if (known) return toFound(build, known);
   await lockExecutionKey(sql, projectId, key);
-  const justInserted = await lockExecutionOfBuild(sql, projectId, build, at);
+  const justInserted = await lockExecutionOfBuild(sql, projectId, build, fresh.now);
   if (justInserted) return toFound(build, justInserted);
-  const { namesake, ...execution } = await insertExecution(sql, projectId, fresh, at);
+  const { namesake, ...execution } = await insertExecution(sql, projectId, fresh);
   return { execution, isNew: true, warnings: namesake ? [otherBuild(build, namesake)] : [] };
 }
 
@@ -174,7 +173,7 @@ function otherBuild({ key, branch, commit }: Build, namesake: Pick<LockedExecuti
 export async function findOrCreateExecution(
   sql: Tx,
   projectId: string,
-  { execution_id, execution_key, branch, commit, base_commit, completed_at }: UploadParameters,
+  { execution_id, execution_key, branch, commit, base_commit }: UploadParameters,
   origin: ExecutionOrigin,
   now: Date,
 ): Promise<FoundExecution> {
@@ -201,7 +200,7 @@ export async function findOrCreateExecution(
     baseCommit: base_commit,
     now,
   };
-  return await findOrInsertExecution(sql, projectId, fresh, completed_at === undefined ? now : new Date(completed_at));
+  return await findOrInsertExecution(sql, projectId, fresh);
 }
 
 export type Rerun = { failedOnly: boolean; trigger: "rerun" | "automation"; depth: number; now: Date };

@@ -126,12 +126,15 @@ export async function takeReport(
 ): Promise<TakenReport> {
   const { report, taskSlug } = named;
   const origin = originOf(parameters, report);
-  const found = await findOrCreateExecution(sql, projectId, parameters, origin, now);
+  const completedAt = parameters.completed_at ?? now.toISOString();
+  // What was completed in the past has its place there, with all that comes of it.
+  const at = new Date(Math.min(Date.parse(completedAt), now.getTime()));
+  const found = await findOrCreateExecution(sql, projectId, parameters, origin, at);
   const { execution } = found;
-  const run = await selectOrInsertTestRun(sql, projectId, execution.id, taskSlug);
+  const run = await selectOrInsertTestRun(sql, projectId, execution.id, taskSlug, at);
   const before = run.attempt === 0 ? [] : await selectAttempts(sql, projectId, run.id);
   const shard = toShard(run, before, parameters);
-  const change = { ...origin, arrived: true, now, silent };
+  const change = { ...origin, arrived: true, now: at, silent };
   if (before.some((attempt) => attempt.shard === shard.index && attempt.digest === named.digest)) {
     await advance(sql, projectId, execution, parameters, change);
     return await selectAgain(sql, projectId, execution.id, taskSlug);
@@ -149,11 +152,10 @@ export async function takeReport(
   const onDefaultBranch = from.branch === null || from.branch === execution.defaultBranch;
   if (staysRemembered && changes.length > 0) {
     await lockHealth(sql, projectId);
-    const counted = { id: run.id, outage: run.outage, completedAt: run.completedAt!, onDefaultBranch };
+    const counted = { id: run.id, outage: run.outage, completedAt, onDefaultBranch };
     const turned = await countChanges(sql, projectId, counted, changes);
     if (!silent) await insertTurns(sql, projectId, run.id, turned);
   }
-  const completedAt = parameters.completed_at ?? now.toISOString();
   const updated = await updateTestRun(sql, projectId, run.id, {
     ...counts,
     status: outcome.status,
@@ -164,7 +166,7 @@ export async function takeReport(
     exitCode: parameters.exit_code ?? run.exitCode,
     format: report.format,
     warnings: latest.flatMap(({ warnings }) => warnings).slice(0, 100),
-    startedAt: now.toISOString(),
+    startedAt: at.toISOString(),
     completedAt: isIn ? completedAt : null,
     outage,
     remembered: isIn ? staysRemembered : null,
@@ -180,7 +182,7 @@ export async function takeReport(
     depth: execution.depth,
     silent,
   };
-  const bugReports = isIn ? await trackBugs(sql, projectId, tracked, now.toISOString()) : [];
+  const bugReports = isIn ? await trackBugs(sql, projectId, tracked, at.toISOString()) : [];
   // What comes after the end changes the figures, and is not announced.
   const events = isIn && !hasEnded(execution.status) ? [completedEvent(execution.depth, from, updated)] : [];
   await advance(sql, projectId, execution, parameters, { ...change, events });

@@ -1,7 +1,7 @@
 /** The catalogue of test cases: what is remembered of each, its history, its quarantine. */
 
 import * as v from "valibot";
-import { count, caseStatus, sample, text, time, timestamp, uuid } from "./fields.ts";
+import { booleanText, count, caseStatus, sample, text, time, timestamp, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const ms = v.nullable(count);
@@ -54,6 +54,11 @@ export const testCase = v.strictObject({
   ),
   lastStatus: v.nullable(caseStatus),
   lastRunAt: v.nullable(time),
+  lastPassedAt: v.pipe(v.nullable(time), v.description("When the last run in which it passed was completed")),
+  lastFailedAt: v.pipe(
+    v.nullable(time),
+    v.description("When the last run in which it failed was completed, be it only before it passed"),
+  ),
   runs: v.pipe(count, v.description("Results that passed or failed, those of outages left out")),
   failures: v.pipe(count, v.description("Of these, the failed ones")),
   flakeRate: v.pipe(
@@ -89,6 +94,8 @@ export const testCaseFilter = v.strictObject({
   health: v.optional(list(HEALTHS)),
   task_slug: v.optional(text(200)),
   q: v.optional(text(200)),
+  owner: v.optional(text(200)),
+  quarantined: v.optional(booleanText),
   sort: v.optional(v.picklist(SORTS, `expected "flakeRate", "failures", "p95Ms" or "lastRunAt"`)),
 });
 
@@ -102,6 +109,23 @@ export const testCasePatch = v.strictObject({
   quarantine: v.optional(v.nullable(quarantinePatch)),
 });
 export type TestCasePatch = v.InferOutput<typeof testCasePatch>;
+
+const IDS = "expected 1 to 100 ids of test cases";
+
+/** The same for several at once. */
+export const testCasesPatch = v.strictObject({
+  testCaseIds: v.pipe(
+    v.array(uuid, IDS),
+    v.minLength(1, IDS),
+    v.maxLength(100, IDS),
+    v.transform((ids) => [...new Set(ids)]),
+  ),
+  ...testCasePatch.entries,
+});
+
+export const changedTestCases = v.strictObject({
+  changed: v.pipe(count, v.description("Of the test cases that were named, those that are different now")),
+});
 
 /** One result in the history of a test case. */
 export const testCaseResult = v.strictObject({
@@ -119,4 +143,8 @@ export const testCaseResult = v.strictObject({
 });
 export type TestCaseResult = v.InferOutput<typeof testCaseResult>;
 export const testCaseResultPage = page(testCaseResult);
-export const testCaseResultFilter = v.strictObject(pageQuery);
+export const testCaseResultFilter = v.strictObject({
+  ...pageQuery,
+  status: v.optional(caseStatus),
+  branch: v.optional(text(500)),
+});

@@ -115,7 +115,20 @@ export const uploadParameters = v.strictObject({
   ),
   allow_empty: v.optional(booleanText, "false"),
   format: v.optional(text(50)),
-  completed_at: v.optional(timestamp),
+  completed_at: v.optional(
+    v.pipe(
+      timestamp,
+      v.metadata({
+        openapi: {
+          type: "string",
+          format: "date-time",
+          description:
+            "When the run was completed, if not now: it dates the run, the execution that the upload makes, the " +
+            "results and the bugs; what newer runs have told stays",
+        },
+      }),
+    ),
+  ),
   complete: v.optional(booleanText, "false"),
 });
 export type UploadParameters = v.InferOutput<typeof uploadParameters>;

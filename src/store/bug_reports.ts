@@ -177,7 +177,7 @@ const insertChange = (
 export async function updateStatus(sql: Tx, projectId: string, change: StatusChange): Promise<void> {
   const { id, to, cause, now } = change;
   await sql`
-    update bug_report set status = ${to}, updated_at = ${now},
+    update bug_report set status = ${to}, updated_at = greatest(updated_at, ${now}::timestamptz),
       resolved_at = case when ${to} = 'resolved' then ${now}::timestamptz end,
       regressed = ${cause === "regression"} or (regressed and ${to} <> 'resolved')
     where project_id = ${projectId} and id = ${id}`;
@@ -195,6 +195,8 @@ export async function insertOccurrences(
 ): Promise<void> {
   const bugIds = toTextArray(occurrences.map(({ bugId }) => bugId));
   const testCases = toNumberArray(occurrences.map(({ testCase }) => testCase));
+  // A run that comes late is not the last one that a bug was seen in.
+  const isOlder = sql`coalesce(b.last_seen_at > ${run.seenAt}::timestamptz, false)`;
   await sql`
     with added as (
       insert into bug_occurrence (project_id, bug_report_id, run_id, test_case, message, seen_at)
@@ -207,24 +209,31 @@ export async function insertOccurrences(
       occurrences = b.occurrences + sums.count,
       first_seen_at = least(b.first_seen_at, ${run.seenAt}::timestamptz),
       last_seen_at = greatest(b.last_seen_at, ${run.seenAt}::timestamptz),
-      first_execution_id = coalesce(b.first_execution_id, ${run.executionId}),
-      last_execution_id = ${run.executionId}, branch = ${run.branch}, commit = ${run.commit},
+      first_execution_id = case when b.first_seen_at <= ${run.seenAt}::timestamptz
+        then coalesce(b.first_execution_id, ${run.executionId}) else ${run.executionId} end,
+      last_execution_id = case when ${isOlder} then b.last_execution_id else ${run.executionId} end,
+      branch = case when ${isOlder} then b.branch else ${run.branch} end,
+      commit = case when ${isOlder} then b.commit else ${run.commit} end,
       updated_at = greatest(b.updated_at, ${run.seenAt}::timestamptz)
     from sums where b.project_id = ${projectId} and b.id = sums.bug_report_id`;
-  await insertBugCases(sql, projectId, occurrences);
+  await insertBugCases(sql, projectId, occurrences, run.seenAt);
 }
 
-/** A case that fails again begins to count anew. */
+/** A case that fails again begins to count anew, unless its bug has been seen after `seenAt`. */
 export const insertBugCases = (
   sql: Tx,
   projectId: string,
   cases: readonly { bugId: string; testCase: number }[],
+  seenAt: string | null = null,
 ) => sql`
   insert into bug_case (project_id, bug_report_id, test_case)
   select distinct ${projectId}::uuid, bug, test_case
   from unnest(${toTextArray(cases.map(({ bugId }) => bugId))}::uuid[],
     ${toNumberArray(cases.map(({ testCase }) => testCase))}::int[]) as o (bug, test_case)
-  on conflict (project_id, bug_report_id, test_case) do update set clean = 0`;
+  on conflict (project_id, bug_report_id, test_case) do update set clean = case
+    when exists (select from bug_report b where b.project_id = ${projectId} and b.id = bug_case.bug_report_id
+      and b.last_seen_at > ${seenAt}::timestamptz)
+    then bug_case.clean else 0 end`;
 
 /** The bugs that occurred in a run. */
 export const selectBugsOfRun = (sql: Sql, projectId: string, runId: string) => sql<Omit<BugState, "mergedInto">[]>`
@@ -243,13 +252,15 @@ export const selectHasLiveBugs = async (sql: Sql, projectId: string): Promise<bo
 const RUNS_TO_RESOLVE = 3;
 
 /**
- * A run of the default branch: its passed cases count towards the end of their bugs. Answers the bugs whose cases have
+ * A run of the default branch, completed at `at`: its passed cases count towards the end of the bugs that have not been
+ * seen since. Answers the bugs whose cases have
  * all passed often enough in a row.
  */
 export async function countCleanCases(
   sql: Tx,
   projectId: string,
   runId: string,
+  at: string,
 ): Promise<{ id: string; status: BugStatus }[]> {
   return await sql<{ id: string; status: BugStatus }[]>`
     with counted as (
@@ -261,6 +272,7 @@ export async function countCleanCases(
         join case_result r on r.project_id = k.project_id and r.run_id = ${runId}
           and r.block = ${blockOfCase(sql, sql`k.test_case`)}
         where b.project_id = ${projectId} and b.status in ('open', 'in_progress')
+          and (b.last_seen_at is null or b.last_seen_at <= ${at}::timestamptz)
       ) n
       where k.project_id = ${projectId} and k.bug_report_id = n.bug_report_id and k.test_case = n.test_case
         and lower(n.letter) in ('p', 'f')

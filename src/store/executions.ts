@@ -213,12 +213,11 @@ export type InsertExecution = ExecutionOrigin & {
 /** An execution that has just begun; `namesake` is the newest other build with its key. */
 export type InsertedExecution = LockedExecution & { namesake: Pick<ExecutionRow, "branch" | "commit"> | null };
 
-/** Who gives it a key holds the lock of that. Its `createdAt` is the moment in its id; `at` tells which keys are free. */
+/** Who gives it a key holds the lock of that. Its `createdAt` is the moment in its id. */
 export const insertExecution = async (
   sql: Tx,
   projectId: string,
   { key, status, mode, trigger, timeoutMinutes, depth, baseCommit, rerunOf, now, ...origin }: InsertExecution,
-  at: Date = now,
 ): Promise<InsertedExecution> => {
   const id = Bun.randomUUIDv7("hex", now.getTime());
   const [execution] = await sql<InsertedExecution[]>`
@@ -237,7 +236,7 @@ export const insertExecution = async (
         ? sql`null`
         : sql`(
             select json_build_object('branch', branch, 'commit', commit) from execution
-            where ${haveKey(sql, projectId, key, at)} order by id desc limit 1)`
+            where ${haveKey(sql, projectId, key, now)} order by id desc limit 1)`
     } as namesake`;
   return execution!;
 };
@@ -267,7 +266,10 @@ export type ExecutionChange = ExecutionOrigin & {
   now: Date;
 };
 
-/** Fields of the origin that are still unknown are filled in; `completedAt` is set once. */
+/**
+ * Fields of the origin that are still unknown are filled in; `completedAt` is set once, and is not before that of a run.
+ * `now` lies in the past where what arrived was completed there.
+ */
 export const updateExecution = (
   sql: Tx,
   projectId: string,
@@ -284,8 +286,14 @@ export const updateExecution = (
       pull_request = coalesce(pull_request, ${origin.pullRequest ?? null}),
       build_url = coalesce(build_url, ${origin.buildUrl ?? null}),
       environment = coalesce(environment, ${origin.environment ?? null}),
-      started_at = coalesce(started_at, ${arrived ? at : null}),
-      completed_at = coalesce(completed_at, ${ended ? at : null}),
+      started_at = least(started_at, ${arrived ? at : null}::timestamptz),
+      completed_at = ${
+        ended
+          ? sql`coalesce(completed_at, greatest(${at}::timestamptz, (
+              select max(r.completed_at) from test_run r
+              where r.project_id = ${projectId} and r.execution_id = ${id})))`
+          : sql`completed_at`
+      },
       expires_at = ${ended ? sql`null` : arrived ? sql`now() + timeout_minutes * interval '1 minute'` : sql`expires_at`}
     where project_id = ${projectId} and id = ${id}`;
 };

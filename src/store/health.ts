@@ -79,7 +79,7 @@ export type Counting = {
 /** The columns of `case_health h` after the result `r`, which `judge` in case_health.ts has judged. */
 export const healthAfter = (sql: Sql, { onMain, isNewest, at, turn }: Counting): Fragment => sql`
   select n.recent, e.evidence or h.flaky and not t.recovers,
-    case when e.evidence then ${at}::timestamptz else h.flaky_at end,
+    case when e.evidence then greatest(h.flaky_at, ${at}::timestamptz) else h.flaky_at end,
     case when e.evidence and not h.flaky then ${at}::timestamptz else h.flaky_since end,
     case when not e.evidence then h.flaky_signs when not h.flaky then s.sign
       when position(s.sign in h.flaky_signs) > 0 then h.flaky_signs else h.flaky_signs || s.sign end,

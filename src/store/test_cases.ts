@@ -2,8 +2,9 @@
 
 import { blockOf, toStatus } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
+import type { CaseStatus } from "../schema/fields.ts";
 import type { FlakySign, TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
-import { type Sql, type Tx, toTextArray } from "./connect.ts";
+import { type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { healthOf, healthHint } from "./health.ts";
 
 export type TestCaseRow = TestCase & {
@@ -17,6 +18,8 @@ export type TestCaseQuery = {
   health?: string[] | undefined;
   task_slug?: string | undefined;
   q?: string | undefined;
+  owner?: string | undefined;
+  quarantined?: boolean | undefined;
   sort?: TestCaseSort | undefined;
   /** The place of the page before: the last case's key (or "") and number. */
   after?: string[] | undefined;
@@ -32,7 +35,8 @@ const SORT_COLUMNS = {
 
 const columns = (sql: Sql) => sql`
   c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${healthOf(sql)} as health,
-  h.last_status as "lastStatus", h.last_run_at as "lastRunAt", coalesce(h.runs, 0) as runs,
+  h.last_status as "lastStatus", h.last_run_at as "lastRunAt", h.last_passed_at as "lastPassedAt",
+  h.last_failed_at as "lastFailedAt", coalesce(h.runs, 0) as runs,
   coalesce(h.failures, 0) as failures, round(coalesce(h.flake_rate, 0)::numeric, 4)::float8 as "flakeRate",
   coalesce(h.flaky, false) as "isFlaky", h.flaky_since as "flakySince", h.flaky_at as "flakyAt",
   coalesce(h.flaky_signs, '') as "flakySigns",
@@ -69,9 +73,27 @@ function toRow(flat: FlatRow): TestCaseRow {
   };
 }
 
+/** An owner of no more cases is where the list begins, whatever it is sorted by. */
+const FEW = 2_000;
+
+async function hasFew(sql: Sql, projectId: string, owner: string): Promise<boolean> {
+  const [row] = await sql<{ few: boolean }[]>`
+    select count(*) <= ${FEW} as few from (
+      select from test_case where project_id = ${projectId} and owner = ${owner} limit ${FEW + 1}) cases`;
+  return row!.few;
+}
+
 /** One row more than `limit`. */
 export async function selectTestCases(sql: Sql, projectId: string, query: TestCaseQuery): Promise<TestCaseRow[]> {
-  const { limit, sort, after } = query;
+  const { limit, sort, after, owner } = query;
+  // Told how many there are, and not left to the planner: it keeps the plan that was right for other owners.
+  const owned =
+    owner === undefined
+      ? sql``
+      : sort !== undefined && (await hasFew(sql, projectId, owner))
+        ? sql`and c.number = any(array(
+            select number from test_case where project_id = ${projectId} and owner = ${owner}))`
+        : sql`and c.owner = ${owner}`;
   const [key, number] = [after?.[0] ?? "", Number(after?.[1] ?? 0)];
   if (sort === undefined) return await select(null, null, number, limit + 1);
   const keyed = after && key === "" ? [] : await select(sort, after ? key : null, number, limit + 1);
@@ -105,6 +127,8 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
         ${order && beyond !== null ? sql`and (h.${sql(order.column)}, h.test_case) < (${beyond}::text::${sql.unsafe(order.type)}, ${number})` : sql``}
         ${without ? sql`and (${sql.unsafe(SORT_COLUMNS[without].none)})` : sql``}
         ${query.task_slug === undefined ? sql`` : sql`and c.task_slug = ${query.task_slug}`}
+        ${owned}
+        ${query.quarantined === undefined ? sql`` : query.quarantined ? sql`and q.test_case is not null` : sql`and q.test_case is null`}
         ${
           query.q === undefined
             ? sql``
@@ -134,55 +158,127 @@ export const selectTestCase = async (sql: Sql, projectId: string, id: string): P
   return row && toRow(row);
 };
 
-/** In a transaction. False when there is no such test case. */
-export async function updateTestCase(
+/**
+ * In a transaction: changes all of the test cases, or none where some of them are not there. `changed` counts those that
+ * are different now.
+ */
+export async function updateTestCases(
   sql: Tx,
   projectId: string,
-  id: string,
+  ids: readonly string[],
   { owner, quarantine }: TestCasePatch,
-): Promise<boolean> {
-  const number = numberOfTestCase(id);
-  const found = await sql`
-    update test_case set owner = ${owner === undefined ? sql`owner` : owner}
-    where project_id = ${projectId} and number = ${number} and id = ${id} returning number`;
-  if (found.length === 0) return false;
-  if (quarantine === null) await sql`delete from quarantine where project_id = ${projectId} and test_case = ${number}`;
+): Promise<{ absent: string[] } | { changed: number }> {
+  // In one order, so that two who want the same ones do not wait for each other.
+  const found = await sql<{ number: number; id: string }[]>`
+    select number, id from test_case
+    where project_id = ${projectId} and number = any(${toNumberArray(ids.map(numberOfTestCase))}::int[])
+      and id = any(${toTextArray(ids)}::uuid[])
+    order by number for no key update`;
+  const there = new Set(found.map(({ id }) => id));
+  const absent = ids.filter((id) => !there.has(id));
+  if (absent.length > 0) return { absent };
+  const numbers = toNumberArray(found.map(({ number }) => number));
+  const changed = new Set<number>();
+  const note = (rows: readonly { number: number }[]) => rows.forEach(({ number }) => changed.add(number));
+  if (owner !== undefined)
+    note(
+      await sql<{ number: number }[]>`
+        update test_case set owner = ${owner}
+        where project_id = ${projectId} and number = any(${numbers}::int[]) and owner is distinct from ${owner}::text
+        returning number`,
+    );
+  if (quarantine === null)
+    note(
+      await sql<{ number: number }[]>`
+        with ended as (
+          delete from quarantine where project_id = ${projectId} and test_case = any(${numbers}::int[])
+          returning test_case, until)
+        select test_case as number from ended where until is null or until > now()`,
+    );
   else if (quarantine)
-    await sql`
-      insert into quarantine (project_id, test_case, reason, until)
-      values (${projectId}, ${number}, ${quarantine.reason}, ${quarantine.until ?? null})
-      on conflict (project_id, test_case) do update set
-        reason = excluded.reason, until = excluded.until,
-        created_at = case when quarantine.until <= now() then now() else quarantine.created_at end`;
-  return true;
+    note(
+      await sql<{ number: number }[]>`
+        insert into quarantine as q (project_id, test_case, reason, until)
+        select ${projectId}, number, ${quarantine.reason}, ${quarantine.until ?? null}
+        from unnest(${numbers}::int[]) as number
+        on conflict (project_id, test_case) do update set
+          reason = excluded.reason, until = excluded.until,
+          created_at = case when q.until <= now() then now() else q.created_at end
+        where (q.reason, q.until) is distinct from (excluded.reason, excluded.until)
+        returning test_case as number`,
+    );
+  return { changed: changed.size };
 }
 
 export type HistoryRow = TestCaseResult & { runId: string };
 
-/** Newest run first; one row more than `limit`. `after` is the id of the last run of the page before. */
+export type HistoryQuery = {
+  limit: number;
+  status?: CaseStatus | undefined;
+  branch?: string | undefined;
+  /** The run that the page before ended with. */
+  after?: string | undefined;
+};
+
+export type HistoryPage = {
+  /** At most `limit`. */
+  rows: HistoryRow[];
+  /** The run that the next page begins behind; undefined at the end. */
+  last: string | undefined;
+};
+
+const LETTERS: Record<CaseStatus, string> = { passed: "pP", failed: "fF", skipped: "sS" };
+const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+const LAST_ID = "00000000-0000-0000-0000-000000000000";
+
+/** Newest run first. With a filter at most `lookedAt` results are looked at: the page need not be full to have a next one. */
 export const selectHistory = async (
   sql: Sql,
   projectId: string,
   id: string,
-  limit: number,
-  after: string | undefined,
-): Promise<HistoryRow[]> => {
+  { limit, status, branch, after = FIRST_ID }: HistoryQuery,
+  lookedAt: number,
+): Promise<HistoryPage> => {
   const number = numberOfTestCase(id);
-  const rows = await sql<(Omit<HistoryRow, "status" | "flaky"> & { letter: string })[]>`
+  const place = sql`b.project_id = ${projectId} and b.block = ${blockOf(number)} and b.run_id < ${after}`;
+  const isFiltered = status !== undefined || branch !== undefined;
+  // The last two ids: of the last result that is looked at, and of one more where there are any left.
+  const bound = isFiltered
+    ? sql`(select array_agg(run_id) from (
+        select b.run_id from case_result b where ${place} order by b.run_id desc offset ${lookedAt - 1} limit 2) ids)`
+    : sql`null::uuid[]`;
+  const rows = await sql<
+    (Omit<HistoryRow, "status" | "flaky" | "runId"> & { letter: string; runId: string | null; bound: string | null })[]
+  >`
+    with looked as materialized (select ${bound} as ids)
     select h.run_id as "runId", r.execution_id as "executionId", r.task_slug as "taskSlug", h.letter,
-      h.duration as "durationMs", h.attempt, e.branch, e.commit, r.outage, d.message, r.completed_at as "completedAt"
-    from (
+      h.duration as "durationMs", h.attempt, e.branch, e.commit, r.outage, d.message, r.completed_at as "completedAt",
+      case when l.ids[2] is not null then l.ids[1] end as bound
+    from looked l
+    left join lateral (
       select b.run_id, substr(b.statuses, place, 1) as letter, b.durations[place] as duration,
         coalesce(b.attempts[place], 1)::int as attempt
       from case_result b, lateral array_position(b.test_cases, ${number}::int) as place
-      where b.project_id = ${projectId} and b.block = ${blockOf(number)}
-        ${after === undefined ? sql`` : sql`and b.run_id < ${after}`} and place is not null
+      where ${place} and b.run_id >= coalesce(l.ids[1], ${LAST_ID}::uuid) and place is not null
+        ${status === undefined ? sql`` : sql`and b.statuses ~ ${`[${LETTERS[status]}]`} and position(substr(b.statuses, place, 1) in ${LETTERS[status]}) > 0`}
+        ${
+          // One by one: whatever the planner thinks of the branch, results are read in order until the page is full.
+          branch === undefined
+            ? sql``
+            : sql`and (
+                select e.branch from test_run r join execution e on e.project_id = r.project_id and e.id = r.execution_id
+                where r.project_id = b.project_id and r.id = b.run_id) = ${branch}`
+        }
       order by b.run_id desc limit ${limit + 1}
-    ) h
-    join test_run r on r.project_id = ${projectId} and r.id = h.run_id
-    join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+    ) h on true
+    left join test_run r on r.project_id = ${projectId} and r.id = h.run_id
+    left join execution e on e.project_id = ${projectId} and e.id = r.execution_id
     left join case_detail d on d.project_id = ${projectId} and d.run_id = h.run_id and d.test_case = ${number}
       and d.attempt = h.attempt
     order by h.run_id desc`;
-  return rows.map(({ letter, ...row }) => ({ ...row, status: toStatus(letter), flaky: letter === "P" }));
+  const found = rows.flatMap(({ letter, runId, bound: _, ...row }) =>
+    runId === null ? [] : [{ ...row, runId, status: toStatus(letter), flaky: letter === "P" }],
+  );
+  const shown = found.slice(0, limit);
+  return { rows: shown, last: found.length > limit ? shown.at(-1)!.runId : (rows[0]?.bound ?? undefined) };
 };

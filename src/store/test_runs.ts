@@ -97,12 +97,13 @@ export const selectTestRun = async (
   return run;
 };
 
-/** Of a locked execution; locked, and inserted when it is not there. */
+/** Of a locked execution; locked, and inserted when it is not there: then its id is of the moment `at`. */
 export const selectOrInsertTestRun = async (
   sql: Tx,
   projectId: string,
   executionId: string,
   taskSlug: string,
+  at: Date,
 ): Promise<TestRunDetailRow> => {
   const select = () => sql<TestRunDetailRow[]>`
     select ${detailColumns(sql)} from test_run
@@ -111,7 +112,7 @@ export const selectOrInsertTestRun = async (
   if (run) return run;
   const [inserted] = await sql<TestRunDetailRow[]>`
     insert into test_run (project_id, id, execution_id, task_slug, status)
-    values (${projectId}, ${Bun.randomUUIDv7()}, ${executionId}, ${taskSlug}, 'running')
+    values (${projectId}, ${Bun.randomUUIDv7("hex", at.getTime())}, ${executionId}, ${taskSlug}, 'running')
     returning ${detailColumns(sql)}`;
   return inserted!;
 };

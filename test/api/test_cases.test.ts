@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { readHistory } from "../../src/operations/case_history.ts";
 import { retainResults } from "../../src/work/retain.ts";
 import { createHarness, junit } from "../harness.ts";
 
@@ -39,6 +40,8 @@ describe("health", () => {
       health: "healthy",
       lastStatus: "passed",
       lastRunAt: expect.any(String),
+      lastPassedAt: found.lastRunAt,
+      lastFailedAt: null,
       runs: 5,
       failures: 0,
       flaky: null,
@@ -216,6 +219,61 @@ describe("the catalogue", () => {
     for (const name of ["health", "sort", "x"]) expect(body.error.message).toContain(`"${name}"`);
   });
 
+  test("is filtered by owner and quarantine, walked exactly once in any order", async () => {
+    await upload("pppppp");
+    await upload("fpfppf");
+    await upload("fppppp", "&execution_key=a");
+    await upload("p", "&execution_key=a");
+    const ids = (await catalogue("?limit=100")).map(({ id }: { id: string }) => id);
+    const patch = (places: number[], body: object) =>
+      ask(`PATCH /projects/${project}/test-cases`, {
+        key,
+        body: { testCaseIds: places.map((at) => ids[at]), ...body },
+      });
+    await patch([0, 1, 2, 3], { owner: "ann" });
+    await patch([5], { owner: "Ann" });
+    await patch([1, 2, 4], { quarantine: { reason: "#1" } });
+    await database.pool`
+      insert into quarantine (project_id, test_case, reason, until) values (${project}, 1, 'over', now())`;
+    for (const [filter, places] of [
+      ["owner=ann", [0, 1, 2, 3]],
+      ["owner=bob", []],
+      ["quarantined=true", [1, 2, 4]],
+      ["quarantined=false", [0, 3, 5]],
+      ["owner=ann&quarantined=true", [1, 2]],
+      ["owner=ann&quarantined=false&q=case", [0, 3]],
+    ] as const)
+      for (const sort of ["", "&sort=flakeRate", "&sort=failures", "&sort=p95Ms", "&sort=lastRunAt"]) {
+        const seen = [];
+        for (let cursor = "", more = true; more;) {
+          const { body } = await ask(`GET /projects/${project}/test-cases?limit=1&${filter}${sort}${cursor}`, { key });
+          seen.push(...names(body.data));
+          more = body.pagination.hasMore;
+          cursor = `&cursor=${body.pagination.cursor}`;
+        }
+        expect([filter, sort, ...seen.toSorted()]).toEqual([filter, sort, ...places.map((place) => `case ${place}`)]);
+      }
+    expect(names(await catalogue("?quarantined=false&sort=failures&limit=2"))).toEqual(["case 5", "case 0"]);
+    const { body } = await ask(`GET /projects/${project}/test-cases?owner=&quarantined=yes`, { key });
+    for (const name of ["owner", "quarantined"]) expect(body.error.message).toContain(`"${name}"`);
+  });
+
+  test("is walked exactly once by an owner of very many, too", async () => {
+    await upload(`${"f".repeat(120)}${"p".repeat(2_000)}`);
+    await catalogue();
+    await database.pool`update test_case set owner = 'ann' where project_id = ${project} and number > 10`;
+    const seen = [];
+    for (let cursor = "", more = true; more;) {
+      const path = `/projects/${project}/test-cases?limit=100&owner=ann&sort=failures${cursor}`;
+      const { body } = await ask(`GET ${path}`, { key });
+      seen.push(...names(body.data));
+      more = body.pagination.hasMore;
+      cursor = `&cursor=${body.pagination.cursor}`;
+    }
+    const cases = Array.from({ length: 2_120 }, (_, index) => `case ${index}`);
+    expect(seen).toEqual([...cases.slice(10, 120).toReversed(), ...cases.slice(120)]);
+  });
+
   test("another project's case, and one that is not there, are 404", async () => {
     await upload("p");
     const { id } = await one();
@@ -260,6 +318,68 @@ describe("history", () => {
     const { body: rest } = await ask(`GET ${path}?limit=2&cursor=${body.pagination.cursor}`, { key });
     expect(rest.data).toEqual([expect.objectContaining({ status: "passed", commit: "a" })]);
     expect(rest.pagination).toEqual({ hasMore: false });
+  });
+
+  test("is filtered by status and branch, and walked exactly once", async () => {
+    const runs = [..."pfspfpPfFs"].map((letter, index) => ({ letter, branch: ["main", "x", "y"][index % 3]! }));
+    for (const [index, { letter, branch }] of runs.entries()) {
+      const origin = `&branch=${branch}&commit=${index}&execution_key=${index}`;
+      if (letter < "a") await upload("f", origin);
+      await upload(letter.toLowerCase(), origin);
+    }
+    await upload("sfffffffff", "&branch=other", "other");
+    const { id } = (await catalogue("?q=unit"))[0];
+    const statuses: Record<string, string> = { passed: "pP", failed: "fF", skipped: "s" };
+    for (const status of [undefined, ...Object.keys(statuses)])
+      for (const branch of [undefined, "main", "x", "y", "z"])
+        for (const lookedAt of [1, 2, 3, 7, 1_000]) {
+          const seen: (string | null)[] = [];
+          let pages = 0;
+          for (let after: string | undefined; ;) {
+            const query = { limit: 2, status: status as "passed", branch, after };
+            const { rows, last } = await readHistory(database.pool, project, id, query, { lookedAt, patienceMs: 0 });
+            expect(rows.length).toBeLessThanOrEqual(2);
+            seen.push(...rows.map(({ commit }) => commit));
+            pages++;
+            if (last === undefined) break;
+            after = last;
+          }
+          const expected = [...runs.entries()].filter(
+            ([, run]) =>
+              (status === undefined || statuses[status]!.includes(run.letter)) &&
+              (branch === undefined || branch === run.branch),
+          );
+          expect([status, branch, lookedAt, ...seen]).toEqual([
+            status,
+            branch,
+            lookedAt,
+            ...expected.map(([index]) => String(index)).toReversed(),
+          ]);
+          const [count, all] = [expected.length, { lookedAt, patienceMs: Infinity }];
+          const found = await readHistory(
+            database.pool,
+            project,
+            id,
+            { limit: Math.max(1, count), status: status as "passed", branch },
+            all,
+          );
+          expect(found.rows.map(({ commit }) => commit)).toEqual(seen);
+          // An empty page is not the end; the run of another suite is looked at as well.
+          if (branch === "z") expect(pages).toBe(Math.ceil((runs.length + 1) / lookedAt));
+        }
+    const path = `/projects/${project}/test-cases/${id}/results`;
+    const { body } = await ask(`GET ${path}?status=failed&branch=x&limit=1`, { key });
+    expect(body).toMatchObject({
+      data: [{ status: "failed", branch: "x", commit: "7" }],
+      pagination: { hasMore: true },
+    });
+    const { body: rest } = await ask(`GET ${path}?status=failed&branch=x&limit=1&cursor=${body.pagination.cursor}`, {
+      key,
+    });
+    expect(rest).toMatchObject({ data: [{ commit: "4" }], pagination: { hasMore: true } });
+    const other = await ask(`GET ${path}?status=passed&branch=x&cursor=${body.pagination.cursor}`, { key });
+    expect([other.status, other.body.error.message]).toEqual([400, expect.stringContaining(`"cursor"`)]);
+    expect((await ask(`GET ${path}?status=broken&branch=`, { key })).body.error.message).toMatch(/"status".*"branch"/);
   });
 
   test("survives that the file moves, the workspace changes or the file is renamed as a whole", async () => {
@@ -335,6 +455,81 @@ describe("quarantine", () => {
     const { executionId } = await upload("f");
     const { body } = await ask(`GET /projects/${project}/executions/${executionId}`, { key });
     expect(body).toMatchObject({ status: "passed", verdict: "passed", failed: 1 });
+  });
+});
+
+describe("PATCH /projects/:projectId/test-cases", () => {
+  const patch = (body: object, who = key) => ask(`PATCH /projects/${project}/test-cases`, { key: who, body });
+  const ids = async () => (await catalogue("?limit=100")).map(({ id }: { id: string }) => id);
+
+  test("quarantines, gives an owner and ends both, for many at once, and tells how many it has changed", async () => {
+    await upload("pfffp");
+    const [, a, b, c] = await ids();
+    const quarantine = { reason: "#12", until: null };
+    expect((await patch({ testCaseIds: [a, b, a.toUpperCase()], quarantine, owner: "ann" })).body).toEqual({
+      changed: 2,
+    });
+    expect(await one(1)).toMatchObject({ owner: "ann", quarantine });
+    expect((await patch({ testCaseIds: [a, b, c], quarantine })).body).toEqual({ changed: 1 });
+    expect(await upload("pfffp")).toMatchObject({ verdict: "passed", failed: 3 });
+    const { createdAt } = (await one(1)).quarantine;
+    expect((await patch({ testCaseIds: [a], quarantine: { reason: "#13" } })).body).toEqual({ changed: 1 });
+    expect(await one(1)).toMatchObject({ owner: "ann", quarantine: { reason: "#13", createdAt } });
+    expect((await patch({ testCaseIds: await ids(), quarantine: null, owner: null })).body).toEqual({ changed: 3 });
+    expect((await patch({ testCaseIds: await ids(), quarantine: null, owner: null })).body).toEqual({ changed: 0 });
+    expect(await one(1)).toMatchObject({ owner: null, quarantine: null });
+  });
+
+  test("changes nothing where one is not there, and names all of these", async () => {
+    await upload("pp");
+    const [a, b] = await ids();
+    const other = await addProject(acme);
+    const theirs = (await ask(`POST /projects/${other.project}/test-runs`, { key: other.key, body: junit("p") }))
+      .status;
+    expect(theirs).toBe(201);
+    const [foreign] = (await ask(`GET /projects/${other.project}/test-cases`, { key: other.key })).body.data;
+    const missing = crypto.randomUUID();
+    const { status, body } = await patch({ testCaseIds: [a, missing, foreign.id, b], owner: "ann" });
+    expect([status, body.error.code]).toEqual([400, "VALIDATION_ERROR"]);
+    for (const id of [missing, foreign.id]) expect(body.error.message).toContain(`"${id}"`);
+    for (const id of [a, b]) expect(body.error.message).not.toContain(id);
+    expect(await one()).toMatchObject({ owner: null });
+  });
+
+  test("names what is wrong with the request", async () => {
+    await upload("p");
+    const testCaseIds = await ids();
+    for (const [body, words] of [
+      [{}, `"testCaseIds"`],
+      [{ testCaseIds }, `"owner" or "quarantine"`],
+      [{ testCaseIds: [], owner: "x" }, "1 to 100 ids"],
+      [{ testCaseIds: Array(101).fill(testCaseIds[0]), owner: "x" }, "1 to 100 ids"],
+      [{ testCaseIds: ["x"], owner: "x" }, "UUID"],
+      [{ testCaseIds, quarantine: {} }, `"quarantine.reason"`],
+      [{ testCaseIds, quarantine: { reason: "x", until: "2020-01-01T00:00:00Z" } }, `"quarantine.until"`],
+      [{ testCaseIds, health: "broken" }, `"health"`],
+    ] as const) {
+      const { status, body: answer } = await patch(body);
+      expect([status, answer.error.message]).toEqual([400, expect.stringContaining(words)]);
+    }
+    expect((await ask(`PATCH /projects/${project}/test-cases`, { key })).status).toBe(400);
+  });
+
+  test("those who want the same ones at once in another order do not wait for each other for ever", async () => {
+    await upload("p".repeat(40));
+    const all = await ids();
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        patch({
+          testCaseIds: index % 2 ? all : all.toReversed(),
+          owner: `o${index}`,
+          quarantine: { reason: `${index}` },
+        }),
+      ),
+    );
+    expect(answers.map(({ body }) => body)).toEqual(Array(12).fill({ changed: 40 }));
+    const found = await catalogue("?limit=100");
+    expect(new Set(found.map(({ owner }: { owner: string }) => owner)).size).toBe(1);
   });
 });
 

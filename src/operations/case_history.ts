@@ -1,0 +1,37 @@
+/** Looks through the history of a test case for the results that a filter lets through. */
+
+import type { Sql } from "../store/connect.ts";
+import { type HistoryPage, type HistoryQuery, type HistoryRow, selectHistory } from "../store/test_cases.ts";
+
+/** How many results a statement looks at: a tenth of a second of the database. */
+const LOOKED_AT = 20_000;
+const PATIENCE_MS = 1_000;
+
+export type Looking = {
+  lookedAt?: number;
+  /** No statement begins after so long. */
+  patienceMs?: number;
+};
+
+/**
+ * A page, newest run first. It is full, or the last one, or what has been found when patience was over: then the next one
+ * goes on where this one has stopped.
+ */
+export async function readHistory(
+  sql: Sql,
+  projectId: string,
+  id: string,
+  query: HistoryQuery,
+  { lookedAt = LOOKED_AT, patienceMs = PATIENCE_MS }: Looking = {},
+): Promise<HistoryPage> {
+  const until = performance.now() + patienceMs;
+  const rows: HistoryRow[] = [];
+  let last = query.after;
+  do {
+    const left = { ...query, limit: query.limit - rows.length, after: last };
+    const found = await selectHistory(sql, projectId, id, left, lookedAt);
+    rows.push(...found.rows);
+    last = found.last;
+  } while (last !== undefined && rows.length < query.limit && performance.now() < until);
+  return { rows, last };
+}

@@ -1,0 +1,57 @@
+/** Figures of completed runs by day. */
+
+import type { Trends } from "../schema/trends.ts";
+import type { Sql } from "./connect.ts";
+
+type Figures = Omit<Trends["days"][number], "passRate">;
+
+export type TrendRow = Figures & {
+  /** null: all tasks together. */
+  taskSlug: string | null;
+  sample: boolean;
+  /** Of the task, or of all, on all days together. */
+  total: number;
+};
+
+const TASKS = 50;
+
+export type TrendQuery = {
+  /** Days in UTC such as 2026-01-31; the first, and the one after the last. */
+  from: string;
+  to: string;
+  branch?: string | undefined;
+  task_slug?: string | undefined;
+};
+
+/**
+ * A row for each day with runs, of all tasks together and of the 50 with the most runs; by task, most runs first, and
+ * day. Sample data is never together with other.
+ */
+export const selectTrends = (sql: Sql, projectId: string, { from, to, branch, task_slug }: TrendQuery) => sql<
+  TrendRow[]
+>`
+  with figures as (
+    select (r.completed_at at time zone 'UTC')::date as day, e.sample, r.task_slug,
+      count(distinct r.execution_id)::int as executions, count(*)::int as runs,
+      (count(*) filter (where r.verdict = 'passed'))::int as passed,
+      (count(*) filter (where r.verdict = 'failed'))::int as failed,
+      percentile_disc(0.5) within group (order by r.duration_ms) as p50,
+      percentile_disc(0.95) within group (order by r.duration_ms) as p95,
+      sum(r.flaky)::int as flaky
+    from test_run r
+    join execution e on e.project_id = r.project_id and e.id = r.execution_id
+    where r.project_id = ${projectId} and e.project_id = ${projectId}
+      and r.completed_at >= ${from}::text::timestamptz and r.completed_at < ${to}::text::timestamptz
+      ${branch === undefined ? sql`` : sql`and e.branch = ${branch}`}
+      ${task_slug === undefined ? sql`` : sql`and r.task_slug = ${task_slug}`}
+    group by grouping sets ((1, 2), (1, 2, 3))
+  ), ranked as (
+    select *, sum(runs) over (partition by task_slug, sample) as total from figures
+  ), placed as (
+    select *, dense_rank() over (partition by task_slug is null order by total desc, task_slug, sample) as place
+    from ranked
+  )
+  select to_char(day, 'YYYY-MM-DD') as day, sample, task_slug as "taskSlug", executions, runs, passed, failed,
+    p50 as "p50Ms", p95 as "p95Ms", flaky, total::int
+  from placed where case when task_slug is null then not sample else place <= ${TASKS}::int end
+  order by total desc, task_slug, sample, day`;

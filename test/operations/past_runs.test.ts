@@ -1,0 +1,204 @@
+/** What an upload with `completed_at` in the past dates, and what it leaves to newer runs. */
+
+import { Glob } from "bun";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { createHarness, junit } from "../harness.ts";
+
+const { ask, acme, addProject, database } = await createHarness();
+
+let project: string;
+let key: string;
+beforeEach(async () => ({ project, key } = await addProject(acme)));
+
+const SQL = join(import.meta.dir, "../../sql");
+const DAY = 86_400_000;
+const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
+
+async function upload(letters: string, query = "") {
+  const path = `POST /projects/${project}/test-runs?task_slug=t&${query}`;
+  const { status, body } = await ask(path, { key, body: junit(letters) });
+  expect(status).toBe(201);
+  return body;
+}
+const at = (time: string, query = "") => `completed_at=${time}&${query}`;
+const get = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
+const execution = (id: string) => get(`/executions/${id}`);
+const one = async (index = 0) => (await get("/test-cases?limit=100")).data[index];
+const history = async (query = "") => (await get(`/test-cases/${(await one()).id}/results${query}`)).data;
+
+describe("the execution that the upload makes", () => {
+  test("alone began and ended then, and takes its place among the others", async () => {
+    const time = daysAgo(40);
+    const recent = await upload("p", "branch=main&commit=b");
+    const old = await upload("p", at(time, "branch=main&commit=a"));
+    expect(await execution(old.executionId)).toMatchObject({
+      createdAt: time,
+      startedAt: time,
+      completedAt: time,
+      tasks: [expect.objectContaining({ startedAt: time, completedAt: time })],
+    });
+    const ids = async (query = "") => (await get(`/executions${query}`)).data.map(({ id }: { id: string }) => id);
+    expect(await ids()).toEqual([recent.executionId, old.executionId]);
+    expect(await ids(`?created_before=${daysAgo(30)}`)).toEqual([old.executionId]);
+    // What is measured by the branch is measured by its newest run, not by what was sent last.
+    expect(await get(`/executions/${(await upload("p", "branch=x")).executionId}/comparison`)).toMatchObject({
+      baselineId: recent.executionId,
+    });
+  });
+
+  test("with others lasts from the first of its runs to the last, in whichever order they come", async () => {
+    const [early, middle, late] = [daysAgo(3), daysAgo(2), daysAgo(1)];
+    const query = "execution_key=build";
+    const send = (slug: string, time: string, more = "") =>
+      ask(`POST /projects/${project}/test-runs?task_slug=${slug}&${at(time, query)}${more}`, { key, body: junit("p") });
+    await send("b", middle);
+    await send("c", late);
+    const { body } = await send("a", early, "&complete=true");
+    expect(await execution(body.executionId)).toMatchObject({ status: "passed", startedAt: early, completedAt: late });
+  });
+
+  test("lets one that somebody has created begin then, and leaves its creation as it is", async () => {
+    const { body } = await ask(`POST /projects/${project}/executions`, { key, body: { tasks: ["t"] } });
+    const time = daysAgo(1);
+    await upload("p", at(time, `execution_id=${body.id}`));
+    expect(await execution(body.id)).toMatchObject({ createdAt: body.createdAt, startedAt: time, completedAt: time });
+  });
+});
+
+describe("the test case", () => {
+  test("tells when it last ran, passed and failed, and its history is in order", async () => {
+    const times = [daysAgo(9), daysAgo(8), daysAgo(7), daysAgo(6)] as const;
+    await upload("f", at(times[2], "commit=3"));
+    await upload("p", at(times[0], "commit=1"));
+    await upload("p", at(times[3], "commit=4"));
+    await upload("f", at(times[1], "commit=2"));
+    expect(await one()).toMatchObject({ lastStatus: "passed", lastRunAt: times[3], runs: 4, failures: 2 });
+    expect(await one()).toMatchObject({ lastPassedAt: times[3], lastFailedAt: times[2] });
+    const told = (await history()).map(({ commit, completedAt }: Record<string, string>) => [commit, completedAt]);
+    expect(told).toEqual([
+      ["4", times[3]],
+      ["3", times[2]],
+      ["2", times[1]],
+      ["1", times[0]],
+    ]);
+  });
+
+  test("is what newer runs say of it, whenever an older one comes", async () => {
+    await upload("p", "branch=main");
+    const now = await one();
+    for (let days = 9; days > 3; days--) {
+      await upload("f", at(daysAgo(days), "branch=main"));
+      // Counted before the next one comes.
+      await one();
+    }
+    expect(await one()).toMatchObject({
+      health: "healthy",
+      lastStatus: "passed",
+      lastRunAt: now.lastRunAt,
+      lastPassedAt: now.lastPassedAt,
+      lastFailedAt: (await history()).at(1).completedAt,
+      runs: 7,
+      failures: 6,
+    });
+    await upload("f", "branch=main");
+    expect(await one()).toMatchObject({ lastStatus: "failed", health: "healthy", failures: 7 });
+  });
+
+  test("was flaky when it was so in the past, and is not any more", async () => {
+    for (let run = 0; run < 3; run++) await upload("p", `commit=${run}`);
+    await one();
+    for (const [letter, days] of [
+      ["f", 60],
+      ["p", 59],
+    ] as const) {
+      await upload(letter, at(daysAgo(days), "commit=old"));
+      await one();
+    }
+    expect(await one()).toMatchObject({ health: "healthy", runs: 5, failures: 1, flakeRate: 0, lastStatus: "passed" });
+  });
+
+  test("keeps the later of two that were completed side by side, in whichever order they come", async () => {
+    const [first, second] = [Date.now() - 60_000, Date.now() - 30_000].map((ms) => new Date(ms).toISOString());
+    await upload("f", at(second!, "execution_key=b"));
+    await one();
+    await upload("p", at(first!, "execution_key=a"));
+    expect(await one()).toMatchObject({ lastStatus: "failed", lastRunAt: second, lastPassedAt: first, runs: 2 });
+  });
+
+  test("learns from the migration what counting knows", async () => {
+    for (const [at, letters] of ["pfsp", "fpsp", "ppff", "spps"].entries())
+      await upload(letters, `completed_at=${daysAgo(5 - at)}&execution_key=${at}`);
+    await upload("p", `completed_at=${daysAgo(1)}&execution_key=1`);
+    const told = async () =>
+      (await get("/test-cases")).data.map(({ name, lastPassedAt, lastFailedAt }: Record<string, string>) => [
+        name,
+        lastPassedAt,
+        lastFailedAt,
+      ]);
+    const counted = await told();
+    const [file] = [...new Glob("*_answers.sql").scanSync({ cwd: SQL, absolute: true })];
+    const [update] = /update case_health[^;]+;/.exec(await Bun.file(file!).text())!;
+    await database.pool`update case_health set last_passed_at = null, last_failed_at = null`;
+    await database.pool.unsafe(update);
+    expect(await told()).toEqual(counted);
+    expect(new Set(counted.flat()).size).toBeGreaterThan(6);
+  });
+
+  test("is not held back by a clock that is ahead", async () => {
+    await upload("p", at(daysAgo(-1 / 48), "branch=main"));
+    await one();
+    for (let run = 0; run < 5; run++) await upload("f", "branch=main");
+    expect(await one()).toMatchObject({ lastStatus: "failed", health: "broken" });
+  });
+
+  test("ran last when the last attempt was completed", async () => {
+    const [first, second] = [daysAgo(2), daysAgo(1)];
+    await upload("f", at(first, "execution_key=a"));
+    expect(await one()).toMatchObject({ lastStatus: "failed", lastRunAt: first, lastPassedAt: null });
+    await upload("p", at(second, "execution_key=a"));
+    expect(await one()).toMatchObject({ lastStatus: "passed", lastRunAt: second, lastPassedAt: second });
+  });
+});
+
+describe("the bug report", () => {
+  const bug = async () => (await get("/bug-reports")).data[0];
+
+  test("was seen first and last when its runs were completed, in whichever order they come", async () => {
+    const [early, middle, late] = [daysAgo(9), daysAgo(8), daysAgo(7)];
+    const send = async (time: string, commit: string) =>
+      (await upload("f", at(time, `branch=main&commit=${commit}`))).executionId;
+    await send(middle, "2");
+    const last = await send(late, "3");
+    const first = await send(early, "1");
+    expect(await bug()).toMatchObject({
+      occurrences: 3,
+      firstSeenAt: early,
+      lastSeenAt: late,
+      firstExecutionId: first,
+      lastExecutionId: last,
+      commit: "3",
+    });
+    const { data } = await get(`/bug-reports/${(await bug()).id}/occurrences`);
+    expect(data.map(({ seenAt }: { seenAt: string }) => seenAt)).toEqual([late, middle, early]);
+  });
+
+  test("is not resolved by passes from before it was seen, and old failures do not undo those from after", async () => {
+    await upload("f", "branch=main");
+    for (const days of [9, 8, 7, 6]) await upload("p", at(daysAgo(days), `branch=main&commit=${days}`));
+    expect((await bug()).status).toBe("open");
+    for (const commit of ["a", "b"]) await upload("p", `branch=main&commit=${commit}`);
+    await upload("f", at(daysAgo(5), "branch=main"));
+    expect((await bug()).status).toBe("open");
+    await upload("p", "branch=main&commit=c");
+    expect((await bug()).status).toBe("resolved");
+  });
+
+  test("of imported builds is resolved and regresses in the time of those builds", async () => {
+    const send = (letter: string, days: number) => upload(letter, at(daysAgo(days), `branch=main&commit=${days}`));
+    await send("f", 20);
+    for (const days of [19, 18, 17]) await send("p", days);
+    expect(await bug()).toMatchObject({ status: "resolved" });
+    expect((await send("f", 16)).bugReports[0]).toMatchObject({ change: "regressed", status: "open" });
+  });
+});
