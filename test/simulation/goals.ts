@@ -58,14 +58,21 @@ const ROWS: Row[] = [
   { what: "seconds", of: ({ seconds }) => seconds, show: (value) => value.toFixed(0) },
 ];
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+const median = (values: readonly number[]): number => {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return (sorted[Math.ceil(middle) - 1]! + sorted[Math.floor(middle)]!) / 2;
+};
 
 /** NaN is what nothing was told of: it reaches no goal. */
 function judge({ of, goal, never, worst }: Row, { scores, retries }: Column) {
   const values = scores.map(of);
   const known = values.filter((value) => !Number.isNaN(value));
   const pickWorst = goal && "least" in goal ? Math.min : (worst ?? Math.max);
-  const figures = { median: median(known) ?? Number.NaN, worst: known.length === 0 ? Number.NaN : pickWorst(...known) };
+  const figures = {
+    median: known.length === 0 ? Number.NaN : median(known),
+    worst: known.length === 0 ? Number.NaN : pickWorst(...known),
+  };
   if (!goal) return { ...figures, isReached: true };
   const held = never ? figures.worst : figures.median;
   const isReached = "least" in goal ? held >= goal.least(retries) : held <= goal.most;

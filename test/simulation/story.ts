@@ -15,6 +15,8 @@ import {
 
 export type Load = TeamSize & {
   pullRequests: number;
+  /** The share of them that break something. */
+  breaking: number;
   /** Commits to main that no pull request has brought. */
   directCommits: number;
   flaky: number;
@@ -25,18 +27,21 @@ export type Load = TeamSize & {
 
 export const LOADS = {
   small: {
-    ...{ tasks: 2, casesPerTask: [40, 50], pullRequests: 20, directCommits: 50, flaky: 5, rates: [0.1, 0.25] },
-    regressions: [[6, 8]],
+    ...{ tasks: 2, casesPerTask: [24, 30], flaky: 4, rates: [0.15, 0.3] },
+    ...{ pullRequests: 22, breaking: 0.5, directCommits: 38 },
+    regressions: [[6, 9]],
   },
   normal: {
-    ...{ tasks: 5, casesPerTask: [100, 300], pullRequests: 80, directCommits: 70, flaky: 14, rates: [0.02, 0.25] },
+    ...{ tasks: 5, casesPerTask: [100, 300], flaky: 14, rates: [0.02, 0.25] },
+    ...{ pullRequests: 95, breaking: 0.25, directCommits: 50 },
     regressions: [
       [7, 14],
       [7, 20],
     ],
   },
   strong: {
-    ...{ tasks: 5, casesPerTask: [100, 200], pullRequests: 130, directCommits: 110, flaky: 24, rates: [0.03, 0.4] },
+    ...{ tasks: 5, casesPerTask: [100, 200], flaky: 24, rates: [0.03, 0.4] },
+    ...{ pullRequests: 140, breaking: 0.25, directCommits: 110 },
     regressions: [
       [7, 14],
       [10, 30],
@@ -69,7 +74,8 @@ export type Build = {
   version: number;
   /** What its pull request breaks and has not mended yet. */
   breaks: Breakage | null;
-  /** Tasks whose services are down. */
+  tasks: readonly Task[];
+  /** Those whose services are down. */
   outage: ReadonlySet<Task>;
   /** Milliseconds since 1970. */
   startsAt: number;
@@ -201,10 +207,9 @@ export function createStory(
     const calendarDay = day + 2 * Math.floor(day / 5);
     return end - (last - calendarDay) * 24 * HOUR_MS - (HOURS_A_DAY - (hour % HOURS_A_DAY)) * HOUR_MS;
   };
-  const noTasks: ReadonlySet<Task> = new Set();
-  const wanted: Omit<Build, "number" | "startsAt">[] & { hour?: number }[] = [];
-  const add = (hour: number, build: Omit<Build, "number" | "startsAt" | "commit" | "outage">) =>
-    wanted.push(Object.assign({ ...build, commit: random.text(40, "0123456789abcdef"), outage: noTasks }, { hour }));
+  const planned: Planned[] = [];
+  const add = (hour: number, build: Omit<Build, "number" | "startsAt" | "commit" | "tasks" | "outage">) =>
+    planned.push({ ...build, hour, commit: random.text(40, "0123456789abcdef"), tasks: team.tasks, outage: new Set() });
   for (const [version, { hour }] of mainTimes.entries())
     add(hour, { branch: "main", pullRequest: null, version, breaks: null });
   for (const { pullRequest, createdAt, pushes, breaksFrom, mendedFrom } of plan) {
@@ -216,9 +221,9 @@ export function createStory(
       add(hour, { branch: pullRequest.branch, pullRequest, version, breaks });
     }
   }
-  strike(wanted as Planned[], regressions, team.tasks, random);
+  strike(planned, regressions, team.tasks, random);
 
-  const builds = (wanted as Planned[])
+  const builds = planned
     .sort((a, b) => a.hour - b.hour)
     .map(({ hour, ...build }, index): Build => ({ ...build, number: 4_001 + index, startsAt: toClock(hour) }));
   const uploads = builds.flatMap((build) => runBuild(build, { team, flaky, regressions, retries, seed }));
@@ -239,8 +244,8 @@ type PlannedPullRequest = {
   mendedFrom: number;
 };
 
-/** A quarter of them break something, most of these from the first push on; what is not mended is not merged. */
-function planPullRequests({ pullRequests }: Load, random: Random): PlannedPullRequest[] {
+/** Most of those that break something do so from the first push on; what is not mended is not merged. */
+function planPullRequests({ pullRequests, breaking }: Load, random: Random): PlannedPullRequest[] {
   return Array.from({ length: pullRequests }, (_, index): PlannedPullRequest => {
     const createdAt = random.between(1, HOURS - 4);
     const pushes = [createdAt];
@@ -248,9 +253,9 @@ function planPullRequests({ pullRequests }: Load, random: Random): PlannedPullRe
       const next = pushes.at(-1)! + Math.max(0.3, random.wait(4));
       if (next < HOURS) pushes.push(next);
     }
-    const breaksFrom = random.chance(0.25) ? (random.chance(0.8) ? 0 : random.integer(0, pushes.length - 1)) : null;
+    const breaksFrom = random.chance(breaking) ? (random.chance(0.8) ? 0 : random.integer(0, pushes.length - 1)) : null;
     let mendedFrom = (breaksFrom ?? 0) + 1;
-    while (mendedFrom < pushes.length && random.chance(0.5)) mendedFrom++;
+    while (mendedFrom < pushes.length && random.chance(0.6)) mendedFrom++;
     const isMended = breaksFrom === null || mendedFrom < pushes.length;
     const merge = pushes.at(-1)! + random.between(0.5, 4);
     const mergedAt = isMended && merge < HOURS && random.chance(0.93) ? merge : null;
@@ -286,7 +291,7 @@ function moveFiles(
   });
 }
 
-/** One outage on main and one on a pull request; both are built again on the same commit when it is over. */
+/** One outage on main and one on a pull request; what it struck is run again on the same commit when it is over. */
 function strike(builds: Planned[], regressions: readonly Regression[], tasks: readonly Task[], random: Random): void {
   const isSound = ({ version, breaks }: Planned) =>
     breaks === null && regressions.every(({ from, until }) => version < from || version >= until);
@@ -296,7 +301,7 @@ function strike(builds: Planned[], regressions: readonly Regression[], tasks: re
     [false, random.sample(tasks, Math.max(1, Math.floor(tasks.length / 2)))],
   ] as const) {
     const build = random.pick(middle.filter(({ pullRequest }) => (pullRequest === null) === isMain));
-    builds.push({ ...build, hour: build.hour + 1 });
+    builds.push({ ...build, hour: build.hour + 1, tasks: struck });
     build.outage = new Set(struck);
   }
 }
@@ -314,7 +319,7 @@ function runBuild(build: Build, { team, flaky, regressions, retries, seed }: Run
     for (const testCase of cases) broken.set(testCase, cause);
   for (const testCase of build.breaks?.cases ?? []) broken.set(testCase, build.breaks!.cause);
   const shaky = new Map(flaky.map((one) => [one.testCase, one]));
-  const uploads = team.tasks.flatMap((task): Upload[] => {
+  const uploads = build.tasks.flatMap((task): Upload[] => {
     const random = createRandom(seed, `${build.number} ${task.slug}`);
     const outage = build.outage.has(task) ? createOutage(task.language) : null;
     const causeOf = (testCase: TestCase): Cause | null => {
