@@ -1,7 +1,7 @@
 /**
  * The rule for flaky tests alone, without a server: histories of single test cases, whose truth is known, go through a
- * function that judges them. `bun test/simulation/flaky.ts [--seeds 20] [--judge FILE]` compares the rules of `JUDGES`,
- * and the default export of FILE, in seconds.
+ * function that judges them. `bun test/simulation/flaky.ts [--seeds 20] [--histories 300] [--judge FILE]` compares the
+ * rules of `JUDGES`, or judges by the default export of FILE, in seconds.
  */
 
 import { resolve } from "node:path";
@@ -212,7 +212,7 @@ const median = (values: readonly number[]): number => values.toSorted((a, b) => 
 const percent = (value: number): string => `${(value * 100).toFixed(1).padStart(5)} %`;
 const figure = (value: number): string => (Number.isNaN(value) ? "  – " : value.toFixed(2));
 
-function compare(name: string, judge: Judge, seeds: number): void {
+function compare(name: string, judge: Judge, { seeds, histories }: { seeds: number; histories: number }): void {
   console.log(`\n${name}`);
   console.log(
     "  main builds a day, retries | precision (worst) | recall ≥ 5 % (worst) | turns of a flaky test (worst)",
@@ -239,7 +239,7 @@ function compare(name: string, judge: Judge, seeds: number): void {
   ];
   for (const [what, create] of truths) {
     const cells = [true, false].map((retries) => {
-      const { atEnd, ever, turns } = scoreTruth(judge, { mainBuildsPerDay: 10, retries }, create, 300);
+      const { atEnd, ever, turns } = scoreTruth(judge, { mainBuildsPerDay: 10, retries }, create, histories);
       return `${percent(atEnd)}, ${percent(ever)}, ${turns.toFixed(2)}`;
     });
     console.log(`  ${what.padEnd(30)} | ${cells.join(" | ")}`);
@@ -249,9 +249,10 @@ function compare(name: string, judge: Judge, seeds: number): void {
 if (import.meta.main) {
   const option = (name: string) => process.argv[process.argv.indexOf(name) + 1 || Infinity];
   const seeds = Number(option("--seeds") ?? 20);
+  const histories = Number(option("--histories") ?? 300);
   const file = option("--judge");
   const judges = file ? { [file]: (await import(resolve(file))).default as Judge } : JUDGES;
   const began = performance.now();
-  for (const [name, judge] of Object.entries(judges)) compare(name, judge, seeds);
+  for (const [name, judge] of Object.entries(judges)) compare(name, judge, { seeds, histories });
   console.log(`\n${seeds} seeds in ${((performance.now() - began) / 1000).toFixed(1)} s`);
 }

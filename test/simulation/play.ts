@@ -19,7 +19,7 @@ export type Snapshot = { build: Build; uploads: number; flaky: Named[]; broken: 
 export type Bug = { title: string; occurrences: { build: Build; testCaseId: string }[] };
 
 /** What an Assay has made of a story. */
-export type Record = {
+export type Recording = {
   story: Story;
   /** Of the last report of each task of each build. */
   answers: { upload: Upload; newFailures: Named[]; flakyFailures: Named[] | null; alsoFailingOnMain: Named[] | null }[];
@@ -59,7 +59,7 @@ const toFunction = (name: string) => (/^\w+$/.test(name) ? name : "Object.<anony
 
 const toQuery = ({ build, task, at, failed, isLastOfBuild }: Upload): string =>
   new URLSearchParams({
-    execution_key: String(build.number),
+    execution_key: build.key,
     task_slug: task.slug,
     branch: build.branch,
     commit: build.commit,
@@ -70,9 +70,9 @@ const toQuery = ({ build, task, at, failed, isLastOfBuild }: Upload): string =>
     ...(isLastOfBuild ? { complete: "true" } : {}),
   }).toString();
 
-export async function play(story: Story, ask: Ask): Promise<Record> {
+export async function play(story: Story, ask: Ask): Promise<Recording> {
   const began = performance.now();
-  const answers: Record["answers"] = [];
+  const answers: Recording["answers"] = [];
   const snapshots: Snapshot[] = [];
   const asked: { build: Build; first: Asked }[] = [];
   const builds = new Map<string, Build>();
@@ -89,7 +89,7 @@ export async function play(story: Story, ask: Ask): Promise<Record> {
     const of = (health: string) => told.filter((one) => one.health === health);
     snapshots.push({ build, uploads: index + 1, flaky: of("flaky"), broken: of("broken") });
   }
-  const comparisons: Record["comparisons"] = [];
+  const comparisons: Recording["comparisons"] = [];
   for (const { build, first } of asked)
     comparisons.push({ build, first, again: await ask("GET", `/executions/${first.executionId}/comparison`) });
   const catalogue = await walk(ask, "/test-cases");

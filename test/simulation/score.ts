@@ -1,6 +1,6 @@
 /** Holds what an Assay has made of a story against the truth. */
 
-import type { Named, Record } from "./play.ts";
+import type { Named, Recording } from "./play.ts";
 import type { TestCase } from "./team.ts";
 
 /** From this rate on a flaky test has to be found. */
@@ -19,6 +19,10 @@ export type Score = {
   soundCalledFlaky: number;
   newPrecision: number;
   newRecall: number;
+  /** Of the failures of flaky tests in pull requests, the share told as such. */
+  flakyTold: number;
+  /** Of the failures in pull requests that main had broken, the share told as such. */
+  mainTold: number;
   bugs: number;
   /** Regressions, an outage, and each flaky test that failed on main. */
   trueBugs: number;
@@ -40,8 +44,8 @@ export type Score = {
 const share = (part: number, whole: number) => (whole === 0 ? Number.NaN : part / whole);
 const keyOf = ({ taskSlug, name }: Named) => `${taskSlug} ${name}`;
 
-export function score(record: Record): Score {
-  const { story, snapshots, comparisons } = record;
+export function score(recording: Recording): Score {
+  const { story, snapshots, comparisons } = recording;
   const byName = new Map(story.team.cases.map((testCase) => [`${testCase.task.slug} ${testCase.name}`, testCase]));
   const find = (named: Named): TestCase => {
     const found = byName.get(keyOf(named));
@@ -50,21 +54,21 @@ export function score(record: Record): Score {
   };
   return {
     executions: story.builds.length,
-    ...scoreFlaky(record, find),
-    ...scoreNewFailures(record, find),
-    ...scoreBugs(record, find),
+    ...scoreFlaky(recording, find),
+    ...scoreNewFailures(recording, find),
+    ...scoreBugs(recording, find),
     comparisons: comparisons.length,
     movedComparisons: comparisons.filter(({ first, again }) => first.baselineId !== again.baselineId).length,
-    ...scoreBroken(snapshots, record, find),
-    toldInBuild: Math.max(...story.regressions.map((regression) => buildThatTells(regression, record, find))),
-    duplicates: scoreDuplicates(record, find),
-    seconds: record.seconds,
+    ...scoreBroken(snapshots, recording, find),
+    toldInBuild: Math.max(...story.regressions.map((regression) => buildThatTells(regression, recording, find))),
+    duplicates: scoreDuplicates(recording, find),
+    seconds: recording.seconds,
   };
 }
 
 type Find = (named: Named) => TestCase;
 
-function scoreFlaky({ story, snapshots, catalogue }: Record, find: Find) {
+function scoreFlaky({ story, snapshots, catalogue }: Recording, find: Find) {
   const rates = new Map(story.flaky.map(({ testCase, rate }) => [testCase, rate]));
   const told = new Set(catalogue.filter(({ health }) => health === "flaky").map(find));
   const counted = [...rates].filter(([, rate]) => rate >= COUNTED_RATE).map(([testCase]) => testCase);
@@ -88,9 +92,9 @@ function scoreFlaky({ story, snapshots, catalogue }: Record, find: Find) {
 }
 
 /** By execution of a pull request and test case: what it breaks itself is new, and nothing else is. */
-function scoreNewFailures({ answers }: Record, find: Find) {
-  let [right, told, broken] = [0, 0, 0];
-  for (const { upload, newFailures } of answers) {
+function scoreNewFailures({ answers }: Recording, find: Find) {
+  let [right, told, broken, flaky, flakyTold, ofMain, mainTold] = [0, 0, 0, 0, 0, 0, 0];
+  for (const { upload, newFailures, flakyFailures, alsoFailingOnMain } of answers) {
     const { build, task, failed } = upload;
     if (!build.pullRequest) continue;
     const own = new Set([...failed].filter(([, cause]) => cause === build.breaks?.cause).map(([testCase]) => testCase));
@@ -98,11 +102,22 @@ function scoreNewFailures({ answers }: Record, find: Find) {
     told += newFailures.length;
     broken += own.size;
     right += newFailures.filter((named) => own.has(find(named))).length;
+    const asFlaky = flakyFailures && new Set(flakyFailures.map(find));
+    const asMains = alsoFailingOnMain && new Set(alsoFailingOnMain.map(find));
+    for (const [testCase, { kind }] of failed) {
+      if (asFlaky && kind === "flaky") [flaky, flakyTold] = [flaky + 1, flakyTold + Number(asFlaky.has(testCase))];
+      if (asMains && kind === "regression") [ofMain, mainTold] = [ofMain + 1, mainTold + Number(asMains.has(testCase))];
+    }
   }
-  return { newPrecision: share(right, told), newRecall: share(right, broken) };
+  return {
+    newPrecision: share(right, told),
+    newRecall: share(right, broken),
+    flakyTold: share(flakyTold, flaky),
+    mainTold: share(mainTold, ofMain),
+  };
 }
 
-function scoreBugs({ story, bugs, catalogue }: Record, find: Find) {
+function scoreBugs({ story, bugs, catalogue }: Recording, find: Find) {
   const failures = new Map<string, string>();
   const onMain = new Set<string>();
   const placeOf = (build: { number: number }, { task, name }: TestCase) => `${build.number} ${task.slug} ${name}`;
@@ -119,7 +134,7 @@ function scoreBugs({ story, bugs, catalogue }: Record, find: Find) {
   return { bugs: bugs.length, trueBugs: onMain.size, wrongBugs };
 }
 
-function scoreBroken(snapshots: Record["snapshots"], { story }: Record, find: Find) {
+function scoreBroken(snapshots: Recording["snapshots"], { story }: Recording, find: Find) {
   const flaky = new Set(story.flaky.map(({ testCase }) => testCase));
   const watched = new Set(story.regressions.flatMap(({ cases }) => cases));
   const inARow = new Map<TestCase, number>();
@@ -145,8 +160,8 @@ function scoreBroken(snapshots: Record["snapshots"], { story }: Record, find: Fi
 
 /** Counted by the reports of its task, in the order in which they arrived; Infinity where none tells of it. */
 function buildThatTells(
-  { from, until, cases }: Record["story"]["regressions"][number],
-  { answers }: Record,
+  { from, until, cases }: Recording["story"]["regressions"][number],
+  { answers }: Recording,
   find: Find,
 ): number {
   const { task } = cases[0]!;
@@ -163,7 +178,7 @@ function buildThatTells(
 }
 
 /** Tests of Python are named by their file: those that move are others. */
-function scoreDuplicates({ story, catalogue }: Record, find: Find): number {
+function scoreDuplicates({ story, catalogue }: Recording, find: Find): number {
   const moved = new Set(story.moved.filter(({ task }) => task.language !== "pytest"));
   const entries = catalogue.map(find).filter((testCase) => moved.has(testCase));
   return entries.length - new Set(entries).size;

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
 import { type HistoryLoad, JUDGES, scoreJudge, scoreTruth } from "./flaky.ts";
 import { missedGoals, toTable } from "./goals.ts";
-import { type Ask, type Named, play, type Record } from "./play.ts";
+import { type Ask, type Named, play, type Recording } from "./play.ts";
 import { score } from "./score.ts";
 import { createStory, LOADS, type Story } from "./story.ts";
 import type { TestCase } from "./team.ts";
@@ -15,12 +15,20 @@ const toNamed = ({ task, name }: TestCase): Named => ({ taskSlug: task.slug, nam
 const idOf = ({ task, name }: TestCase) => `${task.slug} ${name}`;
 
 /** What an Assay would answer that knows the truth. */
-function tellTruth(story: Story): Record {
+function tellTruth(story: Story): Recording {
   const flaky = story.flaky.map(({ testCase }) => testCase);
   const watched = story.regressions.flatMap(({ cases }) => cases);
   const inARow = new Map(watched.map((testCase) => [testCase, 0]));
-  const record: Record = { story, answers: [], snapshots: [], comparisons: [], catalogue: [], bugs: [], seconds: 1 };
-  const bugs = new Map<string, Record["bugs"][number]>();
+  const recording: Recording = {
+    story,
+    answers: [],
+    snapshots: [],
+    comparisons: [],
+    catalogue: [],
+    bugs: [],
+    seconds: 1,
+  };
+  const bugs = new Map<string, Recording["bugs"][number]>();
   const told = new Set<TestCase>();
   for (const [index, upload] of story.uploads.entries()) {
     const { build, task, attempt, failed } = upload;
@@ -31,7 +39,7 @@ function tellTruth(story: Story): Record {
       return isOwn ? [toNamed(testCase)] : [];
     });
     if (upload.isLastOfTask)
-      record.answers.push({ upload, newFailures: fresh, flakyFailures: null, alsoFailingOnMain: null });
+      recording.answers.push({ upload, newFailures: fresh, flakyFailures: null, alsoFailingOnMain: null });
     if (isMain) {
       for (const [testCase, { id }] of failed) {
         if (!bugs.has(id)) bugs.set(id, { title: id, occurrences: [] });
@@ -43,21 +51,21 @@ function tellTruth(story: Story): Record {
     }
     if (!upload.isLastOfBuild) continue;
     const asked = { executionId: String(build.number), baselineId: "1" };
-    record.comparisons.push({ build, first: asked, again: asked });
+    recording.comparisons.push({ build, first: asked, again: asked });
     const broken = watched.filter((testCase) => inARow.get(testCase)! >= 5);
     if (isMain)
-      record.snapshots.push({ build, uploads: index + 1, flaky: flaky.map(toNamed), broken: broken.map(toNamed) });
+      recording.snapshots.push({ build, uploads: index + 1, flaky: flaky.map(toNamed), broken: broken.map(toNamed) });
   }
-  record.bugs = [...bugs.values()];
-  record.catalogue = story.team.cases.map((testCase) => {
+  recording.bugs = [...bugs.values()];
+  recording.catalogue = story.team.cases.map((testCase) => {
     return { ...toNamed(testCase), id: idOf(testCase), health: flaky.includes(testCase) ? "flaky" : "healthy" };
   });
-  return record;
+  return recording;
 }
 
 const createSmall = (seed: number, retries: boolean) => createStory(LOADS.small, { seed, retries, end: END });
-const missed = (record: Record) =>
-  missedGoals([{ title: "", retries: false, scores: [score(record)] }]).map((one) => one.replace(/^: /, ""));
+const missed = (recording: Recording) =>
+  missedGoals([{ title: "", retries: false, scores: [score(recording)] }]).map((one) => one.replace(/^: /, ""));
 
 describe("a story", () => {
   const tell = (seed: number) =>
@@ -114,16 +122,16 @@ describe("the score", () => {
   });
 
   test("of calling every failure new misses the precision and nothing else", () => {
-    const record = tellTruth(story);
-    for (const answer of record.answers) answer.newFailures = [...answer.upload.failed.keys()].map(toNamed);
-    expect(missed(record)).toEqual(["new failures: precision"]);
-    expect(score(record)).toMatchObject({ newRecall: 1, toldInBuild: 1 });
+    const recording = tellTruth(story);
+    for (const answer of recording.answers) answer.newFailures = [...answer.upload.failed.keys()].map(toNamed);
+    expect(missed(recording)).toEqual(["new failures: precision"]);
+    expect(score(recording)).toMatchObject({ newRecall: 1, toldInBuild: 1 });
   });
 
   test("of calling nothing new misses the recall, and the build that tells of a regression", () => {
-    const record = tellTruth(story);
-    for (const answer of record.answers) answer.newFailures = [];
-    expect(missed(record)).toEqual([
+    const recording = tellTruth(story);
+    for (const answer of recording.answers) answer.newFailures = [];
+    expect(missed(recording)).toEqual([
       "new failures: precision",
       "new failures: recall",
       "build that tells of a regression",
@@ -131,33 +139,33 @@ describe("the score", () => {
   });
 
   test("counts a sound test that is called flaky, and turns of the flaky ones", () => {
-    const record = tellTruth(story);
+    const recording = tellTruth(story);
     const sound = story.team.cases.find((one) => !story.flaky.some(({ testCase }) => testCase === one))!;
-    for (const one of record.catalogue) if (one.id === idOf(sound)) one.health = "flaky";
-    record.snapshots[5]!.flaky = [toNamed(sound)];
-    const { flakyPrecision, soundCalledFlaky, flakyTurns } = score(record);
+    for (const one of recording.catalogue) if (one.id === idOf(sound)) one.health = "flaky";
+    recording.snapshots[5]!.flaky = [toNamed(sound)];
+    const { flakyPrecision, soundCalledFlaky, flakyTurns } = score(recording);
     expect([flakyPrecision, soundCalledFlaky]).toEqual([story.flaky.length / (story.flaky.length + 1), 1]);
     // They become flaky, recover once, and become flaky again.
     expect(flakyTurns).toBe(3 * story.flaky.length);
   });
 
   test("finds a bug of two causes, too many bugs, and a baseline that moved", () => {
-    const record = tellTruth(story);
-    const [first, second] = record.bugs;
+    const recording = tellTruth(story);
+    const [first, second] = recording.bugs;
     const joined = [...first!.occurrences, ...second!.occurrences];
-    expect(missed({ ...record, bugs: [{ title: "", occurrences: joined }] })).toEqual([
+    expect(missed({ ...recording, bugs: [{ title: "", occurrences: joined }] })).toEqual([
       "bug reports of several causes",
     ]);
-    const split = [...record.bugs, ...record.bugs, ...record.bugs];
-    expect(missed({ ...record, bugs: split })).toEqual(["bug reports for each cause"]);
-    record.comparisons[3]!.again = { ...record.comparisons[3]!.again, baselineId: "2" };
-    expect(missed(record)).toEqual(["comparisons whose baseline moved"]);
+    const split = [...recording.bugs, ...recording.bugs, ...recording.bugs];
+    expect(missed({ ...recording, bugs: split })).toEqual(["bug reports for each cause"]);
+    recording.comparisons[3]!.again = { ...recording.comparisons[3]!.again, baselineId: "2" };
+    expect(missed(recording)).toEqual(["comparisons whose baseline moved"]);
   });
 
   test("sees that a broken test is not told", () => {
-    const record = tellTruth(story);
-    for (const snapshot of record.snapshots) snapshot.broken = [];
-    expect(missed(record)).toEqual(["broken: share right"]);
+    const recording = tellTruth(story);
+    for (const snapshot of recording.snapshots) snapshot.broken = [];
+    expect(missed(recording)).toEqual(["broken: share right"]);
   });
 
   test("of a rule for flaky tests is by what it says at the end, and by how often it changes its mind", () => {

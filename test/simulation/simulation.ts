@@ -1,6 +1,7 @@
 /**
  * Three simulated weeks of a team's builds against a real server, and how far its verdicts can be trusted:
- * `bun test/simulation/simulation.ts [--seeds 5] [--first-seed 1] [--load small|normal|strong|all] [--retries on|off|both]`.
+ * `bun test/simulation/simulation.ts [--seeds 5] [--first-seed 1] [--load small|normal|strong|all] [--retries on|off|both]
+ * [--keys build|branch]`.
  * Prints a table, what misses a goal in bold, and ends with 1 where one is missed.
  */
 
@@ -10,7 +11,7 @@ import { startServers } from "../faults/servers.ts";
 import { type Column, missedGoals, toTable } from "./goals.ts";
 import { type Ask, play } from "./play.ts";
 import { score } from "./score.ts";
-import { createStory, type LoadName, LOADS } from "./story.ts";
+import { createStory, KEYS, type LoadName, LOADS } from "./story.ts";
 
 const option = (name: string, fallback: string): string => {
   const at = process.argv.indexOf(name);
@@ -21,9 +22,16 @@ const firstSeed = Number(option("--first-seed", "1"));
 const load = option("--load", "normal");
 const loads = (load === "all" ? Object.keys(LOADS) : [load]) as LoadName[];
 const retried = { on: [true], off: [false], both: [true, false] }[option("--retries", "both")];
-if (!retried || loads.some((name) => !Object.hasOwn(LOADS, name)) || !(seeds >= 1) || !Number.isInteger(firstSeed)) {
+const keys = KEYS.find((one) => one === option("--keys", "build"));
+if (
+  !retried ||
+  !keys ||
+  loads.some((name) => !Object.hasOwn(LOADS, name)) ||
+  !(seeds >= 1) ||
+  !Number.isInteger(firstSeed)
+) {
   console.error(
-    "Cannot read the arguments: expected --seeds N, --first-seed N, --load small|normal|strong|all, --retries on|off|both",
+    "Cannot read the arguments: expected --seeds N, --first-seed N, --load small|normal|strong|all, --retries on|off|both, --keys build|branch",
   );
   process.exit(2);
 }
@@ -53,7 +61,7 @@ try {
       columns.push(column);
       for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
         // The last build ends an hour ago: a server takes nothing from the future.
-        const story = createStory(LOADS[name], { seed, retries, end: Date.now() - 3_600_000 });
+        const story = createStory(LOADS[name], { seed, retries, keys, end: Date.now() - 3_600_000 });
         const result = score(await play(story, await createAsk()));
         column.scores.push(result);
         console.error(`${column.title}, seed ${seed}: ${JSON.stringify(result)}`);

@@ -67,6 +67,8 @@ export type PullRequest = { number: number; branch: string; breaks: Breakage | n
 
 export type Build = {
   number: number;
+  /** As the CI system tells the server. */
+  key: string;
   commit: string;
   branch: string;
   pullRequest: PullRequest | null;
@@ -115,11 +117,20 @@ const exists = (build: Build, { added, removed }: TestCase) =>
 export const fileIn = (build: Build, { file, moved }: TestCase): string =>
   moved.findLast((move) => isThere(build, move))?.file ?? file;
 
-/** `end` is when the last of its builds ends, in milliseconds since 1970. */
-export function createStory(
-  load: Load,
-  { seed, retries, end }: { seed: number; retries: boolean; end: number },
-): Story {
+export const KEYS = ["build", "branch"] as const;
+
+export type StoryOptions = {
+  seed: number;
+  /** Failed tests are run again, once or twice. */
+  retries: boolean;
+  /** When the last of its builds begins at the latest, in milliseconds since 1970. */
+  end: number;
+  /** Each build has a number of its own, or the builds of each branch are counted, as Jenkins does. */
+  keys?: (typeof KEYS)[number];
+};
+
+/** The same for the same seed. */
+export function createStory(load: Load, { seed, retries, end, keys = "build" }: StoryOptions): Story {
   const random = createRandom(seed, "story");
   const team = createTeam(createRandom(seed, "team"), load);
   const createCause = createCauses(createRandom(seed, "causes"), NOUNS);
@@ -208,7 +219,7 @@ export function createStory(
     return end - (last - calendarDay) * 24 * HOUR_MS - (HOURS_A_DAY - (hour % HOURS_A_DAY)) * HOUR_MS;
   };
   const planned: Planned[] = [];
-  const add = (hour: number, build: Omit<Build, "number" | "startsAt" | "commit" | "tasks" | "outage">) =>
+  const add = (hour: number, build: Omit<Build, "number" | "key" | "startsAt" | "commit" | "tasks" | "outage">) =>
     planned.push({ ...build, hour, commit: random.text(40, "0123456789abcdef"), tasks: team.tasks, outage: new Set() });
   for (const [version, { hour }] of mainTimes.entries())
     add(hour, { branch: "main", pullRequest: null, version, breaks: null });
@@ -223,15 +234,21 @@ export function createStory(
   }
   strike(planned, regressions, team.tasks, random);
 
+  const counts = new Map<string, number>();
   const builds = planned
     .sort((a, b) => a.hour - b.hour)
-    .map(({ hour, ...build }, index): Build => ({ ...build, number: 4_001 + index, startsAt: toClock(hour) }));
+    .map(({ hour, ...build }, index): Build => {
+      const number = 4_001 + index;
+      const place = (counts.get(build.branch) ?? 0) + 1;
+      counts.set(build.branch, place);
+      return { ...build, number, key: String(keys === "branch" ? place : number), startsAt: toClock(hour) };
+    });
   const uploads = builds.flatMap((build) => runBuild(build, { team, flaky, regressions, retries, seed }));
   uploads.sort((a, b) => a.at - b.at);
   return { seed, team, flaky, regressions, builds, uploads, moved };
 }
 
-type Planned = Omit<Build, "number" | "startsAt"> & { hour: number };
+type Planned = Omit<Build, "number" | "key" | "startsAt"> & { hour: number };
 
 type PlannedPullRequest = {
   pullRequest: PullRequest;
