@@ -1,0 +1,110 @@
+/** What the verdicts have to reach, over several seeds, and the table that tells how far they do. */
+
+import type { Score } from "./score.ts";
+
+export type Column = { title: string; retries: boolean; scores: Score[] };
+
+type Row = {
+  what: string;
+  of: (score: Score) => number;
+  show?: (value: number) => string;
+  /** At least or at most this; the worst of the seeds has to reach it where it must never be missed, else the median. */
+  goal?: { least: (retries: boolean) => number } | { most: number };
+  never?: true;
+  /** Which one is worse, where there is no goal. */
+  worst?: typeof Math.min;
+};
+
+const ROWS: Row[] = [
+  { what: "executions", of: ({ executions }) => executions, show: String },
+  { what: "flaky tests: precision", of: ({ flakyPrecision }) => flakyPrecision, goal: { least: () => 0.95 } },
+  {
+    what: "flaky tests: recall (rate ≥ 5 %)",
+    of: ({ flakyRecall }) => flakyRecall,
+    goal: { least: (retries) => (retries ? 0.9 : 0.75) },
+  },
+  { what: "flaky tests: became so or recovered", of: ({ flakyTurns }) => flakyTurns, show: String },
+  { what: "sound tests ever called flaky", of: ({ soundCalledFlaky }) => soundCalledFlaky, show: String },
+  { what: "new failures: precision", of: ({ newPrecision }) => newPrecision, goal: { least: () => 0.85 } },
+  { what: "new failures: recall", of: ({ newRecall }) => newRecall, goal: { least: () => 0.95 } },
+  { what: "flaky failures told as such", of: ({ flakyTold }) => flakyTold, worst: Math.min },
+  { what: "failures of main told as such", of: ({ mainTold }) => mainTold, worst: Math.min },
+  { what: "bug reports opened", of: ({ bugs }) => bugs, show: String },
+  { what: "bug reports for each cause", of: ({ bugs, trueBugs }) => bugs / trueBugs, goal: { most: 2 } },
+  {
+    what: "bug reports of several causes",
+    of: ({ wrongBugs }) => wrongBugs,
+    show: String,
+    goal: { most: 0 },
+    never: true,
+  },
+  {
+    what: "comparisons whose baseline moved",
+    of: ({ movedComparisons }) => movedComparisons,
+    ...{ show: String, goal: { most: 0 }, never: true },
+  },
+  { what: "broken: share right", of: ({ brokenRight }) => brokenRight, goal: { least: () => 1 }, never: true },
+  {
+    what: "sound tests called broken",
+    of: ({ wronglyBroken }) => wronglyBroken,
+    show: String,
+    goal: { most: 0 },
+    never: true,
+  },
+  {
+    what: "build that tells of a regression",
+    of: ({ toldInBuild }) => toldInBuild,
+    ...{ show: String, goal: { most: 1 }, never: true },
+  },
+  { what: "entries too many of moved tests", of: ({ duplicates }) => duplicates, show: String },
+  { what: "seconds", of: ({ seconds }) => seconds, show: (value) => value.toFixed(0) },
+];
+
+const median = (values: readonly number[]): number => {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return (sorted[Math.ceil(middle) - 1]! + sorted[Math.floor(middle)]!) / 2;
+};
+
+/** NaN is what nothing was told of: it reaches no goal. */
+function judge({ of, goal, never, worst }: Row, { scores, retries }: Column) {
+  const values = scores.map(of);
+  const known = values.filter((value) => !Number.isNaN(value));
+  const pickWorst = goal && "least" in goal ? Math.min : (worst ?? Math.max);
+  const figures = {
+    median: known.length === 0 ? Number.NaN : median(known),
+    worst: known.length === 0 ? Number.NaN : pickWorst(...known),
+  };
+  if (!goal) return { ...figures, isReached: true };
+  const held = never ? figures.worst : figures.median;
+  const isReached = "least" in goal ? held >= goal.least(retries) : held <= goal.most;
+  return { ...figures, isReached: isReached && (known.length === values.length || !never) };
+}
+
+/** The goals that the columns miss. */
+export const missedGoals = (columns: readonly Column[]): string[] =>
+  columns.flatMap((column) =>
+    ROWS.filter((row) => !judge(row, column).isReached).map(({ what }) => `${column.title}: ${what}`),
+  );
+
+/** A row for each figure: the median of the seeds, with the worst in brackets where there are several. */
+export function toTable(columns: readonly Column[]): string {
+  const lines = [
+    ["", ...columns.map(({ title }) => title), "goal"],
+    ["---", ...columns.map(() => "---"), "---"],
+  ];
+  for (const row of ROWS) {
+    const show = (value: number) => (Number.isNaN(value) ? "–" : (row.show ?? ((one) => one.toFixed(2)))(value));
+    const cells = columns.map((column) => {
+      const { median, worst, isReached } = judge(row, column);
+      const text = column.scores.length === 1 ? show(median) : `${show(median)} (${show(worst)})`;
+      return isReached ? text : `**${text}**`;
+    });
+    const { goal } = row;
+    const wanted =
+      goal &&
+      ("least" in goal ? `≥ ${[...new Set([goal.least(true), goal.least(false)])].join(" / ")}` : `≤ ${goal.most}`);
+    lines.push([row.what, ...cells, wanted ? `${wanted}${row.never ? ", always" : ""}` : ""]);
+  }
+  return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}

@@ -1,0 +1,78 @@
+/**
+ * Three simulated weeks of a team's builds against a real server, and how far its verdicts can be trusted:
+ * `bun test/simulation/simulation.ts [--seeds 5] [--first-seed 1] [--load small|normal|strong|all] [--retries on|off|both]
+ * [--keys build|branch]`.
+ * Prints a table, what misses a goal in bold, and ends with 1 where one is missed.
+ */
+
+import { generateProjectKey } from "../../src/operations/keys.ts";
+import { insertProject } from "../../src/store/projects.ts";
+import { startServers } from "../faults/servers.ts";
+import { type Column, missedGoals, toTable } from "./goals.ts";
+import { type Ask, play } from "./play.ts";
+import { score } from "./score.ts";
+import { createStory, KEYS, type LoadName, LOADS } from "./story.ts";
+
+const option = (name: string, fallback: string): string => {
+  const at = process.argv.indexOf(name);
+  return at === -1 ? fallback : (process.argv[at + 1] ?? fallback);
+};
+const seeds = Number(option("--seeds", "5"));
+const firstSeed = Number(option("--first-seed", "1"));
+const load = option("--load", "normal");
+const loads = (load === "all" ? Object.keys(LOADS) : [load]) as LoadName[];
+const retried = { on: [true], off: [false], both: [true, false] }[option("--retries", "both")];
+const keys = KEYS.find((one) => one === option("--keys", "build"));
+if (
+  !retried ||
+  !keys ||
+  loads.some((name) => !Object.hasOwn(LOADS, name)) ||
+  !(seeds >= 1) ||
+  !Number.isInteger(firstSeed)
+) {
+  console.error(
+    "Cannot read the arguments: expected --seeds N, --first-seed N, --load small|normal|strong|all, --retries on|off|both, --keys build|branch",
+  );
+  process.exit(2);
+}
+
+const assay = await startServers();
+
+/** A project of its own for each story. */
+async function createAsk(): Promise<Ask> {
+  const { project, key } = await assay.database.begin(async (sql) => {
+    const project = (await insertProject(sql, assay.team, "simulation"))!;
+    return { project, key: (await generateProjectKey(sql, project))!.key };
+  });
+  const root = `${assay.servers[0]!.url}/api/v1/projects/${project}`;
+  return async (method, path, body) => {
+    const headers = { authorization: `Bearer ${key}` };
+    const response = await fetch(`${root}${path}`, { method, headers, ...(body === undefined ? {} : { body }) });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return await response.json();
+  };
+}
+
+try {
+  const columns: Column[] = [];
+  for (const name of loads)
+    for (const retries of retried) {
+      const column: Column = { title: `${name}, ${retries ? "with" : "without"} retries`, retries, scores: [] };
+      columns.push(column);
+      for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
+        // The last build ends an hour ago: a server takes nothing from the future.
+        const story = createStory(LOADS[name], { seed, retries, keys, end: Date.now() - 3_600_000 });
+        const result = score(await play(story, await createAsk()));
+        column.scores.push(result);
+        console.error(`${column.title}, seed ${seed}: ${JSON.stringify(result)}`);
+      }
+    }
+  console.log(toTable(columns));
+  const missed = missedGoals(columns);
+  console.log(
+    missed.length === 0 ? "\nAll goals are reached" : `\nMissed:\n${missed.map((one) => `  ${one}`).join("\n")}`,
+  );
+  process.exitCode = missed.length === 0 ? 0 : 1;
+} finally {
+  await assay.stop();
+}
