@@ -5,7 +5,7 @@ import type { Upload } from "../http/upload.ts";
 import { takeReport, nameReport } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
-import { toLists } from "../rules/blame.ts";
+import { toBlameWords, toLists } from "../rules/blame.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
@@ -52,19 +52,16 @@ const toDetail = ({ publicUrl, params }: Base, run: TestRunDetailRow) => ({
 });
 
 /** " (1 new, 2 known flaky)"; each list is told up to 100. */
-function blamesOf(run: UploadedRun): string {
-  if (run.outage) return " (an outage)";
-  const lists: [unknown[], string][] = [
-    [run.newFailures, "new"],
-    [run.alsoFailingOnMain, "failing on the default branch too"],
-    [run.stillFailing, "still failing"],
-    [run.flakyFailures, "known flaky"],
-    [run.quarantinedFailures, "quarantined"],
-  ];
-  const told = lists.flatMap(([{ length }, word]) =>
-    length === 0 ? [] : `${length === 100 ? "100+" : length} ${word}`,
-  );
-  return told.length === 0 ? "" : ` (${told.join(", ")})`;
+function blamesOf({ outage, ...run }: UploadedRun): string {
+  if (outage) return " (an outage)";
+  const words = toBlameWords({
+    newFailures: run.newFailures.length,
+    flakyFailures: run.flakyFailures.length,
+    alsoFailingOnMain: run.alsoFailingOnMain.length,
+    stillFailing: run.stillFailing.length,
+    quarantinedFailures: run.quarantinedFailures.length,
+  });
+  return words === "" ? "" : ` (${words})`;
 }
 
 function toLine(run: UploadedRun): string {

@@ -3,6 +3,7 @@
 import { isSameCommit } from "../rules/commit.ts";
 import { type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
+import { countBlames } from "./failures.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import type { Tx } from "../store/connect.ts";
@@ -109,6 +110,7 @@ async function announceEnd(
     skipped,
     total: passed + fails + skipped,
     flaky: sum(tasks, "flaky"),
+    ...(fails > 0 ? await countBlames(sql, projectId, origin.id) : {}),
     taskCount: tasks.length,
     tasks: worstFirst.slice(0, MAX_TASKS).map(({ slug, status, passed, failed, skipped, verdict }) => {
       return { slug, status, passed, failed, skipped, verdict };

@@ -1,6 +1,7 @@
 /** Judges the failures of a run, and tells them. */
 
 import { toCounts } from "../rules/blame.ts";
+import type { Blame, BlameCounts } from "../schema/failures.ts";
 import type { Tx } from "../store/connect.ts";
 import {
   countFailures,
@@ -19,13 +20,19 @@ export async function judgeFailures(
   projectId: string,
   run: JudgedRun & { failed: number; outage: boolean },
   { before }: { before: boolean },
-): Promise<void> {
+): Promise<BlameCounts> {
   if (before) await deleteFailures(sql, projectId, run.id);
   // An outage blames nobody.
-  if (run.failed === 0 || run.outage) return;
-  const unexplained = await insertFailures(sql, projectId, run);
-  if (unexplained.length > 0 && unexplained.length <= MAX_STRAYS)
-    await updateStrayFailures(sql, projectId, run, unexplained);
+  if (run.failed === 0 || run.outage) return toCounts({});
+  const judged = await insertFailures(sql, projectId, run);
+  const counts: Partial<Record<Blame, number>> = Object.fromEntries(judged.map(({ blame, number }) => [blame, number]));
+  const fresh = judged.find(({ blame }) => blame === "new");
+  if (fresh && fresh.number <= MAX_STRAYS) {
+    const strays = await updateStrayFailures(sql, projectId, run, fresh.testCases);
+    counts.new = fresh.number - strays;
+    counts.flaky = (counts.flaky ?? 0) + strays;
+  }
+  return toCounts(counts);
 }
 
 /** How many failures of an execution have which blame. */

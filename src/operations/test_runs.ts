@@ -11,6 +11,7 @@ import { hasEnded } from "../rules/execution.ts";
 import { latestAttempts, nextNumber, outcomeOf, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
 import type { ExecutionData, NewEvent } from "../schema/events.ts";
+import type { BlameCounts } from "../schema/failures.ts";
 import { buildUrl } from "../schema/fields.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { Shard, UploadParameters } from "../schema/test_runs.ts";
@@ -171,7 +172,7 @@ export async function takeReport(
     outage,
     remembered: isIn ? staysRemembered : null,
   });
-  await judgeFailures(sql, projectId, updated, { before: before.length > 0 });
+  const blames = await judgeFailures(sql, projectId, updated, { before: before.length > 0 });
   const tracked: TrackedRun = {
     ...updated,
     branch: from.branch,
@@ -184,7 +185,8 @@ export async function takeReport(
   };
   const bugReports = isIn ? await trackBugs(sql, projectId, tracked, at.toISOString()) : [];
   // What comes after the end changes the figures, and is not announced.
-  const events = isIn && !hasEnded(execution.status) ? [completedEvent(execution.depth, from, updated)] : [];
+  const events =
+    isIn && !hasEnded(execution.status) ? [completedEvent(execution.depth, from, { ...updated, blames })] : [];
   await advance(sql, projectId, execution, parameters, { ...change, events });
   return { run: updated, added: true, bugReports };
 }
@@ -299,15 +301,30 @@ function toBuildUrl(given: string | undefined): string | undefined {
 const durationOf = (report: Report): number =>
   Math.round(report.durationMs ?? report.cases.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0));
 
-function completedEvent(depth: number, execution: ExecutionData, run: TestRunDetailRow): NewEvent {
-  const { taskSlug, attempt, verdict, durationMs, passed, failed, skipped, flaky } = run;
+function completedEvent(
+  depth: number,
+  execution: ExecutionData,
+  run: TestRunDetailRow & { blames: BlameCounts },
+): NewEvent {
+  const { taskSlug, attempt, verdict, durationMs, passed, failed, skipped, flaky, blames } = run;
   const total = passed + failed + skipped;
   return {
     type: "test_run.completed",
     depth,
     data: {
       execution,
-      testRun: { taskSlug, attempt, verdict, passed, failed, skipped, total, flaky, durationMs },
+      testRun: {
+        taskSlug,
+        attempt,
+        verdict,
+        passed,
+        failed,
+        skipped,
+        total,
+        flaky,
+        durationMs,
+        ...(failed > 0 ? blames : {}),
+      },
     },
   };
 }

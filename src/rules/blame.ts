@@ -23,6 +23,24 @@ export const WORD_OF = {
   quarantined: "quarantined",
 } as const satisfies Record<Blame, string>;
 
+/** As people read it. */
+export const SHORT = {
+  new: "new",
+  main: "failing on the default branch too",
+  still: "still failing",
+  flaky: "known flaky",
+  quarantined: "quarantined",
+} as const satisfies Record<Blame, string>;
+
+/** "1 new, 2 known flaky"; empty where nobody is blamed. */
+export const toBlameWords = (counts: Partial<BlameCounts>): string =>
+  Object.entries(SHORT)
+    .flatMap(([blame, word]) => {
+      const count = counts[LIST_OF[blame as Blame]] ?? 0;
+      return count === 0 ? [] : [`${count} ${word}`];
+    })
+    .join(", ");
+
 export const toCounts = (counts: Partial<Record<Blame, number>>): BlameCounts => ({
   newFailures: counts.new ?? 0,
   flakyFailures: counts.flaky ?? 0,

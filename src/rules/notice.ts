@@ -1,6 +1,8 @@
 /** What there is to tell about an event, in words for people and in data for programs. */
 
+import { SHORT, toBlameWords, WORD_OF } from "./blame.ts";
 import type { EventData, EventType } from "../schema/events.ts";
+import type { Blame, BlameCounts } from "../schema/failures.ts";
 import type { Notice } from "../schema/integrations.ts";
 import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../schema/urls.ts";
 
@@ -15,9 +17,16 @@ export type Told = {
   failures: readonly ToldFailure[];
 };
 
-export type ToldFailure = { suite: string; name: string; file: string | null; message: string | null };
+export type ToldFailure = {
+  suite: string;
+  name: string;
+  file: string | null;
+  message: string | null;
+  /** null: of an outage. */
+  blame: Blame | null;
+};
 
-type Counts = { passed?: number; failed?: number; skipped?: number; flaky?: number };
+type Counts = { passed?: number; failed?: number; skipped?: number; flaky?: number } & Partial<BlameCounts>;
 type Fact = Notice["facts"][number];
 
 const WORDS: Record<string, string> = { passed: "passed", failed: "failed", timed_out: "timed out" };
@@ -25,24 +34,27 @@ const WORDS: Record<string, string> = { passed: "passed", failed: "failed", time
 const firstTextLine = (text: string): string => /\S[^\r\n]*/.exec(text)?.[0].trim() ?? "";
 
 /** What is worth a word: failures first, and nothing that did not happen. */
-function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0 }: Counts): string {
+function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0, ...blames }: Counts): string {
+  const told = toBlameWords(blames);
   const parts: [number, string][] = [
-    [failed, "failed"],
+    [failed, told === "" ? "failed" : `failed (${told})`],
     [passed, "passed"],
     [skipped, "skipped"],
     [flaky, "flaky"],
   ];
-  const told = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
-  return told.length === 0 ? "No test cases" : told.join(", ");
+  const worth = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
+  return worth.length === 0 ? "No test cases" : worth.join(", ");
 }
 
 const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
 
 const named = (suite: string, name: string) => [suite, name].filter(Boolean).join(" > ");
 
-const lineOf = ({ suite, name, message }: ToldFailure): string => {
+const lineOf = ({ suite, name, message, blame }: ToldFailure): string => {
   const reason = message === null ? "" : firstTextLine(message).slice(0, 200);
-  return reason === "" ? named(suite, name) : `${named(suite, name)}: ${reason}`;
+  // That it is new is what everybody takes for granted.
+  const told = blame === null || blame === "new" ? named(suite, name) : `${named(suite, name)} (${SHORT[blame]})`;
+  return reason === "" ? told : `${told}: ${reason}`;
 };
 
 const factsOf = (facts: Record<string, string | null | undefined>): Fact[] =>
@@ -89,7 +101,9 @@ export function toNotice(told: Told, publicUrl: string): Notice {
       ...(data.testCase && project
         ? { testCase: { ...data.testCase, url: testCaseUrl(publicUrl, project.id, data.testCase.id) } }
         : {}),
-      ...(failures.length > 0 ? { failures } : {}),
+      ...(failures.length > 0
+        ? { failures: failures.map((failure) => ({ ...failure, blame: failure.blame && WORD_OF[failure.blame] })) }
+        : {}),
     },
     ...words,
   };

@@ -2,6 +2,7 @@
 
 import type { Severity } from "./bug_reports.ts";
 import type { ExecutionStatus } from "./executions.ts";
+import type { BlameCounts } from "./failures.ts";
 import type { Verdict } from "./fields.ts";
 
 export const EVENT_TYPES = [
@@ -71,8 +72,9 @@ export type TestCaseData = {
 
 /** What an event tells, as it was when it happened; which parts there are depends on its type. */
 export type EventData = {
-  execution?: ExecutionData & { tasks?: TaskData[]; taskCount?: number } & Partial<CountsData>;
-  testRun?: CountsData & { taskSlug: string; attempt: number; verdict: Verdict; durationMs: number };
+  execution?: ExecutionData & { tasks?: TaskData[]; taskCount?: number } & Partial<CountsData & BlameCounts>;
+  testRun?: CountsData &
+    Partial<BlameCounts> & { taskSlug: string; attempt: number; verdict: Verdict; durationMs: number };
   bugReport?: BugReportData;
   testCase?: TestCaseData;
   taskSlug?: string;

@@ -171,7 +171,7 @@ export const selectTeamProjects = async (
   return [...rows];
 };
 
-/** The first failed cases of an execution, or of one of its runs. */
+/** The first failed cases of an execution, or of one of its runs, new ones before others. */
 export const selectFailedCases = async (
   sql: Sql,
   projectId: string,
@@ -180,20 +180,22 @@ export const selectFailedCases = async (
   limit: number,
 ): Promise<ToldFailure[]> => {
   const rows = await sql<ToldFailure[]>`
-    select c.suite, c.name, c.file, left(d.message, 300) as message
+    select c.suite, c.name, c.file, left(d.message, 300) as message, f.blame
     from (
-      select r.id, f.number, coalesce(f.attempt, 1) as attempt
+      select r.id, f.number, coalesce(f.attempt, 1) as attempt, j.blame
       from test_run r
-      join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.statuses ~ '[fF]',
-        lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as f (number, letter, attempt)
+      join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.statuses ~ '[fF]'
+      cross join lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts)
+        as f (number, letter, attempt)
+      left join failure j on j.project_id = ${projectId} and j.run_id = r.id and j.test_case = f.number
       where r.project_id = ${projectId} and r.execution_id = ${executionId} and f.letter in ('f', 'F')
         ${taskSlug === null ? sql`` : sql`and r.task_slug = ${taskSlug}`}
-      order by r.id, f.number limit ${limit}
+      order by j.blame is distinct from 'new', r.id, f.number limit ${limit}
     ) f
     join test_case c on c.project_id = ${projectId} and c.number = f.number
     left join case_detail d on d.project_id = ${projectId} and d.run_id = f.id and d.test_case = f.number
       and d.attempt = f.attempt
-    order by f.id, f.number`;
+    order by f.blame is distinct from 'new', f.id, f.number`;
   return [...rows];
 };
 

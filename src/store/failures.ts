@@ -18,17 +18,23 @@ const failedIn = (sql: Sql, projectId: string, runs: Fragment) => sql`
 /** How many runs on the default branch since the baseline are asked whether they fail as well. */
 const MEANWHILE = 20;
 
+/** So many of one blame are told by their numbers. */
+const TOLD = 100;
+
+/** Failures of one blame: how many, and the first of them. */
+export type JudgedFailures = { blame: Blame; number: number; testCases: number[] };
+
 export type JudgedRun = { id: string; executionId: string; taskSlug: string; completedAt: string | null };
 
 /**
  * Judges the failures of a run: by quarantine, by its baseline, by what the default branch has shown since, and by the
- * record of each case. Answers the numbers of those that nothing of this explains.
+ * record of each case.
  */
 export const insertFailures = async (
   sql: Tx,
   projectId: string,
   { id, executionId, taskSlug, completedAt }: JudgedRun,
-): Promise<number[]> => {
+): Promise<JudgedFailures[]> => {
   const mine = sql`from execution where project_id = ${projectId} and id = ${executionId}`;
   // What ran on the same commit, or is repeated by this, shows no change of the default branch.
   const since = sql`
@@ -40,7 +46,7 @@ export const insertFailures = async (
     select r.id from (${onDefaultBranch(sql, projectId, since, MEANWHILE)}) e
     join test_run r on r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug}
     where ${isUsable(sql)}`;
-  const rows = await sql<{ number: number }[]>`
+  const rows = await sql<JudgedFailures[]>`
     with failed as materialized (${failedIn(sql, projectId, sql`${id}`)}),
     base as materialized (${failedIn(sql, projectId, baselineRuns(sql, projectId, { executionId, taskSlug }))}),
     main as materialized (${failedIn(sql, projectId, meanwhile)}),
@@ -65,8 +71,9 @@ export const insertFailures = async (
         else 'new' end as blame) j
       returning test_case, blame
     )
-    select test_case as number from judged where blame = 'new' order by 1`;
-  return rows.map(({ number }) => number);
+    select blame, count(*)::int as number, to_json((array_agg(test_case))[:${TOLD}::int]) as "testCases"
+    from judged group by blame`;
+  return [...rows];
 };
 
 export const deleteFailures = (sql: Tx, projectId: string, runId: string) => sql`
@@ -79,15 +86,15 @@ const STRAYS = 2;
 
 /**
  * Of these failures of a run, those whose case has failed on several other branches too, while the default branch was
- * fine, are its own.
+ * fine, are its own. Answers how many.
  */
 export const updateStrayFailures = async (
   sql: Tx,
   projectId: string,
   { id, executionId }: JudgedRun,
   numbers: readonly number[],
-): Promise<void> => {
-  await sql`
+): Promise<number> => {
+  const updated = await sql`
     update failure f set blame = 'flaky', flake_rate = s.rate, flaky_at = s.at
     from unnest(${toNumberArray(numbers)}::int[]) as n (number),
     lateral (
@@ -107,6 +114,7 @@ export const updateStrayFailures = async (
       where upper(h.letter) <> 'S' and e.branch is distinct from mine.branch
     ) s
     where f.project_id = ${projectId} and f.run_id = ${id} and f.test_case = n.number and s.branches >= ${STRAYS}`;
+  return updated.count;
 };
 
 /** How many cases of each kind are listed. */

@@ -170,8 +170,24 @@ describe("events", () => {
     const heads = receiver.requests.map(({ body }) => body.blocks[0].text.text);
     expect(heads).toEqual(["🔴 other: main failed", "🟢 other: main is green again"]);
     const [red] = receiver.requests;
-    expect(red!.body.blocks[1].text.text).toBe("1 failed, 1 passed\n• unit &gt; case 1: case 1 failed");
+    expect(red!.body.blocks[1].text.text).toBe("1 failed (1 new), 1 passed\n• unit &gt; case 1: case 1 failed");
     expect(red!.body.blocks[3].elements[0].url).toStartWith(`${PUBLIC}/projects/${project.project}/executions/`);
+  });
+
+  test("a message says what is new and what is not, as the answer to the upload did", async () => {
+    const receiver = createReceiver({ status: 200, body: "ok" });
+    const integrationId = await integrate("slack", { url: receiver.url });
+    const actions = [{ type: "notify", integrationId }];
+    for (const event of ["test_run.completed", "execution.failed"]) await automate({ trigger: { event }, actions });
+    await upload("fpp", { branch: "main" });
+    await upload("fpf", { branch: "x", commit: "c0ffee12" });
+    await handleAll();
+    await deliverAll();
+    const told = "2 failed (1 new, 1 still failing), 1 passed\n• unit &gt; case 2: case 2 failed\n";
+    const texts = receiver.requests
+      .map(({ body }) => body.blocks[1].text.text)
+      .filter((text) => text.startsWith("2 failed"));
+    expect(texts).toEqual(Array(2).fill(`${told}• unit &gt; case 0 (still failing): case 0 failed`));
   });
 
   test("each run is kept with its reason, skipped ones as well", async () => {
@@ -394,8 +410,8 @@ describe("actions", () => {
     await handleAll();
     await deliverAll();
     expect(receiver.requests.map(({ path, body }) => [path, body.state, body.context, body.description])).toEqual([
-      ["/repos/acme/web/statuses/c0ffee12", "failure", "assay/unit", "1 failed, 1 passed"],
-      ["/repos/acme/web/statuses/c0ffee12", "failure", "assay", "1 failed, 1 passed"],
+      ["/repos/acme/web/statuses/c0ffee12", "failure", "assay/unit", "1 failed (1 new), 1 passed"],
+      ["/repos/acme/web/statuses/c0ffee12", "failure", "assay", "1 failed (1 new), 1 passed"],
     ]);
     expect(without.verdict).toBe("passed");
   });
