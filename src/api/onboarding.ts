@@ -11,7 +11,10 @@ import { countSample, deleteSample, lockSample, selectOnboarding, upsertOnboardi
 import { selectProject } from "../store/projects.ts";
 
 const TEXTS: Record<StepId, { title: string; hint: string }> = {
-  first_run: { title: "Upload a first report", hint: "Paste the curl snippet where your tests have just run." },
+  first_run: {
+    title: "Upload a first report",
+    hint: "Paste the snippet of your CI, or the one of curl, with your tests in place of npm test.",
+  },
   commit_and_branch: {
     title: "Tell the commit and the branch",
     hint: "Send commit and branch with each upload: the snippets for CI do. Flaky tests and bugs are found by them.",

@@ -1,106 +1,292 @@
-/** Ready-made uploads for each CI system, with a project's real address. */
+/** Ready-made steps for each CI system: they run the tests and upload what becomes of them to a project's real address. */
 
 import type { System } from "../schema/onboarding.ts";
 
-/** A field that is left out where its variable is empty. */
-const field = (name: string, variable: string) => `\${${variable}:+--form-string "${name}=$${variable}"}`;
+/** What an upload says of its build, as words of a shell script. */
+type Origin = {
+  report?: string;
+  build: string;
+  task: string;
+  /** The name of a variable, which may be empty. */
+  shard: string;
+  commit: string;
+  branch: string;
+  pullRequest: string;
+  buildUrl: string;
+  more?: string[];
+};
 
-/** One request that any shell can send; `fields` are its other lines. */
-const upload = (url: string, fields: readonly string[]) =>
-  [
-    `curl -sS --fail-with-body -H "Authorization: Bearer $ASSAY_KEY" -F report=@report.xml \\`,
-    ...fields.map((one) => `  ${one} \\`),
-    `  "${url}"`,
+const field = (name: string, value: string) => `--form-string "${name}=${value}"`;
+
+/**
+ * For sh, bash and busybox, with `set -e` or without; `$code` is the exit code of the tests. It never fails.
+ * - What is told of a name is `--form-string`, which takes "@", "<" and ";" literally.
+ * - `--fail` would hide why Assay refuses a report, and makes curl before 7.75 ignore Retry-After; `--retry-all-errors`
+ *   and `--fail-with-body` are unknown to curl before 7.71 and 7.76, which would then upload nothing.
+ * - A report without test cases is taken only where the exit code makes a failure of it.
+ */
+function upload(url: string, origin: Origin): string {
+  const { report = "report.xml", build, task, shard, commit, branch, more = [] } = origin;
+  const fields = [
+    field("exit_code", "$code"),
+    field("allow_empty", `$([ "$code" = 0 ] && echo false || echo true)`),
+    field("execution_key", build),
+    field("task_slug", task),
+    `\${${shard}:+${field("shard", `$${shard}`)}}`,
+    field("commit", commit),
+    field("branch", branch),
+    field("pull_request", origin.pullRequest),
+    field("build_url", origin.buildUrl),
+    ...more,
+  ];
+  return [
+    `# No report is a failure too: runner exited $code, or -1 where the tests claim success.`,
+    `report=${report}`,
+    `[ -s "$report" ] || { report=$(mktemp); echo '<testsuites/>' > "$report"; [ "$code" != 0 ] || code=-1; }`,
+    `curl -sS --retry 6 --retry-connrefused --retry-max-time 120 --connect-timeout 10 --max-time 90 \\`,
+    `  -H "Authorization: Bearer $ASSAY_KEY" -H "Accept: text/plain" \\`,
+    `  -H "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \\n')" -F "report=@$report" \\`,
+    ...fill(fields).map((line) => `  ${line} \\`),
+    `  "${url}" ||`,
+    `  echo "Assay was not reached: the results are not uploaded" >&2`,
   ].join("\n");
+}
+
+/** Lines of words, none longer than `WIDTH` unless it is one word. */
+function fill(words: readonly string[]): string[] {
+  const lines: string[] = [];
+  for (const word of words) {
+    const longer = `${lines.at(-1)} ${word}`;
+    if (lines.length > 0 && longer.length <= WIDTH) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
+const WIDTH = 110;
 
 const indent = (text: string, width: number) => text.replace(/^(?=.)/gm, " ".repeat(width));
 
-/** `url` is the address of the project's test runs. */
-export function createSnippets(url: string): Record<System, string> {
-  const github = upload(url, [
-    `--form-string "commit=$COMMIT" --form-string "branch=$BRANCH"`,
-    field("pull_request", "PULL_REQUEST"),
-    `--form-string "build_url=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID"`,
-  ]);
-  const gitlab = upload(url, [
-    `--form-string "commit=\${CI_MERGE_REQUEST_SOURCE_BRANCH_SHA:-$CI_COMMIT_SHA}"`,
-    `--form-string "branch=\${CI_MERGE_REQUEST_SOURCE_BRANCH_NAME:-$CI_COMMIT_REF_NAME}"`,
-    field("pull_request", "CI_MERGE_REQUEST_IID"),
-    `--form-string "build_url=$CI_JOB_URL"`,
-  ]);
-  const jenkins = upload(url, [
-    field("commit", "GIT_COMMIT"),
-    `--form-string "branch=\${CHANGE_BRANCH:-\${BRANCH_NAME:-\${GIT_BRANCH#origin/}}}"`,
-    field("pull_request", "CHANGE_ID"),
-    `--form-string "build_url=$BUILD_URL"`,
-  ]);
-  const circle = upload(url, [
-    `--form-string "commit=$CIRCLE_SHA1"`,
-    field("branch", "CIRCLE_BRANCH"),
-    `\${CIRCLE_PULL_REQUEST:+--form-string "pull_request=\${CIRCLE_PULL_REQUEST##*/}"}`,
-    `--form-string "build_url=$CIRCLE_BUILD_URL"`,
-  ]);
-  const azure = upload(url, [
-    `--form-string "commit=\${SYSTEM_PULLREQUEST_SOURCECOMMITID:-$BUILD_SOURCEVERSION}"`,
-    `--form-string "branch=$(echo "\${SYSTEM_PULLREQUEST_SOURCEBRANCH:-$BUILD_SOURCEBRANCH}" | sed s,^refs/heads/,,)"`,
-    field("pull_request", "SYSTEM_PULLREQUEST_PULLREQUESTID"),
-    `--form-string "build_url=$SYSTEM_COLLECTIONURI$SYSTEM_TEAMPROJECT/_build/results?buildId=$BUILD_BUILDID"`,
-  ]);
-  const buildkite = upload(url, [
-    `--form-string "commit=$BUILDKITE_COMMIT" --form-string "branch=$BUILDKITE_BRANCH"`,
-    `$([ "\${BUILDKITE_PULL_REQUEST:-false}" = false ] || echo "--form-string pull_request=$BUILDKITE_PULL_REQUEST")`,
-    `--form-string "build_url=$BUILDKITE_BUILD_URL"`,
-  ]);
-  return {
-    curl: `# report.xml is what your tests wrote; ASSAY_KEY holds the project's key.
-${upload(url, [`--form-string "branch=$(git rev-parse --abbrev-ref HEAD)" --form-string "commit=$(git rev-parse HEAD)"`])}
-`,
-    githubActions: `# A step after the one that runs the tests; ASSAY_KEY is a secret of the repository.
+/** Of tests whose system does not tell the steps after them how they ended: a file does, unless even the shell died. */
+const RUN_AND_TELL = `rm -f report.xml exit_code; trap 'echo $? > exit_code' EXIT
+npm test`;
+
+/** Where the lines before have worked them out. */
+const JOB = { task: "$task", shard: "shard" };
+
+const curl = (
+  url: string,
+) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY holds the project's key.
+# Where several jobs make a build, all have the same BUILD_ID, and each a TASK of its own or a SHARD such as 2/4.
+rm -f report.xml
+tests=0; npm test || tests=$?
+code=$tests
+build=\${BUILD_ID:-$(date +%s)-$(od -An -N8 -tx1 /dev/urandom | tr -d ' \\n')}
+${upload(url, {
+  build: "$build",
+  task: "${TASK:-tests}",
+  shard: "SHARD",
+  commit: "${COMMIT:-$(git rev-parse HEAD)}",
+  branch: "${BRANCH:-$(git symbolic-ref -q --short HEAD)}",
+  pullRequest: "$PULL_REQUEST",
+  buildUrl: "$BUILD_URL",
+  // What has no BUILD_ID is a build of its own.
+  more: [field("complete", `$([ -n "$BUILD_ID" ] && echo false || echo true)`)],
+})}
+(exit "$tests")
+`;
+
+const githubActions = (
+  url: string,
+) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is a secret of the repository.
+# On Windows both steps want shell: bash.
+- id: tests
+  run: |
+    rm -f report.xml
+    npm test
 - name: Upload test results to Assay
-  if: \${{ !cancelled() }}
+  if: \${{ !cancelled() && (failure() || steps.tests.outcome != 'skipped') }}
   continue-on-error: true
   env:
     ASSAY_KEY: \${{ secrets.ASSAY_KEY }}
+    OUTCOME: \${{ steps.tests.outcome || job.status }}
+    TASK: \${{ github.job }} \${{ join(matrix.*, ' ') }} # in a matrix over shards: \${{ github.job }}
+    SHARD: "" # and here: \${{ matrix.shard }}/4
     COMMIT: \${{ github.event.pull_request.head.sha || github.sha }}
     BRANCH: \${{ github.head_ref || github.ref_name }}
     PULL_REQUEST: \${{ github.event.pull_request.number }}
   run: |
-${indent(github, 4)}
-`,
-    gitlabCi: `# In the job that runs the tests; ASSAY_KEY is a masked variable of the project.
+    code=1; [ "$OUTCOME" != success ] || code=0
+${indent(
+  upload(url, {
+    build: "$GITHUB_RUN_ID",
+    task: "${TASK% }",
+    shard: "SHARD",
+    commit: "$COMMIT",
+    branch: "$BRANCH",
+    pullRequest: "$PULL_REQUEST",
+    buildUrl: "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID",
+  }),
+  4,
+)}
+`;
+
+const gitlabCi = (
+  url: string,
+) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is a masked variable of the project.
+script:
+  - rm -f report.xml
+  - npm test
 after_script:
   - |
-${indent(gitlab, 4)}
-`,
-    jenkins: `// In the Jenkinsfile's pipeline; ASSAY_KEY is a credential of the kind "Secret text".
-post {
-  always {
+    [ "$CI_JOB_STATUS" != canceled ] || exit 0
+    code=1; [ "$CI_JOB_STATUS" != success ] || code=0
+    # "parallel: 4" makes shards of a job; a matrix makes jobs of other names.
+    task=\${CI_JOB_NAME% "$CI_NODE_INDEX/$CI_NODE_TOTAL"} shard=
+    [ "$task" = "$CI_JOB_NAME" ] || shard=$CI_NODE_INDEX/$CI_NODE_TOTAL
+${indent(
+  upload(url, {
+    ...JOB,
+    build: "$CI_PIPELINE_ID",
+    commit: "${CI_MERGE_REQUEST_SOURCE_BRANCH_SHA:-$CI_COMMIT_SHA}",
+    branch: "${CI_MERGE_REQUEST_SOURCE_BRANCH_NAME:-$CI_COMMIT_REF_NAME}",
+    pullRequest: "$CI_MERGE_REQUEST_IID",
+    buildUrl: "$CI_JOB_URL",
+  }),
+  4,
+)}
+`;
+
+/** Of a pull request that is merged before it is built, the head is what was fetched as its branch. */
+const jenkins = (
+  url: string,
+) => `// npm test stands for your tests, which write report.xml; ASSAY_KEY is a credential of the kind "Secret text".
+stage('unit') {
+  steps {
+    sh '''
+${indent(RUN_AND_TELL, 6)}
+    '''
+  }
+  post { always { script {
+    if (currentBuild.currentResult == 'ABORTED') return
     withCredentials([string(credentialsId: 'ASSAY_KEY', variable: 'ASSAY_KEY')]) {
       sh label: 'Upload test results to Assay', returnStatus: true, script: '''
-${indent(jenkins.replaceAll("\\", "\\\\"), 8)}
+${indent(
+  `code=$(cat exit_code || echo 1); rm -f exit_code
+task="$STAGE_NAME" shard= # in a matrix with its axes: task="$STAGE_NAME $PLATFORM $BROWSER"
+commit=$GIT_COMMIT # of a pull request its head, where Jenkins has merged it
+[ -z "$CHANGE_ID" ] || commit=$(git rev-parse -q --verify "origin/$BRANCH_NAME") || commit=$GIT_COMMIT
+${upload(url, {
+  ...JOB,
+  build: "$BUILD_TAG",
+  commit: "$commit",
+  branch: "${CHANGE_BRANCH:-${BRANCH_NAME:-${GIT_BRANCH#origin/}}}",
+  pullRequest: "$CHANGE_ID",
+  buildUrl: "$BUILD_URL",
+})}`.replaceAll("\\", "\\\\"),
+  8,
+)}
       '''
     }
-  }
+  } } }
 }
-`,
-    circleci: `# A step after the one that runs the tests; ASSAY_KEY is an environment variable of the project.
+`;
+
+const circleci = (
+  url: string,
+) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is an environment variable of the project.
+- run:
+    name: Test
+    command: |
+${indent(RUN_AND_TELL, 6)}
 - run:
     name: Upload test results to Assay
     when: always
     command: |
-${indent(circle, 6)} || true
-`,
-    azurePipelines: `# A step after the one that runs the tests; ASSAY_KEY is a secret variable of the pipeline.
+${indent(
+  `code=$(cat exit_code || echo 1)
+shard=; [ "\${CIRCLE_NODE_TOTAL:-1}" = 1 ] || shard=$((CIRCLE_NODE_INDEX + 1))/$CIRCLE_NODE_TOTAL
+${upload(url, {
+  build: "$CIRCLE_WORKFLOW_ID",
+  task: "$CIRCLE_JOB",
+  shard: "shard",
+  commit: "$CIRCLE_SHA1",
+  branch: "$CIRCLE_BRANCH",
+  pullRequest: "${CIRCLE_PULL_REQUEST##*/}",
+  buildUrl: "$CIRCLE_BUILD_URL",
+})}`,
+  6,
+)}
+`;
+
+const azurePipelines = (
+  url: string,
+) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is a secret variable of the pipeline.
 - bash: |
-${indent(azure, 4)}
+    rm -f report.xml
+    npm test
+- bash: |
+    case $JOB_STATUS in Succeeded*) code=0 ;; *) code=1 ;; esac
+    task=$SYSTEM_JOBIDENTIFIER shard=
+    # "parallel: 4" makes shards of a job; a matrix makes jobs of other names.
+    if [ "$SYSTEM_PARALLELEXECUTIONTYPE" = MultiMachine ]; then
+      task=\${task%.*} shard=$SYSTEM_JOBPOSITIONINPHASE/$SYSTEM_TOTALJOBSINPHASE
+    fi
+    branch=\${SYSTEM_PULLREQUEST_SOURCEBRANCH:-$BUILD_SOURCEBRANCH}
+${indent(
+  upload(url, {
+    build: "$BUILD_BUILDID",
+    task: "${task%.__default}",
+    shard: "shard",
+    commit: "${SYSTEM_PULLREQUEST_SOURCECOMMITID:-$BUILD_SOURCEVERSION}",
+    branch: "${branch#refs/heads/}",
+    pullRequest: "${SYSTEM_PULLREQUEST_PULLREQUESTNUMBER:-$SYSTEM_PULLREQUEST_PULLREQUESTID}",
+    buildUrl: "$SYSTEM_COLLECTIONURI$SYSTEM_TEAMPROJECT/_build/results?buildId=$BUILD_BUILDID",
+  }),
+  4,
+)}
   displayName: Upload test results to Assay
   condition: not(canceled())
   continueOnError: true
   env:
     ASSAY_KEY: $(ASSAY_KEY)
-`,
-    buildkite: `# .buildkite/hooks/post-command runs after the tests; ASSAY_KEY is a secret that the agent provides.
-${buildkite} || true
-`,
-  };
-}
+    JOB_STATUS: $(Agent.JobStatus)
+`;
+
+/** The label of a parallel step may number its jobs, and a matrix may neither be parallel nor have keys of its own. */
+const buildkite = (
+  url: string,
+) => `# .buildkite/hooks/post-command, for the steps with env: { REPORT: report.xml }; ASSAY_KEY is a secret of the agent.
+# The label names the task: in a matrix it holds {{matrix}}.
+if [ -n "$REPORT" ]; then
+  code=\${BUILDKITE_COMMAND_EXIT_STATUS:-1}
+  task=\${BUILDKITE_LABEL:-$BUILDKITE_COMMAND} shard=
+  if [ -n "$BUILDKITE_PARALLEL_JOB_COUNT" ]; then
+    task=\${BUILDKITE_STEP_KEY:-$BUILDKITE_COMMAND}
+    shard=$((BUILDKITE_PARALLEL_JOB + 1))/$BUILDKITE_PARALLEL_JOB_COUNT
+  fi
+  [ "$BUILDKITE_COMMIT" = HEAD ] && commit=$(git rev-parse HEAD) || commit=$BUILDKITE_COMMIT
+${indent(
+  upload(url, {
+    ...JOB,
+    report: "$REPORT",
+    build: "$BUILDKITE_BUILD_ID",
+    commit: "$commit",
+    branch: "$BUILDKITE_BRANCH",
+    pullRequest: "${BUILDKITE_PULL_REQUEST#false}",
+    buildUrl: "$BUILDKITE_BUILD_URL",
+  }),
+  2,
+)}
+fi
+`;
+
+/** `url` is the address of the project's test runs. */
+export const createSnippets = (url: string): Record<System, string> => ({
+  curl: curl(url),
+  githubActions: githubActions(url),
+  gitlabCi: gitlabCi(url),
+  jenkins: jenkins(url),
+  circleci: circleci(url),
+  azurePipelines: azurePipelines(url),
+  buildkite: buildkite(url),
+});

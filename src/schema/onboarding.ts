@@ -34,7 +34,9 @@ export const onboarding = v.strictObject({
     v.strictObject(
       Object.fromEntries(SYSTEMS.map((system) => [system, v.string()])) as Record<System, v.StringSchema<undefined>>,
     ),
-    v.description("Ready to paste; the key comes from the variable ASSAY_KEY, the report from report.xml"),
+    v.description(
+      "Ready to paste: they run the tests, for which `npm test` stands, and upload their report.xml with the key in ASSAY_KEY; a runner that leaves no report is a failure, and the job ends as the tests did",
+    ),
   ),
 });
 export type Onboarding = v.InferOutput<typeof onboarding>;

@@ -1,10 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { createSnippets } from "../../src/rules/snippets.ts";
 import { createHarness, junit } from "../harness.ts";
 
-const { ask, acme, addProject, database } = await createHarness();
+const { ask, acme, addProject, database, url } = await createHarness();
 
 let project: string;
 let key: string;
@@ -65,103 +63,8 @@ describe("steps", () => {
   });
 });
 
-/** The part of a snippet that a shell runs. */
-function script(system: string, snippet: string): string {
-  if (system === "jenkins") return /script: '''\n([^]*?)'''/.exec(snippet)![1]!.replaceAll("\\\\", "\\");
-  if (system === "curl" || system === "buildkite") return snippet;
-  const [parsed] = [Bun.YAML.parse(snippet)].flat() as Record<string, unknown>[];
-  const { run, bash, after_script } = parsed as {
-    run?: string | { command: string };
-    bash?: string;
-    after_script?: string[];
-  };
-  return typeof run === "object" ? run.command : (run ?? bash ?? after_script![0]!);
-}
-
-describe("snippets", () => {
-  const GITHUB = { GITHUB_SERVER_URL: "https://github.test", GITHUB_REPOSITORY: "acme/web", GITHUB_RUN_ID: "1" };
-  const SHA = "0123456789abcdef0123456789abcdef01234567";
-  test.each([
-    ["githubActions", { ...GITHUB, COMMIT: SHA, BRANCH: "feature/a&b", PULL_REQUEST: "7" }, "7"],
-    ["githubActions", { ...GITHUB, COMMIT: SHA, BRANCH: "feature/a&b", PULL_REQUEST: "" }, null],
-    ["githubActions", { ...GITHUB, COMMIT: SHA, BRANCH: "</etc/hostname;type=x", PULL_REQUEST: "" }, null],
-    ["gitlabCi", { CI_COMMIT_SHA: SHA, CI_COMMIT_REF_NAME: "feature/a&b", CI_JOB_URL: "https://ci/1" }, null],
-    ["jenkins", { GIT_COMMIT: SHA, GIT_BRANCH: "origin/feature/a&b", BUILD_URL: "https://ci/1" }, null],
-    ["jenkins", { GIT_COMMIT: SHA, GIT_BRANCH: "origin/feature/a&b", BUILD_URL: "" }, null],
-    [
-      "circleci",
-      {
-        CIRCLE_SHA1: SHA,
-        CIRCLE_BRANCH: "feature/a&b",
-        CIRCLE_PULL_REQUEST: "https://example.com/pull/9",
-        CIRCLE_BUILD_URL: "https://ci/1",
-      },
-      "9",
-    ],
-    [
-      "azurePipelines",
-      {
-        BUILD_SOURCEVERSION: SHA,
-        BUILD_SOURCEBRANCH: "refs/heads/feature/a&b",
-        SYSTEM_COLLECTIONURI: "https://dev.azure.test/acme/",
-        SYSTEM_TEAMPROJECT: "My project",
-        BUILD_BUILDID: "1",
-      },
-      null,
-    ],
-    [
-      "buildkite",
-      {
-        BUILDKITE_COMMIT: SHA,
-        BUILDKITE_BRANCH: "feature/a&b",
-        BUILDKITE_PULL_REQUEST: "3",
-        BUILDKITE_BUILD_URL: "https://ci/1",
-      },
-      "3",
-    ],
-  ])("%s: its script uploads as it is", async (system, environment, pullRequest) => {
-    const directory = mkdtempSync(join(tmpdir(), "assay-snippet-"));
-    try {
-      await Bun.write(join(directory, "report.xml"), junit("pp"));
-      const { snippets } = await get();
-      const child = Bun.spawn([system === "azurePipelines" ? "bash" : "sh", "-c", script(system, snippets[system])], {
-        cwd: directory,
-        env: { PATH: process.env["PATH"]!, ASSAY_KEY: key, ...environment },
-        stdout: "pipe",
-        stderr: "pipe",
-      });
-      const [output, errors] = await Promise.all([
-        new Response(child.stdout).text(),
-        new Response(child.stderr).text(),
-      ]);
-      expect(errors).toBe("");
-      const { executionId } = JSON.parse(output);
-      const { body } = await ask(`GET /projects/${project}/executions/${executionId}`, { key });
-      const branch = "BRANCH" in environment ? environment.BRANCH : "feature/a&b";
-      expect(body).toMatchObject({ passed: 2, commit: SHA, branch, pullRequest });
-    } finally {
-      rmSync(directory, { recursive: true });
-    }
-  });
-
-  test("that of curl works in a checkout", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "assay-snippet-"));
-    try {
-      await Bun.write(join(directory, "report.xml"), junit("p"));
-      const git = "git init -q -b trunk && git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m a";
-      const { snippets } = await get();
-      const output = await Bun.$`sh -c ${`${git} && ${snippets.curl.split("\n").slice(1).join("\n")}`}`
-        .cwd(directory)
-        .env({ PATH: process.env["PATH"]!, ASSAY_KEY: key })
-        .quiet()
-        .text();
-      const { executionId } = JSON.parse(output);
-      const { body } = await ask(`GET /projects/${project}/executions/${executionId}`, { key });
-      expect(body).toMatchObject({ branch: "trunk", commit: expect.stringMatching(/^[0-9a-f]{40}$/) });
-    } finally {
-      rmSync(directory, { recursive: true });
-    }
-  });
+test("snippets have the project's address", async () => {
+  expect((await get()).snippets).toEqual(createSnippets(`${url}/api/v1/projects/${project}/test-runs`));
 });
 
 describe("sample data", () => {

@@ -1,0 +1,744 @@
+/** Every snippet is run as its CI system runs it, in every shell, against a server. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createSnippets } from "../../src/rules/snippets.ts";
+import type { System } from "../../src/schema/onboarding.ts";
+import { createHarness, junit } from "../harness.ts";
+
+const { ask, acme, addProject, url } = await createHarness();
+
+const home = mkdtempSync(join(tmpdir(), "assay-snippets-"));
+afterAll(() => rmSync(home, { recursive: true }));
+
+type Variables = Record<string, string>;
+type Shell = { name: string; command: string[]; path: string; hasPipefail: boolean };
+
+const SYSTEM_PATH = process.env["PATH"]!;
+
+/** busybox with its own tools alone, as in an image that has curl and git beside them. */
+function createBusybox(program: string): Shell {
+  const path = join(home, "busybox");
+  mkdirSync(path);
+  for (const tool of ["sh", "cat", "rm", "mktemp", "od", "tr", "date", "printf", "kill", "true"])
+    symlinkSync(program, join(path, tool));
+  for (const tool of ["curl", "git"]) symlinkSync(Bun.which(tool)!, join(path, tool));
+  return { name: "busybox", command: [program, "sh"], path, hasPipefail: true };
+}
+
+const busybox = Bun.which("busybox");
+/** sh and bash are everywhere; busybox is tried where there is one. */
+const SHELLS: Shell[] = [
+  { name: "sh", command: ["sh"], path: SYSTEM_PATH, hasPipefail: false },
+  { name: "bash", command: ["bash"], path: SYSTEM_PATH, hasPipefail: true },
+  ...(busybox ? [createBusybox(busybox)] : []),
+];
+
+/** What `npm test` does: the code that it exits with, or its death, and what it leaves behind. */
+type Tests = { exit: number | "killed"; report: string | null };
+const RED: Tests = { exit: 3, report: junit("pf") };
+const GREEN: Tests = { exit: 0, report: junit("pp") };
+
+type Job = {
+  shell: Shell;
+  key: string;
+  /** The job's own variables, or what `${{ }}` finds at GitHub. */
+  variables: Variables;
+  tests: Tests;
+  /** What stands first in the PATH. */
+  tools?: string;
+};
+
+type Result = { exit: number; output: string; errors: string };
+
+let jobs = 0;
+
+/** A folder with a git repository and an `npm` of its own. */
+async function createWorkspace({ shell, tests, tools }: Job) {
+  const directory = join(home, `job-${++jobs}`);
+  mkdirSync(join(directory, "bin"), { recursive: true });
+  const npm = join(directory, "bin/npm");
+  const report = tests.report === null ? "" : `printf %s '${tests.report}' > report.xml\n`;
+  const end = tests.exit === "killed" ? "kill -9 $$" : `exit ${tests.exit}`;
+  writeFileSync(npm, `#!/bin/sh\n${report}${end}\n`);
+  chmodSync(npm, 0o755);
+  // A workspace that is used again: what an earlier build has left must not count.
+  writeFileSync(join(directory, "report.xml"), junit("pppp"));
+  writeFileSync(join(directory, "exit_code"), "0\n");
+
+  /** `flags` are those of the system; its error output must be none of the shell's. */
+  return async (flags: string[], script: string, variables: Variables): Promise<Result> => {
+    const child = Bun.spawn([...shell.command, ...flags, "-c", script], {
+      cwd: directory,
+      env: {
+        PATH: [...(tools ? [tools] : []), join(directory, "bin"), shell.path].join(":"),
+        HOME: directory,
+        TMPDIR: directory,
+        GIT_DIR: join(home, "repository"),
+        ...variables,
+      },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [output, errors, exit] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    return { exit, output, errors };
+  };
+}
+
+const strict = ({ hasPipefail }: Shell) => (hasPipefail ? ["-eo", "pipefail"] : ["-e"]);
+
+/** The value of an expression as GitHub evaluates it; a name that is unknown is null. */
+function evaluate(expression: string, contexts: Record<string, unknown>): unknown {
+  const find = (path: string) =>
+    path.split(".").reduce<unknown>((value, name) => {
+      if (name === "*") return Object.values((value as object | null) ?? {});
+      return (value as Record<string, unknown> | null | undefined)?.[name] ?? null;
+    }, contexts);
+  // Texts stay as they are; names become look-ups, unless they are functions.
+  const code = expression.replace(/'[^']*'|[a-z_][\w-]*(?:\.[\w*-]+)*(?!\w*\()/g, (word) =>
+    word.startsWith("'") ? word : `find("${word}")`,
+  );
+  const failed = contexts["job"] as { status: string };
+  const functions = {
+    find,
+    join: (values: unknown[], separator: string) => values.join(separator),
+    failure: () => failed.status === "failure",
+    cancelled: () => failed.status === "cancelled",
+  };
+  return new Function(...Object.keys(functions), `return ${code}`)(...Object.values(functions));
+}
+
+const expand = (text: string, contexts: Record<string, unknown>) =>
+  text.replace(/\$\{\{(.*?)\}\}/g, (_, expression: string) => String(evaluate(expression.trim(), contexts) ?? ""));
+
+const expandMacros = (text: string, variables: Variables) =>
+  text.replace(/\$\(([A-Za-z][\w.]*)\)/g, (macro, name: string) => variables[name] ?? macro);
+
+/** As Groovy reads them. */
+const scriptsOfJenkins = (snippet: string) =>
+  [...snippet.matchAll(/'''\n([^]*?)'''/g)].map(([, script]) => script!.replaceAll("\\\\", "\\"));
+
+/** The job's exit code, and what the upload said; `upload` is missing where the system would not have run it. */
+type Ran = { exit: number; upload?: Result };
+
+/** How each system runs its snippet. */
+const RUNS: Record<System, (snippet: string, job: Job) => Promise<Ran>> = {
+  async curl(snippet, job) {
+    const run = await createWorkspace(job);
+    const upload = await run([], snippet, { ...job.variables, ASSAY_KEY: job.key });
+    return { exit: upload.exit, upload: { ...upload, exit: 0 } };
+  },
+
+  async githubActions(snippet, job) {
+    const run = await createWorkspace(job);
+    type Step = { id?: string; if?: string; run: string; env?: Variables };
+    const [tests, upload] = Bun.YAML.parse(snippet) as [Step, Step];
+    const given = JSON.parse(job.variables["contexts"]!);
+    const { exit } = await run(["-e"], expand(tests.run, given), {});
+    const outcome = exit === 0 ? "success" : "failure";
+    const contexts = {
+      ...given,
+      secrets: { ASSAY_KEY: job.key },
+      steps: { [tests.id!]: { outcome } },
+      job: { status: outcome },
+    };
+    if (evaluate(upload.if!.slice(3, -2).trim(), contexts) !== true) return { exit };
+    const env = Object.fromEntries(Object.entries(upload.env!).map(([name, text]) => [name, expand(text, contexts)]));
+    const { contexts: _, ...variables } = job.variables;
+    return { exit, upload: await run(["-e"], expand(upload.run, contexts), { ...variables, ...env }) };
+  },
+
+  async gitlabCi(snippet, job) {
+    const run = await createWorkspace(job);
+    const parsed = Bun.YAML.parse(snippet) as { script: string[]; after_script: string[] };
+    const variables = { ...job.variables, ASSAY_KEY: job.key };
+    const { exit } = await run(strict(job.shell), parsed.script.join("\n"), variables);
+    const status = { CI_JOB_STATUS: exit === 0 ? "success" : "failed" };
+    return {
+      exit,
+      upload: await run(strict(job.shell), parsed.after_script.join("\n"), { ...variables, ...status }),
+    };
+  },
+
+  async jenkins(snippet, job) {
+    const run = await createWorkspace(job);
+    const [tests, upload] = scriptsOfJenkins(snippet);
+    const { exit } = await run(["-xe"], tests!, job.variables);
+    return { exit, upload: await run(["-xe"], upload!, { ...job.variables, ASSAY_KEY: job.key }) };
+  },
+
+  async circleci(snippet, job) {
+    const run = await createWorkspace(job);
+    const [tests, upload] = (Bun.YAML.parse(snippet) as { run: { command: string } }[]).map(
+      ({ run: { command } }) => command,
+    );
+    const variables = { ...job.variables, ASSAY_KEY: job.key };
+    const { exit } = await run(strict(job.shell), tests!, variables);
+    return { exit, upload: await run(strict(job.shell), upload!, variables) };
+  },
+
+  async azurePipelines(snippet, job) {
+    const run = await createWorkspace(job);
+    type Step = { bash: string; env: Variables };
+    const [tests, upload] = Bun.YAML.parse(snippet) as [Step, Step];
+    const { exit } = await run([], tests.bash, job.variables);
+    const macros = { ASSAY_KEY: job.key, "Agent.JobStatus": exit === 0 ? "Succeeded" : "Failed" };
+    const env = Object.fromEntries(
+      Object.entries(upload.env).map(([name, text]) => [name, expandMacros(text, macros)]),
+    );
+    return { exit, upload: await run([], expandMacros(upload.bash, macros), { ...job.variables, ...env }) };
+  },
+
+  async buildkite(snippet, job) {
+    const run = await createWorkspace(job);
+    // The agent's own checkout is clean.
+    const { exit } = await run(["-e"], "rm -f report.xml; npm test", job.variables);
+    const status = { BUILDKITE_COMMAND_EXIT_STATUS: String(exit), ASSAY_KEY: job.key };
+    return { exit, upload: await run([], snippet, { ...job.variables, ...status }) };
+  },
+};
+
+const HEAD = "0123456789abcdef0123456789abcdef01234567";
+const MERGE = "fedcba9876543210fedcba9876543210fedcba98";
+/** More than git allows in a name. */
+const ODD = `@<feat/a b&c=#1;type=x,"d" 'e' $HOME \`id\` $(id) %20 日本語 ünï`;
+
+/** The variables of a job of a build, and the task and shard that it is. */
+type Given = { variables: Variables; task: string; shard?: string; edit?: (snippet: string) => string };
+type Ci = {
+  /** The pull request's number, as Assay is to know it. */
+  pullRequest: string;
+  buildUrl: string;
+  /** Two jobs of a matrix, as the pull request's build `build` runs them. */
+  matrix: (build: string, branch: string) => [Given, Given];
+  /** Two shards of one task. */
+  shards: (build: string, branch: string) => [Given, Given];
+};
+
+const github = (build: string, branch: string, matrix: object | null): Variables => ({
+  contexts: JSON.stringify({
+    github: {
+      job: "unit",
+      sha: MERGE,
+      head_ref: branch,
+      ref_name: "7/merge",
+      event: { pull_request: { number: 7, head: { sha: HEAD } } },
+    },
+    matrix,
+  }),
+  GITHUB_RUN_ID: build,
+  GITHUB_SHA: MERGE,
+  GITHUB_SERVER_URL: "https://github.test",
+  GITHUB_REPOSITORY: "acme/web",
+});
+
+const gitlab = (build: string, branch: string, name: string, index: number): Variables => ({
+  CI_PIPELINE_ID: build,
+  CI_JOB_NAME: name,
+  // A matrix has these as well.
+  CI_NODE_INDEX: String(index),
+  CI_NODE_TOTAL: "2",
+  CI_COMMIT_SHA: MERGE,
+  CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: HEAD,
+  CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: branch,
+  CI_COMMIT_REF_NAME: "refs/merge-requests/7/merge",
+  CI_MERGE_REQUEST_IID: "7",
+  CI_JOB_URL: "https://ci.test/1",
+});
+
+const jenkins = (build: string, branch: string, stage: string, more: Variables = {}): Variables => ({
+  BUILD_TAG: build,
+  STAGE_NAME: stage,
+  GIT_COMMIT: HEAD,
+  CHANGE_BRANCH: branch,
+  BRANCH_NAME: "PR-7",
+  CHANGE_ID: "7",
+  BUILD_URL: "https://ci.test/1",
+  ...more,
+});
+
+const circle = (build: string, branch: string, job: string, index: number, total: number): Variables => ({
+  CIRCLE_WORKFLOW_ID: build,
+  CIRCLE_JOB: job,
+  CIRCLE_NODE_INDEX: String(index),
+  CIRCLE_NODE_TOTAL: String(total),
+  CIRCLE_SHA1: HEAD,
+  CIRCLE_BRANCH: branch,
+  CIRCLE_PULL_REQUEST: "https://github.test/acme/web/pull/7",
+  CIRCLE_BUILD_URL: "https://ci.test/1",
+});
+
+const azure = (build: string, branch: string, more: Variables): Variables => ({
+  BUILD_BUILDID: build,
+  BUILD_SOURCEVERSION: MERGE,
+  BUILD_SOURCEBRANCH: "refs/pull/7/merge",
+  SYSTEM_PULLREQUEST_SOURCECOMMITID: HEAD,
+  SYSTEM_PULLREQUEST_SOURCEBRANCH: `refs/heads/${branch}`,
+  SYSTEM_PULLREQUEST_PULLREQUESTID: "7",
+  SYSTEM_COLLECTIONURI: "https://dev.azure.test/acme/",
+  SYSTEM_TEAMPROJECT: "My project",
+  ...more,
+});
+
+const buildkite = (build: string, branch: string, more: Variables): Variables => ({
+  REPORT: "report.xml",
+  BUILDKITE_BUILD_ID: build,
+  BUILDKITE_COMMAND: "npm test",
+  BUILDKITE_COMMIT: HEAD,
+  BUILDKITE_BRANCH: branch,
+  BUILDKITE_PULL_REQUEST: "7",
+  BUILDKITE_BUILD_URL: "https://ci.test/1",
+  ...more,
+});
+
+const shell = (build: string, branch: string, more: Variables): Variables => ({
+  BUILD_ID: build,
+  COMMIT: HEAD,
+  BRANCH: branch,
+  PULL_REQUEST: "7",
+  BUILD_URL: "https://ci.test/1",
+  ...more,
+});
+
+/** As the snippet's comments say for a matrix over shards. */
+const overShards = (snippet: string) =>
+  snippet
+    .replace(/TASK: .* # in a matrix over shards: (.*)/, "TASK: $1")
+    .replace(/SHARD: "" # and here: (.*)\/4/, "SHARD: $1/2");
+
+const SYSTEMS: Record<System, Ci> = {
+  curl: {
+    pullRequest: "7",
+    buildUrl: "https://ci.test/1",
+    matrix: (build, branch) => [
+      { variables: shell(build, branch, { TASK: "unit 18" }), task: "unit 18" },
+      { variables: shell(build, branch, { TASK: "unit 20" }), task: "unit 20" },
+    ],
+    shards: (build, branch) => [
+      { variables: shell(build, branch, { SHARD: "1/2" }), task: "tests", shard: "1/2" },
+      { variables: shell(build, branch, { SHARD: "2/2" }), task: "tests", shard: "2/2" },
+    ],
+  },
+  githubActions: {
+    pullRequest: "7",
+    buildUrl: "https://github.test/acme/web/actions/runs/",
+    matrix: (build, branch) => [
+      { variables: github(build, branch, { node: 18, os: "ubuntu" }), task: "unit 18 ubuntu" },
+      { variables: github(build, branch, { node: 20, os: "ubuntu" }), task: "unit 20 ubuntu" },
+    ],
+    shards: (build, branch) => [
+      { variables: github(build, branch, { shard: 1 }), task: "unit", shard: "1/2", edit: overShards },
+      { variables: github(build, branch, { shard: 2 }), task: "unit", shard: "2/2", edit: overShards },
+    ],
+  },
+  gitlabCi: {
+    pullRequest: "7",
+    buildUrl: "https://ci.test/1",
+    matrix: (build, branch) => [
+      { variables: gitlab(build, branch, "unit: [18, a/b]", 1), task: "unit: [18, a/b]" },
+      { variables: gitlab(build, branch, "unit: [20, a/b]", 2), task: "unit: [20, a/b]" },
+    ],
+    shards: (build, branch) => [
+      { variables: gitlab(build, branch, "unit 1/2", 1), task: "unit", shard: "1/2" },
+      { variables: gitlab(build, branch, "unit 2/2", 2), task: "unit", shard: "2/2" },
+    ],
+  },
+  jenkins: {
+    pullRequest: "7",
+    buildUrl: "https://ci.test/1",
+    matrix: (build, branch) => {
+      const edit = (snippet: string) => snippet.replace(/task="\$STAGE_NAME" (.*) # .*: (task=.*)/, "$2 $1");
+      const [variables, other] = ["linux", "mac"].map((platform) =>
+        jenkins(build, branch, "unit", { PLATFORM: platform, BROWSER: "firefox" }),
+      );
+      return [
+        { variables: variables!, task: "unit linux firefox", edit },
+        { variables: other!, task: "unit mac firefox", edit },
+      ];
+    },
+    // What Jenkins runs in parallel are stages of other names.
+    shards: (build, branch) => [
+      { variables: jenkins(build, branch, "unit"), task: "unit" },
+      { variables: jenkins(build, branch, "e2e"), task: "e2e" },
+    ],
+  },
+  circleci: {
+    pullRequest: "7",
+    buildUrl: "https://ci.test/1",
+    matrix: (build, branch) => [
+      { variables: circle(build, branch, "unit-18", 0, 1), task: "unit-18" },
+      { variables: circle(build, branch, "unit-20", 0, 1), task: "unit-20" },
+    ],
+    shards: (build, branch) => [
+      { variables: circle(build, branch, "unit", 0, 2), task: "unit", shard: "1/2" },
+      { variables: circle(build, branch, "unit", 1, 2), task: "unit", shard: "2/2" },
+    ],
+  },
+  azurePipelines: {
+    pullRequest: "7",
+    buildUrl: "https://dev.azure.test/acme/My%20project/_build/results?buildId=",
+    matrix: (build, branch) => {
+      const matrix = { SYSTEM_PARALLELEXECUTIONTYPE: "MultiConfiguration", SYSTEM_TOTALJOBSINPHASE: "2" };
+      const one = { ...matrix, SYSTEM_JOBIDENTIFIER: "test.unit.node18", SYSTEM_JOBPOSITIONINPHASE: "1" };
+      const two = { ...matrix, SYSTEM_JOBIDENTIFIER: "test.unit.node20", SYSTEM_JOBPOSITIONINPHASE: "2" };
+      return [
+        { variables: azure(build, branch, one), task: "test.unit.node18" },
+        { variables: azure(build, branch, two), task: "test.unit.node20" },
+      ];
+    },
+    shards: (build, branch) => {
+      const parallel = { SYSTEM_PARALLELEXECUTIONTYPE: "MultiMachine", SYSTEM_TOTALJOBSINPHASE: "2" };
+      const one = { ...parallel, SYSTEM_JOBIDENTIFIER: "unit.Job1", SYSTEM_JOBPOSITIONINPHASE: "1" };
+      const two = { ...parallel, SYSTEM_JOBIDENTIFIER: "unit.Job2", SYSTEM_JOBPOSITIONINPHASE: "2" };
+      return [
+        { variables: azure(build, branch, one), task: "unit", shard: "1/2" },
+        { variables: azure(build, branch, two), task: "unit", shard: "2/2" },
+      ];
+    },
+  },
+  buildkite: {
+    pullRequest: "7",
+    buildUrl: "https://ci.test/1",
+    matrix: (build, branch) => [
+      { variables: buildkite(build, branch, { BUILDKITE_LABEL: ":node: unit 18" }), task: ":node: unit 18" },
+      { variables: buildkite(build, branch, { BUILDKITE_COMMAND: "npm run 20" }), task: "npm run 20" },
+    ],
+    shards: (build, branch) => {
+      const parallel = { BUILDKITE_PARALLEL_JOB_COUNT: "2", BUILDKITE_STEP_KEY: "unit" };
+      const one = { ...parallel, BUILDKITE_PARALLEL_JOB: "0", BUILDKITE_LABEL: "unit 1 of 2" };
+      const two = { ...parallel, BUILDKITE_PARALLEL_JOB: "1", BUILDKITE_LABEL: "unit 2 of 2" };
+      return [
+        { variables: buildkite(build, branch, one), task: "unit", shard: "1/2" },
+        { variables: buildkite(build, branch, two), task: "unit", shard: "2/2" },
+      ];
+    },
+  },
+};
+
+const ALL = Object.keys(SYSTEMS) as System[];
+type Project = Awaited<ReturnType<typeof addProject>>;
+
+/** Runs a job of a system against the project; `at` is where the server is said to be. */
+async function run(
+  system: System,
+  project: Project,
+  { variables, edit }: Given,
+  { at = url, key = project.key, ...job }: Omit<Job, "variables" | "key"> & { at?: string; key?: string },
+): Promise<Ran> {
+  const snippet = createSnippets(`${at}/api/v1/projects/${project.project}/test-runs`)[system];
+  const edited = edit ? edit(snippet) : snippet;
+  if (edit) expect(edited).not.toBe(snippet);
+  return await RUNS[system](edited, { ...job, key, variables });
+}
+
+const listExecutions = async ({ project, key }: Project) =>
+  (await ask(`GET /projects/${project}/executions?limit=100`, { key })).body.data;
+
+async function detail({ project, key }: Project, task: string) {
+  const [{ id }] = await listExecutions({ project, key });
+  const path = `/projects/${project}/executions/${id}/test-runs/${encodeURIComponent(task)}`;
+  return (await ask(`GET ${path}`, { key })).body;
+}
+
+/** A system in each shell. */
+const EACH = ALL.flatMap((system) => SHELLS.map((shell) => [system, shell.name, shell] as const));
+
+describe.each(EACH)("the snippet for %s in %s", (system, _, shell) => {
+  const { matrix, shards, pullRequest, buildUrl } = SYSTEMS[system];
+
+  test.each([
+    ["the red one first", [RED, GREEN], [3, 0]],
+    ["the green one first", [GREEN, RED], [0, 3]],
+  ] as const)("two jobs of a matrix are two tasks of one red execution, %s", async (_, outcomes, exits) => {
+    const project = await addProject(acme);
+    const given = matrix("4711", ODD);
+    for (const [index, job] of given.entries()) {
+      const ran = await run(system, project, job, { shell, tests: outcomes[index]! });
+      expect(ran.exit).toBe(exits[index]!);
+      expect(ran.upload).toMatchObject({ exit: 0, output: expect.stringMatching(/^(PASSED|FAILED) /) });
+    }
+    const executions = await listExecutions(project);
+    expect(executions).toEqual([
+      expect.objectContaining({
+        key: "4711",
+        verdict: "failed",
+        commit: HEAD,
+        branch: ODD,
+        pullRequest,
+        buildUrl: expect.stringContaining(buildUrl),
+        passed: 3,
+        failed: 1,
+      }),
+    ]);
+    expect(
+      Object.fromEntries(executions[0].tasks.map((task: any) => [task.slug, [task.attempt, task.passed, task.failed]])),
+    ).toEqual({
+      [given[0].task]: [1, ...(outcomes[0] === RED ? [1, 1] : [2, 0])],
+      [given[1].task]: [1, ...(outcomes[1] === RED ? [1, 1] : [2, 0])],
+    });
+  });
+
+  test("shards of a task that arrive at once are one run, which a red one makes red", async () => {
+    const project = await addProject(acme);
+    const [one, two] = shards("4711", "main");
+    await Promise.all([
+      run(system, project, one, { shell, tests: GREEN }),
+      run(system, project, two, { shell, tests: { exit: 1, report: junit("f", "other") } }),
+    ]);
+    const [execution, ...others] = await listExecutions(project);
+    expect(others).toEqual([]);
+    expect(execution).toMatchObject({ verdict: "failed", passed: 2, failed: 1 });
+    expect(execution.tasks.map(({ slug }: { slug: string }) => slug).sort()).toEqual(
+      [...new Set([one.task, two.task])].sort(),
+    );
+    if (one.shard) expect(await detail(project, one.task)).toMatchObject({ shards: 2, attempt: 1 });
+  });
+
+  test.each([
+    ["is killed", { exit: "killed", report: null }, 137],
+    ["claims success", { exit: 0, report: null }, 0],
+  ] as const)("a runner that %s without a report is red, until it comes again with one", async (_, tests, exit) => {
+    const project = await addProject(acme);
+    const [job] = matrix("4711", "main");
+    const ran = await run(system, project, job, { shell, tests });
+    expect([ran.exit, ran.upload!.exit]).toEqual([exit, 0]);
+    expect(ran.upload!.output).toStartWith("FAILED ");
+    const tells = system === "githubActions" || system === "gitlabCi" || system === "azurePipelines" ? 1 : exit;
+    expect(await detail(project, job.task)).toMatchObject({
+      verdict: "failed",
+      total: 1,
+      failed: 1,
+      exitCode: exit === 0 ? -1 : tells,
+    });
+
+    await run(system, project, job, { shell, tests: GREEN });
+    expect(await detail(project, job.task)).toMatchObject({ verdict: "passed", total: 2, attempt: 2 });
+  });
+});
+
+describe.each(ALL)("the snippet for %s", (system) => {
+  const { matrix } = SYSTEMS[system];
+  const shell = SHELLS.at(-1)!;
+
+  test("a report without test cases is red where the tests failed, and is not taken for success where they did not", async () => {
+    const project = await addProject(acme);
+    const [one, two] = matrix("4711", "main");
+    await run(system, project, one, { shell, tests: { exit: 1, report: "<testsuites/>" } });
+    const ran = await run(system, project, two, { shell, tests: { exit: 0, report: "<testsuites/>" } });
+    expect(ran).toMatchObject({ exit: 0, upload: { exit: 0, output: expect.stringContaining("no test case") } });
+    const [execution] = await listExecutions(project);
+    expect(execution).toMatchObject({ verdict: "failed", tasks: [{ slug: one.task, failed: 1, total: 1 }] });
+  });
+
+  test("what goes wrong with an upload changes nothing about the job", async () => {
+    const project = await addProject(acme);
+    const tools = join(home, `no-curl-${++jobs}`);
+    mkdirSync(tools);
+    // As curl ends when nobody listens and its time is over.
+    writeFileSync(join(tools, "curl"), "#!/bin/sh\nexit 7\n");
+    chmodSync(join(tools, "curl"), 0o755);
+    const [job] = matrix("4711", "main");
+    const away = await run(system, project, job, { shell, tests: RED, tools });
+    expect(away).toMatchObject({ exit: 3, upload: { exit: 0, errors: expect.stringContaining("was not reached") } });
+    const refused = await run(system, project, job, { shell, tests: GREEN, key: "svc_proj_wrong" });
+    expect(refused).toMatchObject({ exit: 0, upload: { exit: 0, output: expect.stringContaining("UNAUTHORIZED") } });
+    expect(await listExecutions(project)).toEqual([]);
+  });
+});
+
+describe("every snippet", () => {
+  test("tries again after 429 and 5xx, with one Idempotency-Key for an upload and another one for the next", async () => {
+    const project = await addProject(acme);
+    const keys = new Map<string, (string | null)[]>();
+    const proxy = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      development: false,
+      async fetch(request) {
+        const body = await request.arrayBuffer();
+        const key = request.headers.get("idempotency-key")!;
+        const seen = keys.get(key) ?? [];
+        keys.set(key, seen);
+        const wait = { "Retry-After": "1" };
+        if (seen.length === 0) {
+          seen.push("429");
+          return new Response("", { status: 429, headers: wait });
+        }
+        const { pathname } = new URL(request.url);
+        const answer = await fetch(`${url}${pathname}`, { method: "POST", headers: request.headers, body });
+        seen.push(answer.headers.get("idempotent-replayed"));
+        // The upload was taken, and its answer is lost.
+        return seen.length === 2 ? new Response("", { status: 502, headers: wait }) : answer;
+      },
+    });
+    try {
+      const at = `http://127.0.0.1:${proxy.port}`;
+      const ran = await Promise.all(
+        ALL.map(async (system) => {
+          const [job] = SYSTEMS[system].matrix(system, "main");
+          return await run(system, project, job, { shell: SHELLS.at(-1)!, tests: RED, at });
+        }),
+      );
+      for (const { exit, upload } of ran) {
+        expect(exit).toBe(3);
+        expect(upload!.output).toContain("FAILED ");
+      }
+    } finally {
+      await proxy.stop(true);
+    }
+    expect([...keys.values()]).toEqual(ALL.map(() => ["429", null, "true"]));
+    const executions = await listExecutions(project);
+    expect(executions.map(({ key }: { key: string }) => key).sort()).toEqual(ALL.toSorted());
+    for (const { tasks } of executions) expect(tasks).toMatchObject([{ attempt: 1, failed: 1, passed: 1 }]);
+  }, 20_000);
+
+  test("bounds its time, and asks nothing of curl that one of 2017 does not know", () => {
+    for (const snippet of Object.values(createSnippets("https://assay.test"))) {
+      const bounds = "--retry 6 --retry-connrefused --retry-max-time 120 --connect-timeout 10 --max-time 90";
+      expect(snippet).toContain(`curl -sS ${bounds} \\`);
+      expect(snippet).not.toMatch(/--(fail|retry-all-errors|json|url-query|variable)/);
+    }
+  });
+});
+
+describe("outside of a pull request and a matrix", () => {
+  const [shell] = SHELLS as [Shell];
+
+  test.each([
+    [
+      "githubActions",
+      {
+        contexts: JSON.stringify({ github: { job: "unit", sha: HEAD, head_ref: "", ref_name: "main", event: {} } }),
+        GITHUB_RUN_ID: "1",
+        GITHUB_SERVER_URL: "https://github.test",
+        GITHUB_REPOSITORY: "acme/web",
+      },
+      "unit",
+    ],
+    [
+      "gitlabCi",
+      {
+        CI_PIPELINE_ID: "1",
+        CI_JOB_NAME: "unit",
+        CI_NODE_TOTAL: "1",
+        CI_COMMIT_SHA: HEAD,
+        CI_COMMIT_REF_NAME: "main",
+        CI_JOB_URL: "https://ci.test/1",
+      },
+      "unit",
+    ],
+    ["jenkins", { BUILD_TAG: "1", STAGE_NAME: "unit", GIT_COMMIT: HEAD, GIT_BRANCH: "origin/main" }, "unit"],
+    ["circleci", { CIRCLE_WORKFLOW_ID: "1", CIRCLE_JOB: "unit", CIRCLE_SHA1: HEAD, CIRCLE_BRANCH: "main" }, "unit"],
+    [
+      "azurePipelines",
+      {
+        BUILD_BUILDID: "1",
+        SYSTEM_JOBIDENTIFIER: "unit.__default",
+        SYSTEM_PARALLELEXECUTIONTYPE: "None",
+        BUILD_SOURCEVERSION: HEAD,
+        BUILD_SOURCEBRANCH: "refs/heads/main",
+        SYSTEM_COLLECTIONURI: "https://dev.azure.test/acme/",
+        SYSTEM_TEAMPROJECT: "web",
+      },
+      "unit",
+    ],
+    [
+      "buildkite",
+      {
+        REPORT: "report.xml",
+        BUILDKITE_BUILD_ID: "1",
+        BUILDKITE_LABEL: "unit",
+        BUILDKITE_COMMIT: HEAD,
+        BUILDKITE_BRANCH: "main",
+        BUILDKITE_PULL_REQUEST: "false",
+        BUILDKITE_BUILD_URL: "https://ci.test/1",
+      },
+      "unit",
+    ],
+  ] as [System, Variables, string][])(
+    "%s names its build, task, commit and branch",
+    async (system, variables, task) => {
+      const project = await addProject(acme);
+      const ran = await run(system, project, { variables, task }, { shell, tests: GREEN });
+      expect(ran.upload!.output).toStartWith("PASSED ");
+      expect(await listExecutions(project)).toMatchObject([
+        { key: "1", commit: HEAD, branch: "main", pullRequest: null, tasks: [{ slug: task, passed: 2 }] },
+      ]);
+    },
+  );
+
+  const commitIn = (directory: string, ...more: string[]) =>
+    Bun.$`git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m a ${more}`
+      .env({ ...process.env, GIT_DIR: directory, GIT_WORK_TREE: home })
+      .quiet();
+  const git = async (...words: string[]) =>
+    (
+      await Bun.$`git ${words}`
+        .env({ ...process.env, GIT_DIR: join(home, "repository") })
+        .quiet()
+        .text()
+    ).trim();
+
+  test("the checkout tells what the shell does not, the head of what Jenkins has merged, and what HEAD is at Buildkite", async () => {
+    const repository = join(home, "repository");
+    await Bun.$`git init -q --bare -b trunk ${repository}`.quiet();
+    await commitIn(repository);
+    const head = await git("rev-parse", "HEAD");
+    await git("update-ref", "refs/remotes/origin/PR-7", head);
+    await commitIn(repository);
+    const merge = await git("rev-parse", "HEAD");
+
+    const project = await addProject(acme);
+    await run("curl", project, { variables: {}, task: "tests" }, { shell, tests: GREEN });
+    const variables = { ...jenkins("jenkins", "feat/a", "unit"), GIT_COMMIT: merge };
+    await run("jenkins", project, { variables, task: "unit" }, { shell, tests: GREEN });
+    const manual = buildkite("buildkite", "main", { BUILDKITE_COMMIT: "HEAD" });
+    await run("buildkite", project, { variables: manual, task: "npm test" }, { shell, tests: GREEN });
+    rmSync(repository, { recursive: true });
+    expect(await listExecutions(project)).toMatchObject([
+      { key: "buildkite", commit: merge },
+      { key: "jenkins", commit: head, branch: "feat/a" },
+      // What names no build is one of its own, complete at once.
+      { key: expect.stringMatching(/^\d+-[0-9a-f]{16}$/), commit: merge, branch: "trunk", status: "passed" },
+    ]);
+  });
+
+  test("a stage at Jenkins whose tests never begin is red, whatever the build before has left", async () => {
+    const project = await addProject(acme);
+    const at = `${url}/api/v1/projects/${project.project}/test-runs`;
+    const [tests, upload] = scriptsOfJenkins(createSnippets(at).jenkins);
+    const workspace = await createWorkspace({ shell, key: project.key, variables: {}, tests: GREEN });
+    const variables = { ...jenkins("1", "main", "unit"), ASSAY_KEY: project.key };
+    await workspace(["-xe"], tests!, variables);
+    expect((await workspace(["-xe"], upload!, variables)).output).toStartWith("PASSED ");
+    expect((await workspace(["-xe"], upload!, { ...variables, BUILD_TAG: "2" })).output).toStartWith("FAILED ");
+  });
+
+  test("steps without tests upload nothing: skipped at GitHub, unmarked at Buildkite, cancelled at GitLab", async () => {
+    const project = await addProject(acme);
+    const at = `${url}/api/v1/projects/${project.project}/test-runs`;
+    const [, step] = Bun.YAML.parse(createSnippets(at).githubActions) as { if: string }[];
+    const runs = (outcome: string, status: string) =>
+      evaluate(step!.if.slice(3, -2).trim(), { steps: { tests: { outcome } }, job: { status } });
+    expect(runs("skipped", "success")).toBe(false);
+    expect(runs("skipped", "failure")).toBe(true);
+    expect(runs("failure", "success")).toBe(true);
+    expect(runs("success", "cancelled")).toBe(false);
+
+    const { REPORT: _, ...unmarked } = buildkite("1", "main", {});
+    const ran = await run("buildkite", project, { variables: unmarked, task: "" }, { shell, tests: GREEN });
+    expect(ran.upload).toEqual({ exit: 0, output: "", errors: "" });
+
+    const { after_script } = Bun.YAML.parse(createSnippets(at).gitlabCi) as { after_script: string[] };
+    const workspace = await createWorkspace({ shell, key: project.key, variables: {}, tests: GREEN });
+    const cancelled = { ...gitlab("1", "main", "unit", 1), ASSAY_KEY: project.key, CI_JOB_STATUS: "canceled" };
+    expect(await workspace(["-e"], after_script.join("\n"), cancelled)).toEqual({ exit: 0, output: "", errors: "" });
+    expect(await listExecutions(project)).toEqual([]);
+  });
+});
