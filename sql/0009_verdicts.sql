@@ -60,3 +60,8 @@ create table failure (
   primary key (project_id, run_id, test_case),
   foreign key (project_id, run_id) references test_run on delete cascade
 );
+
+-- A run whose execution has ended while announced shards were missing.
+alter table test_run drop constraint test_run_status_check;
+alter table test_run add constraint test_run_status_check
+  check (status in ('queued', 'running', 'passed', 'failed', 'cancelled', 'timed_out', 'incomplete'));

@@ -9,6 +9,7 @@ import { advanceExecution, findOrInsertExecution, rerunExecution } from "../oper
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
 import { fingerprint } from "../rules/fingerprint.ts";
+import { shardsOf } from "../rules/run_outcome.ts";
 import {
   type Execution,
   execution,
@@ -57,9 +58,10 @@ function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): E
     trigger: row.trigger,
     rerunOf: row.rerunOf,
     baselineId: row.baselineId,
-    tasks: row.tasks.map(({ flaky: _, verdict: __, declared: ___, ...task }) => ({
+    tasks: row.tasks.map(({ flaky: _, verdict: __, declared: ___, shards, namedShards, ...task }) => ({
       ...task,
       total: task.passed + task.failed + task.skipped,
+      missingShards: shards === 1 ? [] : shardsOf({ shards, completedAt: task.completedAt }, namedShards).missingShards,
     })),
     ...counts,
     total: counts.passed + counts.failed + counts.skipped,

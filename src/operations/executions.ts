@@ -1,9 +1,10 @@
 /** Executions: found or created for an upload, advanced by what happens, announced at their end, asked for again. */
 
 import { isSameCommit } from "../rules/commit.ts";
-import { type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
+import { endOfTask, type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import { countBlames } from "./failures.ts";
+import type { ExecutionStatus } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import type { Tx } from "../store/connect.ts";
@@ -23,7 +24,7 @@ import {
   selectTasks,
   type TaskRow,
   updateExecution,
-  updateOpenTasks,
+  updateOpenTask,
 } from "../store/executions.ts";
 
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
@@ -33,31 +34,34 @@ export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   silent?: boolean;
 };
 
-/** In a transaction that holds the execution's lock. */
+/** In a transaction that holds the execution's lock; answers its status by now. */
 export async function advanceExecution(
   sql: Tx,
   projectId: string,
   execution: LockedExecution,
   event: ExecutionEvent,
   { events = [], silent = false, ...change }: ExecutionAdvance,
-): Promise<void> {
+): Promise<ExecutionStatus> {
   const tasks = await selectTasks(sql, projectId, execution.id);
   const status = nextStatus(execution.status, tasks, event);
   const silentTasks = tasks.filter((task) => !hasEnded(task.status));
   if (hasEnded(status) && silentTasks.length > 0) {
-    const outcome = status === "cancelled" ? "cancelled" : "timed_out";
-    await updateOpenTasks(sql, projectId, execution.id, outcome);
-    for (const task of silentTasks) task.status = outcome;
+    for (const task of silentTasks) {
+      task.status = endOfTask(task, status);
+      if (task.status === "incomplete") task.verdict = "failed";
+      await updateOpenTask(sql, projectId, execution.id, task);
+    }
   }
   await updateExecution(sql, projectId, execution.id, { ...change, status });
   const ends = hasEnded(status) && !hasEnded(execution.status);
   if (ends) await notifyExecutionEnded(sql, execution.id);
-  if (silent) return;
+  if (silent) return status;
   const ended = ends && status !== "cancelled";
   const origin = toOrigin({ ...execution, status }, change);
-  const missed = silentTasks.filter(({ declared }) => declared);
+  const missed = silentTasks.filter(({ declared, attempt }) => declared && attempt === 0);
   const announced = ended ? await announceEnd(sql, projectId, execution, origin, tasks, missed) : [];
   await insertEvents(sql, projectId, [...events, ...announced]);
+  return status;
 }
 
 /** Where an execution comes from, with what a report has just added. */

@@ -7,9 +7,10 @@ import { nameCases } from "./test_cases.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
 import { type ChangedResult, type Result, toLetter } from "../rules/merge.ts";
-import { hasEnded } from "../rules/execution.ts";
+import { endOfTask, hasEnded } from "../rules/execution.ts";
 import { latestAttempts, nextNumber, outcomeOf, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
+import type { ExecutionStatus } from "../schema/executions.ts";
 import type { ExecutionData, NewEvent } from "../schema/events.ts";
 import type { BlameCounts } from "../schema/failures.ts";
 import { buildUrl } from "../schema/fields.ts";
@@ -141,7 +142,10 @@ export async function takeReport(
     return await selectAgain(sql, projectId, execution.id, taskSlug);
   }
 
-  const attempt = toAttempt(named, parameters, shard.index, before, found.warnings);
+  const attempt = toAttempt(named, parameters, shard.index, before, [
+    ...found.warnings,
+    ...(hasEnded(execution.status) ? [tooLate(execution)] : []),
+  ]);
   const changes = await storeAttempt(sql, projectId, run.id, { named, attempt, before });
   const attempts = [...before, attempt];
   const latest = latestAttempts(attempts);
@@ -187,8 +191,21 @@ export async function takeReport(
   // What comes after the end changes the figures, and is not announced.
   const events =
     isIn && !hasEnded(execution.status) ? [completedEvent(execution.depth, from, { ...updated, blames })] : [];
-  await advance(sql, projectId, execution, parameters, { ...change, events });
-  return { run: updated, added: true, bugReports };
+  const status = await advance(sql, projectId, execution, parameters, { ...change, events });
+  return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports };
+}
+
+const tooLate = ({ status }: LockedExecution) =>
+  `The execution had ended before this upload, as "${status}": its figures change, and nobody is told`;
+
+/** What the end of its execution makes of a run that waits for shards. */
+function endOf(
+  { completedAt, status, attempt }: TestRunDetailRow,
+  execution: ExecutionStatus,
+): Partial<Pick<TestRunDetailRow, "status" | "verdict">> {
+  if (completedAt !== null || hasEnded(status) || !hasEnded(execution)) return {};
+  const end = endOfTask({ attempt }, execution);
+  return end === "incomplete" ? { status: end, verdict: "failed" } : { status: end };
 }
 
 /** Fails where an upload contradicts what others have announced. */
@@ -336,7 +353,7 @@ async function advance(
   execution: LockedExecution,
   { execution_id, execution_key, complete }: UploadParameters,
   change: ExecutionAdvance,
-): Promise<void> {
+): Promise<ExecutionStatus> {
   const alone = execution_id === undefined && execution_key === undefined;
-  await advanceExecution(sql, projectId, execution, alone || complete ? "completed" : "arrived", change);
+  return await advanceExecution(sql, projectId, execution, alone || complete ? "completed" : "arrived", change);
 }

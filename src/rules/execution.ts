@@ -1,18 +1,24 @@
 /** When an execution ends, and how. */
 
-import type { ExecutionStatus } from "../schema/executions.ts";
+import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
 import type { Verdict } from "../schema/fields.ts";
 
-export type TaskState = { status: ExecutionStatus; declared: boolean; verdict: Verdict | null };
+/** `attempt` 0: nothing of it has come. */
+export type TaskState = { status: TaskStatus; declared: boolean; verdict: Verdict | null; attempt: number };
 
-const isOpen = (status: ExecutionStatus) => status === "queued" || status === "running";
-export const hasEnded = (status: ExecutionStatus) => !isOpen(status);
+const isOpen = (status: TaskStatus) => status === "queued" || status === "running";
+export const hasEnded = (status: TaskStatus) => !isOpen(status);
+
+/** What becomes of a task that is open when its execution ends: some of its shards have come, or nothing has. */
+export const endOfTask = ({ attempt }: { attempt: number }, status: ExecutionStatus) =>
+  status === "cancelled" ? "cancelled" : attempt > 0 ? "incomplete" : "timed_out";
 
 /** By results alone: a task that never reported weighs more than one that failed, and nobody's silence is green. */
 function byResults(tasks: readonly TaskState[]): "passed" | "failed" | "timed_out" {
-  const silent = ({ status }: TaskState) => isOpen(status) || status === "timed_out";
+  const silent = ({ status, attempt }: TaskState) => status === "timed_out" || (isOpen(status) && attempt === 0);
   if (tasks.length === 0 || tasks.some(silent)) return "timed_out";
-  return tasks.some(({ verdict }) => verdict !== "passed") ? "failed" : "passed";
+  const isRed = ({ status, verdict }: TaskState) => verdict !== "passed" || isOpen(status) || status === "incomplete";
+  return tasks.some(isRed) ? "failed" : "passed";
 }
 
 export type ExecutionEvent = "arrived" | "completed" | "cancelled" | "expired";

@@ -205,10 +205,12 @@ function ofExecution(told: Told): Words {
   };
 }
 
+const WHY_RED: Record<string, string> = { timed_out: " (no report)", incomplete: " (shards missing)" };
+
 /** Which tasks are red, where there are several. */
 function redTasks({ execution }: EventData): string {
   const red = (execution?.tasks ?? []).filter(({ verdict, status }) => verdict === "failed" || status === "timed_out");
-  const names = red.slice(0, 5).map(({ slug, status }) => (status === "timed_out" ? `${slug} (no report)` : slug));
+  const names = red.slice(0, 5).map(({ slug, status }) => slug + (WHY_RED[status] ?? ""));
   return red.length > names.length ? `${names.join(", ")} and ${red.length - names.length} more` : names.join(", ");
 }
 

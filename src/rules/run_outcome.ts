@@ -38,6 +38,20 @@ export function isComplete(attempts: readonly Pick<RunAttempt, "shard">[], shard
   return shards === 1 || isWhole || arrived.size === shards;
 }
 
+/**
+ * Ascending; between them they are all that is announced. `named` are the shards that uploads have named, in any order. A
+ * run that is in misses none: a report of the whole is as good.
+ */
+export function shardsOf(
+  { shards, completedAt }: { shards: number; completedAt: string | null },
+  named: readonly number[],
+): { arrivedShards: number[]; missingShards: number[] } {
+  const all = Array.from({ length: shards }, (_, index) => index + 1);
+  const here = new Set(named);
+  const hasArrived = (shard: number) => completedAt !== null || here.has(shard);
+  return { arrivedShards: all.filter(hasArrived), missingShards: all.filter((shard) => !hasArrived(shard)) };
+}
+
 const MIN_FAILED = 10;
 const SHARE = 0.8;
 
@@ -57,7 +71,7 @@ export type RunOutcome = {
   verdict: "passed" | "failed";
   /** All announced shards are in, or were before. */
   isIn: boolean;
-  status: "passed" | "failed" | "running" | "cancelled" | "timed_out";
+  status: "passed" | "failed" | "running" | "cancelled" | "timed_out" | "incomplete";
   outage: boolean;
   /** Its results stay counted as they are: only what has changed is counted anew. */
   staysRemembered: boolean;
@@ -72,8 +86,10 @@ export function outcomeOf(
 ): RunOutcome {
   const isIn = run.completedAt !== null || isComplete(attempts, shards);
   const isBroken = latestAttempts(attempts).some(({ partial }) => partial);
-  const verdict = counts.failed > counts.quarantined || isBroken ? "failed" : "passed";
-  const ended = run.status === "cancelled" || run.status === "timed_out" ? run.status : "running";
+  // The execution has ended: what has come since then is not all of it either.
+  const isIncomplete = !isIn && (run.status === "incomplete" || run.status === "timed_out");
+  const verdict = counts.failed > counts.quarantined || isBroken || isIncomplete ? "failed" : "passed";
+  const ended = isIncomplete ? "incomplete" : run.status === "cancelled" ? run.status : "running";
   // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
   const outage = isOutageRun(counts) && (run.remembered !== true || run.outage);
   const staysRemembered = run.remembered === true && !(run.outage && !outage);

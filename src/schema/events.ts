@@ -1,7 +1,7 @@
 /** Events: what happens in a project or a team that automations, webhooks and pages may want to know. */
 
 import type { Severity } from "./bug_reports.ts";
-import type { ExecutionStatus } from "./executions.ts";
+import type { ExecutionStatus, TaskStatus } from "./executions.ts";
 import type { BlameCounts } from "./failures.ts";
 import type { Verdict } from "./fields.ts";
 
@@ -36,7 +36,7 @@ export type ExecutionData = {
 
 export type TaskData = {
   slug: string;
-  status: ExecutionStatus;
+  status: TaskStatus;
   passed: number;
   failed: number;
   skipped: number;

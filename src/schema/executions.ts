@@ -9,6 +9,10 @@ const statuses = EXECUTION_STATUSES.map((status) => `"${status}"`).join(", ");
 export const executionStatus = v.picklist(EXECUTION_STATUSES, `expected one of ${statuses}`);
 export type ExecutionStatus = v.InferOutput<typeof executionStatus>;
 
+/** A task may also have ended with some of its announced shards missing. */
+const taskStatus = v.picklist([...EXECUTION_STATUSES, "incomplete"]);
+export type TaskStatus = v.InferOutput<typeof taskStatus>;
+
 const executionMode = v.picklist(["report"], `expected "report"`);
 export type ExecutionMode = v.InferOutput<typeof executionMode>;
 
@@ -17,8 +21,14 @@ export type ExecutionTrigger = v.InferOutput<typeof executionTrigger>;
 
 const task = v.strictObject({
   slug,
-  status: executionStatus,
+  status: v.pipe(
+    taskStatus,
+    v.description(
+      "incomplete: the execution has ended without some of its announced shards; timed_out: nothing of it has come",
+    ),
+  ),
   attempt: v.pipe(count, v.description("0: nothing has arrived yet")),
+  missingShards: v.pipe(v.array(count), v.description("Those that are announced and not in")),
   passed: count,
   failed: count,
   skipped: count,

@@ -1,18 +1,29 @@
 /** Executions and, with them, their tasks: the test runs of each. */
 
 import { hasEnded } from "../rules/execution.ts";
-import type { ExecutionFilter, ExecutionMode, ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";
+import type {
+  ExecutionFilter,
+  ExecutionMode,
+  ExecutionStatus,
+  ExecutionTrigger,
+  TaskStatus,
+} from "../schema/executions.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { takeTurn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
 import { firstIdAt } from "./moment.ts";
+import { namedShards } from "./shards.ts";
 
 /** One task of an execution as it is stored; times are ISO 8601. */
 export type TaskRow = {
   slug: string;
-  status: ExecutionStatus;
+  status: TaskStatus;
   attempt: number;
+  /** As announced. */
+  shards: number;
+  /** Those that uploads have named. */
+  namedShards: number[];
   passed: number;
   failed: number;
   skipped: number;
@@ -59,7 +70,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
       e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf", e.baseline_id as "baselineId",
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict,
-      r.declared as task_declared, r.started_at as "task_startedAt", r.completed_at as "task_completedAt"
+      r.declared as task_declared, r.shards as task_shards, ${namedShards(sql)} as "task_namedShards", r.started_at as "task_startedAt", r.completed_at as "task_completedAt"
     from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     order by e.id desc, r.id`;
   const found = new Map<string, ExecutionRow>();
@@ -78,6 +89,8 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
         flaky: row.task_flaky!,
         verdict: row.task_verdict,
         declared: row.task_declared!,
+        shards: row.task_shards!,
+        namedShards: row.task_namedShards!,
         startedAt: row.task_startedAt,
         completedAt: row.task_completedAt,
       });
@@ -255,9 +268,9 @@ export const insertDeclaredTasks = (sql: Tx, projectId: string, executionId: str
 
 /** The tasks of a locked execution. */
 export const selectTasks = (sql: Sql, projectId: string, executionId: string) => sql<TaskRow[]>`
-  select task_slug as slug, status, attempt, passed, failed, skipped, flaky, verdict, declared,
-    started_at as "startedAt", completed_at as "completedAt"
-  from test_run where project_id = ${projectId} and execution_id = ${executionId} order by id`;
+  select task_slug as slug, status, attempt, passed, failed, skipped, flaky, verdict, declared, shards,
+    ${namedShards(sql)} as "namedShards", started_at as "startedAt", completed_at as "completedAt"
+  from test_run r where project_id = ${projectId} and execution_id = ${executionId} order by id`;
 
 export type ExecutionChange = ExecutionOrigin & {
   status: ExecutionStatus;
@@ -298,15 +311,15 @@ export const updateExecution = (
     where project_id = ${projectId} and id = ${id}`;
 };
 
-/** What has not reported when its execution ends. */
-export const updateOpenTasks = (
+/** Of a task that was open when its execution ended. */
+export const updateOpenTask = (
   sql: Tx,
   projectId: string,
   executionId: string,
-  status: "cancelled" | "timed_out",
+  { slug, status, verdict }: Pick<TaskRow, "slug" | "status" | "verdict">,
 ) => sql`
-  update test_run set status = ${status}
-  where project_id = ${projectId} and execution_id = ${executionId} and status in ('queued', 'running')`;
+  update test_run set status = ${status}, verdict = ${verdict}
+  where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${slug}`;
 
 /** Whether there was one. */
 export const deleteExecution = async (sql: Sql, projectId: string, id: string): Promise<boolean> =>

@@ -2,7 +2,7 @@
 
 import type { Verdict } from "../schema/fields.ts";
 import type { TestRun } from "../schema/test_runs.ts";
-import type { ExecutionStatus } from "../schema/executions.ts";
+import type { TaskStatus } from "../schema/executions.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
 
 const FIRST_TIME = "infinity";
@@ -64,7 +64,7 @@ export async function selectTestRunPageWithKey(
 export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   id: string;
   completedAt: string | null;
-  status: ExecutionStatus;
+  status: TaskStatus;
   attempt: number;
   shards: number;
   flaky: number;

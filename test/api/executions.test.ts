@@ -25,6 +25,7 @@ describe("POST /projects/:projectId/executions", () => {
       total: 0,
       startedAt: null,
       completedAt: null,
+      missingShards: [],
     };
     expect(status).toBe(201);
     expect(body).toEqual({
