@@ -1,28 +1,28 @@
 /** The real process, as a user starts, stops and kills it. */
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbedded } from "../src/postgres/embedded.ts";
 import { junit, until } from "./harness.ts";
+import { createPlace, guardProcess, removePlace } from "./places.ts";
 import { createProxy, createReceiver } from "./receiver.ts";
 
 setDefaultTimeout(30_000);
 const ROOT = join(import.meta.dir, "..");
-const directories: string[] = [];
+const places: string[] = [];
 const children = new Set<Bun.Subprocess>();
 afterAll(async () => {
   for (const child of children) child.kill("SIGTERM");
   await Promise.all([...children].map((child) => child.exited));
-  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+  await Promise.all(places.map(removePlace));
 });
 
 function createDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), "assay-start-"));
-  directories.push(directory);
-  return join(directory, "data");
+  const place = createPlace("start");
+  places.push(place);
+  return join(place, "data");
 }
 
 const environment = (more: Record<string, string>) => ({ ...process.env, DATABASE_URL: "", PUBLIC_URL: "", ...more });
@@ -36,6 +36,7 @@ async function start(dataDir: string, more: Record<string, string> = {}) {
     stderr: "pipe",
   });
   children.add(child);
+  guardProcess(child);
   let output = "";
   const { promise: ready, resolve } = Promise.withResolvers<string | undefined>();
   const reading = (async () => {

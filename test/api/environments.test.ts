@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { createSeal, SealError } from "../../src/secrets/seal.ts";
 import { loadSecretKey } from "../../src/operations/secret_key.ts";
 import { reseal } from "../../src/work/reseal.ts";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createHarness, createServer, SECRET_KEY } from "../harness.ts";
+import { createPlace, removePlace } from "../places.ts";
 
 const { ask, acme, rival, database } = await createHarness();
 const key = acme.teamKey;
@@ -194,7 +194,7 @@ describe("sealing", () => {
 
   test("a changed key seals anew what the old one sealed; a wrong or missing one is refused", async () => {
     await database.pool`delete from variable`;
-    const dataDir = mkdtempSync(join(tmpdir(), "assay-secret-"));
+    const dataDir = createPlace("secret");
     try {
       const options = { secretKey: undefined, secretKeyOld: undefined, dataDir };
       const load = (more: object) => loadSecretKey(database.pool, { ...options, ...more });
@@ -217,7 +217,7 @@ describe("sealing", () => {
       await reseal(database, back);
       expect((await list("?limit=1"))[0]).toMatchObject({ name: "V0", value: "value 0" });
     } finally {
-      rmSync(dataDir, { recursive: true });
+      await removePlace(dataDir);
     }
   });
 });
