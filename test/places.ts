@@ -133,12 +133,29 @@ function clustersIn(place: string): string[] {
     .filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory());
 }
 
+/** Whether a program of PostgreSQL is at work in the home of a cluster, where the system says so. */
+function isWorkedIn(home: string): boolean {
+  const worksThere = (pid: string) => {
+    try {
+      const named = readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(`${home}/`);
+      return named || readlinkSync(`/proc/${pid}/cwd`).startsWith(`${home}/`);
+    } catch {
+      return false;
+    }
+  };
+  return existsSync("/proc") && readdirSync("/proc").some((name) => /^\d+$/.test(name) && worksThere(name));
+}
+
 /** `path` may be a link: as root, PostgreSQL is often kept elsewhere. */
 export async function removeCluster(path: string): Promise<void> {
   const home = realpathSync(path);
   const cluster = join(home, "cluster");
-  const server = findPostmaster(cluster);
-  if (server) await halt(server, cluster);
+  for (const deadline = Date.now() + 10_000; ; await Bun.sleep(20)) {
+    const server = findPostmaster(cluster);
+    if (server) await halt(server, cluster);
+    // An initdb, or a server that is just starting, would leave its shared memory behind.
+    if (!isWorkedIn(home) || Date.now() > deadline) break;
+  }
   // A path that is too long for a socket has a link to where it is.
   const socket = join(home, "socket");
   if (lstatSync(socket, { throwIfNoEntry: false })?.isSymbolicLink())
