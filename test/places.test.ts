@@ -27,7 +27,7 @@ const isAlive = (pid: number) => /^[^Z\s]/.test(`${Bun.spawnSync(["ps", "-o", "s
 const isLinux = process.platform === "linux";
 
 test.each(["SIGINT", "SIGKILL"] as const)("a run that ends with %s", async (signal) => {
-  const temporary = createPlace("run");
+  const temporary = createPlace("temporary");
   const env = { ...process.env, TMPDIR: temporary };
   const run = Bun.spawn([process.execPath, "-e", RUN], { env, stdout: "pipe", stderr: "inherit" });
   const { value } = await run.stdout.getReader().read();
@@ -42,7 +42,7 @@ test.each(["SIGINT", "SIGKILL"] as const)("a run that ends with %s", async (sign
 });
 
 test("what a run left whose guard was killed as well is removed by the next one", async () => {
-  const temporary = createPlace("run");
+  const temporary = createPlace("temporary");
   const env = { ...process.env, TMPDIR: temporary };
   const forgotten = join(temporary, "assay-forgotten");
   // As both leave them: the lock of a process that is gone, and notes of a place that is not.

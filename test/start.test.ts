@@ -395,10 +395,14 @@ test("admin commands work while the server runs and while it does not", async ()
     const [text, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
     return { code: await child.exited, answer: text === "" ? undefined : JSON.parse(text), errors };
   };
+  await (await start(dataDir)).stop("SIGTERM");
   const { answer: team } = await admin("create-team", "--name", "Acme");
   const { answer: project } = await admin("create-project", "--team", team.id, "--name", "Web");
   const server = await start(dataDir);
-  expect(server.output()).not.toContain("svc_proj_");
+  expect((await admin("list-teams")).answer.data.map(({ name }: { name: string }) => name)).toEqual([
+    "My team",
+    "Acme",
+  ]);
   const status = async (key: string) =>
     (await fetch(`${server.url}/api/v1/projects/${project.id}`, { headers: { authorization: `Bearer ${key}` } }))
       .status;
@@ -422,12 +426,6 @@ test("admin commands work while the server runs and while it does not", async ()
   await admin("revoke-key", "--id", second.id);
   expect(await status(second.key)).toBe(401);
   expect(await server.stop("SIGTERM")).toBe(0);
-  expect(await admin("create-project", "--team", crypto.randomUUID(), "--name", "x")).toMatchObject({
-    code: 1,
-    errors: "No such team\n",
-  });
-  expect((await admin("create-project", "--team", "x", "--name", "x")).code).toBe(2);
-  expect((await admin("nope")).code).toBe(2);
 });
 
 test("too few file descriptors are told at the start, and what to do", async () => {
