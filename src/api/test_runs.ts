@@ -5,6 +5,7 @@ import type { Upload } from "../http/upload.ts";
 import { takeReport, nameReport } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
+import { shardsOf } from "../rules/run_outcome.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
@@ -42,6 +43,7 @@ const toDetail = ({ publicUrl, params }: Base, run: TestRunDetailRow) => ({
   failed: run.failed,
   skipped: run.skipped,
   total: total(run),
+  ...shardsOf(run, run.namedShards),
   attempt: run.attempt,
   flaky: run.flaky,
   durationMs: run.durationMs,
@@ -56,10 +58,21 @@ function toLine(run: UploadedRun): string {
   const counts = [`${run.passed} passed`, `${run.failed} failed${fresh}`, `${run.skipped} skipped`];
   if (run.flaky > 0) counts.push(`${run.flaky} flaky`);
   if (run.quarantinedFailures.length > 0) counts.push(`${run.quarantinedFailures.length} quarantined`);
-  const state = run.completedAt === undefined ? " (waiting for further shards)" : "";
+  if (run.warnings.length > 0) counts.push(run.warnings.length === 1 ? "1 warning" : `${run.warnings.length} warnings`);
+  const waits = toWaiting(run);
+  const state = waits !== "" && run.verdict === "passed" ? "WAITING" : run.verdict.toUpperCase();
   // A slug is free text: it must not break the line.
   const slug = run.taskSlug.replace(/\p{C}+/gu, " ");
-  return `${run.verdict.toUpperCase()} ${slug}: ${counts.join(", ")}, attempt ${run.attempt}${state} ${run.url}\n`;
+  return `${state} ${slug}: ${waits}${counts.join(", ")}, attempt ${run.attempt} ${run.url}\n`;
+}
+
+/** What is not all in has not passed, only not failed yet. */
+function toWaiting({ arrivedShards, missingShards }: UploadedRun): string {
+  if (missingShards.length === 0) return "";
+  const named = missingShards.slice(0, 10).join(", ");
+  const more = missingShards.length > 10 ? ` and ${missingShards.length - 10} more` : "";
+  const all = arrivedShards.length + missingShards.length;
+  return `${arrivedShards.length} of ${all} shards, missing ${named}${more}; `;
 }
 
 /** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */

@@ -67,6 +67,8 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   status: ExecutionStatus;
   attempt: number;
   shards: number;
+  /** Those that uploads have named; none for a run that is not sharded. */
+  namedShards: number[];
   flaky: number;
   durationMs: number;
   verdict: Verdict;
@@ -80,6 +82,8 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
 };
 
 const detailColumns = (sql: Sql) => sql`
+  (select coalesce(json_agg(distinct a.shard), '[]') from attempt a
+    where a.project_id = test_run.project_id and a.run_id = test_run.id and a.shard > 0) as "namedShards",
   id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
   skipped, attempt, shards, flaky, duration_ms as "durationMs", verdict, format, exit_code as "exitCode",
   to_json(warnings) as warnings, outage, remembered`;
