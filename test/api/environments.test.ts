@@ -124,9 +124,15 @@ describe("variables", () => {
       const { status, text } = await replace(body, type);
       expect([status, text.includes("hunter2")]).toEqual([400, false]);
     }
-    for (const body of [{ value: long }, { value: "hunter2\0" }, { value: ["hunter2"] }, "{hunter2"]) {
-      const { status, text } = await put("A", body);
+    for (const [body, fault] of [
+      [{ value: long }, `"value": expected a text of at most 64 KiB`],
+      [{ value: "hunter2\0" }, `"value": expected a text without NUL and broken characters`],
+      [{ value: ["hunter2"] }, `"value": expected a text`],
+      ["{hunter2", "not valid JSON"],
+    ] as const) {
+      const { status, text, body: answer } = await put("A", body);
       expect([status, text.includes("hunter2")]).toEqual([400, false]);
+      expect(answer.error.message).toContain(fault);
     }
     expect((await list()).map(({ name }: { name: string }) => name)).toEqual(["KEPT"]);
   });

@@ -75,7 +75,18 @@ describe("POST /projects/:projectId/executions", () => {
     });
     expect(status).toBe(400);
     for (const name of ["key", "tasks", "branch", "timeoutMinutes", "projectId", "number"])
-      expect(body.error.message).toContain(`"${name}"`);
+      expect(body.error.message).toContain(name === "tasks" ? `"tasks.1"` : `"${name}"`);
+  });
+
+  test("names the task slug that is there again, and the list that is too long", async () => {
+    const message = async (tasks: string[]) => (await create({ tasks })).body.error.message;
+    expect(await message(["a", "a"])).toBe(`Cannot read "tasks.1": expected each task slug once, got "a"`);
+    expect(await message(["unit", "e2e", "lint", "e2e", "unit"])).toBe(
+      `Cannot read "tasks.3": expected each task slug once, got "e2e"; ` +
+        `Cannot read "tasks.4": expected each task slug once, got "unit"`,
+    );
+    const many = Array.from({ length: 501 }, (_, index) => `t${index}`);
+    expect(await message(many)).toBe(`Cannot read "tasks": expected at most 500 task slugs, got an array of 501`);
   });
 
   test("what is no JSON object is refused", async () => {
