@@ -16,6 +16,7 @@ export type ServersOptions = {
 };
 
 async function spawn(dataDir: string, { environment = {}, under = [] }: ServersOptions) {
+  const started = performance.now();
   const child = Bun.spawn([...under, process.execPath, join(ROOT, "src/main.ts")], {
     env: {
       ...process.env,
@@ -37,7 +38,9 @@ async function spawn(dataDir: string, { environment = {}, under = [] }: ServersO
   (async () => {
     for await (const chunk of child.stdout) {
       output += new TextDecoder().decode(chunk);
-      const url = /"message":"Assay is ready","url":"([^"]+)"/.exec(output)?.[1];
+      // With LOG_LEVEL=warn the only output is the welcome of the first start.
+      const [, ready, welcome] = /"message":"Assay is ready","url":"([^"]+)"|"(http:[^"]+)\/api/.exec(output) ?? [];
+      const url = ready ?? welcome;
       if (url !== undefined) resolve(url);
     }
     reject(new Error(`The server ended:\n${output}`));
@@ -45,6 +48,8 @@ async function spawn(dataDir: string, { environment = {}, under = [] }: ServersO
   const url = await ready;
   return {
     url,
+    /** From the start of the process to its word that it is ready. */
+    readyMs: performance.now() - started,
     child,
     output: () => output,
     /** Log lines of a level, parsed. */
