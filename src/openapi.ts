@@ -54,7 +54,7 @@ const settings = {
   overrideRef: ({ referenceId }: { referenceId: string }) => `#/components/schemas/${referenceId}`,
 } as const;
 /** JSON Schema has no words for these; what they demand is in their error messages. */
-const ignoreActions = ["transform", "check", "metadata"];
+const ignoreActions = ["transform", "check", "raw_check", "metadata"];
 
 function convert(schema: v.GenericSchema, typeMode: "input" | "output"): Json {
   const {
@@ -114,8 +114,11 @@ function requestBody(route: Route): Json {
         },
       },
     };
-  if (route.body !== "upload")
-    return { requestBody: { required: false, content: content(convert(route.body, "input")) } };
+  if (route.body !== "upload") {
+    // No body is an empty one.
+    const required = !v.safeParse(route.body, {}).success;
+    return { requestBody: { required, content: content(convert(route.body, "input")) } };
+  }
   const form = {
     type: "object",
     description: "One or more files, merged into one run; every query parameter may be a form field instead",

@@ -6,8 +6,8 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statfsSync,
   statSync,
@@ -15,14 +15,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import postgres from "postgres";
 import { connect } from "../src/store/connect.ts";
 import { type Embedded, holderName, startEmbedded } from "../src/postgres/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { createPartitions } from "../src/store/partitions.ts";
 import { tryLock } from "../src/postgres/lock.ts";
-import { findPostmaster, halt } from "../src/postgres/server.ts";
+import { removeCluster } from "./places.ts";
 
 type Connection = Embedded["connection"];
 
@@ -71,26 +71,47 @@ function openPlace() {
     hash.update(`\0${file}\0`).update(readFileSync(join(checkout, file)));
   }
   const directory = join(shared, hash.digest("hex").slice(0, 16));
-  for (const path of [shared, directory]) {
-    mkdirSync(path, { recursive: true });
-    if (!lstatSync(path).isDirectory() || lstatSync(path).uid !== uid) throw new Error(`"${path}" is somebody else's`);
-    // The account that PostgreSQL runs under when we are root passes through.
-    chmodSync(path, 0o711);
-  }
+  for (const path of [shared, directory]) openDirectory(path, uid);
   return {
     shared,
     directory,
     postgres: join(directory, "postgres"),
     ready: join(directory, "ready.json"),
-    lock: `${directory}.lock`,
     log: `${directory}.log`,
     failed: `${directory}.failed`,
   };
 }
 
+function openDirectory(path: string, uid: number): void {
+  try {
+    mkdirSync(path, { recursive: true });
+    if (!lstatSync(path).isDirectory() || lstatSync(path).uid !== uid) throw new Error(`"${path}" is somebody else's`);
+    // The account that PostgreSQL runs under when we are root passes through.
+    chmodSync(path, 0o711);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "ENOENT") throw error;
+    // A keeper that ends has removed it just now.
+    openDirectory(path, uid);
+  }
+}
+
+/** Whoever holds it may also remove its file: a lock on a file that is gone is none, and is taken again. */
+function tryKeeperLock(directory: string): ReturnType<typeof tryLock> {
+  const path = `${directory}.lock`;
+  for (;;) {
+    mkdirSync(dirname(path), { recursive: true });
+    const known = inode(path);
+    const lock = tryLock(path);
+    if (!lock || (known !== undefined && inode(path) === known)) return lock;
+    lock.release();
+  }
+}
+
+const inode = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino;
+
 /** The connection, if a keeper is there and now knows that the cluster is wanted. */
 async function lease(place: Place): Promise<Connection | undefined> {
-  const keeperless = tryLock(place.lock);
+  const keeperless = tryKeeperLock(place.directory);
   if (keeperless) return void keeperless.release();
   try {
     // The keeper renames the file, then looks at its time again, before it stops: either this fails or it stays.
@@ -105,8 +126,8 @@ async function lease(place: Place): Promise<Connection | undefined> {
 }
 
 async function keep(place: Place): Promise<void> {
-  let lock = tryLock(place.lock);
-  for (const deadline = Date.now() + 60_000; !lock; lock = tryLock(place.lock)) {
+  let lock = tryKeeperLock(place.directory);
+  for (const deadline = Date.now() + 60_000; !lock; lock = tryKeeperLock(place.directory)) {
     if (existsSync(place.ready) || Date.now() > deadline) return;
     await Bun.sleep(20);
   }
@@ -114,9 +135,9 @@ async function keep(place: Place): Promise<void> {
   // The keeper before us may just have removed the directory.
   openPlace();
   try {
-    const cluster = await start(place).catch(() => {
+    const cluster = await start(place).catch(async () => {
       // What a killed keeper left may be beyond repair: it ran without fsync.
-      removeCluster(place.directory);
+      if (existsSync(place.postgres)) await removeCluster(place.postgres);
       return start(place);
     });
     await prepare(cluster.connection);
@@ -128,8 +149,9 @@ async function keep(place: Place): Promise<void> {
   } catch (error) {
     writeFileSync(place.failed, `No PostgreSQL for the tests: ${error instanceof Error ? error.message : error}`);
   }
-  await haltAndRemove(place.directory);
+  await removeKept(place.directory);
   lock.release();
+  removeIfEmpty(place.shared);
 }
 
 const start = ({ postgres: directory }: Place) =>
@@ -196,29 +218,32 @@ async function watch(place: Place, connection: Connection): Promise<void> {
 
 /** What keepers of other states of the checkout left when they were killed. */
 async function removeForgotten({ shared, directory }: Place): Promise<void> {
-  for (const name of readdirSync(shared, { withFileTypes: true })) {
-    const other = join(shared, name.name);
-    if (!name.isDirectory() || other === directory) continue;
-    const lock = tryLock(`${other}.lock`);
+  const names = readdirSync(shared).map((name) => /^\w+/.exec(name)![0]);
+  for (const other of new Set(names.map((name) => join(shared, name)))) {
+    if (other === directory) continue;
+    const lock = tryKeeperLock(other);
     if (!lock) continue;
-    await haltAndRemove(other);
+    rmSync(`${other}.failed`, { force: true });
+    await removeKept(other);
     lock.release();
   }
 }
 
-async function haltAndRemove(directory: string): Promise<void> {
+/** By the holder of its lock. What went wrong with it stays to be read. */
+async function removeKept(directory: string): Promise<void> {
   const home = join(directory, "postgres");
-  const cluster = existsSync(home) ? join(realpathSync(home), "cluster") : undefined;
-  const server = cluster && findPostmaster(cluster);
-  if (server) await halt(server, cluster);
-  removeCluster(directory);
+  if (existsSync(home)) await removeCluster(home);
   rmSync(directory, { recursive: true, force: true });
+  if (!existsSync(`${directory}.failed`)) rmSync(`${directory}.log`, { force: true });
+  rmSync(`${directory}.lock`, { force: true });
 }
 
-function removeCluster(directory: string): void {
-  const home = join(directory, "postgres");
-  if (existsSync(home)) rmSync(realpathSync(home), { recursive: true, force: true });
-  rmSync(home, { force: true });
+function removeIfEmpty(directory: string): void {
+  try {
+    rmdirSync(directory);
+  } catch {
+    // Others are at work in it.
+  }
 }
 
 if (import.meta.main) await keep(openPlace());

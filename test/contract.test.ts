@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { ROUTES } from "../src/app.ts";
+import { OPENAPI_FILE } from "../src/openapi.ts";
 import { createKey } from "../src/secrets/keys.ts";
 import { createHarness, junit } from "./harness.ts";
 import { PATH_IDS } from "../src/store/existence.ts";
@@ -54,6 +55,7 @@ test("every id in a path is looked up where the rest of a request is wrong, and 
   expect([...ids].filter((name) => !(name in there))).toEqual([]);
 });
 
+const openapi = await Bun.file(OPENAPI_FILE).json();
 const missing = crypto.randomUUID();
 const fillRest = (path: string) => path.replace(":variableName", "NAME").replace(/:\w+/g, missing);
 const fill = (path: string, projectId: string, teamId: string) =>
@@ -146,6 +148,34 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
       const [get, head] = [await ask(`GET ${path}`, { key: own }), await ask(`HEAD ${path}`, { key: own })];
       expect([head.status, head.text]).toEqual([get.status, ""]);
       expect(head.headers.get("content-type")).toBe(get.headers.get("content-type"));
+    });
+
+  if (route.method === "PATCH")
+    test("is a 400 that names the editable fields where it would change nothing", async () => {
+      const here = `PATCH ${fillThere(route.path)}`;
+      const { entries } = route.body as unknown as { entries: Record<string, { type: string }> };
+      const named = Object.keys(entries)
+        .map((name) => `"${name}"`)
+        .join(", ");
+      // What must be there anyway is missed first.
+      const needed = Object.keys(entries).filter((name) => entries[name]!.type !== "optional");
+      if (needed.length > 0) {
+        const { status, body } = await ask(here, { key: own, body: {} });
+        expect([status, body.error.message]).toEqual([400, needed.map((name) => `Missing field "${name}"`).join("; ")]);
+        return;
+      }
+      for (const body of [undefined, "", "{}"]) {
+        const { status, body: answer } = await ask(here, { key: own, ...(body === undefined ? {} : { body }) });
+        expect([status, answer.error?.message]).toEqual([
+          400,
+          expect.stringMatching(
+            new RegExp(`^Cannot read the body: expected at least one of ${named}(, got an empty object)?$`),
+          ),
+        ]);
+      }
+      const { patch } = openapi.paths[route.path.replace(/:(\w+)/g, "{$1}")];
+      expect(patch.requestBody.required).toBe(true);
+      expect(patch.requestBody.content["application/json"].schema.minProperties).toBe(1);
     });
 
   if (route.body !== undefined && route.body !== "upload")

@@ -6,6 +6,7 @@ import { takeReport, nameReport } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
 import { toBlameWords, toLists } from "../rules/blame.ts";
+import { shardsOf } from "../rules/run_outcome.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
@@ -34,22 +35,36 @@ const total = ({ passed, failed, skipped }: Pick<TestRun, "passed" | "failed" | 
 
 type Base = Pick<Context, "publicUrl"> & { params: { projectId: string } };
 
-const toDetail = ({ publicUrl, params }: Base, run: TestRunDetailRow) => ({
-  executionId: run.executionId,
-  taskSlug: run.taskSlug,
-  ...(run.completedAt === null ? {} : { completedAt: run.completedAt }),
-  passed: run.passed,
-  failed: run.failed,
-  skipped: run.skipped,
-  total: total(run),
-  attempt: run.attempt,
-  flaky: run.flaky,
-  durationMs: run.durationMs,
-  verdict: run.verdict,
-  warnings: run.warnings,
-  outage: run.outage,
-  url: executionUrl(publicUrl, params.projectId, run.executionId),
-});
+function toDetail({ publicUrl, params }: Base, run: TestRunDetailRow) {
+  const shards = shardsOf(run, run.namedShards);
+  const what = shards.missingShards.length === 1 ? "shard" : "shards";
+  const never = `The execution has ended without ${what} ${toList(shards.missingShards)} of ${run.shards}`;
+  return {
+    executionId: run.executionId,
+    taskSlug: run.taskSlug,
+    ...(run.completedAt === null ? {} : { completedAt: run.completedAt }),
+    passed: run.passed,
+    failed: run.failed,
+    skipped: run.skipped,
+    total: total(run),
+    ...shards,
+    status: run.status,
+    attempt: run.attempt,
+    flaky: run.flaky,
+    durationMs: run.durationMs,
+    verdict: run.verdict,
+    warnings: run.status === "incomplete" ? [never, ...run.warnings] : run.warnings,
+    outage: run.outage,
+    url: executionUrl(publicUrl, params.projectId, run.executionId),
+  };
+}
+
+/** "1, 2 and 3"; of many the first ones. */
+function toList(numbers: readonly number[]): string {
+  const named = numbers.slice(0, 10);
+  if (numbers.length > named.length) return `${named.join(", ")} and ${numbers.length - named.length} more`;
+  return named.length < 2 ? named.join() : `${named.slice(0, -1).join(", ")} and ${named.at(-1)}`;
+}
 
 /** " (1 new, 2 known flaky)"; each list is told up to 100. */
 function blamesOf({ outage, ...run }: UploadedRun): string {
@@ -67,10 +82,21 @@ function blamesOf({ outage, ...run }: UploadedRun): string {
 function toLine(run: UploadedRun): string {
   const counts = [`${run.passed} passed`, `${run.failed} failed${blamesOf(run)}`, `${run.skipped} skipped`];
   if (run.flaky > 0) counts.push(`${run.flaky} flaky`);
-  const state = run.completedAt === undefined ? " (waiting for further shards)" : "";
+  if (run.warnings.length > 0) counts.push(run.warnings.length === 1 ? "1 warning" : `${run.warnings.length} warnings`);
+  const state = run.status === "running" && run.verdict === "passed" ? "waiting" : stateOf(run);
   // A slug is free text: it must not break the line.
   const slug = run.taskSlug.replace(/\p{C}+/gu, " ");
-  return `${run.verdict.toUpperCase()} ${slug}: ${counts.join(", ")}, attempt ${run.attempt}${state} ${run.url}\n`;
+  return `${state.toUpperCase()} ${slug}: ${toShards(run)}${counts.join(", ")}, attempt ${run.attempt} ${run.url}\n`;
+}
+
+const stateOf = ({ status, verdict }: UploadedRun) => (status === "incomplete" ? status : verdict);
+
+/** What is not all in has not passed, only not failed yet. */
+function toShards({ status, arrivedShards, missingShards }: UploadedRun): string {
+  if (missingShards.length === 0) return "";
+  const all = arrivedShards.length + missingShards.length;
+  const missing = toList(missingShards);
+  return `${arrivedShards.length} of ${all} shards, missing ${missing}${status === "incomplete" ? " for good" : ""}; `;
 }
 
 /** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */

@@ -8,8 +8,9 @@ const MAX_QUOTED = 60;
 /** The value for an error message: short, on one line, whatever it is. */
 function quote(value: unknown): string {
   if (value === undefined) return "nothing";
-  if (Array.isArray(value)) return "an array";
-  if (typeof value === "object" && value !== null) return "an object";
+  if (Array.isArray(value)) return value.length > 0 ? `an array of ${value.length}` : "an array";
+  if (typeof value === "object" && value !== null)
+    return Object.keys(value).length > 0 ? "an object" : "an empty object";
   const text = typeof value === "string" ? value.toWellFormed() : String(value);
   const short = text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
   return typeof value === "string" ? JSON.stringify(short) : short;

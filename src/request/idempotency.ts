@@ -36,15 +36,24 @@ export type OnceOptions = {
   isOver: () => boolean;
 };
 
+/** Keys of different projects, and those of teams, are strangers to each other. */
+const placeOf = ({
+  caller: { teamId, projectId },
+  key,
+}: Pick<OnceOptions, "caller" | "key">): Omit<RequestClaim, "claim"> => ({
+  teamId,
+  scopeId: projectId ?? teamId,
+  key,
+});
+
 const lost = (): never =>
   fail("INTERNAL_ERROR", "The request was given up for dead and is run by its repetition", { "Retry-After": "2" });
 
 type Waiting = Pick<OnceOptions, "sql" | "caller" | "key" | "isOver">;
 
 /** While another request with the same key is running, on whatever server; or until whoever asked does not wait any more. */
-export async function waitForOther({ sql, caller, key, isOver }: Waiting): Promise<void> {
-  const { teamId, projectId } = caller;
-  const place = { teamId, scopeId: projectId ?? teamId, key };
+export async function waitForOther({ sql, isOver, ...request }: Waiting): Promise<void> {
+  const place = placeOf(request);
   for (let wait = LOOK_AGAIN_MS.first; !isOver() && (await selectIsRunning(sql, place)); wait = longer(wait))
     await Bun.sleep(wait);
 }
@@ -57,12 +66,12 @@ const longer = (wait: number) => Math.min(2 * wait, LOOK_AGAIN_MS.last);
  * is said. Fails with VALIDATION_ERROR on a key that is malformed or was used for another request.
  */
 export async function answerOnce(
-  { sql, caller: { teamId, projectId }, key, digest, isOver }: OnceOptions,
+  { sql, caller, key, digest, isOver }: OnceOptions,
   run: (once: Once) => Promise<Reply>,
 ): Promise<Reply> {
   if (!KEY.test(key))
     fail("VALIDATION_ERROR", `Cannot read the header "Idempotency-Key": expected 1 to 255 visible ASCII characters`);
-  const claim: RequestClaim = { teamId, scopeId: projectId ?? teamId, key, claim: Bun.randomUUIDv7() };
+  const claim: RequestClaim = { ...placeOf({ caller, key }), claim: Bun.randomUUIDv7() };
   for (let wait = LOOK_AGAIN_MS.first; ; wait = longer(wait)) {
     const stored = await claimRequest(sql, claim, digest);
     if (!stored) return await runClaimed(sql, claim, run);

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { severity } from "./bug_reports.ts";
 import { EVENT_TYPES, type EventType } from "./events.ts";
-import { integer, slug, text, time, timeoutMinutes, uuid } from "./fields.ts";
+import { integer, patchOf, slug, text, time, timeoutMinutes, uuid } from "./fields.ts";
 import { workflow } from "./integrations.ts";
 import { page, pageQuery } from "./page.ts";
 
@@ -93,7 +93,9 @@ export const conditions = v.strictObject({
 });
 export type Conditions = v.InferOutput<typeof conditions>;
 
-const labels = v.optional(v.pipe(v.array(text(100), "expected a list of labels"), v.maxLength(20)));
+const labels = v.optional(
+  v.pipe(v.array(text(100), "expected a list of labels"), v.maxLength(20, "expected at most 20 labels")),
+);
 const ref = v.optional(text(200));
 
 /** What each type of action says besides. */
@@ -111,7 +113,11 @@ const ACTIONS = [
     workflow: v.optional(workflow),
     ref,
     inputs: v.optional(
-      v.record(text(100), v.pipe(v.string("expected a text"), v.maxLength(1_000)), "expected an object"),
+      v.record(
+        text(100),
+        v.pipe(v.string("expected a text"), v.maxLength(1_000, "expected a text of at most 1000 characters")),
+        "expected an object",
+      ),
     ),
   }),
   v.strictObject({
@@ -204,7 +210,7 @@ export const newAutomation = v.strictObject({
 });
 export type NewAutomation = v.InferOutput<typeof newAutomation>;
 
-export const automationPatch = v.strictObject({
+export const automationPatch = patchOf({
   name: v.optional(text(200)),
   enabled: v.optional(v.boolean("expected true or false")),
   trigger: v.optional(trigger),

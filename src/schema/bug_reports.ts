@@ -1,7 +1,7 @@
 /** Bug reports: failures that are one bug, and what people do about it. */
 
 import * as v from "valibot";
-import { httpUrl, sample, text, time, uuid } from "./fields.ts";
+import { httpUrl, patchOf, sample, text, time, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const expectedOneOf = (values: readonly string[]) => `expected ${values.map((value) => `"${value}"`).join(", ")}`;
@@ -128,7 +128,7 @@ export const newBugReport = v.strictObject({
     [],
   ),
 });
-export const bugReportPatch = v.strictObject({
+export const bugReportPatch = patchOf({
   ...editable,
   title: v.optional(text(300)),
   status: v.optional(bugStatus),

@@ -1,7 +1,7 @@
 /** Environments of a team and their variables. */
 
 import * as v from "valibot";
-import { count, httpUrl, text, time, uuid } from "./fields.ts";
+import { count, httpUrl, isStorable, patchOf, text, time, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const EXPECTED_SLUG = `expected lower-case letters, digits, "-" and "_", at most 100, such as "staging"`;
@@ -29,7 +29,7 @@ export const newEnvironment = v.strictObject({
 });
 export type NewEnvironment = v.InferOutput<typeof newEnvironment>;
 
-export const environmentPatch = v.strictObject({ ...newEnvironment.entries, slug: v.optional(environmentSlug) });
+export const environmentPatch = patchOf({ ...newEnvironment.entries, slug: v.optional(environmentSlug) });
 export type EnvironmentPatch = v.InferOutput<typeof environmentPatch>;
 
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
@@ -37,17 +37,11 @@ const EXPECTED_NAME = "expected a name of letters, digits and _, at most 128, no
 export const variableName = v.pipe(v.string(EXPECTED_NAME), v.regex(VARIABLE_NAME, EXPECTED_NAME));
 
 const MAX_VALUE_BYTES = 65_536;
-const EXPECTED_VALUE = "expected a text of at most 64 KiB, without NUL and broken characters";
+const EXPECTED_SIZE = "expected a text of at most 64 KiB";
 const variableValue = v.pipe(
-  v.string(EXPECTED_VALUE),
-  v.check(
-    (value) =>
-      value.length <= MAX_VALUE_BYTES &&
-      Buffer.byteLength(value) <= MAX_VALUE_BYTES &&
-      !value.includes("\0") &&
-      value.isWellFormed(),
-    EXPECTED_VALUE,
-  ),
+  v.string(EXPECTED_SIZE),
+  v.check((value) => value.length <= MAX_VALUE_BYTES && Buffer.byteLength(value) <= MAX_VALUE_BYTES, EXPECTED_SIZE),
+  v.check(isStorable, "expected a text without NUL and broken characters"),
 );
 
 export const variable = v.strictObject({

@@ -1,7 +1,19 @@
 /** Executions: one trigger of one or more tasks. */
 
 import * as v from "valibot";
-import { buildUrl, count, sample, slug, text, time, timeoutMinutes, timestamp, uuid, verdict } from "./fields.ts";
+import {
+  buildUrl,
+  count,
+  distinct,
+  sample,
+  slug,
+  text,
+  time,
+  timeoutMinutes,
+  timestamp,
+  uuid,
+  verdict,
+} from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
@@ -10,7 +22,7 @@ export const executionStatus = v.picklist(EXECUTION_STATUSES, `expected one of $
 export type ExecutionStatus = v.InferOutput<typeof executionStatus>;
 
 /** A task may also have ended with some of its announced shards missing. */
-const taskStatus = v.picklist([...EXECUTION_STATUSES, "incomplete"]);
+export const taskStatus = v.picklist([...EXECUTION_STATUSES, "incomplete"]);
 export type TaskStatus = v.InferOutput<typeof taskStatus>;
 
 const executionMode = v.picklist(["report"], `expected "report"`);
@@ -92,16 +104,14 @@ const origin = {
   environment: v.optional(text(200)),
 };
 
-const TASKS = "expected at most 500 different task slugs";
-
 export const newExecution = v.strictObject({
   key: v.optional(text(200)),
   mode: v.optional(executionMode, "report"),
   tasks: v.optional(
     v.pipe(
       v.array(slug, "expected an array of task slugs"),
-      v.maxLength(500, TASKS),
-      v.check((slugs) => new Set(slugs).size === slugs.length, TASKS),
+      v.maxLength(500, "expected at most 500 task slugs"),
+      distinct("expected each task slug once"),
     ),
     [],
   ),

@@ -116,6 +116,30 @@ export const time = v.pipe(v.string(), v.isoTimestamp());
 
 export const slug = text(200);
 
+/** For a list of texts: each of them once. Names the one that comes again, by its place. */
+export const distinct = (expected: string) =>
+  v.rawCheck<string[]>(({ dataset, addIssue }) => {
+    if (!dataset.typed) return;
+    const seen = new Set<string>();
+    for (const [key, value] of dataset.value.entries()) {
+      const place = { type: "array", origin: "value", input: dataset.value, key, value } as const;
+      if (seen.has(value)) addIssue({ message: expected, input: value, path: [place] });
+      seen.add(value);
+    }
+  });
+
+/** The body of a PATCH: fields of which each may be left out, but not all. */
+export const patchOf = <const Entries extends v.ObjectEntries>(entries: Entries) =>
+  v.pipe(
+    v.strictObject(entries),
+    v.minEntries(
+      1,
+      `expected at least one of ${Object.keys(entries)
+        .map((name) => `"${name}"`)
+        .join(", ")}`,
+    ),
+  );
+
 /** How long an execution may wait for its next report: a minute to a week. */
 export const timeoutMinutes = integer(1, 10_080);
 

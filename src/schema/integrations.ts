@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import type { EventType } from "./events.ts";
-import { count, text, time, uuid } from "./fields.ts";
+import { count, patchOf, text, time, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 /** What an automation can ask of an integration. */
@@ -60,7 +60,10 @@ const path = (expected: string, pattern: RegExp) =>
   );
 export const workflow = path("expected a workflow file or its id", /^[\w.-]+$/);
 const label = text(100);
-const labels = v.optional(v.pipe(v.array(label, "expected a list of labels"), v.maxLength(20)), ["assay"]);
+const labels = v.optional(
+  v.pipe(v.array(label, "expected a list of labels"), v.maxLength(20, "expected at most 20 labels")),
+  ["assay"],
+);
 
 const EXPECTED_TEAMS = "expected the address of a Workflows webhook: connectors at office.com are retired";
 const RETIRED_TEAMS = /(^|\.)(webhook\.office|outlook\.office|outlook\.office365)\.com\.?$/i;
@@ -162,7 +165,7 @@ export const newIntegration = v.variant(
   `expected one of ${KINDS.map((kind) => `"${kind}"`).join(", ")}`,
 ) as unknown as v.GenericSchema<unknown, NewIntegration>;
 
-export const integrationPatch = v.strictObject({
+export const integrationPatch = patchOf({
   name: v.optional(text(200)),
   enabled: v.optional(v.boolean("expected true or false")),
   config: v.pipe(

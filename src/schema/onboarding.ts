@@ -1,7 +1,7 @@
 /** The way of a new project to its first results: steps, snippets, sample data. */
 
 import * as v from "valibot";
-import { count, time } from "./fields.ts";
+import { count, patchOf, time } from "./fields.ts";
 
 export const STEPS = [
   "first_run",
@@ -41,7 +41,7 @@ export const onboarding = v.strictObject({
 });
 export type Onboarding = v.InferOutput<typeof onboarding>;
 
-export const onboardingPatch = v.strictObject({
+export const onboardingPatch = patchOf({
   skip: v.pipe(
     v.optional(v.array(v.picklist(STEPS, expectedStep), "expected a list of steps")),
     v.description("All steps that are skipped: an empty list takes them up again"),

@@ -1,7 +1,7 @@
 /** The project itself. */
 
 import * as v from "valibot";
-import { integer, text, time, timeoutMinutes, uuid } from "./fields.ts";
+import { integer, patchOf, text, time, timeoutMinutes, uuid } from "./fields.ts";
 
 export const project = v.strictObject({
   id: uuid,
@@ -13,7 +13,7 @@ export const project = v.strictObject({
 });
 export type Project = v.InferOutput<typeof project>;
 
-export const projectPatch = v.strictObject({
+export const projectPatch = patchOf({
   name: v.optional(text(200)),
   defaultBranch: v.optional(text(500)),
   executionTimeoutMinutes: v.optional(timeoutMinutes),

@@ -1,7 +1,7 @@
 /** The catalogue of test cases: what is remembered of each, its history, its quarantine. */
 
 import * as v from "valibot";
-import { booleanText, count, caseStatus, sample, text, time, timestamp, uuid } from "./fields.ts";
+import { booleanText, count, caseStatus, patchOf, sample, text, time, timestamp, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const ms = v.nullable(count);
@@ -104,7 +104,7 @@ const quarantinePatch = v.strictObject(
   "expected an object with a reason, or null",
 );
 
-export const testCasePatch = v.strictObject({
+export const testCasePatch = patchOf({
   owner: v.optional(v.nullable(text(200))),
   quarantine: v.optional(v.nullable(quarantinePatch)),
 });

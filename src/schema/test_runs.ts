@@ -16,6 +16,7 @@ import {
 } from "./fields.ts";
 import { touchedBug } from "./bug_reports.ts";
 import { blamedFailures } from "./failures.ts";
+import { taskStatus } from "./executions.ts";
 import { page, pageQuery } from "./page.ts";
 
 /** An element of the list: exactly the seven given fields. */
@@ -41,6 +42,18 @@ const runDetail = {
   ...testRun.entries,
   /** Left out until every announced shard is in. */
   completedAt: v.optional(time),
+  arrivedShards: v.pipe(
+    v.array(count),
+    v.description("The numbers of the shards that are in, ascending; [1] for a run that is not sharded"),
+  ),
+  missingShards: v.pipe(
+    v.array(count),
+    v.description("Those that are announced and not in; then completedAt is left out"),
+  ),
+  status: v.pipe(
+    taskStatus,
+    v.description("running: shards are still awaited; incomplete: the execution has ended without some of them"),
+  ),
   attempt: v.pipe(count, v.description("How often the run was uploaded: the highest attempt of any shard")),
   flaky: v.pipe(count, v.description("Cases that failed before they passed; they are among the passed ones")),
   durationMs: v.pipe(count, v.description("Of all attempts together")),
@@ -80,7 +93,10 @@ const shard = v.pipe(
     const [index, of] = value.split("/").map(Number);
     return { index: index!, of: of! };
   }),
-  v.check(({ index, of }) => index <= of, EXPECTED_SHARD),
+  v.check(
+    ({ index, of }) => index <= of,
+    ({ input: { of } }) => `expected a shard from "1/${of}" to "${of}/${of}"`,
+  ),
 );
 export type Shard = v.InferOutput<typeof shard>;
 

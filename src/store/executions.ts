@@ -70,7 +70,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
       e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf", e.baseline_id as "baselineId",
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict,
-      r.declared as task_declared, r.shards as task_shards, ${namedShards(sql)} as "task_namedShards", r.started_at as "task_startedAt", r.completed_at as "task_completedAt"
+      r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", r.started_at as "task_startedAt", r.completed_at as "task_completedAt"
     from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     order by e.id desc, r.id`;
   const found = new Map<string, ExecutionRow>();
@@ -269,7 +269,7 @@ export const insertDeclaredTasks = (sql: Tx, projectId: string, executionId: str
 /** The tasks of a locked execution. */
 export const selectTasks = (sql: Sql, projectId: string, executionId: string) => sql<TaskRow[]>`
   select task_slug as slug, status, attempt, passed, failed, skipped, flaky, verdict, declared, shards,
-    ${namedShards(sql)} as "namedShards", started_at as "startedAt", completed_at as "completedAt"
+    ${namedShards(sql, sql`r`)} as "namedShards", started_at as "startedAt", completed_at as "completedAt"
   from test_run r where project_id = ${projectId} and execution_id = ${executionId} order by id`;
 
 export type ExecutionChange = ExecutionOrigin & {

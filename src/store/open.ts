@@ -3,7 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { connect, type Database } from "./connect.ts";
-import { startEmbedded } from "../postgres/embedded.ts";
+import { holdsCluster, startEmbedded } from "../postgres/embedded.ts";
 
 export type OpenOptions = {
   databaseUrl: string | undefined;
@@ -13,6 +13,16 @@ export type OpenOptions = {
 
 /** The database, and what to repeat so that it stays there: nothing where it is not ours to start. */
 export type OpenDatabase = Database & { revive?(): Promise<void> };
+
+/** As `openDatabase`, where there is one: throws, and makes nothing, where the directory holds none. */
+export async function openExistingDatabase(options: OpenOptions): Promise<OpenDatabase> {
+  const { databaseUrl, dataDir } = options;
+  if (databaseUrl === undefined && !holdsCluster(join(dataDir, "postgres")))
+    throw new Error(
+      `No database in "${dataDir}": set DATA_DIR, or DATABASE_URL, as the server has it, or make one with "bun start"`,
+    );
+  return await openDatabase(options, () => {});
+}
 
 /** `close` also stops the built-in PostgreSQL, unless somebody else is still connected to it. */
 export async function openDatabase(

@@ -52,4 +52,23 @@ export const insertProject = async (sql: Sql, teamId: string, name: string): Pro
   return inserted.length === 1 ? id : undefined;
 };
 
+export const selectTeamExists = async (sql: Sql, teamId: string): Promise<boolean> =>
+  (await sql`select from team where id = ${teamId}`).length === 1;
+
+export type TeamRow = { id: string; name: string; projects: number; createdAt: string };
+
+/** All of them, oldest first, with the number of their projects. */
+export const selectTeams = (sql: Sql) => sql<TeamRow[]>`
+  select id, name, (select count(*)::int from project where team_id = team.id) as projects, created_at as "createdAt"
+  from team order by created_at, id`;
+
+export type ListedProject = { id: string; name: string; teamId: string; team: string; createdAt: string };
+
+/** Of one team, or of all: by team, oldest first. */
+export const selectProjects = (sql: Sql, teamId: string | undefined) => sql<ListedProject[]>`
+  select p.id, p.name, t.id as "teamId", t.name as "team", p.created_at as "createdAt"
+  from project p join team t on t.id = p.team_id
+  ${teamId === undefined ? sql`` : sql`where t.id = ${teamId}`}
+  order by t.created_at, t.id, p.created_at, p.id`;
+
 export const selectAnyTeam = async (sql: Sql): Promise<boolean> => (await sql`select from team limit 1`).length === 1;

@@ -4,6 +4,7 @@ import type { Verdict } from "../schema/fields.ts";
 import type { TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import { namedShards } from "./shards.ts";
 
 const FIRST_TIME = "infinity";
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -67,6 +68,8 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   status: TaskStatus;
   attempt: number;
   shards: number;
+  /** Those that uploads have named; none for a run that is not sharded. */
+  namedShards: number[];
   flaky: number;
   durationMs: number;
   verdict: Verdict;
@@ -80,6 +83,7 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
 };
 
 const detailColumns = (sql: Sql) => sql`
+  ${namedShards(sql, sql`test_run`)} as "namedShards",
   id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
   skipped, attempt, shards, flaky, duration_ms as "durationMs", verdict, format, exit_code as "exitCode",
   to_json(warnings) as warnings, outage, remembered`;

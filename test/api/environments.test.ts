@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { createSeal, SealError } from "../../src/secrets/seal.ts";
 import { loadSecretKey } from "../../src/operations/secret_key.ts";
 import { reseal } from "../../src/work/reseal.ts";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createHarness, createServer, SECRET_KEY } from "../harness.ts";
+import { createPlace, removePlace } from "../places.ts";
 
 const { ask, acme, rival, database } = await createHarness();
 const key = acme.teamKey;
@@ -124,9 +124,15 @@ describe("variables", () => {
       const { status, text } = await replace(body, type);
       expect([status, text.includes("hunter2")]).toEqual([400, false]);
     }
-    for (const body of [{ value: long }, { value: "hunter2\0" }, { value: ["hunter2"] }, "{hunter2"]) {
-      const { status, text } = await put("A", body);
+    for (const [body, fault] of [
+      [{ value: long }, `"value": expected a text of at most 64 KiB`],
+      [{ value: "hunter2\0" }, `"value": expected a text without NUL and broken characters`],
+      [{ value: ["hunter2"] }, `"value": expected a text`],
+      ["{hunter2", "not valid JSON"],
+    ] as const) {
+      const { status, text, body: answer } = await put("A", body);
       expect([status, text.includes("hunter2")]).toEqual([400, false]);
+      expect(answer.error.message).toContain(fault);
     }
     expect((await list()).map(({ name }: { name: string }) => name)).toEqual(["KEPT"]);
   });
@@ -194,7 +200,7 @@ describe("sealing", () => {
 
   test("a changed key seals anew what the old one sealed; a wrong or missing one is refused", async () => {
     await database.pool`delete from variable`;
-    const dataDir = mkdtempSync(join(tmpdir(), "assay-secret-"));
+    const dataDir = createPlace("secret");
     try {
       const options = { secretKey: undefined, secretKeyOld: undefined, dataDir };
       const load = (more: object) => loadSecretKey(database.pool, { ...options, ...more });
@@ -217,7 +223,7 @@ describe("sealing", () => {
       await reseal(database, back);
       expect((await list("?limit=1"))[0]).toMatchObject({ name: "V0", value: "value 0" });
     } finally {
-      rmSync(dataDir, { recursive: true });
+      await removePlace(dataDir);
     }
   });
 });

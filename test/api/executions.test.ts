@@ -77,7 +77,18 @@ describe("POST /projects/:projectId/executions", () => {
     });
     expect(status).toBe(400);
     for (const name of ["key", "tasks", "branch", "timeoutMinutes", "projectId", "number"])
-      expect(body.error.message).toContain(`"${name}"`);
+      expect(body.error.message).toContain(name === "tasks" ? `"tasks.1"` : `"${name}"`);
+  });
+
+  test("names the task slug that is there again, and the list that is too long", async () => {
+    const message = async (tasks: string[]) => (await create({ tasks })).body.error.message;
+    expect(await message(["a", "a"])).toBe(`Cannot read "tasks.1": expected each task slug once, got "a"`);
+    expect(await message(["unit", "e2e", "lint", "e2e", "unit"])).toBe(
+      `Cannot read "tasks.3": expected each task slug once, got "e2e"; ` +
+        `Cannot read "tasks.4": expected each task slug once, got "unit"`,
+    );
+    const many = Array.from({ length: 501 }, (_, index) => `t${index}`);
+    expect(await message(many)).toBe(`Cannot read "tasks": expected at most 500 task slugs, got an array of 501`);
   });
 
   test("what is no JSON object is refused", async () => {
@@ -234,6 +245,79 @@ describe("which build a report belongs to", () => {
     expect(await list(`commit=${otherHead.slice(0, 7)}`)).toEqual([three, two]);
     expect(await list(`commit=${otherHead.slice(0, 6)}`)).toEqual([]);
     expect(await list("key=9&pull_request=13")).toEqual([two]);
+  });
+});
+
+describe("shards that never came", () => {
+  const shard = (query: string, letters = "pp") => upload(`task_slug=t&${query}`, letters);
+  const asText = (query: string, letters: string) =>
+    ask(`POST /projects/${acme.project}/test-runs?${query}`, {
+      ...{ key: acme.key, body: junit(letters), headers: { accept: "text/plain" } },
+    });
+  const runOf = async (executionId: string) => (await ask(`GET ${executions}/${executionId}/test-runs/t`, acme)).body;
+
+  test("make their run incomplete and red when the execution ends, and are named", async () => {
+    const first = await shard("execution_key=never&shard=2/4");
+    expect(first.body).toMatchObject({
+      status: "running",
+      verdict: "passed",
+      arrivedShards: [2],
+      missingShards: [1, 3, 4],
+    });
+    await shard("execution_key=never&shard=1/4");
+    const id = first.body.executionId;
+    expect((await get(id)).tasks).toMatchObject([{ status: "running", missingShards: [3, 4] }]);
+    const { body } = await act(id, "complete");
+    expect(body).toMatchObject({
+      ...{ status: "failed", verdict: "failed", failed: 0 },
+      tasks: [{ slug: "t", status: "incomplete", missingShards: [3, 4] }],
+    });
+    expect(await runOf(id)).toMatchObject({
+      ...{ status: "incomplete", verdict: "failed", arrivedShards: [1, 2], missingShards: [3, 4] },
+      warnings: ["The execution has ended without shards 3 and 4 of 4"],
+    });
+    expect(await runOf(id)).not.toHaveProperty("completedAt");
+  });
+
+  test("are told by the last upload itself, in JSON and as text", async () => {
+    await shard("execution_key=last-of-all&shard=1/3");
+    const { text } = await asText("task_slug=t&execution_key=last-of-all&shard=3/3&complete=true", "pf");
+    expect(text).toStartWith("INCOMPLETE t: 2 of 3 shards, missing 2 for good; 1 passed, 1 failed (1 new), 0 skipped");
+    const { body } = await shard("execution_key=one-of-two&shard=1/2&complete=true");
+    expect(body).toMatchObject({ status: "incomplete", verdict: "failed", missingShards: [2] });
+    const waiting = await asText("task_slug=t&execution_key=wait&shard=1/2", "p");
+    expect(waiting.text).toStartWith("WAITING t: 1 of 2 shards, missing 2; 1 passed, 0 failed");
+  });
+
+  test("are missed when the time of the execution is over, which is red and not timed out", async () => {
+    const { body } = await shard("execution_key=overdue&shard=1/2");
+    await makeOverdue(body.executionId);
+    await expireExecutions(database);
+    expect(await get(body.executionId)).toMatchObject({ status: "failed", tasks: [{ status: "incomplete" }] });
+    const { body: cancelled } = await shard("execution_key=cancelled-shards&shard=1/2");
+    await act(cancelled.executionId, "cancel");
+    expect(await get(cancelled.executionId)).toMatchObject({ status: "cancelled", tasks: [{ status: "cancelled" }] });
+  });
+
+  test("complete their run when they come late after all, which is told to who brings them", async () => {
+    const { body } = await shard("execution_key=late&shard=1/3&complete=true");
+    const second = await shard("execution_key=late&shard=2/3", "p");
+    const late = 'The execution had ended before this upload, as "failed": its figures change, and nobody is told';
+    expect(second.body).toMatchObject({
+      ...{ status: "incomplete", verdict: "failed", missingShards: [3] },
+      warnings: ["The execution has ended without shard 3 of 3", late],
+    });
+    const third = await shard("execution_key=late&shard=3/3", "ppp");
+    expect(third.body).toMatchObject({
+      status: "passed",
+      verdict: "passed",
+      missingShards: [],
+      warnings: [late, late],
+    });
+    expect(await get(body.executionId)).toMatchObject({
+      status: "passed",
+      tasks: [{ status: "passed", missingShards: [] }],
+    });
   });
 });
 

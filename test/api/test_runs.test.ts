@@ -31,7 +31,10 @@ describe("POST /projects/:projectId/test-runs", () => {
       failed: 1,
       skipped: 1,
       total: 4,
+      arrivedShards: [1],
+      missingShards: [],
       attempt: 1,
+      status: "failed",
       flaky: 0,
       durationMs: 40,
       verdict: "failed",
@@ -106,6 +109,34 @@ describe("POST /projects/:projectId/test-runs", () => {
     expect(status).toBe(201);
     expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
     expect(text).toMatch(/^FAILED line: 1 passed, 1 failed \(1 new\), 0 skipped, attempt 1 http:\S+\n$/);
+  });
+
+  test("the line of a run whose shards are not all in is not green: it waits, unless it has failed already", async () => {
+    const line = async (key: string, shard: string, letters: string) => {
+      const path = `POST ${runs}?execution_key=${key}&task_slug=t&shard=${shard}`;
+      const report = { key: acme.key, body: junit(letters, `part ${shard}`), headers: { accept: "text/plain" } };
+      return (await ask(path, report)).text.replace(/http:\S+\n$/, "");
+    };
+    const counts = (passed: number) => `${passed} passed, 0 failed, 0 skipped, attempt 1 `;
+    expect(await line("waits", "2/4", "pp")).toBe(`WAITING t: 1 of 4 shards, missing 1, 3 and 4; ${counts(2)}`);
+    expect(await line("waits", "1/4", "p")).toBe(`WAITING t: 2 of 4 shards, missing 3 and 4; ${counts(3)}`);
+    const failed = "3 passed, 1 failed (1 new), 0 skipped, attempt 1 ";
+    expect(await line("waits", "4/4", "f")).toBe(`FAILED t: 3 of 4 shards, missing 3; ${failed}`);
+    expect(await line("waits", "3/4", "p")).toBe(`FAILED t: ${failed.replace("3 passed", "4 passed")}`);
+    expect(await line("green", "1/2", "p")).toBe(`WAITING t: 1 of 2 shards, missing 2; ${counts(1)}`);
+    expect(await line("green", "2/2", "p")).toBe(`PASSED t: ${counts(2)}`);
+    const missing = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 9988 more";
+    expect(await line("many", "9999/9999", "p")).toBe(`WAITING t: 1 of 9999 shards, missing ${missing}; ${counts(1)}`);
+  });
+
+  test("the line of a report that broke off says that there is a warning", async () => {
+    const whole = junit("ppp");
+    const { text } = await ask(`POST ${runs}?task_slug=t`, {
+      key: acme.key,
+      body: whole.slice(0, whole.indexOf("case 2")),
+      headers: { accept: "text/plain" },
+    });
+    expect(text).toStartWith("FAILED t: 2 passed, 0 failed, 0 skipped, 1 warning, attempt 1 http");
   });
 
   test("a report without cases is refused, unless allow_empty says that it is right", async () => {
@@ -241,11 +272,18 @@ describe("attempts and shards", () => {
       upload(`?execution_key=shards&task_slug=t&shard=${index}/3`, junit(letters, `part ${index}`));
     const first = await shard(2, "pf");
     expect(first.body).not.toHaveProperty("completedAt");
+    expect(first.body).toMatchObject({ arrivedShards: [2], missingShards: [1, 3] });
+    const detail = async () =>
+      (await ask(`GET /projects/${acme.project}/executions/${first.body.executionId}/test-runs/t`, acme)).body;
+    expect(await detail()).toMatchObject({ shards: 3, arrivedShards: [2], missingShards: [1, 3] });
+    expect((await shard(2, "pf")).body).toMatchObject({ arrivedShards: [2], missingShards: [1, 3] });
     const path = `GET ${runs}?execution_id=${first.body.executionId}`;
     expect((await ask(path, acme)).body.data).toEqual([]);
     await shard(1, "pp");
     const last = await shard(3, "ps");
     expect(last.body).toMatchObject({ passed: 4, failed: 1, skipped: 1, total: 6, attempt: 1 });
+    expect(last.body).toMatchObject({ arrivedShards: [1, 2, 3], missingShards: [] });
+    expect(await detail()).toMatchObject({ arrivedShards: [1, 2, 3], missingShards: [] });
     expect((await ask(path, acme)).body.data).toHaveLength(1);
     const retried = await shard(2, "pp");
     expect(retried.body).toMatchObject({ passed: 5, failed: 0, flaky: 1, attempt: 2, verdict: "passed" });
@@ -496,7 +534,7 @@ describe("what contradicts itself", () => {
     for (const part of [
       `"build_url": expected an http or https address, got "javascript:alert(1)"`,
       `"branch": expected a text of 1 to 500 characters`,
-      `"shard": expected a shard such as "2/4", got "3/2"`,
+      `"shard": expected a shard from "1/2" to "2/2", got "3/2"`,
     ])
       expect(refused.body.error.message).toContain(part);
   });

@@ -1,10 +1,9 @@
 /** Real servers, each in a process of its own, together on a fresh built-in PostgreSQL: what the scripts here torment. */
 
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startEmbedded } from "../../src/postgres/embedded.ts";
 import { connect } from "../../src/store/connect.ts";
+import { createPlace, guardProcess, removePlace } from "../places.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
@@ -16,12 +15,8 @@ export type ServersOptions = {
   under?: readonly string[];
 };
 
-/** A script that fails or is stopped leaves nobody behind. */
-const children = new Set<Bun.Subprocess>();
-process.on("exit", () => children.forEach((child) => child.kill("SIGTERM")));
-for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => process.exit(1));
-
 async function spawn(dataDir: string, { environment = {}, under = [] }: ServersOptions) {
+  const started = performance.now();
   const child = Bun.spawn([...under, process.execPath, join(ROOT, "src/main.ts")], {
     env: {
       ...process.env,
@@ -36,13 +31,16 @@ async function spawn(dataDir: string, { environment = {}, under = [] }: ServersO
     stdout: "pipe",
     stderr: "inherit",
   });
-  children.add(child);
+  // A script that fails or is stopped leaves nobody behind.
+  guardProcess(child);
   let output = "";
   const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
   (async () => {
     for await (const chunk of child.stdout) {
       output += new TextDecoder().decode(chunk);
-      const url = /"message":"Assay is ready","url":"([^"]+)"/.exec(output)?.[1];
+      // With LOG_LEVEL=warn the only output is the welcome of the first start.
+      const [, ready, welcome] = /"message":"Assay is ready","url":"([^"]+)"|"(http:[^"]+)\/api/.exec(output) ?? [];
+      const url = ready ?? welcome;
       if (url !== undefined) resolve(url);
     }
     reject(new Error(`The server ended:\n${output}`));
@@ -50,6 +48,8 @@ async function spawn(dataDir: string, { environment = {}, under = [] }: ServersO
   const url = await ready;
   return {
     url,
+    /** From the start of the process to its word that it is ready. */
+    readyMs: performance.now() - started,
     child,
     output: () => output,
     /** Log lines of a level, parsed. */
@@ -70,7 +70,7 @@ async function spawn(dataDir: string, { environment = {}, under = [] }: ServersO
 
 /** Ends with `stop`, which no script may leave out: it stops the servers and PostgreSQL, and removes their files. */
 export async function startServers(options: ServersOptions = {}) {
-  const directory = await mkdtemp(join(tmpdir(), "assay-faults-"));
+  const directory = createPlace("faults");
   const servers = [await spawn(directory, options)];
   while (servers.length < (options.count ?? 1)) servers.push(await spawn(directory, options));
   const output = servers[0]!.output();
@@ -96,7 +96,7 @@ export async function startServers(options: ServersOptions = {}) {
       for (const { child } of servers) child.kill("SIGTERM");
       await Promise.all(servers.map(({ child }) => child.exited));
       await embedded.stop();
-      await rm(directory, { recursive: true, force: true });
+      await removePlace(directory);
     },
   };
 }

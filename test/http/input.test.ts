@@ -28,6 +28,8 @@ describe("check", () => {
     const long = message(() => check(schema, { name: `${"x".repeat(1_000)}\n` }));
     expect(long.length).toBeLessThan(200);
     expect(message(() => check(schema, { name: { a: 1 } }))).toContain("got an object");
+    expect(message(() => check(schema, { name: {} }))).toContain("got an empty object");
+    expect(message(() => check(schema, { name: ["a", "b"] }))).toContain("got an array of 2");
   });
 
   test("ids come out in one canonical spelling", () => {

@@ -1,12 +1,13 @@
 /** The built-in PostgreSQL with real server processes; every test has its own directory. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { type Embedded, startEmbedded } from "../../src/postgres/embedded.ts";
 import { openHome } from "../../src/postgres/home.ts";
-import { findPostmaster, halt } from "../../src/postgres/server.ts";
+import { findPostmaster } from "../../src/postgres/server.ts";
 import { quickDirectory } from "../cluster.ts";
+import { createPlace, guardProcess, removePlace } from "../places.ts";
 
 setDefaultTimeout(30_000);
 const isRoot = process.getuid?.() === 0;
@@ -18,10 +19,10 @@ const start = (directory: string, fsync = false) => startEmbedded({ directory, f
 
 /** A directory that the account PostgreSQL runs under as root can enter. */
 function emptyPlace(): string {
-  const parent = mkdtempSync(join(quickDirectory(), "assay-embedded-"));
-  chmodSync(parent, 0o711);
-  used.push(join(parent, "postgres"));
-  return join(parent, "postgres");
+  const place = createPlace("embedded", quickDirectory());
+  chmodSync(place, 0o711);
+  used.push(join(place, "postgres"));
+  return join(place, "postgres");
 }
 
 /** A stopped cluster: a copy costs a tenth of initdb. */
@@ -47,6 +48,7 @@ function startElsewhere(directory: string) {
     for await (const _ of console) break;
     await cluster.stop();`;
   const child = Bun.spawn([process.execPath, "-e", script], { stdin: "pipe", stdout: "pipe", detached: true });
+  guardProcess(child);
   return {
     pid: child.pid,
     async started() {
@@ -65,15 +67,7 @@ function startElsewhere(directory: string) {
   };
 }
 
-async function remove(directory: string): Promise<void> {
-  if (existsSync(directory)) {
-    const home = realpathSync(directory);
-    const server = postmaster(directory);
-    if (server) await halt(server, join(home, "cluster"));
-    rmSync(home, { recursive: true, force: true });
-  }
-  rmSync(join(directory, ".."), { recursive: true, force: true });
-}
+const remove = (directory: string) => removePlace(join(directory, ".."));
 
 beforeAll(async () => {
   seed = emptyPlace();

@@ -1,0 +1,133 @@
+/** The commands for teams, projects and keys, as processes of their own. */
+
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { createHarness } from "../harness.ts";
+import { createPlace, removePlace } from "../places.ts";
+
+const { acme, rival, database, connection, addProject } = await createHarness();
+const ROOT = join(import.meta.dir, "../..");
+
+/** The database of this file: a URL cannot name a socket, the variables of PostgreSQL's own tools can. */
+const here = {
+  DATABASE_URL: `postgres:///${connection["database"]}`,
+  PGHOST: String(connection["host"]),
+  PGPORT: String(connection["port"]),
+  PGUSER: String(connection["username"]),
+  PGPASSWORD: String(connection["password"]),
+};
+
+async function assay(args: string[], more: Record<string, string> = here) {
+  const child = Bun.spawn([process.execPath, "src/cli/assay.ts", ...args], {
+    cwd: ROOT,
+    env: { ...process.env, DATABASE_URL: "", ...more },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  return { code: await child.exited, output, errors };
+}
+const admin = (...args: string[]) => assay(["admin", ...args]);
+const json = async (...args: string[]) => JSON.parse((await admin(...args, "--json")).output);
+
+const id = crypto.randomUUID();
+const COMMANDS = {
+  "list-teams": [],
+  "create-team": ["--name", "x"],
+  "list-projects": ["--team", id],
+  "create-project": ["--team", id, "--name", "x"],
+  "generate-key": ["--project", id],
+  "list-keys": ["--team", id],
+  "revoke-key": ["--id", id],
+};
+
+describe("where there is no database", () => {
+  test.each(Object.entries(COMMANDS))("%s says so and makes nothing", async (name, options) => {
+    const place = createPlace("admin");
+    const dataDir = join(place, "data");
+    const { code, output, errors } = await assay(["admin", name, ...options, "--json"], { DATA_DIR: dataDir });
+    expect([code, output]).toEqual([1, ""]);
+    expect(errors).toBe(
+      `No database in "${dataDir}": set DATA_DIR, or DATABASE_URL, as the server has it, or make one with "bun start"\n`,
+    );
+    expect(existsSync(dataDir)).toBe(false);
+    await removePlace(place);
+  });
+
+  test("a directory that holds something else stays as it is", async () => {
+    const place = createPlace("admin");
+    await Bun.write(join(place, "secret-key"), "x");
+    expect((await assay(["admin", "list-teams"], { DATA_DIR: place })).code).toBe(1);
+    expect(readdirSync(place)).toEqual(["secret-key"]);
+    await removePlace(place);
+  });
+});
+
+describe("an id that nothing has", () => {
+  test.each<[what: string, args: string[]]>([
+    ["team", ["list-projects", "--team", id]],
+    ["team", ["create-project", "--team", id, "--name", "x"]],
+    ["team", ["generate-key", "--team", id]],
+    ["project", ["generate-key", "--project", id]],
+    ["team", ["list-keys", "--team", id]],
+    ["key", ["revoke-key", "--id", id]],
+    // Such as stands for something else.
+    ["project", ["generate-key", "--project", acme.team]],
+    ["team", ["list-keys", "--team", acme.project]],
+  ])("is told: no %s (%p)", async (what, args) => {
+    const wanted = args.find((arg) => /^[0-9a-f-]{36}$/.test(arg));
+    expect(await admin(...args)).toEqual({ code: 1, output: "", errors: `No such ${what}: "${wanted}"\n` });
+  });
+});
+
+describe("lists", () => {
+  test("teams with the number of their projects, and projects of one team or of all", async () => {
+    const other = await addProject(acme);
+    const teams = await json("list-teams");
+    const team = (id: string, name: string, projects: number) => ({
+      id,
+      name,
+      projects,
+      createdAt: expect.any(String),
+    });
+    expect(teams.data).toHaveLength(2);
+    expect(teams.data).toEqual(expect.arrayContaining([team(acme.team, "Acme", 2), team(rival.team, "Rival", 1)]));
+
+    const project = (id: string, name: string, teamId: string, team: string) => {
+      return { id, name, teamId, team, createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/) };
+    };
+    const own = [
+      project(acme.project, "Acme web", acme.team, "Acme"),
+      project(other.project, "other", acme.team, "Acme"),
+    ];
+    expect(await json("list-projects", "--team", acme.team)).toEqual({ data: own });
+    const all = await json("list-projects");
+    expect(all.data).toHaveLength(3);
+    expect(all.data).toEqual(expect.arrayContaining(own));
+  });
+
+  test("are a table for people, in which no name breaks a line", async () => {
+    const { id } = await json("create-team", "--name", "A\nB \u001b[31mC");
+    const { code, output } = await admin("list-teams");
+    const lines = output.trimEnd().split("\n");
+    const rows = await database.pool`select from team`;
+    expect([code, lines.length]).toEqual([0, rows.length + 1]);
+    const row = lines.find((line) => line.startsWith(id))!;
+    expect(row).toMatch(/^[0-9a-f-]{36}  A B  \[31mC {2,}0 {2,}\d{4}-\S+Z$/);
+    const column = lines[0]!.indexOf("projects");
+    expect(lines[0]).toMatch(/^id {36}name +projects +createdAt$/);
+    expect(lines.slice(1).map((line) => /\d/.test(line[column]!))).toEqual(rows.map(() => true));
+    expect((await admin("list-projects", "--team", id)).output).toBe("None\n");
+  });
+});
+
+test("the help names every command, and what is none is a wrong usage", async () => {
+  const { code, output } = await assay(["help"]);
+  expect(code).toBe(0);
+  for (const name of Object.keys(COMMANDS)) expect(output).toContain(`  admin ${name}`);
+  const none = await admin();
+  expect([none.code, none.errors]).toEqual([2, expect.stringContaining("A command is missing after admin")]);
+  for (const args of [["nope"], ["constructor"], ["list-projects", "--team", "x"], ["list-teams", "--team", acme.team]])
+    expect([args, (await admin(...args)).code]).toEqual([args, 2]);
+});
