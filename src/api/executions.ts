@@ -3,13 +3,13 @@
 import * as v from "valibot";
 import { absent, fail } from "../http/problem.ts";
 import { toPage } from "../request/page.ts";
-import { json, noContent } from "../request/reply.ts";
+import { json, noContent, plainText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import { advanceExecution, findOrInsertExecution, rerunExecution } from "../operations/executions.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
 import { fingerprint } from "../rules/fingerprint.ts";
-import { shardsOf } from "../rules/run_outcome.ts";
+import { shardsOf, toShardList } from "../rules/shards.ts";
 import {
   type Execution,
   execution,
@@ -73,6 +73,19 @@ function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): E
     url: executionUrl(publicUrl, projectId, row.id),
     ...(row.sample ? { sample: true } : {}),
   };
+}
+
+/** One line for people; what free texts hold must not break it. */
+function toLine({ status, key, branch, passed, failed, skipped, tasks, url }: Execution): string {
+  const name = [key, branch && `on ${branch}`].filter(Boolean).join(" ") || "execution";
+  const silent = tasks.flatMap(({ slug, status, missingShards }) => {
+    if (status === "timed_out" || status === "queued") return [`${slug} without report`];
+    return missingShards.length === 0 ? [] : [`${slug} without ${toShardList(missingShards)}`];
+  });
+  const counts = `${passed} passed, ${failed} failed, ${skipped} skipped`;
+  return (
+    `${status.toUpperCase()} ${[`${name}: ${counts}`, ...silent].join("; ")} ${url}`.replace(/\p{C}+/gu, " ") + "\n"
+  );
 }
 
 async function find(sql: Sql, { params, publicUrl }: Pick<One, "params" | "publicUrl">): Promise<Execution> {
@@ -175,15 +188,16 @@ export const executions: Route[] = [
       deadlineSeconds: 60,
     },
     async (context) => {
-      const { fast, query, params, services } = context;
+      const { fast, query, params, services, wantsText } = context;
+      const toAnswer = (found: Execution) => (wantsText ? plainText(200, toLine(found)) : found);
       const until = performance.now() + (query.wait ?? 0) * 1000;
       for (;;) {
         // Listening begins before looking: an end between the two would be missed otherwise.
         const left = until - performance.now();
         const ended = left > 0 ? services.executionEnd(params.executionId, left) : undefined;
         const found = await find(fast, context);
-        if (!ended || hasEnded(found.status)) return found;
-        if (!(await ended)) return await find(fast, context);
+        if (!ended || hasEnded(found.status)) return toAnswer(found);
+        if (!(await ended)) return toAnswer(await find(fast, context));
       }
     },
   ),
@@ -192,13 +206,14 @@ export const executions: Route[] = [
     "POST /projects/:projectId/executions/:executionId/complete",
     { summary: "Say that no further report will come", answer: execution },
     async (context) => {
-      const { params, conclude } = context;
+      const { params, conclude, wantsText } = context;
       return await conclude(async (sql) => {
         const locked = (await lockExecution(sql, params.projectId, params.executionId)) ?? absent();
         if (locked.status === "cancelled") fail("VALIDATION_ERROR", "Cannot complete the execution: it was cancelled");
         if (!hasEnded(locked.status))
           await advanceExecution(sql, params.projectId, locked, "completed", { arrived: false, now: new Date() });
-        return await find(sql, context);
+        const found = await find(sql, context);
+        return wantsText ? plainText(200, toLine(found)) : found;
       });
     },
   ),

@@ -6,7 +6,7 @@ import { takeReport, nameReport } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
 import { toBlameWords, toLists } from "../rules/blame.ts";
-import { shardsOf } from "../rules/run_outcome.ts";
+import { shardsOf, toShardList } from "../rules/shards.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
@@ -37,8 +37,7 @@ type Base = Pick<Context, "publicUrl"> & { params: { projectId: string } };
 
 function toDetail({ publicUrl, params }: Base, run: TestRunDetailRow) {
   const shards = shardsOf(run, run.namedShards);
-  const what = shards.missingShards.length === 1 ? "shard" : "shards";
-  const never = `The execution has ended without ${what} ${toList(shards.missingShards)} of ${run.shards}`;
+  const never = `The execution has ended without ${toShardList(shards.missingShards)} of ${run.shards}`;
   return {
     executionId: run.executionId,
     taskSlug: run.taskSlug,
@@ -57,13 +56,6 @@ function toDetail({ publicUrl, params }: Base, run: TestRunDetailRow) {
     outage: run.outage,
     url: executionUrl(publicUrl, params.projectId, run.executionId),
   };
-}
-
-/** "1, 2 and 3"; of many the first ones. */
-function toList(numbers: readonly number[]): string {
-  const named = numbers.slice(0, 10);
-  if (numbers.length > named.length) return `${named.join(", ")} and ${numbers.length - named.length} more`;
-  return named.length < 2 ? named.join() : `${named.slice(0, -1).join(", ")} and ${named.at(-1)}`;
 }
 
 /** " (1 new, 2 known flaky)"; each list is told up to 100. */
@@ -95,8 +87,7 @@ const stateOf = ({ status, verdict }: UploadedRun) => (status === "incomplete" ?
 function toShards({ status, arrivedShards, missingShards }: UploadedRun): string {
   if (missingShards.length === 0) return "";
   const all = arrivedShards.length + missingShards.length;
-  const missing = toList(missingShards);
-  return `${arrivedShards.length} of ${all} shards, missing ${missing}${status === "incomplete" ? " for good" : ""}; `;
+  return `${arrivedShards.length} of ${all} shards, missing ${toShardList(missingShards)}${status === "incomplete" ? " for good" : ""}; `;
 }
 
 /** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */

@@ -38,20 +38,6 @@ export function isComplete(attempts: readonly Pick<RunAttempt, "shard">[], shard
   return shards === 1 || isWhole || arrived.size === shards;
 }
 
-/**
- * Ascending; between them they are all that is announced. `named` are the shards that uploads have named, in any order. A
- * run that is in misses none: a report of the whole is as good.
- */
-export function shardsOf(
-  { shards, completedAt }: { shards: number; completedAt: string | null },
-  named: readonly number[],
-): { arrivedShards: number[]; missingShards: number[] } {
-  const all = Array.from({ length: shards }, (_, index) => index + 1);
-  const here = new Set(named);
-  const hasArrived = (shard: number) => completedAt !== null || here.has(shard);
-  return { arrivedShards: all.filter(hasArrived), missingShards: all.filter((shard) => !hasArrived(shard)) };
-}
-
 const MIN_FAILED = 10;
 const SHARE = 0.8;
 

@@ -282,11 +282,13 @@ describe("shards that never came", () => {
   test("are told by the last upload itself, in JSON and as text", async () => {
     await shard("execution_key=last-of-all&shard=1/3");
     const { text } = await asText("task_slug=t&execution_key=last-of-all&shard=3/3&complete=true", "pf");
-    expect(text).toStartWith("INCOMPLETE t: 2 of 3 shards, missing 2 for good; 1 passed, 1 failed (1 new), 0 skipped");
+    expect(text).toStartWith(
+      "INCOMPLETE t: 2 of 3 shards, missing shard 2 for good; 1 passed, 1 failed (1 new), 0 skipped",
+    );
     const { body } = await shard("execution_key=one-of-two&shard=1/2&complete=true");
     expect(body).toMatchObject({ status: "incomplete", verdict: "failed", missingShards: [2] });
     const waiting = await asText("task_slug=t&execution_key=wait&shard=1/2", "p");
-    expect(waiting.text).toStartWith("WAITING t: 1 of 2 shards, missing 2; 1 passed, 0 failed");
+    expect(waiting.text).toStartWith("WAITING t: 1 of 2 shards, missing shard 2; 1 passed, 0 failed");
   });
 
   test("are missed when the time of the execution is over, which is red and not timed out", async () => {

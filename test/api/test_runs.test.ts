@@ -118,15 +118,17 @@ describe("POST /projects/:projectId/test-runs", () => {
       return (await ask(path, report)).text.replace(/http:\S+\n$/, "");
     };
     const counts = (passed: number) => `${passed} passed, 0 failed, 0 skipped, attempt 1 `;
-    expect(await line("waits", "2/4", "pp")).toBe(`WAITING t: 1 of 4 shards, missing 1, 3 and 4; ${counts(2)}`);
-    expect(await line("waits", "1/4", "p")).toBe(`WAITING t: 2 of 4 shards, missing 3 and 4; ${counts(3)}`);
+    expect(await line("waits", "2/4", "pp")).toBe(`WAITING t: 1 of 4 shards, missing shards 1, 3 and 4; ${counts(2)}`);
+    expect(await line("waits", "1/4", "p")).toBe(`WAITING t: 2 of 4 shards, missing shards 3 and 4; ${counts(3)}`);
     const failed = "3 passed, 1 failed (1 new), 0 skipped, attempt 1 ";
-    expect(await line("waits", "4/4", "f")).toBe(`FAILED t: 3 of 4 shards, missing 3; ${failed}`);
+    expect(await line("waits", "4/4", "f")).toBe(`FAILED t: 3 of 4 shards, missing shard 3; ${failed}`);
     expect(await line("waits", "3/4", "p")).toBe(`FAILED t: ${failed.replace("3 passed", "4 passed")}`);
-    expect(await line("green", "1/2", "p")).toBe(`WAITING t: 1 of 2 shards, missing 2; ${counts(1)}`);
+    expect(await line("green", "1/2", "p")).toBe(`WAITING t: 1 of 2 shards, missing shard 2; ${counts(1)}`);
     expect(await line("green", "2/2", "p")).toBe(`PASSED t: ${counts(2)}`);
     const missing = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 9988 more";
-    expect(await line("many", "9999/9999", "p")).toBe(`WAITING t: 1 of 9999 shards, missing ${missing}; ${counts(1)}`);
+    expect(await line("many", "9999/9999", "p")).toBe(
+      `WAITING t: 1 of 9999 shards, missing shards ${missing}; ${counts(1)}`,
+    );
   });
 
   test("the line of a report that broke off says that there is a warning", async () => {

@@ -6,7 +6,6 @@ import {
   outcomeOf,
   type RunAttempt,
   type RunSoFar,
-  shardsOf,
   WHOLE,
 } from "../../src/rules/run_outcome.ts";
 
@@ -22,20 +21,6 @@ const attempt = (shard: number, number = 1, more: Partial<RunAttempt> = {}): Run
 const fresh: RunSoFar = { completedAt: null, status: "running", outage: false, remembered: null };
 const complete: RunSoFar = { ...fresh, completedAt: "2026-01-01T00:00:00.000Z", status: "passed", remembered: true };
 const counts = (passed: number, failed = 0, quarantined = 0) => ({ passed, failed, skipped: 0, quarantined });
-
-test("shards that are announced have arrived or are missing, and none is missing of a run that is in", () => {
-  const shards = (shards: number, named: number[], completedAt: string | null = null) => {
-    const { arrivedShards, missingShards } = shardsOf({ shards, completedAt }, named);
-    return [arrivedShards, missingShards];
-  };
-  const time = complete.completedAt;
-  expect(shards(3, [])).toEqual([[], [1, 2, 3]]);
-  expect(shards(3, [3, 1])).toEqual([[1, 3], [2]]);
-  expect(shards(3, [2, 3, 1], time)).toEqual([[1, 2, 3], []]);
-  // Not sharded, or a report of the whole before the shards of a retry.
-  expect(shards(1, [], time)).toEqual([[1], []]);
-  expect(shards(2, [1], time)).toEqual([[1, 2], []]);
-});
 
 test("an attempt comes after those of its shard and after whole ones", () => {
   const before = [attempt(1, 1), attempt(2, 1), attempt(1, 2), attempt(WHOLE, 3)];

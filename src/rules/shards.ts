@@ -1,0 +1,24 @@
+/** Which of its announced shards a run has. */
+
+/**
+ * Ascending; between them they are all that is announced. `named` are the shards that uploads have named, in any order. A
+ * run that is in misses none: a report of the whole is as good.
+ */
+export function shardsOf(
+  { shards, completedAt }: { shards: number; completedAt: string | null },
+  named: readonly number[],
+): { arrivedShards: number[]; missingShards: number[] } {
+  const all = Array.from({ length: shards }, (_, index) => index + 1);
+  const here = new Set(named);
+  const hasArrived = (shard: number) => completedAt !== null || here.has(shard);
+  return { arrivedShards: all.filter(hasArrived), missingShards: all.filter((shard) => !hasArrived(shard)) };
+}
+
+/** "shard 1", "shards 1, 2 and 3"; of many the first ten. */
+export function toShardList(numbers: readonly number[]): string {
+  const named = numbers.slice(0, 10);
+  const more = numbers.length - named.length;
+  const last = more > 0 ? `${more} more` : named.pop();
+  const what = numbers.length === 1 ? "shard" : "shards";
+  return named.length === 0 ? `${what} ${last}` : `${what} ${named.join(", ")} and ${last}`;
+}
