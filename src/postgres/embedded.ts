@@ -49,10 +49,12 @@ const STOPPING_GRACE_MS = 10_000;
 /** The name under which a handle's own connection is seen in pg_stat_activity. */
 export const holderName = "assay holder";
 
-/** Whether there is a cluster in `directory`, or a link to where one is or was; the rest is for `startEmbedded` to say. */
+/** Whether there is a cluster in `directory`, or a link to one that is gone: that is for `startEmbedded` to say. */
 export function holdsCluster(directory: string): boolean {
   const isLink = lstatSync(directory, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
-  return isLink || statSync(join(directory, "cluster"), { throwIfNoEntry: false }) !== undefined;
+  if (isLink && !existsSync(directory)) return true;
+  // Not existsSync: what may not be looked into is not nothing.
+  return statSync(join(directory, "cluster"), { throwIfNoEntry: false }) !== undefined;
 }
 
 /** Starts the cluster in `directory`, or adopts it when it already runs. Throws an Error that says what to do. */

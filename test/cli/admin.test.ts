@@ -1,7 +1,7 @@
 /** The commands for teams, projects and keys, as processes of their own. */
 
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { createHarness } from "../harness.ts";
 import { createPlace, removePlace } from "../places.ts";
@@ -60,6 +60,20 @@ describe("where there is no database", () => {
     await Bun.write(join(place, "secret-key"), "x");
     expect((await assay(["admin", "list-teams"], { DATA_DIR: place })).code).toBe(1);
     expect(readdirSync(place)).toEqual(["secret-key"]);
+    // As a first start leaves it that was killed before there was a cluster.
+    mkdirSync(join(place, "elsewhere"));
+    symlinkSync(join(place, "elsewhere"), join(place, "postgres"));
+    const { code, errors } = await assay(["admin", "list-teams"], { DATA_DIR: place });
+    expect([code, errors]).toEqual([1, expect.stringContaining("No database in")]);
+    expect(readdirSync(join(place, "elsewhere"))).toEqual([]);
+    await removePlace(place);
+  });
+
+  test("one that is gone from where a link points is told as before", async () => {
+    const place = createPlace("admin");
+    symlinkSync(join(place, "gone"), join(place, "postgres"));
+    const { code, errors } = await assay(["admin", "list-teams"], { DATA_DIR: place });
+    expect([code, errors]).toEqual([1, expect.stringContaining("is gone: restore")]);
     await removePlace(place);
   });
 });
