@@ -172,12 +172,13 @@ function plainNumber(
   before: string,
   { numbers, keepsStatus }: Reading & { keepsStatus: boolean },
 ): string {
-  if (keepsStatus && STATUS.test(number)) return number;
+  const isInstance = BEFORE_INSTANCE.test(before);
+  if (keepsStatus && STATUS.test(number) && !(isInstance && /[\w#] ?$/.test(before))) return number;
   if (/^\d{1,5}$/.test(number) && BEFORE_CODE.test(before)) return number;
   // The port behind a name; a service of its own stays.
   if (/[\w>]:$/.test(before) && SERVICE_PORT.test(number)) return number;
   if (/^\d+\.\d+$/.test(number) && BEFORE_VERSION.test(before)) return number;
-  if (numbers || !/^\d{1,2}$/.test(number) || BEFORE_INSTANCE.test(before)) return "<n>";
+  if (numbers || !/^\d{1,2}$/.test(number) || isInstance) return "<n>";
   return number;
 }
 

@@ -38,6 +38,7 @@ function isRandomCase(letters: string): boolean {
   const strange = chunks.filter((chunk) => !SHORT.has(chunk.toLowerCase()));
   const rare = strange.reduce((sum, chunk) => sum + (/^[A-Z]+$/.test(chunk) ? 0 : countRarePairs(chunk)), 0);
   if (rare >= 2 || countRarePairs(letters) * 2 >= letters.length) return true;
+  if (strange.length >= 3 && chunks.length * 2 >= letters.length) return true;
   return strange.length >= 2 && chunks.length * 2.5 >= letters.length && countRarePairs(letters) >= 1;
 }
 

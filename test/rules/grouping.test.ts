@@ -5,7 +5,7 @@ import { caseFingerprint, fingerprint } from "../../src/rules/fingerprint.ts";
 import table from "./grouping.json";
 
 type Told = string | { message: string; stack: string };
-/** `half` 2 was written before the rules, and looked at when they were done; `test` one: both failures are of one test. */
+/** `half` 2 was written before the rules, and looked at when they were done: then they had a precision of 1, a recall of 0.93; `test` one: both failures are of one test. */
 type Pair = { half: number; cause: string; test?: string; a: Told; b: Told };
 
 const PAIRS = table as Pair[];
@@ -50,6 +50,6 @@ describe.each([
 ])("the half %s", (_, isOf) => {
   test("is told right", () => {
     const { precision, recall, wrong } = measure(PAIRS.filter(isOf));
-    if (precision < 0.97 || recall < 0.93) throw new Error(`${precision} ${recall}\n${wrong.join("\n")}`);
+    if (precision < 0.97 || recall < 0.95) throw new Error(`${precision} ${recall}\n${wrong.join("\n")}`);
   });
 });
