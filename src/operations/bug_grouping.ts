@@ -8,6 +8,7 @@ import {
   type Fingerprint,
   flakyFingerprint,
   outageFingerprint,
+  readFailure,
   saysTheSame,
 } from "../rules/fingerprint.ts";
 import {
@@ -58,11 +59,10 @@ function mostOf(members: readonly Marked[], bugOf: (member: Marked) => KnownBug 
   return best && best.count * 2 >= members.length ? best.bug : undefined;
 }
 
-const mark = (failure: FailureRow): Marked => ({
-  failure,
-  message: fingerprint(failure),
-  place: caseFingerprint(failure),
-});
+function mark(failure: FailureRow): Marked {
+  const read = readFailure(failure);
+  return { failure, message: fingerprint(failure, read), place: caseFingerprint(failure, read) };
+}
 
 /**
  * In a transaction that holds the lock of the bugs. What failures say decides; what says something new in a place that is
@@ -82,7 +82,9 @@ export async function groupFailures(
 
   const groups: FailureGroup[] = [];
   const add = (members: readonly Marked[], bug: KnownBug | undefined, marks: readonly Fingerprint[] = []) => {
-    const places = run.onDefaultBranch ? members.flatMap(({ place }) => place ?? []) : [];
+    const places = members.flatMap(({ place }) =>
+      place && run.onDefaultBranch && !known.has(place.digest) ? place : [],
+    );
     groups.push({ bug, failures: members.map(({ failure }) => failure), marks: [...marks, ...places] });
   };
   const unknown: Marked[][] = [];

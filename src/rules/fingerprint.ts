@@ -251,21 +251,24 @@ function placeOf(stack: string | null): { frame: string | null; isTest: boolean 
 
 const testOf = ({ file, suite, name }: Failure): string => [file, suite, name].filter(Boolean).join(" > ");
 
-function typeOf({ kind, stack }: Failure, told: string | null): string | null {
-  return told ?? typeInStack(stack) ?? (kind === "timeout" ? "Timeout" : null);
+/** What both fingerprints of a failure are made of: reading the stack is most of the work. */
+type Read = ReturnType<typeof placeOf> & { type: string | null; rest: string };
+
+export function readFailure(failure: Failure): Read {
+  const { kind, stack } = failure;
+  const { type, rest } = splitType(headline(failure));
+  return { ...placeOf(stack), type: type ?? typeInStack(stack) ?? (kind === "timeout" ? "Timeout" : null), rest };
 }
 
 /** By what the message says, whichever test it is: the one that holds across test cases. */
-export function fingerprint(failure: Failure): Fingerprint {
-  const { type: told, rest } = splitType(headline(failure));
-  const exceptionType = typeOf(failure, told);
-  const { frames, test, message } = meaningOf(failure, exceptionType, rest);
+export function fingerprint(failure: Failure, read = readFailure(failure)): Fingerprint {
+  const { frames, test, message } = meaningOf(failure, read);
   // Whether a digit or a letter comes first in what was drawn is chance.
   const drawn = message.replace(/(?:[-_]*<(?:n|hex|size|id)>[-_]*)+/g, "<id>");
   return {
     kind: "message",
-    digest: digestOf(exceptionType ?? "", drawn, ...frames, test ?? ""),
-    exceptionType,
+    digest: digestOf(read.type ?? "", drawn, ...frames, test ?? ""),
+    exceptionType: read.type,
     message,
     frames,
     test,
@@ -275,11 +278,9 @@ export function fingerprint(failure: Failure): Fingerprint {
 /** What is to be read of the message, and what tells the failure apart beside it: a place, or the test, or nothing. */
 function meaningOf(
   failure: Failure,
-  type: string | null,
-  rest: string,
+  { type, rest, frame, isTest }: Read,
 ): Pick<Fingerprint, "message" | "frames" | "test"> {
   const fromOutside = OUTSIDE.test(`${type} ${rest}`);
-  const { frame, isTest } = placeOf(failure.stack);
   if (frame !== null && !isTest && !fromOutside) {
     const message = normalizeMessage(rest, { numbers: true, values: OF_THE_LANGUAGE.test(type ?? "") });
     return { message, frames: [frame], test: null };
@@ -298,14 +299,15 @@ function meaningOf(
  * By where it happens, whatever the message says: the same case, the same exception, the same innermost own frame. Null
  * where the failure tells no place.
  */
-export function caseFingerprint(failure: Failure & { testCase: number }): Fingerprint | null {
-  const { frame } = placeOf(failure.stack);
+export function caseFingerprint(
+  failure: Failure & { testCase: number },
+  { frame, type } = readFailure(failure),
+): Fingerprint | null {
   if (frame === null) return null;
-  const exceptionType = typeOf(failure, splitType(headline(failure)).type);
   return {
     kind: "case",
-    digest: digestOf("case", String(failure.testCase), exceptionType ?? "", frame),
-    exceptionType,
+    digest: digestOf("case", String(failure.testCase), type ?? "", frame),
+    exceptionType: type,
     message: "",
     frames: [frame],
     test: testOf(failure),

@@ -103,9 +103,9 @@ export const bugReportFilter = v.strictObject({
   task_slug: v.optional(text(200)),
   assignee: v.optional(text(200)),
   q: v.optional(text(200)),
-  sort: v.optional(oneOf(["newest", "occurrences", "lastSeenAt", "severity"]), "newest"),
+  sort: v.optional(oneOf(["newest", "occurrences", "lastSeenAt", "severity"])),
 });
-export type BugReportSort = v.InferOutput<typeof bugReportFilter>["sort"];
+export type BugReportSort = NonNullable<v.InferOutput<typeof bugReportFilter>["sort"]>;
 
 const description = v.pipe(
   v.string("expected a text of at most 65536 characters"),

@@ -57,7 +57,7 @@ export type BugReportQuery = {
   task_slug?: string | undefined;
   assignee?: string | undefined;
   q?: string | undefined;
-  sort: BugReportSort;
+  sort?: BugReportSort | undefined;
   /** The place of the page before: the last bug's key and number. */
   after?: readonly string[] | undefined;
 };
@@ -76,7 +76,7 @@ const STATUSES: readonly BugStatus[] = ["open", "in_progress", "resolved", "igno
 
 /** One row more than `limit`; equal keys stand newest first. */
 export async function selectBugReports(sql: Sql, projectId: string, query: BugReportQuery): Promise<BugReportRow[]> {
-  const { sort, after, limit } = query;
+  const { sort = "newest", after, limit } = query;
   const key = sql`${sql.unsafe(SORT_KEYS[sort].key)}`;
   const type = sql.unsafe(SORT_KEYS[sort].type);
   const order = (keyed: Fragment) => (sort === "newest" ? sql`b.number desc` : sql`${keyed} desc, b.number desc`);
@@ -88,7 +88,7 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
         after === undefined
           ? sql``
           : sort === "newest"
-            ? sql`and b.number < ${Number(after[1])}`
+            ? sql`and b.number < ${Number(after.at(-1))}`
             : sql`and (${key}, b.number) < (${after[0]!}::text::${type}, ${Number(after[1])})`
       }
       ${query.severity === undefined ? sql`` : sql`and b.severity = ${query.severity}`}

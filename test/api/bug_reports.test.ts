@@ -377,11 +377,11 @@ describe("on another branch", () => {
     const [a] = (await upload([failure], "&branch=main&commit=m1")).bugReports;
     const [b] = (await upload([fail("b", "Error: the till is stuck")], "&branch=main&commit=m2")).bugReports;
     await upload([failure], "&branch=feature&commit=f1");
-    await ask(`POST /projects/${project}/bug-reports/${a.id}/merge`, { key, body: { into: b.id } });
-    await patch(b.id, { status: "resolved" });
+    await ask(`POST /projects/${project}/bug-reports/${b.id}/merge`, { key, body: { into: a.id } });
+    await patch(a.id, { status: "resolved" });
     const events = await database.pool<{ data: { bugReport: object } }[]>`
       select data from event where project_id = ${project} and type = 'bug_report.resolved' order by id`;
-    expect(events.at(-1)!.data.bugReport).toMatchObject({ id: b.id, branch: "main", commit: "m2" });
+    expect(events.at(-1)!.data.bugReport).toMatchObject({ id: a.id, branch: "main", commit: "m2" });
   });
 });
 
