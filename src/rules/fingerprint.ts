@@ -61,7 +61,6 @@ const portOf = (port: string | undefined): string => (port && SERVICE_PORT.test(
 
 /** In the order in which they are tried: what holds others comes first. */
 const VARYING: [RegExp, string | ((...match: string[]) => string)][] = [
-  // eslint-disable-next-line no-control-regex
   [/\x1b\[[0-9;]*m/g, ""],
   [/\beyJ[\w-]{5,2000}\.[\w-]{5,2000}\.[\w-]{0,2000}/g, "<id>"],
   [/\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,5}\.[a-z]{2,24}\b/gi, "<email>"],
