@@ -35,7 +35,7 @@ const SHARED: Record<string, string[]> = {
   cli: ["usage"],
   http: ["address", "descriptors", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
-  rules: ["blame", "digest_table", "identity", "stack"],
+  rules: ["blame", "digest_table", "identity", "randomness", "stack"],
   reports: ["fields", "report", "text"],
   schema: ["bug_reports", "case_ref", "events", "executions", "failures", "fields", "integrations", "page"],
   senders: ["sender"],

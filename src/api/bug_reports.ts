@@ -40,11 +40,20 @@ async function lock(sql: Tx, { params }: One): Promise<BugState> {
 export const bugReports: Route[] = [
   route(
     "GET /projects/:projectId/bug-reports",
-    { summary: "List bug reports, newest first", query: bugReportFilter, answer: bugReportPage },
+    {
+      summary: "List bug reports, newest first or sorted, greatest first",
+      query: bugReportFilter,
+      answer: bugReportPage,
+    },
     async (context) => {
       const { sql, params, query, after } = context;
-      const rows = await selectBugReports(sql, params.projectId, query, after && Number(after[0]));
-      return toPage(context, rows, ({ number }) => [String(number)]);
+      const rows = await selectBugReports(sql, params.projectId, { ...query, after });
+      return toPage(
+        context,
+        rows,
+        ({ key, number }) => [key, String(number)],
+        ({ key: _, ...bug }) => bug,
+      );
     },
   ),
 

@@ -157,8 +157,15 @@ async function openBugReport(
     description: `Opened by the automation "${automation.name}": ${notice.title}. ${notice.text}`,
     now: at,
   };
-  const mark = { digest, exceptionType: null, message: `Automation: ${automation.name}`, frames: [], test: null };
-  const { id, number } = await openBug(sql, project.id, bug, { fingerprint: mark, depth: depth + 1 });
+  const fingerprint = {
+    kind: "automation" as const,
+    digest,
+    exceptionType: null,
+    message: `Automation: ${automation.name}`,
+    frames: [],
+    test: null,
+  };
+  const { id, number } = await openBug(sql, project.id, bug, { fingerprint, depth: depth + 1 });
   return { status: "done", reason: `Opened bug report #${number}`, bugReportId: id };
 }
 

@@ -1,23 +1,24 @@
 /** Bug reports: opened by hand or by what fails, found again, resolved, merged; and who is told of each. */
 
-import { FINGERPRINT_VERSION, fingerprint, type Fingerprint, outageFingerprint } from "../rules/fingerprint.ts";
+import { type FailureGroup, groupFailures, groupOutage } from "./bug_grouping.ts";
+import { FINGERPRINT_VERSION, type Fingerprint } from "../rules/fingerprint.ts";
 import { eventOf, type Transition } from "../rules/bug_transition.ts";
 import type { BugReportPatch, TouchedBug } from "../schema/bug_reports.ts";
 import {
+  type BugMark,
   type BugState,
   countCleanCases,
   type FailureRow,
   insertBug,
   type InsertBug,
   insertBugCases,
-  insertFingerprint,
+  insertFingerprints,
   insertOccurrences,
   type KnownBug,
   lockBugs,
   moveBug,
   type Occurrence,
   resetCleanCases,
-  selectBugsByFingerprint,
   selectHasLiveBugs,
   selectRunFailures,
   type StatusChange,
@@ -49,17 +50,19 @@ export type TrackedRun = {
 
 /** A run with more failures that is no outage is rare; the rest of them join their bugs the next time. */
 const MAX_FAILURES = 5_000;
+/** So many of an outage tell its cause. */
+const MAX_OUTAGE_FAILURES = 200;
 /** More new ones in one run have a common cause that has no name; those that stay open themselves the next time. */
 const MAX_OPENED = 200;
 const MAX_TOUCHED = 100;
 export const MAX_TITLE = 300;
 
-type Group = { fingerprint: Fingerprint; failures: FailureRow[] };
-
 /** In the transaction of the upload. Answers the bugs that the run has touched, at most 100. */
 export async function trackBugs(sql: Tx, projectId: string, run: TrackedRun, now: string): Promise<TouchedBug[]> {
   const failures =
-    run.failed === 0 ? [] : await selectRunFailures(sql, projectId, run.id, run.outage ? 1 : MAX_FAILURES);
+    run.failed === 0
+      ? []
+      : await selectRunFailures(sql, projectId, run.id, run.outage ? MAX_OUTAGE_FAILURES : MAX_FAILURES);
   const mayResolve = run.isFirst && run.onDefaultBranch && !run.outage && (await selectHasLiveBugs(sql, projectId));
   if (failures.length === 0 && !mayResolve) return [];
   await lockBugs(sql, projectId);
@@ -81,34 +84,27 @@ async function trackFailures(
   failures: readonly FailureRow[],
   now: string,
 ): Promise<{ touched: TouchedBug[]; events: BugEvent[] }> {
-  const groups = new Map<string, Group>();
-  for (const failure of failures) {
-    const mark = run.outage ? outageFingerprint(run.taskSlug) : fingerprint(failure);
-    const group = groups.get(mark.digest);
-    if (group) group.failures.push(failure);
-    else groups.set(mark.digest, { fingerprint: mark, failures: [failure] });
-  }
-  const found = await selectBugsByFingerprint(sql, projectId, [...groups.keys()]);
-  const known = new Map<string, KnownBug>(found.map((bug) => [bug.digest, bug]));
+  const groups = await (run.outage ? groupOutage : groupFailures)(sql, projectId, run, failures);
   const touched = new Map<string, TouchedBug>();
   const occurrences: Occurrence[] = [];
+  const marks: BugMark[] = [];
   const events: BugEvent[] = [];
   let opened = 0;
-  for (const [digest, group] of groups) {
-    const bug = known.get(digest);
-    // Only the default branch opens bugs: what fails on others is work in progress.
-    if (!bug && (!run.onDefaultBranch || ++opened > MAX_OPENED)) continue;
-    const [change, told] = bug
-      ? await find(sql, projectId, run, bug, now)
+  for (const group of groups) {
+    if (!group.bug && ++opened > MAX_OPENED) continue;
+    const [change, told] = group.bug
+      ? await find(sql, projectId, run, group.bug, now)
       : await open(sql, projectId, run, group, now);
     events.push(...told);
     if (touched.get(change.id)?.change !== "regressed") touched.set(change.id, change);
+    marks.push(...group.marks.map((fingerprint) => ({ bugId: change.id, fingerprint })));
     for (const { testCase, message } of group.failures)
       occurrences.push({ bugId: change.id, testCase, message: message?.slice(0, 1_000).toWellFormed() ?? null });
-    // Two fingerprints of one bug may both be here: the second one finds it as the first has left it.
+    // Several groups may be of one bug: the next one finds it as this one has left it.
     if (change.change === "regressed")
-      for (const other of found) if (other.id === change.id) other.status = change.status;
+      for (const { bug } of groups) if (bug?.id === change.id) bug.status = change.status;
   }
+  await insertFingerprints(sql, projectId, marks, { version: FINGERPRINT_VERSION, now });
   if (occurrences.length > 0) await insertOccurrences(sql, projectId, { ...run, seenAt: now }, occurrences);
   return { touched: [...touched.values()], events };
 }
@@ -118,7 +114,9 @@ type Change = [TouchedBug, BugEvent[]];
 
 async function find(sql: Tx, projectId: string, run: TrackedRun, bug: KnownBug, now: string): Promise<Change> {
   const { id, number, title } = bug;
-  const isBack = bug.status === "resolved" && bug.resolvedAt !== null && run.startedAt > bug.resolvedAt;
+  // A branch may not have the fix yet, or break the same place by itself.
+  const isBack =
+    run.onDefaultBranch && bug.status === "resolved" && bug.resolvedAt !== null && run.startedAt > bug.resolvedAt;
   if (!isBack) return [{ id, number, title, status: bug.status, change: "occurred" }, []];
   const change: StatusChange = { id, from: "resolved", to: "open", cause: "regression", now };
   const events = await changeStatus(sql, projectId, change);
@@ -129,26 +127,14 @@ async function open(
   sql: Tx,
   projectId: string,
   run: TrackedRun,
-  { fingerprint, failures }: Group,
+  { failures, marks }: FailureGroup,
   now: string,
 ): Promise<Change> {
-  const title = run.outage ? fingerprint.message : toTitle(failures[0]!, fingerprint);
+  const title = toTitle(run, failures[0]!, marks[0]!);
   const severity = run.outage ? "critical" : "major";
-  const bug: InsertBug = { title, severity, source: "automatic", now };
-  const { id, number } = await insertMarked(sql, projectId, bug, fingerprint);
+  const { id, number } = await insertBug(sql, projectId, { title, severity, source: "automatic", now });
   const events = eventsOf(id, { from: null, to: "open", cause: "opened" });
   return [{ id, number, title, status: "open", change: "opened" }, events];
-}
-
-async function insertMarked(
-  sql: Tx,
-  projectId: string,
-  bug: InsertBug,
-  fingerprint: Fingerprint,
-): Promise<{ id: string; number: number }> {
-  const opened = await insertBug(sql, projectId, bug);
-  await insertFingerprint(sql, projectId, opened.id, FINGERPRINT_VERSION, fingerprint, bug.now);
-  return opened;
 }
 
 /** The only place where a status changes; answers what there is to tell of it. */
@@ -178,9 +164,9 @@ export async function openBug(
   bug: InsertBug,
   { fingerprint, testCases = [], depth }: Opening,
 ): Promise<{ id: string; number: number }> {
-  const opened = fingerprint
-    ? await insertMarked(sql, projectId, bug, fingerprint)
-    : await insertBug(sql, projectId, bug);
+  const opened = await insertBug(sql, projectId, bug);
+  const marks = fingerprint ? [{ bugId: opened.id, fingerprint }] : [];
+  await insertFingerprints(sql, projectId, marks, { version: FINGERPRINT_VERSION, now: bug.now });
   const cases = testCases.map((testCase) => ({ bugId: opened.id, testCase }));
   await insertBugCases(sql, projectId, cases);
   const events = eventsOf(opened.id, { from: null, to: "open", cause: "opened" });
@@ -231,9 +217,12 @@ export async function mergeBugs(
   await insertBugEvents(sql, projectId, events, 0);
 }
 
-function toTitle({ message, stack, suite, name }: FailureRow, { exceptionType }: Fingerprint): string {
+function toTitle({ outage, taskSlug }: TrackedRun, failure: FailureRow, { kind, exceptionType }: Fingerprint): string {
+  const { message, stack, suite, name } = failure;
   const line = /\S.*/.exec(message ?? stack ?? "")?.[0].trim() ?? "";
   const typed = exceptionType && !line.includes(exceptionType) ? `${exceptionType}: ${line}` : line;
-  const title = line === "" ? [suite, name].filter(Boolean).join(" > ") : typed;
+  const told = line === "" ? [suite, name].filter(Boolean).join(" > ") : typed;
+  const everything = `Nearly all test cases of "${taskSlug}" failed`;
+  const title = kind === "outage" ? everything : outage ? `${everything}: ${told}` : told;
   return title.slice(0, MAX_TITLE).toWellFormed();
 }

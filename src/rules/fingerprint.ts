@@ -1,9 +1,10 @@
 /** Which failures are one bug: the same exception, the same message but for what varies, in the same places. */
 
+import { plainWord } from "./randomness.ts";
 import { type Frame, isTestFrame, ownFrames } from "./stack.ts";
 
 /** Raised whenever the same failure gets another fingerprint: old ones then no longer match. */
-export const FINGERPRINT_VERSION = 1;
+export const FINGERPRINT_VERSION = 2;
 
 export type Failure = {
   kind: string | null;
@@ -14,8 +15,12 @@ export type Failure = {
   file: string | null;
 };
 
+/** What failures that bear it have in common: what they say, where they happen, that their test is flaky, an outage. */
+export type FingerprintKind = "message" | "case" | "flaky" | "outage" | "automation";
+
 /** `digest` is 32 hexadecimal digits; the rest tells what it was made of. */
 export type Fingerprint = {
+  kind: FingerprintKind;
   digest: string;
   exceptionType: string | null;
   /** Normalised. */
@@ -40,59 +45,140 @@ function splitType(line: string): { type: string | null; rest: string } {
   return panic ? { type: "panic", rest: line.slice(panic[0].length) } : { type: null, rest: line };
 }
 
+/** How much is replaced: the less there is beside the message to tell failures apart, the more its words have to. */
+export type Reading = {
+  /** Counts, too, and not only what is too large or too odd to be one. */
+  numbers: boolean;
+  /** What stands in quotes, and not only what looks random in it; and the whole of a path. */
+  values: boolean;
+};
+const BARE: Reading = { numbers: true, values: true };
+
+/** What services listen at by default: a database that is away is not the same as a queue that is. */
+const SERVICE_PORT =
+  /^(?:22|25|53|389|465|587|636|1433|1521|2181|3306|3389|4222|5432|5672|6379|8086|9042|9092|9200|11211|15672|27017)$/;
+const portOf = (port: string | undefined): string => (port && SERVICE_PORT.test(port) ? `:${port}` : "");
+
 /** In the order in which they are tried: what holds others comes first. */
-const VARYING: [RegExp, string][] = [
-  [/\b[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+\b/g, "<email>"],
-  [/\b([a-z][a-z0-9+]{1,10}):\/\/[^\s/"'`<>)\]]+/gi, "$1://<host>"],
+const VARYING: [RegExp, string | ((...match: string[]) => string)][] = [
+  [/\x1b\[[0-9;]*m/g, ""],
+  [/\beyJ[\w-]{5,2000}\.[\w-]{5,2000}\.[\w-]{0,2000}/g, "<id>"],
+  [/\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,5}\.[a-z]{2,24}\b/gi, "<email>"],
+  [
+    /\b([a-z][a-z0-9+]{1,10}):\/\/[^\s/"'`<>)\]?]+([^\s"'`<>)\]]*)/gi,
+    (_, scheme, route) => `${scheme}://<host>${plainRoute(route!)}`,
+  ],
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<id>"],
   [/\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|\s?[+-]\d\d:?\d\d)?)?\b/g, "<time>"],
+  [/\b(?:19|20)\d\d[./]\d\d[./]\d\d\b/g, "<time>"],
   [
     /\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? (?:\w{3} )?\d{1,2} (?:\w{3} )?\d{4}(?: \d\d:\d\d:\d\d)?(?: (?:GMT|UTC)[+\d]*)?/gi,
     "<time>",
   ],
-  [/\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?\b(?!:)/g, "<time>"],
-  [/"(?:[^"\\\n]|\\.){0,1000}"|'(?:[^'\\\n]|\\.){0,1000}'(?![A-Za-z])|`[^`\n]{0,1000}`|“[^”\n]{0,1000}”/g, "<value>"],
+  [/(?<![\d.])\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?\b(?!:)/g, "<time>"],
+];
+const QUOTED = /"(?:[^"\\\n]|\\.){0,1000}"|'(?:[^'\\\n]|\\.){0,1000}'(?![A-Za-z])|`[^`\n]{0,1000}`|“[^”\n]{0,1000}”/g;
+/** A longer text within quotes is somebody's data. */
+const MAX_QUOTED = 120;
+const HOST =
+  // Where a label has begun once, beginning within it finds nothing more, and takes long where it is long.
+  /(?:\[[0-9a-f:]{2,40}\]|\blocalhost|\b(?:\d{1,3}\.){3}\d{1,3}|::1|\b(?<!\w-*)[\w-]+(?:\.[\w-]+)*\.(?:local|internal|lan|com|net|org|io|dev|test|example|cluster))(?::(\d{1,5}))?\b/gi;
+const FILE =
+  /(?<![\w<@.+~-])(?:[A-Za-z]:)?(?:\.{0,2}[\\/])?(?:[\w@.+~-]+[\\/]){1,30}([\w@.+~-]*\.\w{1,8})(?::\d+){0,2}/g;
+const FOLDER = /(?<![\w<>/.])(?:[A-Za-z]:\\|\/)(?:[\w@.+~-]+[\\/])+[\w@.+~-]*/g;
+/** Folders of machines; everything else that begins with a slash is a route of the project's own. */
+const MACHINE =
+  /^(?:[A-Za-z]:\\|\/(?:app|builds?|data|dev|etc|github|home|mnt|nix|opt|private|proc|root|run|srv|src|sys|tmp|Users|usr|var|Volumes|w|work|workspaces?)\/)/;
+const REST: [RegExp, string][] = [
+  // 0x8… and 0xC… of eight digits are what Windows calls its errors.
+  [/\b0x(?!8[0-9a-f]{7}\b|c0[0-9a-f]{6}\b)[0-9a-f]+\b/gi, "<hex>"],
+  [/(?<=\w)@[0-9a-f]{4,16}\b/g, "@<id>"],
+  // As in integrity: what Base64 pads can be nothing else.
+  [/(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{10,1000}={1,2}(?![\w=])/g, "<id>"],
   [
-    // Where a label has begun once, beginning within it finds nothing more, and takes long where it is long.
-    /(?:\[[0-9a-f:]{2,40}\]|\blocalhost|\b(?:\d{1,3}\.){3}\d{1,3}|::1|\b(?<!\w-*)[\w-]+(?:\.[\w-]+)*\.(?:local|internal|lan|com|net|org|io|dev|test|example|cluster))(?::\d{1,5})?\b/gi,
-    "<host>",
-  ],
-  [/(?<![\w<])(?:[A-Za-z]:)?(?:\.{0,2}[\\/])?(?:[\w@.+~-]+[\\/]){1,30}[\w@.+~-]*\.\w{1,8}(?::\d+){0,2}/g, "<path>"],
-  [/(?<![\w<>/])(?:[A-Za-z]:\\|\/)(?:[\w@.+~-]+[\\/])+[\w@.+~-]*/g, "<path>"],
-  [/\b0x[0-9a-f]+\b/gi, "<hex>"],
-  [/\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b/gi, "<hex>"],
-  [
-    /\b\d+(?:,\d{3})*(?:[.,]\d+)?\s?(?:ns|µs|us|ms|milliseconds?|s|sec|secs|seconds?|m|min|minutes?|h|hours?)\b/g,
+    /(?<![\w-])\d+(?:,\d{3})*(?:[.,]\d+)?\s?(?:ns|µs|us|ms|milliseconds?|s|sec|secs|seconds?|m|min|minutes?|h|hours?)\b(?!-\w)/g,
     "<duration>",
   ],
-  [
-    /\b(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*[_-]?(?=[A-Za-z0-9_-]*)\b/g,
-    "<word>",
-  ],
+  [/\b\d+(?:[.,]\d+)?\s?(?:[kKMGT]i?B|bytes?)\b/g, "<size>"],
+  [/\bport([ =:]{1,3})\d{1,5}\b/gi, "port$1<n>"],
 ];
+
+/** The segments of an address: names stay, what counts or was drawn goes, and so do the values of its parameters. */
+const plainRoute = (route: string): string =>
+  route
+    .replace(/[?#].*$/, (query) => query.replace(/=[^&#]*/g, "=<value>"))
+    .replace(/[\w-]+/g, (word, at: number) =>
+      route[at - 1] === "<" ? word : /^\d+$/.test(word) ? "<n>" : /\d/.test(word) ? plainWord(word) : word,
+    );
 
 /** HTTP statuses are kept where the text is about requests, or holds nothing else: 404 and 503 are different bugs. */
 const ABOUT_HTTP =
   /\b(?:https?|status(?: ?code)?|response|request(?:ed)?|fetch|axios|api|endpoint|unauthorized|forbidden|gateway|unavailable|not found)\b/i;
 const STATUS = /^(?:20[0-6]|30[0-478]|40[0-9]|41[0-8]|42[1-689]|431|451|50[0-8]|51[01]|52[0-6])$/;
 const NUMBER = /(?<![\w<.])[-+]?\d(?:[\d_]|,(?=\d{3}))*(?:\.\d+)?(?:e[+-]?\d+)?%?(?![\w>])/gi;
+/** What is read one by one: what is replaced already, versions, numbers, words. */
+const TOKEN =
+  /<[a-z]+>|\bv?\d+(?:\.\d+){2,}(?:[-+][\w.]+)?|(?:(?<![\w<>])[-+])?\d(?:[\d_]|,(?=\d{3}))*(?:\.\d+)?(?:e[+-]?\d+)?%?(?!-?\w)|[A-Za-z0-9_][\w-]*/g;
 
-/** A word that only carries a number, as `user42` and `utf8` do: the letters say more than the digits. */
-const plainWord = (word: string): string =>
-  /^\d+e\d+$/i.test(word)
-    ? word
-    : /\d{4,}|\d[A-Za-z]+\d/.test(word) || word.length > 24
-      ? "<id>"
-      : word.replace(/\d+/g, "<n>");
+const VERSION = /^v?\d+(?:\.\d+){2,}/;
 
-export function normalizeMessage(message: string): string {
-  const line = message.slice(0, 2_000).replace(/\s+/g, " ").trim();
+/** Behind these a number is the name of an error. */
+const BEFORE_CODE =
+  /(?:\b(?:exit(?:ed)?(?: with)?|code|errno|error|err|status|signal|sqlstate|winerror|curl:)["']?[ :=([#-]{0,3}|\berror \d{1,5} \(|sqlstate\[\w{5}\] \[)$/i;
+/** Compilers and databases call their errors so. */
+const CODE =
+  /^(?:(?:AADSTS|BC|CA|CS|ERR|FS|HY|IDE|KB|LNK|MSB|NETSDK|NU|ORA|PGRST|PLS|RUF|SA|SP|TNS|TS|VB|CVE|RFC|SQL)-?\d{2,7}|[CEFPW]\d{3,5})$/;
+const SQLSTATE = /^[0-9A-Z]{5}$/;
+/** Behind these a number is the name of one of many. */
+const BEFORE_INSTANCE =
+  /(?:\b(?:order|user|item|customer|account|product|invoice|article|tenant|row|line|column|record|page|index|offset|job|task|build|run|pid|process|thread|worker|shard|node|replica|partition|attempt|try|retry|request|session|message|ticket|entity|id|ids|key|no|number|seed|chunk|transaction|connection|fd|goroutine)s?["']?[ :=([#]{0,3}|[#])$/i;
+/** Behind these a number with a point is a version. */
+const BEFORE_VERSION =
+  /\b(?:version|node|python|java|jdk|go|ruby|php|rust|glibc|tls|ssl|postgres\w*|mysql|v)[ :=v]{0,3}$/i;
+
+const plainPath = (path: string, name: string): string =>
+  /^\.{1,2}[\\/]/.test(path) ? path.replace(/:\d+(?::\d+)?$/, "") : `<path>/${name}`;
+
+/** What varies is rarely longer than the line that is left of it; what is all one word takes long. */
+const MAX_READ = 1_000;
+
+/** One line; `reading` tells how much of it is replaced, all by default. */
+export function normalizeMessage(message: string, reading: Reading = BARE): string {
+  const line = message.slice(0, MAX_READ).replace(/\s+/g, " ").trim();
   let text = line.replace(/\bHTTP\/[\d.]+/g, "HTTP");
-  for (const [pattern, replacement] of VARYING)
-    text = replacement === "<word>" ? text.replace(pattern, plainWord) : text.replace(pattern, replacement);
+  for (const [pattern, replacement] of VARYING) text = text.replace(pattern, replacement as string);
+  text = text.replace(QUOTED, (quoted) => (reading.values || quoted.length > MAX_QUOTED ? "<value>" : quoted));
+  text = text.replace(HOST, (_, port: string | undefined) => `<host>${portOf(port)}`);
+  text = text.replace(FILE, (path, name: string) => (reading.values ? "<path>" : plainPath(path, name)));
+  text = text.replace(FOLDER, (path) => (reading.values || MACHINE.test(path) ? "<path>" : plainRoute(path)));
+  for (const [pattern, replacement] of REST) text = text.replace(pattern, replacement);
   const numbers = text.match(NUMBER) ?? [];
   const keepsStatus = ABOUT_HTTP.test(line) || (numbers.length > 1 && numbers.every((number) => STATUS.test(number)));
-  return text.replace(NUMBER, (number) => (keepsStatus && STATUS.test(number) ? number : "<n>")).slice(0, 300);
+  text = text.replace(TOKEN, (token, at: number) => {
+    if (token[0] === "<") return token;
+    const before = text.slice(Math.max(0, at - 40), at);
+    if (VERSION.test(token) || token.startsWith("0x")) return token;
+    if (/^[-+]?\d[\d_,.]*(?:e[+-]?\d+)?%?$/i.test(token))
+      return plainNumber(token, before, { ...reading, keepsStatus });
+    if (CODE.test(token) || (SQLSTATE.test(token) && /\d/.test(token) && BEFORE_CODE.test(before))) return token;
+    return plainWord(token);
+  });
+  return text.slice(0, 300);
+}
+
+function plainNumber(
+  number: string,
+  before: string,
+  { numbers, keepsStatus }: Reading & { keepsStatus: boolean },
+): string {
+  const isInstance = BEFORE_INSTANCE.test(before);
+  if (keepsStatus && STATUS.test(number) && !(isInstance && /[\w#] ?$/.test(before))) return number;
+  if (/^\d{1,5}$/.test(number) && BEFORE_CODE.test(before)) return number;
+  // The port behind a name; a service of its own stays.
+  if (/[\w>]:$/.test(before) && SERVICE_PORT.test(number)) return number;
+  if (/^\d+\.\d+$/.test(number) && BEFORE_VERSION.test(before)) return number;
+  if (numbers || !/^\d{1,2}$/.test(number) || isInstance) return "<n>";
+  return number;
 }
 
 /** What assertions say whatever they assert. */
@@ -107,17 +193,30 @@ const BOILERPLATE = new Set(
   ).split(" "),
 );
 
-/** Whether the message says nothing but that an assertion failed. */
-const isGeneric = (message: string): boolean =>
+/** Whether the message, which says at least so many words by its exception's name, says nothing of what went wrong. */
+const isGeneric = (message: string, told: number): boolean =>
   !/\b[1-5]\d\d\b/.test(message) &&
-  (message.toLowerCase().match(/[a-z]{2,}/g) ?? []).filter((word) => !BOILERPLATE.has(word)).length < 2;
+  told + (message.toLowerCase().match(/[a-z]{2,}/g) ?? []).filter((word) => !BOILERPLATE.has(word)).length < 2;
 
-const MAX_FRAMES = 3;
+/** What every assertion is called, and what tells no more than that something failed. */
+const VAGUE_TYPE =
+  /^(?:\w*Assert\w*|\w*Expect\w*|Error|Exception|Failure|Failed|Timeout|TestingLibraryElementError|RuntimeError|panic)$/;
+const isAssertion = (type: string | null, message: string): boolean =>
+  /assert|expect/i.test(type ?? "") || /^\W*(?:assert|expect|check_|failed asserting|xct)/i.test(message);
+
+/** Errors of the language: the place tells more of them than the name that was missing there. */
+const OF_THE_LANGUAGE =
+  /^(?:TypeError|NullPointerException|NullReferenceException|NoMethodError|AttributeError|ReferenceError|panic)$/;
+
+/** What the surroundings do to whoever happens to need them: one bug wherever it shows. */
+const OUTSIDE =
+  /\b(?:ECONNREFUSED|ECONNRESET|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOSPC|EMFILE|ENOMEM|connection refused|connection reset|no route to host|no such host|name or service not known|temporary failure in name resolution|no space left on device|too many open files)\b/i;
 
 /** PHPUnit and bats tell the test or the place before they tell what happened. */
 const PLACE = /^(?:[\w\\]+::\w+(?: with data set .*)?|\((?:in|from) .{1,300} line \d+[,)].*)$/;
 // Only blanks of its own line, or a text of nothing but line breaks would be gone through from each of them.
-const VALUES = /^[^\S\n\r\u2028\u2029]*(?:E\s+)?(?:expected|received|actual|but was|got|left|right)\b[^:]{0,40}: .*/gim;
+const VALUES =
+  /^[^\S\n\r\u2028\u2029]*(?:E\s+)?(?:expected|received|actual|but was|got|left|right|locator|selector)\b[^:]{0,40}: .*/gim;
 
 /** What happened: the first line of the message or else of the stack, and what they say of expected and actual values. */
 function headline({ message, stack }: Failure): string {
@@ -137,34 +236,118 @@ function typeInStack(stack: string | null): string | null {
   return null;
 }
 
-export function fingerprint(failure: Failure): Fingerprint {
-  const { type: told, rest } = splitType(headline(failure));
-  const exceptionType = told ?? typeInStack(failure.stack) ?? (failure.kind === "timeout" ? "Timeout" : null);
-  const message = normalizeMessage(rest);
-  const own = ownFrames(failure.stack ?? "").filter((frame) => !isTestFrame(frame));
-  const frames = own.slice(0, MAX_FRAMES).map(({ file, function: name }: Frame) => `${file} ${name}`.trim());
-  // Without a place of its own a bare "expected 1 to be 2" is the test's; a telling message is one bug wherever it shows.
-  const saysLittle = failure.kind === "timeout" || isGeneric(message);
-  const test = frames.length === 0 && saysLittle ? [failure.file ?? "", failure.suite, failure.name].join(" > ") : null;
-  const parts = [String(FINGERPRINT_VERSION), exceptionType ?? "", message, ...frames, test ?? ""];
+const digestOf = (...parts: string[]): string =>
+  Bun.SHA256.hash([String(FINGERPRINT_VERSION), ...parts].join("\0"), "hex").slice(0, 32);
+
+const frameText = ({ file, function: name }: Frame): string => `${file} ${name}`.trim();
+
+/** Where it happened: the innermost of the project's own frames, of what is tested rather than of the test. */
+function placeOf(stack: string | null): { frame: string | null; isTest: boolean } {
+  const own = ownFrames(stack ?? "");
+  const frame = own.find((frame) => !isTestFrame(frame)) ?? own[0];
+  return { frame: frame ? frameText(frame) : null, isTest: frame !== undefined && isTestFrame(frame) };
+}
+
+const testOf = ({ file, suite, name }: Failure): string => [file, suite, name].filter(Boolean).join(" > ");
+
+/** What both fingerprints of a failure are made of: reading the stack is most of the work. */
+type Read = ReturnType<typeof placeOf> & { type: string | null; rest: string };
+
+export function readFailure(failure: Failure): Read {
+  const { kind, stack } = failure;
+  const { type, rest } = splitType(headline(failure));
+  return { ...placeOf(stack), type: type ?? typeInStack(stack) ?? (kind === "timeout" ? "Timeout" : null), rest };
+}
+
+/** By what the message says, whichever test it is: the one that holds across test cases. */
+export function fingerprint(failure: Failure, read = readFailure(failure)): Fingerprint {
+  const { frames, test, message } = meaningOf(failure, read);
+  // Whether a digit or a letter comes first in what was drawn is chance.
+  const drawn = message.replace(/(?:[-_]*<(?:n|hex|size|id)>[-_]*)+/g, "<id>");
   return {
-    digest: Bun.SHA256.hash(parts.join("\0"), "hex").slice(0, 32),
-    exceptionType,
+    kind: "message",
+    digest: digestOf(read.type ?? "", drawn, ...frames, test ?? ""),
+    exceptionType: read.type,
     message,
     frames,
     test,
   };
 }
 
-/** All failures of a run in which nearly everything failed. */
-export function outageFingerprint(taskSlug: string): Fingerprint {
-  const message = `Nearly all test cases of "${taskSlug}" failed`;
-  const parts = [String(FINGERPRINT_VERSION), "outage", taskSlug];
+/** What is to be read of the message, and what tells the failure apart beside it: a place, or the test, or nothing. */
+function meaningOf(
+  failure: Failure,
+  { type, rest, frame, isTest }: Read,
+): Pick<Fingerprint, "message" | "frames" | "test"> {
+  const fromOutside = OUTSIDE.test(`${type} ${rest}`);
+  if (frame !== null && !isTest && !fromOutside) {
+    const message = normalizeMessage(rest, { numbers: true, values: OF_THE_LANGUAGE.test(type ?? "") });
+    return { message, frames: [frame], test: null };
+  }
+  const bare = normalizeMessage(rest);
+  const words = normalizeMessage(rest, { numbers: false, values: false });
+  const specific = type === null || VAGUE_TYPE.test(type) ? 0 : 1;
+  const saysLittle =
+    failure.kind === "timeout" ||
+    (!fromOutside && isGeneric(bare, 0) && (isAssertion(type, rest) || isGeneric(words, specific)));
+  // Without a place of its own a bare "expected 1 to be 2" is the test's; a telling message is one bug wherever it shows.
+  return saysLittle ? { message: bare, frames: [], test: testOf(failure) } : { message: words, frames: [], test: null };
+}
+
+/**
+ * By where it happens, whatever the message says: the same case, the same exception, the same innermost own frame. Null
+ * where the failure tells no place.
+ */
+export function caseFingerprint(
+  failure: Failure & { testCase: number },
+  { frame, type } = readFailure(failure),
+): Fingerprint | null {
+  if (frame === null) return null;
   return {
-    digest: Bun.SHA256.hash(parts.join("\0"), "hex").slice(0, 32),
-    exceptionType: "Outage",
-    message,
-    frames: [],
-    test: null,
+    kind: "case",
+    digest: digestOf("case", String(failure.testCase), type ?? "", frame),
+    exceptionType: type,
+    message: "",
+    frames: [frame],
+    test: testOf(failure),
   };
+}
+
+/** Everything that a test case known as flaky fails with. */
+export const flakyFingerprint = (failure: Failure & { testCase: number }): Fingerprint => ({
+  kind: "flaky",
+  digest: digestOf("flaky", String(failure.testCase)),
+  exceptionType: null,
+  message: "",
+  frames: [],
+  test: testOf(failure),
+});
+
+const outage = (message: string, ...parts: string[]): Fingerprint => ({
+  kind: "outage",
+  // Its rule is the first version's still.
+  digest: Bun.SHA256.hash(["1", "outage", ...parts].join("\0"), "hex").slice(0, 32),
+  exceptionType: "Outage",
+  message,
+  frames: [],
+  test: null,
+});
+
+/** All failures of a run in which nearly everything failed, without a cause that most of them tell. */
+export const outageFingerprint = (taskSlug: string): Fingerprint =>
+  outage(`Nearly all test cases of "${taskSlug}" failed`, taskSlug);
+
+/** All tasks of one execution in which nearly everything failed. */
+export const executionOutageFingerprint = (executionId: string): Fingerprint =>
+  outage(`Nearly all test cases of several tasks failed in execution ${executionId}`, "", executionId);
+
+/** Whether what was normalised before says what this message does: all of its words, whatever else there is by now. */
+export function saysTheSame(old: string, message: string): boolean {
+  const wordsOf = (text: string) =>
+    text
+      .replace(/<[a-z]+>/g, " ")
+      .toLowerCase()
+      .match(/[a-z]{3,}/g) ?? [];
+  const words = new Set(wordsOf(message));
+  return wordsOf(old).every((word) => words.has(word));
 }

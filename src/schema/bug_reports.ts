@@ -1,13 +1,14 @@
 /** Bug reports: failures that are one bug, and what people do about it. */
 
 import * as v from "valibot";
-import { httpUrl, patchOf, sample, text, time, uuid } from "./fields.ts";
+import { httpUrl, listText, patchOf, sample, text, time, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const expectedOneOf = (values: readonly string[]) => `expected ${values.map((value) => `"${value}"`).join(", ")}`;
 const oneOf = <const Value extends string>(values: readonly Value[]) => v.picklist(values, expectedOneOf(values));
 
-export const bugStatus = oneOf(["open", "in_progress", "resolved", "ignored"]);
+const STATUSES = ["open", "in_progress", "resolved", "ignored"] as const;
+export const bugStatus = oneOf(STATUSES);
 export const severity = oneOf(["critical", "major", "minor", "trivial"]);
 const bugSource = oneOf(["automatic", "manual"]);
 export type BugStatus = v.InferOutput<typeof bugStatus>;
@@ -68,13 +69,20 @@ export const bugReportDetail = v.strictObject({
       v.strictObject({
         fingerprint: v.string(),
         version: v.number(),
+        kind: v.pipe(
+          v.picklist(["message", "case", "flaky", "outage", "automation"]),
+          v.description(
+            "message: what the failures say, whichever test it is; case: where one test fails, whatever it says; flaky: " +
+              "a flaky test, however it fails; outage: nearly everything failed; automation: what it was opened for",
+          ),
+        ),
         exceptionType: nullableText,
         message: v.pipe(v.string(), v.description("With what varies replaced")),
         frames: v.pipe(v.array(v.string()), v.description("The project's own, innermost first, without lines")),
         test: v.pipe(nullableText, v.description("Where nothing but the test tells the failure from others")),
       }),
     ),
-    v.description("Why its failures are one bug: they have one of these in common"),
+    v.description("Why its failures are one bug: they have one of these in common; the first 100"),
   ),
   history: v.array(
     v.strictObject({
@@ -89,13 +97,15 @@ export type BugReportDetail = v.InferOutput<typeof bugReportDetail>;
 
 export const bugReportFilter = v.strictObject({
   ...pageQuery,
-  status: v.optional(bugStatus),
+  status: v.optional(listText(STATUSES)),
   severity: v.optional(severity),
   source: v.optional(bugSource),
   task_slug: v.optional(text(200)),
   assignee: v.optional(text(200)),
   q: v.optional(text(200)),
+  sort: v.optional(oneOf(["newest", "occurrences", "lastSeenAt", "severity"])),
 });
+export type BugReportSort = NonNullable<v.InferOutput<typeof bugReportFilter>["sort"]>;
 
 const description = v.pipe(
   v.string("expected a text of at most 65536 characters"),

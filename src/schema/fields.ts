@@ -65,6 +65,19 @@ export const integer = (min: number, max: number) => {
 /** As answered: a whole number from 0. */
 export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
+const severalOf = (values: readonly string[]) =>
+  `expected one or several of ${values.join(", ")}, with commas between them`;
+
+/** `a,b` as a query parameter → a list of distinct values. */
+export const listText = <const Value extends string>(values: readonly Value[]) =>
+  v.pipe(
+    v.string(severalOf(values)),
+    v.transform((value) => [...new Set(value.split(","))]),
+    v.check((parts) => parts.every((part) => (values as readonly string[]).includes(part)), severalOf(values)),
+    v.transform((parts) => parts as Value[]),
+    v.metadata({ openapi: { type: "string", description: severalOf(values) } }),
+  );
+
 /** An integer as a query parameter. */
 export const integerText = (min: number, max: number) => {
   const expected = `expected an integer from ${min} to ${max}`;

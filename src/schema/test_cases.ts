@@ -1,7 +1,7 @@
 /** The catalogue of test cases: what is remembered of each, its history, its quarantine. */
 
 import * as v from "valibot";
-import { booleanText, count, caseStatus, patchOf, sample, text, time, timestamp, uuid } from "./fields.ts";
+import { booleanText, count, caseStatus, listText, patchOf, sample, text, time, timestamp, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const ms = v.nullable(count);
@@ -76,22 +76,9 @@ export const testCase = v.strictObject({
 export type TestCase = v.InferOutput<typeof testCase>;
 export const testCasePage = page(testCase);
 
-const oneOf = (values: readonly string[]) =>
-  `expected one or several of ${values.join(", ")}, with commas between them`;
-
-/** `a,b` → a list of distinct values. */
-const list = <const Value extends string>(values: readonly Value[]) =>
-  v.pipe(
-    v.string(oneOf(values)),
-    v.transform((value) => [...new Set(value.split(","))]),
-    v.check((parts) => parts.every((part) => (values as readonly string[]).includes(part)), oneOf(values)),
-    v.transform((parts) => parts as Value[]),
-    v.metadata({ openapi: { type: "string", description: oneOf(values) } }),
-  );
-
 export const testCaseFilter = v.strictObject({
   ...pageQuery,
-  health: v.optional(list(HEALTHS)),
+  health: v.optional(listText(HEALTHS)),
   task_slug: v.optional(text(200)),
   q: v.optional(text(200)),
   owner: v.optional(text(200)),

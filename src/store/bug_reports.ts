@@ -7,10 +7,13 @@ import type {
   BugReport,
   BugReportDetail,
   BugReportPatch,
+  BugReportSort,
   BugStatus,
   Severity,
 } from "../schema/bug_reports.ts";
-import { type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
+import { toStorable } from "../schema/fields.ts";
+import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
+import { isFlaky } from "./health.ts";
 import { takeTurn } from "./locks.ts";
 import { blockOfCase } from "./packing.ts";
 
@@ -19,10 +22,16 @@ export const lockBugs = (sql: Tx, projectId: string) => takeTurn(sql, "bugs", pr
 
 const fingerprintText = (sql: Sql) => sql`'v' || f.version || ':' || replace(f.digest::text, '-', '')`;
 
+/** What says most of a bug first: what its failures say, then what they are, then where they happen. */
+const telling = (sql: Sql) => sql`
+  array_position(array['message', 'outage', 'flaky', 'automation', 'case'], f.kind), f.created_at, f.digest`;
+/** A bug of many test cases has one for each. */
+const MAX_GROUPING = 100;
+
 const columns = (sql: Sql) => sql`
   b.id, b.number, b.title, b.description, b.status, b.severity, b.source,
   (select ${fingerprintText(sql)} from bug_fingerprint f
-    where f.project_id = b.project_id and f.bug_report_id = b.id order by f.created_at, f.digest limit 1) as fingerprint,
+    where f.project_id = b.project_id and f.bug_report_id = b.id order by ${telling(sql)} limit 1) as fingerprint,
   b.occurrences, b.first_seen_at as "firstSeenAt", b.last_seen_at as "lastSeenAt",
   b.first_execution_id as "firstExecutionId", b.last_execution_id as "lastExecutionId",
   (select coalesce(json_agg(distinct c.task_slug), '[]') from bug_case k
@@ -42,27 +51,46 @@ const unflagged = <Row extends { sample: boolean }>({ sample, ...row }: Row) =>
 
 export type BugReportQuery = {
   limit: number;
-  status?: BugStatus | undefined;
+  status?: readonly BugStatus[] | undefined;
   severity?: Severity | undefined;
   source?: string | undefined;
   task_slug?: string | undefined;
   assignee?: string | undefined;
   q?: string | undefined;
+  sort?: BugReportSort | undefined;
+  /** The place of the page before: the last bug's key and number. */
+  after?: readonly string[] | undefined;
 };
 
-/** Newest first; one row more than `limit`. `before` is the number of the last one of the page before. */
-export async function selectBugReports(
-  sql: Sql,
-  projectId: string,
-  query: BugReportQuery,
-  before: number | undefined,
-): Promise<BugReport[]> {
-  const rows = await sql<Flat<BugReport>[]>`
-  select ${columns(sql)} from (
-    select * from bug_report b
+/** `key` is what the list is sorted by, as a text of full precision. */
+export type BugReportRow = BugReport & { key: string };
+
+/** As in the indexes, greatest first; what never occurred comes last. */
+const SORT_KEYS = {
+  newest: { key: "b.number", type: "int" },
+  occurrences: { key: "b.occurrences", type: "int" },
+  lastSeenAt: { key: "coalesce(b.last_seen_at, '-infinity')", type: "timestamptz" },
+  severity: { key: "array_position(array['trivial', 'minor', 'major', 'critical'], b.severity)", type: "int" },
+} as const;
+const STATUSES: readonly BugStatus[] = ["open", "in_progress", "resolved", "ignored"];
+
+/** One row more than `limit`; equal keys stand newest first. */
+export async function selectBugReports(sql: Sql, projectId: string, query: BugReportQuery): Promise<BugReportRow[]> {
+  const { sort = "newest", after, limit } = query;
+  const key = sql`${sql.unsafe(SORT_KEYS[sort].key)}`;
+  const type = sql.unsafe(SORT_KEYS[sort].type);
+  const order = (keyed: Fragment) => (sort === "newest" ? sql`b.number desc` : sql`${keyed} desc, b.number desc`);
+  const firstOf = (status: BugStatus | undefined) => sql`
+    (select b.*, ${key} as key from bug_report b
     where b.project_id = ${projectId} and b.merged_into is null
-      ${before === undefined ? sql`` : sql`and b.number < ${before}`}
-      ${query.status === undefined ? sql`` : sql`and b.status = ${query.status}`}
+      ${status === undefined ? sql`` : sql`and b.status = ${status}`}
+      ${
+        after === undefined
+          ? sql``
+          : sort === "newest"
+            ? sql`and b.number < ${Number(after.at(-1))}`
+            : sql`and (${key}, b.number) < (${after[0]!}::text::${type}, ${Number(after[1])})`
+      }
       ${query.severity === undefined ? sql`` : sql`and b.severity = ${query.severity}`}
       ${query.source === undefined ? sql`` : sql`and b.source = ${query.source}`}
       ${query.assignee === undefined ? sql`` : sql`and b.assignee = ${query.assignee}`}
@@ -78,8 +106,14 @@ export async function selectBugReports(
           ? sql``
           : sql`and position(lower(${query.q}) in lower(b.title || ' ' || b.description)) > 0`
       }
-    order by b.number desc limit ${query.limit + 1}
-  ) b order by b.number desc`;
+    order by ${order(key)} limit ${limit + 1})`;
+  // Of each status the first, which an index has in order: of all at once they would be sorted.
+  const [first, ...others] = query.status ?? (sort === "newest" ? [undefined] : STATUSES);
+  const all = others.reduce((before, status) => sql`${before} union all ${firstOf(status)}`, firstOf(first));
+  const rows = await sql<(Flat<BugReport> & { key: string })[]>`
+    select ${columns(sql)}, b.key::text as key
+    from (select * from (${all}) b order by ${order(sql`b.key`)} limit ${limit + 1}) b
+    order by ${order(sql`b.key`)}`;
   return rows.map(unflagged);
 }
 
@@ -87,9 +121,10 @@ export async function selectBugReport(sql: Sql, projectId: string, id: string): 
   const [row] = await sql<Flat<BugReportDetail>[]>`
     select ${columns(sql)}, b.merged_into as "mergedInto",
       (select coalesce(json_agg(json_build_object('fingerprint', ${fingerprintText(sql)}, 'version', f.version,
-        'exceptionType', f.exception_type, 'message', f.message, 'frames', f.frames, 'test', f.test)
-        order by f.created_at, f.digest), '[]')
-        from bug_fingerprint f where f.project_id = b.project_id and f.bug_report_id = b.id) as grouping,
+        'kind', f.kind, 'exceptionType', f.exception_type, 'message', f.message, 'frames', f.frames, 'test', f.test)
+        order by ${telling(sql)}), '[]')
+        from (select * from bug_fingerprint f where f.project_id = b.project_id and f.bug_report_id = b.id
+          order by ${telling(sql)} limit ${MAX_GROUPING}) f) as grouping,
       (select coalesce(json_agg(json_build_object('from', c.from_status, 'to', c.to_status, 'cause', c.cause,
         'changedAt', ${toJsonTime(sql, sql`c.changed_at`)}) order by c.id), '[]')
         from bug_change c where c.project_id = b.project_id and c.bug_report_id = b.id) as history
@@ -106,14 +141,60 @@ export const selectBugState = async (sql: Sql, projectId: string, id: string): P
   return row;
 };
 
-export type KnownBug = Omit<BugState, "mergedInto"> & { digest: string; resolvedAt: string | null };
+export type KnownBug = Omit<BugState, "mergedInto"> & { resolvedAt: string | null };
+
+const knownColumns = (sql: Sql) => sql`b.id, b.number, b.title, b.status, b.resolved_at as "resolvedAt"`;
 
 /** The bugs that have these fingerprints. */
-export const selectBugsByFingerprint = (sql: Sql, projectId: string, digests: readonly string[]) => sql<KnownBug[]>`
-  select replace(f.digest::text, '-', '') as digest, b.id, b.number, b.title, b.status, b.resolved_at as "resolvedAt"
+export const selectBugsByFingerprint = (sql: Sql, projectId: string, digests: readonly string[]) =>
+  sql<(KnownBug & { digest: string })[]>`
+  select replace(f.digest::text, '-', '') as digest, ${knownColumns(sql)}
   from bug_fingerprint f
   join bug_report b on b.project_id = f.project_id and b.id = f.bug_report_id
   where f.project_id = ${projectId} and f.digest = any(${toTextArray(digests)}::uuid[])`;
+
+export type OldMark = KnownBug & { testCase: number; exceptionType: string | null; message: string; frames: string[] };
+
+/** What bugs of these test cases are known by from before the fingerprints were of `version`; the newest bugs first. */
+export const selectOldMarks = (sql: Sql, projectId: string, testCases: readonly number[], version: number) =>
+  sql<OldMark[]>`
+  select k.test_case as "testCase", f.exception_type as "exceptionType", f.message, to_json(f.frames) as frames,
+    ${knownColumns(sql)}
+  from bug_case k
+  join bug_fingerprint f on f.project_id = k.project_id and f.bug_report_id = k.bug_report_id
+  join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
+  where k.project_id = ${projectId} and k.test_case = any(${toNumberArray(testCases)}::int[])
+    and f.kind = 'message' and f.version < ${version}::int
+  order by b.number desc`;
+
+/** Those of the test cases that are known to be flaky. */
+export const selectFlakyCases = async (
+  sql: Sql,
+  projectId: string,
+  testCases: readonly number[],
+): Promise<Set<number>> => {
+  const rows = await sql<{ testCase: number }[]>`
+    select h.test_case as "testCase" from case_health h
+    where h.project_id = ${projectId} and h.test_case = any(${toNumberArray(testCases)}::int[])
+      and ${isFlaky(sql)}`;
+  return new Set(rows.map(({ testCase }) => testCase));
+};
+
+/** Of each test case the newest bug that failures have opened and that is of no other case. */
+export const selectOwnBugs = (sql: Sql, projectId: string, testCases: readonly number[]) =>
+  sql<(KnownBug & { testCase: number })[]>`
+  select distinct on (k.test_case) k.test_case as "testCase", ${knownColumns(sql)}
+  from bug_case k
+  join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
+  where k.project_id = ${projectId} and k.test_case = any(${toNumberArray(testCases)}::int[])
+    and b.source = 'automatic' and b.merged_into is null
+    and not exists (
+      select from bug_case o
+      where o.project_id = k.project_id and o.bug_report_id = k.bug_report_id and o.test_case <> k.test_case)
+    and not exists (
+      select from bug_fingerprint f
+      where f.project_id = b.project_id and f.bug_report_id = b.id and f.kind in ('outage', 'automation'))
+  order by k.test_case, b.number desc`;
 
 export type InsertBug = {
   title: string;
@@ -141,18 +222,30 @@ export async function insertBug(sql: Tx, projectId: string, bug: InsertBug): Pro
   return { id, number: row!.number };
 }
 
-export const insertFingerprint = (
+export type BugMark = { bugId: string; fingerprint: Fingerprint };
+
+/** What is known by one of them already stays with its bug. */
+export async function insertFingerprints(
   sql: Tx,
   projectId: string,
-  bugId: string,
-  version: number,
-  { digest, exceptionType, message, frames, test }: Fingerprint,
-  now: string,
-) => sql`
-  insert into bug_fingerprint (project_id, digest, bug_report_id, version, exception_type, message, frames, test,
-    created_at)
-  values (${projectId}, ${digest}, ${bugId}, ${version}, ${exceptionType}, ${message}, ${toTextArray(frames)}::text[],
-    ${test}, ${now})`;
+  marks: readonly BugMark[],
+  { version, now }: { version: number; now: string },
+): Promise<void> {
+  if (marks.length === 0) return;
+  const texts = (of: (mark: BugMark) => string | null) => sql`${toTextArray(marks.map(of))}::text[]`;
+  await sql`
+    insert into bug_fingerprint (project_id, digest, bug_report_id, version, kind, exception_type, message, frames, test,
+      created_at)
+    select ${projectId}, m.digest::uuid, m.bug::uuid, ${version}, m.kind, m.exception_type, m.message,
+      array(select json_array_elements_text(m.frames::json)), m.test, ${now}
+    from unnest(${texts(({ fingerprint }) => fingerprint.digest)}, ${texts(({ bugId }) => bugId)},
+      ${texts(({ fingerprint }) => fingerprint.kind)}, ${texts(({ fingerprint }) => fingerprint.exceptionType)},
+      ${texts(({ fingerprint }) => toStorable(fingerprint.message))},
+      ${texts(({ fingerprint }) => JSON.stringify(fingerprint.frames.map(toStorable)))},
+      ${texts(({ fingerprint }) => fingerprint.test && toStorable(fingerprint.test))})
+      as m (digest, bug, kind, exception_type, message, frames, test)
+    on conflict (project_id, digest) do nothing`;
+}
 
 export type ChangeCause = BugReportDetail["history"][number]["cause"];
 
@@ -190,7 +283,14 @@ export type Occurrence = { bugId: string; testCase: number; message: string | nu
 export async function insertOccurrences(
   sql: Tx,
   projectId: string,
-  run: { id: string; executionId: string; branch: string | null; commit: string | null; seenAt: string },
+  run: {
+    id: string;
+    executionId: string;
+    branch: string | null;
+    commit: string | null;
+    onDefaultBranch: boolean;
+    seenAt: string;
+  },
   occurrences: readonly Occurrence[],
 ): Promise<void> {
   const bugIds = toTextArray(occurrences.map(({ bugId }) => bugId));
@@ -214,6 +314,14 @@ export async function insertOccurrences(
       last_execution_id = case when ${isOlder} then b.last_execution_id else ${run.executionId} end,
       branch = case when ${isOlder} then b.branch else ${run.branch} end,
       commit = case when ${isOlder} then b.commit else ${run.commit} end,
+      ${
+        run.onDefaultBranch
+          ? sql`
+              home_execution_id = case when ${isOlder} and b.home_execution_id is not null then b.home_execution_id else ${run.executionId} end,
+              home_branch = case when ${isOlder} and b.home_execution_id is not null then b.home_branch else ${run.branch} end,
+              home_commit = case when ${isOlder} and b.home_execution_id is not null then b.home_commit else ${run.commit} end,`
+          : sql``
+      }
       updated_at = greatest(b.updated_at, ${run.seenAt}::timestamptz)
     from sums where b.project_id = ${projectId} and b.id = sums.bug_report_id`;
   await insertBugCases(sql, projectId, occurrences, run.seenAt);
@@ -347,6 +455,10 @@ export async function moveBug(
         then f.first_execution_id else i.first_execution_id end,
       last_execution_id = case when i.last_seen_at is null or f.last_seen_at > i.last_seen_at
         then f.last_execution_id else i.last_execution_id end,
+      (home_branch, home_commit, home_execution_id) = (
+        select h.home_branch, h.home_commit, h.home_execution_id from bug_report h
+        where h.project_id = i.project_id and h.id in (i.id, f.id)
+        order by h.home_execution_id desc nulls last limit 1),
       updated_at = ${now}
     from bug_report f
     where i.project_id = ${projectId} and i.id = ${into.id} and f.project_id = ${projectId} and f.id = ${from.id}`;

@@ -32,7 +32,7 @@ export type BugEvent = {
   bugReportId: string;
 };
 
-/** What the bugs are by now. */
+/** What the bugs are by now; where they last were on the default branch, since what others fail with is not their news. */
 export async function insertBugEvents(
   sql: Tx,
   projectId: string,
@@ -48,7 +48,7 @@ export async function insertBugEvents(
       'taskSlugs', (select coalesce(json_agg(distinct c.task_slug), '[]') from bug_case k
         join test_case c on c.project_id = k.project_id and c.number = k.test_case
         where k.project_id = b.project_id and k.bug_report_id = b.id),
-      'branch', b.branch, 'commit', b.commit, 'lastExecutionId', b.last_execution_id, 'assignee', b.assignee,
+      'branch', b.home_branch, 'commit', b.home_commit, 'lastExecutionId', b.home_execution_id, 'assignee', b.assignee,
       'labels', to_json(b.labels), 'externalUrl', b.external_url))
     from project p, unnest(
       ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],

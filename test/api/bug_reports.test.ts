@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { countAll } from "../../src/work/count.ts";
 import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
@@ -7,17 +8,17 @@ let project: string;
 let key: string;
 beforeEach(async () => ({ project, key } = await addProject(acme)));
 
-type Case = { name: string; message?: string; stack?: string; skipped?: boolean };
+type Case = { name: string; message?: string; stack?: string | undefined; skipped?: boolean };
 
 /** Cases without a message pass. */
-async function upload(cases: Case[], query = "") {
+async function upload(cases: Case[], query = "", task = "t") {
   const list = cases.map(({ name, message, stack, skipped }) => ({
     name,
     status: skipped ? "skipped" : message === undefined ? "passed" : "failed",
     ...(message === undefined ? {} : { message, stack }),
   }));
   const count = (status: string) => list.filter((one) => one.status === status).length;
-  const { status, body } = await ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, {
+  const { status, body } = await ask(`POST /projects/${project}/test-runs?task_slug=${task}${query}`, {
     key,
     body: { passed: count("passed"), failed: count("failed"), skipped: count("skipped"), cases: list },
   });
@@ -60,7 +61,7 @@ describe("automatic bug reports", () => {
       status: "open",
       severity: "major",
       source: "automatic",
-      fingerprint: expect.stringMatching(/^v1:[0-9a-f]{32}$/),
+      fingerprint: expect.stringMatching(/^v2:[0-9a-f]{32}$/),
       occurrences: 2,
       firstSeenAt: expect.any(String),
       lastSeenAt: expect.any(String),
@@ -81,12 +82,22 @@ describe("automatic bug reports", () => {
       mergedInto: null,
       grouping: [
         {
-          fingerprint: expect.stringMatching(/^v1:/),
-          version: 1,
+          fingerprint: expect.stringMatching(/^v2:/),
+          version: 2,
+          kind: "message",
           exceptionType: "TypeError",
           message: "order <n> has no total",
           frames: ["src/cart.ts add"],
           test: null,
+        },
+        {
+          fingerprint: expect.stringMatching(/^v2:/),
+          version: 2,
+          kind: "case",
+          exceptionType: "TypeError",
+          message: "",
+          frames: ["src/cart.ts add"],
+          test: "a",
         },
       ],
       history: [{ from: null, to: "open", cause: "opened", changedAt: expect.any(String) }],
@@ -194,6 +205,241 @@ describe("automatic bug reports", () => {
     const failure = { name: "a", message: "Error: no route to the shop" };
     expect((await upload([failure], "&execution_key=k&shard=1/2")).bugReports).toEqual([]);
     expect((await upload([{ name: "b" }], "&execution_key=k&shard=2/2")).bugReports).toMatchObject([{ number: 1 }]);
+  });
+});
+
+const numbersOf = (touched: { number: number; change: string }[]) =>
+  touched.map(({ number, change }) => [number, change]);
+const stackOf = (type: string, place: string) =>
+  `${type}: x\n    at add (/ci/src/${place}.ts:12:3)\n    at /ci/test/a.test.ts:5:1`;
+const fail = (name: string, message: string, place?: string): Case => ({
+  name,
+  message,
+  ...(place === undefined ? {} : { stack: stackOf(message.split(":")[0]!, place) }),
+});
+
+describe("which failures are one bug", () => {
+  test("those of one case with one exception in one place, whatever they say", async () => {
+    await upload([fail("a", "Error: the zebra is missing", "cart")]);
+    expect(numbersOf((await upload([fail("a", "Error: no lion was found", "cart")])).bugReports)).toEqual([
+      [1, "occurred"],
+    ]);
+    const others = [
+      fail("a", "RangeError: no lion was found", "cart"),
+      fail("a", "Error: no lion was found", "order"),
+      fail("b", "Error: no tiger was found", "cart"),
+    ];
+    for (const [index, other] of others.entries())
+      expect(numbersOf((await upload([other])).bugReports)).toEqual([[index + 2, "opened"]]);
+  });
+
+  test("a message that is new belongs to the bug of most of those who fail with it", async () => {
+    await upload([fail("a", "Error: the zebra is missing", "cart")]);
+    const many = ["a", "b", "c", "d"].map((name) => fail(name, "Error: the shop has burned down", "cart"));
+    expect(numbersOf((await upload(many)).bugReports)).toEqual([[2, "opened"]]);
+    const two = ["a", "e"].map((name) => fail(name, "Error: a giraffe is in the way", "cart"));
+    expect(numbersOf((await upload(two)).bugReports)).toEqual([[1, "occurred"]]);
+  });
+
+  test("pods, hashes, ports and sessions do not make one bug into several", async () => {
+    const told = [
+      (id: string) => `Error: pod checkout-7d9f8b6c5d-${id} is not ready`,
+      (id: string, port: number) => `Error: session sess_9aF3kQ27Lm${id} is lost at shop:${port}`,
+      (id: string) => `Error: no element with the class css-${id}w0 is visible`,
+    ];
+    const ids = ["x2k4q", "zv8mt", "q7w3r", "h9j2k"];
+    for (const [index, id] of ids.entries())
+      await upload(told.map((message, at) => fail(`${at}`, message(id, 41_000 + 777 * index))));
+    expect((await bugs()).map(({ occurrences }: { occurrences: number }) => occurrences)).toEqual([4, 4, 4]);
+  });
+
+  test("a test that is known to be flaky has one of its own, and shares those of others", async () => {
+    const passed = { name: "b" };
+    for (const build of ["1", "2"]) {
+      await upload([fail("a", "Error: the first animal hides"), passed], `&execution_key=${build}`);
+      await upload([{ name: "a" }, passed], `&execution_key=${build}`);
+    }
+    await countAll(database);
+    const animals = ["zebra sleeps", "lion roars loudly", "tiger is hungry", "giraffe looks away"];
+    for (const animal of animals)
+      expect(numbersOf((await upload([fail("a", `Error: the ${animal}`), passed])).bugReports)).toEqual([
+        [1, "occurred"],
+      ]);
+    const both = ["a", "b"].map((name) => fail(name, "Error: the whole zoo is closed"));
+    expect(numbersOf((await upload(both)).bugReports)).toEqual([[2, "opened"]]);
+    expect(numbersOf((await upload([fail("a", "Error: the keeper is ill"), passed])).bugReports)).toEqual([
+      [1, "occurred"],
+    ]);
+  });
+
+  test("two tests that are known to be flaky have one each beside the one that they share", async () => {
+    const names = ["a", "b"];
+    for (const letters of [
+      names.map((name) => fail(name, "Error: the shared animal hides")),
+      [...names.map((name) => ({ name }))],
+    ])
+      await upload(letters, "&execution_key=1");
+    await countAll(database);
+    for (const [index, animal] of ["zebra", "lion", "tiger"].entries()) {
+      await upload([fail("a", `Error: the ${animal} sleeps at home`), { name: "b" }], `&commit=a${index}`);
+      await upload([fail("b", `Error: the ${animal} eats in bed`), { name: "a" }], `&commit=b${index}`);
+    }
+    expect(await bugs()).toHaveLength(3);
+    expect((await bugs()).map(({ testCaseIds }: { testCaseIds: string[] }) => testCaseIds.length)).toEqual([1, 1, 2]);
+  });
+
+  test("what bugs of the first version were known by is found by case, place and words", async () => {
+    const placed = fail("a", "Error: the zebra is missing", "cart");
+    const told = fail("b", "Error: no route to 'shop' 17");
+    await upload([placed, told]);
+    await database.pool`
+      delete from bug_fingerprint where project_id = ${project} and kind = 'case'`;
+    await database.pool`
+      update bug_fingerprint set version = 1, digest = gen_random_uuid(),
+        message = case when cardinality(frames) = 0 then 'no route to <value> <n>' else message end
+      where project_id = ${project}`;
+    const found = await upload([placed, told, fail("b2", "Error: something else entirely")]);
+    expect(numbersOf(found.bugReports)).toEqual([
+      [1, "occurred"],
+      [2, "occurred"],
+      [3, "opened"],
+    ]);
+    // From now on the new fingerprints tell, in other cases as well.
+    expect(numbersOf((await upload([{ ...told, name: "c" }])).bugReports)).toEqual([[2, "occurred"]]);
+  });
+});
+
+describe("an outage", () => {
+  const everything = (message: (index: number) => string, count = 20) =>
+    Array.from({ length: count }, (_, index) => fail(`c${index}`, message(index)));
+  const word = (index: number) => "abcdefghijklmnopqrst"[index]!.repeat(3);
+
+  test("is one bug for all tasks of its execution, and for what told its cause before", async () => {
+    const away = () => "Error: connect ECONNREFUSED 10.0.0.7:6379";
+    const first = await upload([...everything(away, 4), { name: "p" }], "&execution_key=k");
+    expect(numbersOf(first.bugReports)).toEqual([[1, "opened"]]);
+    const run = (slug: string, cases: Case[]) => upload(cases, "&execution_key=k", slug);
+    expect(numbersOf((await run("e2e", everything(away))).bugReports)).toEqual([[1, "occurred"]]);
+    const vague = everything((index) => `Error: the ${word(index)} page is blank`);
+    expect(numbersOf((await run("ui", vague)).bugReports)).toEqual([[1, "occurred"]]);
+  });
+
+  test("of another cause is another bug, and of the same one the same", async () => {
+    const cases = (what: string) => everything(() => `Error: ${what}`);
+    const [redis, disk] = [
+      cases("connect ECONNREFUSED 10.0.0.7:6379"),
+      cases("ENOSPC: no space left on device, write"),
+    ];
+    expect(numbersOf((await upload(redis)).bugReports)).toEqual([[1, "opened"]]);
+    expect(numbersOf((await upload(disk)).bugReports)).toEqual([[2, "opened"]]);
+    expect(numbersOf((await upload(redis, "&commit=c2")).bugReports)).toEqual([[1, "occurred"]]);
+    expect((await bugs()).map(({ title, severity }: { title: string; severity: string }) => [title, severity])).toEqual(
+      [
+        [`Nearly all test cases of "t" failed: Error: ENOSPC: no space left on device, write`, "critical"],
+        [`Nearly all test cases of "t" failed: Error: connect ECONNREFUSED 10.0.0.7:6379`, "critical"],
+      ],
+    );
+  });
+
+  test("of a branch that breaks everything itself is none of the default branch's", async () => {
+    const vague = (what: string) => everything((index) => `Error: the ${word(index)} ${what}`);
+    await upload(vague("page is blank"));
+    expect((await upload(vague("file has no end"), "&branch=feature")).bugReports).toEqual([]);
+  });
+});
+
+describe("on another branch", () => {
+  const failure = fail("a", "Error: no route to the shop");
+
+  test("a resolved bug occurs and stays resolved: the branch may not have the fix", async () => {
+    const { id } = (await upload([failure], "&branch=main&commit=m1")).bugReports[0];
+    await patch(id, { status: "resolved" });
+    const { bugReports } = await upload([failure], "&branch=feature&commit=f1");
+    expect(bugReports).toMatchObject([{ status: "resolved", change: "occurred" }]);
+    expect(await bug(id)).toMatchObject({ status: "resolved", regressed: false, occurrences: 2, branch: "feature" });
+  });
+
+  test("what it fails with is not what events about the bug tell of", async () => {
+    const opened = await upload([failure], "&branch=main&commit=m1");
+    await upload([failure], "&branch=feature&commit=f1");
+    for (const commit of ["m2", "m3", "m4"]) await upload([{ name: "a" }], `&branch=main&commit=${commit}`);
+    const [event] = await database.pool<{ data: { bugReport: object } }[]>`
+      select data from event where project_id = ${project} and type = 'bug_report.resolved'`;
+    expect(event!.data.bugReport).toMatchObject({
+      status: "resolved",
+      branch: "main",
+      commit: "m1",
+      lastExecutionId: opened.executionId,
+    });
+  });
+
+  test("and merging keeps what was on the default branch", async () => {
+    const [a] = (await upload([failure], "&branch=main&commit=m1")).bugReports;
+    const [b] = (await upload([fail("b", "Error: the till is stuck")], "&branch=main&commit=m2")).bugReports;
+    await upload([failure], "&branch=feature&commit=f1");
+    await ask(`POST /projects/${project}/bug-reports/${b.id}/merge`, { key, body: { into: a.id } });
+    await patch(a.id, { status: "resolved" });
+    const events = await database.pool<{ data: { bugReport: object } }[]>`
+      select data from event where project_id = ${project} and type = 'bug_report.resolved' order by id`;
+    expect(events.at(-1)!.data.bugReport).toMatchObject({ id: a.id, branch: "main", commit: "m2" });
+  });
+});
+
+describe("the list", () => {
+  /** Opens that many with these, by number: occurrences, the second of the last one, severity, status. */
+  async function open(rows: [number, number | null, string, string][]) {
+    for (const [index] of rows.entries())
+      await ask(`POST /projects/${project}/bug-reports`, { key, body: { title: `bug ${index + 1}` } });
+    for (const [index, [occurrences, second, severity, status]] of rows.entries())
+      await database.pool`
+        update bug_report set occurrences = ${occurrences}, severity = ${severity}, status = ${status},
+          last_seen_at = ${second === null ? null : new Date(second * 1000 + 7).toISOString()}
+        where project_id = ${project} and number = ${index + 1}`;
+  }
+  const ROWS: [number, number | null, string, string][] = [
+    [3, 50, "major", "open"],
+    [9, 50, "trivial", "resolved"],
+    [0, null, "critical", "in_progress"],
+    [3, 90, "minor", "open"],
+    [3, 10, "major", "ignored"],
+    [1, 10, "critical", "open"],
+    [0, null, "major", "in_progress"],
+  ];
+
+  /** Page by page, as many rows as told. */
+  async function walk(query: string, limit: number): Promise<number[]> {
+    const numbers: number[] = [];
+    let cursor: string | undefined;
+    do {
+      const rest = `limit=${limit}${query}${cursor === undefined ? "" : `&cursor=${cursor}`}`;
+      const { status, body } = await ask(`GET /projects/${project}/bug-reports?${rest}`, { key });
+      expect(status).toBe(200);
+      numbers.push(...body.data.map(({ number }: { number: number }) => number));
+      cursor = body.pagination.cursor;
+    } while (cursor !== undefined);
+    return numbers;
+  }
+
+  test.each([
+    ["", [7, 6, 5, 4, 3, 2, 1]],
+    ["&status=open,in_progress", [7, 6, 4, 3, 1]],
+    ["&status=resolved", [2]],
+    ["&sort=newest&status=resolved,ignored", [5, 2]],
+    ["&sort=occurrences", [2, 5, 4, 1, 6, 7, 3]],
+    ["&sort=occurrences&status=in_progress,open", [4, 1, 6, 7, 3]],
+    ["&sort=lastSeenAt", [4, 2, 1, 6, 5, 7, 3]],
+    ["&sort=lastSeenAt&status=open,in_progress", [4, 1, 6, 7, 3]],
+    ["&sort=severity", [6, 3, 7, 5, 1, 4, 2]],
+    ["&sort=severity&status=open,open,in_progress", [6, 3, 7, 1, 4]],
+    ["&sort=severity&severity=major", [7, 5, 1]],
+  ])("is walked exactly, whatever the size of a page: %p", async (query, expected) => {
+    await open(ROWS);
+    for (const limit of [1, 2, 3, 100]) expect([limit, await walk(query, limit)]).toEqual([limit, expected]);
+  });
+
+  test.each(["sort=number", "status=open,closed", "status=", "status=open,"])("%s is refused", async (query) => {
+    const { status, body } = await ask(`GET /projects/${project}/bug-reports?${query}`, { key });
+    expect([status, body.error.message.includes(`"${query.split("=")[0]}"`)]).toEqual([400, true]);
   });
 });
 

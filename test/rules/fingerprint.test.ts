@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { type Failure, fingerprint, normalizeMessage, outageFingerprint } from "../../src/rules/fingerprint.ts";
+import {
+  caseFingerprint,
+  type Failure,
+  fingerprint,
+  normalizeMessage,
+  outageFingerprint,
+} from "../../src/rules/fingerprint.ts";
 import { isTestFrame, ownFrames } from "../../src/rules/stack.ts";
 
 const failure = (message: string | null, stack: string | null = null, name = "a", kind = "failure"): Failure => ({
@@ -50,7 +56,7 @@ const BUGS: Record<string, Failure[]> = {
   ],
   "the database is away": [
     failure("Error: connect ECONNREFUSED 127.0.0.1:5432"),
-    failure("Error: connect ECONNREFUSED 10.1.2.3:6543", null, "b"),
+    failure("Error: connect ECONNREFUSED 10.1.2.3:5432", null, "b"),
     failure("Error: connect ECONNREFUSED db.internal:5432", null, "c"),
   ],
   "a bare assertion of one test": [
@@ -167,14 +173,14 @@ describe("a message", () => {
   test.each([
     ["expected 3 to equal -5.5e3", "expected <n> to equal <n>"],
     ["Request failed with status code 503", "Request failed with status code 503"],
-    ["got 12 items, 503 bytes", "got <n> items, <n> bytes"],
+    ["got 12 items, 503 bytes", "got <n> items, <size>"],
     ["GET https://api.acme.io:8443/users/42 failed: 404", "GET https://<host>/users/<n> failed: 404"],
-    ["connect ECONNREFUSED [::1]:5432", "connect ECONNREFUSED <host>"],
-    ["Cannot find user 'bob' (0x7ffde3, 8f3a9c2d1)", "Cannot find user <value> (<hex>, <hex>)"],
+    ["connect ECONNREFUSED [::1]:5432, not 127.0.0.1:54321", "connect ECONNREFUSED <host>:5432, not <host>"],
+    ["Cannot find user 'bob' (0x7ffde3, 8f3a9c2d1)", "Cannot find user <value> (<hex>, <id>)"],
     ["waited 1,234.5 ms until 12:30:05", "waited <duration> until <time>"],
     ["open /home/ci/a b: C:\\work\\x\\y.txt", "open <path> b: <path>"],
     ["mail to ann@example.com bounced", "mail to <email> bounced"],
-    ["order_12345 of user7", "<id> of user<n>"],
+    ["order_12345 of user7", "order_<n> of user<n>"],
     ["a\n  b\tc", "a b c"],
     ["don't say it's 'quoted'", "don't say it's <value>"],
   ])("%p becomes %p", (message, expected) => expect(normalizeMessage(message)).toBe(expected));
@@ -229,4 +235,76 @@ describe("frames", () => {
 
 test("an outage has a fingerprint for each task", () => {
   expect(outageFingerprint("a").digest).not.toBe(outageFingerprint("b").digest);
+});
+
+describe("a message without a place of its own", () => {
+  const words = (message: string) => normalizeMessage(message, { numbers: false, values: false });
+  test.each([
+    "connect ECONNREFUSED <host>:5432",
+    "E11000 duplicate key error",
+    "error TS2345: Argument of type 'string' is not assignable",
+    "SQLSTATE[23505]: Unique violation",
+    "SQLSTATE[HY000] [2002] Connection refused",
+    "mysql: ERROR 1045 (28000): Access denied",
+    "ORA-00942: table or view does not exist",
+    "exited with exit code 137",
+    "[Errno 28] No space left on device",
+    "curl: (28) timed out",
+    "error[E0382]: borrow of moved value",
+    "query failed with code P2002",
+    "HRESULT 0x80070005",
+    "requires node v18.2.0, not 3.11.4-rc.1",
+    "Python 3.11 is too old",
+    "expected 2 replicas of search",
+    "No module named 'yaml'",
+    'relation "order_items" does not exist',
+    "Cannot find module './pricing/discounts'",
+    "GET /api/orders answered 500",
+    "rpc error: code = NotFound desc = bucket is not there",
+  ])("keeps what tells causes apart: %s", (message) => expect(words(message)).toBe(message));
+
+  test.each([
+    ["open '/tmp/work-8123/cart.json'", "open '<path>/cart.json'"],
+    ["GET https://a.dev/orders/42?sid=ab12 gave 500", "GET https://<host>/orders/<n>?sid=<value> gave 500"],
+    ["order 17 of 4000 rows", "order <n> of <n> rows"],
+    ["lodash@4.17.21 of ann@example.com", "lodash@4.17.21 of <email>"],
+  ])("%s becomes %s", (message, plain) => expect(words(message)).toBe(plain));
+});
+
+describe("by the case", () => {
+  const at = (message: string, testCase: number, stack: string | null) =>
+    caseFingerprint({ ...failure(message, stack), testCase })?.digest;
+
+  test("the same exception in the same place is one, whatever it says", () => {
+    const stack = js("Error: x");
+    expect(at("Error: the cart is empty", 1, stack)).toBe(at("Error: quite another thing", 1, stack)!);
+    expect(at("Error: the cart is empty", 2, stack)).not.toBe(at("Error: the cart is empty", 1, stack)!);
+    expect(at("RangeError: the cart is empty", 1, stack)).not.toBe(at("Error: the cart is empty", 1, stack)!);
+    const elsewhere = js("Error: x", "src/order.ts", "pay");
+    expect(at("Error: the cart is empty", 1, elsewhere)).not.toBe(at("Error: the cart is empty", 1, stack)!);
+  });
+
+  test("without a place there is none", () => expect(at("Error: the cart is empty", 1, null)).toBeUndefined());
+});
+
+test("who calls the failing function does not matter", () => {
+  const stack = js("Error: x");
+  const called = stack.replace("\n    at Object", "\n    at pay (/home/ci/work/src/order.ts:40:2)\n    at Object");
+  const message = "Error: stock of item 17 is below 0";
+  expect(fingerprint(failure(message, called)).digest).toBe(fingerprint(failure(message, stack)).digest);
+});
+
+test("what the surroundings do is one bug wherever it shows", () => {
+  const message = "Error: connect ECONNREFUSED 127.0.0.1:6379";
+  const [a, b] = [js(message), js(message, "src/order.ts", "pay")];
+  expect(fingerprint(failure(message, a)).digest).toBe(fingerprint(failure(message, b, "b")).digest);
+});
+
+// Each of these has a way of its own to be gone through again from each of its characters.
+test.each(
+  'a-|a.|aB|a1|_|a_b-|0x|1.2.|1:|/a|/a/|@a|a@a.|eyJ|eyJa.|A=|/=|css-a|a__b|<|<a|"|ab:|x |order |error '.split("|"),
+)("a hundred failures of nothing but %p take no time", (part) => {
+  const message = part.repeat(5_000 / part.length);
+  const digests = Array.from({ length: 100 }, () => fingerprint(failure(message, message)).digest);
+  expect(new Set(digests).size).toBe(1);
 });

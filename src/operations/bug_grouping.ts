@@ -1,0 +1,177 @@
+/** Which bug each failure of a run belongs to: one that is known, or which of them are a new one together. */
+
+import {
+  caseFingerprint,
+  executionOutageFingerprint,
+  fingerprint,
+  FINGERPRINT_VERSION,
+  type Fingerprint,
+  flakyFingerprint,
+  outageFingerprint,
+  readFailure,
+  saysTheSame,
+} from "../rules/fingerprint.ts";
+import {
+  type FailureRow,
+  type KnownBug,
+  type OldMark,
+  selectBugsByFingerprint,
+  selectFlakyCases,
+  selectOldMarks,
+  selectOwnBugs,
+} from "../store/bug_reports.ts";
+import type { Tx } from "../store/connect.ts";
+
+/** Failures that are one bug. */
+export type FailureGroup = {
+  /** Undefined: it is a new one. */
+  bug: KnownBug | undefined;
+  failures: FailureRow[];
+  /** What the bug is to be known by from now on, the most telling first. */
+  marks: Fingerprint[];
+};
+
+type Marked = { failure: FailureRow; message: Fingerprint; place: Fingerprint | null };
+
+export type GroupedRun = { executionId: string; taskSlug: string; onDefaultBranch: boolean };
+
+function groupBy<Key, Value>(values: readonly Value[], keyOf: (value: Value) => Key): Map<Key, Value[]> {
+  const groups = new Map<Key, Value[]>();
+  for (const value of values) {
+    const key = keyOf(value);
+    const group = groups.get(key);
+    if (group) group.push(value);
+    else groups.set(key, [value]);
+  }
+  return groups;
+}
+
+/** The bug that at least half of them are known to be; where there are several, the one of most. */
+function mostOf(members: readonly Marked[], bugOf: (member: Marked) => KnownBug | undefined): KnownBug | undefined {
+  const votes = new Map<string, { bug: KnownBug; count: number }>();
+  for (const member of members) {
+    const bug = bugOf(member);
+    if (!bug) continue;
+    const vote = votes.get(bug.id) ?? { bug, count: 0 };
+    votes.set(bug.id, { bug, count: vote.count + 1 });
+  }
+  const best = [...votes.values()].toSorted((a, b) => b.count - a.count)[0];
+  return best && best.count * 2 >= members.length ? best.bug : undefined;
+}
+
+function mark(failure: FailureRow): Marked {
+  const read = readFailure(failure);
+  return { failure, message: fingerprint(failure, read), place: caseFingerprint(failure, read) };
+}
+
+/**
+ * In a transaction that holds the lock of the bugs. What failures say decides; what says something new in a place that is
+ * known is the bug of that place; a test known as flaky has one bug of its own, unless it fails together with others.
+ * Only the default branch gets groups without a bug: what fails on others is work in progress.
+ */
+export async function groupFailures(
+  sql: Tx,
+  projectId: string,
+  run: GroupedRun,
+  failures: readonly FailureRow[],
+): Promise<FailureGroup[]> {
+  const marked = failures.map(mark);
+  const digests = marked.flatMap(({ message, place }) => [message.digest, ...(place ? [place.digest] : [])]);
+  const found = await selectBugsByFingerprint(sql, projectId, [...new Set(digests)]);
+  const known = new Map<string, KnownBug>(found.map((bug) => [bug.digest, bug]));
+
+  const groups: FailureGroup[] = [];
+  const add = (members: readonly Marked[], bug: KnownBug | undefined, marks: readonly Fingerprint[] = []) => {
+    const places = members.flatMap(({ place }) =>
+      place && run.onDefaultBranch && !known.has(place.digest) ? place : [],
+    );
+    groups.push({ bug, failures: members.map(({ failure }) => failure), marks: [...marks, ...places] });
+  };
+  const unknown: Marked[][] = [];
+  for (const [digest, members] of groupBy(marked, ({ message }) => message.digest)) {
+    const bug = known.get(digest) ?? mostOf(members, ({ place }) => known.get(place?.digest ?? ""));
+    if (bug) add(members, bug);
+    else unknown.push(members);
+  }
+  if (unknown.length === 0) return groups;
+
+  const fresh: Marked[][] = [];
+  const old = await selectOld(sql, projectId, unknown.flat());
+  for (const members of unknown) {
+    const bug = mostOf(members, old);
+    if (bug) add(members, bug, run.onDefaultBranch ? [members[0]!.message] : []);
+    else fresh.push(members);
+  }
+  if (fresh.length === 0 || !run.onDefaultBranch) return groups;
+
+  const flaky = await selectFlakyCases(sql, projectId, casesOf(fresh.flat()));
+  const alone: Marked[] = [];
+  for (const members of fresh)
+    if (members.every(({ failure }) => flaky.has(failure.testCase))) alone.push(...members);
+    else add(members, undefined, [members[0]!.message]);
+  const own = await selectOwn(sql, projectId, alone);
+  for (const member of alone) add([member], own(member), [flakyFingerprint(member.failure)]);
+  return groups;
+}
+
+const casesOf = (members: readonly Marked[]): number[] => members.map(({ failure }) => failure.testCase);
+
+/** Bugs from before the fingerprints were of this version: the same case with the same exception, in the same place or words. */
+async function selectOld(
+  sql: Tx,
+  projectId: string,
+  members: readonly Marked[],
+): Promise<(member: Marked) => KnownBug | undefined> {
+  const rows = await selectOldMarks(sql, projectId, casesOf(members), FINGERPRINT_VERSION);
+  const byCase = groupBy(rows, ({ testCase }) => testCase);
+  const isOf = ({ message }: Marked, old: OldMark) =>
+    old.exceptionType === message.exceptionType &&
+    (old.frames.length > 0 && message.frames.length > 0
+      ? old.frames[0] === message.frames[0]
+      : saysTheSame(old.message, message.message));
+  return (member) => byCase.get(member.failure.testCase)?.find((old) => isOf(member, old));
+}
+
+/** The bug of a flaky test: the one that is known as such, or one that was opened before it was known to be flaky. */
+async function selectOwn(
+  sql: Tx,
+  projectId: string,
+  members: readonly Marked[],
+): Promise<(member: Marked) => KnownBug | undefined> {
+  if (members.length === 0) return () => undefined;
+  const digests = members.map(({ failure }) => flakyFingerprint(failure).digest);
+  const found = await selectBugsByFingerprint(sql, projectId, digests);
+  const flaky = new Map<string, KnownBug>(found.map((bug) => [bug.digest, bug]));
+  const single = await selectOwnBugs(sql, projectId, casesOf(members));
+  const own = new Map<number, KnownBug>(single.map((bug) => [bug.testCase, bug]));
+  return ({ failure }) => flaky.get(flakyFingerprint(failure).digest) ?? own.get(failure.testCase);
+}
+
+/**
+ * Of a run in which nearly everything failed: one bug, for the cause that at least half of the failures tell. Without one
+ * it is the outage of the whole execution, or of the task; no branch but the default one joins that, since it may break
+ * everything itself.
+ */
+export async function groupOutage(
+  sql: Tx,
+  projectId: string,
+  run: GroupedRun,
+  failures: readonly FailureRow[],
+): Promise<FailureGroup[]> {
+  const marked = failures.map(mark);
+  const [most = []] = [...groupBy(marked, ({ message }) => message.digest).values()].toSorted(
+    (a, b) => b.length - a.length,
+  );
+  const cause = most[0]?.message;
+  const isTold = cause !== undefined && cause.test === null && most.length * 2 >= failures.length;
+  const message = isTold ? cause : outageFingerprint(run.taskSlug);
+  const execution = executionOutageFingerprint(run.executionId);
+  const found = await selectBugsByFingerprint(sql, projectId, [message.digest, execution.digest]);
+  const bugOf = ({ digest }: Fingerprint) => found.find((bug) => bug.digest === digest);
+  const [first, second] = isTold ? [message, execution] : [execution, message];
+  const bug = bugOf(first) ?? bugOf(second);
+  if (!run.onDefaultBranch && !(isTold && bug)) return [];
+  const one = isTold ? most[0]!.failure : failures[0];
+  if (!one) return [];
+  return [{ bug, failures: [one], marks: run.onDefaultBranch ? [...(bug ? [] : [message]), execution] : [] }];
+}
