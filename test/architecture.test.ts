@@ -36,7 +36,7 @@ const SHARED: Record<string, string[]> = {
   http: ["address", "descriptors", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
   rules: ["digest_table", "identity", "stack"],
-  reports: ["fields", "report", "text"],
+  reports: ["fields", "report", "text", "totals"],
   schema: ["bug_reports", "case_ref", "events", "executions", "fields", "integrations", "page"],
   senders: ["sender"],
   store: ["claims", "connect", "health", "instance", "lane", "locks", "moment", "packing", "put_offs"],
