@@ -78,8 +78,7 @@ export function readTap(text: string): Report {
       place(levels, indent, last);
     } else if (plan) {
       if (indent === 0) state.skip = plan[2] ?? "";
-      const level = levels.findLast((level) => level.indent === indent) ?? enter(levels, indent);
-      level.plans.push(Number(plan[1]));
+      (levelAt(levels, indent) ?? enter(levels, indent)).plans.push(Number(plan[1]));
       last = null;
     } else if (plain.startsWith("Bail out!")) {
       [bailed, state.bail] = [true, state.bail || plain.slice(9).trim()];
@@ -151,12 +150,15 @@ function toRepetition(plans: number[], points: Point[]): string | null {
     if (number === 0) return null;
     counts.set(number, (counts.get(number) ?? 0) + 1);
   }
-  const wanted = (number: number) => plans.reduce((sum, plan) => sum + (plan >= number ? 1 : 0), 0);
-  const repeated = [...counts].find(([number, count]) => count > Math.max(1, wanted(number)));
-  if (!repeated) return null;
   const longest = plans.reduce((most, plan) => Math.max(most, plan), 0);
+  // How many of the plans reach each number.
+  const wanted = new Uint32Array(longest + 2);
+  for (const plan of plans) wanted[plan]!++;
+  for (let number = longest; number > 0; number--) wanted[number]! += wanted[number + 1]!;
+  const repeated = [...counts].find(([number, count]) => count > Math.max(1, wanted[number] ?? 0));
+  if (!repeated) return null;
   for (let number = 1; number <= longest; number++) {
-    if ((counts.get(number) ?? 0) < wanted(number))
+    if ((counts.get(number) ?? 0) < wanted[number]!)
       return `The number ${repeated[0]} is there ${repeated[1]} times, and ${number} is missing`;
   }
   return null;
@@ -221,6 +223,17 @@ function toPoint(line: string, group: string): Point {
 }
 
 const TAIL = /(?:^|\s)# ?(?:(?:time=|in )(\d+(?:\.\d+)?) ?(ms|s|sec)|timeout after \d+ ?s)$/;
+
+/** Of levels, each further in than the one before. */
+function levelAt(levels: Level[], indent: number): Level | undefined {
+  let [from, to] = [0, levels.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (levels[middle]!.indent < indent) from = middle + 1;
+    else to = middle;
+  }
+  return levels[from]?.indent === indent ? levels[from] : undefined;
+}
 
 function enter(levels: Level[], indent: number): Level {
   const outer = levels.at(-1)!;

@@ -398,6 +398,8 @@ test("hostile lines neither crash nor hang", () => {
     "\n".repeat(300_000),
     ...Array.from({ length: 50_000 }, () => "not ok 1\n}\n    # Subtest: a\n}"),
   );
+  read("1..1\n".repeat(20_000), ...Array.from({ length: 20_000 }, (_, n) => `ok ${n + 1}`));
+  read(...deep, ...Array.from({ length: 100_000 }, () => "1..1"));
   expect(performance.now() - start).toBeLessThan(4000);
 });
 
