@@ -36,8 +36,7 @@ const SHARED: Record<string, string[]> = {
   http: ["address", "descriptors", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
   rules: ["blame", "digest_table", "identity", "randomness", "stack"],
-  reports: ["fields", "report", "text"],
-  schema: ["bug_reports", "case_ref", "events", "executions", "failures", "fields", "integrations", "page"],
+  reports: ["fields", "report", "text", "totals"],
   senders: ["sender"],
   store: [
     "baselines",

@@ -1,6 +1,6 @@
 /** CTRF, the Common Test Report Format: https://ctrf.io */
 
-import { type JsonObject, isObject, toCase, toEpochMs, toFields, asText, toTexts } from "./fields.ts";
+import { hiddenFailures, type JsonObject, isObject, toCase, toEpochMs, toFields, asText, toTexts } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
 import { clean, createCutter, type Cutter, cut, disagreement, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
@@ -26,7 +26,7 @@ export function readCtrf(json: unknown): Report {
   return {
     format: "ctrf",
     suite: null,
-    cases,
+    cases: [...cases, ...hiddenFailures(cutter, toFields(summary).failed, cases)],
     countsOnly: null,
     partial: false,
     durationMs: began !== null && ended !== null ? toMs(ended - began) : null,

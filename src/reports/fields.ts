@@ -74,13 +74,32 @@ export function toCase(cutter: Cutter, told: ToldCounts): ReportedCase {
   };
 }
 
+/** The name of a failure that a report declares without a case that shows it. */
+export const FAULT = "(failure without a test case)";
+
+/** A failed case for what a report tells beside its test cases. */
+export function toFault(
+  cutter: Cutter,
+  told: Omit<ToldCounts, "name" | "status" | "message"> & { name?: string; message: string },
+): ReportedCase {
+  return toCase(cutter, { name: FAULT, kind: "error", ...told, status: "failed" });
+}
+
+/** A report that declares failures is not green: one failed case where none of its cases has failed, else none. */
+export function hiddenFailures(cutter: Cutter, declared: unknown, cases: ReportedCase[]): ReportedCase[] {
+  if (typeof declared !== "number" || !(declared > 0)) return [];
+  if (cases.some(({ status }) => status === "failed")) return [];
+  return [toFault(cutter, { message: `The report declares ${declared} failed, but none of its test cases failed` })];
+}
+
 type Node = Bun.XML.Node;
 
 /**
  * A document, or a part of a large one: then the first `depth` elements, each the first inside the one before, are
- * those that were open where the part begins, and are not the first of their kind.
+ * those that were open where the part begins, and are not the first of their kind; the last `open` elements, each the
+ * last inside the one before, go on in the next part. A part of depth 0 that is not the first begins another root.
  */
-export type XmlPart = { root: Node; depth: number };
+export type XmlPart = { root: Node; depth: number; open: number };
 
 /** The elements inside an element, without the text between them. */
 export const elementsOf = (node: Node): Node[] =>

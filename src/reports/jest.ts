@@ -1,15 +1,17 @@
 /** The JSON of Jest's and Vitest's reporters: https://jestjs.io/docs/cli#--json */
 
-import { type JsonObject, toCase, toEpochMs, toFields, toList, asText, toTexts } from "./fields.ts";
+import { FAULT, type JsonObject, toCase, toEpochMs, toFault, toFields, toList, asText, toTexts } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
-import { createCutter, type Cutter, cut, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
+import { createCutter, type Cutter, cut, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when there are too many cases. */
 export function readJest(json: unknown): Report {
-  const { testResults, startTime } = toFields(json);
+  const report = toFields(json);
+  const { testResults, startTime } = report;
   const cutter = createCutter();
   const unknown = new Set<string>();
   const cases: ReportedCase[] = [];
+  const faults = new Set<ReportedCase>();
   let ended = 0;
   for (const one of toList(testResults).map(toFields)) {
     const file = asText(one.name) || asText(one.testFilePath);
@@ -19,13 +21,17 @@ export function readJest(json: unknown): Report {
     for (const assertion of assertions) cases.push(readAssertion(assertion, file, cutter, unknown));
     const isFailed = assertions.some(({ status }) => status === "failed");
     // Its tests are as they are, and the file failed all the same: a hook, an error between tests, a syntax error.
-    if (one.status === "failed" && !isFailed) cases.push(readFault(one, file, assertions.length === 0, cutter));
+    if (one.status === "failed" && !isFailed) {
+      const fault = readFault(one, file, assertions.length === 0, cutter);
+      faults.add(fault);
+      cases.push(fault);
+    }
   }
   const began = toEpochMs(startTime);
   return {
     format: "jest",
     suite: null,
-    cases,
+    cases: [...cases, ...contradiction(report, cases, cutter)],
     countsOnly: null,
     partial: false,
     durationMs: began !== null && ended >= began ? toMs(ended - began) : null,
@@ -33,9 +39,32 @@ export function readJest(json: unknown): Report {
     context: {},
     warnings: [
       ...[...unknown].slice(0, 5).map((status) => `The status "${status}" is not known and counts as skipped`),
+      ...declaredTotals(
+        report,
+        cases.filter((one) => !faults.has(one)),
+      ),
       ...cutter.warnings(),
     ],
   };
+}
+
+const toCount = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? count : null);
+
+function declaredTotals({ numTotalTests, numFailedTests }: JsonObject, cases: ReportedCase[]): string[] {
+  return disagreement({ tests: toCount(numTotalTests), failed: toCount(numFailedTests) }, cases);
+}
+
+/** What the report says of itself that none of its cases shows: Jest fails below a coverage threshold as well. */
+function contradiction({ success, numFailedTests }: JsonObject, cases: ReportedCase[], cutter: Cutter): ReportedCase[] {
+  const failed = cases.filter(({ status }) => status === "failed").length;
+  const declared = toCount(numFailedTests) ?? 0;
+  if (declared > failed) {
+    const message = `The report declares ${declared} failed, but ${failed} of its test cases failed`;
+    return [toFault(cutter, { name: FAULT, message })];
+  }
+  if (success !== false || failed > 0) return [];
+  const message = 'The report says "success": false, but none of its test cases failed: it may be a coverage threshold';
+  return [toFault(cutter, { name: "(test run failed)", message })];
 }
 
 const STATUSES: Record<string, CaseStatus> = { passed: "passed", failed: "failed" };

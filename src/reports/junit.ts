@@ -1,19 +1,18 @@
 /** JUnit XML: no standard, but dialects, of some forty producers. */
 
-import type { XmlPart } from "./fields.ts";
+import { toFault, type XmlPart } from "./fields.ts";
+import { countCase, countComment, countStray, createTally, createTotals, type Tally } from "./totals.ts";
 import { type ReportedCase, type FailureKind, type Report, ReportError } from "./report.ts";
 import {
   createCutter,
   cut,
   type Cutter,
-  disagreement,
   firstLine,
   localName,
   MAX_CASES,
   MAX_NAME,
   MAX_PROPERTIES,
   msFromSeconds,
-  plural,
   textOf,
   toLine,
   tooManyCases,
@@ -21,16 +20,29 @@ import {
 
 type Node = Bun.XML.Node;
 
-/** The children of a suite, how far they are read, and what they inherit from the suites around them. */
-type Place = { children: Node["children"]; next: number; suites: string[]; file: string | null };
+/** The children of an element, how far they are read, and what they inherit from the suites around them. */
+type Place = {
+  children: Node["children"];
+  next: number;
+  suites: string[];
+  file: string | null;
+  tally: Tally;
+  /** Whether the tally is of this element, and not of one around it. */
+  isOwn: boolean;
+};
 
 /** The parts are cleaned of what cannot be stored. Throws a ReportError when an unknown root holds no test case. */
 export function readJunit(parts: Iterable<XmlPart>): Report {
   const cutter = createCutter();
   const namer = createNamer();
   const cases: ReportedCase[] = [];
-  const strays: { count: number; first: string } = { count: 0, first: "" };
+  const push = (one: ReportedCase) => {
+    if (cases.length === MAX_CASES) throw tooManyCases();
+    cases.push(one);
+  };
+  const totals = createTotals();
   let first: Node | undefined;
+  let roots = 0;
   const tops = createTops();
   // Suites nest as deep as the parser lets them: a recursive walk would be a way to crash us.
   const open: Place[] = [];
@@ -40,30 +52,49 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     last[open.length] = place;
     open.push(place);
   };
-  for (const { root, depth } of parts) {
+  const finish = ({ tally, suites, file }: Place) => {
+    for (const fault of totals.finish(tally)) {
+      push(toFault(cutter, { ...fault, suite: namer.toSuite(suites, "", "", file), file }));
+    }
+  };
+  for (const { root, depth, open: after } of parts) {
+    if (depth === 0) roots++;
     first ??= { ...root, children: [] };
-    if (localName(root.name) === "testsuites") tops.add(named(elements(root), PLACES).slice(depth > 1 ? 1 : 0));
+    if (localName(root.name) === "testsuites") tops.add(named(elements(root).slice(depth > 1 ? 1 : 0), PLACES));
     else if (depth === 0) tops.add([root]);
-    if (depth === 0) go({ children: [root], next: 0, suites: [], file: null });
-    else for (const place of reenter(last.splice(0), root, depth)) go(place);
+    if (depth === 0) {
+      go({ children: [root], next: 0, suites: [], file: null, tally: createTally({}, "", null), isOwn: false });
+    } else for (const place of reenter(last.splice(0), root, depth)) go(place);
+    const unfinished = lastOf(root, after);
     for (let place = open.at(-1); place; place = open.at(-1)) {
       const node = place.children[place.next++];
-      if (node === undefined) open.pop();
-      if (typeof node !== "object" || !("name" in node)) continue;
+      if (node === undefined) {
+        open.pop();
+        if (place.isOwn && !unfinished.has(place.children)) finish(place);
+      }
+      if (typeof node !== "object") continue;
+      if ("comment" in node) countComment(place.tally, node.comment);
+      if (!("name" in node)) continue;
       const kind = localName(node.name);
       if (kind === "testcase") {
-        if (cases.length === MAX_CASES) throw tooManyCases();
-        cases.push(toCase(node, place, namer, cutter));
+        const one = toCase(node, place, namer, cutter);
+        push(one);
+        countCase(place.tally, one.status, countFailures(node));
         const inner = node.children.length === 0 ? NONE : named(elements(node), CASES);
-        if (inner.length > 0) go({ ...place, children: inner, next: 0 });
-      } else if (FAILURES.has(kind)) {
-        strays.first ||= cut(firstLine(node.attributes.message || textOf(node)), 200);
-        strays.count++;
-      } else if (kind === "testsuite") go(enter(node, place, cutter));
-      else if (!LEAVES.has(kind)) go({ ...place, children: node.children, next: 0 });
+        if (inner.length > 0) go({ ...place, children: inner, next: 0, isOwn: false });
+      } else if (FAILURES.has(kind)) countStray(place.tally, toMessage(node, textBelow(node)), textBelow(node));
+      else if (LEAVES.has(kind)) continue;
+      else {
+        const inside =
+          kind === "testsuite" ? enter(node, place, cutter) : { ...place, children: node.children, next: 0 };
+        const isOwn = isRoot(kind);
+        if (isOwn) inside.tally = createTally(node.attributes, suiteName(node) ?? "", place.tally);
+        inside.isOwn = isOwn;
+        go(inside);
+      }
     }
   }
-  const root = first!;
+  const root = roots === 1 ? first! : { ...first!, attributes: {} };
   if (cases.length === 0 && !isRoot(root.name)) {
     throw new ReportError(`its root element <${root.name.slice(0, 100)}> holds no test cases`);
   }
@@ -78,7 +109,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     durationMs: msFromSeconds(root.attributes.time) ?? msFromSeconds(only?.attributes.time),
     completedAt: toCompletion(root.attributes.timestamp ? endOf(root) : tops.end()),
     context: {},
-    warnings: [...declaredTotals(root, cases), ...strayFailures(strays), ...cutter.warnings()],
+    warnings: [...totals.warnings(), ...cutter.warnings()],
   };
 }
 
@@ -94,6 +125,15 @@ function reenter(places: Place[], root: Node, depth: number): Place[] {
     if (level < depth) children = (inner as Node).children;
     return entered;
   });
+}
+
+/** What is in an element of which the next part holds more. */
+function lastOf(root: Node, depth: number): Set<Node["children"]> {
+  const found = new Set<Node["children"]>();
+  for (let node: Node | undefined = root; node && found.size < depth; node = elements(node).at(-1)) {
+    found.add(node.children);
+  }
+  return found;
 }
 
 /** The suites directly below the root, of which there may be too many to keep. */
@@ -141,7 +181,7 @@ function suiteName({ attributes: { name = "" } }: Node): string | null {
 }
 const SETTINGS = /^(?:\/|[a-z]:\\)[^\n]*\.(?:xml|dist|dll|exe|jar|csproj)$/i;
 
-function enter(node: Node, { suites, file }: Place, cutter: Cutter): Place {
+function enter(node: Node, { suites, file, tally, isOwn }: Place, cutter: Cutter): Place {
   const { file: path, filepath } = node.attributes;
   const name = suiteName(node);
   // What is kept of a path is bounded as a whole: 10,000 nested suites must not become 10,000 long texts.
@@ -152,16 +192,21 @@ function enter(node: Node, { suites, file }: Place, cutter: Cutter): Place {
   return {
     children: node.children,
     next: 0,
+    tally,
+    isOwn,
     suites: suite === null ? suites : [...suites, suite],
     file: own ? cutter.cut("file", own) : (file ?? (suite !== null && isFile(suite) ? suite : null)),
   };
 }
 
-function toCase(node: Node, { suites, file: outerFile }: Place, namer: Namer, cutter: Cutter): ReportedCase {
+function toCase(node: Node, { suites, file: outerFile, tally }: Place, namer: Namer, cutter: Cutter): ReportedCase {
   const { attributes } = node;
   const name = cutter.cut("name", attributes.name?.trim() || "(no name)");
-  const classname = cut(attributes.classname?.trim() ?? "", MAX_NAME);
-  const told = attributes.file || attributes.filepath || outerFile;
+  const given = cut(attributes.classname?.trim() ?? "", MAX_NAME);
+  const position = POSITION.exec(given);
+  // CasperJS repeats where the script lies, which its suite calls the package.
+  const classname = position || (given.includes("/") && given === tally.attributes.package) ? "" : given;
+  const told = attributes.file || attributes.filepath || position?.[1] || outerFile;
   const file = told ? told.replace(/^file:\/\//, "") : namer.toFile(suites, classname);
   // Most cases pass and have nothing inside.
   const inside = node.children.length === 0 ? NOTHING : readInside(node, cutter);
@@ -170,7 +215,7 @@ function toCase(node: Node, { suites, file: outerFile }: Place, namer: Namer, cu
     suite: cutter.cut("suite", namer.toSuite(suites, classname, name, file)),
     name,
     file: cutter.cutOrNull("file", file),
-    line: toLine(attributes.line ?? attributes.lineno),
+    line: toLine(attributes.line ?? attributes.lineno ?? position?.[2]),
     status,
     kind,
     flaky: inside.flaky,
@@ -182,6 +227,9 @@ function toCase(node: Node, { suites, file: outerFile }: Place, namer: Namer, cu
     properties: inside.properties,
   };
 }
+
+/** Busted's class name: a line there would make a test another with each edit above it. */
+const POSITION = /^(\S{1,500}\.(?:lua|moon|fnl)):(\d{1,9})$/;
 
 type Outcome = Pick<ReportedCase, "status" | "kind">;
 type Inside = Omit<ReportedCase, "suite" | "name" | "file" | "line" | "durationMs" | keyof Outcome> & {
@@ -200,27 +248,71 @@ const NOTHING: Inside = {
 
 function readInside(node: Node, cutter: Cutter): Inside {
   const children = elements(node);
-  const failures = named(children, FAILURES);
+  const failures = named(children, FAILURES).filter((failure) => !isRisky(failure));
   const retries = named(children, RETRIES);
   const skipped = named(children, SKIPS);
-  const outcome = toOutcome(node.attributes, failures, skipped[0] ?? null);
+  const told = toProperties(children);
+  const skip = /^\d+$/.test(node.attributes.id ?? "") ? told.find(isSkip) : undefined;
+  const marks = children.flatMap((child) => toMark(child, node));
+  const outcome = skip && failures.length === 0 ? SKIP : toOutcome(node.attributes, failures, skipped[0] ?? null);
   const output = named(children, OUTPUTS).map(textOf).join("\n");
   const isSkipped = outcome.status === "skipped";
   const tellers = isSkipped ? skipped : failures.length > 0 ? failures : retries;
   const texts = tellers.map(textBelow).filter((text) => text !== "");
+  const reason = skip && skip[1] !== "true" ? skip[1] : null;
   return {
     outcome,
     flaky: outcome.status === "passed" && retries.length > 0,
     attempts: 1 + retries.length,
-    message: tellers.length === 0 ? null : cutter.cutOrNull("message", toMessage(tellers[0]!, texts[0])),
+    message: cutter.cutOrNull(
+      "message",
+      tellers[0] ? toMessage(tellers[0], withoutName(texts[0] ?? "", node)) : reason,
+    ),
     stack: isSkipped ? null : cutter.cutOrNull("stack", texts.join("\n\n")),
     output: cutter.cutOrNull("output", trimLines(output)),
-    properties: cutter.properties([...toProperties(children), ...markedProperties(output)]),
+    properties: cutter.properties([...marks, ...told.filter((one) => one !== skip), ...markedProperties(output)]),
   };
+}
+
+/** node-tap tells only so, of tests that it numbers, that one was skipped or is to be done. */
+const isSkip = ([name, value]: [string, string]) => (name === "skip" || name === "todo") && !/^(?:false)?$/.test(value);
+
+/** What PHPUnit up to 9 writes as an error, and what it ends with 0 in spite of. */
+function isRisky(failure: Node): boolean {
+  return RISKY.test(failure.attributes.type ?? "");
+}
+const RISKY =
+  /^PHPUnit[\\_](?:Framework[\\_])?(?:RiskyTest(?:Error)?|OutputError|(?:Unintentionally)?CoveredCode(?:Error|NotExecutedException)|MissingCoversAnnotationException)$/;
+
+/** PHPUnit's warnings, and that a test is risky, are no failures, and are told as properties. */
+function toMark(child: Node, test: Node): [string, string][] {
+  const name = localName(child.name);
+  if (name !== "warning" && !(FAILURES.has(name) && isRisky(child))) return [];
+  return [[name === "warning" ? name : "risky", toMessage(child, withoutName(textBelow(child), test)) ?? ""]];
+}
+
+/** PHPUnit up to 9 has the name of the test, with its data, on the first line of a text. */
+function withoutName(text: string, { attributes }: Node): string {
+  const { name = "", classname = "" } = attributes;
+  const owner = attributes.class ?? classname.replaceAll(".", "\\");
+  const own = owner === "" ? name : `${owner}::${name}`;
+  const end = text.indexOf("\n");
+  const line = end === -1 ? "" : text.slice(0, end).trimEnd();
+  return own !== "" && (line === own || line.startsWith(`${own} (`)) ? text.slice(end + 1) : text;
 }
 
 function named(children: Node[], names: Set<string>): Node[] {
   return children.filter(({ name }) => names.has(localName(name)));
+}
+
+/** How many failures a case tells of, whatever they made of it; Qt counts what is logged, and tells of it in comments. */
+function countFailures(node: Node): number {
+  let count = 0;
+  for (const child of node.children) {
+    if (typeof child !== "object") continue;
+    if (!("name" in child) || FAILURES.has(localName(child.name)) || RETRIES.has(localName(child.name))) count++;
+  }
+  return count;
 }
 
 function toProperties(children: Node[]): [string, string][] {
@@ -311,7 +403,7 @@ function pytestFile(suites: string[], classname: string): string | null {
 }
 
 // What a tool calls its whole report says nothing about a test.
-const TOOL = /^(?:pytest|mocha tests|cucumber-js|jest tests|vitest tests|bun test|alltests)$/i;
+const TOOL = /^(?:pytest|mocha tests|cucumber-js|jest tests|vitest tests|bun test|alltests|run \d+ of \d+)$/i;
 const DOTTED = /^[\p{L}_$][\w$]*(?:\.[\p{L}_$][\w$]*)+$/u;
 
 /**
@@ -376,25 +468,3 @@ const endOf = ({ attributes: { timestamp = "", time } }: Node): number =>
 
 // googletest writes 1970 for a test that did not run.
 const toCompletion = (end: number): Date | null => (end >= Date.UTC(2000) ? new Date(end) : null);
-
-function declaredTotals({ attributes }: Node, cases: ReportedCase[]): string[] {
-  const number = (key: string) => (/^\d{1,9}$/.test(attributes[key] ?? "") ? Number(attributes[key]) : null);
-  const [tests, failures, errors, disabled] = [
-    number("tests"),
-    number("failures"),
-    number("errors"),
-    number("disabled"),
-  ];
-  const failed = failures === null && errors === null ? null : (failures ?? 0) + (errors ?? 0);
-  const skipped = number("skipped") ?? number("skips") ?? number("ignored");
-  // Some producers count what is disabled among the skipped, some beside them.
-  const all = (skipped ?? 0) + (disabled ?? 0);
-  const isBeside = all === cases.reduce((sum, { status }) => sum + (status === "skipped" ? 1 : 0), 0);
-  return disagreement({ tests, failed, skipped: skipped !== null && isBeside ? all : skipped }, cases);
-}
-
-function strayFailures({ count, first }: { count: number; first: string }): string[] {
-  return count === 0
-    ? []
-    : [`${plural(count, "failure")} outside of any test case, not counted, the first: "${first}"`];
-}

@@ -1,6 +1,6 @@
 /** Mocha's JSON reporter: https://mochajs.org/#json */
 
-import { type JsonObject, toCase, toFields, toList, asText } from "./fields.ts";
+import { hiddenFailures, type JsonObject, toCase, toFields, toList, asText } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
@@ -28,7 +28,7 @@ export function readMocha(json: unknown): Report {
   return {
     format: "mocha",
     suite: null,
-    cases,
+    cases: [...cases, ...hiddenFailures(cutter, broken, cases)],
     countsOnly: null,
     partial: false,
     durationMs: toMs(duration),

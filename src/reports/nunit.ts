@@ -1,6 +1,6 @@
 /** NUnit's XML, of version 3 (`test-run`) and of version 2 (`test-results`). */
 
-import { child, elementsOf, textBelow, toCase } from "./fields.ts";
+import { hiddenFailures, toFault, child, elementsOf, textBelow, toCase } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import { createCutter, type Cutter, firstLine, localName, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
 
@@ -31,7 +31,7 @@ export function readNunit(root: Node): Report {
   return {
     format: "nunit",
     suite: null,
-    cases: cases.some(({ status }) => status === "failed") ? cases : [...cases, ...readFaults(suites, cutter)],
+    cases: cases.some(({ status }) => status === "failed") ? cases : [...cases, ...readAll(root, suites, cutter)],
     countsOnly: null,
     partial: false,
     durationMs: msFromSeconds(root.attributes["duration"]) ?? (suites[0] ? timeOf(suites[0]) : null),
@@ -112,6 +112,19 @@ function toOutcome({ result, label, executed, success }: Node["attributes"]): Ou
     default:
       return { status: "skipped", kind: null };
   }
+}
+
+/** The suites that failed, or else that the run says so of itself. */
+function readAll(root: Node, suites: Node[], cutter: Cutter): ReportedCase[] {
+  const faults = readFaults(suites, cutter);
+  if (faults.length > 0) return faults;
+  // Version 2 tells of the run only how many tests there were.
+  const { result = "", failed } = root.attributes;
+  const declared = hiddenFailures(cutter, Number(failed), []);
+  if (declared.length > 0 || !/^Failed/.test(result)) return declared;
+  return [
+    toFault(cutter, { name: "(test run failed)", message: `The run has the result ${result}, but no test failed` }),
+  ];
 }
 
 /** A set-up or an assembly that failed while no test did. */

@@ -1,6 +1,6 @@
 /** Playwright's JSON report: https://playwright.dev/docs/test-reporters#json-reporter */
 
-import { type JsonObject, toCase, toFields, toList, asText, toTexts } from "./fields.ts";
+import { hiddenFailures, type JsonObject, toCase, toFields, toList, asText, toTexts } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
@@ -31,13 +31,14 @@ export function readPlaywright(json: unknown): Report {
     for (const inner of toList(suite.suites).toReversed()) open.push({ suite: toFields(inner), titles: path, file });
   }
   const rootDir = `${asText(toFields(config).rootDir)}/`;
-  const faults = toList(errors).map((error) => readFault(toFields(error), rootDir, cutter));
+  const hasRun = cases.some(({ status }) => status !== "skipped");
+  const faults = toList(errors).map((error) => readFault(toFields(error), toFields(config), rootDir, hasRun, cutter));
   const { startTime, duration } = toFields(stats);
   const [began, durationMs] = [Date.parse(asText(startTime)), toMs(duration)];
   return {
     format: "playwright",
     suite: null,
-    cases: [...cases, ...faults],
+    cases: [...cases, ...faults, ...hiddenFailures(cutter, toFields(stats).unexpected, [...cases, ...faults])],
     countsOnly: null,
     partial: false,
     durationMs,
@@ -118,12 +119,23 @@ function toProperties(spec: JsonObject, test: JsonObject, result: JsonObject): [
   ].filter((pair): pair is [string, string] => pair[0] !== "" && pair[1] !== "");
 }
 
-/** What failed outside of all tests: a file that does not load, a global set-up. */
-function readFault(error: JsonObject, rootDir: string, cutter: Cutter): ReportedCase {
+/** What failed outside of all tests: a file that does not load, which lets no test run, a global set-up or teardown. */
+function readFault(
+  error: JsonObject,
+  { globalSetup, globalTeardown }: JsonObject,
+  rootDir: string,
+  hasRun: boolean,
+  cutter: Cutter,
+): ReportedCase {
   const text = toErrors({ error })[0] ?? "";
   const { file, line } = toFields(error.location);
+  const toName = () => {
+    if (file && toTexts(globalSetup).includes(asText(file))) return "(global setup failed)";
+    if (file && toTexts(globalTeardown).includes(asText(file))) return "(global teardown failed)";
+    return file && !hasRun ? "(file failed to load)" : "(error outside of tests)";
+  };
   return toCase(cutter, {
-    name: file ? "(file failed to load)" : "(error outside of tests)",
+    name: toName(),
     file: asText(file).replace(rootDir, ""),
     line,
     status: "failed",

@@ -54,7 +54,7 @@ const READERS: Reader[] = [
     name: "junit",
     title: "JUnit XML",
     recognise: ({ root }) => root !== null && isRoot(root),
-    read: (source) => readXml(source, { whole: "testcase", isDivisible: isPlace, read: readJunit }),
+    read: (source) => readXml(source, { whole: "testcase", isDivisible: isPlace, isRoot, read: readJunit }),
   },
   {
     name: "playwright",

@@ -1,6 +1,6 @@
 /** RSpec JSON, of its formatter "json": https://rspec.info */
 
-import { type JsonObject, toCase, toFields, asText, toTexts } from "./fields.ts";
+import { hiddenFailures, type JsonObject, toCase, toFields, asText, toTexts } from "./fields.ts";
 import { type ReportedCase, type FailureKind, type Report, ReportError } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
@@ -19,7 +19,7 @@ export function readRspec(json: unknown): Report {
   return {
     format: "rspec",
     suite: null,
-    cases,
+    cases: [...cases, ...hiddenFailures(cutter, failure_count, cases)],
     countsOnly: null,
     partial: false,
     durationMs: typeof duration === "number" ? toMs(duration * 1000) : null,

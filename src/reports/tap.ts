@@ -19,6 +19,8 @@ import {
 /** A line "ok" or "not ok", and what is written below it. */
 type Point = {
   name: string;
+  /** As it is written, else 0. */
+  number: number;
   /** Without a directive. */
   ok: boolean;
   directive: "skip" | "todo" | null;
@@ -29,21 +31,27 @@ type Point = {
   diagnostics: string[];
   /** The comment above it, for producers that name their tests so. */
   group: string;
+  /** The file that a comment above it names. */
+  file: string | null;
   /** It opened a block, which has not been closed: what comes deeper is inside it. */
   opens: boolean;
   children: Point[];
 };
 
 /** Points of one indentation; they belong to the point that opened a block, or else to the next one further out. */
-type Level = { indent: number; points: Point[]; owned: boolean; subtest: string };
+type Level = { indent: number; points: Point[]; owned: boolean; subtest: string; plans: number[] };
 
 /** Throws a ReportError when no line is of TAP. */
 export function readTap(text: string): Report {
-  const levels: Level[] = [{ indent: 0, points: [], owned: true, subtest: "" }];
-  const top = levels[0]!.points;
+  const levels: Level[] = [{ indent: 0, points: [], owned: true, subtest: "", plans: [] }];
+  const { points: top, plans } = levels[0]!;
   // tape names its tests in comments; those of other producers are output.
   const isGrouped = /^TAP version 13\r?\n# (?!Subtest)/.test(text) && !/^ *# Subtest/m.test(text);
-  const [isTap, state] = [/^\s*TAP version/.test(text), { group: "", plan: null as number | null, skip: "", bail: "" }];
+  const isTap = /^\s*TAP version/.test(text);
+  // Deno names the file of its tests so, and GLib what went wrong, in comments above them.
+  const isDeno = /^TAP version 14\r?\n# \.{0,2}\//.test(text);
+  const isGlib = /^(?:TAP version 1\d\r?\n)?# random seed: /.test(text);
+  const state = { group: "", file: null as string | null, skip: "", bail: "", above: [] as string[] };
   let [durationMs, count, bailed] = [null as number | null, 0, false];
   let last: Point | null = null;
   let yaml: string | null = null;
@@ -65,10 +73,12 @@ export function readTap(text: string): Report {
     const plan = indent % 4 === 0 ? /^1\.\.(\d{1,9})(?:\s*$|\s+#\s*(.*))/.exec(plain) : null;
     if (isPoint) {
       if (++count > MAX_CASES) throw tooManyCases();
-      last = toPoint(plain, state.group);
+      last = { ...toPoint(plain, state.group), file: state.file };
+      if (isGlib) Object.assign(last, nameOfGlib(last), { diagnostics: state.above.splice(0) });
       place(levels, indent, last);
     } else if (plan) {
-      if (indent === 0) [state.plan, state.skip] = [(state.plan ?? 0) + Number(plan[1]), plan[2] ?? ""];
+      if (indent === 0) state.skip = plan[2] ?? "";
+      (levelAt(levels, indent) ?? enter(levels, indent)).plans.push(Number(plan[1]));
       last = null;
     } else if (plain.startsWith("Bail out!")) {
       [bailed, state.bail] = [true, state.bail || plain.slice(9).trim()];
@@ -80,12 +90,17 @@ export function readTap(text: string): Report {
       if (indent === 0 && time !== undefined) durationMs = toMs(Number(time));
       if (comment.startsWith("Subtest:")) enter(levels, indent).subtest = comment.slice(8).trim();
       else if (isGrouped && indent === 0) state.group = comment.replace(/^(?:TODO|SKIP) /, "");
+      else if (isDeno && indent === 0 && isFile(comment)) state.file = clean(comment.replace(/^\.\//, ""));
+      else if (isGlib && /^[\w-]*ERROR:/.test(comment)) state.above.push(comment);
       else if (last && !last.ok && !TOTALS.test(comment)) last.diagnostics.push(plain.replace(/^# ?/, ""));
       if (comment.startsWith("Subtest:") || TOTALS.test(comment)) last = null;
     } else if (plain === "}" && closeBlock(levels, indent)) last = null;
     else if (last && !last.ok && indent > 0) last.diagnostics.push(line);
   }
-  if (count === 0 && state.plan === null && !bailed && !isTap) throw new ReportError("none of its lines is TAP");
+  if (count === 0 && plans.length === 0 && !bailed && !isTap) throw new ReportError("none of its lines is TAP");
+  // node numbers a file that tells no tests by its place among the files.
+  if (/^# cancelled \d+\r?$/m.test(text)) for (const point of top) point.number = 0;
+  const mismatch = toBreak(levels, isTap && /\{\s*$/.test(text)) ?? toMismatch(levels[0]!);
   close(levels);
   dropTimes(top);
 
@@ -93,7 +108,7 @@ export function readTap(text: string): Report {
   const cases = toCases(top, cutter);
   const fault = bailed
     ? { name: "(bail out)", message: state.bail || "Bail out!" }
-    : state.plan !== top.length && { name: "(plan mismatch)", message: toMismatch(state.plan, top.length) };
+    : mismatch !== null && { name: MISMATCH, message: mismatch };
   if (fault) cases.push(toCase(cutter, { ...fault, message: clean(fault.message), status: "failed", kind: "error" }));
   else if (top.length === 0 && state.skip) {
     const reason = clean(state.skip.replace(/^skip\S*\s*/i, ""));
@@ -104,7 +119,7 @@ export function readTap(text: string): Report {
     suite: null,
     cases,
     countsOnly: null,
-    partial: state.plan === null && !bailed,
+    partial: plans.length === 0 && !bailed,
     durationMs,
     completedAt: null,
     context: {},
@@ -114,11 +129,57 @@ export function readTap(text: string): Report {
 
 /** What node, mocha, tape and Perl write at the end. */
 const TOTALS =
-  /^(?:(?:tests|suites|pass|fail|ok|cancelled|skipped|skip|todo|duration_ms) *[\d.]*$|Looks like you |time=[\d.]+m?s$)/;
+  /^(?:(?:Start|End) of .* tests$|(?:tests|suites|pass|fail|ok|cancelled|skipped|skip|todo|duration_ms) *[\d.]*$|Looks like you |time=[\d.]+m?s$)/;
 
-function toMismatch(plan: number | null, ran: number): string {
-  if (plan === null) return `There is no plan, after ${plural(ran, "test")}: the run broke off`;
-  return `The plan is of ${plural(plan, "test")}, but there ${ran === 1 ? "is" : "are"} ${ran}`;
+const MISMATCH = "(plan mismatch)";
+
+/** How the plans of a level, of which the outermost must have one, contradict its points; null when they do not. */
+function toMismatch({ plans, points, indent }: Level): string | null {
+  const ran = points.length;
+  if (plans.length === 0)
+    return indent > 0 ? null : `There is no plan, after ${plural(ran, "test")}: the run broke off`;
+  const plan = plans.reduce((sum, one) => sum + one, 0);
+  if (plan !== ran) return `The plan is of ${plural(plan, "test")}, but there ${ran === 1 ? "is" : "are"} ${ran}`;
+  return toRepetition(plans, points);
+}
+
+/** Files that are joined begin at 1 again, each with its plan; who does not number all of them cannot be held to it. */
+function toRepetition(plans: number[], points: Point[]): string | null {
+  const counts = new Map<number, number>();
+  for (const { number } of points) {
+    if (number === 0) return null;
+    counts.set(number, (counts.get(number) ?? 0) + 1);
+  }
+  const longest = plans.reduce((most, plan) => Math.max(most, plan), 0);
+  // How many of the plans reach each number.
+  const wanted = new Uint32Array(longest + 2);
+  for (const plan of plans) wanted[plan]!++;
+  for (let number = longest; number > 0; number--) wanted[number]! += wanted[number + 1]!;
+  const repeated = [...counts].find(([number, count]) => count > Math.max(1, wanted[number] ?? 0));
+  if (!repeated) return null;
+  for (let number = 1; number <= longest; number++) {
+    if ((counts.get(number) ?? 0) < wanted[number]!)
+      return `The number ${repeated[0]} is there ${repeated[1]} times, and ${number} is missing`;
+  }
+  return null;
+}
+
+/** What says that the end of a text is inside a subtest: a plan that is not kept there, or a block that is not closed. */
+function toBreak(levels: Level[], endsInBrace: boolean): string | null {
+  const inner = levels.slice(1);
+  const opener = levels.at(-1)!.points.at(-1);
+  // A level is announced in the one around it, by Perl of old in itself.
+  const path = inner.map(({ owned, subtest }, at) =>
+    owned ? levels[at]!.points.at(-1)!.name : clean(levels[at]!.subtest || subtest),
+  );
+  const where = `inside the subtest "${cut([...path, ...(endsInBrace ? [opener?.name ?? ""] : [])].join(" > "), 200)}"`;
+  if (endsInBrace && opener?.opens) return `The run broke off ${where}`;
+  for (const level of inner) {
+    const mismatch = toMismatch(level);
+    if (mismatch !== null) return `The run broke off ${where}: ${mismatch.charAt(0).toLowerCase()}${mismatch.slice(1)}`;
+    if (level.owned || level.plans.length === 0) return `The run broke off ${where}`;
+  }
+  return null;
 }
 
 /** After the name may come, in any order, a directive, how long the test took, and a brace that opens its subtests. */
@@ -139,8 +200,12 @@ function toPoint(line: string, group: string): Point {
   }
   const directive = /(?:^|\s)#\s*(?:(skip)\S*|todo\b:?)(.*)/i.exec(name);
   if (directive) name = name.slice(0, directive.index);
-  const reason = directive?.[2]?.trim() ?? "";
+  let reason = directive?.[2]?.trim() ?? "";
+  // QUnit and Busted write the name behind it; Perl, whose word is in small letters, the reason.
+  const isName = name.trim() === "" && /^#\s*(?:SKIP|TODO)\s/.test(directive?.[0].trimStart() ?? "") && reason !== "-";
+  if (isName) [name, reason] = [reason, ""];
   return {
+    number: Number(number),
     name: clean(name.replace(/\\([\\#])/g, "$1")).trim(),
     ok,
     directive: directive ? (directive[1] ? "skip" : "todo") : null,
@@ -151,6 +216,7 @@ function toPoint(line: string, group: string): Point {
     yaml: [],
     diagnostics: [],
     group: clean(group),
+    file: null,
     opens,
     children: [],
   };
@@ -158,28 +224,45 @@ function toPoint(line: string, group: string): Point {
 
 const TAIL = /(?:^|\s)# ?(?:(?:time=|in )(\d+(?:\.\d+)?) ?(ms|s|sec)|timeout after \d+ ?s)$/;
 
+/** Of levels, each further in than the one before. */
+function levelAt(levels: Level[], indent: number): Level | undefined {
+  let [from, to] = [0, levels.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (levels[middle]!.indent < indent) from = middle + 1;
+    else to = middle;
+  }
+  return levels[from]?.indent === indent ? levels[from] : undefined;
+}
+
 function enter(levels: Level[], indent: number): Level {
   const outer = levels.at(-1)!;
   if (outer.indent >= indent) return outer;
   const opener = outer.points.at(-1);
   const owned = opener?.opens === true;
-  const level = { indent, points: owned ? opener.children : [], owned, subtest: "" };
+  const level = { indent, points: owned ? opener.children : [], owned, subtest: "", plans: [] };
   levels.push(level);
   return level;
 }
 
-/** Leaves the levels further in; returns their points that have no parent yet. */
-function leave(levels: Level[], indent: number): Point[] {
+/**
+ * Leaves the levels further in, whose parent is told to have passed or not; returns their points that have none yet.
+ * A parent that passed although the plan of its subtests is not kept has a failed one.
+ */
+function leave(levels: Level[], indent: number, isOk: boolean): Point[] {
   const orphans: Point[][] = [];
   while (levels.at(-1)!.indent > indent) {
-    const { points, owned } = levels.pop()!;
+    const level = levels.pop()!;
+    const { points, owned } = level;
+    const mismatch = (owned ? levels.at(-1)!.points.at(-1)!.ok : isOk) ? toMismatch(level) : null;
+    if (mismatch !== null) points.push({ ...toPoint("not ok", ""), name: MISMATCH, reason: mismatch });
     if (!owned) orphans.push(points);
   }
   return orphans.reverse().flat();
 }
 
 function place(levels: Level[], indent: number, point: Point): void {
-  point.children = leave(levels, indent);
+  point.children = leave(levels, indent, point.ok);
   const { points } = enter(levels, indent);
   const before = points.at(-1);
   if (before) before.opens = false;
@@ -191,7 +274,7 @@ function closeBlock(levels: Level[], indent: number): boolean {
   const isInside = levels.at(-2)?.indent === indent && levels.at(-1)!.owned;
   const opener = levels.at(isInside ? -2 : -1)!.points.at(-1);
   if (!opener?.opens || (!isInside && levels.at(-1)!.indent !== indent)) return false;
-  leave(levels, indent);
+  leave(levels, indent, opener.ok);
   opener.opens = false;
   return true;
 }
@@ -235,13 +318,17 @@ function toPlace(point: Point, outer: Place | null): Place {
 /** No file is taken from a place that only failures tell: it would give a test two histories. */
 function toResult({ point, suite, file, todo }: Place, cutter: Cutter): ReportedCase {
   const status: CaseStatus = todo ? "skipped" : point.ok ? "passed" : "failed";
-  const yaml = clean(point.yaml.join("\n")).trimEnd();
+  const written = clean(point.yaml.join("\n")).trimEnd();
+  const yaml = messageOfDeno(written) ?? written;
   const stack = yaml || clean(dedent(point.diagnostics)).trimEnd();
-  const message = point.reason || (yaml ? toMessage(yaml) : firstLine(stack.replace(BATS_PLACE, "")));
+  const message =
+    point.reason ||
+    (written ? (yaml === written ? toMessage(yaml) : firstLine(yaml)) : firstLine(stack.replace(BATS_PLACE, "")));
   const failed = status === "failed";
   const timedOut =
     point.timedOut || /^(?:failureType: '?testTimeout|expired:)/m.test(yaml) || TIMED_OUT.test(cut(stack, 500));
-  const isError = /^failureType: '?(?:uncaughtException|hookFailed|cancelledByParent)/m.test(yaml);
+  const isError =
+    point.name === MISMATCH || /^failureType: '?(?:uncaughtException|hookFailed|cancelledByParent)/m.test(yaml);
   const told = /^duration_ms: *['"]?(\d+(?:\.\d+)?)/m.exec(yaml)?.[1];
   const rest = {
     status,
@@ -261,8 +348,25 @@ function toResult({ point, suite, file, todo }: Place, cutter: Cutter): Reported
     ...rest,
     suite: isPath ? parts.slice(1, -1).join(" > ") : suite,
     name: isPath ? parts.at(-1)! : point.name,
-    file: (isPath ? parts[0]! : file)?.replace(/^file:\/\//, ""),
+    file: (isPath ? parts[0]! : (file ?? point.file))?.replace(/^file:\/\//, ""),
   });
+}
+
+/** Deno writes a block of one line of JSON. */
+function messageOfDeno(yaml: string): string | null {
+  if (!yaml.startsWith('{"message":')) return null;
+  try {
+    const { message } = JSON.parse(yaml);
+    return typeof message === "string" ? clean(message).trimEnd() : null;
+  } catch {
+    return null;
+  }
+}
+
+/** GLib names a test by its path, and appends to it why it failed. */
+function nameOfGlib({ name, ok }: Point): Partial<Point> {
+  const at = ok || !name.startsWith("/") ? -1 : name.indexOf(" - ");
+  return at === -1 ? {} : { name: name.slice(0, at), reason: name.slice(at + 3) };
 }
 
 /** bats appends "in 5ms" to each name when it tells times, with nothing that sets it off. */

@@ -182,17 +182,21 @@ export function lineAt(text: string, offset: number): number {
 }
 
 /** A warning when a report's own totals, null where it gives none, are not those of its test cases. */
-export function disagreement(
-  declared: Partial<Record<"tests" | CaseStatus, number | null>>,
-  cases: ReportedCase[],
-): string[] {
+export function disagreement(declared: Totals, cases: ReportedCase[]): string[] {
   const counted = { tests: cases.length, passed: 0, failed: 0, skipped: 0 };
   for (const { status } of cases) counted[status]++;
   const told = (["tests", "passed", "failed", "skipped"] as const).filter((key) => typeof declared[key] === "number");
-  if (told.every((key) => declared[key] === counted[key])) return [];
-  const tell = (counts: typeof declared) =>
+  return told.every((key) => declared[key] === counted[key]) ? [] : [describeTotals("The report", declared, counted)];
+}
+
+type Totals = Partial<Record<"tests" | CaseStatus, number | null>>;
+
+/** Says both, of what is declared. */
+export function describeTotals(subject: string, declared: Totals, counted: Totals): string {
+  const told = (["tests", "passed", "failed", "skipped"] as const).filter((key) => typeof declared[key] === "number");
+  const tell = (counts: Totals) =>
     told.map((key) => (key === "tests" ? plural(counts[key]!, "test") : `${counts[key]} ${key}`)).join(", ");
-  return [`The report declares ${tell(declared)}, but its test cases are ${tell(counted)}`];
+  return `${subject} declares ${tell(declared)}, but its test cases are ${tell(counted)}`;
 }
 
 /** "3 tests", "1 test". */

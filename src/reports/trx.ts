@@ -1,6 +1,6 @@
 /** TRX, the results of Visual Studio and `dotnet test --logger trx`. */
 
-import { child, elementsOf, textBelow, toCase } from "./fields.ts";
+import { child, elementsOf, FAULT, textBelow, toCase, toFault } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import {
   createCutter,
@@ -36,11 +36,10 @@ export function readTrx(root: Node): Report {
   const times = parts.find(({ name }) => localName(name) === "Times")?.attributes ?? {};
   const [began, ended] = [Date.parse(times["start"] ?? ""), Date.parse(times["finish"] ?? "")];
   const summary = parts.find(({ name }) => localName(name) === "ResultSummary");
-  const aborted = summary && /^(?:Aborted|Timeout|Error)$/.test(summary.attributes["outcome"] ?? "");
   return {
     format: "trx",
     suite: null,
-    cases: aborted && !cases.some(({ status }) => status === "failed") ? [...cases, readFault(summary, cutter)] : cases,
+    cases: [...cases, ...(summary ? readFaults(summary, cases, cutter) : [])],
     countsOnly: null,
     partial: false,
     durationMs: toMs(ended - began),
@@ -111,22 +110,61 @@ function toDuration(text: string | undefined): number | null {
   return toMs((((days * 24 + hours!) * 60 + minutes!) * 60 + seconds!) * 1000);
 }
 
-/** A run that broke off without a failed test must not be green. */
-function readFault(summary: Node, cutter: Cutter): ReportedCase {
-  const infos = child(summary, "RunInfos");
-  const text = (infos ? elementsOf(infos) : []).map((info) => textBelow(child(info, "Text"))).join("\n");
+/** What a run tells of itself that no failed test shows: a crashed host, an outcome, a number of failures. */
+function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): ReportedCase[] {
+  const failed = cases.filter(({ status }) => status === "failed").length;
   const outcome = summary.attributes["outcome"] ?? "";
-  return toCase(cutter, {
-    name: "(test run failed)",
-    status: "failed",
-    kind: toKind(outcome),
-    message: firstLine(text) || `The outcome of the run is ${outcome}`,
-    stack: text,
-  });
+  const infos = child(summary, "RunInfos");
+  const errors = (infos ? elementsOf(infos) : [])
+    .filter(({ attributes }) => !/^(?:Warning|Passed|Completed|Inconclusive)$/.test(attributes["outcome"] ?? ""))
+    .map((info) => textBelow(child(info, "Text")))
+    .filter((text) => text !== "" && !(failed > 0 && REPEATS.test(text)));
+  const declared = declaredFailures(summary);
+  const isFailed = /^(?:Failed|Aborted|Timeout|Error|Disconnected)$/.test(outcome);
+  // A test that was aborted tells of the crash by itself.
+  const isShown = cases.some(({ properties }) => properties?.["outcome"] === "Aborted");
+  if (errors.length > 0 && !isShown) {
+    const stack = errors.join("\n");
+    const kind = outcome === "Timeout" ? "timeout" : "error";
+    return [toFault(cutter, { name: "(test run failed)", kind, message: firstLine(stack), stack })];
+  }
+  if (isFailed && failed === 0) {
+    const message = `The outcome of the run is ${outcome}, but none of its tests failed`;
+    return [toFault(cutter, { name: "(test run failed)", kind: toKind(outcome), message })];
+  }
+  if (declared === null || declared <= failed) return [];
+  return [
+    toFault(cutter, { name: FAULT, message: `The run counts ${declared} failed, but ${failed} of its tests failed` }),
+  ];
+}
+
+/** xUnit's line for each failed test, what it said of it further in, and the exit code for failed tests. */
+const REPEATS = /^\[xUnit\.net [\d:.]+\](?: {6}|[^\n]*\[FAIL\]$)|'2'[^\n]*testingplatform\/exitcodes/m;
+
+const FAILED = ["failed", "error", "timeout", "aborted", "disconnected"];
+
+function toCounts(summary: Node | undefined): Map<string, number> {
+  const counters = Object.entries(child(summary, "Counters")?.attributes ?? {});
+  return new Map(counters.flatMap(([name, count]) => (/^\d{1,9}$/.test(count) ? [[name, Number(count)]] : [])));
+}
+
+/** `null` when it does not say. */
+function declaredFailures(summary: Node | undefined): number | null {
+  const counts = toCounts(summary);
+  const told = FAILED.filter((name) => counts.has(name));
+  return told.length === 0 ? null : told.reduce((sum, name) => sum + counts.get(name)!, 0);
 }
 
 function declaredTotals(summary: Node | undefined, cases: ReportedCase[]): string[] {
-  const { total } = child(summary, "Counters")?.attributes ?? {};
+  const counts = toCounts(summary);
+  const declared = {
+    tests: counts.get("total") ?? null,
+    passed: counts.get("passed") ?? null,
+    failed: declaredFailures(summary),
+  };
+  const counted = { tests: cases.length, passed: 0, failed: 0, skipped: 0 };
+  for (const { status } of cases) counted[status]++;
   // Rows of data-driven tests are counted by some producers and not by others.
-  return total !== undefined && Number(total) > cases.length ? disagreement({ tests: Number(total) }, cases) : [];
+  const isMore = (["tests", "passed", "failed"] as const).some((key) => (declared[key] ?? 0) > counted[key]);
+  return isMore ? disagreement(declared, cases) : [];
 }

@@ -18,6 +18,8 @@ export type XmlReading<Result> = {
   whole: string | null;
   /** Which elements, by their names without prefix, may lie in several parts; undefined: there is one part. */
   isDivisible?: (name: string) => boolean;
+  /** Which elements, by their names without prefix, may be further roots; undefined: there is one root. */
+  isRoot?: (name: string) => boolean;
   /** May be called again with other parts, when those that it was given turn out to be broken. */
   read: (parts: Iterable<XmlPart>) => Result;
 };
@@ -34,7 +36,7 @@ export function parseXml<Result>(raw: string, reading: XmlReading<Result>, sizes
   const first = tryRead(text, reading, sizes);
   if (!(first instanceof Error)) return { ...first, broken: null, mended: 0 };
 
-  const mend = mendXml(text, reading.whole);
+  const mend = mendXml(text, reading);
   if (text.length > SIZES.large.characters) Bun.gc(true);
   const line = (at: number) => lineAt(raw, raw.length - raw.trimStart().length) - 1 + lineAt(text, at);
   const broken = mend.fault && `line ${line(mend.fault.at)}: ${mend.fault.reason}`;
@@ -47,31 +49,45 @@ export function parseXml<Result>(raw: string, reading: XmlReading<Result>, sizes
 
 function tryRead<Result>(
   text: string,
-  { isDivisible, read }: XmlReading<Result>,
+  { isDivisible, isRoot, read }: XmlReading<Result>,
   { large, part }: typeof SIZES,
 ): { result: Result } | Error {
   if (isDivisible && isLarge(text, large)) {
-    const parts = divide(text, isDivisible, part);
-    // Without `return`, so that the reader cannot end it by failing.
-    const rest = { [Symbol.iterator]: () => ({ next: () => parts.next() }) };
-    try {
-      try {
-        return { result: read(rest) };
-      } catch (error) {
-        // What is wrong with the markup comes before what is wrong with the test cases, wherever it is.
-        if (error instanceof ReportError) for (const _ of rest);
-        throw error;
-      }
-    } catch (error) {
-      if (!(error instanceof Indivisible)) throw error;
-    }
+    const whole = readParts(divide(text, isDivisible, part, isRoot), read);
+    if (whole) return whole;
   }
   if (countElements(text, MAX_ELEMENTS) > MAX_ELEMENTS) {
     if (!isDivisible) throw tooManyElements();
     return tooManyElements();
   }
   const root = tryParse(text);
-  return root instanceof Error ? root : { result: read([{ root, depth: 0 }]) };
+  if (!(root instanceof Error)) return { result: read([{ root, depth: 0, open: 0 }]) };
+  if (!isDivisible || !isRoot || !SEVERAL_ROOTS.test(root.message)) return root;
+  return readParts(divide(text, isDivisible, part, isRoot), read) ?? root;
+}
+
+/** What the parser says of a second root, and of the declaration before it. */
+const SEVERAL_ROOTS = /^only one root element|'<\?xml' is reserved/;
+
+/** `null` when a part is broken. */
+function readParts<Result>(
+  parts: Generator<XmlPart>,
+  read: (parts: Iterable<XmlPart>) => Result,
+): { result: Result } | null {
+  // Without `return`, so that the reader cannot end it by failing.
+  const rest = { [Symbol.iterator]: () => ({ next: () => parts.next() }) };
+  try {
+    try {
+      return { result: read(rest) };
+    } catch (error) {
+      // What is wrong with the markup comes before what is wrong with the test cases, wherever it is.
+      if (error instanceof ReportError) for (const _ of rest);
+      throw error;
+    }
+  } catch (error) {
+    if (!(error instanceof Indivisible)) throw error;
+    return null;
+  }
 }
 
 /** Characters; a message of any length is cut, but nobody writes this much into one. */
@@ -149,6 +165,8 @@ const SIZES = {
 };
 /** Of a document that is read as one: ten for each of 200,000 test cases. */
 const MAX_ELEMENTS = 2_000_000;
+/** Each is parsed by itself. */
+const MAX_ROOTS = 10_000;
 /** What is repeated before every part. */
 const MAX_REPEATED = 65_536;
 
@@ -172,33 +190,59 @@ class Indivisible extends Error {}
 /**
  * Cuts a document between elements and parses the parts one by one, each inside the start tags that are open there and
  * with the end tags that are missing. Where the parser takes every part, it would take the whole, and see the same: at
- * the end of each part the same elements are open as at the beginning of the next.
+ * the end of each part the same elements are open as at the beginning of the next. Where there are several roots, one
+ * after the other, each begins a part, and what lies between them may be comments, instructions and declarations.
  */
-export function* divide(text: string, isDivisible: (name: string) => boolean, part = SIZES.part): Generator<XmlPart> {
+export function* divide(
+  text: string,
+  isDivisible: (name: string) => boolean,
+  part = SIZES.part,
+  isRoot: (name: string) => boolean = () => false,
+): Generator<XmlPart> {
   const open: { name: string; tag: string }[] = [];
   let repeated: typeof open = [];
   let head = "";
   let length = 0;
   let [from, elements, inside] = [0, 0, 0];
+  // Where the root began that is read now, where the one before has ended, and what has been given back.
+  let [begun, ended, relieved, roots] = [0, -1, 0, 1];
 
   const parse = (to: number): XmlPart => {
-    const before = from === 0 ? "" : head + repeated.map(({ tag }) => tag).join("");
+    const before = from === begun ? "" : head + repeated.map(({ tag }) => tag).join("");
     const after = open.map(({ name }) => `</${name}>`).reverse();
     const root = tryParse(before + text.slice(from, to) + after.join(""));
     if (root instanceof Error) throw new Indivisible();
-    return { root, depth: from === 0 ? 0 : repeated.length };
+    return { root, depth: from === begun ? 0 : repeated.length, open: open.length };
+  };
+  // The trees of parts would otherwise pile up: the collector cannot know that there is no room for many.
+  const relieve = (at: number) => {
+    if (part === SIZES.part) Bun.gc(true);
+    relieved = at;
   };
 
-  for (let at = text.indexOf("<"); at !== -1; at = text.indexOf("<", at)) {
+  for (let at = text.indexOf("<"), clear = 0; at !== -1; at = text.indexOf("<", at)) {
     const start = at;
     const next = text.charCodeAt(at + 1);
+    if (ended !== -1 && (next === SLASH || text.slice(clear, start).trim() !== "")) throw new Indivisible();
     const section =
       next === BANG || next === QUESTION ? SECTIONS.find(({ opens }) => text.startsWith(opens, at)) : null;
     if (section) at = after(text, section.closes, at + section.opens.length);
     else if (next === BANG) at = after(text, ">", at);
     else at = tagEnd(text, at);
     if (at === -1) throw new Indivisible();
-    if (next === BANG || next === QUESTION) continue;
+    clear = at;
+    if (next === BANG || next === QUESTION) {
+      if (ended !== -1 && !section) throw new Indivisible();
+      continue;
+    }
+    if (ended !== -1) {
+      if (!isRoot(localName(match(text, NAME, start)?.[1] ?? ""))) throw new Indivisible();
+      if (++roots > MAX_ROOTS)
+        throw new ReportError(`it has more than ${MAX_ROOTS.toLocaleString("en")} root elements`);
+      yield parse(ended);
+      if (ended - relieved > part.characters) relieve(ended);
+      [from, begun, ended, elements, repeated] = [start, start, -1, 0, []];
+    }
 
     if (next !== SLASH && ++elements > MAX_ELEMENTS) throw tooManyElements();
     if (next === SLASH) {
@@ -210,17 +254,17 @@ export function* divide(text: string, isDivisible: (name: string) => boolean, pa
       else {
         const tag = text.slice(start, at);
         // The declaration stands before every part.
-        if (open.length === 0) head = start > MAX_REPEATED ? "" : text.slice(0, start);
+        if (open.length === 0) head = start - begun > MAX_REPEATED ? "" : text.slice(begun, start);
         open.push({ name, tag });
         length += tag.length;
       }
     }
+    if (open.length === 0 && inside === 0) ended = at;
     const isFull = at - from > part.characters || elements > part.elements;
     if (isFull && inside === 0 && open.length > 0 && length < MAX_REPEATED) {
       yield parse(at);
       [from, elements, repeated] = [at, 0, [...open]];
-      // The trees of parts would otherwise pile up: the collector cannot know that there is no room for many.
-      if (part === SIZES.part) Bun.gc(true);
+      relieve(at);
     }
   }
   if (open.length > 0 || inside > 0) throw new Indivisible();
@@ -309,7 +353,7 @@ const SECTIONS = [
  * Walks the markup of a document that did not parse. Characters that should have been escaped are (node writes "]]>"
  * as it is); at the first real break, the document is cut behind the last whole element and its ancestors closed.
  */
-function mendXml(text: string, whole: string | null): Mend {
+function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "whole" | "isRoot">): Mend {
   const pieces: string[] = [];
   let copied = 0;
   let open: Open = null;
@@ -361,14 +405,15 @@ function mendXml(text: string, whole: string | null): Mend {
       open = open.outer;
       close(name, at);
     } else if (text[tag + 1] === "!") {
+      if (rooted && !open) return fail(tag, "there is more after its end");
       at = after(text, /<!doctype[^[>]*>/iy, tag);
       if (at === -1) return fail(tag, "a declaration is malformed");
     } else {
-      if (!open && rooted) return fail(tag, "there is more after its end");
-      rooted = true;
       at = after(text, NAME, tag);
+      const name = at === -1 ? "" : text.slice(tag + 1, at);
+      if (!open && rooted && !isRoot?.(localName(name))) return fail(tag, "there is more after its end");
       if (at === -1) return fail(tag, "a tag is malformed");
-      const name = text.slice(tag + 1, at);
+      rooted = true;
       const seen = new Set<string>();
       for (let found = match(text, ATTRIBUTE, at); found; found = match(text, ATTRIBUTE, at)) {
         if (seen.has(found[1]!)) return fail(tag, `the tag <${name.slice(0, 50)}> has the attribute ${found[1]} twice`);

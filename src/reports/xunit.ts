@@ -1,6 +1,6 @@
 /** The XML of xUnit.net, versions 2 and 3: https://xunit.net/docs/format-xml-v2 */
 
-import { named, textBelow, toCase } from "./fields.ts";
+import { hiddenFailures, named, textBelow, toCase } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
 import {
   createCutter,
@@ -28,14 +28,15 @@ export function readXunit(root: Node): Report {
       cases.push(readTest(test, cutter));
     }
   }
-  const totals = disagreement({ tests: sum(assemblies, "total"), failed: sum(assemblies, "failed") }, cases);
+  const failed = sum(assemblies, "failed");
+  const totals = disagreement({ tests: sum(assemblies, "total"), failed }, cases);
   const faults = assemblies.flatMap((assembly) => readFaults(assembly, cutter));
   const durations = assemblies.map(({ attributes }) => msFromSeconds(attributes["time"]));
   const ends = assemblies.map(({ attributes }) => Date.parse(attributes["finish-rtf"] ?? ""));
   return {
     format: "xunit",
     suite: null,
-    cases: [...cases, ...faults],
+    cases: [...cases, ...faults, ...hiddenFailures(cutter, failed, [...cases, ...faults])],
     countsOnly: null,
     partial: false,
     durationMs: durations.includes(null) ? null : durations.reduce<number>((all, ms) => all + ms!, 0),

@@ -168,3 +168,12 @@ describe("a CTRF report", () => {
     expect(() => read(ctrf({ name: "a" }, null))).toThrow('"results.tests.1" is not an object');
   });
 });
+
+test("failures that are declared and not shown are one", () => {
+  expect(read({ results: { tool: { name: "t" }, summary: { failed: 2 }, tests: [] } }).cases).toMatchObject([
+    {
+      name: "(failure without a test case)",
+      message: "The report declares 2 failed, but none of its test cases failed",
+    },
+  ]);
+});

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { inShort, read, readFixture } from "./reading.ts";
 
 const report = (...testResults: unknown[]) => ({ numTotalTests: 1, testResults });
@@ -65,4 +65,34 @@ test("any value may be of any type", () => {
     expect(() => read(report(odd, file(odd)))).not.toThrow();
   }
   expect(one({ status: "passed", invocations: 1e9, duration: -1 })).toMatchObject({ attempts: 1000, durationMs: null });
+});
+
+describe("a run that says of itself what none of its tests shows has failed", () => {
+  const briefs = (value: unknown) => read(value).cases.map(({ name, status, message }) => [name, status, message]);
+  const green = file({ title: "t", status: "passed" });
+
+  test("below Jest's coverage threshold", () => {
+    const found = readFixture("jest_json_threshold.json");
+    expect(inShort(found)).toEqual(["passed: adds", "failed error: (test run failed)"]);
+    expect(found.cases[1]!.message).toBe(
+      'The report says "success": false, but none of its test cases failed: it may be a coverage threshold',
+    );
+  });
+
+  test("by its number of failed tests", () => {
+    expect(briefs({ numTotalTests: 2, numFailedTests: 1, testResults: [green] })).toEqual([
+      ["t", "passed", null],
+      ["(failure without a test case)", "failed", "The report declares 1 failed, but 0 of its test cases failed"],
+    ]);
+    expect(read({ numTotalTests: 2, numFailedTests: 1, testResults: [green] }).warnings).toEqual([
+      "The report declares 2 tests, 1 failed, but its test cases are 1 test, 0 failed",
+    ]);
+  });
+
+  test("and once only, where a test or a file of it failed", () => {
+    const failed = file({ title: "t", status: "failed" });
+    expect(briefs({ ...report(failed), success: false, numFailedTests: 1 })).toHaveLength(1);
+    expect(briefs({ ...report({ ...green, status: "failed" }), success: false })).toHaveLength(2);
+    expect(briefs({ ...report(green), success: true })).toHaveLength(1);
+  });
 });

@@ -27,6 +27,8 @@ const refusal = (xml: string): string => {
 /** What identifies the cases: suite, name and file. */
 const places = (xml: string) => read(xml).cases.map(({ suite, name, file }) => [suite, name, file]);
 
+const brief = ({ suite, name, status, message }: ReportedCase) => [suite, name, status, message];
+
 const bare: ReportedCase = {
   suite: "s",
   name: "a",
@@ -108,10 +110,64 @@ describe("a document", () => {
     ).toEqual([]);
   });
 
-  test("a failure outside of any case is not a case but a warning", () => {
-    const { cases, warnings } = read(suite('<error message="no class"/><testcase name="a"/><failure>x</failure>'));
-    expect(cases).toEqual([bare]);
-    expect(warnings).toEqual(['2 failures outside of any test case, not counted, the first: "no class"']);
+  test("a suite's own failures outside of any case are one failed case of that suite", () => {
+    const own = '<error message="no class"/><testcase name="a"/><failure>x</failure>';
+    const { cases, warnings } = read(suite(own, 'name="s" tests="1" failures="1" errors="1"'));
+    const fault = { ...bare, name: "(suite failed)", status: "failed" as const, kind: "error" as const };
+    expect(cases).toEqual([bare, { ...fault, message: "no class", stack: "no class\n\nx" }]);
+    expect(warnings).toEqual([]);
+  });
+
+  test("the totals of every suite are compared, whether they count what is inside it, each suite as one, or neither", () => {
+    const three = '<testcase name="a"/><testcase name="b"><failure/></testcase>';
+    const inner = (attributes: string) => `<testsuite name="inner" ${attributes}>${three}</testsuite>`;
+    const outer = (attributes: string, inside = "") =>
+      read(`<testsuites>${suite(`<testcase name="c"/>${inner(inside)}`, `name="outer" ${attributes}`)}</testsuites>`);
+    for (const right of ['tests="3" failures="1"', 'tests="1" failures="0"', 'tests="2" failures="1"'])
+      expect(outer(right, 'tests="2" errors="1"').warnings).toEqual([]);
+    expect(outer('tests="4" failures="1"', 'tests="2" failures="0"').warnings).toEqual([
+      'The suite "inner" declares 2 tests, 0 failed, but its test cases are 2 tests, 1 failed',
+      'The suite "outer" declares 4 tests, 1 failed, but its test cases are 3 tests, 1 failed',
+    ]);
+    const many = read(`<testsuites>${suite("", 'name="s" tests="1"').repeat(8)}</testsuites>`);
+    expect(many.warnings).toHaveLength(6);
+    expect(many.warnings[5]).toBe("The totals of 3 more suites are not those of their test cases");
+  });
+
+  test("a suite that declares failures of which nothing in it shows one has failed", () => {
+    const green = '<testcase name="a"/>';
+    const hidden = suite(green, 'name="s" tests="1" errors="1"');
+    const red = suite('<testcase name="b"><failure/></testcase>', 'name="t" tests="1" failures="1"');
+    expect(read(`<testsuites failures="1" errors="1">${hidden}${red}</testsuites>`).cases.map(brief)).toEqual([
+      ["s", "a", "passed", null],
+      [
+        "s",
+        "(failure without a test case)",
+        "failed",
+        'The suite "s" declares 1 failed, but none of its test cases failed',
+      ],
+      ["t", "b", "failed", null],
+    ]);
+    expect(read(`<testsuites failures="3">${suite(green)}</testsuites>`).cases.map(brief)[1]).toEqual([
+      "",
+      "(failure without a test case)",
+      "failed",
+      "The report declares 3 failed, but none of its test cases failed",
+    ]);
+  });
+
+  test.each([
+    ["surefire counts reruns", '<testcase name="a"><flakyFailure/></testcase>', 'tests="2" failures="1"'],
+    [
+      "node counts what is to be done",
+      '<testcase name="a"><skipped type="todo"/><failure/></testcase>',
+      'failures="1"',
+    ],
+    ["Qt counts what is logged", '<testcase name="a"><!-- message="x" type="qdebug" --></testcase>', 'errors="1"'],
+    ["others count assertions", '<testcase name="a"><failure/><failure/></testcase>', 'failures="2"'],
+    ["others count suites", '<testcase name="a"><failure/></testcase>', 'failures="2"'],
+  ])("and not where its test cases show them: %s", (_, inner, attributes) => {
+    expect(read(suite(inner, attributes)).cases).toHaveLength(1);
   });
 
   test.each([
@@ -351,7 +407,9 @@ describe("a document that is not well formed", () => {
       `<testcase name="b" name="c"/></testsuite>`,
       "the tag <testcase> has the attribute name twice",
     ],
-    ["goes on after its end", `</testsuite><testsuite/>`, "there is more after its end"],
+    ["goes on after its end", `</testsuite><other/>`, "there is more after its end"],
+    ["has text between its roots", `</testsuite>done<testsuite/>`, "there is more after its end"],
+    ["declares something between its roots", `</testsuite><!DOCTYPE a><testsuite/>`, "there is more after its end"],
   ])("is read up to the last whole case when it %s", (_, end, reason) => {
     const { cases, partial, warnings } = read(`<testsuite name="s">\n<testcase name="a"></testcase>\n${end}`);
     expect({ cases, partial, warnings }).toEqual({
@@ -367,6 +425,158 @@ describe("a document that is not well formed", () => {
       "malformed XML at line 2: it breaks off inside <failure>",
     );
     expect(refusal(`<?xml version="2.0"?><testsuite/>`)).toStartWith("malformed XML: unsupported XML version");
+  });
+});
+
+describe("several roots, one after the other", () => {
+  const first = '<testsuites><testsuite name="a"><testcase name="1"/></testsuite></testsuites>';
+  const second = '<testsuite name="b" time="2"><testcase name="2"><failure message="m"/></testcase></testsuite>';
+
+  test("are read as one report, with declarations and comments between them", () => {
+    const declaration = '<?xml version="1.0" encoding="UTF-8" ?>';
+    const { cases, suite, partial, warnings } = read(
+      `${declaration}${first}\n${declaration}\n<!-- next -->${second}<testsuites/>\n<!-- end -->`,
+    );
+    expect(cases.map(brief)).toEqual([
+      ["a", "1", "passed", null],
+      ["b", "2", "failed", "m"],
+    ]);
+    expect({ suite, partial, warnings }).toEqual({ suite: null, partial: false, warnings: [] });
+  });
+
+  test("are mended, and the last may break off", () => {
+    const broken = read(`${first}${second.replace('"m"', '"a & b"')}<testsuite name="c"><testcase name="3"/><testcase`);
+    expect(broken.cases.map(brief)).toEqual([
+      ["a", "1", "passed", null],
+      ["b", "2", "failed", "a & b"],
+      ["c", "3", "passed", null],
+    ]);
+    expect(broken).toMatchObject({ partial: true, warnings: [expect.any(String), expect.any(String)] });
+  });
+
+  test("are not without number", () => {
+    expect(read("<testsuite/>".repeat(10_000)).cases).toEqual([]);
+    expect(refusal("<testsuite/>".repeat(10_001))).toBe("it has more than 10,000 root elements");
+  });
+
+  test("each declare their own totals", () => {
+    const wrong = '<testsuite name="c" tests="2"><testcase name="3"/></testsuite>';
+    expect(read(wrong + wrong).warnings).toEqual([
+      "The report declares 2 tests, but its test cases are 1 test",
+      "The report declares 2 tests, but its test cases are 1 test",
+    ]);
+  });
+
+  test("cmocka writes one for each group, and of a group whose set-up failed only that it did", async () => {
+    expect((await fixture("cmocka_groups.xml")).cases.map(brief)).toEqual([
+      ["first", "ok", "passed", null],
+      ["first", "sk", "skipped", null],
+      ["second", "ok", "passed", null],
+      ["second", "bad", "failed", "0x1 != 0x2"],
+      [
+        "third",
+        "(failure without a test case)",
+        "failed",
+        'The suite "third" declares 1 failed, but none of its test cases failed',
+      ],
+    ]);
+  });
+});
+
+describe("what one tool alone writes", () => {
+  test("node: a test that fails after its children is told only by a comment at the end", async () => {
+    const { cases, warnings } = await fixture("node_junit_parent.xml");
+    expect(cases.map(brief)).toEqual([
+      ["parent", "child", "passed", null],
+      ["", "alone", "passed", null],
+      ["", "(failure without a test case)", "failed", 'The report ends with "fail 1", but 0 of its test cases failed'],
+    ]);
+    expect(warnings).toEqual([]);
+    const failed = '<testcase name="a"><failure/></testcase>';
+    const count = (comment: string) =>
+      read(`<testsuites>${suite(failed)}<!-- ${comment} --></testsuites>`).cases.length;
+    // The suite is a test as well, and fails with what is in it.
+    expect([count("fail 2"), count("fail 3"), count("cancelled 3"), count("fail")]).toEqual([1, 2, 2, 1]);
+  });
+
+  test("PHPUnit 9: a text begins with the name of the test, which is no message", async () => {
+    expect((await fixture("phpunit9_junit.xml")).cases.map(brief)).toEqual([
+      ["CartTest", "testAdds", "passed", null],
+      ["CartTest", "testFails", "failed", "sums differ"],
+      ["CartTest", "testErrors", "failed", "RuntimeException: boom"],
+      ["CartTest > CartTest::testRows", "testRows with data set #0", "passed", null],
+      [
+        "CartTest > CartTest::testRows",
+        'testRows with data set "two"',
+        "failed",
+        "Failed asserting that 2 is identical to 1.",
+      ],
+      ["CartTest", "testSkips", "skipped", null],
+      ["CartTest", "testIncomplete", "skipped", null],
+    ]);
+    const told = one(
+      `<error type="E">Acme\\CartTest::testA\nE: x</error>`,
+      `name="testA" class="Acme\\CartTest" classname="Acme.CartTest"`,
+    );
+    expect(told.message).toBe("E: x");
+    expect(one("<error>a</error>").message).toBe("a");
+  });
+
+  test("PHPUnit 9: a risky test has passed, and so has one with a warning, as PHPUnit ends with 0", async () => {
+    const { cases, warnings } = await fixture("phpunit9_junit_risky.xml");
+    expect(cases.map(({ status, message, stack, properties }) => [status, message, stack, properties])).toEqual([
+      ["passed", null, null, { risky: "This test did not perform any assertions" }],
+      ["passed", null, null, { risky: "This test printed output: hello" }],
+    ]);
+    expect(warnings).toEqual([]);
+    expect(one(`<warning type="PHPUnit\\Framework\\Warning">a\nold</warning>`)).toMatchObject({
+      status: "passed",
+      properties: { warning: "old" },
+    });
+    expect(outcome(`<error type="PHPUnit_Framework_RiskyTestError"/>`)).toEqual(["passed", null, false, 1]);
+    expect(outcome(`<error type="PHPUnit\\Framework\\RiskyTestError"/><error/>`)).toEqual([
+      "failed",
+      "error",
+      false,
+      1,
+    ]);
+    expect(outcome(`<error type="Acme\\RiskyTestError"/>`)).toEqual(["failed", "error", false, 1]);
+  });
+
+  test("Busted: the line in the class name does not make a test another one", async () => {
+    const { cases, warnings } = await fixture("busted_junit.xml");
+    expect(cases.map(({ suite, name, file, line, status }) => [suite, name, file, line, status])).toEqual([
+      ["", "cart adds", "foo_spec.lua", 2, "passed"],
+      ["", "cart when empty fails", "foo_spec.lua", 4, "failed"],
+      ["", "cart when empty errors", "foo_spec.lua", 5, "failed"],
+      ["", "cart when empty later", "foo_spec.lua", 6, "skipped"],
+      ["", "cart teardown breaks is fine", "foo_spec.lua", 8, "passed"],
+      ["", "(suite failed)", null, null, "failed"],
+    ]);
+    expect(cases[5]!.message).toBe("foo_spec.lua:8: td");
+    expect(warnings).toEqual([]);
+  });
+
+  test("CasperJS: the class name repeats the package of its suite, which is a sentence", () => {
+    const script = '<testcase name="Find an element matching: h1" classname="tests/site/home"/>';
+    expect(places(suite(script, 'name="The home page greets" package="tests/site/home"'))).toEqual([
+      ["The home page greets", "Find an element matching: h1", null],
+    ]);
+    expect(places(suite(script, 'name="s" package="tests"'))[0]![0]).toBe("s > tests/site/home");
+  });
+
+  test("node-tap: what is skipped or to be done is so by a property", async () => {
+    expect((await fixture("node-tap_junit.xml")).cases.map(brief)).toEqual([
+      ["adds", "fine", "passed", null],
+      ["", "adds", "passed", null],
+      ["", "skips", "skipped", "no db"],
+      ["", "skips plainly", "skipped", null],
+      ["", "todo", "skipped", null],
+      ["", "one", "skipped", null],
+    ]);
+    const skip = '<properties><property name="skip" value="true"/></properties>';
+    expect(one(skip, 'name="a"').status).toBe("passed");
+    expect(one(`${skip}<failure/>`, 'name="a" id="1"').status).toBe("failed");
   });
 });
 

@@ -42,3 +42,12 @@ test("any value may be of any type", () => {
   for (const odd of [null, 1, "x", [], {}, [null], [[1]]])
     expect(() => read({ stats: odd, tests: odd, passes: odd, failures: odd, pending: odd })).not.toThrow();
 });
+
+test("failures that are declared and not shown are one", () => {
+  expect(read({ stats: { passes: 1, failures: 2 }, tests: [], passes: [] }).cases).toMatchObject([
+    {
+      name: "(failure without a test case)",
+      message: "The report declares 2 failed, but none of its test cases failed",
+    },
+  ]);
+});

@@ -60,3 +60,16 @@ test("a set-up that failed without a failed test is not green", () => {
     "failed error: Acme.CartTests > (suite failed)",
   ]);
 });
+
+test.each([
+  [
+    'result="Failed" failed="2"',
+    "(failure without a test case)",
+    "The report declares 2 failed, but none of its test cases failed",
+  ],
+  ['result="Failed" failed="0"', "(test run failed)", "The run has the result Failed, but no test failed"],
+])("a run that says %s, while nothing in it shows why, has failed", (attributes, name, message) => {
+  const passed = '<test-suite type="Assembly" result="Passed"><test-case name="a" result="Passed"/></test-suite>';
+  const { cases } = read(`<test-run ${attributes}>${passed}</test-run>`);
+  expect(cases.slice(1)).toMatchObject([{ name, status: "failed", message }]);
+});

@@ -74,3 +74,30 @@ test("any value may be of any type, and suites may nest without end", () => {
     read(`{"config":{},"stats":{},"errors":[],"suites":${'[{"suites":'.repeat(50_000)}[]${"}]".repeat(50_000)}}`).cases,
   ).toEqual([]);
 });
+
+test("an error outside of tests is called a load error only where it is one", () => {
+  const found = readFixture("playwright_global_teardown.json");
+  expect(inShort(found)).toEqual(["passed: a", "failed error: (global teardown failed)"]);
+  expect(found.cases[1]).toMatchObject({ file: "gt.js", line: 1, message: "Error: teardown broke" });
+
+  const errors = [{ message: "Error: x", location: { file: "/p/a.spec.ts", line: 2 } }];
+  const config = { rootDir: "/p" };
+  const passed = spec({ status: "expected", results: [{ status: "passed" }] });
+  const names = (value: unknown) => read(value).cases.map(({ name }) => name);
+  expect(names(report([passed], { config, errors }))).toEqual(["t", "(error outside of tests)"]);
+  expect(names(report([], { config, errors }))).toEqual(["(file failed to load)"]);
+  expect(names(report([], { config: { ...config, globalSetup: "/p/a.spec.ts" }, errors }))).toEqual([
+    "(global setup failed)",
+  ]);
+});
+
+test("failures that are declared and not shown are one", () => {
+  const found = read(report([], { stats: { expected: 0, unexpected: 2, flaky: 0, skipped: 0 } }));
+  expect(found.cases).toMatchObject([
+    {
+      name: "(failure without a test case)",
+      status: "failed",
+      message: "The report declares 2 failed, but none of its test cases failed",
+    },
+  ]);
+});

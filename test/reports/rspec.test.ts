@@ -100,3 +100,12 @@ test("hostile values neither crash nor hang", () => {
 test("what has no list of examples is refused", () => {
   expect(() => readText("{}", "rspec")).toThrow('Cannot read "examples" is not a list');
 });
+
+test("failures that are declared and not shown are one", () => {
+  expect(read({ examples: [], summary: { failure_count: 2 }, summary_line: "" }).cases).toMatchObject([
+    {
+      name: "(failure without a test case)",
+      message: "The report declares 2 failed, but none of its test cases failed",
+    },
+  ]);
+});

@@ -49,6 +49,38 @@ const FIXTURES: [string, (string | null)[][]][] = [
     ],
   ]),
   [
+    "deno_tap14",
+    [
+      ["", "adds", "passed", null],
+      ["", "fails", "failed", "failure"],
+      ["steps", "one", "passed", null],
+      ["steps", "two", "failed", "failure"],
+      ["", "ignored", "skipped", null],
+      ["", "leaks", "passed", null],
+    ],
+  ],
+  [
+    "glib_tap",
+    [
+      ["", "/cart/add", "passed", null],
+      ["", "/cart/skip", "skipped", null],
+      ["", "/cart/deep/fails", "failed", "failure"],
+      ["", "/order/inc", "skipped", null],
+      ["", "/order/aborts", "failed", "failure"],
+    ],
+  ],
+  [
+    "busted_tap",
+    [
+      ["", "cart adds", "passed", null],
+      ["", "cart when empty fails", "failed", "failure"],
+      ["", "cart when empty errors", "failed", "failure"],
+      ["", "cart when empty later", "skipped", null],
+      ["", "cart teardown breaks is fine", "passed", null],
+      ["", "cart teardown breaks teardown", "failed", "failure"],
+    ],
+  ],
+  [
     "tape_tap13",
     [
       ["adds", "should be strictly equal", "passed", null],
@@ -110,6 +142,22 @@ describe("a test point", () => {
     ]);
   });
 
+  test("has its name behind SKIP where QUnit and Busted write it, and Perl its reason behind skip", () => {
+    const { cases } = read(
+      "1..4",
+      "ok 1 # SKIP cart > later",
+      "ok 2 - # TODO this",
+      "ok 3 # skip no net",
+      "ok 4 # SKIP",
+    );
+    expect(cases.map(({ name, message }) => [name, message])).toEqual([
+      ["cart > later", null],
+      ["this", null],
+      ["(no name)", "no net"],
+      ["(no name)", null],
+    ]);
+  });
+
   test("tells its time on its line or in its block", () => {
     const { cases } = read(
       "1..4",
@@ -145,6 +193,38 @@ describe("a test point", () => {
     expect(yaml("  error:", '    message: "a\\nb"')).toMatchObject({ message: "a" });
     expect(yaml("  message: |-", "    boom", "}", "ok but text")).toMatchObject({ message: "boom" });
     expect(briefs("1..2", "not ok 1 a", "  ---", "  x: 1", "ok 2 b")).toHaveLength(2);
+  });
+});
+
+describe("what one tool alone writes", () => {
+  const told = async (name: string) =>
+    readBytes(await Bun.file(`${import.meta.dir}/../fixtures/${name}.tap`).bytes()).cases.map(
+      ({ name, file, message, stack }) => [name, file, message, stack?.split("\n", 2).join("|") ?? null],
+    );
+
+  test("Deno: a block of JSON, and the file in a comment", async () => {
+    const file = "deno/main_test.ts";
+    expect(await told("deno_tap14")).toEqual([
+      ["adds", file, null, null],
+      ["fails", file, 'Error: boom "q"', 'Error: boom "q"|second'],
+      ["one", file, null, null],
+      ["two", file, "Error: in step", expect.stringMatching(/^Error: in step\|Deno\.test/)],
+      ["ignored", file, null, null],
+      ["leaks", file, null, null],
+    ]);
+    expect(read("1..1", "not ok 1 a", "  ---", '  {"message":', "  ...").cases[0]).toMatchObject({ name: "a" });
+  });
+
+  test("GLib: where groups begin and end is no message, and the reason no part of the name", async () => {
+    const aborted = "ERROR:g2.c:2:d: assertion failed (1 == 2): (1 == 2)";
+    expect(await told("glib_tap")).toEqual([
+      ["/cart/add", null, null, null],
+      ["/cart/skip", null, "no display", null],
+      ["/cart/deep/fails", null, "went wrong 3", null],
+      ["/order/inc", null, "later", null],
+      ["/order/aborts", null, aborted, aborted],
+    ]);
+    expect(read("1..1", "not ok 1 a", "# End of x tests").cases[0]).toMatchObject({ message: null, stack: null });
   });
 });
 
@@ -209,6 +289,71 @@ describe("subtests", () => {
   });
 });
 
+describe("a subtest whose end contradicts it", () => {
+  const faults = (...lines: string[]) =>
+    read(...lines).cases.flatMap(({ suite, name, status, kind, message }) =>
+      name === "(plan mismatch)" ? [[suite, status, kind, message].join("; ")] : [],
+    );
+
+  test("has failed when the text ends inside it", () => {
+    const open = ["1..2", "ok 1", "# Subtest: deep", "    1..3", "    ok 1 - x"];
+    const broke = "; failed; error; The run broke off inside the subtest ";
+    expect(faults(...open)).toEqual([`${broke}"deep": the plan is of 3 tests, but there is 1`]);
+    expect(faults(...open, "    ok 2 - y", "    ok 3 - z")).toEqual([
+      "; failed; error; The plan is of 2 tests, but there is 1",
+    ]);
+    expect(faults("1..1", "ok 1", "# Subtest: deep", "    ok 1 - x")).toEqual([`${broke}"deep"`]);
+    expect(faults("1..1", "ok 1", "# Subtest: deep", "    1..2")).toEqual([
+      `${broke}"deep": the plan is of 2 tests, but there are 0`,
+    ]);
+    const braces = ["TAP version 14", "1..2", "ok 1 - a {", "    1..1", "    ok 1 - x", "}", "ok 2 - b {"];
+    expect(faults(...braces, "    1..1", "    ok 1 - y", "}")).toEqual([]);
+    expect(faults(...braces, "    1..1", "    ok 1 - y")).toEqual([`${broke}"b"`]);
+    expect(faults(...braces)).toEqual([`${broke}"b"`]);
+  });
+
+  test("has failed when its own plan is not kept, though its parent passed", () => {
+    const short = ["1..1", "    1..3", "    ok 1 - x"];
+    const mismatch = "sub; failed; error; The plan is of 3 tests, but there is 1";
+    expect(faults(...short, "ok 1 - sub")).toEqual([mismatch]);
+    expect(faults("1..1", "ok 1 - sub {", ...short.slice(1), "}")).toEqual([mismatch]);
+    expect(faults("1..1", "        1..3", "        ok 1 - x", "    ok 1 - sub", "    1..1", "ok 1 - out")).toEqual([
+      `out > ${mismatch}`,
+    ]);
+    // Perl says so by itself.
+    expect(briefs(...short, "    # Looks like you planned 3 tests but ran 1.", "not ok 1 - sub")).toEqual([
+      ["", "sub", "failed", "failure"],
+      ["sub", "x", "passed", null],
+    ]);
+  });
+
+  test("is sound when it adds up: without a plan, skipped as a whole, or below its parent", () => {
+    expect(faults("1..1", "    ok 1 - x", "ok 1 - sub")).toEqual([]);
+    expect(faults("    1..0 # SKIP none", "ok 1 - sub # SKIP none", "1..1")).toEqual([]);
+    expect(faults("ok 1 - parent", "    ok 1 - child", "    1..1", "1..1")).toEqual([]);
+  });
+});
+
+describe("a repeated number that hides a missing one", () => {
+  const last = (...lines: string[]) => read(...lines).cases.at(-1)!;
+
+  test("has failed, at every level", () => {
+    const message = "The number 2 is there 2 times, and 3 is missing";
+    const inner = ["    ok 1 - x", "    ok 2 - y", "    ok 2 - z", "    1..3"];
+    expect(last("1..3", "ok 1", "ok 2", "ok 2")).toMatchObject({ name: "(plan mismatch)", status: "failed", message });
+    expect(last("1..1", ...inner, "ok 1 - sub")).toMatchObject({ suite: "sub", name: "(plan mismatch)", message });
+  });
+
+  test("is none where files are joined, points have no number, or node numbers files", () => {
+    const green = (...lines: string[]) =>
+      expect(read(...lines).cases.every(({ status }) => status === "passed")).toBe(true);
+    green("1..2", "ok 1", "ok 2", "1..1", "ok 1");
+    green("1..2", "ok 1", "ok 2", "1..3", "ok 3", "ok 4", "ok 5");
+    green("1..3", "ok 1", "ok", "ok 1");
+    green("ok 1", "ok 2", "ok 2 - /p/empty.mjs", "1..3", "# cancelled 0", "# duration_ms 1");
+  });
+});
+
 describe("the plan", () => {
   test("may come last, and the plans of joined files add up", () => {
     expect(read("ok 1", "1..1").cases).toHaveLength(1);
@@ -253,6 +398,8 @@ test("hostile lines neither crash nor hang", () => {
     "\n".repeat(300_000),
     ...Array.from({ length: 50_000 }, () => "not ok 1\n}\n    # Subtest: a\n}"),
   );
+  read("1..1\n".repeat(20_000), ...Array.from({ length: 20_000 }, (_, n) => `ok ${n + 1}`));
+  read(...deep, ...Array.from({ length: 100_000 }, () => "1..1"));
   expect(performance.now() - start).toBeLessThan(4000);
 });
 

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { inShort, read } from "./reading.ts";
 
 const trx = (results: string, more = "") =>
@@ -64,11 +64,59 @@ test("a run that was aborted without a failed test is not green", () => {
   });
 });
 
-test("more tests declared than listed are a warning", () => {
-  const summary = `<ResultSummary outcome="Completed"><Counters total="3"/></ResultSummary>`;
-  expect(read(trx(result("Passed"), summary)).warnings).toEqual([
-    "The report declares 3 tests, but its test cases are 1 test",
-  ]);
+describe("a run that says of itself what none of its tests shows", () => {
+  const summary = (outcome: string, counters = "", ...errors: string[]) => {
+    const infos = errors.map((text) => `<RunInfo outcome="Error"><Text>${text}</Text></RunInfo>`).join("");
+    return `<ResultSummary outcome="${outcome}"><Counters ${counters}/><RunInfos>${infos}</RunInfos></ResultSummary>`;
+  };
+  const after = (results: string, more: string) =>
+    read(trx(results, more)).cases.flatMap(({ name, status, kind, message }) =>
+      name.startsWith("(") ? [[name, status, kind, message]] : [],
+    );
+  const fault = "(test run failed)";
+  const crash = "The active test run was aborted. Reason: Test host process crashed";
+
+  test.each(["Failed", "Error", "Aborted"])("has failed when its outcome is %s", (outcome) => {
+    const kind = outcome === "Failed" ? "failure" : "error";
+    const message = `The outcome of the run is ${outcome}, but none of its tests failed`;
+    expect(after(result("Passed"), summary(outcome))).toEqual([[fault, "failed", kind, message]]);
+    expect(after(result("Failed"), summary(outcome))).toEqual([]);
+  });
+
+  test("has failed when its host crashed, also beside tests that failed", () => {
+    expect(after(result("Passed"), summary("Failed", "", crash))).toEqual([[fault, "failed", "error", crash]]);
+    expect(after(result("Passed"), summary("Completed", "", crash))).toEqual([[fault, "failed", "error", crash]]);
+    expect(after(result("Failed"), summary("Failed", "", crash))).toEqual([[fault, "failed", "error", crash]]);
+    expect(after(result("Aborted"), summary("Error", "", crash))).toEqual([]);
+  });
+
+  test("has not when a run-level error only repeats a test that failed", () => {
+    const fail = "[xUnit.net 00:00:00.51]     Acme.CartTests.Adds [FAIL]";
+    const more = "[xUnit.net 00:00:00.52]       Assert.Equal() Failure";
+    const code = "Exit code indicates failure: '2'. Please refer to https://aka.ms/testingplatform/exitcodes";
+    expect(after(result("Failed"), summary("Failed", "", fail, more, code))).toEqual([]);
+    const cleanup = "[xUnit.net 00:00:00.60]     [Test Class Cleanup Failure (Acme.CartTests)]: System.Exception: x";
+    expect(after(result("Failed"), summary("Failed", "", fail, cleanup))).toEqual([
+      [fault, "failed", "error", cleanup],
+    ]);
+  });
+
+  test("has failed when its counters tell of more failures than its tests", () => {
+    const counters = 'total="3" passed="1" failed="1" error="1" aborted="0"';
+    const message = "The run counts 2 failed, but 0 of its tests failed";
+    const found = read(trx(result("Passed"), summary("Completed", counters)));
+    expect(found.cases[1]).toMatchObject({ name: "(failure without a test case)", status: "failed", message });
+    expect(found.warnings).toEqual([
+      "The report declares 3 tests, 1 passed, 2 failed, but its test cases are 1 test, 1 passed, 0 failed",
+    ]);
+  });
+
+  test("is warned of when its counters tell of more tests, and not of fewer, as rows are counted by some", () => {
+    expect(read(trx(result("Passed"), summary("Completed", 'total="3"'))).warnings).toEqual([
+      "The report declares 3 tests, but its test cases are 1 test",
+    ]);
+    expect(read(trx(result("Passed").repeat(2), summary("Completed", 'total="1" passed="1"'))).warnings).toEqual([]);
+  });
 });
 
 test.each(["1:2:3", "00:00:61", "x", "", "99999999999:00:00"])("the duration %p does not break it", (duration) => {

@@ -57,3 +57,13 @@ test("one assembly may be the root, and declared totals that disagree are a warn
   expect(found).toMatchObject({ durationMs: 1000, format: "xunit" });
   expect(found.warnings).toEqual(["The report declares 2 tests, 0 failed, but its test cases are 1 test, 0 failed"]);
 });
+
+test("failures that are declared and not shown are one", () => {
+  const { cases } = read('<assemblies><assembly name="a.dll" total="2" failed="2"/></assemblies>');
+  expect(cases).toMatchObject([
+    {
+      name: "(failure without a test case)",
+      message: "The report declares 2 failed, but none of its test cases failed",
+    },
+  ]);
+});

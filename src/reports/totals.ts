@@ -1,0 +1,173 @@
+/** What JUnit suites declare of themselves, compared with what has been found in them: totals, and failures of their own. */
+
+import { FAULT } from "./fields.ts";
+import type { CaseStatus } from "./report.ts";
+import { cut, describeTotals, plural } from "./text.ts";
+
+type Counted = { tests: number; failed: number; skipped: number };
+
+/** What a suite declares, and what has been found in it. */
+export type Tally = {
+  /** Of the suite around it, and of a root that of what is around all roots. */
+  outer: Tally | null;
+  name: string;
+  attributes: Record<string, string>;
+  all: Counted;
+  /** Of the cases that are in no suite inside. */
+  direct: Counted;
+  /** Of those, and of suites that are directly inside, each as one: what node counts. */
+  items: Counted;
+  /** How many failures are told of: several of some cases, and some of cases that have not failed. */
+  shown: number;
+  /** How many suites inside hold a failure. */
+  red: number;
+  /** Failures outside of any case. */
+  strays: { count: number; message: string; texts: string[] };
+  /** What node writes at the end: `<!-- fail 1 -->`. */
+  comments: number;
+};
+
+/** Without an outer one, of what is around all roots. */
+export function createTally(attributes: Tally["attributes"], name: string, outer: Tally | null): Tally {
+  return {
+    outer,
+    name,
+    attributes,
+    all: { tests: 0, failed: 0, skipped: 0 },
+    direct: { tests: 0, failed: 0, skipped: 0 },
+    items: { tests: 0, failed: 0, skipped: 0 },
+    shown: 0,
+    red: 0,
+    strays: { count: 0, message: "", texts: [] },
+    comments: 0,
+  };
+}
+
+/** A test case, which tells of so many failures, whatever it made of them. */
+export function countCase(tally: Tally, status: CaseStatus, failures: number): void {
+  for (const counts of [tally.all, tally.direct, tally.items]) {
+    counts.tests++;
+    if (status !== "passed") counts[status]++;
+  }
+  tally.shown += Math.max(failures, status === "failed" ? 1 : 0);
+}
+
+/** A failure of the suite itself, outside of any case. */
+export function countStray(tally: Tally, message: string | null, text: string): void {
+  const { strays, all, direct, items } = tally;
+  strays.message ||= cut(message ?? "", MAX_STRAY);
+  if (strays.texts.length < MAX_STRAYS) strays.texts.push(cut(text || (message ?? ""), MAX_STRAY));
+  strays.count++;
+  for (const counts of [all, direct, items]) counts.failed++;
+  tally.shown++;
+}
+
+/** What node writes at the end of a report. */
+export function countComment(tally: Tally, comment: string): void {
+  const count = /^\s*(?:fail|cancelled) (\d{1,9})\s*$/.exec(comment)?.[1];
+  if (count !== undefined) tally.comments += Number(count);
+}
+
+/** When a suite inside has ended. */
+function countSuite(tally: Tally, inner: Tally): void {
+  for (const key of ["tests", "failed", "skipped"] as const) tally.all[key] += inner.all[key];
+  tally.items.tests++;
+  if (inner.shown > 0) tally.items.failed++;
+  if (inner.all.skipped > 0) tally.items.skipped++;
+  tally.shown += inner.shown;
+  tally.red += inner.red + (inner.all.failed > 0 ? 1 : 0);
+}
+
+/** Failures of one suite, and characters of each: more is not kept of a message or a stack. */
+const MAX_STRAYS = 100;
+const MAX_STRAY = 65_536;
+/** Suites. */
+const MAX_TOLD = 5;
+
+/** Compares what suites declare, from the inside out, and keeps the warnings. */
+export function createTotals() {
+  const root: string[] = [];
+  const inner: string[] = [];
+  let more = 0;
+  const warn = (tally: Tally, declared: Declared) => {
+    const warning = tellDisagreement(tally, declared);
+    if (warning === null) return;
+    if (isTop(tally) && root.length < MAX_TOLD) root.push(warning);
+    else if (inner.length < MAX_TOLD) inner.push(warning);
+    else more++;
+  };
+  return {
+    /** Of a suite that has ended, the failures that no case of it shows. */
+    finish(tally: Tally): Fault[] {
+      const declared = toDeclared(tally);
+      warn(tally, declared);
+      const faults = toFaults(tally, declared);
+      if (tally.outer) countSuite(tally.outer, tally);
+      return faults;
+    },
+    warnings: (): string[] => [
+      ...root,
+      ...inner,
+      ...(more > 0 ? [`The totals of ${plural(more, "more suite")} are not those of their test cases`] : []),
+    ],
+  };
+}
+
+type Declared = Record<keyof Counted | "disabled", number | null>;
+
+function toDeclared({ attributes }: Tally): Declared {
+  const number = (key: string) => {
+    const text = attributes[key];
+    return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null;
+  };
+  const [failures, errors] = [number("failures"), number("errors")];
+  return {
+    tests: number("tests"),
+    failed: failures === null && errors === null ? null : (failures ?? 0) + (errors ?? 0),
+    skipped: number("skipped") ?? number("skips") ?? number("skip") ?? number("ignored"),
+    disabled: number("disabled"),
+  };
+}
+
+const isTop = ({ outer }: Tally): boolean => outer?.outer === null;
+const toSubject = (tally: Tally): string => (isTop(tally) ? "The report" : `The suite "${cut(tally.name, 200)}"`);
+
+function tellDisagreement(tally: Tally, { disabled, ...declared }: Declared): string | null {
+  if (declared.tests === null && declared.failed === null && declared.skipped === null) return null;
+  const { all, direct, items, shown } = tally;
+  // Some producers count what is disabled among the skipped, some beside them.
+  const together = (declared.skipped ?? 0) + (disabled ?? 0);
+  const skipped = declared.skipped !== null && together === all.skipped ? together : declared.skipped;
+  const isSo = (key: keyof Counted, value: number | null) =>
+    value === null || [all, direct, items].some((counts) => counts[key] === value);
+  // Some count failed tests, some each of their failures, some those of tests that are to be done.
+  const failed = declared.failed ?? all.failed;
+  if (isSo("tests", declared.tests) && isSo("skipped", skipped)) {
+    if (isSo("failed", failed) || (failed >= all.failed && failed <= shown)) return null;
+  }
+  return describeTotals(toSubject(tally), { ...declared, skipped }, all);
+}
+
+type Fault = { name: string; message: string; stack: string };
+
+/** What failed in a suite outside of its cases, and what it declares that nothing in it shows; counts them. */
+function toFaults(tally: Tally, { failed }: Declared): Fault[] {
+  const { strays, all, comments } = tally;
+  const faults: Fault[] = [];
+  if (strays.count > 0) {
+    const stack = strays.texts.join("\n\n");
+    faults.push({ name: "(suite failed)", message: strays.message || "The suite failed", stack });
+  }
+  const declared = failed ?? 0;
+  const missing = (what: string) => ({ name: FAULT, message: `${toSubject(tally)} ${what}`, stack: "" });
+  if (declared > 0 && tally.shown === 0) {
+    faults.push(missing(`declares ${declared} failed, but none of its test cases failed`));
+    [all.failed, tally.shown] = [all.failed + declared, declared];
+  }
+  // A test around others may have failed with them; only where there are more is one that nothing shows.
+  if (comments > all.failed + tally.red) {
+    faults.push(missing(`ends with "fail ${comments}", but ${all.failed} of its test cases failed`));
+    [all.failed, tally.shown] = [comments, Math.max(tally.shown, comments)];
+  }
+  return faults;
+}
