@@ -99,19 +99,21 @@ export const updateStrayFailures = async (
     from unnest(${toNumberArray(numbers)}::int[]) as n (number),
     lateral (
       select count(distinct e.branch) filter (where h.letter in ('f', 'F')) as branches,
-        avg((h.letter in ('f', 'F'))::int)::real as rate, max(r.completed_at) filter (where h.letter in ('f', 'F')) as at
+        avg((h.letter in ('f', 'F'))::int)::real as rate, max(e.completed_at) filter (where h.letter in ('f', 'F')) as at
       from (
         select b.run_id, substr(b.statuses, array_position(b.test_cases, n.number), 1) as letter
         from case_result b
         where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`n.number`)}
           and n.number = any(b.test_cases) and b.run_id <> ${id}
         order by b.run_id desc limit ${RECORD}
-      ) h
-      join test_run r on r.project_id = ${projectId} and r.id = h.run_id and ${isUsable(sql)}
-      join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-      join project p on p.id = ${projectId}
-      join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
-      where upper(h.letter) <> 'S' and e.branch is distinct from mine.branch
+      ) h, lateral (
+        -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
+        select r.completed_at, e.branch from test_run r
+        join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+        where r.project_id = ${projectId} and r.id = h.run_id and ${isUsable(sql)} offset 0
+      ) e
+      where upper(h.letter) <> 'S' and e.branch is distinct from (
+        select branch from execution where project_id = ${projectId} and id = ${executionId})
     ) s
     where f.project_id = ${projectId} and f.run_id = ${id} and f.test_case = n.number and s.branches >= ${STRAYS}`;
   return updated.count;
@@ -192,7 +194,7 @@ export const selectExecutionFailures = (sql: Sql, projectId: string, executionId
     and d.attempt = f.attempt
   left join lateral (
     select execution_id, commit, completed_at from (
-      select r.id, r.execution_id, e.commit, r.completed_at, h.letter,
+      select h.run_id, e.execution_id, e.commit, e.completed_at,
         count(*) filter (where h.letter in ('p', 'P')) over (order by h.run_id desc) as passes
       from (
         select b.run_id, substr(b.statuses, array_position(b.test_cases, f.number), 1) as letter
@@ -200,12 +202,14 @@ export const selectExecutionFailures = (sql: Sql, projectId: string, executionId
         where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`f.number`)} and b.run_id <= f.run_id
           and f.number = any(b.test_cases)
         order by b.run_id desc limit ${STREAK}
-      ) h
-      join test_run r on r.project_id = ${projectId} and r.id = h.run_id and not r.outage
-      join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-      where h.letter in ('p', 'P', 'f', 'F') and (e.id = mine.id or e.branch is not distinct from mine.branch
+      ) h, lateral (
+        select r.execution_id, r.completed_at, e.commit, e.branch from test_run r
+        join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+        where r.project_id = ${projectId} and r.id = h.run_id and not r.outage offset 0
+      ) e
+      where h.letter in ('p', 'P', 'f', 'F') and (e.execution_id = mine.id or e.branch is not distinct from mine.branch
         or e.branch = p.default_branch or e.branch is null)
-    ) streak where passes = 0 order by id limit 1
+    ) streak where passes = 0 order by run_id limit 1
   ) s on true
   left join lateral (
     select b.id, b.number, b.title, b.status from bug_occurrence o
