@@ -76,11 +76,20 @@ const isAcronym = (part: string): boolean => /^[A-Z]{2,}$/.test(part);
 /** What CSS modules and styled-components put behind a name of somebody's. */
 const CLASS_HASH = /^(?:(.*[A-Za-z0-9]_[A-Za-z0-9]\w*__)|((?:sc|css|svelte|jsx)-))(?=[\w-]*[A-Z0-9])[\w-]{5,8}$/;
 
+/** As nanoid draws them: 21 of both cases, digits, hyphen and underscore; where the last two fall parts nothing. */
+function isNanoid(word: string): boolean {
+  if (word.length !== 21 || !/[a-z]/.test(word) || !/[A-Z]/.test(word)) return false;
+  const pieces = word.match(/[A-Z]?[a-z]+|[A-Z]+|\d+|[-_]+/g)!.length;
+  const words = word.match(/[A-Z]?[a-z]{3,}/g) ?? [];
+  return pieces >= 10 || (pieces >= 5 && words.every((one) => one.length < 4 || countRarePairs(one) > 0));
+}
+
 /**
  * A word of letters, digits, hyphens and underscores, with `<id>` for what was drawn and `<n>` for what was counted; what
  * follows a drawn part without being a real word of its own belongs to it.
  */
 export function plainWord(word: string): string {
+  if (isNanoid(word)) return "<id>";
   const [, module, styled] = CLASS_HASH.exec(word) ?? [];
   if (module ?? styled) return `${module ?? styled}<id>`;
   const solid = word.replace(/[-_]+/g, "");

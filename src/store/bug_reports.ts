@@ -361,8 +361,7 @@ const RUNS_TO_RESOLVE = 3;
 
 /**
  * A run of the default branch, completed at `at`: its passed cases count towards the end of the bugs that have not been
- * seen since. Answers the bugs whose cases have
- * all passed often enough in a row.
+ * seen since. Answers the bugs whose cases have all passed often enough in a row.
  */
 export async function countCleanCases(
   sql: Tx,
@@ -391,7 +390,12 @@ export async function countCleanCases(
       and b.id in (select bug_report_id from counted where clean >= ${RUNS_TO_RESOLVE})
       and not exists (
         select from bug_case k left join counted c using (bug_report_id, test_case)
-        where k.project_id = ${projectId} and k.bug_report_id = b.id and coalesce(c.clean, k.clean) < ${RUNS_TO_RESOLVE})`;
+        where k.project_id = ${projectId} and k.bug_report_id = b.id and coalesce(c.clean, k.clean) < ${RUNS_TO_RESOLVE})
+      -- Three passes say nothing of flaky cases: a bug of theirs alone waits until one of them has recovered.
+      and exists (
+        select from bug_case k
+        left join case_health h on h.project_id = k.project_id and h.test_case = k.test_case
+        where k.project_id = ${projectId} and k.bug_report_id = b.id and not coalesce(${isFlaky(sql)}, false))`;
 }
 
 /** In a transaction that holds the lock: all but the status. */

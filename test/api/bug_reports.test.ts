@@ -170,6 +170,24 @@ describe("automatic bug reports", () => {
     });
   });
 
+  test("of a flaky case alone waits for its recovery: three passes say nothing of it", async () => {
+    const failure = { name: "a", message: "Error: no route to the shop" };
+    const catchUp = () => ask(`GET /projects/${project}/test-cases?limit=1`, { key });
+    await upload([failure], "&branch=main&execution_key=retried");
+    await upload([{ name: "a" }], "&branch=main&execution_key=retried");
+    await catchUp();
+    const { bugReports } = await upload([failure]);
+    const { id } = bugReports[0];
+    for (let run = 0; run < 19; run++) await upload([{ name: "a" }]);
+    await catchUp();
+    expect((await bug(id)).status).toBe("open");
+    for (let run = 0; run < 2; run++) {
+      await upload([{ name: "a" }]);
+      await catchUp();
+    }
+    expect((await bug(id)).status).toBe("resolved");
+  });
+
   test("a resolved bug that comes back is one regression, however many uploads race", async () => {
     const failure = { name: "a", message: "Error: no route to the shop" };
     const { bugReports } = await upload([failure]);

@@ -35,7 +35,7 @@ const DRAWN: [string, number, (draw: Draw) => string][] = [
   ["six of base 36", 0.8, (draw) => `job ${draw(BASE36, 6)} has lost its lease`],
   ["eight of base 36", 0.9, (draw) => `job ${draw(BASE36, 8)} has lost its lease`],
   ["eleven of base 36", 0.95, (draw) => `job ${draw(BASE36, 11)} has lost its lease`],
-  ["a nano id", 0.95, (draw) => `upload ${draw(NANOID, 21)} has no parts`],
+  ["a nano id", 0.99, (draw) => `upload ${draw(NANOID, 21)} has no parts`],
   ["ten of base 62", 0.9, (draw) => `upload ${draw(BASE62, 10)} has no parts`],
   ["a short SHA", 0.97, (draw) => `reference ${draw(HEX, 7)} is not a tree`],
   ["an image", 0.98, (draw) => `image shop:${draw(HEX, 12)} cannot be pulled`],
