@@ -29,7 +29,8 @@ alter table case_health
   add column mended int, -- main_runs at the end of the last long one
   add column flaky_since timestamptz(3),
   add column flaky_signs text not null default '', -- since then: r passed in a retry, c both on one commit, e episodes
-  add column recovers_after int not null default 20; -- passes in a row
+  add column recovers_after int not null default 20, -- passes in a row
+  add column flakiness real not null default 0; -- share of evidence, each result weighing 0.5 % less than the next
 
 update case_health set flaky = false
   where flaky and not (clean < 20 and (flake_rate > 0 or flaky_at > now() - interval '14 days'));

@@ -41,6 +41,7 @@ const SHARED: Record<string, string[]> = {
   store: [
     "baselines",
     "claims",
+    "commits",
     "connect",
     "failures",
     "health",

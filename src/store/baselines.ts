@@ -1,5 +1,6 @@
 /** What executions and their runs are compared with. */
 
+import { isCommit } from "./commits.ts";
 import type { Fragment, Sql } from "./connect.ts";
 
 /** How many executions of the default branch are looked through for a run of a task. */
@@ -27,12 +28,8 @@ export const baselineOf = (
   const last = sql`(${onDefaultBranch(sql, projectId, isOver, 1)})`;
   if (!baseCommit) return last;
   return sql`coalesce((
-    select id from execution b where project_id = ${projectId} and not sample and ${isOver} and commit is not null
-      and lower(commit) like ${`${baseCommit
-        .slice(0, 7)
-        .toLowerCase()
-        .replace(/[\\%_]/g, "\\$&")}%`}
-      and is_same_commit(commit, ${baseCommit})
+    select id from execution b
+    where project_id = ${projectId} and not sample and ${isOver} and ${isCommit(sql, baseCommit)}
     order by branch is distinct from (select default_branch from project where id = ${projectId}), id desc limit 1
   ), ${last})`;
 };

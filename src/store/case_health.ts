@@ -5,7 +5,7 @@ import type { TurnedCase } from "../schema/events.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 import { takeTurn } from "./locks.ts";
-import { HEALTH_COLUMNS, healthAfter } from "./health.ts";
+import { FIRST_EVIDENCE, HEALTH_COLUMNS, healthAfter } from "./health.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, "counting", projectId);
@@ -120,7 +120,7 @@ export async function countRun(
   const insert = sql`
     insert into case_health (project_id, test_case, runs, failures, recent, flake_rate, flaky_at, clean, broken, timed,
       total_ms, recent_ms, p95_ms, last_status, last_run_id, last_run_at, last_passed_at, last_failed_at, flaky,
-      flaky_since, flaky_signs, main_runs)
+      flaky_since, flaky_signs, main_runs, flakiness)
     select ${projectId}, number, counted, failed, case when counted = 1 then mark else '' end, evidence::int,
       case when evidence then ${run.completedAt}::timestamptz end, (counted = 1 and failed = 0 and not evidence)::int,
       case when ${run.onDefaultBranch} then failed else 0 end, is_timed::int, case when is_timed then ms else 0 end,
@@ -129,7 +129,7 @@ export async function countRun(
       case when has_failed then ${run.completedAt}::timestamptz end, evidence,
       case when evidence then ${run.completedAt}::timestamptz end,
       case when letter = 'P' then 'r' when evidence then 'c' else '' end,
-      case when ${run.onDefaultBranch} then counted else 0 end
+      case when ${run.onDefaultBranch} then counted else 0 end, case when evidence then ${FIRST_EVIDENCE}::real else 0 end
     from r
     where not exists (select from case_health h where h.project_id = ${projectId} and h.test_case = r.number)
     returning test_case, flaky`;

@@ -4,6 +4,7 @@ import type { Blame } from "../schema/failures.ts";
 import { baselineRuns } from "./baselines.ts";
 import type { Fragment, Sql } from "./connect.ts";
 import { type BlamedCase, LISTED } from "./failures.ts";
+import { resultsOf } from "./packing.ts";
 
 /** The newest execution on the branch that was over before this one began. */
 export const selectBaseline = async (
@@ -21,10 +22,10 @@ export const selectBaseline = async (
   return row?.id;
 };
 
-const resultsOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
+const lettersOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
   select r.number, r.letter in ('f', 'F') as failed, r.letter in ('p', 'P') as passed, b.run_id
-  from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)
-  where b.project_id = ${projectId} and b.run_id in (${runs})`;
+  from ${resultsOf(sql, projectId, runs)} b,
+    lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)`;
 
 type Kind = Blame | "fixed" | "added" | "missing";
 
@@ -43,8 +44,8 @@ export async function selectComparison(
   const rows = await sql<ComparedRow[]>`
     with kinds as (
       select coalesce(mine.number, base.number) as number, kind, f.flake_rate, f.flaky_at
-      from (${resultsOf(sql, projectId, runsOf(executionId))}) mine
-      full join (${resultsOf(sql, projectId, base)}) base on base.number = mine.number
+      from (${lettersOf(sql, projectId, runsOf(executionId))}) mine
+      full join (${lettersOf(sql, projectId, base)}) base on base.number = mine.number
       left join failure f on f.project_id = ${projectId} and f.run_id = mine.run_id and f.test_case = mine.number,
         lateral (values
           -- What was judged when it came stays: only whether the baseline failed is the baseline's to say.

@@ -8,7 +8,8 @@ import type {
   ExecutionTrigger,
   TaskStatus,
 } from "../schema/executions.ts";
-import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import { isCommit } from "./commits.ts";
+import type { Sql, Tx } from "./connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { takeTurn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
@@ -101,15 +102,6 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
 export const selectExecution = async (sql: Sql, projectId: string, id: string): Promise<ExecutionRow | undefined> =>
   (await selectWithTasks(sql, sql`select * from execution where project_id = ${projectId} and id = ${id}`))[0];
 
-/** Whether the row's commit is this one, for which the planner has an index: `is_same_commit` tells it nothing. */
-function isCommit(sql: Sql, given: string) {
-  const commit = given.toLowerCase();
-  if (!/^[0-9a-f]{7,64}$/.test(commit)) return sql`and lower(commit) = ${commit}`;
-  const shorter = Array.from({ length: commit.length - 6 }, (_, index) => commit.slice(0, 7 + index));
-  return sql`and (lower(commit) = any(${toTextArray(shorter)}::text[]) or lower(commit) like ${`${commit}%`})
-    and is_same_commit(commit, ${commit})`;
-}
-
 /** Newest first, one row more than `limit`. */
 export const selectExecutions = (
   sql: Sql,
@@ -127,7 +119,12 @@ export const selectExecutions = (
         ${status ? sql`and status = ${status}` : sql``}
         ${key ? sql`and key = ${key}` : sql``}
         ${branch ? sql`and branch = ${branch}` : sql``}
-        ${commit ? isCommit(sql, commit) : sql``}
+        ${
+          // Few are of one commit: told so, because the planner would rather look through all from the newest on.
+          commit
+            ? sql`and id = any(array(select id from execution where project_id = ${projectId} and ${isCommit(sql, commit)}))`
+            : sql``
+        }
         ${pull_request ? sql`and pull_request = ${pull_request}` : sql``}
         ${environment ? sql`and environment = ${environment}` : sql``}
         ${created_after ? sql`and id >= ${firstIdAt(Date.parse(created_after) + 1)}` : sql``}

@@ -7,13 +7,13 @@ import { type Fragment, type Sql, toNumberArray, type Tx } from "./connect.ts";
 import { episodeRate, hadEpisode, isKnownFlaky, wasMended } from "./health.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
 import { firstIdAt } from "./moment.ts";
-import { blockOfCase } from "./packing.ts";
+import { blockOfCase, resultsOf } from "./packing.ts";
 
-/** The failed test cases of runs, which is a statement that selects their ids. */
+/** The failed test cases of `runs`, a statement that selects their ids. */
 const failedIn = (sql: Sql, projectId: string, runs: Fragment) => sql`
-  select distinct f.number from case_result b,
+  select distinct f.number from ${resultsOf(sql, projectId, runs)} b,
     lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as f (number, letter)
-  where b.project_id = ${projectId} and b.run_id in (${runs}) and b.statuses ~ '[fF]' and f.letter in ('f', 'F')`;
+  where b.statuses ~ '[fF]' and f.letter in ('f', 'F')`;
 
 /** How many runs on the default branch since the baseline are asked whether they fail as well. */
 const MEANWHILE = 20;
@@ -47,7 +47,7 @@ export const insertFailures = async (
     join test_run r on r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug}
     where ${isUsable(sql)}`;
   const rows = await sql<JudgedFailures[]>`
-    with failed as materialized (${failedIn(sql, projectId, sql`${id}`)}),
+    with failed as materialized (${failedIn(sql, projectId, sql`select ${id}::uuid as id`)}),
     base as materialized (${failedIn(sql, projectId, baselineRuns(sql, projectId, { executionId, taskSlug }))}),
     main as materialized (${failedIn(sql, projectId, meanwhile)}),
     judged as (
@@ -101,10 +101,10 @@ export const updateStrayFailures = async (
       select count(distinct e.branch) filter (where h.letter in ('f', 'F')) as branches,
         avg((h.letter in ('f', 'F'))::int)::real as rate, max(e.completed_at) filter (where h.letter in ('f', 'F')) as at
       from (
-        select b.run_id, substr(b.statuses, array_position(b.test_cases, n.number), 1) as letter
-        from case_result b
+        select b.run_id, substr(b.statuses, place, 1) as letter
+        from case_result b, lateral array_position(b.test_cases, n.number) as place
         where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`n.number`)}
-          and n.number = any(b.test_cases) and b.run_id <> ${id}
+          and place is not null and b.run_id <> ${id}
         order by b.run_id desc limit ${RECORD}
       ) h, lateral (
         -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
@@ -170,17 +170,16 @@ export type FailureRow = CaseRef & {
 };
 
 /** The failures of an execution with what they say, the new ones first. */
-export const selectExecutionFailures = (sql: Sql, projectId: string, executionId: string, limit: number) => sql<
-  FailureRow[]
->`
+export const selectExecutionFailures = (sql: Sql, projectId: string, executionId: string, limit: number) => {
+  const runs = sql`select id from test_run where project_id = ${projectId} and execution_id = ${executionId}`;
+  return sql<FailureRow[]>`
   with failed as materialized (
-    select r.id as run_id, x.number, coalesce(x.attempt, 1) as attempt, f.blame, f.flake_rate, f.flaky_at
-    from test_run r
-    join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.statuses ~ '[fF]'
+    select b.run_id, x.number, coalesce(x.attempt, 1) as attempt, f.blame, f.flake_rate, f.flaky_at
+    from ${resultsOf(sql, projectId, runs)} b
     cross join lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as x (number, letter, attempt)
-    left join failure f on f.project_id = ${projectId} and f.run_id = r.id and f.test_case = x.number
-    where r.project_id = ${projectId} and r.execution_id = ${executionId} and x.letter in ('f', 'F')
-    order by array_position(array['new', 'main', 'still', 'flaky', 'quarantined'], f.blame), r.id, x.number
+    left join failure f on f.project_id = ${projectId} and f.run_id = b.run_id and f.test_case = x.number
+    where b.statuses ~ '[fF]' and x.letter in ('f', 'F')
+    order by array_position(array['new', 'main', 'still', 'flaky', 'quarantined'], f.blame), b.run_id, x.number
     limit ${limit})
   select c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, c.owner, f.blame,
     round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, d.kind,
@@ -197,10 +196,10 @@ export const selectExecutionFailures = (sql: Sql, projectId: string, executionId
       select h.run_id, e.execution_id, e.commit, e.completed_at,
         count(*) filter (where h.letter in ('p', 'P')) over (order by h.run_id desc) as passes
       from (
-        select b.run_id, substr(b.statuses, array_position(b.test_cases, f.number), 1) as letter
-        from case_result b
+        select b.run_id, substr(b.statuses, place, 1) as letter
+        from case_result b, lateral array_position(b.test_cases, f.number) as place
         where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`f.number`)} and b.run_id <= f.run_id
-          and f.number = any(b.test_cases)
+          and place is not null
         order by b.run_id desc limit ${STREAK}
       ) h, lateral (
         select r.execution_id, r.completed_at, e.commit, e.branch from test_run r
@@ -217,3 +216,4 @@ export const selectExecutionFailures = (sql: Sql, projectId: string, executionId
     where o.project_id = ${projectId} and o.run_id = f.run_id and o.test_case = f.number limit 1
   ) o on true
   order by array_position(array['new', 'main', 'still', 'flaky', 'quarantined'], f.blame), f.run_id, f.number`;
+};

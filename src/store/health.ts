@@ -23,8 +23,15 @@ const EPISODES_KEPT = 8;
 const MIN_PASSES = 20;
 /** The odds of so many passes in a row at the case's own flake rate, below which it is flaky no longer. */
 const ODDS = 0.01;
-/** Nothing fails so rarely that more passes say more. */
-const MAX_PASSES = 1_000;
+/** What fails more rarely than that would be told of for months. */
+const MAX_PASSES = 300;
+/**
+ * The share of evidence that tells a case's own rate is one of about so many results: in 50 a case of 5 % shows 2 % or 10 %
+ * by chance, and would recover by chance.
+ */
+const RATE_RESULTS = 200;
+/** What evidence adds to `flakiness`. */
+export const FIRST_EVIDENCE = 1 / RATE_RESULTS;
 
 // These stand as they are in the conditions of partial indexes: a parameter would keep the planner from them.
 const isBroken = (sql: Sql) => sql`h.broken >= 5`;
@@ -62,7 +69,7 @@ export const wasMended = (sql: Sql): Fragment => sql`coalesce(h.main_runs - h.me
 /** What a result changes of the health of its case, in the order in which `healthAfter` answers it. */
 export const HEALTH_COLUMNS = [
   ...["recent", "flaky", "flaky_at", "flaky_since", "flaky_signs", "recovers_after", "flake_rate", "clean"],
-  ...["main_runs", "episodes", "episode_at", "mended", "broken", "turn"],
+  ...["flakiness", "main_runs", "episodes", "episode_at", "mended", "broken", "turn"],
 ] as const;
 
 export type Counting = {
@@ -84,8 +91,8 @@ export const healthAfter = (sql: Sql, { onMain, isNewest, at, turn }: Counting):
     case when not e.evidence then h.flaky_signs when not h.flaky then s.sign
       when position(s.sign in h.flaky_signs) > 0 then h.flaky_signs else h.flaky_signs || s.sign end,
     case when e.evidence then least(${MAX_PASSES}::int, greatest(${MIN_PASSES}::int,
-      ceil(ln(${ODDS}::float8) / ln(1 - least(0.9, f.flake_rate)::float8))::int)) else h.recovers_after end,
-    f.flake_rate, t.clean, m.main_runs, m.episodes,
+      ceil(ln(${ODDS}::float8) / ln(1 - least(0.9, c.own_rate)::float8))::int)) else h.recovers_after end,
+    f.flake_rate, t.clean, t.flakiness, m.main_runs, m.episodes,
     case when m.ends_short then ${at}::timestamptz else h.episode_at end,
     case when m.ends_long then m.main_runs else h.mended end,
     case when not m.is_main then h.broken when r.failed = 0 then 0
@@ -116,7 +123,9 @@ export const healthAfter = (sql: Sql, { onMain, isNewest, at, turn }: Counting):
       select case when e.evidence or r.failed = 1 then 0 when r.counted > r.counted_before then h.clean + 1
           else h.clean end as clean,
         h.flaky and not e.evidence and r.failed = 0 and r.counted > r.counted_before
-          and h.clean + 1 >= h.recovers_after as recovers
+          and h.clean + 1 >= h.recovers_after as recovers,
+        h.flakiness * case when r.counted > r.counted_before then ${1 - 1 / RATE_RESULTS}::real else 1 end
+          + case when e.evidence then ${FIRST_EVIDENCE}::real else 0 end as flakiness
       offset 0) t,
     lateral (
       select case
@@ -133,4 +142,10 @@ export const healthAfter = (sql: Sql, { onMain, isNewest, at, turn }: Counting):
           case when p.number >= ${EPISODES}::int then p.number::real / least(m.main_runs, ${EPISODE_RESULTS}::int) end)
         end as flake_rate
       offset 0) f,
+    lateral (
+      -- Of fewer results the weights do not add up to 1 yet.
+      select case when not e.evidence or p.number >= ${EPISODES}::int then f.flake_rate
+        else least(f.flake_rate, t.flakiness / (1 - power(${1 - 1 / RATE_RESULTS}::float8, greatest(1, h.runs + r.counted - r.counted_before))))
+        end as own_rate
+      offset 0) c,
     lateral (select case when r.letter = 'P' then 'r' when r.evidence then 'c' else 'e' end as sign offset 0) s`;

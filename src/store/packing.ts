@@ -5,3 +5,11 @@ import type { Fragment, Sql } from "./connect.ts";
 
 /** The block of a test case; `number` is an expression. */
 export const blockOfCase = (sql: Sql, number: Fragment): Fragment => sql`${number} / ${BLOCK_SIZE}::int`;
+
+/**
+ * The rows of results of `runs`, a statement that selects ids as `id`: one lookup for each run. As a join it would be left
+ * to the planner, which reads the whole table where its statistics are older than a large import.
+ */
+export const resultsOf = (sql: Sql, projectId: string, runs: Fragment): Fragment => sql`(
+  select b.* from (${runs}) run, lateral (
+    select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b)`;

@@ -1,0 +1,15 @@
+/** Executions of a commit, by whichever length of its hash they name. */
+
+import { type Fragment, type Sql, toTextArray } from "./connect.ts";
+
+/** As `is_same_commit` has it, in words that the index of `lower(commit)` understands, whatever the plan is made for. */
+export function isCommit(sql: Sql, given: string): Fragment {
+  const commit = given.toLowerCase();
+  if (!/^[0-9a-f]{7,64}$/.test(commit)) return sql`commit is not null and lower(commit) = ${commit}`;
+  const shorter = Array.from({ length: commit.length - 6 }, (_, index) => commit.slice(0, 7 + index));
+  // A hash has no g: between the two lies whatever begins with it.
+  return sql`
+    commit is not null
+    and (lower(commit) = any(${toTextArray(shorter)}::text[]) or lower(commit) ~>=~ ${commit} and lower(commit) ~<~ ${`${commit}g`})
+    and is_same_commit(commit, ${commit})`;
+}
