@@ -31,7 +31,7 @@ export type FailureGroup = {
   marks: Fingerprint[];
 };
 
-type Marked = { failure: FailureRow; message: Fingerprint; place: Fingerprint | null };
+type Marked = { failure: FailureRow; message: Fingerprint; place: Fingerprint };
 
 export type GroupedRun = { executionId: string; taskSlug: string; onDefaultBranch: boolean };
 
@@ -76,20 +76,18 @@ export async function groupFailures(
   failures: readonly FailureRow[],
 ): Promise<FailureGroup[]> {
   const marked = failures.map(mark);
-  const digests = marked.flatMap(({ message, place }) => [message.digest, ...(place ? [place.digest] : [])]);
+  const digests = marked.flatMap(({ message, place }) => [message.digest, place.digest]);
   const found = await selectBugsByFingerprint(sql, projectId, [...new Set(digests)]);
   const known = new Map<string, KnownBug>(found.map((bug) => [bug.digest, bug]));
 
   const groups: FailureGroup[] = [];
   const add = (members: readonly Marked[], bug: KnownBug | undefined, marks: readonly Fingerprint[] = []) => {
-    const places = members.flatMap(({ place }) =>
-      place && run.onDefaultBranch && !known.has(place.digest) ? place : [],
-    );
+    const places = members.flatMap(({ place }) => (run.onDefaultBranch && !known.has(place.digest) ? place : []));
     groups.push({ bug, failures: members.map(({ failure }) => failure), marks: [...marks, ...places] });
   };
   const unknown: Marked[][] = [];
   for (const [digest, members] of groupBy(marked, ({ message }) => message.digest)) {
-    const bug = known.get(digest) ?? mostOf(members, ({ place }) => known.get(place?.digest ?? ""));
+    const bug = known.get(digest) ?? mostOf(members, ({ place }) => known.get(place.digest));
     if (bug) add(members, bug);
     else unknown.push(members);
   }

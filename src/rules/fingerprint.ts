@@ -285,7 +285,8 @@ function meaningOf(
     return { message, frames: [frame], test: null };
   }
   const bare = normalizeMessage(rest);
-  const words = normalizeMessage(rest, { numbers: false, values: false });
+  // What was counted is what an assertion is about, and not which one failed.
+  const words = normalizeMessage(rest, { numbers: /assert|expect/i.test(type ?? ""), values: false });
   const specific = type === null || VAGUE_TYPE.test(type) ? 0 : 1;
   const saysLittle =
     failure.kind === "timeout" ||
@@ -295,20 +296,20 @@ function meaningOf(
 }
 
 /**
- * By where it happens, whatever the message says: the same case, the same exception, the same innermost own frame. Null
- * where the failure tells no place.
+ * By where it happens, whatever the message says: the same case, the same exception, the same innermost own frame. Where
+ * the failure tells no place, by what it says without any number.
  */
 export function caseFingerprint(
   failure: Failure & { testCase: number },
-  { frame, type } = readFailure(failure),
-): Fingerprint | null {
-  if (frame === null) return null;
+  { frame, type, rest } = readFailure(failure),
+): Fingerprint {
+  const message = frame === null ? normalizeMessage(rest, { numbers: true, values: false }) : "";
   return {
     kind: "case",
-    digest: digestOf("case", String(failure.testCase), type ?? "", frame),
+    digest: digestOf("case", String(failure.testCase), type ?? "", frame ?? `says ${message}`),
     exceptionType: type,
-    message: "",
-    frames: [frame],
+    message,
+    frames: frame === null ? [] : [frame],
     test: testOf(failure),
   };
 }

@@ -251,6 +251,18 @@ describe("which failures are one bug", () => {
       expect(numbersOf((await upload([other])).bugReports)).toEqual([[index + 2, "opened"]]);
   });
 
+  test("what an assertion counts does not make one bug into several, in one case or in five", async () => {
+    const list = (has: number, got: number) =>
+      `AssertionError: expected refund list to have length ${has} but got ${got}`;
+    const cases = (has: number, got: number) =>
+      ["a", "b", "c", "d", "e"].map((name, index) => ({ name, message: list(has + index, got * index) }));
+    expect(numbersOf((await upload(cases(340, 7))).bugReports)).toEqual([[1, "opened"]]);
+    expect(numbersOf((await upload(cases(28, 66))).bugReports)).toEqual([[1, "occurred"]]);
+    const counted = (count: number) => [{ name: "z", message: `Error: ${count} replicas of search are ready` }];
+    expect(numbersOf((await upload(counted(2))).bugReports)).toEqual([[2, "opened"]]);
+    expect(numbersOf((await upload(counted(5))).bugReports)).toEqual([[2, "occurred"]]);
+  });
+
   test("a message that is new belongs to the bug of most of those who fail with it", async () => {
     await upload([fail("a", "Error: the zebra is missing", "cart")]);
     const many = ["a", "b", "c", "d"].map((name) => fail(name, "Error: the shop has burned down", "cart"));
@@ -528,7 +540,7 @@ describe("bug reports by hand", () => {
     expect((await merge(second.id, first.id)).body).toMatchObject({
       number: 1,
       occurrences: 2,
-      grouping: [expect.anything(), expect.anything()],
+      grouping: [{ kind: "message" }, { kind: "message" }, { kind: "case", test: "a" }, { kind: "case", test: "b" }],
       testCaseIds: [expect.any(String), expect.any(String)],
     });
     expect(await bug(second.id)).toMatchObject({ status: "resolved", mergedInto: first.id, occurrences: 0 });

@@ -273,18 +273,24 @@ describe("a message without a place of its own", () => {
 
 describe("by the case", () => {
   const at = (message: string, testCase: number, stack: string | null) =>
-    caseFingerprint({ ...failure(message, stack), testCase })?.digest;
+    caseFingerprint({ ...failure(message, stack), testCase }).digest;
 
   test("the same exception in the same place is one, whatever it says", () => {
     const stack = js("Error: x");
-    expect(at("Error: the cart is empty", 1, stack)).toBe(at("Error: quite another thing", 1, stack)!);
-    expect(at("Error: the cart is empty", 2, stack)).not.toBe(at("Error: the cart is empty", 1, stack)!);
-    expect(at("RangeError: the cart is empty", 1, stack)).not.toBe(at("Error: the cart is empty", 1, stack)!);
+    expect(at("Error: the cart is empty", 1, stack)).toBe(at("Error: quite another thing", 1, stack));
+    expect(at("Error: the cart is empty", 2, stack)).not.toBe(at("Error: the cart is empty", 1, stack));
+    expect(at("RangeError: the cart is empty", 1, stack)).not.toBe(at("Error: the cart is empty", 1, stack));
     const elsewhere = js("Error: x", "src/order.ts", "pay");
-    expect(at("Error: the cart is empty", 1, elsewhere)).not.toBe(at("Error: the cart is empty", 1, stack)!);
+    expect(at("Error: the cart is empty", 1, elsewhere)).not.toBe(at("Error: the cart is empty", 1, stack));
   });
 
-  test("without a place there is none", () => expect(at("Error: the cart is empty", 1, null)).toBeUndefined());
+  test("without a place it is what it says, but for numbers", () => {
+    const one = at("Error: expected 3 rows in the cart", 1, null);
+    expect(at("Error: expected 47 rows in the cart", 1, null)).toBe(one);
+    expect(at("Error: expected 3 rows in the order", 1, null)).not.toBe(one);
+    expect(at("Error: expected 3 rows in the cart", 2, null)).not.toBe(one);
+    expect(at("Error: the api answered 503", 1, null)).not.toBe(at("Error: the api answered 404", 1, null));
+  });
 });
 
 test("who calls the failing function does not matter", () => {

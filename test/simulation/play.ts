@@ -22,7 +22,7 @@ export type Bug = { title: string; occurrences: { build: Build; testCaseId: stri
 export type Recording = {
   story: Story;
   /** Of the last report of each task of each build. */
-  answers: { upload: Upload; newFailures: Named[]; flakyFailures: Named[] | null; alsoFailingOnMain: Named[] | null }[];
+  answers: { upload: Upload; newFailures: Named[]; flakyFailures: Named[]; mainFailures: Named[] }[];
   snapshots: Snapshot[];
   /** Asked when a build had ended, and once more at the end of the three weeks. */
   comparisons: { build: Build; first: Asked; again: Asked }[];
@@ -80,8 +80,10 @@ export async function play(story: Story, ask: Ask): Promise<Recording> {
     const { build } = upload;
     const answer = await ask("POST", `/test-runs?${toQuery(upload)}`, toReport(upload, story.seed));
     builds.set(answer.executionId, build);
-    const { newFailures, flakyFailures = null, alsoFailingOnMain = null } = answer;
-    if (upload.isLastOfTask) answers.push({ upload, newFailures, flakyFailures, alsoFailingOnMain });
+    const { newFailures, flakyFailures, alsoFailingOnMain, stillFailing } = answer;
+    // What failed in the baseline already is main's as well.
+    const mainFailures = [...alsoFailingOnMain, ...stillFailing];
+    if (upload.isLastOfTask) answers.push({ upload, newFailures, flakyFailures, mainFailures });
     if (!upload.isLastOfBuild) continue;
     asked.push({ build, first: await ask("GET", `/executions/${answer.executionId}/comparison`) });
     if (build.pullRequest) continue;

@@ -94,7 +94,7 @@ function scoreFlaky({ story, snapshots, catalogue }: Recording, find: Find) {
 /** By execution of a pull request and test case: what it breaks itself is new, and nothing else is. */
 function scoreNewFailures({ answers }: Recording, find: Find) {
   let [right, told, broken, flaky, flakyTold, ofMain, mainTold] = [0, 0, 0, 0, 0, 0, 0];
-  for (const { upload, newFailures, flakyFailures, alsoFailingOnMain } of answers) {
+  for (const { upload, newFailures, flakyFailures, mainFailures } of answers) {
     const { build, task, failed } = upload;
     if (!build.pullRequest) continue;
     const own = new Set([...failed].filter(([, cause]) => cause === build.breaks?.cause).map(([testCase]) => testCase));
@@ -102,11 +102,11 @@ function scoreNewFailures({ answers }: Recording, find: Find) {
     told += newFailures.length;
     broken += own.size;
     right += newFailures.filter((named) => own.has(find(named))).length;
-    const asFlaky = flakyFailures && new Set(flakyFailures.map(find));
-    const asMains = alsoFailingOnMain && new Set(alsoFailingOnMain.map(find));
+    const asFlaky = new Set(flakyFailures.map(find));
+    const asMains = new Set(mainFailures.map(find));
     for (const [testCase, { kind }] of failed) {
-      if (asFlaky && kind === "flaky") [flaky, flakyTold] = [flaky + 1, flakyTold + Number(asFlaky.has(testCase))];
-      if (asMains && kind === "regression") [ofMain, mainTold] = [ofMain + 1, mainTold + Number(asMains.has(testCase))];
+      if (kind === "flaky") [flaky, flakyTold] = [flaky + 1, flakyTold + Number(asFlaky.has(testCase))];
+      if (kind === "regression") [ofMain, mainTold] = [ofMain + 1, mainTold + Number(asMains.has(testCase))];
     }
   }
   return {

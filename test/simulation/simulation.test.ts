@@ -39,7 +39,7 @@ function tellTruth(story: Story): Recording {
       return isOwn ? [toNamed(testCase)] : [];
     });
     if (upload.isLastOfTask)
-      recording.answers.push({ upload, newFailures: fresh, flakyFailures: null, alsoFailingOnMain: null });
+      recording.answers.push({ upload, newFailures: fresh, flakyFailures: [], mainFailures: [] });
     if (isMain) {
       for (const [testCase, { id }] of failed) {
         if (!bugs.has(id)) bugs.set(id, { title: id, occurrences: [] });
