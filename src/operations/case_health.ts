@@ -1,5 +1,6 @@
 /** Keeps what is remembered of test cases up to date with the runs that have completed. */
 
+import { isNews } from "../rules/news.ts";
 import {
   countRun,
   lockHealth,
@@ -40,7 +41,8 @@ export async function countSome(
       take(run.id);
       const contradicted = run.outage ? [] : await selectContradicted(sql, projectId, run);
       const overtaken = await selectOvertaken(sql, projectId, run);
-      await insertTurns(sql, projectId, run.id, await countRun(sql, projectId, run, contradicted, overtaken));
+      const turned = await countRun(sql, projectId, run, contradicted, overtaken);
+      if (isNews(run.completedAt)) await insertTurns(sql, projectId, run.id, turned);
       await markRemembered(sql, projectId, run.id);
     }
     return runs.length > 0;

@@ -8,6 +8,7 @@ import type { ReportedCase, Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
 import { type ChangedResult, type Result, toLetter } from "../rules/merge.ts";
 import { endOfTask, hasEnded } from "../rules/execution.ts";
+import { isNews } from "../rules/news.ts";
 import { latestAttempts, nextNumber, outcomeOf, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
 import type { ExecutionStatus } from "../schema/executions.ts";
@@ -124,13 +125,14 @@ export async function takeReport(
   projectId: string,
   named: NamedReport,
   parameters: UploadParameters,
-  { now = new Date(), silent = false }: { now?: Date; silent?: boolean } = {},
+  { now = new Date(), ...options }: { now?: Date; silent?: boolean } = {},
 ): Promise<TakenReport> {
   const { report, taskSlug } = named;
   const origin = originOf(parameters, report);
   const completedAt = parameters.completed_at ?? now.toISOString();
   // What was completed in the past has its place there, with all that comes of it.
   const at = new Date(Math.min(Date.parse(completedAt), now.getTime()));
+  const silent = options.silent === true || !isNews(at.getTime(), now.getTime());
   const found = await findOrCreateExecution(sql, projectId, parameters, origin, at);
   const { execution } = found;
   const run = await selectOrInsertTestRun(sql, projectId, execution.id, taskSlug, at);

@@ -202,3 +202,18 @@ describe("the bug report", () => {
     expect((await send("f", 16)).bugReports[0]).toMatchObject({ change: "regressed", status: "open" });
   });
 });
+
+test("nobody is told of what was completed more than a day ago", async () => {
+  const types = async () =>
+    (await database.pool`select distinct type from event where project_id = ${project} order by 1`).map(
+      ({ type }) => type,
+    );
+  const send = (letters: string, days: number, more = "") => upload(letters, at(daysAgo(days), `branch=main${more}`));
+  await send("f", 1.1, "&execution_key=a");
+  await send("p", 1.1, "&execution_key=a&complete=true");
+  await send("f", 1.01);
+  await get("/test-cases");
+  expect(await types()).toEqual([]);
+  await send("f", 0.9);
+  expect(await types()).toEqual(["execution.completed", "execution.failed", "test_run.completed"]);
+});
