@@ -476,7 +476,7 @@ describe("deliveries", () => {
     for (const id of ids) await enqueue(id, 10);
     const sender = createSender(2_000);
     await sender.start();
-    await until(() => alive.requests.length === 10);
+    await until(() => alive.requests.length === 10 && dead.requests.length > 0);
     // The one that hangs is still at its first.
     expect(dead.requests).toHaveLength(1);
     await sender.ended();

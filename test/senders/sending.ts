@@ -93,14 +93,20 @@ export function sendTo(kind: Kind, toConfig: (url: string) => Record<string, unk
   async function deliver({ action: other, notice = BAD, options = {}, scripts = [] }: Sent = {}) {
     const receiver = createReceiver(...scripts);
     const what = { action: other ?? action, notice, options };
-    return { ...(await deliverTo(receiver.url, what)), requests: receiver.requests };
+    // Who hangs is not waited for long; who answers may take his time on a busy machine.
+    const patienceMs = scripts.includes("hang") ? 150 : 5_000;
+    return { ...(await deliverTo(receiver.url, what, patienceMs)), requests: receiver.requests };
   }
 
-  async function deliverTo(url: string, { action: other, notice = BAD, options = {} }: Omit<Sent, "scripts"> = {}) {
+  async function deliverTo(
+    url: string,
+    { action: other, notice = BAD, options = {} }: Omit<Sent, "scripts"> = {},
+    patienceMs = 5_000,
+  ) {
     const config = v.parse(CONFIGS[kind] as v.GenericSchema, toConfig(url)) as Record<string, unknown>;
     const secrets = SECRETS[kind].flatMap((name) => (typeof config[name] === "string" ? [config[name]] : []));
     const job = { id: DELIVERY_ID, action: other ?? action, options, notice, now: NOW };
-    return await send(outboundToReceivers(150), { kind, config, secrets }, job);
+    return await send(outboundToReceivers(patienceMs), { kind, config, secrets }, job);
   }
 
   return { deliver, deliverTo };
