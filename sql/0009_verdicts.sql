@@ -24,7 +24,7 @@ $$;
 
 alter table case_health
   add column main_runs int not null default 0, -- results counted on the default branch
-  add column episodes int[] not null default '{}', -- main_runs at the end of the last 8 short episodes of failure there
+  add column episodes int[] not null default '{}', -- main_runs at the end of the last 30 short episodes of failure there
   add column episode_at timestamptz(3), -- the end of the last of those
   add column mended int, -- main_runs at the end of the last long one
   add column flaky_since timestamptz(3),

@@ -17,7 +17,7 @@ const BROKEN = 5;
 const EPISODES = 3;
 const EPISODE_RESULTS = 100;
 /** So many of the last are kept. */
-const EPISODES_KEPT = 8;
+const EPISODES_KEPT = 30;
 
 /** Never fewer passes in a row end it. */
 const MIN_PASSES = 20;
