@@ -5,9 +5,12 @@ import { identify, type IdentifiedCases, identityOf, type PlacedCase } from "../
 import { findRenamed } from "../rules/rename.ts";
 import type { Sql, Tx } from "../store/connect.ts";
 import {
+  deleteAliases,
+  type ExecutionName,
   insertTestCases,
   type KnownTestCase,
   lockTestCases,
+  selectIdentities,
   selectNamesakes,
   selectTestCaseNumbers,
   updateTestCasePlaces,
@@ -18,8 +21,7 @@ type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 export type NameScope = {
   projectId: string;
   taskSlug: string;
-  /** Which execution the results are for, as far as it is known. */
-  execution: { id: string | null; key: string | null };
+  execution: ExecutionName;
   /** The report is no part of a larger one. */
   isWhole: boolean;
 };
@@ -38,10 +40,12 @@ export async function nameCases(
   const named = identify(projectId, taskSlug, cases);
   const known = await selectTestCaseNumbers(sql, projectId, named.digests);
   const numbers = known.numbers;
+  const split = known.hasAliases ? await splitAliases(sql, projectId, named, numbers) : [];
   if (!numbers.includes(null)) return numbers as number[];
   const fresh = [...numbers.keys()].filter((index) => numbers[index] === null);
   await transact(async (sql) => {
     await lockTestCases(sql, projectId);
+    if (split.length > 0) await deleteAliases(sql, projectId, split);
     if (known.last > 0) await adoptRenamed(sql, scope, named, numbers);
     const left = fresh.filter((index) => numbers[index] === null);
     const added = await insertTestCases(
@@ -54,6 +58,32 @@ export async function nameCases(
     for (const [place, index] of left.entries()) numbers[index] = added[place]!;
   });
   return numbers as number[];
+}
+
+/**
+ * Where a report has a case at its place and at a former one, the file was copied and not moved: the former place is a
+ * case of its own. Takes its number back, and answers its identity.
+ */
+async function splitAliases(
+  sql: Sql,
+  projectId: string,
+  { digests }: IdentifiedCases,
+  numbers: (number | null)[],
+): Promise<string[]> {
+  const seen = new Set<number>();
+  const twice = new Set<number>();
+  for (const number of numbers) if (number !== null) (seen.has(number) ? twice : seen).add(number);
+  if (twice.size === 0) return [];
+  const identities = await selectIdentities(sql, projectId, [...twice]);
+  const split: string[] = [];
+  for (const [index, number] of numbers.entries()) {
+    if (number === null || !twice.has(number)) continue;
+    const identity = toHex(digests, index);
+    if (identities.get(number) === identity) continue;
+    numbers[index] = null;
+    split.push(identity);
+  }
+  return split;
 }
 
 /** A look at so many tells whether there are any: a new suite of 100,000 cases has no namesakes. */

@@ -93,7 +93,8 @@ export async function nameReport(
   const failed = report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length;
   const addsExitCase = exitCode !== 0 && failed === 0;
   const cases = addsExitCase ? [...report.cases, exitCaseOf(exitCode, parameters.shard)] : report.cases;
-  const execution = { id: parameters.execution_id ?? null, key: parameters.execution_key ?? null };
+  const { branch = null, commit = null } = originOf(parameters, report);
+  const execution = { id: parameters.execution_id ?? null, key: parameters.execution_key ?? null, branch, commit };
   const isWhole = parameters.shard === undefined && !report.partial;
   const numbers = await nameCases(sql, transact, { projectId, taskSlug, execution, isWhole }, cases);
 

@@ -22,6 +22,8 @@ export type KnownTestCases = {
   numbers: (number | null)[];
   /** The highest number of the project at that moment. */
   last: number;
+  /** Whether cases of the project are known by former places as well: two places of one report may then be one case. */
+  hasAliases: boolean;
 };
 
 /** Looking up so many one by one costs more than reading the whole dictionary, if it is not much larger. */
@@ -62,10 +64,15 @@ async function readNumbers(
   digests: Digests,
   condition: ReturnType<Sql>,
 ): Promise<KnownTestCases> {
-  const [row] = await sql<{ identities: Buffer | null; numbers: Buffer | null; last: number }[]>`
+  const [row] = await sql<{ identities: Buffer | null; numbers: Buffer | null; last: number; hasAliases: boolean }[]>`
     select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
-      (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last
-    from test_case where project_id = ${projectId} ${condition}`;
+      (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last,
+      exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases"
+    from (
+      select identity, number from test_case where project_id = ${projectId} ${condition}
+      union all
+      select identity, number from test_case_alias where project_id = ${projectId} ${condition}
+    ) known`;
   const known = toDigests(row!.identities ?? Buffer.alloc(0));
   const table = createDigestTable(known);
   for (let place = countOf(known) - 1; place >= 0; place--) table.add(place);
@@ -76,8 +83,26 @@ async function readNumbers(
       return place === -1 ? null : numbers.readInt32BE(place * 4);
     }),
     last: row!.last,
+    hasAliases: row!.hasAliases,
   };
 }
+
+/** The identities, as 32 hexadecimal digits, of the places where these cases are by now. */
+export const selectIdentities = async (
+  sql: Sql,
+  projectId: string,
+  numbers: readonly number[],
+): Promise<Map<number, string>> => {
+  const rows = await sql<{ number: number; identity: string }[]>`
+    select number, replace(identity::text, '-', '') as identity from test_case
+    where project_id = ${projectId} and number = any(${toNumberArray(numbers)}::int[])`;
+  return new Map(rows.map(({ number, identity }) => [number, identity]));
+};
+
+/** In a transaction that holds the lock: former places that are cases of their own from now on. */
+export const deleteAliases = (sql: Tx, projectId: string, identities: readonly string[]) => sql`
+  delete from test_case_alias
+  where project_id = ${projectId} and identity = any(${toTextArray(identities)}::uuid[])`;
 
 /** Uploads that add cases to one project, or move them, take turns until they commit. */
 export const lockTestCases = (sql: Tx, projectId: string) => takeTurn(sql, "naming", projectId);
@@ -145,6 +170,9 @@ async function copyTestCases(
   await ended;
 }
 
+/** Which execution results are for, as far as it is known. */
+export type ExecutionName = { id: string | null; key: string | null; branch: string | null; commit: string | null };
+
 export type KnownTestCase = NewTestCase & { number: number };
 
 /**
@@ -156,7 +184,7 @@ export async function selectNamesakes(
   projectId: string,
   taskSlug: string,
   cases: readonly { suite: string; name: string }[],
-  execution: { id: string | null; key: string | null },
+  execution: ExecutionName,
 ): Promise<KnownTestCase[]> {
   // Names have no index. After a first upload the planner does not know yet how many cases there are, and would go
   // through all of them for each name.
@@ -174,22 +202,31 @@ export async function selectNamesakes(
     select from execution e
     join test_run r on r.project_id = e.project_id and r.execution_id = e.id and r.task_slug = ${taskSlug}
     join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.block = ${blockOfCase(sql, sql`c.number`)}
-    where e.project_id = ${projectId} and (e.id = ${execution.id} or e.key = ${execution.key})
+    where e.project_id = ${projectId} and (e.id = ${execution.id} or e.key = ${execution.key}
+        and (e.branch is null or ${execution.branch}::text is null or e.branch = ${execution.branch})
+        and (e.commit is null or ${execution.commit}::text is null or is_same_commit(e.commit, ${execution.commit})))
       and c.number = any(b.test_cases))`;
   await sql`set local enable_nestloop = on`;
   return [...namesakes];
 }
 
-/** Gives known cases the identity and file that they have from now on. */
+/** Gives known cases the identity and file that they have from now on; they stay known by the former ones. */
 export const updateTestCasePlaces = (
   sql: Tx,
   projectId: string,
   places: readonly { number: number; identity: string; file: string | null }[],
 ) => sql`
-  update test_case c set identity = moved.identity, file = moved.file
-  from unnest(
-    ${toNumberArray(places.map(({ number }) => number))}::int[],
-    ${toTextArray(places.map(({ identity }) => identity))}::uuid[],
-    ${toTextArray(places.map(({ file }) => file))}::text[]
-  ) as moved (number, identity, file)
+  with moved as materialized (
+    select * from unnest(
+      ${toNumberArray(places.map(({ number }) => number))}::int[],
+      ${toTextArray(places.map(({ identity }) => identity))}::uuid[],
+      ${toTextArray(places.map(({ file }) => file))}::text[]
+    ) as moved (number, identity, file)
+  ), former as (
+    insert into test_case_alias (project_id, identity, number)
+    select c.project_id, c.identity, c.number from test_case c join moved using (number)
+    where c.project_id = ${projectId}
+    on conflict (identity) do update set number = excluded.number
+  )
+  update test_case c set identity = moved.identity, file = moved.file from moved
   where c.project_id = ${projectId} and c.number = moved.number`;

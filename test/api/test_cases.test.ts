@@ -398,6 +398,40 @@ describe("history", () => {
     ]);
   });
 
+  test("is one where branches have a file at its old and its new place, also within one build and its retry", async () => {
+    const send = async (body: string, query: string) => {
+      expect((await ask(`POST /projects/${project}/test-runs?task_slug=t&${query}`, { key, body })).status).toBe(201);
+    };
+    const [old, moved] = ["src/cart.test.ts", "src/shop/cart.test.ts"];
+    await send(report(old, "adds", "removes"), "branch=main");
+    await send(report(moved, "adds", "removes"), "branch=move&execution_key=a");
+    await send(report(old, "adds", "removes", "counts"), "branch=main");
+    await send(report(moved, "removes"), "branch=move&execution_key=a");
+    await send(report(old, "adds", "removes", "counts"), "branch=other");
+    await send(report(moved, "adds", "removes", "counts"), "branch=main");
+    expect(await catalogue()).toEqual([
+      expect.objectContaining({ name: "adds", file: moved, runs: 5 }),
+      expect.objectContaining({ name: "removes", file: moved, runs: 5 }),
+      expect.objectContaining({ name: "counts", file: moved, runs: 3 }),
+    ]);
+  });
+
+  test("is not shared by a copy: where both places are in one report they are two cases from then on", async () => {
+    const send = (body: string) => ask(`POST /projects/${project}/test-runs?task_slug=t`, { key, body });
+    const [old, moved] = ["a/cart.test.ts", "b/cart.test.ts"];
+    const both = `<testsuites>${report(old, "adds")}${report(moved, "adds")}</testsuites>`;
+    await send(report(old, "adds"));
+    await send(report(moved, "adds"));
+    expect(await catalogue()).toHaveLength(1);
+    expect((await send(both)).body).toMatchObject({ passed: 2, total: 2 });
+    expect(await catalogue()).toEqual([
+      expect.objectContaining({ file: moved, runs: 3 }),
+      expect.objectContaining({ file: old, runs: 1 }),
+    ]);
+    await send(report(old, "adds"));
+    expect((await catalogue()).map(({ runs }: { runs: number }) => runs)).toEqual([3, 2]);
+  });
+
   test("is not given to a namesake in another file", async () => {
     const send = (body: string, query = "") =>
       ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, { key, body });
