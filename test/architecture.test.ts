@@ -35,8 +35,9 @@ const SHARED: Record<string, string[]> = {
   cli: ["usage"],
   http: ["address", "descriptors", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
-  rules: ["blame", "digest_table", "identity", "randomness", "stack"],
+  rules: ["blame", "digest_table", "fingerprint", "identity", "randomness", "stack"],
   reports: ["fields", "report", "text", "totals"],
+  schema: ["bug_reports", "case_ref", "events", "executions", "failures", "fields", "integrations", "page"],
   senders: ["sender"],
   store: [
     "baselines",

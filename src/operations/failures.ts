@@ -1,6 +1,7 @@
 /** Judges the failures of a run, and tells them. */
 
 import { toCounts } from "../rules/blame.ts";
+import { findStrays } from "../rules/stray.ts";
 import type { Blame, BlameCounts } from "../schema/failures.ts";
 import type { Tx } from "../store/connect.ts";
 import {
@@ -8,6 +9,7 @@ import {
   deleteFailures,
   insertFailures,
   type JudgedRun,
+  selectStrayFailures,
   updateStrayFailures,
 } from "../store/failures.ts";
 
@@ -28,9 +30,10 @@ export async function judgeFailures(
   const counts: Partial<Record<Blame, number>> = Object.fromEntries(judged.map(({ blame, number }) => [blame, number]));
   const fresh = judged.find(({ blame }) => blame === "new");
   if (fresh && fresh.number <= MAX_STRAYS) {
-    const strays = await updateStrayFailures(sql, projectId, run, fresh.testCases);
-    counts.new = fresh.number - strays;
-    counts.flaky = (counts.flaky ?? 0) + strays;
+    const strays = findStrays(await selectStrayFailures(sql, projectId, run, fresh.testCases));
+    if (strays.length > 0) await updateStrayFailures(sql, projectId, run.id, strays);
+    counts.new = fresh.number - strays.length;
+    counts.flaky = (counts.flaky ?? 0) + strays.length;
   }
   return toCounts(counts);
 }

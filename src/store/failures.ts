@@ -1,9 +1,10 @@
 /** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
 
+import type { Failure } from "../rules/fingerprint.ts";
 import type { Blame } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
-import { type Fragment, type Sql, toNumberArray, type Tx } from "./connect.ts";
+import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { episodeRate, hadEpisode, isKnownFlaky, wasMended } from "./health.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
 import { firstIdAt } from "./moment.ts";
@@ -81,43 +82,68 @@ export const deleteFailures = (sql: Tx, projectId: string, runId: string) => sql
 
 /** So many of a case's last results tell whether it fails here and there. */
 const RECORD = 100;
-/** On so many other branches, each of them without the change of the others. */
-const STRAYS = 2;
+/** So many of its last failures on other branches are told. */
+const FAILURES_TOLD = 8;
 
-/**
- * Of these failures of a run, those whose case has failed on several other branches too, while the default branch was
- * fine, are its own. Answers how many.
- */
-export const updateStrayFailures = async (
-  sql: Tx,
+export type StrayFailure = Failure & {
+  testCase: number;
+  /** Of the run itself. */
+  isMine: boolean;
+  branch: string | null;
+  /** ISO 8601. */
+  at: string;
+  /** The share of the case's results on other branches that failed. */
+  rate: number;
+};
+
+/** These failures of a run, and others of the same cases on other branches, newest first. */
+export const selectStrayFailures = (
+  sql: Sql,
   projectId: string,
   { id, executionId }: JudgedRun,
   numbers: readonly number[],
-): Promise<number> => {
-  const updated = await sql`
-    update failure f set blame = 'flaky', flake_rate = s.rate, flaky_at = s.at
-    from unnest(${toNumberArray(numbers)}::int[]) as n (number),
-    lateral (
-      select count(distinct e.branch) filter (where h.letter in ('f', 'F')) as branches,
-        avg((h.letter in ('f', 'F'))::int)::real as rate, max(e.completed_at) filter (where h.letter in ('f', 'F')) as at
+) => sql<StrayFailure[]>`
+  select n.number as "testCase", x.*, c.suite, c.name, c.file
+  from unnest(${toNumberArray(numbers)}::int[]) as n (number)
+  join test_case c on c.project_id = ${projectId} and c.number = n.number,
+  lateral (
+    select o.run_id = ${id} as "isMine", o.branch, o.completed_at as at, o.rate, d.kind,
+      left(d.message, 5000) as message, left(d.stack, 5000) as stack
+    from (
+      select h.*, e.branch, e.completed_at,
+        avg(case when h.run_id <> ${id} then (h.letter in ('f', 'F'))::int end) over ()::real as rate
       from (
-        select b.run_id, substr(b.statuses, place, 1) as letter
+        select b.run_id, substr(b.statuses, place, 1) as letter, coalesce(b.attempts[place], 1) as attempt
         from case_result b, lateral array_position(b.test_cases, n.number) as place
-        where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`n.number`)}
-          and place is not null and b.run_id <> ${id}
+        where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`n.number`)} and place is not null
         order by b.run_id desc limit ${RECORD}
       ) h, lateral (
         -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
-        select r.completed_at, e.branch from test_run r
+        select coalesce(r.completed_at, now()) as completed_at, e.branch from test_run r
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-        where r.project_id = ${projectId} and r.id = h.run_id and ${isUsable(sql)} offset 0
+        where r.project_id = ${projectId} and r.id = h.run_id and (r.id = ${id} or ${isUsable(sql)}) offset 0
       ) e
-      where upper(h.letter) <> 'S' and e.branch is distinct from (
-        select branch from execution where project_id = ${projectId} and id = ${executionId})
-    ) s
-    where f.project_id = ${projectId} and f.run_id = ${id} and f.test_case = n.number and s.branches >= ${STRAYS}`;
-  return updated.count;
-};
+      where upper(h.letter) <> 'S' and (h.run_id = ${id} or e.branch is distinct from (
+        select branch from execution where project_id = ${projectId} and id = ${executionId}))
+    ) o
+    left join case_detail d on d.project_id = ${projectId} and d.run_id = o.run_id and d.test_case = n.number
+      and d.attempt = o.attempt
+    where o.letter in ('f', 'F')
+    order by o.run_id = ${id} desc, o.run_id desc limit ${FAILURES_TOLD + 1}
+  ) x`;
+
+/** Failures that their own record explains after all. */
+export const updateStrayFailures = (
+  sql: Tx,
+  projectId: string,
+  runId: string,
+  strays: readonly { testCase: number; rate: number; at: string }[],
+) => sql`
+  update failure f set blame = 'flaky', flake_rate = s.rate, flaky_at = s.at::timestamptz
+  from unnest(
+    ${toNumberArray(strays.map(({ testCase }) => testCase))}::int[], ${toNumberArray(strays.map(({ rate }) => rate))}::real[],
+    ${toTextArray(strays.map(({ at }) => at))}::text[]) as s (number, rate, at)
+  where f.project_id = ${projectId} and f.run_id = ${runId} and f.test_case = s.number`;
 
 /** How many cases of each kind are listed. */
 export const LISTED = 100;

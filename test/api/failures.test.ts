@@ -86,6 +86,26 @@ describe("a failure", () => {
     expect(blames(await upload("ffp", "branch=w"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
   });
 
+  test("that another branch has in the same telling words is the case's own, but not in what every assertion says", async () => {
+    const send = async (branch: string, a: string, b: string) => {
+      const failing = (name: string, message: string) =>
+        message === ""
+          ? `<testcase name="${name}"/>`
+          : `<testcase name="${name}"><failure message="${message}"/></testcase>`;
+      const body = `<testsuite name="s">${failing("a", a)}${failing("b", b)}</testsuite>`;
+      return (await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=${branch}`, { key, body })).body;
+    };
+    const lost = (session: string) => `Error: the session ${session} was lost on the way to the basket`;
+    await send("main", "", "");
+    await send("x", lost("sess_9aF3kQ27Lm"), "AssertionError: expected 3 to be 4");
+    expect(blames(await send("y", lost("sess_Zk81mmPq0X"), "AssertionError: expected 5 to be 6"))).toEqual({
+      ...{ flakyFailures: ["a"], newFailures: ["b"] },
+    });
+    await send("main", "", "");
+    expect(blames(await send("z", "TypeError: basket is undefined", ""))).toEqual({ flakyFailures: ["a"] });
+    expect(blames(await send("x", "TypeError: basket is undefined", ""))).toEqual({ flakyFailures: ["a"] });
+  });
+
   test("that is quarantined is told as that and nothing else", async () => {
     const { newFailures } = await upload("fpp", "branch=main");
     const path = `PATCH /projects/${project}/test-cases/${newFailures[0].testCaseId}`;
