@@ -66,3 +66,6 @@ create table failure (
 alter table test_run drop constraint test_run_status_check;
 alter table test_run add constraint test_run_status_check
   check (status in ('queued', 'running', 'passed', 'failed', 'cancelled', 'timed_out', 'incomplete'));
+
+alter table test_run add column was_outage boolean not null default false; -- at an attempt: what a retry mends is not flaky
+update test_run set was_outage = true where outage;

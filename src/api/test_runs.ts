@@ -2,9 +2,11 @@
 
 import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
+import { catchUp } from "../operations/case_health.ts";
 import { takeReport, nameReport } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
+import { toStatus } from "../rules/merge.ts";
 import { toBlameWords, toLists } from "../rules/blame.ts";
 import { shardsOf, toShardList } from "../rules/shards.ts";
 import { toPage, toPagination } from "../request/page.ts";
@@ -26,6 +28,9 @@ import { selectFailures } from "../store/failures.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey, type TestRunDetailRow } from "../store/test_runs.ts";
 import { executionUrl } from "../schema/urls.ts";
+
+/** Who uploads while a very large run is being counted is answered by what is known so far. */
+const JUDGING_PATIENCE_MS = 2_000;
 
 /** A client's clock may be ahead a little; a run from the far future would stay on top of the list. */
 const MAX_AHEAD_MS = 60 * 60_000;
@@ -152,10 +157,13 @@ export const testRuns: Route[] = [
       deadlineSeconds: 120,
     },
     async (context) => {
-      const { sql, params, transact, conclude, wantsText } = context;
+      const { sql, params, transact, conclude, wantsText, services } = context;
       const report = read(context, context.query);
       const parameters = { ...context.query, completed_at: completionOf(context.query, report) };
       const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest);
+      // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
+      if (named.results.some(({ letter }) => toStatus(letter) === "failed"))
+        await catchUp(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
       return await conclude(async (sql) => {
         const { run, added, bugReports } = await takeReport(sql, params.projectId, named, parameters);
         const failures = run.failed === 0 ? [] : await selectFailures(sql, params.projectId, run.id);

@@ -53,9 +53,9 @@ export async function countSome(
 const PATIENCE_MS = 5_000;
 
 /** Before reading what is remembered of a project's test cases. What cannot be counted keeps nobody from the rest. */
-export async function catchUp(sql: Sql, begin: Begin, projectId: string): Promise<void> {
+export async function catchUp(sql: Sql, begin: Begin, projectId: string, patienceMs = PATIENCE_MS): Promise<void> {
   if (!(await selectHasUnremembered(sql, projectId))) return;
-  const until = performance.now() + PATIENCE_MS;
+  const until = performance.now() + patienceMs;
   try {
     while (performance.now() < until && (await countSome(begin, projectId)));
   } catch (error) {

@@ -154,13 +154,13 @@ export async function takeReport(
   const latest = latestAttempts(attempts);
   const counts = addCounts(await selectCounts(sql, projectId, run.id), latest);
   const outcome = outcomeOf(run, attempts, shard.of, counts);
-  const { isIn, outage, staysRemembered } = outcome;
+  const { isIn, outage, wasOutage, staysRemembered } = outcome;
   const from = toOrigin(execution, origin);
   // What names no branch counts as well: who has only one need not name it.
   const onDefaultBranch = from.branch === null || from.branch === execution.defaultBranch;
   if (staysRemembered && changes.length > 0) {
     await lockHealth(sql, projectId);
-    const counted = { id: run.id, outage: run.outage, completedAt, onDefaultBranch };
+    const counted = { id: run.id, outage: run.outage, wasOutage, completedAt, onDefaultBranch };
     const turned = await countChanges(sql, projectId, counted, changes);
     if (!silent) await insertTurns(sql, projectId, run.id, turned);
   }
@@ -177,6 +177,7 @@ export async function takeReport(
     startedAt: at.toISOString(),
     completedAt: isIn ? completedAt : null,
     outage,
+    wasOutage,
     remembered: isIn ? staysRemembered : null,
   });
   const blames = await judgeFailures(sql, projectId, updated, { before: before.length > 0 });

@@ -41,14 +41,19 @@ export function isComplete(attempts: readonly Pick<RunAttempt, "shard">[], shard
 const MIN_FAILED = 10;
 const SHARE = 0.8;
 
-/** A run that says more about its surroundings: at least ten cases failed, and more than four in five of all. */
-export const isOutageRun = ({ passed, failed, skipped }: Counts): boolean =>
-  failed >= MIN_FAILED && failed > SHARE * (passed + failed + skipped);
+/** After an outage so many failures still are of it: half of the services being up again makes nobody's change wrong. */
+const SHARE_AFTER = 0.2;
+
+/** A run that says more about its surroundings: at least ten cases failed, and more than four in five of those that ran. */
+export const isOutageRun = ({ passed, failed }: Pick<Counts, "passed" | "failed">, wasOutage = false): boolean =>
+  failed >= MIN_FAILED && failed > (wasOutage ? SHARE_AFTER : SHARE) * (passed + failed);
 
 export type RunSoFar = {
   completedAt: string | null;
   status: string;
   outage: boolean;
+  /** It was one after an earlier attempt. */
+  wasOutage: boolean;
   /** Whether its results are counted in the health of its cases; null: it was not complete. */
   remembered: boolean | null;
 };
@@ -59,6 +64,7 @@ export type RunOutcome = {
   isIn: boolean;
   status: "passed" | "failed" | "running" | "cancelled" | "timed_out" | "incomplete";
   outage: boolean;
+  wasOutage: boolean;
   /** Its results stay counted as they are: only what has changed is counted anew. */
   staysRemembered: boolean;
 };
@@ -77,7 +83,8 @@ export function outcomeOf(
   const verdict = counts.failed > counts.quarantined || isBroken || isIncomplete ? "failed" : "passed";
   const ended = isIncomplete ? "incomplete" : run.status === "cancelled" ? run.status : "running";
   // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
-  const outage = isOutageRun(counts) && (run.remembered !== true || run.outage);
+  const mayBe = isIn && (run.remembered !== true || run.outage);
+  const outage = mayBe && isOutageRun(counts, run.wasOutage);
   const staysRemembered = run.remembered === true && !(run.outage && !outage);
-  return { verdict, isIn, status: isIn ? verdict : ended, outage, staysRemembered };
+  return { verdict, isIn, status: isIn ? verdict : ended, outage, wasOutage: run.wasOutage || outage, staysRemembered };
 }

@@ -8,8 +8,8 @@ export type Record = Failure & { testCase: number; isMine: boolean; branch: stri
 const BRANCHES = 2;
 
 /**
- * `record` holds the failures of a run and those of the same cases on other branches, newest first; the default branch did
- * not fail. One other branch is enough where it failed in the same words, and these tell more than what every assertion of
+ * `record` holds the failures of a run and those of the same cases on other branches, newest first; neither the baseline nor
+ * the default branch since then has failed. One other branch is enough where it failed in the same words, and these tell more than what every assertion of
  * the test would say: two changes that break one test break it differently.
  */
 export function findStrays(record: readonly Record[]): { testCase: number; rate: number; at: string }[] {

@@ -2,6 +2,7 @@
 
 import type { ChangedResult } from "../rules/merge.ts";
 import type { TurnedCase } from "../schema/events.ts";
+import { isCommit } from "./commits.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 import { takeTurn } from "./locks.ts";
@@ -32,6 +33,8 @@ export type UnrememberedRun = {
   commit: string | null;
   completedAt: string;
   outage: boolean;
+  /** A retry that has passed says that the outage is over, and nothing of the cases. */
+  wasOutage: boolean;
   onDefaultBranch: boolean;
 };
 
@@ -45,7 +48,7 @@ export const selectUnrememberedRuns = (sql: Sql, projectId: string) => sql<{ id:
 
 /** Of these, locked, in that order; a run that an upload is changing right now comes the next time. */
 export const lockUnrememberedRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<UnrememberedRun[]>`
-  select r.id, r.task_slug as "taskSlug", e.commit, r.completed_at as "completedAt", r.outage,
+  select r.id, r.task_slug as "taskSlug", e.commit, r.completed_at as "completedAt", r.outage, r.was_outage as "wasOutage",
     e.branch is null or e.branch = p.default_branch as "onDefaultBranch"
   from test_run r
   join execution e on e.project_id = r.project_id and e.id = r.execution_id
@@ -63,7 +66,7 @@ export const selectContradicted = async (sql: Sql, projectId: string, run: Unrem
     with other as (
       select r.id from execution e
       join test_run r on r.project_id = e.project_id and r.execution_id = e.id and r.task_slug = ${run.taskSlug}
-      where e.project_id = ${projectId} and e.commit = ${run.commit} and r.id <> ${run.id} and r.remembered
+      where e.project_id = ${projectId} and ${isCommit(sql, run.commit)} and r.id <> ${run.id} and r.remembered
         and not r.outage
       order by r.id desc limit 20)
     select distinct mine.number
@@ -128,7 +131,7 @@ export async function countRun(
       ${run.completedAt}::timestamptz, case when has_passed then ${run.completedAt}::timestamptz end,
       case when has_failed then ${run.completedAt}::timestamptz end, evidence,
       case when evidence then ${run.completedAt}::timestamptz end,
-      case when letter = 'P' then 'r' when evidence then 'c' else '' end,
+      case when not evidence then '' when letter = 'P' then 'r' else 'c' end,
       case when ${run.onDefaultBranch} then counted else 0 end, case when evidence then ${FIRST_EVIDENCE}::real else 0 end
     from r
     where not exists (select from case_health h where h.project_id = ${projectId} and h.test_case = r.number)
@@ -177,7 +180,7 @@ const lastOutcomes = (sql: Sql, { completedAt }: CountedRun) => sql`
     else h.last_failed_at end`;
 
 /** What a result, in the columns number, before, letter and ms, counts for by itself. */
-const judge = (sql: Sql, { outage }: CountedRun, contradicted: readonly number[], results: Fragment) => sql`
+const judge = (sql: Sql, { outage, wasOutage }: CountedRun, contradicted: readonly number[], results: Fragment) => sql`
   select number, before, letter, ms, is_counted::int as counted, was_counted::int as counted_before,
     (is_counted and letter in ('f', 'F'))::int as failed, (was_counted and before in ('f', 'F'))::int as failed_before,
     evidence, is_counted and before is null and ms is not null as is_timed,
@@ -187,7 +190,7 @@ const judge = (sql: Sql, { outage }: CountedRun, contradicted: readonly number[]
   from (
     select *, letter in ('p', 'f', 'P', 'F') and ${!outage} as is_counted,
       before is not null and before in ('p', 'f', 'P', 'F') and ${!outage} as was_counted,
-      ${!outage} and (letter = 'P' or number = any(${toNumberArray(contradicted)}::int[])) as evidence
+      ${!outage} and (letter = 'P' and ${!wasOutage} or number = any(${toNumberArray(contradicted)}::int[])) as evidence
     from (${results}) results
   ) judged`;
 

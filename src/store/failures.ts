@@ -5,7 +5,7 @@ import type { Blame } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
-import { episodeRate, hadEpisode, isKnownFlaky, wasMended } from "./health.ts";
+import { episodeRate, hadEpisodes, isKnownFlaky, wasMended } from "./health.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
 import { firstIdAt } from "./moment.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
@@ -67,7 +67,7 @@ export const insertFailures = async (
         when ${isKnownFlaky(sql)} then 'flaky'
         when base.number is not null then 'still'
         when main.number is not null then 'main'
-        when ${hadEpisode(sql)} then 'flaky'
+        when ${hadEpisodes(sql)} then 'flaky'
         when ${wasMended(sql)} then 'main'
         else 'new' end as blame) j
       returning test_case, blame
@@ -96,7 +96,10 @@ export type StrayFailure = Failure & {
   rate: number;
 };
 
-/** These failures of a run, and others of the same cases on other branches, newest first. */
+/**
+ * These failures of a run, and others of the same cases on other branches and other commits, newest first. The default
+ * branch counts as another one, be it the run's own.
+ */
 export const selectStrayFailures = (
   sql: Sql,
   projectId: string,
@@ -105,7 +108,9 @@ export const selectStrayFailures = (
 ) => sql<StrayFailure[]>`
   select n.number as "testCase", x.*, c.suite, c.name, c.file
   from unnest(${toNumberArray(numbers)}::int[]) as n (number)
-  join test_case c on c.project_id = ${projectId} and c.number = n.number,
+  join test_case c on c.project_id = ${projectId} and c.number = n.number
+  join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
+  join project p on p.id = ${projectId},
   lateral (
     select o.run_id = ${id} as "isMine", o.branch, o.completed_at as at, o.rate, d.kind,
       left(d.message, 5000) as message, left(d.stack, 5000) as stack
@@ -119,12 +124,13 @@ export const selectStrayFailures = (
         order by b.run_id desc limit ${RECORD}
       ) h, lateral (
         -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
-        select coalesce(r.completed_at, now()) as completed_at, e.branch from test_run r
+        select coalesce(r.completed_at, now()) as completed_at, e.branch, e.commit from test_run r
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id
         where r.project_id = ${projectId} and r.id = h.run_id and (r.id = ${id} or ${isUsable(sql)}) offset 0
       ) e
-      where upper(h.letter) <> 'S' and (h.run_id = ${id} or e.branch is distinct from (
-        select branch from execution where project_id = ${projectId} and id = ${executionId}))
+      where upper(h.letter) <> 'S' and (h.run_id = ${id}
+        or (e.branch is distinct from mine.branch or e.branch is null or e.branch = p.default_branch)
+          and not coalesce(is_same_commit(e.commit, mine.commit), false))
     ) o
     left join case_detail d on d.project_id = ${projectId} and d.run_id = o.run_id and d.test_case = n.number
       and d.attempt = o.attempt

@@ -54,17 +54,22 @@ export const healthHint = (sql: Sql, only: string | undefined): Fragment =>
 /** A case that fails now for no reason of its own: it is known for that. */
 export const isKnownFlaky = (sql: Sql): Fragment => sql`coalesce(h.flaky and not ${isBroken(sql)}, false)`;
 
-/** It failed on the default branch not long ago, for less than it takes to be broken, and passed again. */
-export const hadEpisode = (sql: Sql): Fragment =>
-  sql`coalesce(within_last(h.episodes, h.main_runs, ${EPISODE_RESULTS}::int) > 0, false)`;
+/** It has failed for a short time on the default branch again and again, if not so often that it is flaky. */
+export const hadEpisodes = (sql: Sql): Fragment =>
+  sql`coalesce(within_last(h.episodes, h.main_runs, ${EPISODE_RESULTS}::int) > 1, false)`;
 
 /** Of the results on the default branch, the share that began such an episode. */
 export const episodeRate = (sql: Sql): Fragment => sql`
   within_last(h.episodes, h.main_runs, ${EPISODE_RESULTS}::int)::real
     / greatest(1, least(h.main_runs, ${EPISODE_RESULTS}::int))`;
 
-/** The default branch was broken until not long ago: a branch that began before its mending fails as well. */
-export const wasMended = (sql: Sql): Fragment => sql`coalesce(h.main_runs - h.mended < 20, false)`;
+/** So many results on the default branch after the end of a failure, a branch that began before it may fail as well. */
+const MENDED_RESULTS = { long: 20, short: 5 };
+
+/** The default branch was broken until not long ago. */
+export const wasMended = (sql: Sql): Fragment => sql`coalesce(
+  h.main_runs - h.mended < ${MENDED_RESULTS.long}::int
+    or h.main_runs - h.episodes[cardinality(h.episodes)] < ${MENDED_RESULTS.short}::int, false)`;
 
 /** What a result changes of the health of its case, in the order in which `healthAfter` answers it. */
 export const HEALTH_COLUMNS = [

@@ -78,6 +78,8 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   warnings: string[];
   /** Nearly everything failed. */
   outage: boolean;
+  /** It was so after an earlier attempt. */
+  wasOutage: boolean;
   /** Whether its results are counted in the health of their test cases; null while it is not complete. */
   remembered: boolean | null;
 };
@@ -86,7 +88,7 @@ const detailColumns = (sql: Sql) => sql`
   ${namedShards(sql, sql`test_run`)} as "namedShards",
   id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
   skipped, attempt, shards, flaky, duration_ms as "durationMs", verdict, format, exit_code as "exitCode",
-  to_json(warnings) as warnings, outage, remembered`;
+  to_json(warnings) as warnings, outage, was_outage as "wasOutage", remembered`;
 
 /** A run that something has arrived for. */
 export const selectTestRun = async (
@@ -161,6 +163,7 @@ export type TestRunChange = Pick<
   | "verdict"
   | "exitCode"
   | "outage"
+  | "wasOutage"
   | "remembered"
 > & { quarantined: number; format: string; warnings: string[]; startedAt: string; completedAt: string | null };
 
@@ -177,6 +180,7 @@ export const updateTestRun = async (
       verdict = ${run.verdict}, exit_code = ${run.exitCode}, format = ${run.format},
       warnings = ${toTextArray(run.warnings)}::text[], started_at = coalesce(started_at, ${run.startedAt}),
       completed_at = ${run.completedAt}, quarantined = ${run.quarantined}, outage = ${run.outage},
+      was_outage = ${run.wasOutage},
       remembered = ${run.remembered}
     where project_id = ${projectId} and id = ${id} returning ${detailColumns(sql)}`;
   return updated!;

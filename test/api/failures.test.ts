@@ -69,12 +69,26 @@ describe("a failure", () => {
     expect(answer.verdict).toBe("failed");
   });
 
-  test("of a case that has failed for a short time on the default branch is explained by that", async () => {
-    await runs("pppfppp");
-    await catchUp();
+  test("of a case that fails on the default branch for a short time again and again is explained by that", async () => {
+    await runs("pppfpppfpppppp");
     const answer = await upload("ffp", "branch=x");
     expect(blames(answer)).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
     expect(answer.flakyFailures[0]).toMatchObject({ flakeRate: 0.1429, lastFlakyAt: expect.any(String) });
+  });
+
+  test("of a case that failed once on the default branch is new, unless that was just mended or has the same words", async () => {
+    await runs("pppfppp");
+    expect(blames(await upload("fpp", "branch=x"))).toEqual({ alsoFailingOnMain: ["case 0"] });
+    await runs("ppp");
+    const send = async (branch: string, message: string) => {
+      const body = `<testsuite name="unit"><testcase name="case 0"><failure message="${message}"/></testcase></testsuite>`;
+      return (await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=${branch}`, { key, body })).body;
+    };
+    expect(blames(await send("y", "Error: the basket has no owner"))).toEqual({ newFailures: ["case 0"] });
+    await send("main", "Error: the session sess_9aF3kQ27Lm was lost on the way");
+    await runs("pppppp");
+    const lost = await send("z", "Error: the session sess_Zk81mmPq0X was lost on the way");
+    expect(blames(lost)).toEqual({ flakyFailures: ["case 0"] });
   });
 
   test("of a case that failed on two other branches, while the default branch was fine, is its own", async () => {
@@ -84,6 +98,12 @@ describe("a failure", () => {
     await runs("f", "y");
     expect(blames(await upload("fpp", "branch=x"))).toEqual({ flakyFailures: ["case 0"] });
     expect(blames(await upload("ffp", "branch=w"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
+  });
+
+  test("of one commit on several branches is no record of the case", async () => {
+    await runs("p");
+    for (const branch of ["a", "b", "c", "d"])
+      expect(blames(await upload("fpp", `branch=${branch}&commit=77777777`))).toEqual({ newFailures: ["case 0"] });
   });
 
   test("that another branch has in the same telling words is the case's own, but not in what every assertion says", async () => {

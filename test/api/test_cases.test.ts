@@ -62,6 +62,13 @@ describe("health", () => {
     expect(await one(1)).toMatchObject({ health: "new", runs: 1, failures: 0, flakeRate: 0 });
   });
 
+  test("both outcomes on one commit are flaky, by whichever length of its hash it is named", async () => {
+    const commit = "0123456789abcdef0123456789abcdef01234567";
+    await upload("f", `&commit=${commit}&branch=x`);
+    await upload("p", `&commit=${commit.slice(0, 8)}&branch=x`);
+    expect((await one()).flaky).toMatchObject({ signs: ["same_commit"] });
+  });
+
   test("both outcomes on one commit are flaky, on two commits they are not", async () => {
     await upload("pf", "&commit=a&branch=x");
     await upload("fp", "&commit=b&branch=x");
@@ -154,8 +161,13 @@ describe("health", () => {
     expect(down).toMatchObject({ outage: true, verdict: "failed", failed: 11 });
     expect(await one()).toMatchObject({ runs: 1, failures: 0, lastStatus: "failed" });
     expect(await upload("p".repeat(11), "&execution_key=down")).toMatchObject({ outage: false, flaky: 11 });
-    expect(await one()).toMatchObject({ runs: 2, failures: 0, lastStatus: "passed", health: "flaky" });
+    expect(await one()).toMatchObject({ runs: 2, failures: 0, lastStatus: "passed", health: "new", flaky: null });
     expect((await upload(`${"f".repeat(9)}p`)).outage).toBe(false);
+    // Half of it is over: what still fails is the outage's.
+    await upload("f".repeat(20), "&execution_key=half");
+    expect(await upload("p".repeat(10), "&execution_key=half")).toMatchObject({ outage: true, newFailures: [] });
+    // What did not run tells nothing.
+    expect((await upload(`${"f".repeat(10)}sssss`)).outage).toBe(true);
   });
 
   test("skipped results are seen and not counted; a run counts once all its shards are in", async () => {
