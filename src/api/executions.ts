@@ -58,7 +58,7 @@ function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): E
     trigger: row.trigger,
     rerunOf: row.rerunOf,
     baselineId: row.baselineId,
-    tasks: row.tasks.map(({ flaky: _, verdict: __, declared: ___, shards, namedShards, ...task }) => ({
+    tasks: row.tasks.map(({ flaky: _, verdict: __, declared: ___, outage: ____, shards, namedShards, ...task }) => ({
       ...task,
       total: task.passed + task.failed + task.skipped,
       missingShards: shards === 1 ? [] : shardsOf({ shards, completedAt: task.completedAt }, namedShards).missingShards,
@@ -271,8 +271,11 @@ export const executions: Route[] = [
       const asked =
         query.branch === undefined
           ? query.baseline
-          : // None on that branch is as good as one without results.
-            ((await selectBaseline(sql, projectId, executionId, query.branch)) ?? null);
+          : ((await selectBaseline(sql, projectId, executionId, query.branch)) ??
+            fail(
+              "VALIDATION_ERROR",
+              `Cannot read "branch": no execution of "${query.branch}" was over before this one`,
+            ));
       const rows = await selectComparison(sql, projectId, executionId, asked);
       return { executionId, baselineId: asked === undefined ? mine.baselineId : asked, ...toComparison(rows) };
     },

@@ -100,16 +100,18 @@ function read(
   { body, services }: Pick<Context<unknown, unknown, Upload>, "body" | "services">,
   parameters: UploadParameters,
 ): Report {
+  // A runner that says that it failed makes a failure of a report that holds nothing.
+  const mayBeEmpty = parameters.allow_empty || (parameters.exit_code ?? 0) !== 0;
   let report: Report;
   try {
     const format = parameters.format === undefined ? {} : { format: parameters.format };
-    report = readReport(body.files, { ...format, maxInflatedBytes: services.maxInflatedBytes });
+    report = readReport(body.files, { ...format, maxInflatedBytes: services.maxInflatedBytes, mayBeEmpty });
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;
     fail("VALIDATION_ERROR", error.message);
   }
   const { passed, failed, skipped } = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
-  if (report.cases.length + passed + failed + skipped === 0 && !parameters.allow_empty)
+  if (report.cases.length + passed + failed + skipped === 0 && !mayBeEmpty)
     fail("VALIDATION_ERROR", `The report holds no test case: upload it with allow_empty=true if that is right`);
   return report;
 }

@@ -21,6 +21,7 @@ import {
   lockExecutionKey,
   lockExecutionOfBuild,
   notifyExecutionEnded,
+  selectOrigin,
   selectTasks,
   type TaskRow,
   updateExecution,
@@ -115,6 +116,7 @@ async function announceEnd(
     total: passed + fails + skipped,
     flaky: sum(tasks, "flaky"),
     ...(fails > 0 ? await countBlames(sql, projectId, origin.id) : {}),
+    ...(tasks.some(({ outage }) => outage) ? { outage: true } : {}),
     taskCount: tasks.length,
     tasks: worstFirst.slice(0, MAX_TASKS).map(({ slug, status, passed, failed, skipped, verdict }) => {
       return { slug, status, passed, failed, skipped, verdict };
@@ -158,10 +160,11 @@ export async function findOrInsertExecution(
 }
 
 function toFound(
-  { key }: Build,
+  { key, branch }: Build,
   { isUnclear, ...execution }: LockedExecution & { isUnclear: boolean },
 ): FoundExecution {
-  const unclear = `Several builds have the execution_key "${key}", and this upload names neither commit nor branch`;
+  const unnamed = branch == null ? "neither commit nor branch" : "no commit";
+  const unclear = `Several builds have the execution_key "${key}", and this upload names ${unnamed}`;
   return { execution, isNew: false, warnings: isUnclear ? [`${unclear}: it was taken for the newest`] : [] };
 }
 
@@ -195,7 +198,7 @@ export async function findOrCreateExecution(
       refuse(
         `Cannot read "commit": the execution of "execution_id" is of commit "${execution.commit}", got "${commit}"`,
       );
-    return { execution, isNew: false, warnings: [] };
+    return await withBase(sql, projectId, { execution, isNew: false, warnings: [] }, base_commit);
   }
   const fresh: InsertExecution = {
     ...origin,
@@ -206,7 +209,24 @@ export async function findOrCreateExecution(
     baseCommit: base_commit,
     now,
   };
-  return await findOrInsertExecution(sql, projectId, fresh);
+  return await withBase(sql, projectId, await findOrInsertExecution(sql, projectId, fresh), base_commit);
+}
+
+/** Warns where the baseline is not that of the commit that the upload names. */
+async function withBase(
+  sql: Tx,
+  projectId: string,
+  found: FoundExecution,
+  baseCommit: string | undefined,
+): Promise<FoundExecution> {
+  if (baseCommit === undefined) return found;
+  const { baselineId } = found.execution;
+  const baseline = baselineId === null ? undefined : await selectOrigin(sql, projectId, baselineId);
+  if (baseline?.commit && isSameCommit(baseline.commit, baseCommit)) return found;
+  const why = found.isNew
+    ? `no execution of that commit is over${baselineId === null ? "" : ": it is the last one of the default branch"}`
+    : "it was fixed when the execution began";
+  return { ...found, warnings: [...found.warnings, `The baseline is not of base_commit "${baseCommit}": ${why}`] };
 }
 
 export type Rerun = { failedOnly: boolean; trigger: "rerun" | "automation"; depth: number; now: Date };

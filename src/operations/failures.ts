@@ -21,7 +21,7 @@ export async function judgeFailures(
   sql: Tx,
   projectId: string,
   run: JudgedRun & { failed: number; outage: boolean },
-  { before }: { before: boolean },
+  { before, onDefaultBranch }: { before: boolean; onDefaultBranch: boolean },
 ): Promise<BlameCounts> {
   if (before) await deleteFailures(sql, projectId, run.id);
   // An outage blames nobody.
@@ -29,7 +29,8 @@ export async function judgeFailures(
   const judged = await insertFailures(sql, projectId, run);
   const counts: Partial<Record<Blame, number>> = Object.fromEntries(judged.map(({ blame, number }) => [blame, number]));
   const fresh = judged.find(({ blame }) => blame === "new");
-  if (fresh && fresh.number <= MAX_STRAYS) {
+  // What a branch has brought to the default branch fails there in the same words, and is new there.
+  if (fresh && fresh.number <= MAX_STRAYS && !onDefaultBranch) {
     const strays = findStrays(await selectStrayFailures(sql, projectId, run, fresh.testCases));
     if (strays.length > 0) await updateStrayFailures(sql, projectId, run.id, strays);
     counts.new = fresh.number - strays.length;

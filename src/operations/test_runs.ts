@@ -180,7 +180,10 @@ export async function takeReport(
     wasOutage,
     remembered: isIn ? staysRemembered : null,
   });
-  const blames = await judgeFailures(sql, projectId, updated, { before: before.length > 0 });
+  const blames = await judgeFailures(sql, projectId, updated, {
+    before: before.length > 0,
+    onDefaultBranch,
+  });
   const tracked: TrackedRun = {
     ...updated,
     branch: from.branch,

@@ -180,12 +180,12 @@ const READERS: Reader[] = [
 
 /**
  * Several files become one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` bounds
- * all files together. The bytes of `files` are given back while they are read. Throws a ReportError that says which
+ * all files together; `mayBeEmpty`: a file that holds nothing is a report without test cases. The bytes of `files` are given back while they are read. Throws a ReportError that says which
  * file, where in it, and why.
  */
 export function readReport(
   files: { name: string; bytes: Uint8Array }[],
-  options: { format?: string; maxInflatedBytes: number },
+  options: { format?: string; maxInflatedBytes: number; mayBeEmpty?: boolean },
 ): Report {
   if (files.length === 0) throw new ReportError("Cannot read the report: there is no file");
   const forced = options.format === undefined ? null : findReader(options.format);
@@ -195,11 +195,13 @@ export function readReport(
   for (const file of files) {
     const { name } = file;
     const naming = <T>(read: () => T): T => withName(name, files.length > 1, read);
-    const source = naming(() => {
-      const plain = unpack(file.bytes, room);
-      room -= plain.length;
-      return open(plain);
-    });
+    const plain = naming(() => unpack(file.bytes, room));
+    room -= plain.length;
+    if (options.mayBeEmpty && isBlank(plain)) {
+      reports.push([name, EMPTY]);
+      continue;
+    }
+    const source = naming(() => open(plain));
     // As a text it is there once more, and the tree of a large one takes several times as much.
     file.bytes = NOTHING;
     if (source.text.length > LARGE_TEXT) Bun.gc(true);
@@ -216,6 +218,21 @@ export function readReport(
 }
 
 const NOTHING = new Uint8Array();
+
+/** What a runner that died has left of its report. */
+const EMPTY: Report = {
+  format: "empty",
+  suite: null,
+  cases: [],
+  countsOnly: null,
+  partial: false,
+  durationMs: null,
+  completedAt: null,
+  context: {},
+  warnings: ["The report is empty"],
+};
+
+const isBlank = (bytes: Uint8Array): boolean => bytes.length < 1_000 && decode(bytes).trim() === "";
 /** From here on what has been read is given back at once, and not when the collector comes round to it. */
 const LARGE_TEXT = 32 * 2 ** 20;
 
@@ -365,7 +382,10 @@ function merge(named: [string, Report][]): Report {
     completedAt: ends.length < reports.length ? null : new Date(ends.reduce((latest, end) => Math.max(latest, end))),
     // The first file that says something is believed.
     context: Object.assign({}, ...reports.map(({ context }) => context).reverse()),
-    warnings: named.flatMap(([name, { warnings }]) => warnings.map((warning) => `${cut(name, 200)}: ${warning}`)),
+    warnings: named.flatMap(([name, { warnings, cases, countsOnly }]) => {
+      const told = cases.length > 0 || countsOnly || warnings.length > 0 ? warnings : ["It holds no test case"];
+      return told.map((warning) => `${cut(name, 200)}: ${warning}`);
+    }),
   };
 }
 

@@ -131,7 +131,7 @@ const CODE =
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 /** Behind these a number is the name of one of many. */
 const BEFORE_INSTANCE =
-  /(?:\b(?:order|user|item|customer|account|product|invoice|article|tenant|row|line|column|record|page|index|offset|job|task|build|run|pid|process|thread|worker|shard|node|replica|partition|attempt|try|retry|request|session|message|ticket|entity|id|ids|key|no|number|seed|chunk|transaction|connection|fd|goroutine)s?["']?[ :=([#]{0,3}|[#])$/i;
+  /(?:\b(?:order|user|item|customer|account|product|invoice|article|tenant|row|line|column|record|page|index|offset|job|task|build|run|pid|process|thread|worker|shard|node|replica|partition|attempt|try|retry|request|session|message|ticket|entity|id|ids|key|no|number|seed|chunk|transaction|connection|fd|goroutine)s?["')]{0,2}[ :=([#]{0,3}|[#])$/i;
 /** Behind these a number with a point is a version. */
 const BEFORE_VERSION =
   /\b(?:version|node|python|java|jdk|go|ruby|php|rust|glibc|tls|ssl|postgres\w*|mysql|v)[ :=v]{0,3}$/i;

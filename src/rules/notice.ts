@@ -26,7 +26,13 @@ export type ToldFailure = {
   blame: Blame | null;
 };
 
-type Counts = { passed?: number; failed?: number; skipped?: number; flaky?: number } & Partial<BlameCounts>;
+type Counts = {
+  passed?: number;
+  failed?: number;
+  skipped?: number;
+  flaky?: number;
+  outage?: true;
+} & Partial<BlameCounts>;
 type Fact = Notice["facts"][number];
 
 const WORDS: Record<string, string> = { passed: "passed", failed: "failed", timed_out: "timed out" };
@@ -34,8 +40,8 @@ const WORDS: Record<string, string> = { passed: "passed", failed: "failed", time
 const firstTextLine = (text: string): string => /\S[^\r\n]*/.exec(text)?.[0].trim() ?? "";
 
 /** What is worth a word: failures first, and nothing that did not happen. */
-function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0, ...blames }: Counts): string {
-  const told = toBlameWords(blames);
+function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0, outage, ...blames }: Counts): string {
+  const told = [...(outage ? ["an outage"] : []), toBlameWords(blames)].filter(Boolean).join(", ");
   const parts: [number, string][] = [
     [failed, told === "" ? "failed" : `failed (${told})`],
     [passed, "passed"],

@@ -87,10 +87,10 @@ ${upload(url, {
   shard: "SHARD",
   commit: "${COMMIT:-$(git rev-parse HEAD)}",
   branch: "${BRANCH:-$(git symbolic-ref -q --short HEAD)}",
-  pullRequest: "$PULL_REQUEST",
-  buildUrl: "$BUILD_URL",
+  pullRequest: "${PULL_REQUEST-}",
+  buildUrl: "${BUILD_URL-}",
   // What has no BUILD_ID is a build of its own.
-  more: [field("complete", `$([ -n "$BUILD_ID" ] && echo false || echo true)`)],
+  more: [field("complete", `$([ -n "\${BUILD_ID-}" ] && echo false || echo true)`)],
 })}
 (exit "$tests")
 `;

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { severity } from "./bug_reports.ts";
 import { EVENT_TYPES, type EventType } from "./events.ts";
-import { integer, patchOf, slug, text, time, timeoutMinutes, uuid } from "./fields.ts";
+import { branchName, integer, patchOf, slug, text, time, timeoutMinutes, uuid } from "./fields.ts";
 import { workflow } from "./integrations.ts";
 import { page, pageQuery } from "./page.ts";
 
@@ -144,7 +144,7 @@ const ACTIONS = [
         "{date} becomes the day, such as 2026-01-31, {time} the minute, such as 06-30: for CI to meet there",
       ),
     ),
-    branch: v.optional(text(500)),
+    branch: v.optional(branchName),
     environment: v.optional(text(200)),
     timeoutMinutes: v.optional(timeoutMinutes),
   }),

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { caseRef } from "./case_ref.ts";
 import { blamedCounts, blamedFailures } from "./failures.ts";
-import { count, text, uuid } from "./fields.ts";
+import { branchName, count, uuid } from "./fields.ts";
 
 const refs = (what: string) => v.pipe(v.array(caseRef), v.description(`${what}; the first 100`));
 
@@ -23,5 +23,5 @@ export type Comparison = v.InferOutput<typeof comparison>;
 
 export const comparisonQuery = v.strictObject({
   baseline: v.optional(uuid),
-  branch: v.optional(text(500)),
+  branch: v.optional(branchName),
 });

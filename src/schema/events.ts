@@ -72,9 +72,16 @@ export type TestCaseData = {
 
 /** What an event tells, as it was when it happened; which parts there are depends on its type. */
 export type EventData = {
-  execution?: ExecutionData & { tasks?: TaskData[]; taskCount?: number } & Partial<CountsData & BlameCounts>;
+  execution?: ExecutionData & { tasks?: TaskData[]; taskCount?: number } & Partial<
+      CountsData & BlameCounts & { outage: true }
+    >;
   testRun?: CountsData &
-    Partial<BlameCounts> & { taskSlug: string; attempt: number; verdict: Verdict; durationMs: number };
+    Partial<BlameCounts & { outage: true }> & {
+      taskSlug: string;
+      attempt: number;
+      verdict: Verdict;
+      durationMs: number;
+    };
   bugReport?: BugReportData;
   testCase?: TestCaseData;
   taskSlug?: string;

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import {
+  branchName,
   buildUrl,
   count,
   distinct,
@@ -93,7 +94,7 @@ export const executionPage = page(execution);
 
 /** Where a build comes from. */
 const origin = {
-  branch: v.optional(text(500)),
+  branch: v.optional(branchName),
   commit: v.optional(text(200)),
   baseCommit: v.pipe(
     v.optional(text(200)),
@@ -122,7 +123,7 @@ export const executionFilter = v.strictObject({
   ...pageQuery,
   status: v.optional(executionStatus),
   key: v.optional(text(200)),
-  branch: v.optional(text(500)),
+  branch: v.optional(branchName),
   commit: v.pipe(
     v.optional(text(200)),
     v.description("A hash of 7 digits or more also finds the longer ones that begin with it"),

@@ -17,6 +17,12 @@ export const text = (max: number) =>
     v.check(isStorable, "expected a text without NUL and broken characters"),
   );
 
+/** Git's own name of a branch, refs/heads/main, which some CI systems give, is that of the branch. */
+export const branchName = v.pipe(
+  text(500),
+  v.transform((name) => name.replace(/^refs\/heads\/(?=.)/, "")),
+);
+
 const EXPECTED_URL = "expected an http or https address";
 
 /** An absolute address that a browser can follow. */

@@ -1,7 +1,19 @@
 /** The catalogue of test cases: what is remembered of each, its history, its quarantine. */
 
 import * as v from "valibot";
-import { booleanText, count, caseStatus, listText, patchOf, sample, text, time, timestamp, uuid } from "./fields.ts";
+import {
+  branchName,
+  booleanText,
+  count,
+  caseStatus,
+  listText,
+  patchOf,
+  sample,
+  text,
+  time,
+  timestamp,
+  uuid,
+} from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const ms = v.nullable(count);
@@ -133,5 +145,5 @@ export const testCaseResultPage = page(testCaseResult);
 export const testCaseResultFilter = v.strictObject({
   ...pageQuery,
   status: v.optional(caseStatus),
-  branch: v.optional(text(500)),
+  branch: v.optional(branchName),
 });

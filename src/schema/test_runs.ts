@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import {
+  branchName,
   booleanText,
   buildUrl,
   caseStatus,
@@ -107,7 +108,7 @@ export const uploadParameters = v.strictObject({
   execution_key: v.optional(text(200)),
   task_slug: v.optional(slug),
   shard: v.optional(shard),
-  branch: mayBeEmpty(text(500)),
+  branch: mayBeEmpty(branchName),
   commit: mayBeEmpty(text(200)),
   base_commit: v.pipe(
     mayBeEmpty(text(200)),

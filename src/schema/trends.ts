@@ -1,7 +1,7 @@
 /** How a project has been doing, day by day: figures of its completed runs, all together and of each task. */
 
 import * as v from "valibot";
-import { count, integerText, sample, slug, text } from "./fields.ts";
+import { branchName, count, integerText, sample, slug } from "./fields.ts";
 
 const figures = {
   runs: v.pipe(count, v.description("Test runs that were completed on that day")),
@@ -35,6 +35,6 @@ export type Trends = v.InferOutput<typeof trends>;
 
 export const trendFilter = v.strictObject({
   days: v.optional(integerText(1, 90), "30"),
-  branch: v.optional(text(500)),
+  branch: v.optional(branchName),
   task_slug: v.optional(slug),
 });

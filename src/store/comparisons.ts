@@ -31,14 +31,14 @@ type Kind = Blame | "fixed" | "added" | "missing";
 
 export type ComparedRow = Omit<BlamedCase, "blame"> & { kind: Kind; total: number };
 
-/** With another execution, with none (null), or with the fixed baseline: its runs, and those before it of tasks it lacks. */
+/** With another execution, or with the fixed baseline: its runs, and those before it of tasks it lacks. */
 export async function selectComparison(
   sql: Sql,
   projectId: string,
   executionId: string,
-  baselineId: string | null | undefined,
+  baselineId: string | undefined,
 ): Promise<ComparedRow[]> {
-  const runsOf = (id: string | null) => sql`
+  const runsOf = (id: string) => sql`
     select id from test_run where project_id = ${projectId} and execution_id = ${id}`;
   const base = baselineId === undefined ? baselineRuns(sql, projectId, { executionId }) : runsOf(baselineId);
   const rows = await sql<ComparedRow[]>`

@@ -30,6 +30,7 @@ export type TaskRow = {
   skipped: number;
   flaky: number;
   verdict: "passed" | "failed" | null;
+  outage: boolean;
   declared: boolean;
   startedAt: string | null;
   completedAt: string | null;
@@ -70,7 +71,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
       e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
       e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf", e.baseline_id as "baselineId",
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
-      r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict,
+      r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict, r.outage as task_outage,
       r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", r.started_at as "task_startedAt", r.completed_at as "task_completedAt"
     from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     order by e.id desc, r.id`;
@@ -89,6 +90,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
         skipped: row.task_skipped!,
         flaky: row.task_flaky!,
         verdict: row.task_verdict,
+        outage: row.task_outage!,
         declared: row.task_declared!,
         shards: row.task_shards!,
         namedShards: row.task_namedShards!,
@@ -174,7 +176,7 @@ const haveKey = (sql: Sql, projectId: string, key: string, now: Date) => sql`
 
 /**
  * The execution with the key that agrees with commit and branch wherever both sides know them; of several the one that
- * agrees in most, then the newest. `isUnclear`: the build says neither, and several have the key.
+ * agrees in most, then the newest. `isUnclear`: the build does not name its commit, and several agree.
  */
 export const lockExecutionOfBuild = async (
   sql: Tx,
@@ -182,20 +184,30 @@ export const lockExecutionOfBuild = async (
   { key, branch = null, commit = null }: Build,
   now: Date,
 ): Promise<(LockedExecution & { isUnclear: boolean }) | undefined> => {
-  const saysNothing = branch === null && commit === null;
+  const agrees = sql`
+    ${haveKey(sql, projectId, key, now)}
+    and (branch is null or ${branch}::text is null or branch = ${branch})
+    and (commit is null or ${commit}::text is null or is_same_commit(commit, ${commit}))`;
   const [execution] = await sql<(LockedExecution & { isUnclear: boolean })[]>`
     select ${executionColumns(sql)}, ${
-      saysNothing ? sql`(select count(*) from execution where ${haveKey(sql, projectId, key, now)}) > 1` : sql`false`
+      commit === null ? sql`(select count(*) from execution where ${agrees}) > 1` : sql`false`
     } as "isUnclear"
-    from execution
-    where ${haveKey(sql, projectId, key, now)}
-      and (branch is null or ${branch}::text is null or branch = ${branch})
-      and (commit is null or ${commit}::text is null or is_same_commit(commit, ${commit}))
+    from execution where ${agrees}
     order by
       (commit is not null and ${commit}::text is not null)::int + (branch is not null and ${branch}::text is not null)::int
         desc, id desc
     limit 1 for update`;
   return execution;
+};
+
+export const selectOrigin = async (
+  sql: Sql,
+  projectId: string,
+  id: string,
+): Promise<Pick<ExecutionRow, "branch" | "commit"> | undefined> => {
+  const [row] = await sql<Pick<ExecutionRow, "branch" | "commit">[]>`
+    select branch, commit from execution where project_id = ${projectId} and id = ${id}`;
+  return row;
 };
 
 /** Until the end of the transaction nobody else begins an execution with this key. */
@@ -265,7 +277,7 @@ export const insertDeclaredTasks = (sql: Tx, projectId: string, executionId: str
 
 /** The tasks of a locked execution. */
 export const selectTasks = (sql: Sql, projectId: string, executionId: string) => sql<TaskRow[]>`
-  select task_slug as slug, status, attempt, passed, failed, skipped, flaky, verdict, declared, shards,
+  select task_slug as slug, status, attempt, passed, failed, skipped, flaky, verdict, outage, declared, shards,
     ${namedShards(sql, sql`r`)} as "namedShards", started_at as "startedAt", completed_at as "completedAt"
   from test_run r where project_id = ${projectId} and execution_id = ${executionId} order by id`;
 
@@ -292,7 +304,8 @@ export const updateExecution = (
     update execution set
       status = ${status},
       branch = coalesce(branch, ${origin.branch ?? null}),
-      commit = coalesce(commit, ${origin.commit ?? null}),
+      commit = case when is_same_commit(commit, ${origin.commit ?? null}) and length(commit) < length(${origin.commit ?? null}::text)
+        then ${origin.commit ?? null} else coalesce(commit, ${origin.commit ?? null}) end,
       pull_request = coalesce(pull_request, ${origin.pullRequest ?? null}),
       build_url = coalesce(build_url, ${origin.buildUrl ?? null}),
       environment = coalesce(environment, ${origin.environment ?? null}),

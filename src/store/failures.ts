@@ -96,10 +96,7 @@ export type StrayFailure = Failure & {
   rate: number;
 };
 
-/**
- * These failures of a run, and others of the same cases on other branches and other commits, newest first. The default
- * branch counts as another one, be it the run's own.
- */
+/** These failures of a run, and others of the same cases on other branches and other commits, newest first. */
 export const selectStrayFailures = (
   sql: Sql,
   projectId: string,
@@ -109,8 +106,7 @@ export const selectStrayFailures = (
   select n.number as "testCase", x.*, c.suite, c.name, c.file
   from unnest(${toNumberArray(numbers)}::int[]) as n (number)
   join test_case c on c.project_id = ${projectId} and c.number = n.number
-  join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
-  join project p on p.id = ${projectId},
+  join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId},
   lateral (
     select o.run_id = ${id} as "isMine", o.branch, o.completed_at as at, o.rate, d.kind,
       left(d.message, 5000) as message, left(d.stack, 5000) as stack
@@ -129,8 +125,7 @@ export const selectStrayFailures = (
         where r.project_id = ${projectId} and r.id = h.run_id and (r.id = ${id} or ${isUsable(sql)}) offset 0
       ) e
       where upper(h.letter) <> 'S' and (h.run_id = ${id}
-        or (e.branch is distinct from mine.branch or e.branch is null or e.branch = p.default_branch)
-          and not coalesce(is_same_commit(e.commit, mine.commit), false))
+        or e.branch is distinct from mine.branch and not coalesce(is_same_commit(e.commit, mine.commit), false))
     ) o
     left join case_detail d on d.project_id = ${projectId} and d.run_id = o.run_id and d.test_case = n.number
       and d.attempt = o.attempt

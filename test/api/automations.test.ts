@@ -156,15 +156,15 @@ describe("events", () => {
     const conditions = { branches: ["main"], projects: [project.project] };
     for (const event of ["execution.failed", "execution.recovered"])
       await automate({ name: event, trigger: { event }, conditions, actions: [{ type: "notify", integrationId }] });
-    for (const [letters, branch] of [
-      ["pp", "main"],
-      ["pf", "feature/x"],
-      ["pf", "main"],
-      ["pp", "feature/x"],
-      ["pp", "main"],
-      ["pp", "main"],
+    for (const [letters, branch, commit] of [
+      ["pp", "main", "a1"],
+      ["pf", "feature/x", "b1"],
+      ["pf", "main", "a2"],
+      ["pp", "feature/x", "b2"],
+      ["pp", "main", "a3"],
+      ["pp", "main", "a4"],
     ] as const)
-      await upload(letters, { branch, commit: "0123456789abcdef" });
+      await upload(letters, { branch, commit });
     await handleAll();
     await deliverAll();
     const heads = receiver.requests.map(({ body }) => body.blocks[0].text.text);
@@ -188,6 +188,16 @@ describe("events", () => {
       .map(({ body }) => body.blocks[1].text.text)
       .filter((text) => text.startsWith("2 failed"));
     expect(texts).toEqual(Array(2).fill(`${told}• unit &gt; case 0 (still failing): case 0 failed`));
+  });
+
+  test("a message about an outage says so, and blames nobody", async () => {
+    const receiver = createReceiver({ status: 200, body: "ok" });
+    const integrationId = await integrate("slack", { url: receiver.url });
+    await automate({ trigger: { event: "execution.failed" }, actions: [{ type: "notify", integrationId }] });
+    await upload("f".repeat(12), { branch: "main" });
+    await handleAll();
+    await deliverAll();
+    expect(receiver.requests[0]!.body.blocks[1].text.text).toStartWith("12 failed (an outage)\n");
   });
 
   test("each run is kept with its reason, skipped ones as well", async () => {

@@ -76,26 +76,44 @@ describe("a failure", () => {
     expect(answer.flakyFailures[0]).toMatchObject({ flakeRate: 0.1429, lastFlakyAt: expect.any(String) });
   });
 
-  test("of a case that failed once on the default branch is new, unless that was just mended or has the same words", async () => {
+  test("of a case that failed once on the default branch, where that was just mended, is the default branch's", async () => {
     await runs("pppfppp");
     expect(blames(await upload("fpp", "branch=x"))).toEqual({ alsoFailingOnMain: ["case 0"] });
-    await runs("ppp");
+  });
+
+  test("of a case that failed once on the default branch is new later on, unless it says the same", async () => {
     const send = async (branch: string, message: string) => {
       const body = `<testsuite name="unit"><testcase name="case 0"><failure message="${message}"/></testcase></testsuite>`;
       return (await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=${branch}`, { key, body })).body;
     };
-    expect(blames(await send("y", "Error: the basket has no owner"))).toEqual({ newFailures: ["case 0"] });
+    await runs("p");
     await send("main", "Error: the session sess_9aF3kQ27Lm was lost on the way");
     await runs("pppppp");
-    const lost = await send("z", "Error: the session sess_Zk81mmPq0X was lost on the way");
-    expect(blames(lost)).toEqual({ flakyFailures: ["case 0"] });
+    expect(blames(await send("y", "Error: the basket has no owner"))).toEqual({ newFailures: ["case 0"] });
+    const lost = "Error: the session sess_Zk81mmPq0X was lost on the way";
+    expect(blames(await send("y", lost))).toEqual({ flakyFailures: ["case 0"] });
+  });
+
+  test("that a branch has brought to the default branch is new there, in the same words", async () => {
+    const send = async (branch: string) => {
+      const body = `<testsuite name="unit"><testcase name="case 0"><failure message="Error: the basket has no owner"/></testcase></testsuite>`;
+      return (await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=${branch}`, { key, body })).body;
+    };
+    await runs("p");
+    expect(blames(await send("x"))).toEqual({ newFailures: ["case 0"] });
+    expect(blames(await send("y"))).toEqual({ flakyFailures: ["case 0"] });
+    expect(blames(await send("main"))).toEqual({ newFailures: ["case 0"] });
   });
 
   test("of a case that failed on two other branches, while the default branch was fine, is its own", async () => {
     await runs("p");
-    await runs("ff", "x");
+    const fails = (branch: string, message: string) => {
+      const body = `<testsuite name="unit"><testcase name="case 0"><failure message="${message}"/></testcase></testsuite>`;
+      return ask(`POST /projects/${project}/test-runs?task_slug=t&branch=${branch}`, { key, body });
+    };
+    await fails("x", "Error: the first of them");
     expect(blames(await upload("fpp", "branch=z"))).toEqual({ newFailures: ["case 0"] });
-    await runs("f", "y");
+    await fails("y", "Error: another one");
     expect(blames(await upload("fpp", "branch=x"))).toEqual({ flakyFailures: ["case 0"] });
     expect(blames(await upload("ffp", "branch=w"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
   });
@@ -175,8 +193,15 @@ describe("the baseline", () => {
     const body = { branch: "y", baseCommit: commit };
     const created = (await ask(`POST /projects/${project}/executions`, { key, body })).body;
     expect(created.baselineId).toBe(base.executionId);
-    const unknown = await upload("ppf", "branch=z&base_commit=cccccccccccc");
+    expect(mine.warnings).toEqual([]);
+    const unknown = await upload("ppf", "branch=z&base_commit=cccccccccccc&execution_key=z");
     expect((await get(unknown.executionId)).baselineId).not.toBe(base.executionId);
+    const why = "no execution of that commit is over: it is the last one of the default branch";
+    expect(unknown.warnings).toEqual([`The baseline is not of base_commit "cccccccccccc": ${why}`]);
+    const late = await upload("ppp", `branch=z&base_commit=${commit}&execution_key=z`);
+    expect(late.warnings).toEqual([
+      `The baseline is not of base_commit "${commit}": it was fixed when the execution began`,
+    ]);
   });
 
   test("of a rerun is that of the execution it repeats", async () => {
@@ -228,7 +253,9 @@ describe("comparison", () => {
     expect(await compare(later.executionId, "?branch=x")).toMatchObject({
       ...{ baselineId: mine.executionId, counts: { newFailures: 1, stillFailing: 1, fixed: 1, missing: 2 } },
     });
-    expect(await compare(mine.executionId, "?branch=y")).toMatchObject({ baselineId: null, counts: { added: 5 } });
+    expect((await compare(mine.executionId, "?branch=y")).error.message).toBe(
+      'Cannot read "branch": no execution of "y" was over before this one',
+    );
   });
 
   test("without a baseline everything is new, and one that is not there is named", async () => {
