@@ -3,6 +3,7 @@
 import type { ChangedResult } from "../rules/merge.ts";
 import type { TurnedCase } from "../schema/events.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
+import { isCommit } from "./commits.ts";
 import { isTakeable } from "./put_offs.ts";
 import { takeTurn } from "./locks.ts";
 import { FIRST_EVIDENCE, HEALTH_COLUMNS, healthAfter } from "./health.ts";
@@ -63,7 +64,7 @@ export const selectContradicted = async (sql: Sql, projectId: string, run: Unrem
     with other as (
       select r.id from execution e
       join test_run r on r.project_id = e.project_id and r.execution_id = e.id and r.task_slug = ${run.taskSlug}
-      where e.project_id = ${projectId} and e.commit = ${run.commit} and r.id <> ${run.id} and r.remembered
+      where e.project_id = ${projectId} and ${isCommit(sql, run.commit)} and r.id <> ${run.id} and r.remembered
         and not r.outage
       order by r.id desc limit 20)
     select distinct mine.number

@@ -69,6 +69,13 @@ describe("a failure", () => {
     expect(answer.verdict).toBe("failed");
   });
 
+  test("of a case that passed on the same commit is that of a flaky one, by whichever length of its hash", async () => {
+    await upload("fpp", "branch=y&commit=aaaaaaaaaaaa");
+    await upload("ppp", "branch=y&commit=aaaaaaa");
+    await catchUp();
+    expect(blames(await upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
+  });
+
   test("of a case that has failed for a short time on the default branch is explained by that", async () => {
     await runs("pppfppp");
     await catchUp();
