@@ -42,11 +42,17 @@ create index case_health_flaky on case_health (project_id, test_case) where flak
 -- same answer.
 alter table execution add column baseline_id uuid; -- no foreign key: it may be deleted before
 
+-- From a table of their own, in order: from all executions they would be sorted anew for each of them.
+create temporary table past_build on commit drop as
+  select b.project_id, b.id, b.completed_at from execution b join project p on p.id = b.project_id
+  where b.branch = p.default_branch and b.status in ('passed', 'failed');
+create index past_build_by_id on past_build (project_id, id desc);
+analyze past_build;
 update execution e set baseline_id = (
-  select b.id from execution b join project p on p.id = b.project_id
-  where b.project_id = e.project_id and b.branch = p.default_branch and b.id < e.id and b.status in ('passed', 'failed')
-    and b.completed_at <= e.created_at
-  order by b.id desc limit 1);
+  select b.id from past_build b
+  where b.project_id = e.project_id and b.id < e.id and b.completed_at <= e.created_at
+  order by b.id desc limit 1)
+where project_id in (select project_id from past_build);
 
 -- The failed results of a run as they were judged when they came, outages left out: those blame nobody.
 create table failure (

@@ -170,7 +170,7 @@ function toFound(
 
 /** Usually jobs of one build that name a merge commit and a head commit. */
 function otherBuild({ key, branch, commit }: Build, namesake: Pick<LockedExecution, "branch" | "commit">): string {
-  const isCommit = commit != null && namesake.commit !== null && namesake.commit !== commit;
+  const isCommit = commit != null && namesake.commit !== null && !isSameCommit(namesake.commit, commit);
   const [what, theirs, ours] = isCommit ? ["commit", namesake.commit, commit] : ["branch", namesake.branch, branch];
   return (
     `The execution_key "${key}" is known with ${what} "${theirs}", and this is ${what} "${ours}": ` +

@@ -40,7 +40,8 @@ export async function selectComparison(
 ): Promise<ComparedRow[]> {
   const runsOf = (id: string) => sql`
     select id from test_run where project_id = ${projectId} and execution_id = ${id}`;
-  const base = baselineId === undefined ? baselineRuns(sql, projectId, { executionId }) : runsOf(baselineId);
+  const isFixed = baselineId === undefined;
+  const base = isFixed ? baselineRuns(sql, projectId, { executionId }) : runsOf(baselineId);
   const rows = await sql<ComparedRow[]>`
     with kinds as (
       select coalesce(mine.number, base.number) as number, kind, f.flake_rate, f.flaky_at
@@ -48,9 +49,11 @@ export async function selectComparison(
       full join (${lettersOf(sql, projectId, base)}) base on base.number = mine.number
       left join failure f on f.project_id = ${projectId} and f.run_id = mine.run_id and f.test_case = mine.number,
         lateral (values
-          -- What was judged when it came stays: only whether the baseline failed is the baseline's to say.
+          -- What was judged when it came stays, whatever has become of the fixed baseline: only of another one it is that
+          -- one's to say whether it failed.
           (case
             when not mine.failed or mine.failed is null then null
+            when ${isFixed} and f.blame is not null then f.blame
             when f.blame in ('flaky', 'quarantined') then f.blame
             when f.blame is null and exists (
               select from test_run r where r.project_id = ${projectId} and r.id = mine.run_id and r.outage) then null

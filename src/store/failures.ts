@@ -80,6 +80,18 @@ export const insertFailures = async (
 export const deleteFailures = (sql: Tx, projectId: string, runId: string) => sql`
   delete from failure where project_id = ${projectId} and run_id = ${runId}`;
 
+/** In so many rows of its block, for each result that is wanted, a case is looked for: a new one is in none of them. */
+const ROWS_LOOKED_AT = 10;
+
+/** The last results of a case in the runs of `condition`, newest first; `number` is an expression. */
+const lastResults = (sql: Sql, projectId: string, number: Fragment, condition: Fragment, limit: number) => sql`
+  select b.run_id, substr(b.statuses, b.place, 1) as letter, coalesce(b.attempts[b.place], 1) as attempt
+  from (
+    select b.run_id, b.statuses, b.attempts, array_position(b.test_cases, ${number}) as place from case_result b
+    where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, number)} and ${condition}
+    order by b.run_id desc limit ${limit * ROWS_LOOKED_AT}
+  ) b where b.place is not null order by b.run_id desc limit ${limit}`;
+
 /** So many of a case's last results tell whether it fails here and there. */
 const RECORD = 100;
 /** So many of its last failures on other branches are told. */
@@ -114,10 +126,7 @@ export const selectStrayFailures = (
       select h.*, e.branch, e.completed_at,
         avg(case when h.run_id <> ${id} then (h.letter in ('f', 'F'))::int end) over ()::real as rate
       from (
-        select b.run_id, substr(b.statuses, place, 1) as letter, coalesce(b.attempts[place], 1) as attempt
-        from case_result b, lateral array_position(b.test_cases, n.number) as place
-        where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`n.number`)} and place is not null
-        order by b.run_id desc limit ${RECORD}
+        ${lastResults(sql, projectId, sql`n.number`, sql`true`, RECORD)}
       ) h, lateral (
         -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
         select coalesce(r.completed_at, now()) as completed_at, e.branch, e.commit from test_run r
@@ -223,11 +232,7 @@ export const selectExecutionFailures = (sql: Sql, projectId: string, executionId
       select h.run_id, e.execution_id, e.commit, e.completed_at,
         count(*) filter (where h.letter in ('p', 'P')) over (order by h.run_id desc) as passes
       from (
-        select b.run_id, substr(b.statuses, place, 1) as letter
-        from case_result b, lateral array_position(b.test_cases, f.number) as place
-        where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`f.number`)} and b.run_id <= f.run_id
-          and place is not null
-        order by b.run_id desc limit ${STREAK}
+        ${lastResults(sql, projectId, sql`f.number`, sql`b.run_id <= f.run_id`, STREAK)}
       ) h, lateral (
         select r.execution_id, r.completed_at, e.commit, e.branch from test_run r
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id

@@ -46,10 +46,13 @@ export async function dropPartitions(sql: Sql, floor: string): Promise<number> {
 
 const BATCH = 5_000;
 
-/** A portion of a project's results, and where its bugs occurred, of runs before `floor`, a UUID; answers how many rows. */
+/**
+ * A portion of a project's results with what explained its failures, and where its bugs occurred, of runs before `floor`,
+ * a UUID; answers how many rows.
+ */
 export async function deleteOldResults(sql: Sql, projectId: string, floor: string): Promise<number> {
   let deleted = 0;
-  for (const table of [...TABLES, "bug_occurrence"]) {
+  for (const table of [...TABLES, "failure", "bug_occurrence"]) {
     const { count } = await sql`
       delete from ${sql(table)} where project_id = ${projectId} and run_id in (
         select run_id from ${sql(table)} where project_id = ${projectId} and run_id < ${floor} limit ${BATCH})`;

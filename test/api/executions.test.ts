@@ -133,6 +133,12 @@ describe("which build a report belongs to", () => {
     });
   });
 
+  test("two lengths of one hash are no other commit: what differs is the branch", async () => {
+    await upload(`execution_key=8&task_slug=t&branch=main&commit=${head}`, "p");
+    const { warnings } = (await upload(`execution_key=8&task_slug=t&branch=x&commit=${head.slice(0, 9)}`, "p")).body;
+    expect(warnings[0]).toStartWith('The execution_key "8" is known with branch "main", and this is branch "x"');
+  });
+
   test("a task with another commit never lands in the execution of the first, and is told so", async () => {
     const first = await upload(`execution_key=merge&task_slug=a&commit=${head}`, "p");
     const second = await upload(`execution_key=merge&task_slug=b&commit=${otherHead}`, "p");

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHarness, junit } from "../harness.ts";
+import { retainResults } from "../../src/work/retain.ts";
 
-const { ask, acme, addProject } = await createHarness();
+const { ask, acme, addProject, database } = await createHarness();
 
 let project: string;
 let key: string;
@@ -67,6 +68,12 @@ describe("a failure", () => {
     const [flaky] = (await ask(`GET /projects/${project}/test-cases?health=flaky`, { key })).body.data;
     expect(answer.flakyFailures[0]).toMatchObject({ flakeRate: 1, lastFlakyAt: flaky.flaky.lastSeenAt });
     expect(answer.verdict).toBe("failed");
+  });
+
+  test("of a case that passed on the same commit is that of a flaky one, by whichever length of its hash", async () => {
+    await upload("fpp", "branch=y&commit=aaaaaaaaaaaa");
+    await upload("ppp", "branch=y&commit=aaaaaaa");
+    expect(blames(await upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
   });
 
   test("of a case that fails on the default branch for a short time again and again is explained by that", async () => {
@@ -169,6 +176,21 @@ describe("a failure", () => {
 });
 
 describe("the baseline", () => {
+  test("explains what it has explained when its results are no longer kept; blame goes with the results", async () => {
+    const old = new Date(Date.now() - 100 * 86_400_000).toISOString();
+    await upload("ppp", `branch=main&completed_at=${old}`);
+    const base = await upload("fpp", `branch=main&completed_at=${old}`);
+    const mine = await upload("ffp", "branch=x");
+    await retainResults(database, 90, new Date());
+    expect(blames(await compare(mine.executionId))).toEqual(blames(mine));
+    expect((await get(`${mine.executionId}/failures`)).counts).toMatchObject({ newFailures: 1, stillFailing: 1 });
+    expect(await get(`${base.executionId}/failures`)).toMatchObject({
+      failed: 1,
+      counts: { newFailures: 0 },
+      causes: [],
+    });
+  });
+
   test("is fixed when the execution begins, and the same for ever", async () => {
     const base = await upload("pfp", "branch=main");
     const mine = await upload("ffp", "branch=x&execution_key=a");
