@@ -4,7 +4,6 @@ import type { ChangedResult } from "../rules/merge.ts";
 import type { TurnedCase } from "../schema/events.ts";
 import { isCommit } from "./commits.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
-import { isCommit } from "./commits.ts";
 import { isTakeable } from "./put_offs.ts";
 import { takeTurn } from "./locks.ts";
 import { FIRST_EVIDENCE, HEALTH_COLUMNS, healthAfter } from "./health.ts";
