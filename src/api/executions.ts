@@ -30,6 +30,7 @@ import {
   lockExecution,
   selectExecution,
   selectExecutions,
+  updateExecution,
 } from "../store/executions.ts";
 import { countFailures, type FailureRow, selectExecutionFailures } from "../store/failures.ts";
 import { executionUrl } from "../schema/urls.ts";
@@ -158,6 +159,11 @@ export const executions: Route[] = [
           now: new Date(),
         });
         if (isNew && tasks.length > 0) await insertDeclaredTasks(sql, params.projectId, execution.id, tasks);
+        // What was not known of the build is known from now on, as with a report.
+        if (!isNew) {
+          const { id, status } = execution;
+          await updateExecution(sql, params.projectId, id, { ...origin, status, arrived: false, now: new Date() });
+        }
         const row = (await selectExecution(sql, params.projectId, execution.id)) ?? absent();
         return json(isNew ? 201 : 200, toExecution(publicUrl, params.projectId, row));
       });

@@ -54,7 +54,7 @@ const failure = v.strictObject({
   attempt: v.pipe(count, v.description("The attempt of the run that this result is from")),
   blame: v.pipe(
     v.nullable(v.picklist(["new", "flaky", "also_failing_on_main", "still_failing", "quarantined"])),
-    v.description("null: of an outage, which blames nobody"),
+    v.description("null: of an outage, which blames nobody, or from before failures were judged"),
   ),
   since: v.pipe(
     v.nullable(v.strictObject({ executionId: uuid, commit: v.nullable(v.string()), at: v.nullable(time) })),

@@ -201,6 +201,12 @@ describe("which build a report belongs to", () => {
     expect(body.id).toBe(exact);
   });
 
+  test("POST /executions finds the build as an upload does, and fills in what is not known of it yet", async () => {
+    const id = await executionOf("execution_key=filled&task_slug=a&branch=main");
+    expect((await create({ key: "filled", branch: "main", commit: head })).body).toMatchObject({ id, commit: head });
+    expect((await create({ key: "filled", branch: "main", commit: otherHead })).status).toBe(201);
+  });
+
   test("parallel uploads of two builds with one key meet their own", async () => {
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>

@@ -184,6 +184,27 @@ describe("POST /projects/:projectId/test-runs", () => {
     expect(body).toMatchObject({ passed: 1, failed: 1, total: 2 });
   });
 
+  test("a report without test cases, or none at all, is a failure where the runner says that it failed", async () => {
+    const green = junit("pp", "good");
+    const form = new FormData();
+    form.append("a", new File([green], "good.xml"));
+    form.append("b", new File([""], "empty.xml"));
+    const exits = { failed: 1, verdict: "failed" };
+    for (const [body, passed, warnings] of [
+      ["<testsuites/>", 0, []],
+      [" \n", 0, ["The report is empty"]],
+      [form, 2, ["empty.xml: The report is empty"]],
+    ] as const)
+      expect((await upload("?exit_code=139&task_slug=died", body)).body).toMatchObject({ ...exits, passed, warnings });
+    for (const body of ["<testsuites/>", " \n", form])
+      expect((await upload("?exit_code=0&task_slug=died", body)).status).toBe(400);
+    expect((await upload("?exit_code=139&task_slug=died", "Segmentation fault")).status).toBe(400);
+    const half = new FormData();
+    half.append("a", new File([green], "good.xml"));
+    half.append("b", new File(["<testsuites/>"], "none.xml"));
+    expect((await upload("?task_slug=half", half)).body.warnings).toEqual(["none.xml: It holds no test case"]);
+  });
+
   test("a truncated report is read up to its last whole case, warns, and is never green", async () => {
     const whole = junit("pppp");
     const { status, body } = await upload("?execution_key=cut", whole.slice(0, whole.indexOf("case 3")));
