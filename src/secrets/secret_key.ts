@@ -1,7 +1,7 @@
 /** The file that holds the key of our own that seals variables and the secrets of integrations. */
 
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Undefined when there is none. Throws an Error that says what is wrong with it. */
@@ -15,10 +15,15 @@ export function readSecretKey(file: string): Uint8Array | undefined {
 /** Another server of this directory may be quicker: then its key is the answer. */
 export function createSecretKey(file: string): Uint8Array {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${crypto.randomUUID()}`;
   try {
-    writeFileSync(file, `${randomBytes(32).toString("base64")}\n`, { mode: 0o600, flag: "wx" });
+    // Whole from the moment it is there: who finds half of it would not start.
+    writeFileSync(draft, `${randomBytes(32).toString("base64")}\n`, { mode: 0o600, flag: "wx", flush: true });
+    linkSync(draft, file);
   } catch (error) {
     if ((error as { code?: string }).code !== "EEXIST") throw error;
+  } finally {
+    rmSync(draft, { force: true });
   }
   return readSecretKey(file)!;
 }
