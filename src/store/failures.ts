@@ -43,6 +43,8 @@ export const insertFailures = async (
     and id > coalesce((select baseline_id ${mine}), '00000000-0000-0000-0000-000000000000')
     and id < ${firstIdAt(completedAt === null ? Date.now() : Date.parse(completedAt) + 1)}
     and not coalesce(is_same_commit(commit, (select commit ${mine})), false)`;
+  // A build that is imported after its time is not judged by what its cases have become since.
+  const isInTime = sql`coalesce(h.last_run_at <= ${completedAt ?? new Date().toISOString()}::timestamptz + interval '1 day', true)`;
   const meanwhile = sql`
     select r.id from (${onDefaultBranch(sql, projectId, since, MEANWHILE)}) e
     join test_run r on r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug}
@@ -64,11 +66,11 @@ export const insertFailures = async (
         and (q.until is null or q.until > now()),
       lateral (select case
         when q.test_case is not null then 'quarantined'
-        when ${isKnownFlaky(sql)} then 'flaky'
+        when ${isInTime} and ${isKnownFlaky(sql)} then 'flaky'
         when base.number is not null then 'still'
         when main.number is not null then 'main'
-        when ${hadEpisodes(sql)} then 'flaky'
-        when ${wasMended(sql)} then 'main'
+        when ${isInTime} and ${hadEpisodes(sql)} then 'flaky'
+        when ${isInTime} and ${wasMended(sql)} then 'main'
         else 'new' end as blame) j
       returning test_case, blame
     )
@@ -112,9 +114,11 @@ export type StrayFailure = Failure & {
 export const selectStrayFailures = (
   sql: Sql,
   projectId: string,
-  { id, executionId }: JudgedRun,
+  { id, executionId, completedAt }: JudgedRun,
   numbers: readonly number[],
-) => sql<StrayFailure[]>`
+) => {
+  const until = sql`b.run_id < ${firstIdAt(completedAt === null ? Date.now() + 1 : Date.parse(completedAt) + 1)}`;
+  return sql<StrayFailure[]>`
   select n.number as "testCase", x.*, c.suite, c.name, c.file
   from unnest(${toNumberArray(numbers)}::int[]) as n (number)
   join test_case c on c.project_id = ${projectId} and c.number = n.number
@@ -126,7 +130,7 @@ export const selectStrayFailures = (
       select h.*, e.branch, e.completed_at,
         avg(case when h.run_id <> ${id} then (h.letter in ('f', 'F'))::int end) over ()::real as rate
       from (
-        ${lastResults(sql, projectId, sql`n.number`, sql`true`, RECORD)}
+        ${lastResults(sql, projectId, sql`n.number`, until, RECORD)}
       ) h, lateral (
         -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
         select coalesce(r.completed_at, now()) as completed_at, e.branch, e.commit from test_run r
@@ -141,6 +145,7 @@ export const selectStrayFailures = (
     where o.letter in ('f', 'F')
     order by o.run_id = ${id} desc, o.run_id desc limit ${FAILURES_TOLD + 1}
   ) x`;
+};
 
 /** Failures that their own record explains after all. */
 export const updateStrayFailures = (

@@ -151,6 +151,17 @@ describe("a failure", () => {
     expect(blames(await send("x", "TypeError: basket is undefined", ""))).toEqual({ flakyFailures: ["a"] });
   });
 
+  test("of a build that is imported after its time is not judged by what its case has become since", async () => {
+    const daysAgo = (days: number) => `completed_at=${new Date(Date.now() - days * 86_400_000).toISOString()}`;
+    await upload("ppp", `branch=main&${daysAgo(12)}`);
+    await upload("fpp", `branch=main&${daysAgo(10)}&execution_key=a`);
+    await upload("ppp", `branch=main&${daysAgo(10)}&execution_key=a`);
+    await upload("fpp", `branch=y&commit=b1&${daysAgo(9)}`);
+    await upload("fpp", `branch=z&commit=c1&${daysAgo(9)}`);
+    expect(blames(await upload("fpp", `branch=x&${daysAgo(11)}`))).toEqual({ newFailures: ["case 0"] });
+    expect(blames(await upload("fpp", `branch=x&${daysAgo(8)}`))).toEqual({ flakyFailures: ["case 0"] });
+  });
+
   test("that is quarantined is told as that and nothing else", async () => {
     const { newFailures } = await upload("fpp", "branch=main");
     const path = `PATCH /projects/${project}/test-cases/${newFailures[0].testCaseId}`;
