@@ -95,7 +95,7 @@ const lastResults = (sql: Sql, projectId: string, number: Fragment, condition: F
   ) b where b.place is not null order by b.run_id desc limit ${limit}`;
 
 /** So many of a case's last results tell whether it fails here and there. */
-const RECORD = 100;
+const RECORD = 200;
 /** So many of its last failures on other branches are told. */
 const FAILURES_TOLD = 8;
 
