@@ -29,8 +29,8 @@ import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey, type TestRunDetailRow } from "../store/test_runs.ts";
 import { executionUrl } from "../schema/urls.ts";
 
-/** Who uploads while a very large run is being counted is answered by what is known so far. */
-const JUDGING_PATIENCE_MS = 2_000;
+/** Who uploads while a very large run is being counted, or a flood of runs, is answered by what is known so far. */
+const JUDGING_PATIENCE_MS = 500;
 
 /** A client's clock may be ahead a little; a run from the far future would stay on top of the list. */
 const MAX_AHEAD_MS = 60 * 60_000;
