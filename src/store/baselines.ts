@@ -25,7 +25,11 @@ export const baselineOf = (
   { id, baseCommit }: { id: string; baseCommit: string | undefined },
 ): Fragment => {
   const isOver = sql`id < ${id} and status in ('passed', 'failed')`;
-  const last = sql`(${onDefaultBranch(sql, projectId, isOver, 1)})`;
+  const lastOf = (branch: Fragment) => sql`(
+    select id from execution where project_id = ${projectId} and branch ${branch} and not sample and ${isOver}
+    order by id desc limit 1)`;
+  const named = sql`= (select default_branch from project where id = ${projectId})`;
+  const last = sql`greatest(${lastOf(named)}, ${lastOf(sql`is null`)})`;
   if (!baseCommit) return last;
   return sql`coalesce((
     select id from execution b
