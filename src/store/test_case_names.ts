@@ -69,10 +69,10 @@ async function readNumbers(
       (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last,
       exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases"
     from (
-      select identity, number from test_case where project_id = ${projectId} ${condition}
+      select identity, number from test_case where project_id = ${projectId}
       union all
-      select identity, number from test_case_alias where project_id = ${projectId} ${condition}
-    ) known`;
+      select identity, number from test_case_alias where project_id = ${projectId}
+    ) known where true ${condition}`;
   const known = toDigests(row!.identities ?? Buffer.alloc(0));
   const table = createDigestTable(known);
   for (let place = countOf(known) - 1; place >= 0; place--) table.add(place);
