@@ -35,17 +35,6 @@ type Marked = { failure: FailureRow; message: Fingerprint; place: Fingerprint };
 
 export type GroupedRun = { executionId: string; taskSlug: string; onDefaultBranch: boolean };
 
-function groupBy<Key, Value>(values: readonly Value[], keyOf: (value: Value) => Key): Map<Key, Value[]> {
-  const groups = new Map<Key, Value[]>();
-  for (const value of values) {
-    const key = keyOf(value);
-    const group = groups.get(key);
-    if (group) group.push(value);
-    else groups.set(key, [value]);
-  }
-  return groups;
-}
-
 /** The bug that at least half of them are known to be; where there are several, the one of most. */
 function mostOf(members: readonly Marked[], bugOf: (member: Marked) => KnownBug | undefined): KnownBug | undefined {
   const votes = new Map<string, { bug: KnownBug; count: number }>();
@@ -86,7 +75,7 @@ export async function groupFailures(
     groups.push({ bug, failures: members.map(({ failure }) => failure), marks: [...marks, ...places] });
   };
   const unknown: Marked[][] = [];
-  for (const [digest, members] of groupBy(marked, ({ message }) => message.digest)) {
+  for (const [digest, members] of Map.groupBy(marked, ({ message }) => message.digest)) {
     const bug = known.get(digest) ?? mostOf(members, ({ place }) => known.get(place.digest));
     if (bug) add(members, bug);
     else unknown.push(members);
@@ -121,7 +110,7 @@ async function selectOld(
   members: readonly Marked[],
 ): Promise<(member: Marked) => KnownBug | undefined> {
   const rows = await selectOldMarks(sql, projectId, casesOf(members), FINGERPRINT_VERSION);
-  const byCase = groupBy(rows, ({ testCase }) => testCase);
+  const byCase = Map.groupBy(rows, ({ testCase }) => testCase);
   const isOf = ({ message }: Marked, old: OldMark) =>
     old.exceptionType === message.exceptionType &&
     (old.frames.length > 0 && message.frames.length > 0
@@ -157,7 +146,7 @@ export async function groupOutage(
   failures: readonly FailureRow[],
 ): Promise<FailureGroup[]> {
   const marked = failures.map(mark);
-  const [most = []] = [...groupBy(marked, ({ message }) => message.digest).values()].toSorted(
+  const [most = []] = [...Map.groupBy(marked, ({ message }) => message.digest).values()].toSorted(
     (a, b) => b.length - a.length,
   );
   const cause = most[0]?.message;

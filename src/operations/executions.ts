@@ -25,7 +25,7 @@ import {
   selectTasks,
   type TaskRow,
   updateExecution,
-  updateOpenTask,
+  updateOpenTasks,
 } from "../store/executions.ts";
 
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
@@ -50,8 +50,8 @@ export async function advanceExecution(
     for (const task of silentTasks) {
       task.status = endOfTask(task, status);
       if (task.status === "incomplete") task.verdict = "failed";
-      await updateOpenTask(sql, projectId, execution.id, task);
     }
+    await updateOpenTasks(sql, projectId, execution.id, silentTasks);
   }
   await updateExecution(sql, projectId, execution.id, { ...change, status });
   const ends = hasEnded(status) && !hasEnded(execution.status);

@@ -14,6 +14,7 @@ import type { ToldFailure, Summary } from "../rules/notice.ts";
 import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 import { isFlaky } from "./health.ts";
+import { failedResultsOf } from "./packing.ts";
 
 export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions"> & {
   trigger: Trigger;
@@ -179,18 +180,16 @@ export const selectFailedCases = async (
   taskSlug: string | null,
   limit: number,
 ): Promise<ToldFailure[]> => {
+  const runs = sql`
+    select id from test_run where project_id = ${projectId} and execution_id = ${executionId}
+      ${taskSlug === null ? sql`` : sql`and task_slug = ${taskSlug}`}`;
   const rows = await sql<ToldFailure[]>`
     select c.suite, c.name, c.file, left(d.message, 300) as message, f.blame
     from (
-      select r.id, f.number, coalesce(f.attempt, 1) as attempt, j.blame
-      from test_run r
-      join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.statuses ~ '[fF]'
-      cross join lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts)
-        as f (number, letter, attempt)
-      left join failure j on j.project_id = ${projectId} and j.run_id = r.id and j.test_case = f.number
-      where r.project_id = ${projectId} and r.execution_id = ${executionId} and f.letter in ('f', 'F')
-        ${taskSlug === null ? sql`` : sql`and r.task_slug = ${taskSlug}`}
-      order by j.blame is distinct from 'new', r.id, f.number limit ${limit}
+      select f.run_id as id, f.number, f.attempt, j.blame
+      from ${failedResultsOf(sql, projectId, runs)} f
+      left join failure j on j.project_id = ${projectId} and j.run_id = f.run_id and j.test_case = f.number
+      order by j.blame is distinct from 'new', f.run_id, f.number limit ${limit}
     ) f
     join test_case c on c.project_id = ${projectId} and c.number = f.number
     left join case_detail d on d.project_id = ${projectId} and d.run_id = f.id and d.test_case = f.number

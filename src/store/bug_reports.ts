@@ -15,7 +15,7 @@ import { toStorable } from "../schema/fields.ts";
 import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
 import { isFlaky } from "./health.ts";
 import { takeTurn } from "./locks.ts";
-import { blockOfCase } from "./packing.ts";
+import { blockOfCase, failedResultsOf } from "./packing.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
 export const lockBugs = (sql: Tx, projectId: string) => takeTurn(sql, "bugs", projectId);
@@ -516,10 +516,7 @@ export type FailureRow = {
 export const selectRunFailures = (sql: Sql, projectId: string, runId: string, limit: number) => sql<FailureRow[]>`
   select f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message, left(d.stack, 20000) as stack
   from (
-    select r.number, coalesce(r.attempt, 1) as attempt
-    from case_result b,
-      lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as r (number, letter, attempt)
-    where b.project_id = ${projectId} and b.run_id = ${runId} and b.statuses ~ '[fF]' and r.letter in ('f', 'F')
+    select r.number, r.attempt from ${failedResultsOf(sql, projectId, sql`select ${runId}::uuid as id`)} r
     order by r.number limit ${limit}
   ) f
   join test_case c on c.project_id = ${projectId} and c.number = f.number

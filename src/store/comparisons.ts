@@ -1,9 +1,10 @@
 /** What has changed between an execution and its baseline, case by case. */
 
+import type { Blamed } from "../rules/blame.ts";
 import type { Blame } from "../schema/failures.ts";
 import { baselineRuns } from "./baselines.ts";
 import type { Fragment, Sql } from "./connect.ts";
-import { type BlamedCase, LISTED } from "./failures.ts";
+import { LISTED } from "./failures.ts";
 import { resultsOf } from "./packing.ts";
 
 /** The newest execution on the branch that was over before this one began. */
@@ -29,7 +30,7 @@ const lettersOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
 
 type Kind = Blame | "fixed" | "added" | "missing";
 
-export type ComparedRow = Omit<BlamedCase, "blame"> & { kind: Kind; total: number };
+export type ComparedRow = Omit<Blamed, "blame"> & { kind: Kind; total: number };
 
 /** With another execution, or with the fixed baseline: its runs, and those before it of tasks it lacks. */
 export async function selectComparison(

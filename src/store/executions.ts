@@ -9,7 +9,7 @@ import type {
   TaskStatus,
 } from "../schema/executions.ts";
 import { isCommit } from "./commits.ts";
-import type { Sql, Tx } from "./connect.ts";
+import { type Sql, toTextArray, type Tx } from "./connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { takeTurn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
@@ -321,15 +321,18 @@ export const updateExecution = (
     where project_id = ${projectId} and id = ${id}`;
 };
 
-/** Of a task that was open when its execution ended. */
-export const updateOpenTask = (
+/** What tasks that were open when their execution ended have become. */
+export const updateOpenTasks = (
   sql: Tx,
   projectId: string,
   executionId: string,
-  { slug, status, verdict }: Pick<TaskRow, "slug" | "status" | "verdict">,
+  tasks: readonly Pick<TaskRow, "slug" | "status" | "verdict">[],
 ) => sql`
-  update test_run set status = ${status}, verdict = ${verdict}
-  where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${slug}`;
+  update test_run r set status = ended.status, verdict = ended.verdict
+  from unnest(
+    ${toTextArray(tasks.map(({ slug }) => slug))}::text[], ${toTextArray(tasks.map(({ status }) => status))}::text[],
+    ${toTextArray(tasks.map(({ verdict }) => verdict))}::text[]) as ended (slug, status, verdict)
+  where r.project_id = ${projectId} and r.execution_id = ${executionId} and r.task_slug = ended.slug`;
 
 /** Whether there was one. */
 export const deleteExecution = async (sql: Sql, projectId: string, id: string): Promise<boolean> =>

@@ -1,6 +1,7 @@
 /** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
 
-import type { Failure } from "../rules/fingerprint.ts";
+import type { Blamed } from "../rules/blame.ts";
+import type { StrayFailure } from "../rules/stray.ts";
 import type { Blame } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
@@ -8,13 +9,11 @@ import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./
 import { episodeRate, hadEpisodes, isKnownFlaky, wasMended } from "./health.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
 import { firstIdAt } from "./moment.ts";
-import { blockOfCase, resultsOf } from "./packing.ts";
+import { blockOfCase, failedResultsOf } from "./packing.ts";
 
 /** The failed test cases of `runs`, a statement that selects their ids. */
 const failedIn = (sql: Sql, projectId: string, runs: Fragment) => sql`
-  select distinct f.number from ${resultsOf(sql, projectId, runs)} b,
-    lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as f (number, letter)
-  where b.statuses ~ '[fF]' and f.letter in ('f', 'F')`;
+  select distinct number from ${failedResultsOf(sql, projectId, runs)} f`;
 
 /** How many runs on the default branch since the baseline are asked whether they fail as well. */
 const MEANWHILE = 20;
@@ -99,17 +98,6 @@ const RECORD = 200;
 /** So many of its last failures on other branches are told. */
 const FAILURES_TOLD = 8;
 
-export type StrayFailure = Failure & {
-  testCase: number;
-  /** Of the run itself. */
-  isMine: boolean;
-  branch: string | null;
-  /** ISO 8601. */
-  at: string;
-  /** The share of the case's results on other branches that failed. */
-  rate: number;
-};
-
 /** These failures of a run, and others of the same cases on other branches and other commits, newest first. */
 export const selectStrayFailures = (
   sql: Sql,
@@ -163,10 +151,8 @@ export const updateStrayFailures = (
 /** How many cases of each kind are listed. */
 export const LISTED = 100;
 
-export type BlamedCase = CaseRef & { blame: Blame; flakeRate: number | null; lastFlakyAt: string | null };
-
 /** The failures of a run; at most 100 of each kind. */
-export const selectFailures = (sql: Sql, projectId: string, runId: string) => sql<BlamedCase[]>`
+export const selectFailures = (sql: Sql, projectId: string, runId: string) => sql<Blamed[]>`
   select f.blame, c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file,
     round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt"
   from (
@@ -210,17 +196,18 @@ export type FailureRow = CaseRef & {
   bugStatus: BugStatus | null;
 };
 
+/** What a build has to answer for comes first; of `failure f`. */
+const rank = (sql: Sql) => sql`array_position(array['new', 'main', 'still', 'flaky', 'quarantined'], f.blame)`;
+
 /** The failures of an execution with what they say, the new ones first. */
 export const selectExecutionFailures = (sql: Sql, projectId: string, executionId: string, limit: number) => {
   const runs = sql`select id from test_run where project_id = ${projectId} and execution_id = ${executionId}`;
   return sql<FailureRow[]>`
   with failed as materialized (
-    select b.run_id, x.number, coalesce(x.attempt, 1) as attempt, f.blame, f.flake_rate, f.flaky_at
-    from ${resultsOf(sql, projectId, runs)} b
-    cross join lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as x (number, letter, attempt)
-    left join failure f on f.project_id = ${projectId} and f.run_id = b.run_id and f.test_case = x.number
-    where b.statuses ~ '[fF]' and x.letter in ('f', 'F')
-    order by array_position(array['new', 'main', 'still', 'flaky', 'quarantined'], f.blame), b.run_id, x.number
+    select x.run_id, x.number, x.attempt, f.blame, f.flake_rate, f.flaky_at
+    from ${failedResultsOf(sql, projectId, runs)} x
+    left join failure f on f.project_id = ${projectId} and f.run_id = x.run_id and f.test_case = x.number
+    order by ${rank(sql)}, x.run_id, x.number
     limit ${limit})
   select c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, c.owner, f.blame,
     round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, d.kind,
@@ -252,5 +239,5 @@ export const selectExecutionFailures = (sql: Sql, projectId: string, executionId
     join bug_report b on b.project_id = o.project_id and b.id = o.bug_report_id
     where o.project_id = ${projectId} and o.run_id = f.run_id and o.test_case = f.number limit 1
   ) o on true
-  order by array_position(array['new', 'main', 'still', 'flaky', 'quarantined'], f.blame), f.run_id, f.number`;
+  order by ${rank(sql)}, f.run_id, f.number`;
 };

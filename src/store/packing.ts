@@ -13,3 +13,9 @@ export const blockOfCase = (sql: Sql, number: Fragment): Fragment => sql`${numbe
 export const resultsOf = (sql: Sql, projectId: string, runs: Fragment): Fragment => sql`(
   select b.* from (${runs}) run, lateral (
     select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b)`;
+
+/** The failed results of `runs`, a statement that selects ids as `id`: run_id, number, attempt. */
+export const failedResultsOf = (sql: Sql, projectId: string, runs: Fragment): Fragment => sql`(
+  select b.run_id, f.number, coalesce(f.attempt, 1)::int as attempt from ${resultsOf(sql, projectId, runs)} b,
+    lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as f (number, letter, attempt)
+  where b.statuses ~ '[fF]' and f.letter in ('f', 'F'))`;
