@@ -1,0 +1,107 @@
+/** Speaks to an Assay server for the commands that run beside it: one project, its key, and patience. */
+
+import { UsageError } from "./usage.ts";
+
+/** Where and as whom: `ASSAY_URL`, `ASSAY_PROJECT`, `ASSAY_KEY`. */
+export type ServerAddress = { url: string; project: string; key: string };
+
+const VARIABLES = { url: "ASSAY_URL", project: "ASSAY_PROJECT", key: "ASSAY_KEY" } as const;
+
+/** Throws UsageError that names all that is missing or cannot be. */
+export function readServerAddress(environment: Record<string, string | undefined>): ServerAddress {
+  const read = (name: keyof typeof VARIABLES) => environment[VARIABLES[name]]?.trim() ?? "";
+  const missing = Object.entries(VARIABLES).filter(([name]) => read(name as keyof typeof VARIABLES) === "");
+  if (missing.length > 0) throw new UsageError(`Set ${missing.map(([, variable]) => variable).join(", ")}`);
+  const url = read("url").replace(/\/+$/, "");
+  if (!/^https?:\/\/[^\s?#]+$/i.test(url) || !URL.canParse(url))
+    throw new UsageError(`Cannot read ASSAY_URL: expected an http or https address, got "${url}"`);
+  return { url, project: read("project"), key: read("key") };
+}
+
+export type Asking = {
+  method?: "GET" | "POST";
+  /** Relative to the project, with its query: `/test-runs?task_slug=unit`. */
+  path: string;
+  headers?: Record<string, string>;
+  body?: BodyInit;
+  signal?: AbortSignal;
+  /** How long one try may take. Default 30,000. */
+  timeoutMs?: number;
+};
+
+export type ServerAnswer = { status: number; text: string; headers: Headers };
+
+/** The server cannot be reached, or did not answer in time. */
+export class ServerAwayError extends Error {
+  override name = "ServerAwayError";
+}
+
+/** One request; throws ServerAwayError where there was no answer. Whatever the server answers is an answer. */
+export async function ask(address: ServerAddress, asking: Asking): Promise<ServerAnswer> {
+  const { method = "GET", path, headers = {}, body, signal, timeoutMs = 30_000 } = asking;
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    const response = await fetch(`${address.url}/api/v1/projects/${encodeURIComponent(address.project)}${path}`, {
+      method,
+      headers: { ...headers, Authorization: `Bearer ${address.key}` },
+      ...(body === undefined ? {} : { body }),
+      // A redirect would take the key elsewhere.
+      redirect: "manual",
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    });
+    return { status: response.status, text: await response.text(), headers: response.headers };
+  } catch (error) {
+    signal?.throwIfAborted();
+    const why = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : (error as Error).message;
+    throw new ServerAwayError(`Cannot reach ${address.url}: ${why}`);
+  }
+}
+
+/** What an answer that is no success says: the server's own words where there are any. */
+export function messageOf({ status, text }: ServerAnswer): string {
+  try {
+    const { error } = JSON.parse(text) as { error?: { message?: unknown } };
+    if (typeof error?.message === "string") return error.message;
+  } catch {
+    // A proxy's page, for instance.
+  }
+  return `the server answered ${status}`;
+}
+
+export type Patience = {
+  /** How many tries in all. */
+  tries: number;
+  /** Nothing is tried again after so many milliseconds. */
+  withinMs: number;
+  sleep?: (ms: number) => Promise<unknown>;
+};
+
+/**
+ * Tries again where that may help: no answer, 429, 5xx; waits as `Retry-After` asks, if that is within the time. The same
+ * Idempotency-Key must be in all tries of a POST. Answers the last answer; throws ServerAwayError where there was none.
+ */
+export async function askPatiently(
+  address: ServerAddress,
+  asking: Asking,
+  { tries, withinMs, sleep = Bun.sleep }: Patience,
+): Promise<ServerAnswer> {
+  const until = performance.now() + withinMs;
+  for (let count = 1; ; count++) {
+    let answer: ServerAnswer | undefined;
+    let failure: unknown;
+    try {
+      answer = await ask(address, asking);
+      if (answer.status !== 429 && answer.status < 500) return answer;
+    } catch (error) {
+      if (!(error instanceof ServerAwayError)) throw error;
+      failure = error;
+    }
+    const asked = Number(answer?.headers.get("retry-after") ?? Number.NaN) * 1000;
+    const wait = asked >= 0 ? asked : 500 * 2 ** (count - 1) * (0.75 + Math.random() / 2);
+    if (count >= tries || performance.now() + wait > until) {
+      if (answer) return answer;
+      throw failure;
+    }
+    await sleep(wait);
+  }
+}
