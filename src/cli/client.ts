@@ -23,7 +23,7 @@ export type Asking = {
   /** Relative to the project, with its query: `/test-runs?task_slug=unit`. */
   path: string;
   headers?: Record<string, string>;
-  body?: BodyInit;
+  body?: string | Uint8Array<ArrayBuffer> | Blob | FormData;
   signal?: AbortSignal;
   /** How long one try may take. Default 30,000. */
   timeoutMs?: number;
