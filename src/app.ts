@@ -200,9 +200,9 @@ export function createApp(options: AppOptions) {
 
 /** Exactly what handlers may use: the options hold more. */
 function toExecuteOptions({ cursorSecret, ...options }: AppOptions): ExecuteOptions {
-  const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, log } = options;
+  const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, signals, log } = options;
   const cursors = createCursors(cursorSecret);
-  return { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, log, cursors };
+  return { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, signals, log, cursors };
 }
 
 const toReply = ({ status, body, headers }: Problem) =>

@@ -196,14 +196,19 @@ export const executions: Route[] = [
     async (context) => {
       const { fast, query, params, services, wantsText } = context;
       const toAnswer = (found: Execution) => (wantsText ? plainText(200, toLine(found)) : found);
-      const until = performance.now() + (query.wait ?? 0) * 1000;
-      for (;;) {
-        // Listening begins before looking: an end between the two would be missed otherwise.
-        const left = until - performance.now();
-        const ended = left > 0 ? services.executionEnd(params.executionId, left) : undefined;
-        const found = await find(fast, context);
-        if (!ended || hasEnded(found.status)) return toAnswer(found);
-        if (!(await ended)) return toAnswer(await find(fast, context));
+      if (query.wait === undefined) return toAnswer(await find(fast, context));
+      const until = performance.now() + query.wait * 1000;
+      // The watch begins before the first look: an end between the two would be missed otherwise.
+      const watch = services.signals.watch([["execution_ended", params.executionId]]);
+      try {
+        for (let isLast = false; ;) {
+          const found = await find(fast, context);
+          const left = until - performance.now();
+          if (isLast || left <= 0 || hasEnded(found.status)) return toAnswer(found);
+          isLast = (await watch.next(left)) === "closed";
+        }
+      } finally {
+        watch.end();
       }
     },
   ),

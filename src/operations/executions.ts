@@ -9,6 +9,7 @@ import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import type { Tx } from "../store/connect.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
+import { notifyExecutionEnded } from "../store/signals.ts";
 import {
   type Build,
   type ExecutionChange,
@@ -20,7 +21,6 @@ import {
   lockExecution,
   lockExecutionKey,
   lockExecutionOfBuild,
-  notifyExecutionEnded,
   selectOrigin,
   selectTasks,
   type TaskRow,

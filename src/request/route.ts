@@ -12,6 +12,7 @@ import type { Seal } from "../secrets/seal.ts";
 import { variableName } from "../schema/environments.ts";
 import { slug, uuid } from "../schema/fields.ts";
 import type { Database, Sql, Tx } from "../store/connect.ts";
+import type { Signals } from "../store/signals.ts";
 import type { Reply } from "./reply.ts";
 
 /** What some handlers use. */
@@ -28,11 +29,8 @@ export type Services = {
   outbound: Outbound;
   /** Private addresses that may be reached all the same. */
   outboundAllow: BlockList;
-  /**
-   * Resolves when an execution ends, on any server, or after so many milliseconds, at times earlier; to false when
-   * nobody may wait any more.
-   */
-  executionEnd: (executionId: string, ms: number) => Promise<boolean>;
+  /** For those who wait until something happens. */
+  signals: Pick<Signals, "watch" | "tell">;
 };
 
 /** What every handler gets. */

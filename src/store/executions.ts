@@ -343,6 +343,3 @@ export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<{ projectId
   select project_id as "projectId", id from execution
   where expires_at < now() and ${isTakeable(sql, "expiry", sql`execution.id::text`)}
   order by expires_at limit ${limit} for update skip locked`;
-
-/** Wakes everybody who waits for the execution, once the transaction commits. */
-export const notifyExecutionEnded = (sql: Tx, id: string) => sql`select pg_notify('execution_ended', ${id})`;

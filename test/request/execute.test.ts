@@ -27,7 +27,7 @@ const execute = createExecute(database, {
   seal: createSeal(SECRET_KEY),
   outbound: createOutbound({ allow: nothing }),
   outboundAllow: nothing,
-  executionEnd: async () => false,
+  signals: { watch: () => ({ next: async () => "closed", end() {} }), tell() {} },
 });
 
 /** Runs a made-up endpoint as Acme. */
