@@ -5,6 +5,7 @@ import { automations } from "./api/automations.ts";
 import { bugReports } from "./api/bug_reports.ts";
 import { environments } from "./api/environments.ts";
 import { executions } from "./api/executions.ts";
+import { leases } from "./api/leases.ts";
 import { integrations } from "./api/integrations.ts";
 import { onboardings } from "./api/onboarding.ts";
 import { projects } from "./api/projects.ts";
@@ -36,6 +37,7 @@ export const ROUTES: readonly Route[] = [
   ...projects,
   ...testRuns,
   ...executions,
+  ...leases,
   ...testCases,
   ...trends,
   ...bugReports,
@@ -100,8 +102,10 @@ export function createApp(options: AppOptions) {
     if (!isOwn) absent();
 
     if (route.deadlineSeconds > 30) connection.allowSeconds(route.deadlineSeconds + 30);
+    const { limit, remaining } = progress.admission;
     const asked = {
       caller,
+      budget: { limit, remaining },
       params,
       wantsText: /^text\/plain\b/i.test(request.headers.get("accept") ?? ""),
       idempotencyKey: request.method === "POST" ? request.headers.get("idempotency-key") : null,
