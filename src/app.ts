@@ -28,6 +28,7 @@ import { createIntake, type IntakeOptions } from "./request/intake.ts";
 import { Reply } from "./request/reply.ts";
 import { toResponse } from "./request/response.ts";
 import type { Route } from "./request/route.ts";
+import type { Visitors } from "./web/page.ts";
 import { createSite } from "./web/site.ts";
 import type { Database } from "./store/connect.ts";
 import { selectAllExist } from "./store/existence.ts";
@@ -60,6 +61,10 @@ export type AppOptions = Omit<ExecuteOptions, "cursors"> &
     trustProxy: BlockList;
     /** Whether requests should come here: reads and writes get through, and the server is not draining. */
     isReady: () => Promise<boolean>;
+    /** Who is signed in to the dashboard. */
+    visitors: Visitors;
+    /** The moment that pages speak from. */
+    clock?: () => Date;
   };
 
 /** How far a request has come, and what it has shown of itself. */
@@ -73,7 +78,8 @@ export function createApp(options: AppOptions) {
   const deadlines = createDeadlines();
   const handle = createExecute(database, toExecuteOptions(options));
   const take = createIntake({ ...options, handle, deadlines, pool: database.pool });
-  const page = createSite({ ...options, api: API });
+  const { pool: sql, fast, begin } = database;
+  const page = createSite({ ...options, sql, fast, begin, api: API });
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
   async function answer(
@@ -163,14 +169,20 @@ export function createApp(options: AppOptions) {
     return toResponse(reply, requestId, request, progress.admission);
   }
 
-  async function site(request: Request, target: RequestTarget, connection: Connection): Promise<Reply> {
+  async function site(
+    request: Request,
+    target: RequestTarget,
+    connection: Connection,
+    requestId: string,
+  ): Promise<Reply> {
     try {
       requireHost(request, target);
-      const reply = await page(request.method, target.path);
       requireAsSent(target, connection);
-      return reply ?? fail("NOT_FOUND", `No such page: the API is under ${API}`);
+      const address = () =>
+        clientAddress(connection.address(), request.headers.get("x-forwarded-for"), options.trustProxy);
+      return await page({ request, target, address }, requestId);
     } catch (error) {
-      return toReply(toProblem(error, log, ""));
+      return toReply(toProblem(error, log, requestId));
     }
   }
 
@@ -184,7 +196,7 @@ export function createApp(options: AppOptions) {
       const isApi = target.path === API || target.path.startsWith(`${API}/`);
       const response = isApi
         ? await api(request, target, connection, requestId)
-        : toResponse(await site(request, target, connection), requestId, request);
+        : toResponse(await site(request, target, connection, requestId), requestId, request);
       // What only reads is not worth a line.
       if (request.method !== "GET" && request.method !== "HEAD")
         log.info("request", {

@@ -66,6 +66,7 @@ async function main(): Promise<void> {
     const app = createApp({
       ...config,
       ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals },
+      visitors: { find: async () => undefined, csrf: () => ({ token: "" }), isOwnForm: () => false },
       isReady: async () => !draining && (await isReady()),
     });
     server.answerWith(app);

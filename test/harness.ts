@@ -11,6 +11,7 @@ import { createLog } from "../src/log.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/store/connect.ts";
+import type { Visitors } from "../src/web/page.ts";
 import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
@@ -77,8 +78,17 @@ export type TestServerOptions = {
   uploadMemoryBytes?: number;
   outboundAllow?: string[];
   database?: Database;
+  /** Who is signed in; default: nobody. */
+  visitors?: Visitors;
+  clock?: () => Date;
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
+};
+
+const NOBODY: Visitors = {
+  find: async () => undefined,
+  csrf: () => ({ token: "" }),
+  isOwnForm: () => false,
 };
 
 /** One server; several may share a database. */
@@ -115,6 +125,8 @@ export async function createServer(database: Database, options: TestServerOption
       trustProxy: createAddressList(options.trustProxy ?? []),
       signals,
       isReady: async () => true,
+      visitors: options.visitors ?? NOBODY,
+      ...(options.clock ? { clock: options.clock } : {}),
     }),
   );
   afterAll(async () => {

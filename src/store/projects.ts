@@ -19,6 +19,17 @@ export const selectProject = async (sql: Sql, projectId: string): Promise<Projec
   return project;
 };
 
+/** A project with its team, as pages need to know it. */
+export const selectPlace = async (
+  sql: Sql,
+  projectId: string,
+): Promise<{ id: string; name: string; defaultBranch: string; teamId: string; teamName: string } | undefined> => {
+  const [row] = await sql<{ id: string; name: string; defaultBranch: string; teamId: string; teamName: string }[]>`
+    select p.id, p.name, p.default_branch as "defaultBranch", t.id as "teamId", t.name as "teamName"
+    from project p join team t on t.id = p.team_id where p.id = ${projectId}`;
+  return row;
+};
+
 export const updateProject = async (
   sql: Sql,
   projectId: string,

@@ -1,25 +1,202 @@
-/** What is answered beside the API: whether the process lives, whether it takes requests, the OpenAPI document. */
+/** What is answered beside the API: the pages of the dashboard, and what machines ask of the process. */
 
-import { json, type Reply } from "../request/reply.ts";
+import { readBody } from "../http/body.ts";
+import { html, type Html } from "../http/html.ts";
+import { check, decodeText, parsePath, parseQuery } from "../http/input.ts";
+import { Problem } from "../http/problem.ts";
+import { createRouter } from "../http/router.ts";
+import type { RequestTarget } from "../http/target.ts";
+import { toProblem } from "../request/failure.ts";
+import { json, Reply } from "../request/reply.ts";
+import { ROLES } from "../schema/accounts.ts";
+import { Refusal } from "../schema/refusal.ts";
 import openapi from "../openapi.json" with { type: "json" };
+import { selectPlace } from "../store/projects.ts";
+import { ASSETS, layout } from "./layout.ts";
+import {
+  type Page,
+  type PageContext,
+  type PageServices,
+  type ProjectPlace,
+  SeeOther,
+  type View,
+  type Visitor,
+  type Visitors,
+} from "./page.ts";
+import { PAGES } from "./pages.ts";
 
-export type SiteOptions = {
-  /** Without a trailing slash. */
-  publicUrl: string;
-  /** Where the API is, relative to it. */
+export type SiteOptions = PageServices & {
+  /** Where the API is, relative to the public address. */
   api: string;
   /** Whether requests should come here. */
   isReady: () => Promise<boolean>;
+  visitors: Visitors;
+  /** The moment that pages speak from. */
+  clock?: () => Date;
 };
 
-export function createSite({ publicUrl, api, isReady }: SiteOptions) {
-  /** Undefined where there is no such page. */
-  return async function page(method: string, path: string): Promise<Reply | undefined> {
-    if (method !== "GET" && method !== "HEAD") return undefined;
+/** Of a form: a few fields. */
+const FORM_LIMITS = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576 };
+
+/** Nothing of others runs, is loaded, framed or posted to. */
+const PAGE_HEADERS = {
+  "Content-Security-Policy":
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+    "frame-ancestors 'none'; base-uri 'none'",
+  "X-Frame-Options": "DENY",
+  "Referrer-Policy": "same-origin",
+  "Cross-Origin-Opener-Policy": "same-origin",
+};
+
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="#176f42"/><path d="M4.5 8.2l2.4 2.4 4.6-5" fill="none" stroke="#fff" stroke-width="1.8"/></svg>';
+
+/** A page of an error: status, what is wrong in a few words, what to do. */
+class Refused extends Error {
+  readonly status: number;
+  readonly hint: string;
+  constructor(status: number, message: string, hint: string) {
+    super(message);
+    this.status = status;
+    this.hint = hint;
+  }
+}
+
+const notFound = () =>
+  new Refused(404, "There is no such page", "It may have been deleted, or you may not be a member of its team.");
+
+export function createSite({ api, isReady, visitors, clock = () => new Date(), ...services }: SiteOptions) {
+  const { publicUrl, fast, log } = services;
+  const find = createRouter(PAGES);
+
+  /** What needs no visitor; undefined where there is no such thing. */
+  async function plain(path: string): Promise<Reply | undefined> {
     if (path === "/healthz") return json(200, { status: "ok" });
     if (path === "/readyz")
       return (await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" });
     if (path === "/openapi.json") return json(200, { ...openapi, servers: [{ url: `${publicUrl}${api}` }] });
-    return undefined;
+    if (path === "/icon.svg") return asset("image/svg+xml", ICON);
+    const found = ASSETS[path];
+    return found && asset(found.type, found.text);
+  }
+
+  const asset = (type: string, text: string) =>
+    new Reply(200, text, type, { "Cache-Control": "public, max-age=31536000, immutable" });
+
+  type Asking = { request: Request; target: RequestTarget; address: () => string };
+  type Frame = Pick<PageContext<never, never, never, never>, "project" | "team" | "role"> & {
+    visitor: Visitor | undefined;
+  };
+
+  async function answer(found: { route: Page; segments: string[] }, asking: Asking, frame: Frame): Promise<Reply> {
+    const { request, target, address } = asking;
+    const { route, segments } = found;
+    const params = parsePath(route.pathParameters, segments) as Record<string, string>;
+    frame.visitor = await visitors.find(request.headers.get("cookie"));
+    const { visitor } = frame;
+    if (route.access !== "public" && !visitor) {
+      const next = `${target.path}${target.search === "" ? "" : `?${target.search}`}`;
+      return seeOther(request.method === "POST" ? "/login" : `/login?${new URLSearchParams({ next })}`);
+    }
+    await place(route, params, frame);
+    const { token, cookie } = visitors.csrf(request, visitor);
+    const context = {
+      ...services,
+      ...frame,
+      params,
+      path: target.path,
+      now: clock(),
+      request,
+      address,
+      csrf: token,
+      query: check(route.query, parseQuery(target.search)),
+      fields: route.fields ? await readFields(route, request, visitor) : undefined,
+    };
+    const result = await route.handle(context as never).catch((error: unknown) => {
+      // What the product refuses is the visitor's to read.
+      if (error instanceof Refusal)
+        throw error.kind === "absent" ? notFound() : new Refused(400, error.message, "Go back, and change that.");
+      throw error;
+    });
+    const cookies: Record<string, string> = cookie === undefined ? {} : { "Set-Cookie": cookie };
+    if (result instanceof Reply) return result;
+    if (result instanceof SeeOther) return seeOther(result.to, { ...cookies, ...result.headers });
+    return toReply(result, { ...frame, csrf: token }, cookies);
+  }
+
+  /** Who is no member of the team of a path learns nothing of it; who may not do something learns who may. */
+  async function place(route: Page, params: Record<string, string>, frame: Frame): Promise<void> {
+    const { visitor } = frame;
+    const { projectId, teamId } = params;
+    if (route.access === "public" || (projectId === undefined && teamId === undefined)) return;
+    const project: ProjectPlace | undefined = projectId === undefined ? undefined : await selectPlace(fast, projectId);
+    const membership = visitor!.teams.find((team) => team.teamId === (project ? project.teamId : teamId));
+    if (!membership || (projectId !== undefined && !project)) throw notFound();
+    frame.team = { id: membership.teamId, name: membership.teamName };
+    frame.role = membership.role;
+    frame.project = project ?? null;
+    const isAllowed = route.access === "account" || ROLES.indexOf(membership.role) >= ROLES.indexOf(route.access);
+    if (!isAllowed)
+      throw new Refused(
+        403,
+        route.access === "owner" ? "Only owners of the team may do this" : "Viewers may not do this",
+        `You are a ${membership.role} of ${membership.teamName}: an owner can change that.`,
+      );
+  }
+
+  async function readFields(route: Page, request: Request, visitor: Visitor | undefined): Promise<unknown> {
+    const type = request.headers.get("content-type") ?? "";
+    const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type);
+    const given = isForm ? parseQuery(decodeText(await readBody(request, FORM_LIMITS))) : {};
+    const { csrf = "", ...fields } = given;
+    if (!isForm || !visitors.isOwnForm(request, visitor, csrf))
+      throw new Refused(
+        403,
+        "This form is out of date",
+        "Nothing was changed. Open the page again, and send it once more.",
+      );
+    return check(route.fields!, fields);
+  }
+
+  const seeOther = (to: string, headers: Record<string, string> = {}) =>
+    new Reply(303, null, null, { ...PAGE_HEADERS, Location: to, ...headers });
+
+  const toReply = (view: View, frame: Frame & { csrf: string }, headers: Record<string, string> = {}) =>
+    new Reply(view.status ?? 200, layout(view, frame).text, "text/html; charset=utf-8", {
+      ...PAGE_HEADERS,
+      ...headers,
+    });
+
+  function refusal(error: unknown, frame: Frame, request: Request, requestId: string): Reply {
+    const { status, message, hint } = toRefused(error, requestId);
+    if (!/\btext\/html\b/.test(request.headers.get("accept") ?? ""))
+      return json(status, { error: { code: status === 404 ? "NOT_FOUND" : "VALIDATION_ERROR", message } });
+    const body: Html = html`<h1>${message}</h1>
+      <p class="hint">${hint}</p>`;
+    return toReply({ title: message, body, status, isNarrow: true }, { ...frame, csrf: "" });
+  }
+
+  function toRefused(error: unknown, requestId: string): Refused {
+    if (error instanceof Refused) return error;
+    const problem = toProblem(error, log, requestId);
+    if (problem.code === "NOT_FOUND") return notFound();
+    if (problem.status < 500) return new Refused(problem.status, problem.message, "Go back, and change that.");
+    return new Refused(500, "Something went wrong on our side", `It is in the server's log as ${requestId}.`);
+  }
+
+  /** Undefined where there is no such page. Never throws. */
+  return async function site(asking: Asking, requestId: string): Promise<Reply> {
+    const { request, target } = asking;
+    const frame: Frame = { visitor: undefined, project: null, team: null, role: null };
+    try {
+      const isRead = request.method === "GET" || request.method === "HEAD";
+      const known = isRead ? await plain(target.path) : undefined;
+      if (known) return known;
+      const found = find(request.method, target.path);
+      if (!found || "allow" in found) throw new Problem("NOT_FOUND", `No such page: the API is under ${api}`);
+      return await answer(found, asking, frame);
+    } catch (error) {
+      return refusal(error, frame, request, requestId);
+    }
   };
 }
