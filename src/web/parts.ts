@@ -25,8 +25,8 @@ export function mark(status: string, { word = true }: { word?: boolean } = {}): 
   const [shape, name] = MARKS[status] ?? ["○", status];
   const colour = status === "healthy" ? "passed" : status === "new" ? "queued" : status;
   return html`<span class="mark ${colour}" aria-hidden="true">${shape}</span>${
-      word ? html`<span class="visually-hidden">${name}</span>` : null
-    }`;
+    word ? html`<span class="visually-hidden">${name}</span>` : null
+  }`;
 }
 
 export const tag = (text: string, kind = ""): Html => html`<span class="tag ${kind}">${text}</span>`;
