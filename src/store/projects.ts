@@ -1,7 +1,7 @@
 /** Teams and projects. */
 
 import type { Project, ProjectPatch } from "../schema/projects.ts";
-import type { Sql, Tx } from "./connect.ts";
+import { type Sql, toTextArray, type Tx } from "./connect.ts";
 
 /** Servers that start at once on an empty database set up one team between them. */
 export const lockTeams = (sql: Tx) => sql`lock table team in share row exclusive mode`;
@@ -29,6 +29,14 @@ export const selectPlace = async (
     from project p join team t on t.id = p.team_id where p.id = ${projectId}`;
   return row;
 };
+
+/** The projects of teams, by name; at most `limit`. */
+export const selectTeamPlaces = (sql: Sql, teamIds: readonly string[], limit: number) => sql<
+  { id: string; name: string; defaultBranch: string; teamId: string; teamName: string }[]
+>`
+  select p.id, p.name, p.default_branch as "defaultBranch", t.id as "teamId", t.name as "teamName"
+  from project p join team t on t.id = p.team_id
+  where p.team_id = any(${toTextArray(teamIds)}::uuid[]) order by t.name, p.name, p.id limit ${limit}`;
 
 export const updateProject = async (
   sql: Sql,

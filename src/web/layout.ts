@@ -71,7 +71,7 @@ export function layout(view: View, framed: Framed): Html {
             ${
               visitor
                 ? html`<a href="/account">${visitor.name}</a>
-                    <form class="inline" method="post" action="/logout">${hidden(csrf)}<button>Sign out</button></form>`
+                    <form method="post" action="/logout">${hidden(csrf)}<button>Sign out</button></form>`
                 : html`<a href="/login">Sign in</a>`
             }
           </div>

@@ -3,7 +3,6 @@
 import { html, type Html } from "../http/html.ts";
 import { firstIdAt } from "../store/moment.ts";
 import {
-  type BranchState,
   type BuildRow,
   type DayFigures,
   type GridRow,
@@ -14,53 +13,18 @@ import {
   selectGrid,
   selectNews,
   selectTally,
-  type Tally,
 } from "../store/overview.ts";
 import { selectBugReports } from "../store/bug_reports.ts";
 import { selectTestCases } from "../store/test_cases.ts";
-import { bugPath, buildTable, executionPath, nameOf, outcomeOf, testPath } from "./builds.ts";
+import { bugPath, buildTable, executionPath, nameOf, testPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
-import { ago, breakable, chart, commit, counted, mark, toDay, toDuration, toPercent, toSpan } from "./parts.ts";
+import { headlineOf, summaryOf } from "./project_state.ts";
+import { ago, breakable, chart, counted, mark, toDay, toDuration, toPercent } from "./parts.ts";
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
 const GRID_EXECUTIONS = 10;
 const GRID_TESTS = 8;
-
-/** "main has been green for 2 hours". */
-export function headlineOf(
-  branch: string,
-  state: BranchState | undefined,
-  now: Date,
-): { status: string; text: string } {
-  if (!state) return { status: "queued", text: `Nothing has ended on ${branch} yet` };
-  const isGreen = state.last.status === "passed";
-  const span = toSpan(now.getTime() - Date.parse(state.since));
-  return { status: isGreen ? "passed" : "failed", text: `${branch} has been ${isGreen ? "green" : "red"} for ${span}` };
-}
-
-/** What is said below the headline. */
-export function summaryOf(projectId: string, state: BranchState | undefined, tally: Tally): (Html | null)[] {
-  const base = `/projects/${projectId}`;
-  return [
-    state
-      ? html`<span
-          ><a href="${executionPath(projectId, state.last.id)}">${nameOf(state.last)}</a>
-          ${state.last.commit === null ? null : commit(state.last.commit)}
-          ${outcomeOf(state.last)}${state.last.durationMs > 0 ? ` in ${toDuration(state.last.durationMs)}` : ""}</span
-        >`
-      : null,
-    tally.flaky > 0 ? html`<a href="${base}/tests?health=flaky">${counted(tally.flaky, "flaky test")}</a>` : null,
-    tally.broken > 0 ? html`<a href="${base}/tests?health=broken">${counted(tally.broken, "broken test")}</a>` : null,
-    html`<a href="${base}/bugs"
-      >${counted(tally.openBugs, "open bug")}${tally.regressedBugs > 0 ? `, ${tally.regressedBugs} regressed` : ""}</a
-    >`,
-    tally.quarantined > 0
-      ? html`<a href="${base}/tests?quarantined=true">${counted(tally.quarantined, "quarantined test")}</a>`
-      : null,
-    tally.running > 0 ? html`<a href="${base}/executions?status=running">${tally.running} running</a>` : null,
-  ];
-}
 
 function trends(projectId: string, branch: string, figures: readonly DayFigures[], now: Date): Html | null {
   if (figures.length === 0) return null;
