@@ -61,6 +61,7 @@ const SHARED: Record<string, string[]> = {
     "leases",
     "locks",
     "moment",
+    "overview",
     "packing",
     "put_offs",
     "shards",

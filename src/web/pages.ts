@@ -1,7 +1,10 @@
 /** Every page of the dashboard, a family a line. */
 
+import { bugs } from "./bugs.ts";
 import { home } from "./home.ts";
 import { projects } from "./projects.ts";
+import { search } from "./search.ts";
+import { tests } from "./tests.ts";
 import type { Page } from "./page.ts";
 
-export const PAGES: readonly Page[] = [...home, ...projects];
+export const PAGES: readonly Page[] = [...home, ...projects, ...tests, ...bugs, ...search];
