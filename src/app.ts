@@ -7,6 +7,7 @@ import { environments } from "./api/environments.ts";
 import { executions } from "./api/executions.ts";
 import { integrations } from "./api/integrations.ts";
 import { onboardings } from "./api/onboarding.ts";
+import { plans } from "./api/plans.ts";
 import { projects } from "./api/projects.ts";
 import { testCases } from "./api/test_cases.ts";
 import { testRuns } from "./api/test_runs.ts";
@@ -36,6 +37,7 @@ export const ROUTES: readonly Route[] = [
   ...projects,
   ...testRuns,
   ...executions,
+  ...plans,
   ...testCases,
   ...trends,
   ...bugReports,

@@ -17,7 +17,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   api: ["http", "operations", "reports", "request", "rules", "schema", "secrets", "senders", "store"],
   work: ["config", "log", "operations", "schema", "secrets", "store"],
   operations: ["reports", "rules", "schema", "secrets", "senders", "store"],
-  cli: ["config", "operations", "schema", "secrets", "store"],
+  cli: ["config", "operations", "rules", "schema", "secrets", "store"],
   senders: ["http", "schema"],
   store: ["postgres", "rules", "schema"],
   rules: ["reports", "schema"],
