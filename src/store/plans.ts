@@ -51,15 +51,15 @@ export async function selectFileTimings(
       where before < ${ENOUGH_RESULTS} and place <= case kind when 'own' then ${OWN_RUNS}::int else ${MAIN_RUNS}::int end
         and (kind <> 'other' or not exists (select from ranked where kind <> 'other'))
     ), per_run as (
-      select t.file, sum(result.ms) as ms
+      -- Without any duration it stays null, which "least" would pass over.
+      select t.file, case when sum(result.ms) > 2147483647 then 2147483647 else sum(result.ms) end as ms
       from chosen c
       join case_result b on b.project_id = ${projectId} and b.run_id = c.id,
         lateral unnest(b.test_cases, b.durations) as result (number, ms)
       join test_case t on t.project_id = ${projectId} and t.number = result.number and t.file is not null
       group by b.run_id, t.file
     ), per_file as (
-      select file, least(round(percentile_cont(0.5) within group (order by ms)), 2147483647)::int as ms
-      from per_run group by file
+      select file, percentile_cont(0.5) within group (order by ms)::int as ms from per_run group by file
     )
     select (select count(*) from chosen)::int as runs, (select json_agg(file order by file) from per_file) as files,
       (select json_agg(ms order by file) from per_file) as durations
