@@ -2,15 +2,18 @@
 
 import { absent } from "../http/problem.ts";
 import { route, type Route } from "../request/route.ts";
-import { planShards } from "../rules/plan.ts";
+import { planShards, longestShard } from "../rules/plan.ts";
 import { plan, type Plan, planQuery } from "../schema/plans.ts";
-import { insertPlan, selectFileTimings, selectPlan, type StoredPlan } from "../store/plans.ts";
+import { insertPlan, putOffExpiry, selectFileTimings, selectPlan, type StoredPlan } from "../store/plans.ts";
 
 const toPlan = ({ runs, files }: StoredPlan, index: number): Plan => ({
   files: files.flatMap(({ file, shard }) => (shard === index ? [file] : [])),
   timings: Object.fromEntries(files.map(({ file, ms }) => [file, ms])),
   runs,
 });
+
+/** What an execution waits for its first report, beside its time-out, whatever its shards took before. */
+const MAX_WAIT_MS = 24 * 3_600_000;
 
 export const plans: Route[] = [
   route(
@@ -29,6 +32,7 @@ export const plans: Route[] = [
       // Shards ask at the same moment: all are answered what the first of them has stored.
       const kept = await transact(async (sql) => {
         await insertPlan(sql, params, of, fresh);
+        await putOffExpiry(sql, params, Math.min(longestShard(fresh.files), MAX_WAIT_MS));
         return await selectPlan(sql, params, of);
       });
       return toPlan(kept ?? absent(), index);

@@ -30,7 +30,8 @@ reads the files from standard input. Without any it prints what the server knows
   --task NAME             the task that the uploads name (default: ASSAY_TASK, or the CI job's name)
   --execution-key KEY     what all jobs of the build have in common (default: the CI build's id)
   --execution-id ID       an execution of the server (default: ASSAY_EXECUTION_ID)
-  --branch, --commit      where the build comes from, if the uploads are told (default: as the CI system says, or git)
+  --branch, --commit, --base-commit
+                          where the build comes from, as the uploads say it (default: as the CI system says, or git)
   --format playwright     the input is what "playwright test --list" prints, the output a file for its --test-list
   --timings bun           prints the file for "bun test --shard=2/4 --timings=FILE" instead
   --fallback              where the server is away, or no key is set, all files go by hash
@@ -51,6 +52,7 @@ const OPTIONS = {
   "execution-id": { type: "string" },
   branch: { type: "string" },
   commit: { type: "string" },
+  "base-commit": { type: "string" },
   format: { type: "string" },
   timings: { type: "string" },
   fallback: { type: "boolean" },
@@ -65,6 +67,7 @@ type Wish = {
   task: string;
   executionId: string | undefined;
   build: Build;
+  baseCommit: string | undefined;
   format: Format;
   fallback: boolean;
   json: boolean;
@@ -93,6 +96,7 @@ function readWish(args: string[], environment: Environment): Wish | undefined {
     // A key that is given names another execution than the one that a runner is at.
     executionId: id ?? (key === undefined ? told("ASSAY_EXECUTION_ID") : undefined),
     build: { ...detected, ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)) },
+    baseCommit: given("base-commit"),
     format: readFormat(given("format"), given("timings")),
     fallback: values.fallback === true,
     json: values.json === true,
@@ -124,11 +128,14 @@ const planAnswer = v.object({
 });
 type Plan = ShardPlan & { runs: number };
 
-function parsePlan(text: string, from: string): Plan {
+const executionAnswer = v.object({ id: v.string() });
+
+/** A proxy may answer with a page of its own. */
+function readAs<Schema extends v.GenericSchema>(schema: Schema, what: string, text: string): v.InferOutput<Schema> {
   try {
-    return v.parse(planAnswer, JSON.parse(text));
+    return v.parse(schema, JSON.parse(text));
   } catch {
-    throw new Error(`Cannot read the plan of ${from}: it is none`);
+    throw new Error(`Cannot read the ${what}: it is not what Assay answers`);
   }
 }
 
@@ -145,7 +152,7 @@ async function request(address: ServerAddress, asking: Asking, failing: string):
 }
 
 /** The execution that the shards' uploads will find by the same key, commit and branch. */
-async function findExecution(address: ServerAddress, build: Build): Promise<string> {
+async function findExecution(address: ServerAddress, { build, baseCommit }: Wish): Promise<string> {
   const { executionKey: key, branch, commit, pullRequest, buildUrl } = build;
   if (key === undefined)
     throw new UsageError(
@@ -155,18 +162,19 @@ async function findExecution(address: ServerAddress, build: Build): Promise<stri
     method: "POST",
     path: "/executions",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ key, branch, commit, pullRequest, buildUrl }),
+    body: JSON.stringify({ key, branch, commit, baseCommit, pullRequest, buildUrl }),
   };
   const answer = await request(address, asking, `Cannot find the execution "${key}"`);
-  return (JSON.parse(answer.text) as { id: string }).id;
+  return readAs(executionAnswer, `execution from ${address.url}`, answer.text).id;
 }
 
-async function askPlan({ shard, task, executionId, build }: Wish, environment: Environment): Promise<Plan> {
+async function askPlan(wish: Wish, environment: Environment): Promise<Plan> {
+  const { shard, task, executionId } = wish;
   const address = readServerAddress(environment);
-  const id = executionId ?? (await findExecution(address, build));
+  const id = executionId ?? (await findExecution(address, wish));
   const path = planPath(id, task, shard);
   const answer = await request(address, { path }, `Cannot get the plan of "${task}" in execution "${id}"`);
-  return parsePlan(answer.text, address.url);
+  return readAs(planAnswer, `plan from ${address.url}`, answer.text);
 }
 
 /** A task of a runner has not the project's key: the runner has asked for it, and tells the file. */
@@ -174,7 +182,7 @@ async function readPlanFile(path: string, { shard }: Wish, environment: Environm
   const its = environment["ASSAY_SHARD"];
   if (its !== undefined && its !== `${shard.index}/${shard.of}`)
     throw new UsageError(`--shard: the plan in ASSAY_PLAN is that of shard "${its}"`);
-  return parsePlan(await Bun.file(path).text(), `the file "${path}"`);
+  return readAs(planAnswer, `plan in "${path}"`, await Bun.file(path).text());
 }
 
 /** undefined: the server is away, or the build may not know its key, and all files go by hash. */
@@ -218,7 +226,7 @@ async function expand(argument: string): Promise<string[]> {
   return own.sort();
 }
 
-const LISTED = /^\s*(\[.*?\] › )?(.+?):\d+:\d+ › /;
+const LISTED = /^\s*(\[.*?\] › )?([^›]+?):\d+:\d+ › /;
 const TOTAL = /^Total: (\d+) tests? in \d+ files?$/;
 
 /**
@@ -240,15 +248,19 @@ function parsePlaywrightList(lines: readonly string[]): Map<string, string[]> {
   return new Map([...files].map(([file, tests]) => [file, [...new Set(tests.map(({ line }) => line))]]));
 }
 
-/** `bun test --timings` knows a file by its path from where it is started. */
-function toBunTimings(files: readonly string[] | undefined, plan: Plan | undefined, directory: string): string {
+/**
+ * What `bun test --timings` reads: it knows a file by its path from where it is started. Without any it makes the shards of
+ * one size.
+ */
+function toBunTimings({ task }: Wish, plan: Plan | undefined, names: readonly string[] | undefined): string {
   const timings = plan?.timings ?? {};
   const match = createFileMatch(Object.keys(timings));
-  const names = files?.map((file) => toFileName(file, directory));
   const known = names?.flatMap((name) => {
     const file = match(name);
     return file === undefined ? [] : [[name, timings[file]!] as const];
   });
+  const why = plan && whyNone(plan, known === undefined || known.length > 0);
+  if (why !== undefined) say(`No timings for "${task}": ${why}`);
   return JSON.stringify({ version: 1, files: known ? Object.fromEntries(known) : timings });
 }
 
@@ -256,17 +268,25 @@ const sumOf = (timings: ShardPlan["timings"], files: Iterable<string>) =>
   [...files].reduce((sum, file) => sum + timings[file]!, 0);
 const seconds = (ms: number) => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 
-function describe({ shard, task }: Wish, plan: Plan, own: readonly SplitFile[], given: readonly string[]): string {
-  const { runs, timings } = plan;
-  const head = `Shard ${shard.index}/${shard.of} of "${task}": ${own.length} of ${given.length} files`;
+/** Why nothing is known of any of the files; undefined: something is. */
+function whyNone({ runs, timings }: Plan, known: boolean): string | undefined {
   const example = Object.keys(timings)[0];
-  if (runs === 0) return `${head}, by hash: no run of this task is known yet`;
-  if (example === undefined) return `${head}, by hash: the reports of this task name no files`;
-  const known = new Set(own.flatMap(({ known }) => known ?? []));
+  if (runs === 0) return "no run of this task is known yet";
+  if (example === undefined) return "the reports of this task name no files";
+  return known ? undefined : `none of them is in the reports of this task, which name "${example}"`;
+}
+
+function describe({ shard, task }: Wish, plan: Plan, own: readonly SplitFile[], names: readonly string[]): string {
+  const { timings } = plan;
+  const head = `Shard ${shard.index}/${shard.of} of "${task}": ${own.length} of ${names.length} files`;
   const match = createFileMatch(Object.keys(timings));
-  if (known.size === 0 && !given.some((file) => match(toFileName(file, process.cwd())) !== undefined))
-    return `${head}, by hash: none of them is in the reports of this task, which name "${example}"`;
-  const fresh = own.length - known.size;
+  const why = whyNone(
+    plan,
+    names.some((name) => match(name) !== undefined),
+  );
+  if (why !== undefined) return `${head}, by hash: ${why}`;
+  const known = new Set(own.flatMap(({ known }) => known ?? []));
+  const fresh = own.filter(({ known }) => known === undefined).length;
   const unknown = fresh === 0 ? "" : `, ${fresh} of them by hash`;
   return `${head}${unknown}, ${seconds(sumOf(timings, known))} of ${seconds(sumOf(timings, Object.keys(timings)))}`;
 }
@@ -283,13 +303,17 @@ export async function split(args: string[], environment: Environment = process.e
     );
   const list = format === "playwright" ? parsePlaywrightList(given!) : undefined;
   const plan = await findPlan(wish, environment);
-  if (format === "bun") return await print([toBunTimings(given, plan, directory)]);
+  if (format === "bun") {
+    const names = given?.map((file) => toFileName(file, directory));
+    return await print([toBunTimings(wish, plan, names)]);
+  }
   const files = list ? [...list.keys()] : (given ?? plan?.files ?? []);
   if (given === undefined && Object.keys(plan?.timings ?? {}).length === 0)
     throw new Error(`No files: none is given, and of "${wish.task}" none is known`);
   if (given === undefined) say("No FILES are given: files that are new run nowhere");
   const own = splitFiles(files, { plan, shard, directory });
-  if (plan) say(describe(wish, plan, own, files));
+  const names = files.map((file) => toFileName(file, directory));
+  if (plan) say(describe(wish, plan, own, names));
   const lines = own.flatMap(({ file }) => list?.get(file) ?? [file]);
   await print(json ? [JSON.stringify({ shard: `${shard.index}/${shard.of}`, task: wish.task, files: lines })] : lines);
 }

@@ -34,6 +34,13 @@ export function planShards(timings: readonly FileTiming[], shards: number): Plan
     .sort((a, b) => compare(a.file, b.file));
 }
 
+/** Milliseconds of the shard that takes longest. */
+export function longestShard(files: readonly PlannedFile[]): number {
+  const loads = new Map<number, number>();
+  for (const { shard, ms } of files) loads.set(shard, (loads.get(shard) ?? 0) + ms);
+  return Math.max(0, ...loads.values());
+}
+
 type Load = { shard: number; ms: number; files: number };
 
 /** Files that take no time are spread by their number. */

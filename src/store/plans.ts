@@ -99,6 +99,12 @@ export const insertPlan = (
   from execution where project_id = ${projectId} and id = ${executionId} for key share
   on conflict do nothing`;
 
+/** Reports come when the longest shard, which takes so many milliseconds, is done: until then nothing is overdue. */
+export const putOffExpiry = (sql: Tx, { projectId, executionId }: PlanKey, ms: number) => sql`
+  update execution
+  set expires_at = greatest(expires_at, now() + timeout_minutes * interval '1 minute' + ${ms} * interval '1 millisecond')
+  where project_id = ${projectId} and id = ${executionId} and expires_at is not null and mode = 'report'`;
+
 const BATCH = 500;
 
 /** A portion of the plans of executions before `floor`, a UUID; answers how many. */

@@ -167,6 +167,19 @@ describe("GET …/test-runs/{taskSlug}/plan", () => {
     expect((await plan(await begin(), "long")).timings).toEqual({ "a.ts": 2_147_483_647 });
   });
 
+  test("its execution waits for reports as long as its longest shard takes, beside the time-out", async () => {
+    await upload("slow", ["a.ts x 3000", "b.ts x 2000", "c.ts x 1500"]);
+    const execution = await begin({ timeoutMinutes: 10 });
+    const secondsLeft = async () =>
+      (
+        await database.pool<{ left: number }[]>`
+          select extract(epoch from expires_at - created_at)::int as left from execution where id = ${execution}`
+      )[0]!.left;
+    expect(await secondsLeft()).toBeWithin(595, 605);
+    await plan(execution, "slow", "1/2");
+    expect(await secondsLeft()).toBeWithin(4_095, 4_125);
+  });
+
   test("is empty for a task without runs, says so, and stays so", async () => {
     const execution = await begin();
     const empty = { files: [], timings: {}, runs: 0 };
