@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createHarness, createServer, until } from "../harness.ts";
-import { insertPlan, selectPlan } from "../../src/store/plans.ts";
+import { insertPlan } from "../../src/store/plans.ts";
 import { firstIdAt } from "../../src/store/moment.ts";
 import { retainResults } from "../../src/work/retain.ts";
 import { createRandom } from "../simulation/random.ts";
@@ -101,24 +101,20 @@ describe("GET …/test-runs/{taskSlug}/plan", () => {
     expect([own.length, new Set(own).size]).toEqual([60, 60]);
   });
 
-  test("of two plans that are stored at the same moment the first stays, and both shards get it", async () => {
+  test("who asks while another server stores a plan waits for it and gets a slice of that one", async () => {
+    await upload("race", ["late.ts x 1"]);
     const executionId = await begin();
-    const where = { projectId: project, executionId, taskSlug: "race" };
-    const store = (file: string, before?: () => Promise<unknown>) =>
-      database.begin(async (sql) => {
-        await insertPlan(sql, where, 2, { runs: 1, files: [{ file, ms: 1, shard: 1 }] });
-        await before?.();
-        return (await selectPlan(sql, where, 2))!.files.map(({ file }) => file);
-      });
-    let second: Promise<string[]> | undefined;
     const isWaiting = async () =>
       (await database.pool`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%shard_plan%'`)
         .length > 0;
-    const first = await store("first.ts", async () => {
-      second = store("second.ts");
+    let answer: ReturnType<typeof ask> | undefined;
+    await database.begin(async (sql) => {
+      const files = [{ file: "first.ts", ms: 7, shard: 1 }];
+      await insertPlan(sql, { projectId: project, executionId, taskSlug: "race" }, 2, { runs: 1, files });
+      answer = ask(pathOf(executionId, "race", "1/2"), { key });
       await until(isWaiting);
     });
-    expect([first, await second]).toEqual([["first.ts"], ["first.ts"]]);
+    expect((await answer!).body).toEqual({ files: ["first.ts"], timings: { "first.ts": 7 }, runs: 1 });
   });
 
   test("a file takes the median of its sums over the last five runs", async () => {

@@ -296,6 +296,7 @@ describe("assay split --format playwright", () => {
     const [one, two] = await Promise.all(["1/2", "2/2"].map((shard) => split(args(shard), { stdin: list.join("\n") })));
     expect(one!.lines).toEqual(lines.filter((line) => line.endsWith("b.spec.ts")));
     expect(two!.lines).toEqual(lines.filter((line) => !line.endsWith("b.spec.ts")));
+    expect(two!.errors).toBe(`Shard 2/2 of "e2e": 2 of 3 files, 8.0 s of 17 s\n`);
   });
 
   test("does not go on with a list that it cannot read whole", async () => {
