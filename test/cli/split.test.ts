@@ -98,6 +98,46 @@ describe("assay split", () => {
     });
   });
 
+  test("two builds of two jobs each run every file once, the second by what the first has told", async () => {
+    const folder = join(place, "build");
+    const names = ["a", "b", "c", "d", "e"].map((name) => `t/${name}.test.ts`);
+    for (const [index, name] of names.entries())
+      await Bun.write(
+        join(folder, name),
+        `import { test } from "bun:test"; test("x", async () => { await new Promise((done) => setTimeout(done, ${index === 3 ? 400 : 2})); });`,
+      );
+    // As the lines in docs/splitting.md.
+    const job = async (build: string, shard: string) => {
+      const assay = `"${process.execPath}" "${ASSAY}"`;
+      const xml = `junit-${shard[0]}.xml`;
+      const child = Bun.spawn(
+        [
+          "sh",
+          "-ec",
+          `${assay} split --shard ${shard} 't/*.test.ts' > files-${shard[0]}.txt
+           ${assay} upload ${xml} --strict --shard ${shard} -- "${process.execPath}" test --reporter=junit --reporter-outfile=${xml} $(sed 's|^|./|' files-${shard[0]}.txt)`,
+        ],
+        {
+          cwd: folder,
+          env: { PATH: process.env["PATH"]!, HOME: place, ...github(build), GITHUB_JOB: "jobs" },
+          stderr: "pipe",
+        },
+      );
+      const errors = await new Response(child.stderr).text();
+      expect([await child.exited, errors]).toEqual([0, expect.stringContaining(`of "jobs": `)]);
+      return errors;
+    };
+    for (const build of ["91", "92"]) {
+      const errors = await Promise.all([job(build, "1/2"), job(build, "2/2")]);
+      for (const text of errors) expect(text.includes("no run of this task is known yet")).toBe(build === "91");
+      const { body } = await ask(`GET /projects/${acme.project}/executions?key=${build}`, { key: acme.key });
+      expect(body.data).toHaveLength(1);
+      expect(body.data[0].tasks[0]).toMatchObject({ slug: "jobs", passed: 5, failed: 0, missingShards: [] });
+    }
+    // The long one alone is more than the others together.
+    expect(await Bun.file(join(folder, "files-1.txt")).text()).toBe("t/d.test.ts\n");
+  });
+
   test("takes paths as they come: from a folder, absolute, from standard input, a file that is called like a glob", async () => {
     const all = ["--shard", "1/1", "--execution-key", "8", "--task", "unit"];
     const spelled = ["./src/a.test.ts", join(place, "src/b.test.ts"), "src/[id].test.ts", "src/a.test.ts"];
