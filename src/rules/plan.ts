@@ -25,13 +25,13 @@ function medianOf(timings: readonly FileTiming[]): number {
  */
 export function planShards(timings: readonly FileTiming[], shards: number): PlannedFile[] {
   const median = medianOf(timings);
-  const longestFirst = timings
-    .map(({ file, ms }) => ({ file, ms: ms ?? median }))
-    .sort((a, b) => b.ms - a.ms || compare(a.file, b.file));
-  const heap = createHeap(shards);
-  return longestFirst
-    .map(({ file, ms }) => ({ file, ms, shard: heap.add(ms) }))
+  const planned = timings
+    .map(({ file, ms }): PlannedFile => ({ file, ms: ms ?? median, shard: 0 }))
     .sort((a, b) => compare(a.file, b.file));
+  const heap = createHeap(shards);
+  // Of equal length by name: sorting keeps the order that is there.
+  for (const file of planned.toSorted((a, b) => b.ms - a.ms)) file.shard = heap.add(file.ms);
+  return planned;
 }
 
 /** Milliseconds of the shard that takes longest. */
