@@ -8,6 +8,7 @@ import { executions } from "./api/executions.ts";
 import { leases } from "./api/leases.ts";
 import { integrations } from "./api/integrations.ts";
 import { onboardings } from "./api/onboarding.ts";
+import { plans } from "./api/plans.ts";
 import { projects } from "./api/projects.ts";
 import { testCases } from "./api/test_cases.ts";
 import { testRuns } from "./api/test_runs.ts";
@@ -38,6 +39,7 @@ export const ROUTES: readonly Route[] = [
   ...testRuns,
   ...executions,
   ...leases,
+  ...plans,
   ...testCases,
   ...trends,
   ...bugReports,

@@ -14,6 +14,7 @@ import { execution } from "./schema/executions.ts";
 import { executionFailures } from "./schema/failures.ts";
 import { delivery, integration } from "./schema/integrations.ts";
 import { onboarding } from "./schema/onboarding.ts";
+import { plan } from "./schema/plans.ts";
 import { project } from "./schema/projects.ts";
 import { nativeReport } from "./schema/reports.ts";
 import { testCase, testCaseResult } from "./schema/test_cases.ts";
@@ -39,6 +40,7 @@ const definitions: Record<string, v.GenericSchema> = {
   ExecutionFailures: executionFailures,
   Integration: integration,
   Onboarding: onboarding,
+  Plan: plan,
   Project: project,
   TestCase: testCase,
   TestCaseResult: testCaseResult,
