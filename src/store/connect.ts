@@ -18,11 +18,22 @@ export type Database = {
   fast: Sql;
   /** For LISTEN: a connection of its own. */
   listener: Sql;
+  /** How busy its pools are, by their names; what is not known of one is left out. */
+  load(): Record<string, PoolLoad>;
   /** What it was opened with: another thread opens connections of its own. */
   connection: ConnectionOptions;
   /** To be called every second or so: replaces what hangs, and answers the names of what it has replaced. */
   watch(): Promise<string[]>;
   close(): Promise<void>;
+};
+
+export type PoolLoad = {
+  /** Connections at the most. */
+  size: number;
+  inUse?: number;
+  waiting?: number;
+  /** How long what was sent last to see whether anything gets through has been waiting by now. */
+  waitMs: number;
 };
 
 /** A URL or the parts of a connection; what postgres.js takes besides is decided here. */
@@ -119,6 +130,11 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
     begin: (work) => transactions.begin((sql) => work(sql as Tx)),
     fast: fast.sql,
     listener,
+    load: () => ({
+      statements: { size: poolSize, waitMs: pool.waitMs() },
+      transactions: { size: poolSize, waitMs: transactions.waitMs(), ...transactions.load() },
+      fast_reads: { size: 1, waitMs: fast.waitMs() },
+    }),
     connection: options,
     async watch() {
       const looks = Object.entries(lanes).map(async ([name, lane]) => ((await lane.look()) ? [name] : []));
