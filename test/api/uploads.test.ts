@@ -160,7 +160,7 @@ describe("GET /projects/:projectId/uploads", () => {
 
   test("tells of one that broke off, and who sent it", async () => {
     const own = await addProject(acme);
-    const head = `POST /api/v1/projects/${own.project}/test-runs?task_slug=t HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${own.key}\r\nContent-Length: 100\r\n\r\n`;
+    const head = `POST /api/v1/projects/${own.project}/test-runs?task_slug=t HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${own.key}\r\nUser-Agent: flaky-network/1\r\nContent-Length: 100\r\n\r\n`;
     await Bun.connect({
       hostname: "127.0.0.1",
       port: Number(new URL(url).port),
@@ -178,6 +178,7 @@ describe("GET /projects/:projectId/uploads", () => {
       statusCode: 400,
       message: "The body broke off",
       clientAddress: "127.0.0.1",
+      userAgent: "flaky-network/1",
     });
   });
 
