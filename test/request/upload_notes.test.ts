@@ -6,7 +6,7 @@ import { type AnsweredUpload, createUploadNotes, noFacts } from "../../src/reque
 import { connect } from "../../src/store/connect.ts";
 import { createHarness, createServer } from "../harness.ts";
 
-const { database, acme, addProject } = await createHarness();
+const { database, acme, addProject, regenerate } = await createHarness();
 const { pool } = database;
 const log = createLog("error", () => {}, false);
 
@@ -116,4 +116,13 @@ test("requests beyond the rate limit are one note while they come, written once 
   notes.note(upload(429));
   notes.sweep();
   expect(await times()).toEqual([501, 1, 2]);
+});
+
+test("an upload whose key is revoked before it is noted leaves nothing, and those beside it are noted", async () => {
+  const [revoked, live] = [await createAnswered(), await createAnswered()];
+  const notes = createUploadNotes({ pool, log });
+  await regenerate({ ...acme, ...revoked });
+  for (const { upload } of [revoked, live]) notes.note(upload());
+  await notes.settled();
+  expect([(await revoked.rows()).length, (await live.rows()).length]).toEqual([0, 1]);
 });
