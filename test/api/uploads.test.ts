@@ -255,8 +255,8 @@ describe("GET /projects/:projectId/uploads", () => {
       "x-request-id": key,
     });
     await post(own, `?format=${key}`, junit("p"));
-    const rows = await pool`select u::text from upload u where project_id = ${own.project}`;
     const { data } = await list(own);
+    const rows = await pool`select u::text from upload u where project_id = ${own.project}`;
     expect(data).toHaveLength(2);
     for (const text of [JSON.stringify(data), JSON.stringify(rows)]) {
       expect(text).toContain(`${key.slice(0, 17)}…`);
