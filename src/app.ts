@@ -5,6 +5,7 @@ import { automations } from "./api/automations.ts";
 import { bugReports } from "./api/bug_reports.ts";
 import { environments } from "./api/environments.ts";
 import { executions } from "./api/executions.ts";
+import { leases } from "./api/leases.ts";
 import { integrations } from "./api/integrations.ts";
 import { onboardings } from "./api/onboarding.ts";
 import { projects } from "./api/projects.ts";
@@ -40,6 +41,7 @@ export const ROUTES: readonly Route[] = [
   ...testRuns,
   ...uploads,
   ...executions,
+  ...leases,
   ...testCases,
   ...trends,
   ...bugReports,
@@ -117,8 +119,10 @@ export function createApp(options: AppOptions) {
     if (!isOwn) absent();
 
     if (route.deadlineSeconds > 30) connection.allowSeconds(route.deadlineSeconds + 30);
+    const { limit, remaining } = progress.admission;
     const asked = {
       caller,
+      budget: { limit, remaining },
       params,
       wantsText: /^text\/plain\b/i.test(request.headers.get("accept") ?? ""),
       idempotencyKey: request.method === "POST" ? request.headers.get("idempotency-key") : null,
@@ -276,9 +280,9 @@ export function createApp(options: AppOptions) {
 
 /** Exactly what handlers may use: the options hold more. */
 function toExecuteOptions({ cursorSecret, ...options }: AppOptions): ExecuteOptions {
-  const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, log } = options;
+  const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, signals, log } = options;
   const cursors = createCursors(cursorSecret);
-  return { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, executionEnd, log, cursors };
+  return { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, signals, log, cursors };
 }
 
 /** Whose an upload is nobody knows where the key is wrong. */

@@ -34,7 +34,8 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
       seal: createSeal(secretKey),
       cursors: createCursors(cursorSecret),
       log: createLog("warn"),
-      executionEnd: async () => false,
+      // Nor do they wait for anything.
+      signals: { watch: () => ({ next: async () => "closed", end() {} }), tell() {} },
       // Uploads reach nobody.
       outbound: createOutbound({ allow: nothing }),
       outboundAllow: nothing,

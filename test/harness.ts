@@ -12,8 +12,8 @@ import { createMetrics } from "../src/metrics.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/store/connect.ts";
-import { createExecutionEnds } from "../src/store/execution_ends.ts";
 import { createGauges } from "../src/store/gauges.ts";
+import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
@@ -86,7 +86,7 @@ export type TestServerOptions = {
 
 /** One server; several may share a database. */
 export async function createServer(database: Database, options: TestServerOptions = {}) {
-  const ends = createExecutionEnds(database.pool);
+  const signals = createSignals(database.openListener);
   const cursorSecret = await selectCursorSecret(database.pool);
   const outboundAllow = createAddressList(options.outboundAllow ?? []);
   const maxInflatedBytes = options.maxInflatedBytes ?? 128 * 1_048_576;
@@ -118,13 +118,13 @@ export async function createServer(database: Database, options: TestServerOption
     outbound: createOutbound({ allow: outboundAllow }),
     outboundAllow,
     trustProxy: createAddressList(options.trustProxy ?? []),
-    executionEnd: (id, ms) => ends.wait(id, ms),
+    signals,
     isReady: async () => true,
   });
   server.answerWith(app);
   afterAll(async () => {
     metrics.stop();
-    ends.close();
+    signals.close();
     await server.stop();
     uploadThread.close();
   });
