@@ -12,10 +12,20 @@ import {
 } from "./http/metrics.ts";
 import type { Database, PoolLoad } from "./store/connect.ts";
 import type { Gauges } from "./store/gauges.ts";
+import type { LeaseStatus } from "./store/leases.ts";
 import packageJson from "../package.json" with { type: "json" };
 
 const INGEST_SECONDS = [0.05, 0.25, 1, 5, 30, 120];
-const LEASE_STATUSES = ["queued", "offered", "running", "succeeded", "failed", "cancelled", "lost", "timed_out"];
+const LEASES: Record<LeaseStatus, 0> = {
+  queued: 0,
+  offered: 0,
+  running: 0,
+  reported: 0,
+  failed: 0,
+  cancelled: 0,
+  lost: 0,
+  timed_out: 0,
+};
 const SHARED = "The same on all servers of a database.";
 
 export type CountedUpload = {
@@ -161,7 +171,7 @@ function databaseFamilies(read: Gauges | undefined): Family[] {
     shared(
       "assay_leases",
       "Tasks and shards by state; those that have ended: in the last 5 minutes.",
-      LEASE_STATUSES.map((status) => [{ status }, read.leases[status] ?? 0]),
+      Object.entries({ ...LEASES, ...read.leases }).map(([status, count]) => [{ status }, count]),
     ),
     shared("assay_queue_length", "Tasks and shards that wait for a runner.", read.leases["queued"] ?? 0),
     shared("assay_queue_oldest_seconds", "How long the first of them has been waiting.", read.queueAge ?? 0),

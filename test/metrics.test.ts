@@ -155,7 +155,7 @@ describe("/metrics", () => {
     await lease("queued", "10 seconds", null);
     await lease("running", "1 hour", null);
     await lease("lost", "1 hour", "1 minute");
-    await lease("succeeded", "1 hour", "10 minutes");
+    await lease("reported", "1 hour", "10 minutes");
     await pool`
       insert into runner (project_id, name, labels, free, held, seen_at) values
         (${acme.project}, 'a', '{}', 2, 1, now() - interval '1 minute'),
@@ -169,7 +169,7 @@ describe("/metrics", () => {
       '{status="queued"}': 2,
       '{status="offered"}': 0,
       '{status="running"}': 1,
-      '{status="succeeded"}': 0,
+      '{status="reported"}': 0,
       '{status="failed"}': 0,
       '{status="cancelled"}': 0,
       '{status="lost"}': 1,
