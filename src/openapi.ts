@@ -20,6 +20,7 @@ import { nativeReport } from "./schema/reports.ts";
 import { testCase, testCaseResult } from "./schema/test_cases.ts";
 import { caseResult, testRun, uploadedRun } from "./schema/test_runs.ts";
 import { trends } from "./schema/trends.ts";
+import { upload } from "./schema/uploads.ts";
 import packageJson from "../package.json" with { type: "json" };
 
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
@@ -46,6 +47,7 @@ const definitions: Record<string, v.GenericSchema> = {
   TestCaseResult: testCaseResult,
   TestRun: testRun,
   Trends: trends,
+  Upload: upload,
   UploadedRun: uploadedRun,
   Variable: variable,
 };

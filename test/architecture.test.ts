@@ -8,11 +8,11 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["app", "config", "http", "log", "operations", "request", "secrets", "store", "work"],
+  main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "work"],
   upload_worker: ["api", "http", "log", "request", "secrets", "store"],
   openapi: ["app", "http", "request", "schema"],
-  app: ["api", "http", "log", "request", "store", "web"],
-  web: ["openapi.json", "request"],
+  app: ["api", "http", "log", "metrics", "request", "store", "web"],
+  web: ["http", "openapi.json", "request"],
   request: ["http", "log", "schema", "secrets", "store"],
   api: ["http", "operations", "reports", "request", "rules", "schema", "secrets", "senders", "store"],
   work: ["config", "log", "operations", "schema", "secrets", "store"],
@@ -24,6 +24,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   reports: ["schema"],
   secrets: ["schema"],
   config: ["http", "log"],
+  metrics: ["http", "store"],
   http: [],
   log: [],
   postgres: [],

@@ -40,6 +40,9 @@ const MAX_AHEAD_MS = 60 * 60_000;
 const total = ({ passed, failed, skipped }: Pick<TestRun, "passed" | "failed" | "skipped">) =>
   passed + failed + skipped;
 
+/** Of the cases in a report, listed or only counted. */
+const totalOf = ({ cases, countsOnly }: Report): number => cases.length + (countsOnly ? total(countsOnly) : 0);
+
 type Base = Pick<Context, "publicUrl"> & { params: { projectId: string } };
 
 function toDetail({ publicUrl, params }: Base, run: TestRunDetailRow) {
@@ -80,8 +83,7 @@ function read(
     if (!(error instanceof ReportError)) throw error;
     fail("VALIDATION_ERROR", error.message);
   }
-  const { passed, failed, skipped } = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
-  if (report.cases.length + passed + failed + skipped === 0 && !mayBeEmpty)
+  if (totalOf(report) === 0 && !mayBeEmpty)
     fail("VALIDATION_ERROR", `The report holds no test case: upload it with allow_empty=true if that is right`);
   return report;
 }
@@ -166,7 +168,9 @@ export const testRuns: Route[] = [
       if (named.results.some(({ letter }) => toStatus(letter) === "failed"))
         await catchUp(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
       return await conclude(async (sql) => {
-        const { run, added, bugReports } = await takeReport(sql, params.projectId, named, parameters);
+        const { run, added, bugReports, warnings } = await takeReport(sql, params.projectId, named, parameters);
+        const { executionId, taskSlug } = run;
+        context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
         const failures = run.failed === 0 ? [] : await selectFailures(sql, params.projectId, run.id);
         const answer = { ...toDetail(context, run), ...toLists(failures), bugReports };
         const status = added ? 201 : 200;
