@@ -232,7 +232,7 @@ describe("an upload that fails breaks no build, unless it is to", () => {
   test("a report that cannot be read", async () => {
     expect(await both(["bad.xml"])).toEqual({
       codes: [0, 1],
-      errors: `assay: Cannot read "bad.xml": it is an HTML page, not a test report: the results are not uploaded\n`,
+      errors: `assay: The results are not uploaded: Cannot read "bad.xml": it is an HTML page, not a test report\n`,
     });
   });
 
@@ -246,7 +246,7 @@ describe("an upload that fails breaks no build, unless it is to", () => {
       codes: [0, 1],
       errors:
         `assay: There is no file "no.xml"\nassay: No file matches "no/*.xml"\n` +
-        `assay: There is no report: the results are not uploaded\n`,
+        `assay: The results are not uploaded: There is no report\n`,
     });
     // What is there is sent all the same.
     const project = await addProject(acme);
@@ -262,7 +262,7 @@ describe("an upload that fails breaks no build, unless it is to", () => {
     const old = await addProject(acme);
     await regenerate({ ...acme, project: old.project });
     const { codes, errors } = await both(["r.xml"], {}, old);
-    expect([codes, errors]).toEqual([[0, 1], expect.stringContaining("(ASSAY_KEY): the results are not uploaded")]);
+    expect([codes, errors]).toEqual([[0, 1], expect.stringContaining("(ASSAY_KEY)\n")]);
     const wrong = await both(["r.xml"], { variables: { ASSAY_PROJECT: crypto.randomUUID() } });
     expect([wrong.codes, wrong.errors]).toEqual([[0, 1], expect.stringContaining("(ASSAY_URL and ASSAY_PROJECT)")]);
   });
@@ -283,7 +283,7 @@ describe("an upload that fails breaks no build, unless it is to", () => {
       folder,
       variables: { ASSAY_URL: broken.url },
     });
-    expect([code, errors]).toEqual([3, "assay: Broken: the results are not uploaded\n"]);
+    expect([code, errors]).toEqual([3, "assay: The results are not uploaded: Broken\n"]);
     expect(new Set(broken.requests.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
     expect(broken.requests).toHaveLength(3);
     const busy = createReceiver({ status: 429, headers: { "Retry-After": "31" } });
@@ -436,7 +436,7 @@ describe("around a command", () => {
       [3, "done\n"],
       [7, "done\n"],
     ]);
-    for (const { errors } of ends) expect(errors).toContain("the results are not uploaded");
+    for (const { errors } of ends) expect(errors).toContain("The results are not uploaded: Cannot reach");
     const fork = await upload(project, ["report.xml", ...command], { folder, variables: { ASSAY_KEY: "", CODE: "4" } });
     expect([fork.code, fork.output, fork.errors]).toEqual([4, "done\n", expect.stringContaining("Set ASSAY_KEY")]);
   });
@@ -511,7 +511,7 @@ describe("around a command", () => {
         const { code, output, errors } = await ended;
         expect([code, output]).toEqual([42, `caught ${name}\n`]);
         // A cancelled build has no result.
-        expect([errors, await list(project)]).toEqual(["assay: Told to stop: the results are not uploaded\n", []]);
+        expect([errors, await list(project)]).toEqual(["assay: The results are not uploaded: Told to stop\n", []]);
       },
     );
 
@@ -529,7 +529,7 @@ describe("around a command", () => {
       const { child, ended } = start(project, ["report.xml", ...script(`${writes("p")}; exit 6`)], { variables });
       await until(() => hanging.requests.length > 0);
       child.kill("SIGTERM");
-      expect(await ended).toMatchObject({ code: 6, errors: "assay: Told to stop: the results are not uploaded\n" });
+      expect(await ended).toMatchObject({ code: 6, errors: "assay: The results are not uploaded: Told to stop\n" });
     });
   });
 });
