@@ -504,7 +504,7 @@ describe("around a command", () => {
         const project = await addProject(acme);
         const folder = createFolder({ source: junit("p") });
         const name = signal.slice(3);
-        const text = `trap "cp source report.xml; echo caught ${name}; exit 42" ${name}; : > ready; while :; do sleep 0.02; done`;
+        const text = `trap "cp source report.xml; echo caught ${name}; exit 42" ${name}; : > ready; for i in $(seq 500); do sleep 0.02; done`;
         const { child, ended } = start(project, ["report.xml", ...script(text)], { folder });
         await ready(folder);
         child.kill(signal);
@@ -520,7 +520,7 @@ describe("around a command", () => {
       const { child, ended } = start(project, ["report.xml", ...script(": > ready; exec sleep 60")], { folder });
       await ready(folder);
       child.kill("SIGTERM");
-      expect((await ended).code).toBe(143);
+      expect(await ended).toMatchObject({ code: 143, errors: "assay: The results are not uploaded: Told to stop\n" });
     });
 
     test("during the upload: it is left, and the exit code stays the command's", async () => {
