@@ -59,7 +59,15 @@ const SHARED: Record<string, string[]> = {
 /** Folders in which one step leads to the next. */
 const STEPS = ["operations", "request"];
 /** Files that put their neighbours together. */
-const GATHERERS = ["cli/assay", "cli/upload", "work/loops", "reports/read", "senders/send", "store/open", "postgres/embedded"];
+const GATHERERS = [
+  "cli/assay",
+  "cli/upload",
+  "work/loops",
+  "reports/read",
+  "senders/send",
+  "store/open",
+  "postgres/embedded",
+];
 
 const files = [...new Glob("**/*.ts").scanSync(SOURCE)].sort();
 const importsOf = async (file: string) => {
@@ -143,6 +151,8 @@ test("only the store speaks SQL", async () => {
 });
 
 test("only the entry points read the environment, and the built-in PostgreSQL its PATH", async () => {
-  for (const file of files.filter((file) => !["main.ts", "cli/admin.ts", "cli/upload.ts", "postgres/home.ts"].includes(file)))
+  for (const file of files.filter(
+    (file) => !["main.ts", "cli/admin.ts", "cli/upload.ts", "postgres/home.ts"].includes(file),
+  ))
     expect([file, /process\.env|Bun\.env/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([file, false]);
 });
