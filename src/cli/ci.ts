@@ -280,6 +280,14 @@ function detectSystem({ get }: Sources): (typeof SYSTEMS)[number] | undefined {
   return SYSTEMS.find(([, variable]) => get(variable) !== undefined);
 }
 
+/** No half of a character is left where a text is cut. */
+const cut = (text: string | undefined, max: number) => text?.slice(0, max).toWellFormed();
+
+function isShard(shard: string): boolean {
+  const [index, total] = /^\d{1,4}\/\d{1,4}$/.test(shard) ? shard.split("/").map(Number) : [];
+  return index !== undefined && index >= 1 && index <= total!;
+}
+
 const isAddress = (url: string) => url.length <= 2_000 && /^https?:\/\/[^/?#\s]/i.test(url) && URL.canParse(url);
 
 /**
@@ -301,13 +309,13 @@ export function detectBuild(
   const build: Said = {
     system,
     // The end of a long one tells the builds of a job apart.
-    executionKey: said.executionKey?.slice(-200),
-    task: said.task?.slice(0, 200),
-    commit: (said.commit ?? git("rev-parse", "HEAD"))?.slice(0, 200),
-    branch: toBranch(said.branch ?? git("branch", "--show-current"))?.slice(0, 500),
-    pullRequest: said.pullRequest?.slice(0, 200),
+    executionKey: said.executionKey?.slice(-200).toWellFormed(),
+    task: cut(said.task, 200),
+    commit: cut(said.commit ?? git("rev-parse", "HEAD"), 200),
+    branch: cut(toBranch(said.branch ?? git("branch", "--show-current")), 500),
+    pullRequest: cut(said.pullRequest, 200),
     buildUrl: said.buildUrl !== undefined && isAddress(said.buildUrl) ? said.buildUrl : undefined,
-    shard: said.shard !== undefined && /^[1-9]\d{0,3}\/[1-9]\d{0,3}$/.test(said.shard) ? said.shard : undefined,
+    shard: said.shard !== undefined && isShard(said.shard) ? said.shard : undefined,
   };
   return Object.fromEntries(Object.entries(build).filter(([, value]) => value !== undefined)) as Build;
 }

@@ -17,7 +17,7 @@ const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });
 
 /** `a/{b,c/d}` → `a/b` and `a/c/d`: Bun's own globs know no slash within braces. */
 function expandBraces(glob: string): string[] {
-  const [whole, before, choices, after] = /^([^{]*)\{([^{}]*)\}(.*)$/s.exec(glob) ?? [];
+  const [whole, before, choices, after] = /^(.*)\{([^{}]*)\}(.*)$/s.exec(glob) ?? [];
   if (whole === undefined) return [glob];
   return choices!.split(",").flatMap((choice) => expandBraces(`${before}${choice}${after}`));
 }

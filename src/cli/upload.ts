@@ -106,8 +106,10 @@ async function deliver(address: Address, delivery: Delivery, signal: AbortSignal
   } else if (exitCode === undefined && !mayBeEmpty) return { end: "nothing", problem: "There is no report" };
   const failure = hasFailed ? exitCode : "-1";
   if (mayBeEmpty && !hasFailed) return await sendReports(address, NOTHING, sent, signal);
-  await voice.note(`Without a report, this is recorded as a failure: runner exited ${failure}`);
-  return await sendReports(address, NOTHING, { ...sent, exit_code: failure! }, signal);
+  const end = await sendReports(address, NOTHING, { ...sent, exit_code: failure! }, signal);
+  if (end.end === "uploaded")
+    await voice.note(`Without a report, this is recorded as a failure: runner exited ${failure}`);
+  return end;
 }
 
 const STRICT_CODES: Record<End["end"], number> = { uploaded: 0, stopped: 0, nothing: 1, refused: 1, away: 3 };
@@ -141,7 +143,7 @@ export async function upload(args: string[], environment: Environment = process.
       json: flags.json === true,
     });
   else {
-    await voice.note(`${end.problem}: the results are not uploaded`);
+    await voice.note(`The results are not uploaded: ${end.problem}`);
     if (flags.json) await voice.tell(JSON.stringify({ error: { message: end.problem } }));
   }
   const own = ended?.exitCode ?? 0;

@@ -1,6 +1,7 @@
 /** Runs a command as if nobody stood around it: its streams are its own, signals reach it, its exit code is kept. */
 
 import { constants } from "node:os";
+import { isatty } from "node:tty";
 
 /** As a shell says it: 128 + n for signal n, 127 where there is no such command, 126 where it cannot be executed. */
 export type EndedCommand = {
@@ -35,7 +36,7 @@ export function listenForStop(): Stop {
   const stop = new AbortController();
   let child: Bun.Subprocess | undefined;
   // What is typed at a terminal goes to everybody in the foreground: to hear it twice makes many a runner give up at once.
-  const hearsItself = process.stdin.isTTY || process.stderr.isTTY;
+  const hearsItself = isatty(0) || isatty(2);
   for (const signal of STOPPING)
     process.on(signal, () => {
       if (signal !== "SIGINT" || !hearsItself) child?.kill(signal);
