@@ -8,6 +8,7 @@ import type { ExecutionStatus, PlannedTask } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import type { Tx } from "../store/connect.ts";
+import { selectHasEnvironment } from "../store/environments.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
 import {
   type Build,
@@ -94,13 +95,18 @@ async function settleLeases(sql: Tx, projectId: string, { id, status, failFast }
 export async function planTasks(
   sql: Tx,
   projectId: string,
-  { id, mode }: Pick<LockedExecution, "id" | "mode">,
+  { id, mode, environment }: Pick<LockedExecution, "id" | "mode" | "environment">,
   tasks: readonly PlannedTask[],
   now: Date,
 ): Promise<void> {
   if (tasks.length === 0) return;
   await insertDeclaredTasks(sql, projectId, id, tasks);
   if (mode !== "run") return;
+  // Without its variables the tests would fail for reasons that are nobody's.
+  if (environment !== null && !(await selectHasEnvironment(sql, projectId, environment)))
+    refuse(
+      `Cannot read "environment": the team has no environment "${environment}", whose variables the tasks would get`,
+    );
   await insertLeases(sql, projectId, id, tasks, now);
   await notifyLeases(sql, projectId);
 }

@@ -406,7 +406,7 @@ export const isAtWork = (sql: Sql): Fragment => sql`
 const MAX_ONLY = 5_000;
 
 /** The test cases of a task that failed in an execution; undefined: too many, or none. */
-export const selectFailedCases = async (
+export const selectCasesToRepeat = async (
   sql: Sql,
   projectId: string,
   executionId: string,

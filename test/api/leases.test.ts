@@ -398,6 +398,15 @@ describe("variables", () => {
     expect(Buffer.from(row!["variables"]).toString("latin1")).not.toContain("fast");
   });
 
+  test("of an environment that there is not are not left out silently", async () => {
+    const place = await fresh();
+    expect(message(await post(place, "/executions", { mode: "run", tasks: ["a"], environment: "nowhere" }))).toBe(
+      `Cannot read "environment": the team has no environment "nowhere", whose variables the tasks would get`,
+    );
+    const { body } = await ask(`GET /projects/${place.project}/executions`, { key: place.key });
+    expect(body.data).toEqual([]);
+  });
+
   test("are not kept for a request that is repeated", async () => {
     const place = await fresh();
     await start(place, { variables: { OWN: "do-not-keep-this" } });
