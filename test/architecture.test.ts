@@ -66,7 +66,7 @@ const SHARED: Record<string, string[]> = {
     "put_offs",
     "shards",
   ],
-  web: ["builds", "layout", "page", "parts", "project_state"],
+  web: ["builds", "layout", "page", "parts", "project_state", "script.js", "style.css"],
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */
