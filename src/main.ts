@@ -6,11 +6,17 @@ import { descriptorLimit } from "./http/descriptors.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";
 import { createLog } from "./log.ts";
+<<<<<<< HEAD
 import { createSetupToken } from "./operations/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
+=======
+import { createMetrics } from "./metrics.ts";
+import { createFirstProject, welcome } from "./operations/first_project.ts";
+>>>>>>> origin/main
 import { loadSecretKey } from "./operations/secret_key.ts";
 import { createUploadThread } from "./request/upload_thread.ts";
 import { createSeal } from "./secrets/seal.ts";
+import { createGauges } from "./store/gauges.ts";
 import { selectCursorSecret, useAllConnections } from "./store/instance.ts";
 import { migrate, schemaVersion } from "./store/migrate.ts";
 import { openDatabase } from "./store/open.ts";
@@ -23,6 +29,8 @@ import { startLoops } from "./work/loops.ts";
 /** Besides connections, the process itself has some fifty open. */
 const OWN_DESCRIPTORS = 50;
 const SENSIBLE_DESCRIPTORS = 1_024;
+/** What may be lost does not keep a server that stops. */
+const LAST_NOTES_MS = 1_000;
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
@@ -55,7 +63,8 @@ async function main(): Promise<void> {
       proxy: config.outboundProxy,
       onPrivate: (hostname, addresses) => log.info("Did not send to a private address", { hostname, addresses }),
     });
-    const deliverer = createDeliverer(database, { outbound, seal }, log);
+    const metrics = createMetrics({ database, gauges: createGauges(database) });
+    const deliverer = createDeliverer(database, { outbound, seal, onAttempt: metrics.delivery }, log);
 
     if (isCramped) await useAllConnections(database, config.databasePool);
     const server = startServer({ ...config, log, maxDescriptors });
@@ -66,7 +75,7 @@ async function main(): Promise<void> {
     const uploadThread = createUploadThread(new URL("./upload_worker.ts", import.meta.url), settings);
     const app = createApp({
       ...config,
-      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals },
+      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics },
       isReady: async () => !draining && (await isReady()),
     });
     server.answerWith(app);
@@ -89,6 +98,9 @@ async function main(): Promise<void> {
     log.info("Stopping: running requests may end");
     signals.close();
     await Promise.all([loops.stop(), deliverer.stop(), server.stop()]);
+    app.sweep();
+    await Promise.race([app.settled(), Bun.sleep(LAST_NOTES_MS)]);
+    metrics.stop();
     uploadThread.close();
   } finally {
     await database.close();

@@ -8,9 +8,11 @@ import { createUploadThread } from "../src/request/upload_thread.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
+import { createMetrics } from "../src/metrics.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/store/connect.ts";
+import { createGauges } from "../src/store/gauges.ts";
 import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
@@ -77,6 +79,7 @@ export type TestServerOptions = {
   uploadMemoryBytes?: number;
   outboundAllow?: string[];
   database?: Database;
+  metricsToken?: string;
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
 };
@@ -97,27 +100,30 @@ export async function createServer(database: Database, options: TestServerOption
     retentionDays: 90,
     secretKey: SECRET_KEY,
   });
-  server.answerWith(
-    createApp({
-      database,
-      uploadThread,
-      publicUrl,
-      cursorSecret,
-      log: createLog("debug", options.log ?? (() => {}), false),
-      rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
-      maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
-      maxInflatedBytes,
-      uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
-      retentionDays: 90,
-      seal: createSeal(SECRET_KEY),
-      outbound: createOutbound({ allow: outboundAllow }),
-      outboundAllow,
-      trustProxy: createAddressList(options.trustProxy ?? []),
-      signals,
-      isReady: async () => true,
-    }),
-  );
+  const metrics = createMetrics({ database, gauges: createGauges(database) });
+  const app = createApp({
+    database,
+    metrics,
+    metricsToken: options.metricsToken,
+    uploadThread,
+    publicUrl,
+    cursorSecret,
+    log: createLog("debug", options.log ?? (() => {}), false),
+    rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
+    maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
+    maxInflatedBytes,
+    uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
+    retentionDays: 90,
+    seal: createSeal(SECRET_KEY),
+    outbound: createOutbound({ allow: outboundAllow }),
+    outboundAllow,
+    trustProxy: createAddressList(options.trustProxy ?? []),
+    signals,
+    isReady: async () => true,
+  });
+  server.answerWith(app);
   afterAll(async () => {
+    metrics.stop();
     signals.close();
     await server.stop();
     uploadThread.close();
@@ -140,7 +146,7 @@ export async function createServer(database: Database, options: TestServerOption
     return answer;
   }
 
-  return { url: server.url, ask };
+  return { url: server.url, ask, app, metrics };
 }
 
 /** The headers of every answer, the shape of every error, and the schema of every success. */

@@ -7,7 +7,8 @@ import { takeReport, nameReport } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
 import { toStatus } from "../rules/merge.ts";
-import { toBlameWords, toLists } from "../rules/blame.ts";
+import { toLists } from "../rules/blame.ts";
+import { toRunLine } from "../rules/run_line.ts";
 import { shardsOf, toShardList } from "../rules/shards.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
@@ -19,7 +20,6 @@ import {
   testRunDetail,
   testRunFilter,
   testRunPage,
-  type UploadedRun,
   uploadedRun,
   type UploadParameters,
   uploadParameters,
@@ -39,6 +39,9 @@ const MAX_AHEAD_MS = 60 * 60_000;
 
 const total = ({ passed, failed, skipped }: Pick<TestRun, "passed" | "failed" | "skipped">) =>
   passed + failed + skipped;
+
+/** Of the cases in a report, listed or only counted. */
+const totalOf = ({ cases, countsOnly }: Report): number => cases.length + (countsOnly ? total(countsOnly) : 0);
 
 type Base = Pick<Context, "publicUrl"> & { params: { projectId: string } };
 
@@ -65,38 +68,6 @@ function toDetail({ publicUrl, params }: Base, run: TestRunDetailRow) {
   };
 }
 
-/** " (1 new, 2 known flaky)"; each list is told up to 100. */
-function blamesOf({ outage, ...run }: UploadedRun): string {
-  if (outage) return " (an outage)";
-  const words = toBlameWords({
-    newFailures: run.newFailures.length,
-    flakyFailures: run.flakyFailures.length,
-    alsoFailingOnMain: run.alsoFailingOnMain.length,
-    stillFailing: run.stillFailing.length,
-    quarantinedFailures: run.quarantinedFailures.length,
-  });
-  return words === "" ? "" : ` (${words})`;
-}
-
-function toLine(run: UploadedRun): string {
-  const counts = [`${run.passed} passed`, `${run.failed} failed${blamesOf(run)}`, `${run.skipped} skipped`];
-  if (run.flaky > 0) counts.push(`${run.flaky} flaky`);
-  if (run.warnings.length > 0) counts.push(run.warnings.length === 1 ? "1 warning" : `${run.warnings.length} warnings`);
-  const state = run.status === "running" && run.verdict === "passed" ? "waiting" : stateOf(run);
-  // A slug is free text: it must not break the line.
-  const slug = run.taskSlug.replace(/\p{C}+/gu, " ");
-  return `${state.toUpperCase()} ${slug}: ${toShards(run)}${counts.join(", ")}, attempt ${run.attempt} ${run.url}\n`;
-}
-
-const stateOf = ({ status, verdict }: UploadedRun) => (status === "incomplete" ? status : verdict);
-
-/** What is not all in has not passed, only not failed yet. */
-function toShards({ status, arrivedShards, missingShards }: UploadedRun): string {
-  if (missingShards.length === 0) return "";
-  const all = arrivedShards.length + missingShards.length;
-  return `${arrivedShards.length} of ${all} shards, missing ${toShardList(missingShards)}${status === "incomplete" ? " for good" : ""}; `;
-}
-
 /** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */
 function read(
   { body, services }: Pick<Context<unknown, unknown, Upload>, "body" | "services">,
@@ -112,8 +83,7 @@ function read(
     if (!(error instanceof ReportError)) throw error;
     fail("VALIDATION_ERROR", error.message);
   }
-  const { passed, failed, skipped } = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
-  if (report.cases.length + passed + failed + skipped === 0 && !mayBeEmpty)
+  if (totalOf(report) === 0 && !mayBeEmpty)
     fail("VALIDATION_ERROR", `The report holds no test case: upload it with allow_empty=true if that is right`);
   return report;
 }
@@ -198,11 +168,13 @@ export const testRuns: Route[] = [
       if (named.results.some(({ letter }) => toStatus(letter) === "failed"))
         await catchUp(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
       return await conclude(async (sql) => {
-        const { run, added, bugReports } = await takeReport(sql, params.projectId, named, parameters);
+        const { run, added, bugReports, warnings } = await takeReport(sql, params.projectId, named, parameters);
+        const { executionId, taskSlug } = run;
+        context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
         const failures = run.failed === 0 ? [] : await selectFailures(sql, params.projectId, run.id);
         const answer = { ...toDetail(context, run), ...toLists(failures), bugReports };
         const status = added ? 201 : 200;
-        return wantsText ? plainText(status, toLine(answer)) : json(status, answer);
+        return wantsText ? plainText(status, `${toRunLine(answer)}\n`) : json(status, answer);
       });
     },
   ),

@@ -1,9 +1,10 @@
 /** Forgets what nobody asks for any more: old events, deliveries and runs of automations; and bounds how many there are. */
 
 import type { Log } from "../log.ts";
-import { deleteOldInvitations } from "../store/accounts.ts";
 import { MAX_WAITING } from "../schema/integrations.ts";
+import { deleteOldInvitations } from "../store/accounts.ts";
 import { deleteOldAutomationRuns } from "../store/automations.ts";
+import { KEPT_HOURS, KEPT_UPLOADS } from "../schema/uploads.ts";
 import type { Sql } from "../store/connect.ts";
 import { deleteOldEvents } from "../store/events.ts";
 import {
@@ -17,6 +18,7 @@ import {
 import { deleteOldRunners } from "../store/leases.ts";
 import { deleteOldPutOffs } from "../store/put_offs.ts";
 import { deleteEndedSessions } from "../store/sessions.ts";
+import { deleteOldUploads } from "../store/uploads.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
 
 const KEEP_DAYS = 30;
@@ -72,3 +74,7 @@ export async function boundDeliveries(
   };
   await eachOf(full, bounding, forget, log, goOn);
 }
+
+/** Of the uploads that were refused or had warnings. */
+export const pruneUploads = (sql: Sql): Promise<void> =>
+  deleteOldUploads(sql, { hours: KEPT_HOURS, kept: KEPT_UPLOADS });
