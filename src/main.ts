@@ -6,8 +6,13 @@ import { descriptorLimit } from "./http/descriptors.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";
 import { createLog } from "./log.ts";
+<<<<<<< HEAD
+import { createSetupToken } from "./operations/accounts.ts";
+import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
+=======
 import { createMetrics } from "./metrics.ts";
 import { createFirstProject, welcome } from "./operations/first_project.ts";
+>>>>>>> origin/main
 import { loadSecretKey } from "./operations/secret_key.ts";
 import { createUploadThread } from "./request/upload_thread.ts";
 import { createSeal } from "./secrets/seal.ts";
@@ -77,10 +82,12 @@ async function main(): Promise<void> {
     server.answerWith(app);
     const loops = startLoops({ ...config, database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep });
 
-    if (config.databaseUrl === undefined) {
-      const first = await createFirstProject(database);
-      if (first) process.stdout.write(`${welcome(publicUrl, first)}\n`);
-    } else if (!(await selectAnyTeam(database.pool))) {
+    const setupToken = await createSetupToken(database);
+    const setup = setupToken === undefined ? undefined : setupUrl(publicUrl, setupToken);
+    const first = config.databaseUrl === undefined ? await createFirstProject(database) : undefined;
+    if (first) process.stdout.write(`${welcome(publicUrl, first, setup)}\n`);
+    else if (setup) log.info("There is no account yet: open this link to make the first one", { url: setup });
+    if (config.databaseUrl !== undefined && !(await selectAnyTeam(database.pool))) {
       log.info(
         "The database is empty: bun run assay admin create-team --name NAME, then create-project --team ID --name NAME, then generate-key --project ID",
       );
