@@ -31,7 +31,7 @@ import { createIntake, type IntakeOptions } from "./request/intake.ts";
 import { Reply } from "./request/reply.ts";
 import { toResponse } from "./request/response.ts";
 import type { Route } from "./request/route.ts";
-import type { Visitors } from "./web/page.ts";
+import type { PageServices, Visitors } from "./web/page.ts";
 import { createUploadNotes, noFacts, type TakenUpload } from "./request/upload_notes.ts";
 import { createProbes } from "./web/probes.ts";
 import { createSite } from "./web/site.ts";
@@ -70,6 +70,7 @@ export type AppOptions = Omit<ExecuteOptions, "cursors"> &
     isReady: () => Promise<boolean>;
     /** Who is signed in to the dashboard. */
     visitors: Visitors;
+    sessions: PageServices["sessions"];
     /** The moment that pages speak from. */
     clock?: () => Date;
     metrics: Metrics;

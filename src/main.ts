@@ -6,14 +6,12 @@ import { descriptorLimit } from "./http/descriptors.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";
 import { createLog } from "./log.ts";
-<<<<<<< HEAD
 import { createSetupToken } from "./operations/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
-=======
 import { createMetrics } from "./metrics.ts";
-import { createFirstProject, welcome } from "./operations/first_project.ts";
->>>>>>> origin/main
 import { loadSecretKey } from "./operations/secret_key.ts";
+import { toVisitors } from "./web/visitors.ts";
+import { createVisitors } from "./request/visitors.ts";
 import { createUploadThread } from "./request/upload_thread.ts";
 import { createSeal } from "./secrets/seal.ts";
 import { createGauges } from "./store/gauges.ts";
@@ -73,10 +71,15 @@ async function main(): Promise<void> {
     const { connection } = database;
     const settings = { connection, cursorSecret, publicUrl, maxInflatedBytes, retentionDays, secretKey };
     const uploadThread = createUploadThread(new URL("./upload_worker.ts", import.meta.url), settings);
+    const sessions = createVisitors(database, {
+      publicUrl,
+      secret: cursorSecret,
+      onNotSeen: (error) => log.warn("Cannot note that a session was seen", { error }),
+    });
     const app = createApp({
       ...config,
       ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics },
-      visitors: { find: async () => undefined, csrf: () => ({ token: "" }), isOwnForm: () => false },
+      ...{ sessions, visitors: toVisitors(sessions) },
       isReady: async () => !draining && (await isReady()),
     });
     server.answerWith(app);

@@ -8,7 +8,7 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "work"],
+  main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "work", "web"],
   upload_worker: ["api", "http", "log", "request", "secrets", "store"],
   openapi: ["app", "http", "request", "schema"],
   app: ["api", "http", "log", "metrics", "request", "store", "web"],

@@ -14,6 +14,8 @@ import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/store/connect.ts";
 import type { Visitors } from "../src/web/page.ts";
 import { createGauges } from "../src/store/gauges.ts";
+import { toVisitors } from "../src/web/visitors.ts";
+import { createVisitors } from "../src/request/visitors.ts";
 import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
@@ -80,18 +82,12 @@ export type TestServerOptions = {
   uploadMemoryBytes?: number;
   outboundAllow?: string[];
   database?: Database;
-  /** Who is signed in; default: nobody. */
+  /** Who is signed in; default: who has a session. */
   visitors?: Visitors;
   clock?: () => Date;
   metricsToken?: string;
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
-};
-
-const NOBODY: Visitors = {
-  find: async () => undefined,
-  csrf: () => ({ token: "" }),
-  isOwnForm: () => false,
 };
 
 /** One server; several may share a database. */
@@ -111,6 +107,7 @@ export async function createServer(database: Database, options: TestServerOption
     secretKey: SECRET_KEY,
   });
   const metrics = createMetrics({ database, gauges: createGauges(database) });
+  const sessions = createVisitors(database, { publicUrl, secret: cursorSecret });
   const app = createApp({
     database,
     metrics,
@@ -130,7 +127,8 @@ export async function createServer(database: Database, options: TestServerOption
     trustProxy: createAddressList(options.trustProxy ?? []),
     signals,
     isReady: async () => true,
-    visitors: options.visitors ?? NOBODY,
+    sessions,
+    visitors: options.visitors ?? toVisitors(sessions),
     ...(options.clock ? { clock: options.clock } : {}),
   });
   server.answerWith(app);

@@ -8,7 +8,8 @@ import { createRouter } from "../http/router.ts";
 import type { RequestTarget } from "../http/target.ts";
 import { toProblem } from "../request/failure.ts";
 import { json, Reply } from "../request/reply.ts";
-import { ROLES } from "../schema/accounts.ts";
+import type { Visitor } from "../request/visitors.ts";
+import { isAtLeast } from "../schema/accounts.ts";
 import { Refusal } from "../schema/refusal.ts";
 import { selectPlace } from "../store/projects.ts";
 import { ASSETS, layout } from "./layout.ts";
@@ -19,7 +20,6 @@ import {
   type ProjectPlace,
   SeeOther,
   type View,
-  type Visitor,
   type Visitors,
 } from "./page.ts";
 import { PAGES } from "./pages.ts";
@@ -128,7 +128,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     frame.team = { id: membership.teamId, name: membership.teamName };
     frame.role = membership.role;
     frame.project = project ?? null;
-    const isAllowed = route.access === "account" || ROLES.indexOf(membership.role) >= ROLES.indexOf(route.access);
+    const isAllowed = route.access === "account" || isAtLeast(membership.role, route.access);
     if (!isAllowed)
       throw new Refused(
         403,
