@@ -249,6 +249,6 @@ async function startExecution(
 
 /** Each task once, as it is named first. */
 function toPlan(tasks: Extract<Action, { type: "start_execution" }>["tasks"]): PlannedTask[] {
-  const lastFirst = tasks.map(toPlannedTask).toReversed();
-  return [...new Map(lastFirst.map((task) => [task.slug, task])).values()].toReversed();
+  const planned = tasks.map(toPlannedTask);
+  return planned.filter(({ slug }, index) => planned.findIndex((other) => other.slug === slug) === index);
 }
