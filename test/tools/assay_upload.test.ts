@@ -108,16 +108,16 @@ const pullRequest = {
   commits_url: "https://api.github.com/repos/acme/web/pulls/7/commits",
   statuses_url: `https://api.github.com/repos/acme/web/statuses/${HEAD}`,
   head: {
-    label: "fork:feat",
+    label: "acme:feat",
     ref: "feat",
-    user: { login: "fork", url: "https://api.github.com/users/fork" },
+    user: { login: "acme", url: "https://api.github.com/users/acme" },
     repo: {
-      url: "https://api.github.com/repos/fork/web",
-      statuses_url: "https://api.github.com/repos/fork/web/statuses/{sha}",
+      url: "https://api.github.com/repos/acme/web",
+      statuses_url: "https://api.github.com/repos/acme/web/statuses/{sha}",
     },
     sha: HEAD,
   },
-  base: { ref: "main", sha: OTHER, repo: { url: "https://api.github.com/repos/acme/web" } },
+  base: { label: "acme:main", ref: "main", sha: OTHER, repo: { url: "https://api.github.com/repos/acme/web" } },
   _links: { self: { href: "https://api.github.com/repos/acme/web/pulls/7" } },
 };
 const event = {
@@ -125,6 +125,16 @@ const event = {
   number: 7,
   pull_request: pullRequest,
   repository: { url: "https://x/acme/web" },
+};
+
+/** From a fork, with what may come before and after the head in another order. */
+const fromFork = {
+  ...event,
+  pull_request: {
+    ...{ ...pullRequest, head: undefined, base: undefined },
+    base: pullRequest.base,
+    head: { ...pullRequest.head, label: "alice:main", ref: "main" },
+  },
 };
 
 const eventFile = (text: string) => join(createFolder({ "event.json": text }), "event.json");
@@ -213,6 +223,22 @@ const BUILDS: [string, Variables, Build][] = [
       buildUrl: "https://github.com/acme/web/actions/runs/4711",
     },
   ],
+  [
+    "GitHub, a pull request from a fork",
+    { ...GITHUB, GITHUB_HEAD_REF: "main", GITHUB_EVENT_PATH: eventFile(JSON.stringify(fromFork, null, 2)) },
+    { ...onPull, branch: "alice:main", key: "4711", buildUrl: "https://github.com/acme/web/actions/runs/4711" },
+  ],
+  [
+    "GitHub, a pull request from a fork in another order",
+    {
+      ...GITHUB,
+      GITHUB_HEAD_REF: "main",
+      GITHUB_EVENT_PATH: eventFile(
+        JSON.stringify({ pull_request: { ...pullRequest, head: { ...pullRequest.head, label: "alice:main" } } }),
+      ),
+    },
+    { ...onPull, branch: "alice:main", key: "4711", buildUrl: "https://github.com/acme/web/actions/runs/4711" },
+  ],
   ["GitLab, a push", GITLAB, { ...onMain, key: "4711", buildUrl: "https://gitlab.com/acme/web/-/jobs/1" }],
   [
     "GitLab, a merged result",
@@ -223,6 +249,8 @@ const BUILDS: [string, Variables, Build][] = [
       CI_MERGE_REQUEST_IID: "7",
       CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: ODD,
       CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: HEAD,
+      CI_MERGE_REQUEST_SOURCE_PROJECT_PATH: "acme/web",
+      CI_MERGE_REQUEST_PROJECT_PATH: "acme/web",
     },
     { ...onPull, key: "4711", buildUrl: "https://gitlab.com/acme/web/-/jobs/1" },
   ],
@@ -236,11 +264,32 @@ const BUILDS: [string, Variables, Build][] = [
     },
     { ...onPull, key: "4711", buildUrl: "https://gitlab.com/acme/web/-/jobs/1" },
   ],
+  [
+    "GitLab, a merge request from a fork",
+    {
+      ...GITLAB,
+      CI_MERGE_REQUEST_IID: "7",
+      CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: "main",
+      CI_MERGE_REQUEST_SOURCE_PROJECT_PATH: "users/alice/web",
+      CI_MERGE_REQUEST_PROJECT_PATH: "acme/web",
+    },
+    { ...onPull, branch: "users/alice:main", key: "4711", buildUrl: "https://gitlab.com/acme/web/-/jobs/1" },
+  ],
   ["Jenkins, a push", JENKINS, { ...onMain, key: "jenkins-web-4711", buildUrl: "https://ci.test/job/web/4711/" }],
   [
     "Jenkins, a multibranch pull request",
     { ...JENKINS, BRANCH_NAME: "PR-7", GIT_BRANCH: "PR-7", CHANGE_ID: "7", CHANGE_BRANCH: ODD },
     { ...onPull, key: "jenkins-web-4711", buildUrl: "https://ci.test/job/web/4711/" },
+  ],
+  [
+    "Jenkins, a pull request from a fork",
+    { ...JENKINS, BRANCH_NAME: "PR-7", CHANGE_ID: "7", CHANGE_BRANCH: "main", CHANGE_FORK: "alice/web" },
+    { ...onPull, branch: "alice:main", key: "jenkins-web-4711", buildUrl: "https://ci.test/job/web/4711/" },
+  ],
+  [
+    "CircleCI in an agent of Jenkins",
+    { ...JENKINS, ...CIRCLE },
+    { ...onMain, key: "4711", buildUrl: CIRCLE["CIRCLE_BUILD_URL"]! },
   ],
   ["CircleCI, a push", CIRCLE, { ...onMain, key: "4711", buildUrl: "https://circleci.com/gh/acme/web/1" }],
   [
@@ -263,6 +312,7 @@ const BUILDS: [string, Variables, Build][] = [
       SYSTEM_PULLREQUEST_SOURCEBRANCH: `refs/heads/${ODD}`,
       SYSTEM_PULLREQUEST_PULLREQUESTID: "123456",
       SYSTEM_PULLREQUEST_PULLREQUESTNUMBER: "7",
+      SYSTEM_PULLREQUEST_ISFORK: "False",
     },
     { ...onPull, key: "4711", buildUrl: "https://dev.azure.com/acme/My%20project/_build/results?buildId=4711" },
   ],
@@ -295,6 +345,30 @@ describe.each(EACH)("in %s", (_, shell) => {
       const { shards, arrivedShards } = await runOf(project, "unit");
       expect([shards, arrivedShards]).toEqual(shard === 0 ? [1, [1]] : [4, [shard]]);
     }
+  });
+
+  test("a task is the job that it is, unless it is named", async () => {
+    const cases: [Variables, string][] = [
+      [{ ...GITHUB, GITHUB_EVENT_NAME: "push" }, "unit"],
+      [{ ...GITLAB, CI_JOB_NAME: "unit: [18, a b] 2/4", CI_NODE_INDEX: "2", CI_NODE_TOTAL: "4" }, "unit: [18, a b]"],
+      [{ ...JENKINS, STAGE_NAME: "Unit tests" }, "Unit tests"],
+      [{ ...CIRCLE, CIRCLE_JOB: "unit-18" }, "unit-18"],
+      [{ ...AZURE, SYSTEM_JOBIDENTIFIER: "unit.__default" }, "unit"],
+      [
+        { ...AZURE, SYSTEM_JOBIDENTIFIER: "unit.node18", SYSTEM_PARALLELEXECUTIONTYPE: "MultiConfiguration" },
+        "unit.node18",
+      ],
+      [{}, "its own suite"],
+    ];
+    const project = await addProject(acme);
+    const folder = createFolder({ "report.xml": junit("p", "its own suite") });
+    for (const [variables, task] of cases) {
+      const { output } = await run(["report.xml"], { shell, project, folder, variables });
+      expect(output).toMatch(/^(PASSED|WAITING) /);
+      expect(output).toContain(` ${task}: `);
+    }
+    const { output } = await run(["--task", "mine", "report.xml"], { shell, project, folder, variables: CIRCLE });
+    expect(output).toStartWith("PASSED mine: ");
   });
 
   test("an execution that has asked for the tests gets them, and options say more than variables", async () => {
@@ -355,7 +429,7 @@ describe.each(EACH)("in %s", (_, shell) => {
   test("SIGTERM to the group ends the command and not the upload", async () => {
     const project = await addProject(acme);
     const folder = createFolder();
-    const script = "echo ready > ready; trap 'exit 9' TERM; while :; do sleep 0.02; done";
+    const script = "trap 'exit 9' TERM; echo ready > ready; while :; do sleep 0.02; done";
     const child = Bun.spawn(
       [...shell.command, SCRIPT, "--task", "unit", "report.xml", "--", ...shell.command, "-c", script],
       {
