@@ -11,6 +11,7 @@ import { type ActionOptions, isCommit } from "../senders/sender.ts";
 import { type AutomationRow, selectTeamProjects, type TeamProject } from "../store/automations.ts";
 import { lockBugs, selectBugsByFingerprint } from "../store/bug_reports.ts";
 import type { Tx } from "../store/connect.ts";
+import { selectHasEnvironment } from "../store/environments.ts";
 import type { EventRow } from "../store/events.ts";
 import { lockExecution } from "../store/executions.ts";
 import {
@@ -219,6 +220,10 @@ async function startExecution(
     action.key?.replaceAll("{date}", at.slice(0, 10)).replaceAll("{time}", at.slice(11, 16).replace(":", "-")) ?? null;
   const origin = event?.data.execution;
   const inherited = origin && project?.id === target.id ? origin : undefined;
+  const where = environment ?? inherited?.environment ?? null;
+  // Known before anything is begun: what refuses it later would be taken for a failure of ours.
+  if (action.mode === "run" && where !== null && !(await selectHasEnvironment(sql, target.id, where)))
+    return failed(`The team has no environment ${JSON.stringify(where)}, whose variables the tasks would get`);
   const tasks = toPlan(action.tasks);
   const named = `the tasks ${tasks.map(({ slug }) => JSON.stringify(slug)).join(", ")} in "${target.name}"`;
   const what = engine ? `${named}, with a pipeline by "${engine.name}" (${engine.kind})` : named;
@@ -226,7 +231,7 @@ async function startExecution(
   const { execution, isNew } = await findOrInsertExecution(sql, target.id, {
     branch: branch ?? inherited?.branch,
     commit: inherited?.commit,
-    environment: environment ?? inherited?.environment,
+    environment: where,
     key,
     status: "queued",
     ...(action.mode ? { mode: action.mode } : {}),

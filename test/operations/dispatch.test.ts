@@ -58,6 +58,9 @@ async function deliver(): Promise<void> {
   while ((await sender.start()) > 0) await sender.ended();
 }
 
+const addEnvironment = (slug: string) =>
+  ask(`POST /teams/${acme.team}/environments`, { key: acme.teamKey, body: { slug, name: slug } });
+
 const typesOf = async () => {
   const rows = await database.pool<{ type: string }[]>`
     select type from event where project_id = ${project.project} order by id`;
@@ -391,7 +394,17 @@ describe("start_execution", () => {
     }
   });
 
+  test("of mode run in an environment that is not there begins nothing, and says so", async () => {
+    const run = await runAt3(start({ mode: "run", environment: "nowhere" }));
+    expect(run).toMatchObject({
+      status: "failed",
+      actions: [{ reason: 'The team has no environment "nowhere", whose variables the tasks would get' }],
+    });
+    expect(await list()).toEqual([]);
+  });
+
   test("of mode run queues its tasks for runners, on the branch and in the environment that it names", async () => {
+    await addEnvironment("staging");
     const tasks = ["lint", { slug: "e2e", shards: 2, labels: ["browser"] }, "lint"];
     const run = await runAt3(start({ mode: "run", tasks, branch: "main", environment: "staging" }));
     expect(run.actions[0].reason).toBe('Started the tasks "lint", "e2e" in "other"');
@@ -409,6 +422,7 @@ describe("start_execution", () => {
   });
 
   test("of mode run on an event runs where that happened", async () => {
+    await addEnvironment("lab");
     const { body } = await automate({
       trigger: { event: "execution.failed" },
       conditions: { projects: [project.project] },
