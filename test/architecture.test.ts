@@ -36,7 +36,7 @@ const SHARED: Record<string, string[]> = {
   cli: ["ci", "client", "usage"],
   http: ["address", "descriptors", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
-  rules: ["blame", "digest_table", "fingerprint", "identity", "randomness", "stack"],
+  rules: ["blame", "digest_table", "fingerprint", "identity", "randomness", "shell", "stack"],
   reports: ["fields", "report", "text", "totals"],
   schema: ["bug_reports", "case_ref", "events", "executions", "failures", "fields", "integrations", "page"],
   senders: ["sender"],
