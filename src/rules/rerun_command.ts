@@ -157,7 +157,7 @@ function toCases({ only, directory, exists }: Rerun): Cases {
 /** The first that fits; what comes later runs more. */
 function fromPreset(preset: Preset, rerun: Rerun): RerunCommand {
   const add = toInsertion(preset, rerun.command);
-  return firstThatFits(TOOLS[preset].select(toCases(rerun)), add);
+  return firstThatFits(TOOLS[preset].select(toCases(rerun), rerun.command), add);
 }
 
 function firstThatFits(selections: Iterable<Selection>, add: (args: string) => string): RerunCommand {
@@ -185,15 +185,18 @@ function fromTemplate(rerun: Rerun): RerunCommand {
   if (preset === undefined) return firstThatFits([{ args: [], ...(list === undefined ? {} : { list }) }], fill);
   const others = places.some(({ name }) => isPreset(name) && name !== preset);
   if (others || list !== undefined) cannot("a template may hold one preset, and then no {list}");
-  return firstThatFits(TOOLS[preset].select(cases), fill);
+  return firstThatFits(TOOLS[preset].select(cases, rerun.rerun), fill);
 }
 
 function toValue(name: Placeholder, cases: Cases): string {
   const { only } = cases;
   if (name === "files") return cases.files().map(toFileWord).join(" ");
   if (name === "names") return [...new Set(only.map((one) => one.name))].map(quoted).join(" ");
-  if (name === "pattern") return quoted(anchored(only.map(titlePattern)));
-  if (name === "namePattern") return quoted(anchored(only.map((one) => flatten(one.name, isCut(one.name)))));
+  if (name === "pattern") return quoted(titles(cases, VAGUE));
+  if (name === "namePattern") {
+    const patterns = only.map((one) => flatten(one.name, TITLES));
+    return quoted(anchored(patterns, TITLES));
+  }
   return `"$${LIST_VARIABLE}"`;
 }
 
@@ -205,28 +208,37 @@ const toFileWord = (file: string): string => quoted(file.startsWith("-") ? `./${
 
 const escape = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replaceAll("\ufffd", ".");
 
-/** Between suites and names, and in them wherever one tool has a blank, another " > " and a third one " › ". */
-const GAP = "[\\s>\\u203a]+";
-const MAYBE_GAP = "[\\s>\\u203a]*";
+/** What is between suites and names, and may be in them: where one tool has a blank, another has " > " or " › ". */
+type Style = {
+  split: RegExp;
+  gap: string;
+  /** The suite may be no part of the title, or be in the name already. */
+  isVague?: boolean;
+};
+const TITLES: Style = { split: /[\s>]+/, gap: "[\\s>]+" };
+const VAGUE: Style = { ...TITLES, isVague: true };
+const ARROWS: Style = { split: /[\s>›]+/, gap: "[\\s>›]+" };
+const BLANKS: Style = { split: /\s+/, gap: "\\s+" };
+
 const ANYTHING = "[\\s\\S]*";
 
 /** A reader cuts between two halves of a character. */
 const isCut = (text: string) => text.length >= MAX_NAME - 1;
 
-const flatten = (text: string, isOpen = false): string =>
-  text
-    .split(/[\s>›]+/)
-    .map(escape)
-    .join(GAP) + (isOpen ? ANYTHING : "");
+const flatten = (text: string, { split, gap }: Style): string =>
+  text.split(split).map(escape).join(gap) + (isCut(text) ? ANYTHING : "");
 
-const anchored = (patterns: string[]): string => `^${MAYBE_GAP}(?:${[...new Set(patterns)].join("|")})${MAYBE_GAP}$`;
+function anchored(patterns: string[], { gap }: Style): string {
+  const maybe = gap.replace("+", "*");
+  return `^${maybe}(?:${[...new Set(patterns)].join("|")})${maybe}$`;
+}
 
-/** The suites from the outside in and the name; jest-junit and others have them all in the name already. */
-function titlePattern({ suite, name, file }: PlacedCase): string {
-  const own = flatten(name, isCut(name));
-  if (suite === "") return own;
-  const around = flatten(suite, isCut(suite)) + GAP;
-  return own.startsWith(around) || isNameOf(suite, file) ? `(?:${around})?${own}` : around + own;
+/** The suites from the outside in and the name. */
+function titlePattern({ suite, name, file }: PlacedCase, style: Style): string {
+  const own = flatten(name, style);
+  if (suite === "" || isNameOf(suite, file)) return own;
+  const around = flatten(suite, style) + style.gap;
+  return style.isVague ? `(?:${around})?${own}` : around + own;
 }
 
 /** rspec_junit_formatter calls the file a class. */
@@ -234,19 +246,24 @@ function isNameOf(suite: string, file: string | null): boolean {
   return file !== null && suite === file.replace(/\.\w+$/, "").replaceAll("/", ".");
 }
 
-const titles = ({ only }: Cases) => anchored(only.map(titlePattern));
+const titles = ({ only }: Cases, style: Style) =>
+  anchored(
+    only.map((one) => titlePattern(one, style)),
+    style,
+  );
 
 const ALL_OF_FILES = "All tests of the files run: the names of those that failed are too long for a command";
 
 /** With files where all are known; the pattern alone finds the tests as well, and loads every file. */
 function* byPattern(
   cases: Cases,
+  style: Style,
   withFiles: (files: string[]) => string[],
   withPattern: (pattern: string) => string[],
 ): Generator<Selection> {
   const files = cases.only.every(({ file }) => file !== null) ? withFiles(cases.files()) : [];
   // An option of the command that may have a value takes a file for it, and an option not.
-  yield { args: [...withPattern(quoted(titles(cases))), ...files] };
+  yield { args: [...withPattern(quoted(titles(cases, style))), ...files] };
   if (files.length > 0) yield { args: files, note: ALL_OF_FILES };
 }
 
@@ -260,7 +277,7 @@ type Tool = {
   conflict: RegExp;
   /** Takes what is there already as paths or packages out of the words after the tool; fails where it cannot tell. */
   strip?: (words: Word[]) => Word[];
-  select: (cases: Cases) => Iterable<Selection>;
+  select: (cases: Cases, command: string) => Iterable<Selection>;
 };
 
 const SHARD = "--shard(?:=.*)?";
@@ -270,9 +287,11 @@ const TOOLS: Record<Preset, Tool> = {
   jest: {
     name: /^jest$/,
     conflict: new RegExp(`^(?:${TITLE}|${SHARD})$`),
-    select: (cases) =>
+    select: (cases, command) =>
       byPattern(
         cases,
+        // jest-junit has the first suite of the file for all tests, and the others in their names.
+        /\s--json\b/.test(command) ? TITLES : VAGUE,
         (files) => ["--runTestsByPath", ...files.map(toFileWord)],
         (pattern) => ["-t", pattern],
       ),
@@ -284,6 +303,7 @@ const TOOLS: Record<Preset, Tool> = {
     select: (cases) =>
       byPattern(
         cases,
+        TITLES,
         (files) => files.map(toFileWord),
         (pattern) => ["-t", pattern],
       ),
@@ -295,6 +315,7 @@ const TOOLS: Record<Preset, Tool> = {
     select: (cases) =>
       byPattern(
         cases,
+        TITLES,
         // Without "./" it is any file with that in its path.
         (files) => files.map((file) => quoted(`./${file}`)),
         (pattern) => ["-t", pattern],
@@ -350,18 +371,20 @@ const TOOLS: Record<Preset, Tool> = {
 
 /** Its titles begin with the project and the file, and end with tags: one pattern for everything, and every version. */
 function* selectPlaywright(cases: Cases): Generator<Selection> {
+  const { gap } = ARROWS;
   const patterns = cases.only.flatMap((one) => {
-    if (one.file === null) return [`[\\s\\S]*${GAP}${titlePattern(one)}`];
+    const title = titlePattern(one, ARROWS);
+    if (one.file === null) return [`${ANYTHING}${gap}${title}`];
     const file = escape(one.file);
     const [first = "", ...rest] = one.suite.split(" > ");
-    const inProject = { ...one, suite: rest.join(" > ") };
+    const inProject = titlePattern({ ...one, suite: rest.join(" > ") }, ARROWS);
     // The first suite is the project where there are several.
     return [
-      `(?:.*\\s)?${file}${GAP}${titlePattern(one)}`,
-      ...(first === "" ? [] : [`${flatten(first)}${GAP}${file}${GAP}${titlePattern(inProject)}`]),
+      `(?:.*\\s)?${file}${gap}${title}`,
+      ...(first === "" ? [] : [`${flatten(first, ARROWS)}${gap}${file}${gap}${inProject}`]),
     ];
   });
-  const pattern = `^${MAYBE_GAP}(?:${[...new Set(patterns)].join("|")})${MAYBE_GAP}(?:@.*)?$`;
+  const pattern = `^(?:${[...new Set(patterns)].join("|")})\\s*(?:@.*)?$`;
   // Files are patterns as well, and relative to where its settings have the tests.
   const files = [...new Set(cases.only.map(({ file }) => file))];
   const words = files.includes(null) ? [] : files.map((file) => quoted(`(?:^|/)${escape(file!)}$`));
@@ -408,7 +431,7 @@ function toPytestName(name: string): string {
 function* selectRspec(cases: Cases): Generator<Selection> {
   const isRunnable = cases.only.every(({ file }) => file !== null && file.endsWith("_spec.rb"));
   const files = isRunnable ? cases.files().map(toFileWord) : [];
-  yield { args: [...files, "-E", quoted(titles(cases))] };
+  yield { args: [...files, "-E", quoted(titles(cases, BLANKS))] };
   if (files.length > 0) yield { args: files, note: ALL_OF_FILES };
 }
 
@@ -472,6 +495,8 @@ function* selectDotnet(cases: Cases): Generator<Selection> {
 const WRAPPERS =
   /^(?:npx|bunx|pnpx|npm|pnpm|yarn|bun|deno|node|env|time|nice|exec|command|timeout|stdbuf|xvfb-run|cross-env|dotenv|dotenvx|bundle|poetry|uv|uvx|pipenv|pdm|hatch|rye|python[\d.]*|coverage|docker|docker-compose|podman|kubectl|if|then|else|while|!|\{)$/;
 const INSTALLS = /^(?:i|ci|install|add|remove|uninstall|update|upgrade|build|pull|info|view)$/;
+/** Options of npm, pnpm and Yarn that run a script in another folder. */
+const ELSEWHERE = /^(?:-w|--workspaces?|--workspace=.*|--prefix(?:=.*)?|-C|--dir|--cwd|--filter|-F|-r|--recursive)$/;
 const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 
 const nameOf = (word: Word | undefined) => word?.text?.replace(/^.*\//, "").replace(/\.(?:[cm]?js|cmd|exe)$/, "") ?? "";
@@ -481,6 +506,8 @@ function toInsertion(preset: Preset, command: string): (args: string) => string 
   const tool = TOOLS[preset];
   const { commands, problem } = scanShell(command);
   if (problem !== null) cannot(`the command of the task cannot be understood: ${problem}`);
+  if (commands.some(([first]) => /^(?:cd|pushd)$/.test(first?.text ?? "")))
+    cannot('the command of the task goes to another folder, which "workingDirectory" can say instead');
   const found = commands.flatMap((words) => {
     const after = findTool(words, tool);
     return after === undefined ? [] : [{ words, after }];
@@ -495,6 +522,8 @@ function toInsertion(preset: Preset, command: string): (args: string) => string 
   if (conflict) cannot(`the command of the task has its own ${conflict.text}; a template in "rerun" can do without it`);
 
   const isScript = only === undefined;
+  const elsewhere = isScript && words.find(({ text }) => ELSEWHERE.test(text ?? ""));
+  if (elsewhere) cannot(`the command of the task runs in another folder by ${elsewhere.text}`);
   const rest = words.slice(after);
   const split = rest.findIndex(({ text }) => text === "--" || (preset === "go" && /^--?args$/.test(text ?? "")));
   // gotestsum hands on what comes after "--", and npm does; everything else takes it for no option.
@@ -506,11 +535,19 @@ function toInsertion(preset: Preset, command: string): (args: string) => string 
   const last = preset === "go" ? own.at(-1) : undefined;
   const before = last ?? (isHandedOn ? rest[split === -1 ? rest.length - 1 : split] : undefined) ?? words[after - 1]!;
   return (args) => {
-    let text = `${command.slice(0, before.end)}${dashes} ${args}${command.slice(before.end)}`;
-    for (const { start, end } of stripped.toReversed()) text = text.slice(0, start).trimEnd() + text.slice(end);
+    const edits = [
+      { start: before.end, end: before.end, text: `${dashes} ${args}` },
+      ...stripped.map(({ start, end }) => ({ start: startOfGap(command, start), end, text: "" })),
+    ];
+    // From the end, so that places stay where they are; what is added comes after a word that goes.
+    let text = command;
+    for (const edit of edits.sort((a, b) => b.end - a.end || b.start - a.start))
+      text = text.slice(0, edit.start) + edit.text + text.slice(edit.end);
     return text;
   };
 }
+
+const startOfGap = (text: string, end: number): number => text.slice(0, end).trimEnd().length;
 
 /** The index of the first word after the tool and its verb. */
 function findTool(words: Word[], { name, verb, mode }: Tool): number | undefined {
