@@ -193,10 +193,7 @@ function toValue(name: Placeholder, cases: Cases): string {
   if (name === "files") return cases.files().map(toFileWord).join(" ");
   if (name === "names") return [...new Set(only.map((one) => one.name))].map(quoted).join(" ");
   if (name === "pattern") return quoted(titles(cases, VAGUE));
-  if (name === "namePattern") {
-    const patterns = only.map((one) => flatten(one.name, TITLES));
-    return quoted(anchored(patterns, TITLES));
-  }
+  if (name === "namePattern") return quoted(anchored(either(only.map((one) => flatten(one.name, TITLES)))));
   return `"$${LIST_VARIABLE}"`;
 }
 
@@ -208,49 +205,58 @@ const toFileWord = (file: string): string => quoted(file.startsWith("-") ? `./${
 
 const escape = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replaceAll("\ufffd", ".");
 
-/** What is between suites and names, and may be in them: where one tool has a blank, another has " > " or " › ". */
+/** What may be between suites and names: where one tool has a blank, another has " > " or " › ". */
 type Style = {
-  split: RegExp;
+  arrows: RegExp;
   gap: string;
   /** The suite may be no part of the title, or be in the name already. */
   isVague?: boolean;
 };
-const TITLES: Style = { split: /[\s>]+/, gap: "[\\s>]+" };
+const TITLES: Style = { arrows: /[\s>]*>[\s>]*/, gap: "[\\s>]+" };
 const VAGUE: Style = { ...TITLES, isVague: true };
-const ARROWS: Style = { split: /[\s>›]+/, gap: "[\\s>›]+" };
-const BLANKS: Style = { split: /\s+/, gap: "\\s+" };
+const ARROWS: Style = { arrows: /[\s>›]*[>›][\s>›]*/, gap: "[\\s>›]+" };
 
 const ANYTHING = "[\\s\\S]*";
 
 /** A reader cuts between two halves of a character. */
 const isCut = (text: string) => text.length >= MAX_NAME - 1;
 
-const flatten = (text: string, { split, gap }: Style): string =>
-  text.split(split).map(escape).join(gap) + (isCut(text) ? ANYTHING : "");
+/** JUnit XML has a blank for whatever white space there was. */
+const flatten = (text: string, { arrows, gap }: Style): string =>
+  text
+    .split(arrows)
+    .map((part) => part.split(/\s+/).map(escape).join("\\s+"))
+    .join(gap) + (isCut(text) ? ANYTHING : "");
 
-function anchored(patterns: string[], { gap }: Style): string {
-  const maybe = gap.replace("+", "*");
-  return `^${maybe}(?:${[...new Set(patterns)].join("|")})${maybe}$`;
-}
+const either = (patterns: string[]): string => {
+  const [first = "", ...rest] = new Set(patterns);
+  return rest.length === 0 ? first : `(?:${[first, ...rest].join("|")})`;
+};
 
-/** The suites from the outside in and the name. */
-function titlePattern({ suite, name, file }: PlacedCase, style: Style): string {
-  const own = flatten(name, style);
-  if (suite === "" || isNameOf(suite, file)) return own;
+const anchored = (pattern: string): string => `^\\s*(?:${pattern})\\s*$`;
+
+/** What comes before the name. */
+function suitePattern({ suite, file }: Omit<PlacedCase, "name">, style: Style): string {
+  if (suite === "" || isNameOf(suite, file)) return "";
   const around = flatten(suite, style) + style.gap;
-  return style.isVague ? `(?:${around})?${own}` : around + own;
+  return style.isVague ? `(?:${around})?` : around;
 }
+
+const titlePattern = (one: PlacedCase, style: Style): string => suitePattern(one, style) + flatten(one.name, style);
 
 /** rspec_junit_formatter calls the file a class. */
 function isNameOf(suite: string, file: string | null): boolean {
   return file !== null && suite === file.replace(/\.\w+$/, "").replaceAll("/", ".");
 }
 
-const titles = ({ only }: Cases, style: Style) =>
-  anchored(
-    only.map((one) => titlePattern(one, style)),
-    style,
+/** The suites from the outside in and the name; each suite once. */
+function titles({ only }: Cases, style: Style): string {
+  const suites = Map.groupBy(only, (one) => suitePattern(one, style));
+  const patterns = [...suites].map(
+    ([around, inside]) => around + either(inside.map(({ name }) => flatten(name, style))),
   );
+  return anchored([...new Set(patterns)].join("|"));
+}
 
 const ALL_OF_FILES = "All tests of the files run: the names of those that failed are too long for a command";
 
@@ -431,7 +437,7 @@ function toPytestName(name: string): string {
 function* selectRspec(cases: Cases): Generator<Selection> {
   const isRunnable = cases.only.every(({ file }) => file !== null && file.endsWith("_spec.rb"));
   const files = isRunnable ? cases.files().map(toFileWord) : [];
-  yield { args: [...files, "-E", quoted(titles(cases, BLANKS))] };
+  yield { args: [...files, "-E", quoted(titles(cases, TITLES))] };
   if (files.length > 0) yield { args: files, note: ALL_OF_FILES };
 }
 
@@ -468,7 +474,7 @@ function* selectMaven(cases: Cases): Generator<Selection> {
   yield { args: add([...classes.keys()]), note: "All tests of the classes run: there are too many for a command" };
 }
 
-const DOTNET_NAME = /^[\p{L}_@][\p{L}\p{N}_@`+<>,]*(?:\.[\p{L}_@][\p{L}\p{N}_@`+<>,]*)*$/u;
+const DOTNET_NAME = /^[\p{L}_@][\p{L}\p{N}_@`+]*(?:\.[\p{L}_@][\p{L}\p{N}_@`+]*)*$/u;
 const escapeDotnet = (text: string) => text.replace(/[\\()&|=!~]/g, "\\$&");
 
 /** A test with parameters is run with all of them, and the class where the name is not that of a method. */
@@ -481,7 +487,10 @@ function* selectDotnet(cases: Cases): Generator<Selection> {
     const plain = name.replace(/\s*[([][\s\S]*$/, "");
     const method = plain.startsWith(`${type}.`) ? plain.slice(type.length + 1) : plain;
     const ofClass = `FullyQualifiedName~${escapeDotnet(`${type}.`)}`;
-    filters.add(DOTNET_NAME.test(method) ? `FullyQualifiedName=${escapeDotnet(`${type}.${method}`)}` : ofClass);
+    // NUnit has the parameters in the full name, and xUnit has not.
+    const operator = plain === name ? "=" : "~";
+    const ofMethod = `FullyQualifiedName${operator}${escapeDotnet(`${type}.${method}`)}`;
+    filters.add(DOTNET_NAME.test(method) ? ofMethod : ofClass);
     classes.add(ofClass);
   }
   yield { args: ["--filter", quoted([...filters].join("|"))] };
@@ -493,7 +502,8 @@ function* selectDotnet(cases: Cases): Generator<Selection> {
 
 /** What may come before the name of a tool, as in `npx jest`; whatever else does may read its words anew, as ssh does. */
 const WRAPPERS =
-  /^(?:npx|bunx|pnpx|npm|pnpm|yarn|bun|deno|node|env|time|nice|exec|command|timeout|stdbuf|xvfb-run|cross-env|dotenv|dotenvx|bundle|poetry|uv|uvx|pipenv|pdm|hatch|rye|python[\d.]*|coverage|docker|docker-compose|podman|kubectl|if|then|else|while|!|\{)$/;
+  /^(?:npx|bunx|pnpx|npm|pnpm|yarn|bun|deno|node|env|time|nice|exec|command|timeout|stdbuf|xvfb-run|cross-env|dotenv|dotenvx|bundle|poetry|uv|uvx|pipenv|pdm|hatch|rye|python[\d.]*|coverage|docker|docker-compose|podman|kubectl)$/;
+const KEYWORDS = /^(?:if|then|elif|else|while|until|do|!|\{)$/;
 const INSTALLS = /^(?:i|ci|install|add|remove|uninstall|update|upgrade|build|pull|info|view)$/;
 /** Options of npm, pnpm and Yarn that run a script in another folder. */
 const ELSEWHERE = /^(?:-w|--workspaces?|--workspace=.*|--prefix(?:=.*)?|-C|--dir|--cwd|--filter|-F|-r|--recursive)$/;
@@ -504,7 +514,8 @@ const nameOf = (word: Word | undefined) => word?.text?.replace(/^.*\//, "").repl
 /** How the words of a preset come into the command of a task. Fails where they cannot. */
 function toInsertion(preset: Preset, command: string): (args: string) => string {
   const tool = TOOLS[preset];
-  const { commands, problem } = scanShell(command);
+  const { commands: all, problem } = scanShell(command);
+  const commands = all.map(withoutPrefix).filter(({ length }) => length > 0);
   if (problem !== null) cannot(`the command of the task cannot be understood: ${problem}`);
   if (commands.some(([first]) => /^(?:cd|pushd)$/.test(first?.text ?? "")))
     cannot('the command of the task goes to another folder, which "workingDirectory" can say instead');
@@ -549,19 +560,25 @@ function toInsertion(preset: Preset, command: string): (args: string) => string 
 
 const startOfGap = (text: string, end: number): number => text.slice(0, end).trimEnd().length;
 
+/** Without what may come before any command. */
+function withoutPrefix(words: Word[]): Word[] {
+  const first = words.findIndex(({ text }) => text === null || !(ASSIGNMENT.test(text) || KEYWORDS.test(text)));
+  return first === -1 ? [] : words.slice(first);
+}
+
 /** The index of the first word after the tool and its verb. */
 function findTool(words: Word[], { name, verb, mode }: Tool): number | undefined {
-  const first = words.findIndex(({ text }) => text === null || !ASSIGNMENT.test(text));
-  if (first === -1) return undefined;
-  for (let at = first; at < words.length; at++) {
-    const called = nameOf(words[at]);
+  for (const [at, word] of words.entries()) {
+    const called = nameOf(word);
     if (name.test(called)) {
       if (verb === undefined || called === "gotestsum") return mode?.test(words[at + 1]?.text ?? "") ? at + 2 : at + 1;
       const next = words.findIndex(({ text }, index) => index > at && !text?.startsWith("-"));
       if (words[next]?.text === verb) return next + 1;
     }
-    if (at === first && !WRAPPERS.test(called)) return undefined;
-    if (at > first && INSTALLS.test(called)) return undefined;
+    // npm takes options for its own, unless they come after "--".
+    const isNpm = nameOf(words[0]) === "npm" && !words.slice(0, at + 1).some(({ text }) => text === "--");
+    if (at === 0 ? !WRAPPERS.test(called) : INSTALLS.test(called)) return undefined;
+    if (isNpm && name.test(nameOf(words[at + 1]))) return undefined;
   }
   return undefined;
 }
@@ -569,16 +586,14 @@ function findTool(words: Word[], { name, verb, mode }: Tool): number | undefined
 /** A script of package.json: "npm test", "yarn e2e". The one that is called a test, where there are several. */
 function findScript(commands: Word[][]): { words: Word[]; after: number } | undefined {
   const scripts = commands.flatMap((words) => {
-    const first = words.findIndex(({ text }) => text === null || !ASSIGNMENT.test(text));
-    const manager = words[first]?.text ?? "";
-    if (!/^(?:npm|pnpm|yarn|bun)$/.test(manager)) return [];
-    const verb = words[first + 1]?.text ?? "";
-    const isRun = /^(?:run|run-script)$/.test(verb);
-    const script = isRun ? (words[first + 2]?.text ?? "") : verb;
+    const [manager, verb, name] = words.map(({ text }) => text ?? "");
+    if (!/^(?:npm|pnpm|yarn|bun)$/.test(manager ?? "")) return [];
+    const isRun = /^(?:run|run-script)$/.test(verb ?? "");
+    const script = (isRun ? name : verb) ?? "";
     if (script === "" || script.startsWith("-") || INSTALLS.test(script)) return [];
     // Only these two take a script without "run".
     if (!isRun && !(manager === "yarn" || manager === "pnpm" || /^(?:test|t|tst)$/.test(script))) return [];
-    return [{ words: words.slice(first), after: isRun ? 3 : 2, script }];
+    return [{ words, after: isRun ? 3 : 2, script }];
   });
   const tests = scripts.length > 1 ? scripts.filter(({ script }) => /test|spec|e2e/i.test(script)) : scripts;
   return tests.length === 1 ? tests[0] : undefined;

@@ -200,8 +200,8 @@ const mavenFiles = {
   "pom.xml": `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>com.acme</groupId><artifactId>shop</artifactId><version>1</version>
 <properties><maven.compiler.source>17</maven.compiler.source><maven.compiler.target>17</maven.compiler.target><project.build.sourceEncoding>UTF-8</project.build.sourceEncoding></properties>
-<dependencies><dependency><groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId><version>5.14.4</version><scope>test</scope></dependency></dependencies>
-<build><plugins><plugin><artifactId>maven-surefire-plugin</artifactId><version>3.5.6</version></plugin></plugins></build></project>`,
+<dependencies><dependency><groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId><version>5.10.2</version><scope>test</scope></dependency></dependencies>
+<build><plugins><plugin><artifactId>maven-resources-plugin</artifactId><version>3.5.0</version></plugin><plugin><artifactId>maven-compiler-plugin</artifactId><version>3.13.0</version></plugin><plugin><artifactId>maven-surefire-plugin</artifactId><version>3.2.5</version></plugin></plugins></build></project>`,
   "src/test/java/com/acme/CartTest.java": `package com.acme;
 import static org.junit.jupiter.api.Assertions.*;
 import org.junit.jupiter.api.*;
@@ -402,7 +402,7 @@ export const PROJECTS: Project[] = [
   },
   {
     tool: "maven",
-    // Where these have been fetched before: Maven Central is not among the registries that tests may ask.
+    // Only where these plugins have been fetched before.
     version: "mvn --version && mvn -o -q -B test-compile",
     files: mavenFiles,
     command: "mvn -o -q -B test",
