@@ -347,16 +347,32 @@ export const PROJECTS: Project[] = [
     failures: 6 + 1 + 1 + 1 + 1 + 1,
   },
   {
-    tool: "pytest, xunit1 by a list",
+    tool: "pytest, xunit1, as a template",
     version: "python3 -m pytest --version",
     files: {
       ...pytestFiles("sub.dir"),
-      "list.sh": 'exec python3 -m pytest -q -o junit_family=xunit1 --import-mode=importlib --junitxml=report.xml "$@"',
+      "run.sh": 'exec python3 -m pytest -q -o junit_family=xunit1 --import-mode=importlib --junitxml=report.xml "$@"',
     },
-    command: "sh list.sh tests",
+    command: "sh run.sh tests",
     report: "report.xml",
-    rerun: "sh list.sh {pytest}",
+    rerun: "sh run.sh {pytest}",
     failures: 6 + 1 + 1 + 1 + 1 + 1,
+  },
+  {
+    tool: "pytest, so many that a list holds them",
+    version: "python3 -m pytest --version",
+    files: {
+      "tests/test_many.py": `import pytest
+
+@pytest.mark.parametrize("n", range(2000), ids=lambda n: f"{n} " + "is 'long' $x" * 8)
+def test_many(n):
+    assert n % 2
+`,
+    },
+    command: "python3 -m pytest -q tests --tb=no --junitxml report.xml",
+    report: "report.xml",
+    rerun: "pytest",
+    failures: 1_000,
   },
   {
     tool: "pytest of Debian, further inside",
