@@ -345,6 +345,7 @@ test.each([
   ["(no name)", "", "a.test.ts"],
   ["(failure without a test case)", "", null],
   ["runner exited 1", "", null],
+  ["runner failed", "", null],
   ["runner exited 137 (shard 2/4)", "", null],
 ])("%s is no test: the whole runs, whatever else has failed", (name, suite, file) => {
   const only = [...cases("a test"), { suite, name, file }];
