@@ -4,7 +4,7 @@ import { LIST_VARIABLE, mistakeInRerun, PRESETS, type Rerun, toRerunCommand } fr
 
 const HOSTILE = [
   `it's "quoted" \`id\` $(id) $HOME \${HOME}`,
-  `a; rm -rf x && b | c > d < e & # f`,
+  `a; exit 3 && b | c > /dev/null < e & # f`,
   `-t --dash`,
   `\\ \\\\ \\' * ? [a-z] {a,b} ~ !`,
   `two\nlines\tand a tab`,
