@@ -6,22 +6,26 @@ import { descriptorLimit } from "./http/descriptors.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";
 import { createLog } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
 import { createFirstProject, welcome } from "./operations/first_project.ts";
 import { loadSecretKey } from "./operations/secret_key.ts";
 import { createUploadThread } from "./request/upload_thread.ts";
 import { createSeal } from "./secrets/seal.ts";
-import { createExecutionEnds } from "./store/execution_ends.ts";
+import { createGauges } from "./store/gauges.ts";
 import { selectCursorSecret, useAllConnections } from "./store/instance.ts";
 import { migrate, schemaVersion } from "./store/migrate.ts";
 import { openDatabase } from "./store/open.ts";
 import { selectAnyTeam } from "./store/projects.ts";
 import { createReadiness } from "./store/readiness.ts";
+import { createSignals } from "./store/signals.ts";
 import { createDeliverer } from "./work/deliver.ts";
 import { startLoops } from "./work/loops.ts";
 
 /** Besides connections, the process itself has some fifty open. */
 const OWN_DESCRIPTORS = 50;
 const SENSIBLE_DESCRIPTORS = 1_024;
+/** What may be lost does not keep a server that stops. */
+const LAST_NOTES_MS = 1_000;
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
@@ -44,7 +48,7 @@ async function main(): Promise<void> {
   try {
     await migrate(database, (message) => log.info(message));
     const isReady = createReadiness(database, await schemaVersion());
-    const executionEnds = createExecutionEnds(database.listener);
+    const signals = createSignals(database.openListener);
     const secretKey = await loadSecretKey(database.pool, config);
     const seal = createSeal(secretKey, config.secretKeyOld);
     const cursorSecret = await selectCursorSecret(database.pool);
@@ -54,7 +58,8 @@ async function main(): Promise<void> {
       proxy: config.outboundProxy,
       onPrivate: (hostname, addresses) => log.info("Did not send to a private address", { hostname, addresses }),
     });
-    const deliverer = createDeliverer(database, { outbound, seal }, log);
+    const metrics = createMetrics({ database, gauges: createGauges(database) });
+    const deliverer = createDeliverer(database, { outbound, seal, onAttempt: metrics.delivery }, log);
 
     if (isCramped) await useAllConnections(database, config.databasePool);
     const server = startServer({ ...config, log, maxDescriptors });
@@ -65,8 +70,7 @@ async function main(): Promise<void> {
     const uploadThread = createUploadThread(new URL("./upload_worker.ts", import.meta.url), settings);
     const app = createApp({
       ...config,
-      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl },
-      executionEnd: (id, ms) => executionEnds.wait(id, ms),
+      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics },
       isReady: async () => !draining && (await isReady()),
     });
     server.answerWith(app);
@@ -85,8 +89,11 @@ async function main(): Promise<void> {
     await stopSignal();
     draining = true;
     log.info("Stopping: running requests may end");
-    executionEnds.close();
+    signals.close();
     await Promise.all([loops.stop(), deliverer.stop(), server.stop()]);
+    app.sweep();
+    await Promise.race([app.settled(), Bun.sleep(LAST_NOTES_MS)]);
+    metrics.stop();
     uploadThread.close();
   } finally {
     await database.close();

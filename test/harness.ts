@@ -8,10 +8,12 @@ import { createUploadThread } from "../src/request/upload_thread.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
+import { createMetrics } from "../src/metrics.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/store/connect.ts";
-import { createExecutionEnds } from "../src/store/execution_ends.ts";
+import { createGauges } from "../src/store/gauges.ts";
+import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
@@ -77,13 +79,14 @@ export type TestServerOptions = {
   uploadMemoryBytes?: number;
   outboundAllow?: string[];
   database?: Database;
+  metricsToken?: string;
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
 };
 
 /** One server; several may share a database. */
 export async function createServer(database: Database, options: TestServerOptions = {}) {
-  const ends = createExecutionEnds(database.pool);
+  const signals = createSignals(database.openListener);
   const cursorSecret = await selectCursorSecret(database.pool);
   const outboundAllow = createAddressList(options.outboundAllow ?? []);
   const maxInflatedBytes = options.maxInflatedBytes ?? 128 * 1_048_576;
@@ -97,28 +100,31 @@ export async function createServer(database: Database, options: TestServerOption
     retentionDays: 90,
     secretKey: SECRET_KEY,
   });
-  server.answerWith(
-    createApp({
-      database,
-      uploadThread,
-      publicUrl,
-      cursorSecret,
-      log: createLog("debug", options.log ?? (() => {}), false),
-      rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
-      maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
-      maxInflatedBytes,
-      uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
-      retentionDays: 90,
-      seal: createSeal(SECRET_KEY),
-      outbound: createOutbound({ allow: outboundAllow }),
-      outboundAllow,
-      trustProxy: createAddressList(options.trustProxy ?? []),
-      executionEnd: (id, ms) => ends.wait(id, ms),
-      isReady: async () => true,
-    }),
-  );
+  const metrics = createMetrics({ database, gauges: createGauges(database) });
+  const app = createApp({
+    database,
+    metrics,
+    metricsToken: options.metricsToken,
+    uploadThread,
+    publicUrl,
+    cursorSecret,
+    log: createLog("debug", options.log ?? (() => {}), false),
+    rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
+    maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
+    maxInflatedBytes,
+    uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
+    retentionDays: 90,
+    seal: createSeal(SECRET_KEY),
+    outbound: createOutbound({ allow: outboundAllow }),
+    outboundAllow,
+    trustProxy: createAddressList(options.trustProxy ?? []),
+    signals,
+    isReady: async () => true,
+  });
+  server.answerWith(app);
   afterAll(async () => {
-    ends.close();
+    metrics.stop();
+    signals.close();
     await server.stop();
     uploadThread.close();
   });
@@ -140,7 +146,7 @@ export async function createServer(database: Database, options: TestServerOption
     return answer;
   }
 
-  return { url: server.url, ask };
+  return { url: server.url, ask, app, metrics };
 }
 
 /** The headers of every answer, the shape of every error, and the schema of every success. */

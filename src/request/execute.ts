@@ -6,6 +6,7 @@ import { absent, fail } from "../http/problem.ts";
 import { answerOnce, type Once } from "./idempotency.ts";
 import { json, Reply } from "./reply.ts";
 import type { Context, Route, Services } from "./route.ts";
+import { noFacts, type UploadFacts } from "./upload_notes.ts";
 import { Refusal } from "../schema/refusal.ts";
 import type { Database, Tx } from "../store/connect.ts";
 import { lockLiveKey } from "../store/keys.ts";
@@ -13,6 +14,7 @@ import { lockLiveKey } from "../store/keys.ts";
 /** A request after all checks; plain data, so that it can go to another thread. */
 export type CheckedRequest = {
   caller: Caller;
+  budget: Context["budget"];
   params: Record<string, string>;
   query: unknown;
   body: unknown;
@@ -28,6 +30,8 @@ export type Progress = {
   provedLive: boolean;
   /** Whoever asked has been told that it took too long. */
   expired: boolean;
+  /** Of an upload only. */
+  upload?: UploadFacts;
 };
 
 export type ExecuteOptions = Omit<Services, "begin"> & Pick<Context, "publicUrl" | "cursors">;
@@ -48,7 +52,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
   }
 
   return async function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {
-    const { caller, params, query, body, wantsText, idempotencyKey, digest } = request;
+    const { caller, budget, params, query, body, wantsText, idempotencyKey, digest } = request;
     const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
     const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
     const run = async (once?: Once) => {
@@ -62,6 +66,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
         query,
         body,
         caller,
+        budget,
         list,
         after: cursor === undefined ? undefined : cursors.read(list, cursor),
         wantsText,
@@ -73,6 +78,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
             return value;
           }),
         actOnce: async (sql) => await once?.act(sql),
+        tookUpload: (taken) => void ((progress.upload ??= noFacts()).taken = taken),
         keyWasLive: () => void (progress.provedLive = true),
         revoked,
       };

@@ -12,7 +12,9 @@ import type { Seal } from "../secrets/seal.ts";
 import { variableName } from "../schema/environments.ts";
 import { slug, uuid } from "../schema/fields.ts";
 import type { Database, Sql, Tx } from "../store/connect.ts";
+import type { Signals } from "../store/signals.ts";
 import type { Reply } from "./reply.ts";
+import type { TakenUpload } from "./upload_notes.ts";
 
 /** What some handlers use. */
 export type Services = {
@@ -28,11 +30,8 @@ export type Services = {
   outbound: Outbound;
   /** Private addresses that may be reached all the same. */
   outboundAllow: BlockList;
-  /**
-   * Resolves when an execution ends, on any server, or after so many milliseconds, at times earlier; to false when
-   * nobody may wait any more.
-   */
-  executionEnd: (executionId: string, ms: number) => Promise<boolean>;
+  /** For those who wait until something happens. */
+  signals: Pick<Signals, "watch" | "tell">;
 };
 
 /** What every handler gets. */
@@ -45,6 +44,8 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
   query: Query;
   body: Body;
   caller: Caller;
+  /** What the rate limit leaves the key. */
+  budget: { limit: number; remaining: number };
   services: Services;
   /** Without a trailing slash. */
   publicUrl: string;
@@ -63,6 +64,8 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
   conclude: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
   /** In a transaction: after its commit the request does what cannot be taken back, and is not to be run again. */
   actOnce: (sql: Tx) => Promise<void>;
+  /** Says what came of an upload, for those who count and note them. */
+  tookUpload: (taken: TakenUpload) => void;
   /** Says that the key was proved live by the statement that read the answer. */
   keyWasLive: () => void;
   /** Fails with UNAUTHORIZED: a statement has found the key revoked. */

@@ -16,13 +16,27 @@ export type Database = {
   begin<T>(work: (sql: Tx) => Promise<T>): Promise<T>;
   /** One pipelined connection with generic plans, only for short indexed reads: nothing slow may stand before them. */
   fast: Sql;
-  /** For LISTEN: a connection of its own. */
-  listener: Sql;
+  /** For LISTEN: a connection of its own, to be ended by who opens it. */
+  openListener: OpenListener;
+  /** How busy its pools are, by their names; what is not known of one is left out. */
+  load(): Record<string, PoolLoad>;
   /** What it was opened with: another thread opens connections of its own. */
   connection: ConnectionOptions;
   /** To be called every second or so: replaces what hangs, and answers the names of what it has replaced. */
   watch(): Promise<string[]>;
   close(): Promise<void>;
+};
+
+/** `onClose`: the connection has ended, and what it listened to with it; the next statement opens another one. */
+export type OpenListener = (on: { onNotify(channel: string, payload: string): void; onClose(): void }) => Sql;
+
+export type PoolLoad = {
+  /** Connections at the most. */
+  size: number;
+  inUse?: number;
+  waiting?: number;
+  /** How long what was sent last to see whether anything gets through has been waiting by now. */
+  waitMs: number;
 };
 
 /** A URL or the parts of a connection; what postgres.js takes besides is decided here. */
@@ -112,20 +126,25 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
   const fast = createLane({
     open: () => open({ max: 1 }, { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" }),
   });
-  const listener = open({ max: 1 }, {});
   const lanes = { statements: pool, transactions, "fast reads": fast };
   return {
     pool: pool.sql,
     begin: (work) => transactions.begin((sql) => work(sql as Tx)),
     fast: fast.sql,
-    listener,
+    openListener: ({ onNotify, onClose }) =>
+      open({ max: 1, max_lifetime: null, onnotify: onNotify, onclose: onClose } as never, {}),
+    load: () => ({
+      statements: { size: poolSize, waitMs: pool.waitMs() },
+      transactions: { size: poolSize, waitMs: transactions.waitMs(), ...transactions.load() },
+      fast_reads: { size: 1, waitMs: fast.waitMs() },
+    }),
     connection: options,
     async watch() {
       const looks = Object.entries(lanes).map(async ([name, lane]) => ((await lane.look()) ? [name] : []));
       return (await Promise.all(looks)).flat();
     },
     async close() {
-      await Promise.all([...Object.values(lanes).map((lane) => lane.close(5)), listener.end({ timeout: 5 })]);
+      await Promise.all(Object.values(lanes).map((lane) => lane.close(5)));
     },
   };
 }

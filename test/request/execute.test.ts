@@ -7,6 +7,7 @@ import { createLog } from "../../src/log.ts";
 import { createExecute, type Progress } from "../../src/request/execute.ts";
 import { route } from "../../src/request/route.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
+import { noFacts } from "../../src/request/upload_notes.ts";
 import { refuse, refuseAbsent } from "../../src/schema/refusal.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { connect, type Tx } from "../../src/store/connect.ts";
@@ -27,7 +28,7 @@ const execute = createExecute(database, {
   seal: createSeal(SECRET_KEY),
   outbound: createOutbound({ allow: nothing }),
   outboundAllow: nothing,
-  executionEnd: async () => false,
+  signals: { watch: () => ({ next: async () => "closed", end() {} }), tell() {} },
 });
 
 /** Runs a made-up endpoint as Acme. */
@@ -37,7 +38,16 @@ async function run(work: (sql: Tx) => Promise<unknown>, progress: Progress, idem
   );
   const caller = { ...(await selectLiveKey(database.pool, keyDigest(acme.key)))!, kind: "project" as const };
   const params = { projectId: acme.project };
-  const asked = { caller, params, query: {}, body: {}, wantsText: false, idempotencyKey, digest: "00" };
+  const asked = {
+    caller,
+    params,
+    query: {},
+    body: {},
+    wantsText: false,
+    budget: { limit: 60, remaining: 59 },
+    idempotencyKey,
+    digest: "00",
+  };
   return await execute(endpoint, asked, progress);
 }
 
@@ -112,8 +122,16 @@ test("the thread for large uploads comes back after it has crashed, and who wait
       contentType: "",
       encoding: null,
       blocks: [new TextEncoder().encode(junit("pf")) as Uint8Array<ArrayBuffer>],
+      facts: noFacts(),
     };
-    const asked = { caller, params: { projectId: project }, wantsText: false, idempotencyKey: null, sent };
+    const asked = {
+      caller,
+      params: { projectId: project },
+      wantsText: false,
+      budget: { limit: 60, remaining: 59 },
+      idempotencyKey: null,
+      sent,
+    };
     return thread.handle("POST /projects/:projectId/test-runs", asked, { provedLive: false, expired: false });
   };
   const [first, second] = [upload(), upload()];

@@ -1,0 +1,125 @@
+/** Wakes those who wait for something to happen, on whichever server it does; nobody holds a connection while he waits. */
+
+import type { OpenListener, Sql, Tx } from "./connect.ts";
+
+/** What a transaction tells all servers when it commits; each is about an id. */
+const CHANNELS = ["execution_ended", "lease"] as const;
+type Channel = (typeof CHANNELS)[number];
+/** "sync": a runner's next call has come; it is told within a server only. */
+export type Topic = Channel | "sync";
+
+/** What ended the wait: a topic, the time, or a server that stops. */
+export type Woken = Topic | "time" | "closed";
+
+export type Watch = {
+  /** Resolves as soon as something has happened since the last call or, with the first, since the watch began. */
+  next(ms: number): Promise<Woken>;
+  end(): void;
+};
+
+export type Signals = {
+  /** Watches all of these; to be ended by who began it. */
+  watch(things: readonly (readonly [topic: Topic, id: string])[]): Watch;
+  /** Within this server. */
+  tell(topic: Topic, id: string): void;
+  /** Sends everybody who waits home, for the drain. */
+  close(): void;
+};
+
+/** A connection can be dead without anybody knowing: who waits looks again this often. */
+const LOOK_AGAIN_MS = 10_000;
+/** While nothing can be listened to. */
+const LOOK_SOON_MS = 1_000;
+const LISTEN_AGAIN_MS = 250;
+
+/** Wakes everybody who watches the id, once the transaction commits. */
+const notify = (sql: Tx, channel: Channel, id: string) => sql`select pg_notify(${channel}, ${id})`;
+
+export const notifyExecutionEnded = (sql: Tx, executionId: string) => notify(sql, "execution_ended", executionId);
+
+/** Something has changed for the runners of a project: there is work, or some is to be ended, or somebody looks. */
+export const notifyLeases = (sql: Tx, projectId: string) => notify(sql, "lease", projectId);
+
+/** The connection that listens is opened for the first who waits. */
+export function createSignals(openListener: OpenListener): Signals {
+  const watching = new Map<string, Set<(topic: Woken) => void>>();
+  let listener: Sql | undefined;
+  let isListening = false;
+  let closed = false;
+
+  const keyOf = (topic: Topic, id: string) => `${topic} ${id}`;
+
+  function tell(topic: Topic, id: string): void {
+    for (const wake of watching.get(keyOf(topic, id)) ?? []) wake(topic);
+  }
+
+  /** What was told meanwhile is lost, so everybody looks. */
+  function wakeAll(how?: "closed"): void {
+    for (const [key, wakes] of watching) for (const wake of wakes) wake(how ?? (key.split(" ")[0] as Topic));
+  }
+
+  async function listen(): Promise<void> {
+    listener ??= openListener({
+      onNotify: (channel, id) => tell(channel as Channel, id),
+      onClose() {
+        if (!isListening) return;
+        isListening = false;
+        void listen();
+      },
+    });
+    while (!closed && !isListening) {
+      try {
+        await listener.unsafe(CHANNELS.map((channel) => `listen ${channel}`).join("; "));
+        isListening = true;
+        wakeAll();
+      } catch {
+        await Bun.sleep(LISTEN_AGAIN_MS);
+      }
+    }
+  }
+
+  return {
+    tell,
+
+    watch(things) {
+      if (!listener && !closed) void listen();
+      let woken: Woken | undefined;
+      let resolve: ((topic: Woken) => void) | undefined;
+      const wake = (topic: Woken) => {
+        woken = woken === "closed" ? woken : topic;
+        resolve?.(woken);
+      };
+      const keys = things.map(([topic, id]) => keyOf(topic, id));
+      for (const key of keys) watching.set(key, (watching.get(key) ?? new Set()).add(wake));
+      return {
+        async next(ms) {
+          if (closed) return "closed";
+          const { promise, resolve: done } = Promise.withResolvers<Woken>();
+          resolve = done;
+          if (woken) done(woken);
+          const timer = setTimeout(() => done("time"), Math.min(ms, isListening ? LOOK_AGAIN_MS : LOOK_SOON_MS));
+          try {
+            return await promise;
+          } finally {
+            clearTimeout(timer);
+            resolve = undefined;
+            woken = undefined;
+          }
+        },
+        end() {
+          for (const key of keys) {
+            const wakes = watching.get(key);
+            wakes?.delete(wake);
+            if (wakes?.size === 0) watching.delete(key);
+          }
+        },
+      };
+    },
+
+    close() {
+      closed = true;
+      wakeAll("closed");
+      void listener?.end({ timeout: 1 });
+    },
+  };
+}

@@ -1,0 +1,50 @@
+/** Waiting for what happens on any server. */
+
+import { expect, test } from "bun:test";
+import { createDatabase, until } from "../harness.ts";
+import { createSignals, notifyExecutionEnded, notifyLeases } from "../../src/store/signals.ts";
+
+const LONG = 60_000;
+
+async function open() {
+  const { database } = await createDatabase();
+  const signals = createSignals(database.openListener);
+  return { database, signals };
+}
+
+test("what a transaction tells wakes who watches it, and nobody else", async () => {
+  const { database, signals } = await open();
+  const [mine, other] = [signals.watch([["lease", "a"]]), signals.watch([["lease", "b"]])];
+  // Listening has begun when everybody has been sent to look.
+  expect([await mine.next(LONG), await other.next(LONG)]).toEqual(["lease", "lease"]);
+  await database.begin(async (sql) => {
+    await notifyLeases(sql, "a");
+    await notifyExecutionEnded(sql, "b");
+  });
+  expect(await mine.next(LONG)).toBe("lease");
+  signals.close();
+  expect(await other.next(LONG)).toBe("closed");
+});
+
+test("what happens between two waits is not missed", async () => {
+  const { signals } = await open();
+  const watch = signals.watch([["sync", "x"]]);
+  signals.tell("sync", "x");
+  expect(await watch.next(LONG)).toBe("sync");
+  watch.end();
+  signals.close();
+});
+
+test("a connection that ends is replaced, and who waits looks again", async () => {
+  const { database, signals } = await open();
+  const watch = signals.watch([["lease", "a"]]);
+  expect(await watch.next(LONG)).toBe("lease");
+  const end = () => database.pool`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and query like 'listen %'`;
+  await until(async () => (await end()).length > 0);
+  expect(await watch.next(LONG)).toBe("lease");
+  await database.begin((sql) => notifyLeases(sql, "a"));
+  expect(await watch.next(LONG)).toBe("lease");
+  signals.close();
+});
