@@ -36,6 +36,8 @@ export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   events?: readonly NewEvent[];
   /** Nothing is announced: sample data tells of nothing that has happened. */
   silent?: boolean;
+  /** Why tasks end of which nothing, or not all, has come, where more is known than the event says. */
+  reason?: string | undefined;
 };
 
 /** In a transaction that holds the execution's lock; answers its status by now. */
@@ -44,7 +46,7 @@ export async function advanceExecution(
   projectId: string,
   execution: LockedExecution,
   event: ExecutionEvent,
-  { events = [], silent = false, ...change }: ExecutionAdvance,
+  { events = [], silent = false, reason = END_REASONS[event], ...change }: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
   const tasks = await selectTasks(sql, projectId, execution.id);
@@ -53,22 +55,22 @@ export async function advanceExecution(
   if (hasEnded(status) && silentTasks.length > 0) {
     for (const task of silentTasks) {
       task.status = endOfTask(task, status);
+      task.reason = reason;
       if (task.status === "incomplete") task.verdict = "failed";
     }
-    await updateOpenTasks(sql, projectId, execution.id, silentTasks, END_REASONS[event]);
+    await updateOpenTasks(sql, projectId, execution.id, silentTasks, reason);
   }
   await updateExecution(sql, projectId, execution.id, { ...change, status });
   const ends = hasEnded(status) && !hasEnded(execution.status);
   if (ends) {
-    if (execution.mode === "run" && (await stopLeases(sql, projectId, execution.id, END_REASONS[event])))
+    if (execution.mode === "run" && (await stopLeases(sql, projectId, execution.id, reason)))
       await notifyLeases(sql, projectId);
     await notifyExecutionEnded(sql, execution.id);
   }
   if (silent) return status;
   const ended = ends && status !== "cancelled";
   const origin = toOrigin({ ...execution, status }, change);
-  const missed = silentTasks.filter(({ declared, attempt }) => declared && attempt === 0);
-  const announced = ended ? await announceEnd(sql, projectId, execution, origin, tasks, missed) : [];
+  const announced = ended ? await announceEnd(sql, projectId, execution, origin, tasks) : [];
   await insertEvents(sql, projectId, [...events, ...announced]);
   return status;
 }
@@ -136,13 +138,15 @@ const sum = (tasks: readonly TaskRow[], name: "passed" | "failed" | "skipped" | 
 
 const isRed = ({ verdict, status }: TaskRow) => verdict === "failed" || status === "timed_out";
 
+/** Also one whose runners were lost, which was over before its execution. */
+const isMissed = ({ declared, attempt, status }: TaskRow) => declared && attempt === 0 && status === "timed_out";
+
 async function announceEnd(
   sql: Tx,
   projectId: string,
   { depth, trigger, defaultBranch }: LockedExecution,
   origin: ExecutionData,
   tasks: readonly TaskRow[],
-  missed: readonly TaskRow[],
 ): Promise<NewEvent[]> {
   const failed = origin.status !== "passed";
   const states = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
@@ -177,7 +181,9 @@ async function announceEnd(
     toEvent("execution.completed"),
     ...(failed ? [toEvent("execution.failed")] : wasRed ? [toEvent("execution.recovered")] : []),
     // Only what a schedule has asked for was expected.
-    ...(trigger === "schedule" ? missed.map(({ slug }) => toEvent("task.missed", { taskSlug: slug })) : []),
+    ...(trigger === "schedule" ? tasks.filter(isMissed) : []).map(({ slug, reason }) =>
+      toEvent("task.missed", { taskSlug: slug, ...(reason === null ? {} : { reason }) }),
+    ),
   ];
 }
 
