@@ -8,10 +8,14 @@ import { createUploadThread } from "../src/request/upload_thread.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
+import { createMetrics } from "../src/metrics.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/store/connect.ts";
 import type { Visitors } from "../src/web/page.ts";
+import { createGauges } from "../src/store/gauges.ts";
+import { toVisitors } from "../src/web/visitors.ts";
+import { createVisitors } from "../src/request/visitors.ts";
 import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
@@ -78,17 +82,12 @@ export type TestServerOptions = {
   uploadMemoryBytes?: number;
   outboundAllow?: string[];
   database?: Database;
-  /** Who is signed in; default: nobody. */
+  /** Who is signed in; default: who has a session. */
   visitors?: Visitors;
   clock?: () => Date;
+  metricsToken?: string;
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
-};
-
-const NOBODY: Visitors = {
-  find: async () => undefined,
-  csrf: () => ({ token: "" }),
-  isOwnForm: () => false,
 };
 
 /** One server; several may share a database. */
@@ -107,29 +106,34 @@ export async function createServer(database: Database, options: TestServerOption
     retentionDays: 90,
     secretKey: SECRET_KEY,
   });
-  server.answerWith(
-    createApp({
-      database,
-      uploadThread,
-      publicUrl,
-      cursorSecret,
-      log: createLog("debug", options.log ?? (() => {}), false),
-      rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
-      maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
-      maxInflatedBytes,
-      uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
-      retentionDays: 90,
-      seal: createSeal(SECRET_KEY),
-      outbound: createOutbound({ allow: outboundAllow }),
-      outboundAllow,
-      trustProxy: createAddressList(options.trustProxy ?? []),
-      signals,
-      isReady: async () => true,
-      visitors: options.visitors ?? NOBODY,
-      ...(options.clock ? { clock: options.clock } : {}),
-    }),
-  );
+  const metrics = createMetrics({ database, gauges: createGauges(database) });
+  const sessions = createVisitors(database, { publicUrl, secret: cursorSecret });
+  const app = createApp({
+    database,
+    metrics,
+    metricsToken: options.metricsToken,
+    uploadThread,
+    publicUrl,
+    cursorSecret,
+    log: createLog("debug", options.log ?? (() => {}), false),
+    rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
+    maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
+    maxInflatedBytes,
+    uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
+    retentionDays: 90,
+    seal: createSeal(SECRET_KEY),
+    outbound: createOutbound({ allow: outboundAllow }),
+    outboundAllow,
+    trustProxy: createAddressList(options.trustProxy ?? []),
+    signals,
+    isReady: async () => true,
+    sessions,
+    visitors: options.visitors ?? toVisitors(sessions),
+    ...(options.clock ? { clock: options.clock } : {}),
+  });
+  server.answerWith(app);
   afterAll(async () => {
+    metrics.stop();
     signals.close();
     await server.stop();
     uploadThread.close();
@@ -152,7 +156,7 @@ export async function createServer(database: Database, options: TestServerOption
     return answer;
   }
 
-  return { url: server.url, ask };
+  return { url: server.url, ask, app, metrics };
 }
 
 /** The headers of every answer, the shape of every error, and the schema of every success. */

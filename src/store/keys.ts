@@ -80,10 +80,23 @@ export const selectKeys = (sql: Sql, teamId: string) => sql<ApiKey[]>`
     leading_part as "leading", created_at as "createdAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
   from api_key where team_id = ${teamId} order by id desc`;
 
-/** In a transaction: when the key was revoked, this time or before; undefined when there is no such key. */
-export const revokeKey = async (sql: Tx, id: string): Promise<string | undefined> => {
+export type RevokedKey = {
+  teamId: string;
+  projectId: string | null;
+  leading: string;
+  revokedAt: string;
+  /** False: it was revoked before. */
+  isNew: boolean;
+};
+
+/** In a transaction; undefined when there is no such key. */
+export const revokeKey = async (sql: Tx, id: string): Promise<RevokedKey | undefined> => {
   await lockAgainstUse(sql, id);
-  const [key] = await sql<{ revokedAt: string }[]>`
-    update api_key set revoked_at = coalesce(revoked_at, now()) where id = ${id} returning revoked_at as "revokedAt"`;
-  return key?.revokedAt;
+  const [key] = await sql<RevokedKey[]>`
+    update api_key k set revoked_at = coalesce(k.revoked_at, now())
+    from (select team_id, id, revoked_at from api_key where id = ${id} for no key update) before
+    where k.team_id = before.team_id and k.id = before.id
+    returning k.team_id as "teamId", k.project_id as "projectId", k.leading_part as "leading",
+      k.revoked_at as "revokedAt", before.revoked_at is null as "isNew"`;
+  return key;
 };

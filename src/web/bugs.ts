@@ -537,7 +537,7 @@ ${name ? html`<p>It is about the test <a href="${testPath(project.id, name.id)}"
 <h1>${mark(isRegressed ? "regressed" : bug.status, { word: false })} ${bug.title}</h1>
 ${into ? html`<p class="message after">Merged into <a href="${bugPath(projectId, into.id)}">bug ${into.number}</a>: ${into.title}</p>` : null}
 ${role === "viewer" || into ? null : statusForms(path, bug, visitor.name, bug.assignee, csrf)}
-<div class="columns">${factsOf(projectId, bug, now)}${bug.description === "" ? null : html`<section class="card padded"><h2 class="first">Description</h2><div class="text">${bug.description}</div></section>`}</div>
+<div class="columns">${factsOf(projectId, bug, now)}${bug.description === "" ? null : html`<section class="card padded"><h2 class="first">Description</h2><pre class="text">${bug.description}</pre></section>`}</div>
 ${
   role === "viewer"
     ? null

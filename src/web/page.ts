@@ -7,19 +7,11 @@ import type { Method, PathParameters } from "../http/router.ts";
 import type { Log } from "../log.ts";
 import type { Reply } from "../request/reply.ts";
 import { slug, uuid } from "../schema/fields.ts";
+import type { Visitor, Visitors as Sessions } from "../request/visitors.ts";
 import type { Role } from "../schema/accounts.ts";
 import type { Seal } from "../secrets/seal.ts";
 import type { Database, Sql } from "../store/connect.ts";
 import type { Signals } from "../store/signals.ts";
-
-/** Who is signed in. */
-export type Visitor = {
-  accountId: string;
-  email: string;
-  name: string;
-  sessionId: string;
-  teams: readonly { teamId: string; teamName: string; role: Role }[];
-};
 
 /** How pages know who asks, and that a form is one of ours. */
 export type Visitors = {
@@ -44,6 +36,8 @@ export type PageServices = Pick<Database, "begin"> & {
   seal: Seal;
   outbound: Outbound;
   signals: Pick<Signals, "watch" | "tell">;
+  /** For those who sign in and out. */
+  sessions: Pick<Sessions, "keep" | "forget" | "tokenOf">;
   /** Without a trailing slash. */
   publicUrl: string;
   retentionDays: number;

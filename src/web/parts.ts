@@ -200,9 +200,10 @@ export function chart(
             </tr>
           </thead>
           <tbody>
-            ${days.map(
-              ({ day, name }, index) =>
-                html`<tr>
+            ${days.map(({ day, name }, index) =>
+              lines.every(({ points }) => (points[index]?.value ?? null) === null)
+                ? null
+                : html`<tr>
                   <th scope="row">${name ?? toDay(day)}</th>
                   ${lines.map(({ points }) => {
                     const value = points[index]?.value ?? null;

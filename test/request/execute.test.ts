@@ -7,6 +7,7 @@ import { createLog } from "../../src/log.ts";
 import { createExecute, type Progress } from "../../src/request/execute.ts";
 import { route } from "../../src/request/route.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
+import { noFacts } from "../../src/request/upload_notes.ts";
 import { refuse, refuseAbsent } from "../../src/schema/refusal.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { connect, type Tx } from "../../src/store/connect.ts";
@@ -121,6 +122,7 @@ test("the thread for large uploads comes back after it has crashed, and who wait
       contentType: "",
       encoding: null,
       blocks: [new TextEncoder().encode(junit("pf")) as Uint8Array<ArrayBuffer>],
+      facts: noFacts(),
     };
     const asked = {
       caller,
