@@ -166,6 +166,7 @@ export type BugCaseRow = {
   name: string;
   file: string | null;
   health: string;
+  lastStatus: string | null;
   /** Passed so often in a row on the default branch since the bug was seen last. */
   clean: number;
 };
@@ -174,7 +175,8 @@ export type BugCaseRow = {
 export const selectBugCases = (sql: Sql, projectId: string, bugId: string, limit: number, after = 0) => sql<
   BugCaseRow[]
 >`
-  select c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${healthOf(sql)} as health, k.clean
+  select c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${healthOf(sql)} as health,
+    h.last_status as "lastStatus", k.clean
   from (
     select test_case, clean from bug_case
     where project_id = ${projectId} and bug_report_id = ${bugId} and test_case > ${after}

@@ -36,7 +36,7 @@ import { bugPath, executionPath, nameOf, testPath } from "./builds.ts";
 import { choice, CHOICES, filterForm, nameFilter, type Option, PART, readPlace, words, writePlace } from "./filters.ts";
 import { action, hidden } from "./layout.ts";
 import { form, page, type Page, SeeOther } from "./page.ts";
-import { ago, breakable, commit, count, counted, mark, pager, tag, toAddress, wordOf } from "./parts.ts";
+import { ago, breakable, commit, count, counted, mark, pager, standingOf, tag, toAddress, wordOf } from "./parts.ts";
 
 const ROWS = 20;
 const STATUSES = ["open", "in_progress", "resolved", "ignored"] as const;
@@ -53,17 +53,17 @@ const toOptions = (first: string, values: readonly string[]): Option[] => [
 const STILL_OPEN = ["open", "in_progress"] as const;
 const STATUS_OPTIONS: readonly Option[] = [
   ["", "open"],
-  ["open", "open, nobody at it"],
+  ["open", "not begun"],
   ["in_progress", "in progress"],
   ["resolved", "resolved"],
   ["ignored", "ignored"],
   ["open,in_progress,resolved,ignored", "any"],
 ];
 const SORT_OPTIONS: readonly Option[] = [
-  ["", "came back first, by severity"],
-  ["newest", "newest first"],
-  ["lastSeenAt", "seen last first"],
-  ["occurrences", "most failures first"],
+  ["", "came back, severity"],
+  ["newest", "newest"],
+  ["lastSeenAt", "seen last"],
+  ["occurrences", "most failures"],
 ];
 const SORTS = ["newest", "lastSeenAt", "occurrences"] as const;
 
@@ -213,7 +213,7 @@ function reasonOf({ kind, exceptionType, message, frames, test }: Grouping): Htm
   if (kind === "flaky") return html`The flaky test ${test ?? ""}, however it fails`;
   if (kind === "automation") return html`Opened by a rule. ${message}`;
   if (kind === "case")
-    return html`The test ${test ?? ""} fails at the same place${type ? html` with ${type}` : null}${from}${said ? html`, saying ${said}` : null}, whatever numbers it names`;
+    return html`The test ${test ?? ""} fails at the same place${type ? html` with ${type}` : null}${from}${said ? html`, saying ${said}, whatever numbers it names` : ", whatever it says"}`;
   return html`The failures say the same${type || said ? ": " : ""}${type}${type && said ? " " : null}${said}${from}${test === null ? ", whichever test it is" : html`, in the test ${test}`}`;
 }
 
@@ -277,16 +277,15 @@ const caseTable = (projectId: string, rows: readonly BugCaseRow[]): Html =>
   html`<div class="card"><table><caption class="visually-hidden">The tests of this bug</caption>
 <thead><tr><th scope="col"><span class="visually-hidden">Health</span></th><th scope="col">Test</th><th scope="col" class="number">Passed since</th></tr></thead><tbody>${rows.map(
     (row) =>
-      html`<tr><td class="mark-cell">${mark(row.health)}</td><td class="long"><a href="${testPath(projectId, row.id)}">${breakable([row.suite, row.name].filter(Boolean).join(" › "))}</a><span class="small soft">${[row.file, row.taskSlug].filter(Boolean).join(" · ")}</span></td><td class="number">${row.clean === 0 ? "–" : counted(row.clean, "time")}</td></tr>`,
+      html`<tr><td class="mark-cell">${mark(standingOf(row))}</td><td class="long"><a href="${testPath(projectId, row.id)}">${breakable([row.suite, row.name].filter(Boolean).join(" › "))}</a><span class="small soft">${[row.file, row.taskSlug].filter(Boolean).join(" · ")}</span></td><td class="number">${row.clean === 0 ? "–" : counted(row.clean, "time")}</td></tr>`,
   )}</tbody></table></div>`;
 
 function headlineOf(bug: BugReportDetail): string {
   const { status, severity, regressed, assignee, occurrences } = bug;
-  const state = regressed && STILL_OPEN.includes(status as never) ? `Came back, ${wordOf(status)}` : wordOf(status);
   const told = [
-    `${state[0]!.toUpperCase()}${state.slice(1)}`,
+    regressed && STILL_OPEN.includes(status as never) ? `came back, ${wordOf(status)}` : wordOf(status),
     severity,
-    assignee === null ? "nobody’s" : `assigned to ${assignee}`,
+    assignee === null ? "not assigned" : `assigned to ${assignee}`,
     occurrences === 0 ? "never seen" : counted(occurrences, "failure"),
   ];
   return told.join(", ");
@@ -294,13 +293,8 @@ function headlineOf(bug: BugReportDetail): string {
 
 const state = (to: BugStatus): Html => html`<input type="hidden" name="status" value="${to}">`;
 
-function statusForms(
-  path: string,
-  { status, fixedInCommit }: BugReportDetail,
-  me: string,
-  assignee: string | null,
-  csrf: string,
-): Html {
+function statusForms(path: string, bug: BugReportDetail, me: string, csrf: string): Html {
+  const { status, fixedInCommit, assignee } = bug;
   const isLive = status === "open" || status === "in_progress";
   const to = `${path}/status`;
   return html`<div class="actions">
@@ -316,6 +310,7 @@ ${status === "open" ? action(to, csrf, "Start", { fields: state("in_progress") }
 ${isLive ? action(to, csrf, "Ignore", { fields: state("ignored") }) : null}
 ${assignee === me ? null : action(`${path}/take`, csrf, "Assign to me")}
 <a class="button" href="${path}/merge">Merge…</a>
+<details class="panel"><summary class="button">Edit</summary><form class="fields card padded" method="post" action="${path}">${hidden(csrf)}${bugFields(bug)}<div><button class="main">Save</button></div></form></details>
 </div>`;
 }
 
@@ -536,13 +531,8 @@ ${name ? html`<p>It is about the test <a href="${testPath(project.id, name.id)}"
     const body = html`<p class="over">Bug ${bug.number}: ${headlineOf(bug)}${bug.sample ? html` ${tag("sample")}` : null}</p>
 <h1>${mark(isRegressed ? "regressed" : bug.status, { word: false })} ${bug.title}</h1>
 ${into ? html`<p class="message after">Merged into <a href="${bugPath(projectId, into.id)}">bug ${into.number}</a>: ${into.title}</p>` : null}
-${role === "viewer" || into ? null : statusForms(path, bug, visitor.name, bug.assignee, csrf)}
+${role === "viewer" || into ? null : statusForms(path, bug, visitor.name, csrf)}
 <div class="columns">${factsOf(projectId, bug, now)}${bug.description === "" ? null : html`<section class="card padded"><h2 class="first">Description</h2><pre class="text">${bug.description}</pre></section>`}</div>
-${
-  role === "viewer"
-    ? null
-    : html`<details class="panel after"><summary class="button">Edit</summary><form class="fields card padded" method="post" action="${path}">${hidden(csrf)}${bugFields(bug)}<div><button class="main">Save</button></div></form></details>`
-}
 ${groupingOf(bug)}
 ${listed.length === 0 ? null : html`<h2>Tests <small>it is resolved when all of them have passed in three runs of ${project.defaultBranch} in a row</small></h2>${caseTable(projectId, listed)}${cases.length > most ? html`<nav class="pages" aria-label="Pages of tests"><a href="${path}?cases=${from === undefined ? 0 : listed.at(-1)!.number}">More tests</a></nav>` : null}`}
 ${shown.length === 0 ? null : html`<h2 id="occurrences">Where it occurred <small>${counted(bug.occurrences, "failure")}, newest first</small></h2>${occurrenceTable(projectId, shown, names, now)}`}

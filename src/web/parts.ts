@@ -34,6 +34,10 @@ export function mark(status: string, { word = true }: { word?: boolean } = {}): 
   }`;
 }
 
+/** Of a test: its health, but what has just failed is not shown as sound. */
+export const standingOf = ({ health, lastStatus }: { health: string; lastStatus: string | null }): string =>
+  lastStatus === "failed" && (health === "healthy" || health === "new") ? "failed" : health;
+
 export const tag = (text: string, kind = ""): Html => html`<span class="tag ${kind}">${text}</span>`;
 
 /** `4:12` of more than a minute, `8.3 s` of more than a second, else `830 ms`. */

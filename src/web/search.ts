@@ -9,7 +9,7 @@ import { selectTestCases } from "../store/test_cases.ts";
 import { bugPath, buildTable, executionPath, testPath } from "./builds.ts";
 import { words } from "./filters.ts";
 import { page, type Page, SeeOther } from "./page.ts";
-import { breakable, mark, tag, toAddress } from "./parts.ts";
+import { breakable, mark, standingOf, tag, toAddress } from "./parts.ts";
 
 const FOUND = 8;
 
@@ -54,7 +54,7 @@ ${
         .slice(0, FOUND)
         .map(
           (test) =>
-            html`<tr><td class="mark-cell">${mark(test.health)}</td><td class="long"><a href="${testPath(id, test.id)}">${breakable([test.suite, test.name].filter(Boolean).join(" › "))}</a><span class="small soft">${[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span></td></tr>`,
+            html`<tr><td class="mark-cell">${mark(standingOf(test))}</td><td class="long"><a href="${testPath(id, test.id)}">${breakable([test.suite, test.name].filter(Boolean).join(" › "))}</a><span class="small soft">${[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span></td></tr>`,
         )}</tbody></table></div>`
 }
 ${

@@ -36,6 +36,7 @@ import {
   counted,
   mark,
   pager,
+  standingOf,
   strip,
   tag,
   toAddress,
@@ -48,6 +49,7 @@ import {
 } from "./parts.ts";
 
 const ROWS = 25;
+const BROKEN = 5;
 /** While counting goes on the page tells what is counted so far. */
 const PATIENCE_MS = 500;
 
@@ -127,7 +129,7 @@ const ownerLinks = (base: string, owners: readonly OwnerTally[]): Html | null =>
     ? null
     : html`<span>whose: ${owners.map(({ owner, flaky, broken }, index) => [
         index === 0 ? "" : ", ",
-        owner === null ? "nobody’s" : html`<a href="${toAddress(base, { owner })}">${owner}</a>`,
+        owner === null ? "nobody" : html`<a href="${toAddress(base, { owner })}">${owner}</a>`,
         ` ${count(flaky + broken)}`,
       ])}</span>`;
 
@@ -136,9 +138,9 @@ const isTicked = (index: number) => `case${index}`;
 function catalogueRow(projectId: string, test: TestCaseRow, index: number, mayChange: boolean, now: Date): Html {
   return html`<tr>
 ${mayChange ? html`<td class="mark-cell"><input type="checkbox" name="${isTicked(index)}" value="${test.id}" aria-labelledby="t${index}"></td>` : null}
-<td class="mark-cell">${mark(test.health)}</td>
+<td class="mark-cell">${mark(standingOf(test))}</td>
 <td class="long"><a id="t${index}" href="${testPath(projectId, test.id)}">${breakable(fullNameOf(test))}</a>${test.quarantine ? html` ${tag("quarantined")}` : null}${test.sample ? html` ${tag("sample")}` : null}<span class="small soft">${[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span></td>
-<td class="wide">${test.lastStatus === null ? "–" : wordOf(test.lastStatus)}</td>
+<td class="wide">${test.lastStatus === null ? "–" : test.lastStatus === "failed" ? html`<span class="failed">failed</span>` : wordOf(test.lastStatus)}</td>
 <td class="number">${test.flakeRate > 0 ? toPercent(test.flakeRate) : "–"}</td>
 <td class="number wide">${test.runs === 0 ? "–" : `${count(test.failures)} of ${count(test.runs)}`}</td>
 <td class="number wide">${test.averageMs === null ? "–" : toDuration(test.averageMs)}</td>
@@ -169,6 +171,17 @@ ${mayChange ? html`<th scope="col"><span class="visually-hidden">Tick</span></th
 </tr></thead>
 <tbody>${tests.map((test, index) => catalogueRow(projectId, test, index, mayChange, now))}</tbody>
 </table></div>`;
+
+/** What fails on the default branch all the time comes before what fails now and then. */
+const brokenTable = (projectId: string, tests: readonly TestCaseRow[], hasMore: boolean, now: Date): Html | null =>
+  tests.length === 0
+    ? null
+    : html`<h2>Broken ${hasMore ? html`<small>the first ${tests.length}: <a href="${testsPath(projectId)}?health=broken">all</a></small>` : null}</h2>
+<div class="card"><table><caption class="visually-hidden">Broken tests</caption><tbody>${tests.map(
+        (test) =>
+          html`<tr><td class="mark-cell">${mark("broken")}</td><td class="long"><a href="${testPath(projectId, test.id)}">${breakable(fullNameOf(test))}</a>${test.quarantine ? html` ${tag("quarantined")}` : null}</td><td class="wide long">${test.owner ?? html`<span class="soft">no owner</span>`}</td><td class="number soft">${test.lastPassedAt === null ? "never passed" : html`passed last ${ago(test.lastPassedAt, now)}`}</td></tr>`,
+      )}</tbody></table></div>
+<h2>All tests</h2>`;
 
 /** What is done to the ticked ones: the button says which. */
 const bulkFields = html`<fieldset class="filters">
@@ -205,7 +218,7 @@ const bulkForm = v.strictObject({
 
 // One test
 
-const HISTORY_ROWS = 20;
+const HISTORY_ROWS = 15;
 const STRIP = 50;
 const CHART = 30;
 const STACK = 6_000;
@@ -250,7 +263,7 @@ function trustOf({ test, record, rows, firstBad }: Trust, branch: string, now: D
     const text =
       first === undefined
         ? html`Flaky, and quiet lately: ${passes}`
-        : html`Flaky: failed in ${count(failures.length)} of the last ${counted(results.length, "run")}, first${commitAt(first.commit, first.completedAt, now)}`;
+        : html`Flaky: failed ${failures.every(({ flaky }) => flaky) ? "at first " : ""}in ${count(failures.length)} of the last ${counted(results.length, "run")}, first${commitAt(first.commit, first.completedAt, now)}`;
     return { status: "flaky", text };
   }
   if (record && record.broken > 0)
@@ -453,7 +466,8 @@ export const tests: Page[] = [
     const mayChange = role !== "viewer";
     await catchUp(sql, begin, id, PATIENCE_MS);
     const { cursor, changed, ...filters } = query;
-    const [{ shown, next }, tally, owners, tasks, names, slowest] = await Promise.all([
+    const isFiltered = Object.values(filters).some((value) => value !== undefined);
+    const [{ shown, next }, tally, owners, tasks, names, slowest, broken] = await Promise.all([
       selectCatalogue(sql, id, query),
       selectTally(sql, id),
       selectOwnerTally(sql, id, 6),
@@ -461,9 +475,9 @@ export const tests: Page[] = [
       selectOwners(sql, id, CHOICES + 1),
       // One row more than the limit is answered.
       selectTestCases(sql, id, { limit: 0, sort: "p95Ms" }),
+      isFiltered || cursor !== undefined ? [] : selectTestCases(sql, id, { limit: BROKEN, health: ["broken"] }),
     ]);
     const { q, health, task, owner, quarantined, sort } = filters;
-    const isFiltered = Object.values(filters).some((value) => value !== undefined);
     const rot = rotOf(tally);
     const [slow] = slowest;
     const table = catalogueTable(id, shown, mayChange, now);
@@ -477,6 +491,7 @@ ${slow && slow.p95Ms !== null ? html`<span><a href="${path}?sort=p95Ms">slowest<
 ${ownerLinks(path, owners)}
 </div>
 ${changed === undefined ? null : html`<p class="message good" role="status">${changed === 0 ? "Nothing had to be changed." : `${counted(changed, "test")} changed.`}</p>`}
+${brokenTable(id, broken.slice(0, BROKEN), broken.length > BROKEN, now)}
 ${filterForm(
   path,
   [
@@ -560,9 +575,9 @@ ${pager(path, { ...filters, cursor }, next)}`;
 <div class="meta quiet">
 ${test.file === null ? null : html`<code>${breakable(test.file)}</code>`}
 <a href="${toAddress(testsPath(projectId), { task: test.taskSlug })}">${test.taskSlug}</a>
-<span>${counted(test.failures, "failure")} in ${counted(test.runs, "run")}</span>
+${test.runs === 0 ? null : html`<span>ended failed ${count(test.failures)} of ${counted(test.runs, "time")}</span>`}
 ${test.lastRunAt === null ? null : html`<span>last run ${ago(test.lastRunAt, now)}</span>`}
-<span>${test.owner === null ? "nobody’s" : html`owner <a href="${toAddress(testsPath(projectId), { owner: test.owner })}">${test.owner}</a>`}</span>
+<span>${test.owner === null ? "no owner" : html`owner <a href="${toAddress(testsPath(projectId), { owner: test.owner })}">${test.owner}</a>`}</span>
 </div>
 ${role === "viewer" ? null : careForms(path, test, csrf)}
 ${quarantineTold(test, now)}
