@@ -263,7 +263,7 @@ const occurrenceTable = (
     const test = tests.get(row.testCase);
     return html`<tr>
 <td class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(test ? [test.suite, test.name].filter(Boolean).join(" › ") : row.taskSlug)}</a><span class="small soft">${firstLine(row.message)}</span></td>
-<td class="long"><a href="${executionPath(projectId, row.executionId)}">${build ? nameOf(build) : "its execution"}</a>${row.branch === null ? null : html` <code>${row.branch}</code>`}${row.commit === null ? null : html` <span class="soft wide">${commit(row.commit)}</span>`}</td>
+<td class="long"><a href="${executionPath(projectId, row.executionId)}">${build ? nameOf(build) : "its execution"}</a>${row.branch === null ? null : html` <code class="wide">${row.branch}</code>`}${row.commit === null ? null : html` <span class="soft wide">${commit(row.commit)}</span>`}</td>
 <td class="number soft">${ago(row.seenAt, now)}</td></tr>`;
   })}</tbody></table></div>`;
 

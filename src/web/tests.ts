@@ -421,7 +421,7 @@ function quarantineTold({ quarantine }: TestCaseRow, now: Date): Html | null {
     until === null
       ? "until somebody ends it"
       : `until ${toExact(until)}, ${toSpan(Date.parse(until) - now.getTime())} from now`;
-  return html`<div class="message"><b>Quarantined</b> ${ago(createdAt, now)}, ${end}: its failures count for no verdict. ${reason}</div>`;
+  return html`<div class="message after"><b>Quarantined</b> ${ago(createdAt, now)}, ${end}: its failures count for no verdict. ${reason}</div>`;
 }
 
 function careForms(base: string, test: TestCaseRow, csrf: string): Html {
