@@ -4,6 +4,7 @@ import type { BlockList } from "node:net";
 import { automations } from "./api/automations.ts";
 import { bugReports } from "./api/bug_reports.ts";
 import { environments } from "./api/environments.ts";
+import { events } from "./api/events.ts";
 import { executions } from "./api/executions.ts";
 import { integrations } from "./api/integrations.ts";
 import { onboardings } from "./api/onboarding.ts";
@@ -36,6 +37,7 @@ export const ROUTES: readonly Route[] = [
   ...projects,
   ...testRuns,
   ...executions,
+  ...events,
   ...testCases,
   ...trends,
   ...bugReports,
@@ -104,6 +106,7 @@ export function createApp(options: AppOptions) {
       caller,
       params,
       wantsText: /^text\/plain\b/i.test(request.headers.get("accept") ?? ""),
+      lastEventId: request.headers.get("last-event-id"),
       idempotencyKey: request.method === "POST" ? request.headers.get("idempotency-key") : null,
     };
     const reply = await take(route, { request, search: target.search }, asked, progress).catch(async (error) => {
@@ -156,7 +159,7 @@ export function createApp(options: AppOptions) {
     }
     if (progress.caller && progress.provedLive)
       callers.used(progress.caller)?.catch((error) => log.warn("Cannot note the use of a key", { error }));
-    return toResponse(reply, requestId, request, progress.admission);
+    return toResponse(reply, requestId, request, progress.admission, () => connection.allowSeconds(1));
   }
 
   async function site(request: Request, target: RequestTarget, connection: Connection): Promise<Reply> {
@@ -201,8 +204,10 @@ export function createApp(options: AppOptions) {
 /** Exactly what handlers may use: the options hold more. */
 function toExecuteOptions({ cursorSecret, ...options }: AppOptions): ExecuteOptions {
   const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, signals, log } = options;
+  const { live, eventStreams } = options;
   const cursors = createCursors(cursorSecret);
-  return { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, signals, log, cursors };
+  const watching = { signals, live, eventStreams };
+  return { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, log, cursors, ...watching };
 }
 
 const toReply = ({ status, body, headers }: Problem) =>

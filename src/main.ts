@@ -3,10 +3,12 @@
 import { createApp } from "./app.ts";
 import { readConfig } from "./config.ts";
 import { descriptorLimit } from "./http/descriptors.ts";
+import { createEventStreams } from "./http/events.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";
 import { createLog } from "./log.ts";
 import { createFirstProject, welcome } from "./operations/first_project.ts";
+import { createLive } from "./operations/live.ts";
 import { loadSecretKey } from "./operations/secret_key.ts";
 import { createUploadThread } from "./request/upload_thread.ts";
 import { createSeal } from "./secrets/seal.ts";
@@ -22,6 +24,9 @@ import { startLoops } from "./work/loops.ts";
 /** Besides connections, the process itself has some fifty open. */
 const OWN_DESCRIPTORS = 50;
 const SENSIBLE_DESCRIPTORS = 1_024;
+
+/** A stream holds its connection: most of the descriptors are for others. */
+const streamsFor = (maxDescriptors: number) => Math.min(500, Math.floor(maxDescriptors / 4));
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
@@ -45,6 +50,8 @@ async function main(): Promise<void> {
     await migrate(database, (message) => log.info(message));
     const isReady = createReadiness(database, await schemaVersion());
     const signals = createSignals(database.openListener);
+    const live = createLive(database, { onError: (error) => log.warn("Cannot read what is watched", { error }) });
+    const eventStreams = createEventStreams(maxDescriptors === undefined ? {} : { max: streamsFor(maxDescriptors) });
     const secretKey = await loadSecretKey(database.pool, config);
     const seal = createSeal(secretKey, config.secretKeyOld);
     const cursorSecret = await selectCursorSecret(database.pool);
@@ -65,7 +72,7 @@ async function main(): Promise<void> {
     const uploadThread = createUploadThread(new URL("./upload_worker.ts", import.meta.url), settings);
     const app = createApp({
       ...config,
-      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals },
+      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, live, eventStreams },
       isReady: async () => !draining && (await isReady()),
     });
     server.answerWith(app);
@@ -85,6 +92,7 @@ async function main(): Promise<void> {
     draining = true;
     log.info("Stopping: running requests may end");
     signals.close();
+    eventStreams.close();
     await Promise.all([loops.stop(), deliverer.stop(), server.stop()]);
     uploadThread.close();
   } finally {
