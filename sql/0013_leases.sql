@@ -2,9 +2,12 @@
 
 alter table execution
   add column fail_fast int, -- unquarantined failures after which what has not begun is cancelled
-  add column variables bytea, -- its own, a JSON object of texts, sealed for its project
+  add column variables bytea, -- its own, a JSON object of texts, sealed; a rerun has the same
   add column failed_only boolean not null default false, -- a rerun of the test cases that failed
   add column watched_until timestamptz(3); -- somebody looks at it live: runners tell more often
+
+-- Which keys have sealed anything: bytes 2 to 5 name the key.
+create index execution_variable_key on execution (substring(variables from 2 for 4)) where variables is not null;
 
 alter table test_run add column reason text; -- why it ended without a report
 
@@ -20,8 +23,10 @@ create table lease (
   labels text[] not null default '{}', -- what a runner must have
   attempt smallint not null default 1, -- 2: the one before was lost
   -- offered: handed out, and the runner has not said yet that it has it
-  status text not null check (status in ('queued', 'offered', 'running', 'succeeded', 'failed', 'cancelled', 'lost', 'timed_out')),
+  status text not null check (status in ('queued', 'offered', 'running', 'reported', 'failed', 'cancelled', 'lost', 'timed_out')),
   stop_reason text, -- the runner is to end it
+  stop_told boolean not null default false, -- in an answer to its runner
+  overtime boolean not null default false, -- that is why: it counts as a failure
   runner text,
   timeout_seconds int not null,
   queued_at timestamptz(3) not null, -- the queue's order; what is handed out again keeps its place

@@ -6,6 +6,7 @@ import { bugReports } from "./api/bug_reports.ts";
 import { environments } from "./api/environments.ts";
 import { events } from "./api/events.ts";
 import { executions } from "./api/executions.ts";
+import { leases } from "./api/leases.ts";
 import { integrations } from "./api/integrations.ts";
 import { onboardings } from "./api/onboarding.ts";
 import { projects } from "./api/projects.ts";
@@ -37,6 +38,7 @@ export const ROUTES: readonly Route[] = [
   ...projects,
   ...testRuns,
   ...executions,
+  ...leases,
   ...events,
   ...testCases,
   ...trends,
@@ -102,8 +104,10 @@ export function createApp(options: AppOptions) {
     if (!isOwn) absent();
 
     if (route.deadlineSeconds > 30) connection.allowSeconds(route.deadlineSeconds + 30);
+    const { limit, remaining } = progress.admission;
     const asked = {
       caller,
+      budget: { limit, remaining },
       params,
       wantsText: /^text\/plain\b/i.test(request.headers.get("accept") ?? ""),
       lastEventId: request.headers.get("last-event-id"),

@@ -28,10 +28,13 @@ async function createEverything(): Promise<Record<string, string>> {
     trigger: { event: "execution.failed" },
     actions: [{ type: "notify", integrationId: integration.id }],
   });
+  await post(`/projects/${project}/executions`, { mode: "run", tasks: ["there"] }, key);
+  const { leases } = await post(`/projects/${project}/leases`, { runner: "there" }, key);
   return {
     projectId: project,
     teamId: team,
     executionId: run.executionId,
+    leaseId: leases[0].id,
     taskSlug: "unit",
     bugReportId: run.bugReports[0].id,
     testCaseId: cases.body.data[0].id,

@@ -5,8 +5,9 @@ import { absent, fail } from "../http/problem.ts";
 import { toPage } from "../request/page.ts";
 import { json, noContent, plainText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
-import { advanceExecution, findOrInsertExecution, rerunExecution } from "../operations/executions.ts";
+import { advanceExecution, findOrInsertExecution, planTasks, rerunExecution } from "../operations/executions.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
+import { sealVariables } from "../operations/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
 import { fingerprint } from "../rules/fingerprint.ts";
 import { shardsOf, toShardList } from "../rules/shards.ts";
@@ -26,7 +27,6 @@ import type { Sql } from "../store/connect.ts";
 import {
   deleteExecution,
   type ExecutionRow,
-  insertDeclaredTasks,
   lockExecution,
   selectExecution,
   selectExecutions,
@@ -135,6 +135,24 @@ function toFailure({ sinceExecutionId, sinceCommit, sinceAt, ...row }: FailureRo
   };
 }
 
+/** What only runners can heed is refused where there are none. */
+function requireRunnable({ mode, tasks, variables, failFast }: v.InferOutput<typeof newExecution>): void {
+  if (mode === "run") {
+    if (tasks.length === 0)
+      fail("VALIDATION_ERROR", `Cannot read "tasks": an execution of mode "run" runs at least one`);
+    return;
+  }
+  const given = {
+    variables: variables !== undefined,
+    failFast: failFast !== undefined,
+    "tasks.labels": tasks.some(({ labels }) => labels.length > 0),
+    "tasks.timeoutSeconds": tasks.some(({ timeoutSeconds }) => timeoutSeconds !== undefined),
+  };
+  const names = Object.entries(given).flatMap(([name, isGiven]) => (isGiven ? [`"${name}"`] : []));
+  if (names.length > 0)
+    fail("VALIDATION_ERROR", `Cannot read ${names.join(" and ")}: that is for executions of mode "run"`);
+}
+
 export const executions: Route[] = [
   route(
     "POST /projects/:projectId/executions",
@@ -146,23 +164,30 @@ export const executions: Route[] = [
       otherStatus: 200,
     },
     async (context) => {
-      const { params, body, conclude, publicUrl } = context;
-      const { key, tasks, timeoutMinutes, baseCommit, mode: _, ...origin } = body;
+      const { params, body, conclude, publicUrl, services } = context;
+      const { key, mode, tasks, timeoutMinutes, baseCommit, variables, failFast, ...origin } = body;
+      requireRunnable(body);
+      const now = new Date();
       return await conclude(async (sql) => {
         const { execution, isNew } = await findOrInsertExecution(sql, params.projectId, {
           ...origin,
           key: key ?? null,
           status: "queued",
+          mode,
           trigger: "api",
+          failFast,
+          variables: variables && sealVariables(services.seal, params.projectId, variables),
           timeoutMinutes: timeoutMinutes ?? null,
           baseCommit,
-          now: new Date(),
+          now,
         });
-        if (isNew && tasks.length > 0) await insertDeclaredTasks(sql, params.projectId, execution.id, tasks);
+        if (isNew) await planTasks(sql, params.projectId, execution, tasks, now);
+        else if (execution.mode !== mode)
+          fail("VALIDATION_ERROR", `Cannot read "mode": the execution with this key is of mode "${execution.mode}"`);
         // What was not known of the build is known from now on, as with a report.
         if (!isNew) {
           const { id, status } = execution;
-          await updateExecution(sql, params.projectId, id, { ...origin, status, arrived: false, now: new Date() });
+          await updateExecution(sql, params.projectId, id, { ...origin, status, arrived: false, now });
         }
         const row = (await selectExecution(sql, params.projectId, execution.id)) ?? absent();
         return json(isNew ? 201 : 200, toExecution(publicUrl, params.projectId, row));

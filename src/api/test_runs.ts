@@ -24,6 +24,8 @@ import {
   type UploadParameters,
   uploadParameters,
 } from "../schema/test_runs.ts";
+import type { Sql } from "../store/connect.ts";
+import { selectLease } from "../store/leases.ts";
 import { selectFailures } from "../store/failures.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey, type TestRunDetailRow } from "../store/test_runs.ts";
@@ -133,6 +135,32 @@ function completionOf(parameters: UploadParameters, { format, completedAt }: Rep
   return time;
 }
 
+/** The lease says which execution, task and shard it is; who says so as well says the same. */
+async function ofLease(
+  sql: Sql,
+  projectId: string,
+  leaseId: string,
+  parameters: UploadParameters,
+): Promise<UploadParameters> {
+  const lease =
+    (await selectLease(sql, projectId, leaseId)) ??
+    fail("VALIDATION_ERROR", `Cannot read "lease_id": there is no lease "${leaseId}" in this project`);
+  const { execution_id, execution_key, task_slug, shard } = parameters;
+  const own = {
+    task_slug: lease.taskSlug,
+    shard: lease.shard === 0 ? undefined : { index: lease.shard, of: lease.shards },
+  };
+  const others = {
+    execution_id: execution_id !== undefined && execution_id !== lease.executionId,
+    execution_key: execution_key !== undefined,
+    task_slug: task_slug !== undefined && task_slug !== own.task_slug,
+    shard: shard !== undefined && (shard.index !== own.shard?.index || shard.of !== own.shard.of),
+  };
+  for (const [name, isOther] of Object.entries(others))
+    if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease is of another, leave it out`);
+  return { ...parameters, ...own, execution_id: lease.executionId };
+}
+
 export const testRuns: Route[] = [
   route(
     "GET /projects/:projectId/test-runs",
@@ -161,7 +189,10 @@ export const testRuns: Route[] = [
     async (context) => {
       const { sql, params, transact, conclude, wantsText, services } = context;
       const report = read(context, context.query);
-      const parameters = { ...context.query, completed_at: completionOf(context.query, report) };
+      const { lease_id } = context.query;
+      const given =
+        lease_id === undefined ? context.query : await ofLease(sql, params.projectId, lease_id, context.query);
+      const parameters = { ...given, completed_at: completionOf(given, report) };
       const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest);
       // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
       if (named.results.some(({ letter }) => toStatus(letter) === "failed"))

@@ -1,7 +1,7 @@
 /** The actions of automations: each begins what it says, or says what it would begin and why not. */
 
 import { MAX_TITLE, openBug, reopenBug } from "./bug_reports.ts";
-import { findOrInsertExecution, rerunExecution } from "./executions.ts";
+import { findOrInsertExecution, planTasks, rerunExecution } from "./executions.ts";
 import type { Action, ActionResult, AutomationRun } from "../schema/automations.ts";
 import { MAX_WAITING, type Notice, notSent } from "../schema/integrations.ts";
 import { actionsOf, stateOf } from "../senders/send.ts";
@@ -10,7 +10,7 @@ import { type AutomationRow, selectTeamProjects, type TeamProject } from "../sto
 import { lockBugs, selectBugsByFingerprint } from "../store/bug_reports.ts";
 import type { Tx } from "../store/connect.ts";
 import type { EventRow } from "../store/events.ts";
-import { insertDeclaredTasks, lockExecution } from "../store/executions.ts";
+import { lockExecution } from "../store/executions.ts";
 import {
   failDelivery,
   giveUpOldest,
@@ -216,7 +216,8 @@ async function startExecution(
     now,
   });
   if (!isNew) return skipped(`There is an execution with the key ${JSON.stringify(key)} already`);
-  await insertDeclaredTasks(sql, target.id, execution.id, [...new Set(tasks)]);
+  const planned = [...new Set(tasks)].map((slug) => ({ slug, shards: 1, labels: [] }));
+  await planTasks(sql, target.id, execution, planned, now);
   const why = cause === "manual" ? " by hand" : "";
   return { status: "done", reason: `Started ${what}${why}`, executionId: execution.id };
 }

@@ -4,14 +4,14 @@ import { isSameCommit } from "../rules/commit.ts";
 import { endOfTask, type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import { countBlames } from "./failures.ts";
-import type { ExecutionStatus } from "../schema/executions.ts";
+import type { ExecutionStatus, PlannedTask } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import type { Tx } from "../store/connect.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
-import { notifyExecutionEnded } from "../store/signals.ts";
 import {
   type Build,
+  countUnquarantined,
   type ExecutionChange,
   type ExecutionOrigin,
   insertDeclaredTasks,
@@ -27,6 +27,8 @@ import {
   updateExecution,
   updateOpenTasks,
 } from "../store/executions.ts";
+import { endTasksWithoutLease, insertLeases, selectPlannedTasks, stopLeases } from "../store/leases.ts";
+import { notifyExecutionEnded, notifyLeases } from "../store/signals.ts";
 
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   /** What else there is to announce. */
@@ -43,6 +45,7 @@ export async function advanceExecution(
   event: ExecutionEvent,
   { events = [], silent = false, ...change }: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
+  if (execution.mode === "run") await settleLeases(sql, projectId, execution);
   const tasks = await selectTasks(sql, projectId, execution.id);
   const status = nextStatus(execution.status, tasks, event);
   const silentTasks = tasks.filter((task) => !hasEnded(task.status));
@@ -51,11 +54,15 @@ export async function advanceExecution(
       task.status = endOfTask(task, status);
       if (task.status === "incomplete") task.verdict = "failed";
     }
-    await updateOpenTasks(sql, projectId, execution.id, silentTasks);
+    await updateOpenTasks(sql, projectId, execution.id, silentTasks, END_REASONS[event]);
   }
   await updateExecution(sql, projectId, execution.id, { ...change, status });
   const ends = hasEnded(status) && !hasEnded(execution.status);
-  if (ends) await notifyExecutionEnded(sql, execution.id);
+  if (ends) {
+    if (execution.mode === "run" && (await stopLeases(sql, projectId, execution.id, END_REASONS[event])))
+      await notifyLeases(sql, projectId);
+    await notifyExecutionEnded(sql, execution.id);
+  }
   if (silent) return status;
   const ended = ends && status !== "cancelled";
   const origin = toOrigin({ ...execution, status }, change);
@@ -63,6 +70,39 @@ export async function advanceExecution(
   const announced = ended ? await announceEnd(sql, projectId, execution, origin, tasks, missed) : [];
   await insertEvents(sql, projectId, [...events, ...announced]);
   return status;
+}
+
+/** Why a task ended of which nothing, or not all, has come. */
+const END_REASONS: Record<ExecutionEvent, string> = {
+  arrived: "The execution has ended",
+  completed: "The execution was completed without it",
+  cancelled: "The execution was cancelled",
+  expired: "Nothing has come of it in time",
+};
+
+/** Before the tasks of an execution of mode run are looked at: the brake of `failFast`, and what nobody is at any more. */
+async function settleLeases(sql: Tx, projectId: string, { id, status, failFast }: LockedExecution): Promise<void> {
+  if (failFast !== null && !hasEnded(status)) {
+    const failures = await countUnquarantined(sql, projectId, id);
+    const reason = `Not needed any more: ${failures} failures, and failFast is ${failFast}`;
+    if (failures >= failFast && (await stopLeases(sql, projectId, id, reason))) await notifyLeases(sql, projectId);
+  }
+  await endTasksWithoutLease(sql, projectId, id);
+}
+
+/** Of a locked execution that has just begun: its tasks, waiting for their reports or, of mode run, for runners. */
+export async function planTasks(
+  sql: Tx,
+  projectId: string,
+  { id, mode }: Pick<LockedExecution, "id" | "mode">,
+  tasks: readonly PlannedTask[],
+  now: Date,
+): Promise<void> {
+  if (tasks.length === 0) return;
+  await insertDeclaredTasks(sql, projectId, id, tasks);
+  if (mode !== "run") return;
+  await insertLeases(sql, projectId, id, tasks, now);
+  await notifyLeases(sql, projectId);
 }
 
 /** Where an execution comes from, with what a report has just added. */
@@ -243,7 +283,7 @@ export async function rerunExecution(
     ({ verdict, status }) => !failedOnly || verdict !== "passed" || status === "timed_out",
   );
   if (tasks.length === 0) return { reason: failedOnly ? "none of its tasks failed" : "it has no tasks" };
-  const { branch, commit, pullRequest, buildUrl, environment, mode } = execution;
+  const { branch, commit, pullRequest, buildUrl, environment, mode, failFast } = execution;
   const inserted = await insertExecution(sql, projectId, {
     ...{ branch, commit, pullRequest, buildUrl, environment },
     key: null,
@@ -252,10 +292,14 @@ export async function rerunExecution(
     trigger,
     timeoutMinutes: null,
     depth,
-    rerunOf: execution,
+    failFast,
+    rerunOf: { ...execution, failedOnly },
     now,
   });
   const slugs = tasks.map(({ slug }) => slug);
-  await insertDeclaredTasks(sql, projectId, inserted.id, slugs);
+  const planned = await selectPlannedTasks(sql, projectId, execution.id, slugs);
+  // Which shard a test case failed in is not known: those that failed are run together.
+  const again = failedOnly ? planned.map((task) => ({ ...task, shards: 1 })) : planned;
+  await planTasks(sql, projectId, inserted, again, now);
   return { id: inserted.id };
 }

@@ -2,7 +2,6 @@
 
 import { before } from "../rules/position.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
-import type { ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";
 import type { Batch, Live, LiveExecution, LiveState, LiveTask, Position } from "../schema/live.ts";
 import type { Database } from "../store/connect.ts";
 import { firstIdAt } from "../store/moment.ts";
@@ -233,16 +232,11 @@ export function createLive(database: Pick<Database, "pool" | "begin">, options: 
   };
 }
 
-function toLive({ running, tasks, status, ...row }: LiveRow) {
+function toLive({ running, tasks, ...row }: LiveRow) {
   const sum = (name: "passed" | "failed" | "skipped" | "flaky") => tasks.reduce((total, task) => total + task[name], 0);
   const [passed, failed, skipped] = [sum("passed"), sum("failed"), sum("skipped")];
-  const execution: LiveExecution = {
-    ...row,
-    status: status as ExecutionStatus,
-    trigger: row.trigger as ExecutionTrigger,
-    ...{ passed, failed, skipped, total: passed + failed + skipped, flaky: sum("flaky") },
-    verdict: executionVerdict(status as ExecutionStatus, tasks),
-  };
+  const counts = { passed, failed, skipped, total: passed + failed + skipped, flaky: sum("flaky") };
+  const execution: LiveExecution = { ...row, ...counts, verdict: executionVerdict(row.status, tasks) };
   return {
     execution,
     tasks: tasks.map(({ flaky: _, verdict: __, declared: ___, ...task }): LiveTask => ({

@@ -5,6 +5,7 @@ import { createSeal } from "../secrets/seal.ts";
 import { createSecretKey, readSecretKey } from "../secrets/secret_key.ts";
 import type { Sql } from "../store/connect.ts";
 import { selectSealKeys } from "../store/environments.ts";
+import { selectExecutionSealKeys } from "../store/executions.ts";
 import { selectIntegrationSealKeys } from "../store/integrations.ts";
 
 export type SecretKeyOptions = {
@@ -16,7 +17,11 @@ export type SecretKeyOptions = {
 /** Throws an Error when the database holds sealed values that the key does not open: they would be lost silently. */
 export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promise<Uint8Array> {
   const { secretKey, secretKeyOld, dataDir } = options;
-  const sealed = [...(await selectSealKeys(sql)), ...(await selectIntegrationSealKeys(sql))];
+  const sealed = [
+    ...(await selectSealKeys(sql)),
+    ...(await selectIntegrationSealKeys(sql)),
+    ...(await selectExecutionSealKeys(sql)),
+  ];
   const count = (keys: { count: number }[]) => {
     const sum = keys.reduce((sum, { count }) => sum + count, 0);
     return sum === 1 ? "1 value" : `${sum} values`;

@@ -23,6 +23,7 @@ import { type CaseDetail, insertDetails, selectCounts } from "../store/case_resu
 import type { Sql, Tx } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
 import type { ExecutionOrigin, LockedExecution } from "../store/executions.ts";
+import { endByReport } from "./leases.ts";
 import { advanceExecution, type ExecutionAdvance, findOrCreateExecution, toOrigin } from "./executions.ts";
 import { mergeResults } from "./results.ts";
 import {
@@ -51,10 +52,13 @@ export type NamedReport = {
   digest: string;
 };
 
+/** What failed without a test case that did. `exitCode` undefined: there is none, or it was 0. */
+export type RunnerFailure = { exitCode: number | undefined; message: string; output: string | null };
+
 /** A failed case for a runner that failed while all its tests passed: no silent green. */
-const exitCaseOf = (exitCode: number, shard: Shard | undefined): ReportedCase => ({
+const exitCaseOf = ({ exitCode, message, output }: RunnerFailure, shard: Shard | undefined): ReportedCase => ({
   suite: "",
-  name: `runner exited ${exitCode}${shard ? ` (shard ${shard.index}/${shard.of})` : ""}`,
+  name: `runner ${exitCode ? `exited ${exitCode}` : "failed"}${shard ? ` (shard ${shard.index}/${shard.of})` : ""}`,
   file: null,
   line: null,
   status: "failed",
@@ -62,9 +66,9 @@ const exitCaseOf = (exitCode: number, shard: Shard | undefined): ReportedCase =>
   flaky: false,
   attempts: 1,
   durationMs: null,
-  message: `The test runner exited with code ${exitCode} although no test case failed`,
+  message,
   stack: null,
-  output: null,
+  output,
   properties: null,
 });
 
@@ -79,7 +83,7 @@ const tellsMore = (result: ReportedCase) =>
 
 type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 
-/** Before the transaction of the upload. */
+/** Before the transaction of the upload. `failure`: of a runner that has no report. */
 export async function nameReport(
   sql: Sql,
   transact: Transact,
@@ -87,12 +91,21 @@ export async function nameReport(
   report: Report,
   parameters: UploadParameters,
   uploadDigest: string,
+  failure?: RunnerFailure,
 ): Promise<NamedReport> {
   const taskSlug = parameters.task_slug ?? (report.suite?.slice(0, 200).toWellFormed() || "default");
   const exitCode = parameters.exit_code ?? 0;
   const failed = report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length;
-  const addsExitCase = exitCode !== 0 && failed === 0;
-  const cases = addsExitCase ? [...report.cases, exitCaseOf(exitCode, parameters.shard)] : report.cases;
+  const unexplained =
+    exitCode !== 0 && failed === 0
+      ? {
+          exitCode,
+          message: `The test runner exited with code ${exitCode} although no test case failed`,
+          output: null,
+        }
+      : undefined;
+  const standIn = failure ?? unexplained;
+  const cases = standIn ? [...report.cases, exitCaseOf(standIn, parameters.shard)] : report.cases;
   const { branch = null, commit = null } = originOf(parameters, report);
   const execution = { id: parameters.execution_id ?? null, key: parameters.execution_key ?? null, branch, commit };
   const isWhole = parameters.shard === undefined && !report.partial;
@@ -113,7 +126,7 @@ export async function nameReport(
     taskSlug,
     results: results.sort((a, b) => a.testCase - b.testCase),
     details,
-    exitCase: addsExitCase ? numbers.at(-1)! : null,
+    exitCase: standIn ? numbers.at(-1)! : null,
     digest: Bun.SHA256.hash(`${uploadDigest} ${exitCode} ${parameters.format ?? ""}`, "hex"),
   };
 }
@@ -126,7 +139,7 @@ export async function takeReport(
   projectId: string,
   named: NamedReport,
   parameters: UploadParameters,
-  { now = new Date(), ...options }: { now?: Date; silent?: boolean } = {},
+  { now = new Date(), ...options }: { now?: Date; silent?: boolean; failure?: RunnerFailure } = {},
 ): Promise<TakenReport> {
   const { report, taskSlug } = named;
   const origin = originOf(parameters, report);
@@ -136,6 +149,9 @@ export async function takeReport(
   const silent = options.silent === true || !isNews(at.getTime(), now.getTime());
   const found = await findOrCreateExecution(sql, projectId, parameters, origin, at);
   const { execution } = found;
+  const { failure } = options;
+  const end = failure ? { status: "failed" as const, ...failure } : { status: "reported" as const };
+  const isOver = parameters.lease_id !== undefined && (await endByReport(sql, projectId, parameters.lease_id, end));
   const run = await selectOrInsertTestRun(sql, projectId, execution.id, taskSlug, at);
   const before = run.attempt === 0 ? [] : await selectAttempts(sql, projectId, run.id);
   const shard = toShard(run, before, parameters);
@@ -144,6 +160,7 @@ export async function takeReport(
     await advance(sql, projectId, execution, parameters, change);
     return await selectAgain(sql, projectId, execution.id, taskSlug);
   }
+  if (isOver) refuse("Cannot take the report: there is another one of this lease already");
 
   const attempt = toAttempt(named, parameters, shard.index, before, [
     ...found.warnings,

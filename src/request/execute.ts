@@ -13,6 +13,7 @@ import { lockLiveKey } from "../store/keys.ts";
 /** A request after all checks; plain data, so that it can go to another thread. */
 export type CheckedRequest = {
   caller: Caller;
+  budget: Context["budget"];
   params: Record<string, string>;
   query: unknown;
   body: unknown;
@@ -50,7 +51,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
   }
 
   return async function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {
-    const { caller, params, query, body, wantsText, lastEventId = null, idempotencyKey, digest } = request;
+    const { caller, budget, params, query, body, wantsText, lastEventId = null, idempotencyKey, digest } = request;
     const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
     const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
     const run = async (once?: Once) => {
@@ -64,6 +65,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
         query,
         body,
         caller,
+        budget,
         list,
         after: cursor === undefined ? undefined : cursors.read(list, cursor),
         wantsText,

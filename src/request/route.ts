@@ -48,6 +48,8 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
   query: Query;
   body: Body;
   caller: Caller;
+  /** What the rate limit leaves the key. */
+  budget: { limit: number; remaining: number };
   services: Services;
   /** Without a trailing slash. */
   publicUrl: string;

@@ -57,6 +57,13 @@ export const variableFilter = v.strictObject(pageQuery);
 const secret = v.pipe(v.optional(v.boolean("expected true or false"), true), v.description("Write-only"));
 export const newVariable = v.strictObject({ value: variableValue, secret });
 
+/** Of one execution: they win over those of its environment. */
+export const executionVariables = v.pipe(
+  v.record(variableName, variableValue, "expected an object of names and texts"),
+  v.check((variables) => Object.keys(variables).length <= 200, "expected at most 200 variables"),
+);
+export type ExecutionVariables = v.InferOutput<typeof executionVariables>;
+
 /** What PUT …/variables takes as JSON for each name: a value, or a value with its kind. */
 export const variableOrValue = v.union(
   [

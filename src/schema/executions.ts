@@ -6,6 +6,7 @@ import {
   buildUrl,
   count,
   distinct,
+  integer,
   sample,
   slug,
   text,
@@ -15,6 +16,7 @@ import {
   uuid,
   verdict,
 } from "./fields.ts";
+import { executionVariables } from "./environments.ts";
 import { page, pageQuery } from "./page.ts";
 
 const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
@@ -26,7 +28,10 @@ export type ExecutionStatus = v.InferOutput<typeof executionStatus>;
 export const taskStatus = v.picklist([...EXECUTION_STATUSES, "incomplete"]);
 export type TaskStatus = v.InferOutput<typeof taskStatus>;
 
-const executionMode = v.picklist(["report"], `expected "report"`);
+const executionMode = v.pipe(
+  v.picklist(["report", "run"], `expected "report" or "run"`),
+  v.description("report: whoever runs the tests uploads their reports; run: runners take the tasks and run them"),
+);
 export type ExecutionMode = v.InferOutput<typeof executionMode>;
 
 const executionTrigger = v.picklist(["api", "upload", "rerun", "automation", "schedule"]);
@@ -48,6 +53,8 @@ const task = v.strictObject({
   total: count,
   startedAt: v.nullable(time),
   completedAt: v.nullable(time),
+  runner: v.pipe(v.nullable(v.string()), v.description("Who runs it, or ran it last; null: no runner of ours")),
+  reason: v.pipe(v.nullable(v.string()), v.description("Why it ended without a report, or without a whole one")),
 });
 export type Task = v.InferOutput<typeof task>;
 
@@ -105,18 +112,73 @@ const origin = {
   environment: v.optional(text(200)),
 };
 
+/** What a runner must have to be given a task. */
+export const taskLabel = v.pipe(
+  v.string("expected a label"),
+  v.regex(/^[A-Za-z0-9][A-Za-z0-9._:=/-]{0,99}$/, 'expected a label such as "linux" or "browser=chrome"'),
+);
+
+/** How many shards an execution may have in all. */
+const MAX_SHARDS = 2_000;
+const EXPECTED_TASKS = `expected an array of task slugs, or objects with a "slug"`;
+
+const plannedTask = v.strictObject({
+  slug,
+  shards: v.pipe(v.optional(integer(1, 500), 1), v.description("Each is run, or reported, by itself")),
+  labels: v.pipe(
+    v.optional(
+      v.pipe(v.array(taskLabel, "expected a list of labels"), v.maxLength(20, "expected at most 20 labels")),
+      [],
+    ),
+    v.description("Only runners that have all of these are given it"),
+  ),
+  timeoutSeconds: v.pipe(
+    v.optional(integer(1, 604_800)),
+    v.description("After so long its runner is told to end it; default: timeoutMinutes"),
+  ),
+});
+export type PlannedTask = v.InferOutput<typeof plannedTask>;
+
+export const plannedTasks = v.pipe(
+  v.array(
+    v.union(
+      [
+        v.pipe(
+          slug,
+          v.transform((slug): PlannedTask => ({ slug, shards: 1, labels: [] })),
+        ),
+        plannedTask,
+      ],
+      ({ input, issues }) => {
+        // Of an object the mistake within is told, of anything else what it should be.
+        const isObject = typeof input === "object" && input !== null;
+        const { success, issues: inner } = v.safeParse(isObject ? plannedTask : slug, input);
+        return success ? issues![0].message : inner[0].message;
+      },
+    ),
+    EXPECTED_TASKS,
+  ),
+  v.maxLength(500, "expected at most 500 task slugs"),
+  distinct<PlannedTask>("expected each task slug once", ({ slug }) => slug),
+  v.check(
+    (tasks) => tasks.reduce((sum, { shards }) => sum + shards, 0) <= MAX_SHARDS,
+    `expected at most ${MAX_SHARDS} shards in all`,
+  ),
+);
+
 export const newExecution = v.strictObject({
   key: v.optional(text(200)),
   mode: v.optional(executionMode, "report"),
-  tasks: v.optional(
-    v.pipe(
-      v.array(slug, "expected an array of task slugs"),
-      v.maxLength(500, "expected at most 500 task slugs"),
-      distinct("expected each task slug once"),
-    ),
-    [],
-  ),
+  tasks: v.optional(plannedTasks, []),
   ...origin,
+  variables: v.pipe(
+    v.optional(executionVariables),
+    v.description("Of mode run: what the tasks get beside the variables of the environment, which they win over"),
+  ),
+  failFast: v.pipe(
+    v.optional(integer(1, 1_000_000)),
+    v.description("Of mode run: after so many failures that are not quarantined, what has not begun is cancelled"),
+  ),
   timeoutMinutes: v.optional(timeoutMinutes),
 });
 export const executionFilter = v.strictObject({

@@ -136,11 +136,12 @@ export const time = v.pipe(v.string(), v.isoTimestamp());
 export const slug = text(200);
 
 /** For a list of texts: each of them once. Names the one that comes again, by its place. */
-export const distinct = (expected: string) =>
-  v.rawCheck<string[]>(({ dataset, addIssue }) => {
+export const distinct = <Item = string>(expected: string, nameOf: (item: Item) => string = String) =>
+  v.rawCheck<Item[]>(({ dataset, addIssue }) => {
     if (!dataset.typed) return;
     const seen = new Set<string>();
-    for (const [key, value] of dataset.value.entries()) {
+    for (const [key, item] of dataset.value.entries()) {
+      const value = nameOf(item);
       const place = { type: "array", origin: "value", input: dataset.value, key, value } as const;
       if (seen.has(value)) addIssue({ message: expected, input: value, path: [place] });
       seen.add(value);

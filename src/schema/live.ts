@@ -43,8 +43,8 @@ export type NewsPage = {
   keys: string[];
 };
 
-export type LiveTask = Omit<Task, "missingShards"> & { runner: string | null; reason: string | null };
-export type LiveExecution = Omit<Execution, "tasks" | "url" | "sample" | "mode"> & { mode: string };
+export type LiveTask = Omit<Task, "missingShards">;
+export type LiveExecution = Omit<Execution, "tasks" | "url" | "sample">;
 
 /** An execution as last read, and when each part of it changed, in the numbers of a counter. */
 export type LiveState = {

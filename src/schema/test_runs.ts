@@ -146,6 +146,10 @@ export const uploadParameters = v.strictObject({
       }),
     ),
   ),
+  lease_id: v.pipe(
+    v.optional(uuid),
+    v.description("Of a runner: the lease that this is the report of; it says which execution, task and shard"),
+  ),
   complete: v.optional(booleanText, "false"),
 });
 export type UploadParameters = v.InferOutput<typeof uploadParameters>;

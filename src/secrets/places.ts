@@ -7,6 +7,9 @@ export const variablePlace = (teamId: string, environmentId: string, name: strin
   name,
 ];
 
+/** All variables of an execution are sealed together, and for its reruns as well. */
+export const executionVariablesPlace = (projectId: string): string[] => ["execution variables", projectId];
+
 /** All secrets of an integration are sealed together. */
 export const integrationPlace = (teamId: string, integrationId: string): string[] => [
   "integration",

@@ -75,6 +75,11 @@ export const selectVariables = (
   where team_id = ${teamId} and environment_id = ${environmentId} ${after === undefined ? sql`` : sql`and name > ${after}`}
   order by name limit ${limit + 1}`;
 
+/** All of an environment, for a runner. */
+export const selectVariablesToOpen = (sql: Sql, teamId: string, environmentId: string) => sql<SealedVariable[]>`
+  select name, secret, sealed from variable
+  where team_id = ${teamId} and environment_id = ${environmentId} order by name`;
+
 export type SealedVariable = { name: string; secret: boolean; sealed: Buffer };
 
 /** The rows as they are now, and whether any of them is new. */

@@ -6,11 +6,13 @@ import type {
   ExecutionMode,
   ExecutionStatus,
   ExecutionTrigger,
+  PlannedTask,
   TaskStatus,
 } from "../schema/executions.ts";
 import { isCommit } from "./commits.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
 import { baselineOf } from "./baselines.ts";
+import { isAtWork, lastRunner } from "./leases.ts";
 import { takeTurn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
 import { firstIdAt } from "./moment.ts";
@@ -34,6 +36,8 @@ export type TaskRow = {
   declared: boolean;
   startedAt: string | null;
   completedAt: string | null;
+  runner: string | null;
+  reason: string | null;
 };
 
 export type ExecutionRow = {
@@ -59,7 +63,7 @@ export type ExecutionRow = {
 const executionColumns = (sql: Sql) => sql`
   id, key, status, mode, trigger, branch, commit, pull_request as "pullRequest", build_url as "buildUrl", environment,
   created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, rerun_of as "rerunOf",
-  baseline_id as "baselineId", depth, reruns, (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
+  baseline_id as "baselineId", depth, reruns, fail_fast as "failFast", (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
 
 type Joined = Omit<ExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
 
@@ -72,7 +76,8 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
       e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf", e.baseline_id as "baselineId",
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict, r.outage as task_outage,
-      r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", r.started_at as "task_startedAt", r.completed_at as "task_completedAt"
+      r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", r.started_at as "task_startedAt", r.completed_at as "task_completedAt",
+      r.reason as task_reason, case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
     from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     order by e.id desc, r.id`;
   const found = new Map<string, ExecutionRow>();
@@ -96,6 +101,8 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
         namedShards: row.task_namedShards!,
         startedAt: row.task_startedAt,
         completedAt: row.task_completedAt,
+        runner: row.task_runner,
+        reason: row.task_reason,
       });
   }
   return [...found.values()];
@@ -150,6 +157,8 @@ export type LockedExecution = Omit<ExecutionRow, "tasks"> & {
   depth: number;
   /** How many executions it repeats, one after the other. */
   reruns: number;
+  /** After so many failures what has not begun is cancelled. */
+  failFast: number | null;
   /** Of the project: what names no branch counts as being on it. */
   defaultBranch: string;
 };
@@ -227,8 +236,11 @@ export type InsertExecution = ExecutionOrigin & {
   depth?: number;
   /** Names what it is compared with. */
   baseCommit?: string | undefined;
-  /** The execution that this one repeats: both are compared with the same. */
-  rerunOf?: Pick<LockedExecution, "id" | "reruns" | "baselineId">;
+  failFast?: number | null | undefined;
+  /** Sealed. */
+  variables?: Buffer | undefined;
+  /** The execution that this one repeats: both are compared with the same, and have the same variables. */
+  rerunOf?: Pick<LockedExecution, "id" | "reruns" | "baselineId"> & { failedOnly: boolean };
   now: Date;
 };
 
@@ -239,15 +251,33 @@ export type InsertedExecution = LockedExecution & { namesake: Pick<ExecutionRow,
 export const insertExecution = async (
   sql: Tx,
   projectId: string,
-  { key, status, mode, trigger, timeoutMinutes, depth, baseCommit, rerunOf, now, ...origin }: InsertExecution,
+  {
+    key,
+    status,
+    mode,
+    trigger,
+    timeoutMinutes,
+    depth,
+    baseCommit,
+    failFast,
+    variables,
+    rerunOf,
+    now,
+    ...origin
+  }: InsertExecution,
 ): Promise<InsertedExecution> => {
   const id = Bun.randomUUIDv7("hex", now.getTime());
   const [execution] = await sql<InsertedExecution[]>`
     insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
-      timeout_minutes, expires_at, created_at, mode, depth, rerun_of, reruns, baseline_id)
+      timeout_minutes, expires_at, created_at, mode, depth, fail_fast, failed_only, variables, rerun_of, reruns, baseline_id)
     select ${projectId}, ${id}, ${key}, ${status}, ${trigger}, ${origin.branch ?? null},
       ${origin.commit ?? null}, ${origin.pullRequest ?? null}, ${origin.buildUrl ?? null}, ${origin.environment ?? null},
       minutes, now() + minutes * interval '1 minute', ${now.toISOString()}, ${mode ?? "report"}, ${depth ?? 0},
+      ${failFast ?? null}, ${rerunOf?.failedOnly ?? false}, ${
+        rerunOf
+          ? sql`(select variables from execution where project_id = ${projectId} and id = ${rerunOf.id})`
+          : sql`${(variables ?? null) as never}::bytea`
+      },
       ${rerunOf?.id ?? null}, ${rerunOf ? rerunOf.reruns + 1 : 0},
       ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id, baseCommit })}
     from (
@@ -263,22 +293,29 @@ export const insertExecution = async (
   return execution!;
 };
 
-export const insertDeclaredTasks = (sql: Tx, projectId: string, executionId: string, slugs: readonly string[]) => sql`
+export const insertDeclaredTasks = (
+  sql: Tx,
+  projectId: string,
+  executionId: string,
+  tasks: readonly Pick<PlannedTask, "slug" | "shards">[],
+) => sql`
   insert into test_run ${sql(
-    slugs.map((slug) => ({
+    tasks.map(({ slug, shards }) => ({
       project_id: projectId,
       id: Bun.randomUUIDv7(),
       execution_id: executionId,
       task_slug: slug,
       status: "queued",
       declared: true,
+      shards,
     })),
   )}`;
 
 /** The tasks of a locked execution. */
 export const selectTasks = (sql: Sql, projectId: string, executionId: string) => sql<TaskRow[]>`
   select task_slug as slug, status, attempt, passed, failed, skipped, flaky, verdict, outage, declared, shards,
-    ${namedShards(sql, sql`r`)} as "namedShards", started_at as "startedAt", completed_at as "completedAt"
+    ${namedShards(sql, sql`r`)} as "namedShards", started_at as "startedAt", completed_at as "completedAt", reason,
+    null as runner
   from test_run r where project_id = ${projectId} and execution_id = ${executionId} order by id`;
 
 export type ExecutionChange = ExecutionOrigin & {
@@ -327,8 +364,9 @@ export const updateOpenTasks = (
   projectId: string,
   executionId: string,
   tasks: readonly Pick<TaskRow, "slug" | "status" | "verdict">[],
+  reason: string,
 ) => sql`
-  update test_run r set status = ended.status, verdict = ended.verdict
+  update test_run r set status = ended.status, verdict = ended.verdict, reason = ${reason}
   from unnest(
     ${toTextArray(tasks.map(({ slug }) => slug))}::text[], ${toTextArray(tasks.map(({ status }) => status))}::text[],
     ${toTextArray(tasks.map(({ verdict }) => verdict))}::text[]) as ended (slug, status, verdict)
@@ -341,5 +379,30 @@ export const deleteExecution = async (sql: Sql, projectId: string, id: string): 
 /** Executions whose time is over, locked; those that another server is at are left to it. */
 export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<{ projectId: string; id: string }[]>`
   select project_id as "projectId", id from execution
-  where expires_at < now() and ${isTakeable(sql, "expiry", sql`execution.id::text`)}
+  where expires_at < now() and not (${isAtWork(sql)}) and ${isTakeable(sql, "expiry", sql`execution.id::text`)}
   order by expires_at limit ${limit} for update skip locked`;
+
+/** Failures that count, over all tasks. */
+export const countUnquarantined = async (sql: Sql, projectId: string, executionId: string): Promise<number> => {
+  const [row] = await sql<{ count: number }[]>`
+    select coalesce(sum(failed - quarantined), 0)::int as count from test_run
+    where project_id = ${projectId} and execution_id = ${executionId}`;
+  return row!.count;
+};
+
+/** The names of the keys that have sealed variables of executions, hexadecimal, with how much. */
+export const selectExecutionSealKeys = (sql: Sql) => sql<{ name: string; count: number }[]>`
+  select encode(substring(variables from 2 for 4), 'hex') as name, count(*)::int as count from execution
+  where variables is not null group by 1 order by 1`;
+
+export type SealedExecution = { projectId: string; id: string; sealed: Buffer };
+
+/** In a transaction: some whose variables were sealed with another key, locked. */
+export const lockExecutionsSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedExecution[]>`
+  select project_id as "projectId", id, variables as sealed from execution
+  where variables is not null and substring(variables from 2 for 4) <> decode(${keyName}, 'hex')
+    and ${isTakeable(sql, "sealing", sql`concat_ws(' ', project_id, id)`)}
+  limit ${limit} for update skip locked`;
+
+export const updateExecutionSealed = (sql: Tx, { projectId, id, sealed }: SealedExecution) => sql`
+  update execution set variables = ${sealed} where project_id = ${projectId} and id = ${id}`;

@@ -2,9 +2,10 @@
 
 import { atEvent, atLog, before, compare } from "../rules/position.ts";
 import type { EventData, EventType } from "../schema/events.ts";
-import type { LiveTask, News, NewsPage, Position } from "../schema/live.ts";
+import type { LiveExecution, LiveTask, News, NewsPage, Position } from "../schema/live.ts";
 import type { Verdict } from "../schema/fields.ts";
 import { type Fragment, type Sql, toJsonTime, toTextArray, type Tx } from "./connect.ts";
+import { lastRunner } from "./leases.ts";
 
 /** So many events and parts of logs, and about so many bytes, are read at once. */
 const PAGE = 500;
@@ -150,22 +151,7 @@ export async function settleForeign(
 }
 
 /** An execution as it is now; times are ISO 8601. */
-export type LiveRow = {
-  id: string;
-  key: string | null;
-  status: string;
-  mode: string;
-  trigger: string;
-  branch: string | null;
-  commit: string | null;
-  pullRequest: string | null;
-  buildUrl: string | null;
-  environment: string | null;
-  rerunOf: string | null;
-  baselineId: string | null;
-  createdAt: string;
-  startedAt: string | null;
-  completedAt: string | null;
+export type LiveRow = Omit<LiveExecution, "passed" | "failed" | "skipped" | "total" | "flaky" | "verdict"> & {
   /** Runners that are at it. */
   running: number;
   tasks: (Omit<LiveTask, "total"> & { flaky: number; verdict: Verdict | null; declared: boolean })[];
@@ -197,9 +183,7 @@ export async function selectLiveExecutions(
           select coalesce(json_agg(json_build_object(
             'slug', r.task_slug, 'status', r.status, 'attempt', r.attempt, 'passed', r.passed, 'failed', r.failed,
             'skipped', r.skipped, 'flaky', r.flaky, 'verdict', r.verdict, 'declared', r.declared,
-            'runner', (
-              select l.runner from lease l where l.project_id = r.project_id and l.run_id = r.id and l.runner is not null
-              order by l.offered_at desc nulls last, l.id desc limit 1),
+            'runner', case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end,
             'reason', r.reason, 'startedAt', ${toJsonTime(sql, sql`r.started_at`)},
             'completedAt', ${toJsonTime(sql, sql`r.completed_at`)}) order by r.id), '[]')
           from test_run r where r.project_id = e.project_id and r.execution_id = e.id)) order by e.id), '[]')

@@ -3,7 +3,7 @@
 import type { Fragment, Sql } from "./connect.ts";
 
 /** Whose items they are. */
-export type LoopName = "event" | "schedule" | "integration" | "delivery" | "expiry" | "counting" | "sealing";
+export type LoopName = "event" | "schedule" | "integration" | "delivery" | "expiry" | "counting" | "sealing" | "lease";
 
 /**
  * A condition: the item may be taken now. `item` is an expression of type text. Looked up for each row on its way, in the

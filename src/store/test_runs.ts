@@ -103,6 +103,19 @@ export const selectTestRun = async (
   return run;
 };
 
+/** Of a task, whether anything has arrived for it or not. */
+export const selectRunId = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  taskSlug: string,
+): Promise<string | undefined> => {
+  const [run] = await sql<{ id: string }[]>`
+    select id from test_run
+    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug}`;
+  return run?.id;
+};
+
 /** Of a locked execution; locked, and inserted when it is not there: then its id is of the moment `at`. */
 export const selectOrInsertTestRun = async (
   sql: Tx,

@@ -8,6 +8,7 @@ import { selectSealKeys } from "../store/environments.ts";
 import { deleteOldAnswers } from "../store/idempotency.ts";
 import { useAllConnections } from "../store/instance.ts";
 import { notSent } from "../schema/integrations.ts";
+import { selectExecutionSealKeys } from "../store/executions.ts";
 import { failCutOff, selectIntegrationSealKeys } from "../store/integrations.ts";
 import type { OpenDatabase } from "../store/open.ts";
 import { handleEvents, runSchedules } from "./automate.ts";
@@ -16,6 +17,7 @@ import type { Deliverer } from "./deliver.ts";
 import { expireExecutions } from "./expire.ts";
 import { type GoOn, type Loop, startLoop } from "./loop.ts";
 import { boundDeliveries, prune } from "./prune.ts";
+import { reclaimLeases } from "./reclaim.ts";
 import { reseal } from "./reseal.ts";
 import { retainResults } from "./retain.ts";
 
@@ -50,6 +52,7 @@ export function startLoops(options: LoopsOptions): Loop {
   every(SECOND, "run schedules", (goOn) => runSchedules(database, publicUrl, new Date(), log, goOn));
   every(SECOND / 2, "deliver", () => deliverer.start());
   every(5 * SECOND, "expire executions", (goOn) => expireExecutions(database, goOn, log));
+  every(2 * SECOND, "reclaim leases", (goOn) => reclaimLeases(database, goOn, log));
   every(SECOND, "count runs", (goOn) => countAll(database, goOn, log));
   every(60 * MINUTE, "retain results", (goOn) => retainResults(database, retentionDays, new Date(), goOn, log));
   if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
@@ -68,7 +71,9 @@ async function watchConnections(database: Database, log: Log): Promise<void> {
 
 async function sealAnew(database: Database, seal: Seal, log: Log, goOn: GoOn): Promise<void> {
   const count = await reseal(database, seal, goOn, log);
-  const left = [...(await selectSealKeys(database.pool)), ...(await selectIntegrationSealKeys(database.pool))];
+  const { pool } = database;
+  const sealed = [selectSealKeys(pool), selectIntegrationSealKeys(pool), selectExecutionSealKeys(pool)];
+  const left = (await Promise.all(sealed)).flat();
   if (count > 0 && left.every(({ name }) => name === seal.keyName))
     log.info("Sealed all values with SECRET_KEY: SECRET_KEY_OLD is not needed any more", { count });
 }

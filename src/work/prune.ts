@@ -13,6 +13,7 @@ import {
   selectCrowded,
   selectFull,
 } from "../store/integrations.ts";
+import { deleteOldRunners } from "../store/leases.ts";
 import { deleteOldPutOffs } from "../store/put_offs.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
 
@@ -31,6 +32,7 @@ export async function prune(sql: Sql, log: Log = standardLog, goOn: GoOn = alway
     ["deliveries", () => deleteOldDeliveries(sql, GIVE_UP_DAYS, KEEP_DAYS)],
     ["too many deliveries", () => boundDeliveries(sql, log, goOn, { onlyGivenUp: false })],
     ["runs of automations", async () => await deleteOldAutomationRuns(sql, KEEP_MANY_DAYS, KEEP_DAYS)],
+    ["runners", async () => await deleteOldRunners(sql, KEEP_MANY_DAYS)],
     ["what was put off", async () => await deleteOldPutOffs(sql, KEEP_MANY_DAYS)],
   ];
   const forgetting = {

@@ -1,10 +1,11 @@
 /** After a change of SECRET_KEY: seals with the new key what the old one has sealed. It may be interrupted at any time. */
 
-import { integrationPlace, variablePlace } from "../secrets/places.ts";
+import { executionVariablesPlace, integrationPlace, variablePlace } from "../secrets/places.ts";
 import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
 import type { Database, Tx } from "../store/connect.ts";
 import { lockSealedOtherwise, updateSealed } from "../store/environments.ts";
+import { lockExecutionsSealedOtherwise, updateExecutionSealed } from "../store/executions.ts";
 import { always, type GoOn, type Item, standardLog, takeAll } from "./loop.ts";
 import { lockIntegrationsSealedOtherwise, updateIntegrationSealed } from "../store/integrations.ts";
 
@@ -20,7 +21,7 @@ export async function reseal(
   log: Log = standardLog,
 ): Promise<number> {
   let count = 0;
-  for (const resealSome of [resealVariables, resealIntegrations])
+  for (const resealSome of [resealVariables, resealIntegrations, resealExecutions])
     await takeAll(
       pool,
       {
@@ -65,6 +66,20 @@ async function resealIntegrations(sql: Tx, seal: Seal, take: Take): Promise<numb
   for (const { item, row } of rows) {
     take(item);
     await updateIntegrationSealed(sql, row);
+  }
+  return rows.length;
+}
+
+async function resealExecutions(sql: Tx, seal: Seal, take: Take): Promise<number> {
+  const rows = (await lockExecutionsSealedOtherwise(sql, seal.keyName, BATCH)).map((row) => {
+    const { projectId, id } = row;
+    const item: Item = { loop: "sealing", id: `${projectId} ${id}`, about: { projectId, executionId: id } };
+    take(item);
+    return { item, row: { ...row, sealed: again(seal, executionVariablesPlace(projectId), row.sealed) } };
+  });
+  for (const { item, row } of rows) {
+    take(item);
+    await updateExecutionSealed(sql, row);
   }
   return rows.length;
 }

@@ -4,6 +4,7 @@ import type { Log } from "../log.ts";
 import type { Database } from "../store/connect.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
 import { firstIdAt } from "../store/moment.ts";
+import { deleteOldLeases } from "../store/leases.ts";
 import { createPartitions, deleteOldResults, dropPartitions } from "../store/partitions.ts";
 import { selectRetentions } from "../store/projects.ts";
 
@@ -29,6 +30,7 @@ export async function retainResults(
     { failing: "Cannot delete the old results of a project", about: ({ id }) => ({ projectId: id }) },
     async ({ id, days }) => {
       while (goOn() && (await deleteOldResults(pool, id, floorOf(days))) > 0);
+      while (goOn() && (await deleteOldLeases(pool, id, floorOf(days))) > 0);
     },
     log,
     goOn,

@@ -26,6 +26,8 @@ describe("POST /projects/:projectId/executions", () => {
       startedAt: null,
       completedAt: null,
       missingShards: [],
+      runner: null,
+      reason: null,
     };
     expect(status).toBe(201);
     expect(body).toEqual({

@@ -41,7 +41,16 @@ async function run(work: (sql: Tx) => Promise<unknown>, progress: Progress, idem
   );
   const caller = { ...(await selectLiveKey(database.pool, keyDigest(acme.key)))!, kind: "project" as const };
   const params = { projectId: acme.project };
-  const asked = { caller, params, query: {}, body: {}, wantsText: false, idempotencyKey, digest: "00" };
+  const asked = {
+    caller,
+    params,
+    query: {},
+    body: {},
+    wantsText: false,
+    budget: { limit: 60, remaining: 59 },
+    idempotencyKey,
+    digest: "00",
+  };
   return await execute(endpoint, asked, progress);
 }
 
@@ -117,7 +126,14 @@ test("the thread for large uploads comes back after it has crashed, and who wait
       encoding: null,
       blocks: [new TextEncoder().encode(junit("pf")) as Uint8Array<ArrayBuffer>],
     };
-    const asked = { caller, params: { projectId: project }, wantsText: false, idempotencyKey: null, sent };
+    const asked = {
+      caller,
+      params: { projectId: project },
+      wantsText: false,
+      budget: { limit: 60, remaining: 59 },
+      idempotencyKey: null,
+      sent,
+    };
     return thread.handle("POST /projects/:projectId/test-runs", asked, { provedLive: false, expired: false });
   };
   const [first, second] = [upload(), upload()];

@@ -27,7 +27,7 @@ test("what a transaction tells wakes who watches it, and nobody else", async () 
 });
 
 test("what happens between two waits is not missed", async () => {
-  const { database, signals } = await open();
+  const { signals } = await open();
   const watch = signals.watch([["sync", "x"]]);
   signals.tell("sync", "x");
   expect(await watch.next(LONG)).toBe("sync");

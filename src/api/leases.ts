@@ -1,0 +1,189 @@
+/** What runners ask for: tasks to run, and to be rid of them; and what tasks have printed. */
+
+import { absent } from "../http/problem.ts";
+import { endStopped, type Sync, syncRunner, toLease } from "../operations/leases.ts";
+import { nameReport, takeReport } from "../operations/test_runs.ts";
+import type { Report } from "../reports/report.ts";
+import { jsonOnce, plainText } from "../request/reply.ts";
+import { toPage } from "../request/page.ts";
+import { route, type Route } from "../request/route.ts";
+import { joinLog } from "../rules/log_parts.ts";
+import { nextSeconds } from "../rules/pace.ts";
+import {
+  leaseAnswer,
+  leaseEnd,
+  leaseFailure,
+  leaseLog,
+  leaseSync,
+  logQuery,
+  runnerFilter,
+  runnerPage,
+} from "../schema/leases.ts";
+import { toStorable } from "../schema/fields.ts";
+import { lockExecution } from "../store/executions.ts";
+import {
+  appendLogs,
+  lockLease,
+  selectHasNews,
+  selectLease,
+  selectLogLease,
+  selectLogParts,
+  selectRunners,
+} from "../store/leases.ts";
+import { selectRunId } from "../store/test_runs.ts";
+
+/** Of what a task printed at the end goes into its failure. */
+const OUTPUT_TAIL = 16_384;
+
+/** Of a log, in one answer. */
+const FEW_PARTS = 32;
+const MOST_PARTS = 100_000;
+
+const nothing: Report = {
+  format: "runner",
+  suite: null,
+  cases: [],
+  countsOnly: null,
+  partial: false,
+  durationMs: null,
+  completedAt: null,
+  context: {},
+  warnings: [],
+};
+
+export const leases: Route[] = [
+  route(
+    "POST /projects/:projectId/leases",
+    {
+      summary: "A runner's one call: what it has is kept, what it is to run is handed out; waits for news",
+      body: leaseSync,
+      answer: leaseAnswer,
+      deadlineSeconds: 75,
+    },
+    async ({ sql, params, body, transact, services, budget }) => {
+      const { projectId } = params;
+      const { runner, labels, taskSlugs, free, held, waitSeconds } = body;
+      const asker = { runner, labels, taskSlugs };
+      const sync = (what: Sync) => transact((sql) => syncRunner(sql, projectId, asker, what));
+      const me = `${projectId} ${runner}`;
+      services.signals.tell("sync", me);
+      const until = performance.now() + waitSeconds * 1000;
+      // The watch begins before the first look: what happens between the two would be missed otherwise.
+      const watch = services.signals.watch([
+        ["lease", projectId],
+        ["sync", me],
+      ]);
+      try {
+        let synced = await sync(body);
+        const before = synced.isWatched;
+        const ids = held.map(({ id }) => id);
+        let waited = false;
+        for (;;) {
+          const left = until - performance.now();
+          const hasNews = synced.leases.length > 0 || synced.hasStops || synced.isWatched !== before;
+          if (hasNews || left <= 0) break;
+          waited = true;
+          const woken = await watch.next(left);
+          if (woken === "closed" || woken === "sync") break;
+          const looking = { wantsWork: free > 0, held: ids, knownAsWatched: before };
+          if (await selectHasNews(sql, projectId, asker, looking))
+            synced = await sync({ free, held: ids.map((id) => ({ id })), returned: [] });
+        }
+        // Since the first look the key may have been revoked.
+        if (waited) await transact(async () => undefined);
+        const answer = {
+          leases: [],
+          held: synced.held,
+          nextSeconds: nextSeconds({ ...budget, ...synced }),
+        };
+        const offered = await Promise.all(synced.leases.map((lease) => toLease(sql, services.seal, projectId, lease)));
+        // Variables are in it: it is not kept for who repeats the request.
+        return jsonOnce(200, { ...answer, leases: offered }, answer);
+      } finally {
+        watch.end();
+      }
+    },
+  ),
+
+  route(
+    "POST /projects/:projectId/leases/:leaseId/fail",
+    {
+      summary: "Say that a task ended without a report: it counts as a failure, unless it was to be ended",
+      body: leaseFailure,
+      answer: leaseEnd,
+    },
+    async ({ sql, params, body, transact, conclude }) => {
+      const { projectId, leaseId } = params;
+      const { executionId, taskSlug, shard, shards } = (await selectLease(sql, projectId, leaseId)) ?? absent();
+      const message = toStorable(body.message);
+      const failure = {
+        exitCode: body.exitCode === undefined || body.exitCode === 0 ? undefined : body.exitCode | 0,
+        message,
+        output: body.log ? toStorable(body.log.text).slice(-OUTPUT_TAIL).toWellFormed() : null,
+      };
+      const parameters = {
+        execution_id: executionId,
+        task_slug: taskSlug,
+        ...(shard === 0 ? {} : { shard: { index: shard, of: shards } }),
+        exit_code: body.exitCode === undefined ? undefined : body.exitCode | 0,
+        lease_id: leaseId,
+        allow_empty: true,
+        complete: false,
+      };
+      const named = await nameReport(sql, transact, projectId, nothing, parameters, `lease ${leaseId}`, failure);
+      return await conclude(async (sql) => {
+        const execution = (await lockExecution(sql, projectId, executionId)) ?? absent();
+        const lease = (await lockLease(sql, projectId, leaseId)) ?? absent();
+        if (body.log) {
+          const bytes = new TextEncoder().encode(body.log.text);
+          await appendLogs(sql, projectId, [{ id: leaseId, offset: body.log.offset, bytes }]);
+        }
+        const isStopped = lease.stopReason !== null && !lease.overtime;
+        if (!isStopped) await takeReport(sql, projectId, named, parameters, { failure });
+        else await endStopped(sql, projectId, { execution, lease }, message);
+        return { id: leaseId, executionId, taskSlug, status: isStopped ? "cancelled" : "failed" };
+      });
+    },
+  ),
+
+  route(
+    "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/log",
+    {
+      summary: "What a task has printed, from a byte offset on; the last mebibyte is kept",
+      query: logQuery,
+      answer: leaseLog,
+    },
+    async ({ sql, params, query, wantsText }) => {
+      const { projectId, executionId, taskSlug } = params;
+      const runId = (await selectRunId(sql, projectId, executionId, taskSlug)) ?? absent();
+      const lease = await selectLogLease(sql, projectId, runId, query.shard);
+      if (!lease) {
+        if (wantsText) return plainText(200, "");
+        return { leaseId: null, offset: 0, text: "", nextOffset: 0, ended: false };
+      }
+      const parts = await selectLogParts(sql, projectId, lease.id, query.offset, wantsText ? MOST_PARTS : FEW_PARTS);
+      const { offset, nextOffset, text } = joinLog(parts, query.offset);
+      if (wantsText) return plainText(200, text);
+      return { leaseId: lease.id, offset, text, nextOffset, ended: lease.isOver && nextOffset >= lease.logBytes };
+    },
+  ),
+
+  route(
+    "GET /projects/:projectId/runners",
+    {
+      summary: "The runners that have asked for tasks in the last days, and what they hold",
+      query: runnerFilter,
+      answer: runnerPage,
+    },
+    async (context) => {
+      const { sql, params, query, after } = context;
+      const rows = await selectRunners(sql, params.projectId, query.limit, after?.[0]);
+      return toPage(
+        context,
+        rows,
+        ({ name }) => [name],
+        (row) => row,
+      );
+    },
+  ),
+];

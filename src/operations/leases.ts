@@ -1,0 +1,220 @@
+/** Leases: handed out to runners, kept alive by them, ended by their reports, and given to others when they are lost. */
+
+import { advanceExecution } from "./executions.ts";
+import { hasEnded } from "../rules/execution.ts";
+import type { ExecutionVariables } from "../schema/environments.ts";
+import type { Lease, LeaseState, LeaseSync } from "../schema/leases.ts";
+import { refuse } from "../schema/refusal.ts";
+import { executionVariablesPlace, variablePlace } from "../secrets/places.ts";
+import type { Seal } from "../secrets/seal.ts";
+import type { Sql, Tx } from "../store/connect.ts";
+import { selectVariablesToOpen } from "../store/environments.ts";
+import { lockExecution } from "../store/executions.ts";
+import {
+  appendLogs,
+  type Asker,
+  endLease,
+  lockLease,
+  lockOverdueLease,
+  type OfferedLease,
+  renewLeases,
+  requeueLease,
+  selectFailedCases,
+  selectExecutionsOf,
+  startTasks,
+  stopOvertime,
+  takeLeases,
+  upsertRunner,
+} from "../store/leases.ts";
+import { notifyLeases } from "../store/signals.ts";
+
+export const sealVariables = (seal: Seal, projectId: string, variables: ExecutionVariables): Buffer =>
+  seal.seal(executionVariablesPlace(projectId), JSON.stringify(variables));
+
+export type Sync = Pick<LeaseSync, "free" | "held" | "returned">;
+
+export type Synced = {
+  leases: OfferedLease[];
+  held: LeaseState[];
+  /** The runner learns of something that it is to end. */
+  hasStops: boolean;
+  /** Somebody looks at what it holds. */
+  isWatched: boolean;
+  /** How many runners of the project have asked lately. */
+  runners: number;
+};
+
+/** In a transaction: all that a runner says, and all that it is to know. */
+export async function syncRunner(
+  sql: Tx,
+  projectId: string,
+  asker: Asker,
+  { free, held, returned }: Sync,
+): Promise<Synced> {
+  const ids = held.map(({ id }) => id);
+  // Executions first, then their leases: everybody locks in this order.
+  const concerned = await selectExecutionsOf(sql, projectId, asker.runner, { offered: ids, returned });
+  const executions = new Map<string, NonNullable<Awaited<ReturnType<typeof lockExecution>>>>();
+  for (const { executionId } of concerned) {
+    const execution = executions.has(executionId) ? undefined : await lockExecution(sql, projectId, executionId);
+    if (execution) executions.set(executionId, execution);
+  }
+  for (const { id, executionId, isReturned } of concerned) {
+    const execution = executions.get(executionId);
+    const lease = isReturned && execution ? await lockLease(sql, projectId, id) : undefined;
+    if (!execution || !lease || lease.runner !== asker.runner || !isHeld(lease)) continue;
+    await giveAgain(sql, projectId, execution, lease, { costs: 0, message: `The runner ${asker.runner} gave it back` });
+  }
+
+  const renewed = ids.length === 0 ? [] : await renewLeases(sql, projectId, asker.runner, ids);
+  for (const executionId of new Set(concerned.flatMap((lease) => (lease.isReturned ? [] : [lease.executionId]))))
+    await startTasks(sql, projectId, executionId);
+  const mine = new Map(renewed.map((lease) => [lease.id, lease]));
+  const parts = held.flatMap(({ id, log }) =>
+    log && mine.has(id) ? [{ id, offset: log.offset, bytes: new TextEncoder().encode(log.text) }] : [],
+  );
+  await appendLogs(sql, projectId, parts);
+  for (const { id, offset, bytes } of parts) {
+    const lease = mine.get(id)!;
+    lease.logOffset = Math.max(lease.logOffset, offset + bytes.length);
+  }
+  const runners = await upsertRunner(sql, projectId, asker, { free, held: ids.length });
+  const leases = free === 0 ? [] : await takeLeases(sql, projectId, asker, free);
+  return {
+    leases,
+    held: ids.map((id) => {
+      const lease = mine.get(id);
+      if (!lease)
+        return { id, expiresAt: null, cancelled: true, reason: "It is not this runner's any more", logOffset: 0 };
+      const { expiresAt, stopReason, logOffset } = lease;
+      return { id, expiresAt, cancelled: stopReason !== null, reason: stopReason, logOffset };
+    }),
+    hasStops: ids.some((id) => {
+      const lease = mine.get(id);
+      return !lease || (lease.stopReason !== null && !lease.wasTold);
+    }),
+    isWatched: renewed.some(({ isWatched }) => isWatched),
+    runners,
+  };
+}
+
+const isHeld = ({ status }: { status: string }) => status === "offered" || status === "running";
+
+type Locked = {
+  execution: NonNullable<Awaited<ReturnType<typeof lockExecution>>>;
+  lease: NonNullable<Awaited<ReturnType<typeof lockLease>>>;
+};
+
+/** Of a locked execution: the lease is over, and its work waits for another runner, unless nobody wants it any more. */
+async function giveAgain(
+  sql: Tx,
+  projectId: string,
+  execution: Locked["execution"],
+  lease: Locked["lease"],
+  { costs, message }: { costs: 0 | 1; message: string },
+): Promise<void> {
+  const isUnwanted = lease.stopReason !== null || hasEnded(execution.status);
+  await endLease(sql, projectId, lease.id, { status: isUnwanted ? "cancelled" : "lost", message });
+  if (isUnwanted) return await settle(sql, projectId, execution);
+  await requeueLease(sql, projectId, lease.id, { costs });
+  await notifyLeases(sql, projectId);
+}
+
+/** What the end of a lease makes of its task and its execution. */
+async function settle(sql: Tx, projectId: string, execution: Locked["execution"]): Promise<void> {
+  await advanceExecution(sql, projectId, execution, "arrived", {
+    arrived: !hasEnded(execution.status),
+    now: new Date(),
+  });
+}
+
+/** A lease as its runner gets it, with the variables in the clear. */
+export async function toLease(
+  sql: Sql,
+  seal: Seal,
+  projectId: string,
+  { executionId, key, branch, commit, pullRequest, environment, baseUrl, ...lease }: OfferedLease,
+): Promise<Lease> {
+  const { id, expiresAt, timeoutSeconds, taskSlug, attempt, shard, shards, teamId, environmentId } = lease;
+  const given = environmentId === null ? [] : await selectVariablesToOpen(sql, teamId, environmentId);
+  const variables: Record<string, string> = {};
+  for (const { name, sealed } of given)
+    variables[name] = seal.open(variablePlace(teamId, environmentId!, name), sealed);
+  if (lease.ownVariables)
+    Object.assign(variables, JSON.parse(seal.open(executionVariablesPlace(projectId), lease.ownVariables)));
+  const only = lease.repeats === null ? undefined : await selectFailedCases(sql, projectId, lease.repeats, taskSlug);
+  return {
+    id,
+    expiresAt,
+    timeoutSeconds,
+    execution: { id: executionId, key, branch, commit, pullRequest, environment, baseUrl },
+    taskSlug,
+    attempt,
+    ...(shard === 0 ? {} : { shard: { index: shard, total: shards } }),
+    ...(only ? { only } : {}),
+    variables,
+    secretNames: given.flatMap(({ name, secret }) => (secret ? [name] : [])),
+  };
+}
+
+/**
+ * Of a locked execution: the report of a lease ends it, once. True when it has ended it before, so that what comes now can
+ * only be the same again.
+ */
+export async function endByReport(
+  sql: Tx,
+  projectId: string,
+  leaseId: string,
+  end: { status: "reported" | "failed"; message?: string | undefined; exitCode?: number | undefined },
+): Promise<boolean> {
+  const lease = (await lockLease(sql, projectId, leaseId)) ?? refuse(`Cannot read "lease_id": there is no such lease`);
+  if (lease.status === end.status) return true;
+  if (!isHeld(lease)) refuse(`Cannot take the report: the lease is over, it is "${lease.status}"`);
+  await endLease(sql, projectId, leaseId, end);
+  return false;
+}
+
+/** Of a locked execution: the runner has ended what it was told to end. */
+export async function endStopped(
+  sql: Tx,
+  projectId: string,
+  { execution, lease }: Locked,
+  message: string,
+): Promise<void> {
+  // Told twice, it stays as it was.
+  if (!isHeld(lease)) return;
+  await endLease(sql, projectId, lease.id, { status: "cancelled", message });
+  await settle(sql, projectId, execution);
+}
+
+/** How often a task may be lost with its runner. */
+const MAX_ATTEMPTS = 2;
+
+/** In a transaction: a lease whose time is over goes to another runner, or is to be ended. False when it is not so any more. */
+export async function endOverdue(
+  sql: Tx,
+  projectId: string,
+  { id, executionId }: { id: string; executionId: string },
+): Promise<boolean> {
+  const execution = await lockExecution(sql, projectId, executionId);
+  const lease = execution && (await lockOverdueLease(sql, projectId, id));
+  if (!lease) return false;
+  const { isExpired, isTooLong, timeoutSeconds, attempt, runner, status } = lease;
+  if (!isExpired && !isTooLong) {
+    await stopOvertime(sql, projectId, id, `It ran longer than its ${timeoutSeconds} s`);
+    await notifyLeases(sql, projectId);
+  } else if (status === "offered") {
+    const message = `The runner ${runner} never said that it has it`;
+    await giveAgain(sql, projectId, execution, lease, { costs: 0, message });
+  } else if (isTooLong || lease.overtime) {
+    await endLease(sql, projectId, id, { status: "timed_out", message: `It ran longer than its ${timeoutSeconds} s` });
+    await settle(sql, projectId, execution);
+  } else if (attempt < MAX_ATTEMPTS || lease.stopReason !== null) {
+    await giveAgain(sql, projectId, execution, lease, { costs: 1, message: `The runner ${runner} was lost` });
+  } else {
+    const message = `The runner ${runner} was lost, as the one before it was`;
+    await endLease(sql, projectId, id, { status: "lost", message });
+    await settle(sql, projectId, execution);
+  }
+  return true;
+}

@@ -1,0 +1,447 @@
+/** Leases: what is to be run, waiting, handed out to runners, and over; the queue is those that wait. */
+
+import type { PlannedTask } from "../schema/executions.ts";
+import type { LeaseState, Runner } from "../schema/leases.ts";
+import { type Fragment, type Sql, toJsonTime, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { failedResultsOf } from "./packing.ts";
+import { isTakeable } from "./put_offs.ts";
+
+export type LeaseStatus = "queued" | "offered" | "running" | "reported" | "failed" | "cancelled" | "lost" | "timed_out";
+
+/** Who was handed a lease says so within this time, or never got it. */
+const OFFER_SECONDS = 15;
+/** Longer than a full window of the rate limit. */
+const LEASE_SECONDS = 90;
+/** What a runner may take beyond the time of a task until it says that it has ended it. */
+const GRACE_SECONDS = 60;
+/** A runner that has not asked for so long is not there. */
+const SEEN_SECONDS = 120;
+/** Of a log. */
+const KEEP_LOG_BYTES = 1_048_576;
+
+const isOpen = (sql: Sql, lease: Fragment) => sql`${lease}.status in ('queued', 'offered', 'running')`;
+const isHeld = (sql: Sql, lease: Fragment) => sql`${lease}.status in ('offered', 'running')`;
+const inSeconds = (sql: Sql, seconds: number) => sql`now() + ${seconds}::int * interval '1 second'`;
+
+/** An expression: who was handed a run last; null: nobody. `run` is a test_run. */
+export const lastRunner = (sql: Sql, run: Fragment): Fragment => sql`(
+  select l.runner from lease l
+  where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.runner is not null order by l.id desc limit 1)`;
+
+/** For each task a lease, or one for each of its shards; in the order of the tasks. */
+export const insertLeases = (
+  sql: Tx,
+  projectId: string,
+  executionId: string,
+  tasks: readonly PlannedTask[],
+  now: Date,
+) => {
+  const leases = tasks.flatMap((task) =>
+    Array.from({ length: task.shards }, (_, index) => ({ ...task, shard: task.shards === 1 ? 0 : index + 1 })),
+  );
+  return sql`
+    insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, status, timeout_seconds, queued_at)
+    select r.project_id, l.id, r.execution_id, r.id, r.task_slug, l.shard, l.shards,
+      array(select json_array_elements_text(l.labels::json)), 'queued', coalesce(l.seconds, e.timeout_minutes * 60),
+      ${now.toISOString()}
+    from unnest(
+      ${toTextArray(leases.map(() => Bun.randomUUIDv7("hex", now.getTime())))}::uuid[],
+      ${toTextArray(leases.map(({ slug }) => slug))}::text[], ${toNumberArray(leases.map(({ shard }) => shard))}::smallint[],
+      ${toNumberArray(leases.map(({ shards }) => shards))}::smallint[],
+      ${toTextArray(leases.map(({ labels }) => JSON.stringify(labels)))}::text[],
+      ${toNumberArray(leases.map((task) => task.timeoutSeconds ?? null))}::int[]
+    ) as l (id, slug, shard, shards, labels, seconds)
+    join test_run r on r.project_id = ${projectId} and r.execution_id = ${executionId} and r.task_slug = l.slug
+    join execution e on e.project_id = r.project_id and e.id = r.execution_id`;
+};
+
+/** What a rerun of these tasks asks for: as they were planned before. */
+export const selectPlannedTasks = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  slugs: readonly string[],
+): Promise<PlannedTask[]> => {
+  const rows = await sql<(Omit<PlannedTask, "timeoutSeconds"> & { timeoutSeconds: number })[]>`
+    select distinct on (task_slug) task_slug as slug, shards, to_json(labels) as labels, timeout_seconds as "timeoutSeconds"
+    from lease where project_id = ${projectId} and execution_id = ${executionId}
+      and task_slug = any(${toTextArray(slugs)}::text[])
+    order by task_slug, id desc`;
+  return slugs.map((slug) => rows.find((row) => row.slug === slug) ?? { slug, shards: 1, labels: [] });
+};
+
+export type Asker = {
+  runner: string;
+  labels: readonly string[];
+  /** Undefined: all. */
+  taskSlugs: readonly string[] | undefined;
+};
+
+const fits = (sql: Sql, { labels, taskSlugs }: Asker, lease: Fragment) => sql`
+  ${lease}.labels <@ ${toTextArray(labels)}::text[]
+  ${taskSlugs === undefined ? sql`` : sql`and ${lease}.task_slug = any(${toTextArray(taskSlugs)}::text[])`}`;
+
+/** A lease that is handed out, with what its runner must know. */
+export type OfferedLease = {
+  id: string;
+  expiresAt: string;
+  timeoutSeconds: number;
+  taskSlug: string;
+  attempt: number;
+  shard: number;
+  shards: number;
+  executionId: string;
+  key: string | null;
+  branch: string | null;
+  commit: string | null;
+  pullRequest: string | null;
+  environment: string | null;
+  baseUrl: string | null;
+  teamId: string;
+  environmentId: string | null;
+  /** Sealed, of the execution. */
+  ownVariables: Buffer | null;
+  /** Of a rerun of what failed: the execution that it repeats. */
+  repeats: string | null;
+};
+
+/**
+ * Hands out up to `free` of those that wait: of the execution that has the fewest at work first, then the oldest. What
+ * another server hands out at this moment is left to it.
+ */
+export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: number) => sql<OfferedLease[]>`
+  with active as materialized (
+    select execution_id, count(*) as leases from lease l
+    where project_id = ${projectId} and ${isHeld(sql, sql`l`)} group by execution_id
+  ), waiting as materialized (
+    select l.id, l.queued_at,
+      coalesce(a.leases, 0) + row_number() over (partition by l.execution_id order by l.queued_at, l.id) as turn
+    from lease l left join active a on a.execution_id = l.execution_id
+    where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, asker, sql`l`)}
+  ), taken as (
+    select l.id, w.turn from waiting w join lease l on l.project_id = ${projectId} and l.id = w.id
+    where l.status = 'queued' order by w.turn, w.queued_at, w.id limit ${free} for update of l skip locked
+  ), offered as (
+    update lease l set status = 'offered', runner = ${asker.runner}, offered_at = now(),
+      expires_at = ${inSeconds(sql, OFFER_SECONDS)}
+    from taken where l.project_id = ${projectId} and l.id = taken.id
+    returning l.*, taken.turn
+  )
+  select o.id, o.expires_at as "expiresAt", o.timeout_seconds as "timeoutSeconds", o.task_slug as "taskSlug", o.attempt, o.shard,
+    o.shards, e.id as "executionId", e.key, e.branch, e.commit, e.pull_request as "pullRequest", e.environment,
+    v.base_url as "baseUrl", p.team_id as "teamId", v.id as "environmentId", e.variables as "ownVariables",
+    case when e.failed_only then e.rerun_of end as repeats
+  from offered o
+  join execution e on e.project_id = o.project_id and e.id = o.execution_id
+  join project p on p.id = o.project_id
+  left join environment v on v.team_id = p.team_id and v.slug = e.environment
+  order by o.turn, o.queued_at, o.id`;
+
+/**
+ * Which executions a call of a runner is about beyond its leases: those of leases that it now says to have, and of leases
+ * that it gives back. In the order in which they are locked.
+ */
+export const selectExecutionsOf = (
+  sql: Sql,
+  projectId: string,
+  runner: string,
+  { offered, returned }: { offered: readonly string[]; returned: readonly string[] },
+) => sql<{ id: string; executionId: string; isReturned: boolean }[]>`
+  select id, execution_id as "executionId", id = any(${toTextArray(returned)}::uuid[]) as "isReturned" from lease l
+  where project_id = ${projectId} and runner = ${runner} and (
+    id = any(${toTextArray(offered)}::uuid[]) and status = 'offered'
+    or id = any(${toTextArray(returned)}::uuid[]) and ${isHeld(sql, sql`l`)})
+  order by execution_id, id`;
+
+export type RenewedLease = Omit<LeaseState, "cancelled" | "reason"> & {
+  stopReason: string | null;
+  /** Its runner has been told before to end it. */
+  wasTold: boolean;
+  isWatched: boolean;
+};
+
+/** They last from now on; who had just been handed out one has it. Those that are not the runner's any more are left out. */
+export const renewLeases = (sql: Tx, projectId: string, runner: string, ids: readonly string[]) => sql<RenewedLease[]>`
+  with mine as materialized (
+    select id, stop_told from lease l where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])
+      and runner = ${runner} and ${isHeld(sql, sql`l`)}
+    order by id for update)
+  update lease l set status = 'running', started_at = coalesce(l.started_at, now()),
+    expires_at = ${inSeconds(sql, LEASE_SECONDS)}, stop_told = l.stop_reason is not null
+  from mine, execution e
+  where l.project_id = ${projectId} and l.id = mine.id and e.project_id = l.project_id and e.id = l.execution_id
+  returning l.id, l.expires_at as "expiresAt", l.stop_reason as "stopReason", l.log_bytes as "logOffset",
+    mine.stop_told as "wasTold", coalesce(e.watched_until > now(), false) as "isWatched"`;
+
+/** Of a locked execution: those of its tasks that a runner has are at work, and so is it. */
+export const startTasks = async (sql: Tx, projectId: string, executionId: string): Promise<void> => {
+  await sql`
+    update test_run r set status = 'running', started_at = coalesce(r.started_at, now())
+    where r.project_id = ${projectId} and r.execution_id = ${executionId} and r.status = 'queued' and exists (
+      select from lease l where l.project_id = r.project_id and l.run_id = r.id and l.status = 'running')`;
+  await sql`
+    update execution set status = 'running', started_at = coalesce(started_at, now())
+    where project_id = ${projectId} and id = ${executionId} and status = 'queued'`;
+};
+
+/** Whether there is something for a runner that waits: work, if it asks for some, or news of what it holds. */
+export const selectHasNews = async (
+  sql: Sql,
+  projectId: string,
+  asker: Asker,
+  { wantsWork, held, knownAsWatched }: { wantsWork: boolean; held: readonly string[]; knownAsWatched: boolean },
+): Promise<boolean> => {
+  const [row] = await sql<{ hasNews: boolean }[]>`
+    select ${
+      wantsWork
+        ? sql`exists (
+            select from lease l
+            where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, asker, sql`l`)})`
+        : sql`false`
+    } or exists (
+      select from lease l join execution e on e.project_id = l.project_id and e.id = l.execution_id
+      where l.project_id = ${projectId} and l.id = any(${toTextArray(held)}::uuid[]) and (
+        not ${isHeld(sql, sql`l`)} or l.runner <> ${asker.runner} or l.stop_reason is not null and not l.stop_told
+        ${knownAsWatched ? sql`` : sql`or e.watched_until > now()`})
+    ) as "hasNews"`;
+  return row!.hasNews;
+};
+
+/** Notes that the runner has asked; answers how many of the project have lately. */
+export const upsertRunner = async (
+  sql: Tx,
+  projectId: string,
+  { runner, labels, taskSlugs }: Asker,
+  { free, held }: { free: number; held: number },
+): Promise<number> => {
+  const [row] = await sql<{ seen: number }[]>`
+    with asked as (
+      insert into runner (project_id, name, labels, task_slugs, free, held, seen_at)
+      values (${projectId}, ${runner}, ${toTextArray(labels)}::text[],
+        ${taskSlugs === undefined ? null : toTextArray(taskSlugs)}::text[], ${free}, ${held}, now())
+      on conflict (project_id, name) do update set labels = excluded.labels, task_slugs = excluded.task_slugs,
+        free = excluded.free, held = excluded.held, seen_at = excluded.seen_at)
+    select count(*)::int as seen from runner
+    where project_id = ${projectId} and seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;
+  return row!.seen;
+};
+
+/**
+ * Appends to logs what is new of each part; a gap is left out. `bytes` are whole characters, and so is what there is
+ * already: where a part begins before the end of it, the rest of the part is whole characters as well.
+ */
+export async function appendLogs(
+  sql: Tx,
+  projectId: string,
+  parts: readonly { id: string; offset: number; bytes: Uint8Array }[],
+): Promise<void> {
+  for (const { id, offset, bytes } of parts) {
+    const end = offset + bytes.length;
+    await sql`
+      with log as (
+        select id, greatest(log_bytes, ${offset}::bigint) as start from lease
+        where project_id = ${projectId} and id = ${id} and log_bytes < ${end}
+      ), grown as (
+        update lease l set log_bytes = ${end} from log where l.project_id = ${projectId} and l.id = log.id
+      ), trimmed as (
+        delete from lease_log g using log
+        where g.project_id = ${projectId} and g.lease_id = log.id
+          and g.start + length(g.bytes) <= ${end - KEEP_LOG_BYTES}::bigint
+      )
+      insert into lease_log (project_id, lease_id, start, bytes)
+      select ${projectId}, id, start, substring(${bytes as never}::bytea from (start - ${offset}::bigint + 1)::int) from log`;
+  }
+}
+
+/** The newest lease that a runner had of a run, or of a shard of it; `isOver`: nobody has it, and nobody will. */
+export const selectLogLease = async (
+  sql: Sql,
+  projectId: string,
+  runId: string,
+  shard: number | undefined,
+): Promise<{ id: string; logBytes: number; isOver: boolean } | undefined> => {
+  const [row] = await sql<{ id: string; logBytes: number; isOver: boolean }[]>`
+    select id, log_bytes as "logBytes", not exists (
+      select from lease o
+      where o.project_id = ${projectId} and o.run_id = ${runId} and o.shard = l.shard and ${isOpen(sql, sql`o`)}) as "isOver"
+    from lease l
+    where project_id = ${projectId} and run_id = ${runId} and runner is not null
+      ${shard === undefined ? sql`` : sql`and (shard = ${shard} or shard = 0 and ${shard} = 1)`}
+    order by ${shard === undefined ? sql`shard = 0 desc, shard,` : sql``} id desc limit 1`;
+  return row;
+};
+
+/** In order, from the part that holds `offset` on; at most 32 of them. */
+export const selectLogParts = (sql: Sql, projectId: string, leaseId: string, offset: number, limit = 32) => sql<
+  { start: number; bytes: Uint8Array }[]
+>`
+  select start, bytes from lease_log
+  where project_id = ${projectId} and lease_id = ${leaseId} and start + length(bytes) > ${offset}
+  order by start limit ${limit}`;
+
+export type HeldLease = {
+  id: string;
+  executionId: string;
+  runId: string;
+  taskSlug: string;
+  shard: number;
+  shards: number;
+  status: LeaseStatus;
+  attempt: number;
+  runner: string | null;
+  stopReason: string | null;
+  /** It is to be ended because it ran too long. */
+  overtime: boolean;
+};
+
+const columns = (sql: Sql) => sql`
+  id, execution_id as "executionId", run_id as "runId", task_slug as "taskSlug", shard, shards, status, attempt, runner,
+  stop_reason as "stopReason", overtime`;
+
+export const selectLease = async (sql: Sql, projectId: string, id: string): Promise<HeldLease | undefined> => {
+  const [row] = await sql<HeldLease[]>`
+    select ${columns(sql)} from lease where project_id = ${projectId} and id = ${id}`;
+  return row;
+};
+
+/** Whoever changes the status of a lease has locked its execution before. */
+export const lockLease = async (sql: Tx, projectId: string, id: string): Promise<HeldLease | undefined> => {
+  const [row] = await sql<HeldLease[]>`
+    select ${columns(sql)} from lease where project_id = ${projectId} and id = ${id} for update`;
+  return row;
+};
+
+export const endLease = (
+  sql: Tx,
+  projectId: string,
+  id: string,
+  end: { status: LeaseStatus; message?: string | undefined; exitCode?: number | undefined },
+) => sql`
+  update lease set status = ${end.status}, ended_at = now(), expires_at = null,
+    started_at = case when ${end.status}::text in ('reported', 'failed') then coalesce(started_at, now()) else started_at end,
+    message = ${end.message ?? null}, exit_code = ${end.exitCode ?? null}
+  where project_id = ${projectId} and id = ${id}`;
+
+/** The same work once more, in its old place in the queue. */
+export const requeueLease = (sql: Tx, projectId: string, id: string, { costs }: { costs: 0 | 1 }) => sql`
+  insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, attempt, status, timeout_seconds, queued_at)
+  select project_id, ${Bun.randomUUIDv7()}, execution_id, run_id, task_slug, shard, shards, labels, attempt + ${costs}::int,
+    'queued', timeout_seconds, queued_at
+  from lease where project_id = ${projectId} and id = ${id}`;
+
+/**
+ * Of a locked execution: what waits is cancelled, and runners are to end what they have; whether there was anything. Ids in
+ * one order, as the renewals of runners lock them.
+ */
+export const stopLeases = async (sql: Tx, projectId: string, executionId: string, reason: string): Promise<boolean> => {
+  const stopped = await sql`
+    with open as materialized (
+      select id from lease l where project_id = ${projectId} and execution_id = ${executionId} and ${isOpen(sql, sql`l`)}
+        and stop_reason is null
+      order by id for update)
+    update lease l set stop_reason = ${reason},
+      status = case l.status when 'queued' then 'cancelled' else l.status end,
+      ended_at = case l.status when 'queued' then now() end
+    from open where l.project_id = ${projectId} and l.id = open.id`;
+  return stopped.count > 0;
+};
+
+/** Of a locked execution of mode run: tasks that nobody runs or waits for any more, and that are not in. */
+export const endTasksWithoutLease = (sql: Tx, projectId: string, executionId: string) => sql`
+  update test_run r set
+    status = case when r.attempt > 0 then 'incomplete' when last.status in ('lost', 'timed_out') then 'timed_out' else 'cancelled' end,
+    verdict = case when r.attempt > 0 then 'failed' else r.verdict end,
+    reason = coalesce(last.stop_reason, last.message)
+  from test_run t cross join lateral (
+    select l.status, l.stop_reason, l.message from lease l
+    where l.project_id = t.project_id and l.run_id = t.id and l.status <> 'reported' order by l.id desc limit 1) last
+  where r.project_id = ${projectId} and r.execution_id = ${executionId} and r.status in ('queued', 'running')
+    and t.project_id = r.project_id and t.id = r.id
+    and not exists (
+      select from lease l where l.project_id = r.project_id and l.run_id = r.id and ${isOpen(sql, sql`l`)})`;
+
+/** Who is to be looked at next: its time is over, whatever the runner says of it. */
+export const selectOverdueLease = async (
+  sql: Sql,
+): Promise<{ projectId: string; id: string; executionId: string } | undefined> => {
+  const [row] = await sql<{ projectId: string; id: string; executionId: string }[]>`
+    select project_id as "projectId", id, execution_id as "executionId" from lease l
+    where ${isHeld(sql, sql`l`)} and ${isOverdue(sql, sql`l`)} and ${isTakeable(sql, "lease", sql`l.id::text`)}
+    order by expires_at limit 1`;
+  return row;
+};
+
+const isOverdue = (sql: Sql, lease: Fragment) => sql`(
+  ${lease}.expires_at < now()
+  or ${lease}.stop_reason is null and ${lease}.started_at < now() - (${lease}.timeout_seconds + ${GRACE_SECONDS}::int) * interval '1 second'
+  or ${lease}.started_at < now() - (${lease}.timeout_seconds + ${4 * GRACE_SECONDS}::int) * interval '1 second')`;
+
+export type OverdueLease = HeldLease & { isExpired: boolean; isTooLong: boolean; timeoutSeconds: number };
+
+/** The lease, locked, if it is still overdue. `isExpired`: its runner was not heard of; `isTooLong`: it goes on all the same. */
+export const lockOverdueLease = async (sql: Tx, projectId: string, id: string): Promise<OverdueLease | undefined> => {
+  const [row] = await sql<OverdueLease[]>`
+    select ${columns(sql)}, expires_at < now() as "isExpired", timeout_seconds as "timeoutSeconds",
+      coalesce(started_at < now() - (timeout_seconds + ${4 * GRACE_SECONDS}::int) * interval '1 second', false) as "isTooLong"
+    from lease l where project_id = ${projectId} and id = ${id} and ${isHeld(sql, sql`l`)} and ${isOverdue(sql, sql`l`)}
+    for update`;
+  return row;
+};
+
+/** It runs too long: its runner is to end it. */
+export const stopOvertime = (sql: Tx, projectId: string, id: string, reason: string) => sql`
+  update lease set stop_reason = ${reason}, overtime = true
+  where project_id = ${projectId} and id = ${id} and stop_reason is null`;
+
+/** A condition: an execution, whose time without news is over, is at work, or has work that a runner will come to. */
+export const isAtWork = (sql: Sql): Fragment => sql`
+  execution.mode = 'run' and exists (
+    select from lease l where l.project_id = execution.project_id and l.execution_id = execution.id and (
+      ${isHeld(sql, sql`l`)} or l.status = 'queued' and exists (
+        select from runner r
+        where r.project_id = l.project_id and r.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'
+          and l.labels <@ r.labels and (r.task_slugs is null or l.task_slug = any(r.task_slugs)))))`;
+
+/** More are not named one by one: who has so many failures runs all. */
+const MAX_ONLY = 5_000;
+
+/** The test cases of a task that failed in an execution; undefined: too many, or none. */
+export const selectFailedCases = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  taskSlug: string,
+): Promise<{ suite: string; name: string; file: string | null }[] | undefined> => {
+  const run = sql`
+    select id from test_run
+    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug}`;
+  const rows = await sql<{ suite: string; name: string; file: string | null }[]>`
+    select c.suite, c.name, c.file from ${failedResultsOf(sql, projectId, run)} f
+    join test_case c on c.project_id = ${projectId} and c.number = f.number
+    order by c.number limit ${MAX_ONLY + 1}`;
+  return rows.length === 0 || rows.length > MAX_ONLY ? undefined : rows.map((row) => ({ ...row }));
+};
+
+/** How many of what is too old to be asked for: `floor` is the smallest id that is kept. */
+export const deleteOldLeases = async (sql: Sql, projectId: string, floor: string): Promise<number> =>
+  (
+    await sql`
+      delete from lease where project_id = ${projectId} and id in (
+        select id from lease l where project_id = ${projectId} and id < ${floor} and not ${isOpen(sql, sql`l`)}
+        limit 1000)`
+  ).count;
+
+export const deleteOldRunners = (sql: Sql, days: number) =>
+  sql`delete from runner where seen_at < now() - ${days}::int * interval '1 day'`;
+
+/** By name; one row more than `limit`. */
+export const selectRunners = (sql: Sql, projectId: string, limit: number, after: string | undefined) => sql<Runner[]>`
+  select r.name, to_json(r.labels) as labels, to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", (
+    select coalesce(json_agg(json_build_object(
+      'id', l.id, 'executionId', l.execution_id, 'taskSlug', l.task_slug,
+      'shard', case when l.shard > 0 then json_build_object('index', l.shard, 'total', l.shards) end,
+      'startedAt', ${toJsonTime(sql, sql`l.started_at`)}) order by l.id), '[]')
+    from lease l where l.project_id = r.project_id and l.runner = r.name and ${isHeld(sql, sql`l`)}) as leases
+  from runner r
+  where r.project_id = ${projectId} ${after === undefined ? sql`` : sql`and r.name > ${after}`}
+  order by r.name limit ${limit + 1}`;

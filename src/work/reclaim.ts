@@ -1,0 +1,30 @@
+/** Takes back what runners have lost, and ends what takes too long. */
+
+import type { Log } from "../log.ts";
+import { endOverdue } from "../operations/leases.ts";
+import type { Database } from "../store/connect.ts";
+import { selectOverdueLease } from "../store/leases.ts";
+import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
+
+/** How many leases were looked at, each in a transaction of its own; any number of servers may do this at once. */
+export async function reclaimLeases(
+  { pool, begin }: Pick<Database, "pool" | "begin">,
+  goOn: GoOn = always,
+  log: Log = standardLog,
+): Promise<number> {
+  return await takeAll(
+    pool,
+    {
+      failing: "Cannot take back a lease whose time is over",
+      async next(take) {
+        const lease = await selectOverdueLease(pool);
+        if (!lease) return false;
+        const { projectId, id, executionId } = lease;
+        take({ loop: "lease", id, about: { leaseId: id, executionId, projectId } });
+        return await begin((sql) => endOverdue(sql, projectId, { id, executionId }));
+      },
+    },
+    log,
+    goOn,
+  );
+}

@@ -1,0 +1,498 @@
+/** Tasks that runners take, keep, and end; with two servers on one database. */
+
+import { describe, expect, test } from "bun:test";
+import { createHarness, createServer, junit, until } from "../harness.ts";
+import { reclaimLeases } from "../../src/work/reclaim.ts";
+import { expireExecutions } from "../../src/work/expire.ts";
+
+const harness = await createHarness();
+const { ask, acme, rival, database, addProject } = harness;
+const other = await createServer(database);
+
+type Project = { project: string; key: string };
+/** A project of its own: queues are a project's. */
+const fresh = (): Promise<Project> => addProject(acme);
+
+const post = async (
+  { project, key }: Project,
+  path: string,
+  body: unknown,
+  server: Pick<typeof harness, "ask"> = harness,
+) => await server.ask(`POST /projects/${project}${path}`, { key, body });
+
+const start = async (place: Project, more: object = {}) =>
+  (await post(place, "/executions", { mode: "run", tasks: ["unit"], ...more })).body;
+const sync = async (place: Project, more: object = {}, server: Pick<typeof harness, "ask"> = harness) =>
+  (await post(place, "/leases", { runner: "r1", ...more }, server)).body;
+const take = async (place: Project, more: object = {}) => {
+  const { leases } = await sync(place, more);
+  const held = leases.map(({ id }: { id: string }) => ({ id }));
+  if (held.length > 0) await sync(place, { ...more, free: 0, held });
+  return leases;
+};
+const report = async ({ project, key }: Project, leaseId: string, letters: string, query = "") =>
+  await ask(`POST /projects/${project}/test-runs?lease_id=${leaseId}${query}`, { key, body: junit(letters) });
+const fail = (place: Project, leaseId: string, body: object) => post(place, `/leases/${leaseId}/fail`, body);
+const see = async ({ project, key }: Project, id: string) =>
+  (await ask(`GET /projects/${project}/executions/${id}`, { key })).body;
+const message = ({ body }: { body: any }): string => body.error.message;
+/** As if so much time had gone by for what is handed out. */
+const age = (id: string, seconds: number) => database.pool`
+  update lease set expires_at = expires_at - ${seconds}::int * interval '1 second',
+    started_at = started_at - ${seconds}::int * interval '1 second' where id = ${id}`;
+
+describe("an execution of mode run", () => {
+  test("is taken, run, and reported: its lease says what it is, and ends with the report", async () => {
+    const place = await fresh();
+    const created = await start(place, { branch: "main", commit: "abcdef1", key: "7" });
+    expect([created.mode, created.status, created.tasks[0].status]).toEqual(["run", "queued", "queued"]);
+    const { leases, nextSeconds } = await sync(place);
+    expect(leases).toEqual([
+      {
+        id: expect.any(String),
+        expiresAt: expect.any(String),
+        timeoutSeconds: 1_800,
+        execution: {
+          id: created.id,
+          key: "7",
+          branch: "main",
+          commit: "abcdef1",
+          pullRequest: null,
+          environment: null,
+          baseUrl: null,
+        },
+        taskSlug: "unit",
+        attempt: 1,
+        variables: {},
+        secretNames: [],
+      },
+    ]);
+    expect(nextSeconds).toBe(20);
+    const { id } = leases[0];
+    const again = await sync(place, { free: 0, held: [{ id }] });
+    expect(again.held).toEqual([{ id, expiresAt: expect.any(String), cancelled: false, reason: null, logOffset: 0 }]);
+    const running = await see(place, created.id);
+    expect([running.status, running.tasks[0].status, running.tasks[0].runner]).toEqual(["running", "running", "r1"]);
+    expect(running.startedAt).toBeString();
+    expect((await report(place, id, "pp")).status).toBe(201);
+    const ended = await see(place, created.id);
+    expect([ended.status, ended.passed, ended.tasks[0].status]).toEqual(["passed", 2, "passed"]);
+    // The same bytes again are the same run; another report is not taken, and the lease is the runner's no more.
+    expect((await report(place, id, "pp")).status).toBe(200);
+    expect(message(await report(place, id, "pf"))).toBe(
+      "Cannot take the report: there is another one of this lease already",
+    );
+    expect((await sync(place, { free: 0, held: [{ id }] })).held[0].cancelled).toBe(true);
+  });
+
+  test("what says something else than its lease is refused", async () => {
+    const place = await fresh();
+    await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
+    const [lease] = await take(place);
+    for (const query of ["task_slug=e2e", "shard=2/2", `execution_id=${crypto.randomUUID()}`, "execution_key=x"])
+      expect(message(await report(place, lease.id, "p", `&${query}`))).toBe(
+        `Cannot read "${query.split("=")[0]}": the lease is of another, leave it out`,
+      );
+    const stranger = await report(await fresh(), lease.id, "p");
+    expect(message(stranger)).toBe(`Cannot read "lease_id": there is no lease "${lease.id}" in this project`);
+    expect((await report(place, lease.id, "p", "&task_slug=unit&shard=1/2")).status).toBe(201);
+  });
+
+  test("needs tasks; variables, failFast and labels are for it alone", async () => {
+    const place = await fresh();
+    expect(message(await post(place, "/executions", { mode: "run" }))).toContain(`Cannot read "tasks"`);
+    const given = { tasks: [{ slug: "a", labels: ["x"], timeoutSeconds: 3 }], variables: { A: "1" }, failFast: 1 };
+    expect(message(await post(place, "/executions", given))).toBe(
+      `Cannot read "variables" and "failFast" and "tasks.labels" and "tasks.timeoutSeconds": that is for executions of mode "run"`,
+    );
+    expect(message(await post(place, "/executions", { tasks: [{ slug: "a", shards: 0 }] }))).toContain(
+      "expected an integer from 1 to 500",
+    );
+    await start(place, { key: "k" });
+    expect(message(await post(place, "/executions", { key: "k" }))).toContain(`of mode "run"`);
+  });
+
+  test("announces the shards of a task to reporters as well", async () => {
+    const place = await fresh();
+    const { body } = await post(place, "/executions", { tasks: [{ slug: "unit", shards: 3 }] });
+    expect(body.tasks[0].missingShards).toEqual([1, 2, 3]);
+  });
+});
+
+describe("the queue", () => {
+  test("hands each task to one runner, whoever asks where", async () => {
+    const place = await fresh();
+    const tasks = Array.from({ length: 60 }, (_, index) => `t${index}`);
+    await start(place, { tasks });
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        sync(place, { runner: `r${index}`, free: 4 }, index % 2 === 0 ? harness : other),
+      ),
+    );
+    const taken = answers.flatMap(({ leases }) => leases.map((lease: { taskSlug: string }) => lease.taskSlug));
+    const rest = await sync(place, { runner: "last", free: 64 });
+    taken.push(...rest.leases.map((lease: { taskSlug: string }) => lease.taskSlug));
+    expect(taken.sort()).toEqual(tasks.sort());
+  });
+
+  test("is fair: an execution with few tasks does not wait behind one with many", async () => {
+    const place = await fresh();
+    const many = await start(place, { tasks: Array.from({ length: 10 }, (_, index) => `t${index}`) });
+    const few = await start(place, { tasks: ["a", "b"] });
+    const { leases } = await sync(place, { free: 4 });
+    const of = (id: string) => leases.filter((lease: any) => lease.execution.id === id).length;
+    expect([of(many.id), of(few.id)]).toEqual([2, 2]);
+  });
+
+  test("gives a task to a runner that has its labels and knows it", async () => {
+    const place = await fresh();
+    await start(place, { tasks: [{ slug: "gpu", labels: ["gpu", "linux"] }, "plain"] });
+    const slugs = async (more: object) => (await sync(place, { free: 9, ...more })).leases.map((l: any) => l.taskSlug);
+    expect(await slugs({ labels: ["gpu"], taskSlugs: ["gpu", "other"] })).toEqual([]);
+    expect(await slugs({ labels: ["linux", "gpu", "x"], taskSlugs: ["gpu", "other"] })).toEqual(["gpu"]);
+    expect(await slugs({})).toEqual(["plain"]);
+  });
+
+  test("a call that waits is answered as soon as there is work, on whichever server it comes", async () => {
+    const place = await fresh();
+    const waiting = sync(place, { waitSeconds: 50 }, other);
+    await until(async () => (await database.pool`select from runner where project_id = ${place.project}`).length === 1);
+    await start(place);
+    expect((await waiting).leases).toHaveLength(1);
+  });
+
+  test("the next call of a runner takes the place of the one that waits", async () => {
+    const place = await fresh();
+    const waiting = sync(place, { waitSeconds: 50 });
+    await until(async () => (await database.pool`select from runner where project_id = ${place.project}`).length === 1);
+    await sync(place, { free: 2 });
+    expect((await waiting).leases).toEqual([]);
+  });
+
+  test("a call that waits is a 401 when its key is revoked", async () => {
+    const place = await fresh();
+    const waiting = ask(`POST /projects/${place.project}/leases`, {
+      key: place.key,
+      body: { runner: "r", waitSeconds: 2 },
+    });
+    await until(async () => (await database.pool`select from runner where project_id = ${place.project}`).length === 1);
+    await harness.regenerate({ ...acme, project: place.project });
+    expect((await waiting).status).toBe(401);
+  });
+});
+
+describe("what is lost", () => {
+  test("a lease that its runner never named goes to another one, and costs no attempt", async () => {
+    const place = await fresh();
+    await start(place);
+    const [first] = (await sync(place)).leases;
+    await age(first.id, 16);
+    await reclaimLeases(database);
+    const [second] = await take(place, { runner: "r2" });
+    expect([second.id === first.id, second.attempt]).toEqual([false, 1]);
+    // Whoever comes late with it is told so, and its report is not taken.
+    expect((await sync(place, { free: 0, held: [{ id: first.id }] })).held[0]).toMatchObject({ cancelled: true });
+    expect(message(await report(place, first.id, "p"))).toBe(`Cannot take the report: the lease is over, it is "lost"`);
+    expect((await report(place, second.id, "p")).status).toBe(201);
+  });
+
+  test("a lease lost while it ran is handed out once more; then its task is timed out", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    for (const attempt of [1, 2]) {
+      const [lease] = await take(place, { runner: `r${attempt}` });
+      expect(lease.attempt).toBe(attempt);
+      await reclaimLeases(database);
+      await age(lease.id, 91);
+      await reclaimLeases(database);
+    }
+    expect((await sync(place)).leases).toEqual([]);
+    const ended = await see(place, id);
+    expect([ended.status, ended.tasks[0].status]).toEqual(["timed_out", "timed_out"]);
+    expect(ended.tasks[0].reason).toBe("The runner r2 was lost, as the one before it was");
+  });
+
+  test("a call renews what it names: it is not lost", async () => {
+    const place = await fresh();
+    await start(place);
+    const [lease] = await take(place);
+    await age(lease.id, 60);
+    await sync(place, { free: 0, held: [{ id: lease.id }] });
+    await age(lease.id, 60);
+    await reclaimLeases(database);
+    expect((await report(place, lease.id, "p")).status).toBe(201);
+  });
+
+  test("what is given back before it began is handed out again at once, and costs no attempt", async () => {
+    const place = await fresh();
+    await start(place);
+    const [first] = (await sync(place)).leases;
+    await sync(place, { free: 0, returned: [first.id] });
+    const [second] = (await sync(place, { runner: "r2" })).leases;
+    expect([second.taskSlug, second.attempt]).toEqual(["unit", 1]);
+  });
+
+  test("a lease that takes too long is to be ended, and counts as a failure", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { tasks: [{ slug: "unit", timeoutSeconds: 10 }] });
+    const [lease] = await take(place);
+    await database.pool`update lease set started_at = now() - interval '71 seconds' where id = ${lease.id}`;
+    await reclaimLeases(database);
+    const { held } = await sync(place, { free: 0, held: [{ id: lease.id }] });
+    expect(held[0]).toMatchObject({ cancelled: true, reason: "It ran longer than its 10 s" });
+    expect((await fail(place, lease.id, { message: "Timed out after 10 s", exitCode: 137 })).body.status).toBe(
+      "failed",
+    );
+    const ended = await see(place, id);
+    expect([ended.status, ended.failed]).toEqual(["failed", 1]);
+  });
+
+  test("a runner that goes on for minutes after its time is not waited for", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { tasks: [{ slug: "unit", timeoutSeconds: 10 }] });
+    const [lease] = await take(place);
+    await database.pool`update lease set started_at = now() - interval '1 hour' where id = ${lease.id}`;
+    await reclaimLeases(database);
+    expect((await see(place, id)).status).toBe("timed_out");
+    expect((await sync(place, { free: 0, held: [{ id: lease.id }] })).held[0].cancelled).toBe(true);
+  });
+
+  test("an execution that no runner comes for ends in its time; one that waits for a busy runner does not", async () => {
+    const [lonely, busy] = await Promise.all([fresh(), fresh()]);
+    const [a, b] = [await start(lonely, { tasks: ["x"] }), await start(busy, { tasks: ["x"] })];
+    await sync(lonely, { taskSlugs: ["another"] });
+    await sync(busy, { free: 0 });
+    await database.pool`update execution set expires_at = now() - interval '1 second' where id in (${a.id}, ${b.id})`;
+    await expireExecutions(database);
+    const ended = await see(lonely, a.id);
+    expect([ended.status, ended.tasks[0].reason]).toEqual(["timed_out", "Nothing has come of it in time"]);
+    expect((await see(busy, b.id)).status).toBe("queued");
+    expect((await sync(lonely)).leases).toEqual([]);
+  });
+});
+
+describe("what fails without a report", () => {
+  test("is one failed case with its exit code, its message and the end of its log", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const [lease] = await take(place);
+    const body = { exitCode: 3, message: "No report matched", log: { offset: 0, text: "Segmentation fault\n" } };
+    expect((await fail(place, lease.id, body)).body).toEqual({
+      id: lease.id,
+      executionId: id,
+      taskSlug: "unit",
+      status: "failed",
+    });
+    expect((await fail(place, lease.id, body)).status).toBe(200);
+    const cases = await ask(`GET /projects/${place.project}/executions/${id}/test-runs/unit/cases`, { key: place.key });
+    expect(cases.body.data).toMatchObject([
+      { name: "runner exited 3", status: "failed", message: "No report matched", output: "Segmentation fault\n" },
+    ]);
+    const ended = await see(place, id);
+    expect([ended.status, ended.failed, ended.tasks[0].attempt]).toEqual(["failed", 1, 1]);
+  });
+});
+
+describe("cancellation", () => {
+  test("reaches the runner at once, and nothing fails by it", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { tasks: ["a", "b"] });
+    const [lease] = await take(place);
+    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 }, other);
+    await post(place, `/executions/${id}/cancel`, {});
+    expect((await waiting).held[0]).toMatchObject({ cancelled: true, reason: "The execution was cancelled" });
+    // Told once, the next call waits again, as long as the runner takes to end it.
+    let answered = false;
+    const next = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 }).then(() => (answered = true));
+    for (let count = 0; count < 3; count++) await see(place, id);
+    expect(answered).toBe(false);
+    await sync(place, { free: 0, held: [{ id: lease.id }] });
+    await next;
+    expect((await fail(place, lease.id, { message: "Cancelled" })).body.status).toBe("cancelled");
+    expect((await sync(place, { free: 9 })).leases).toEqual([]);
+    const ended = await see(place, id);
+    expect([ended.status, ended.failed, ended.tasks.map(({ status }: any) => status)]).toEqual([
+      "cancelled",
+      0,
+      ["cancelled", "cancelled"],
+    ]);
+  });
+
+  test("a runner that is lost while it should end leaves nothing waiting", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const [lease] = await take(place);
+    await post(place, `/executions/${id}/cancel`, {});
+    await age(lease.id, 91);
+    await reclaimLeases(database);
+    expect((await sync(place, { runner: "r2" })).leases).toEqual([]);
+  });
+
+  test("failFast stops what has not begun, lets what runs be ended, and the execution fails", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { tasks: ["a", "b", "c"], failFast: 2 });
+    const [a, b] = await take(place, { free: 2 });
+    expect((await see(place, id)).status).toBe("running");
+    await report(place, a.id, "pff");
+    const { held, leases } = await sync(place, { free: 1, held: [{ id: b.id }] });
+    expect(leases).toEqual([]);
+    const reason = "Not needed any more: 2 failures, and failFast is 2";
+    expect(held[0]).toMatchObject({ cancelled: true, reason });
+    await fail(place, b.id, { message: "Ended" });
+    const ended = await see(place, id);
+    expect([ended.status, ended.tasks.map(({ status }: any) => status)]).toEqual([
+      "failed",
+      ["failed", "cancelled", "cancelled"],
+    ]);
+    expect(ended.tasks[2].reason).toBe(reason);
+  });
+});
+
+describe("shards", () => {
+  test("are leases of one task, and their results one run", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { tasks: [{ slug: "unit", shards: 3 }] });
+    const leases = await take(place, { free: 5 });
+    expect(leases.map(({ shard }: any) => shard)).toEqual([1, 2, 3].map((index) => ({ index, total: 3 })));
+    for (const [index, lease] of leases.entries())
+      await ask(`POST /projects/${place.project}/test-runs?lease_id=${lease.id}`, {
+        key: place.key,
+        body: junit("p", `suite ${index}`),
+      });
+    const ended = await see(place, id);
+    expect([ended.status, ended.passed, ended.tasks.length]).toEqual(["passed", 3, 1]);
+  });
+
+  test("of which one is lost for good leave an incomplete run", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
+    const [first] = await take(place, { free: 1 });
+    await report(place, first.id, "p");
+    for (const runner of ["x", "y"]) {
+      const [lease] = await take(place, { runner });
+      await age(lease.id, 91);
+      await reclaimLeases(database);
+    }
+    const ended = await see(place, id);
+    expect([ended.status, ended.tasks[0].status, ended.tasks[0].missingShards]).toEqual(["failed", "incomplete", [2]]);
+  });
+});
+
+describe("variables", () => {
+  test("are those of the environment and, above them, of the execution; a rerun has the same", async () => {
+    const place = await fresh();
+    const team = (path: string, body: unknown) =>
+      ask(`${path.replace("/", `/teams/${acme.team}/`)}`, { key: acme.teamKey, body });
+    const { body } = await team("POST /environments", { slug: "lease-stage", baseUrl: "https://stage.example.org" });
+    await team(`PUT /environments/${body.id}/variables/TOKEN`, { value: "hush-hush" });
+    await team(`PUT /environments/${body.id}/variables/MODE`, { value: "slow", secret: false });
+    const { id } = await start(place, { environment: "lease-stage", variables: { MODE: "fast", OWN: "1" } });
+    const [lease] = await take(place);
+    const variables = { MODE: "fast", OWN: "1", TOKEN: "hush-hush" };
+    expect([lease.variables, lease.secretNames]).toEqual([variables, ["TOKEN"]]);
+    expect(lease.execution).toMatchObject({ environment: "lease-stage", baseUrl: "https://stage.example.org" });
+    await report(place, lease.id, "f");
+    await post(place, `/executions/${id}/rerun`, {});
+    expect((await take(place))[0].variables).toEqual(variables);
+    const [row] = await database.pool`select variables from execution where id = ${id}`;
+    expect(Buffer.from(row!["variables"]).toString("latin1")).not.toContain("fast");
+  });
+
+  test("are not kept for a request that is repeated", async () => {
+    const place = await fresh();
+    await start(place, { variables: { OWN: "do-not-keep-this" } });
+    const headers = { "idempotency-key": "once" };
+    const once = () =>
+      ask(`POST /projects/${place.project}/leases`, { key: place.key, headers, body: { runner: "r" } });
+    expect((await once()).body.leases).toHaveLength(1);
+    expect((await once()).body.leases).toEqual([]);
+    const kept = await database.pool`select body from idempotency where body like '%do-not-keep-this%'`;
+    expect(kept).toHaveLength(0);
+  });
+});
+
+describe("POST …/rerun", () => {
+  test("of what failed hands out the test cases that failed; of all, the shards as before", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { tasks: [{ slug: "unit", shards: 2, labels: ["l"] }, "fine"] });
+    for (const lease of await take(place, { free: 5, labels: ["l"] }))
+      await report(place, lease.id, lease.taskSlug === "fine" ? "p" : "pfp");
+    await post(place, `/executions/${id}/rerun`, { failedOnly: true });
+    const failed = await take(place, { free: 5, labels: ["l"] });
+    expect(failed).toMatchObject([{ taskSlug: "unit", only: [{ suite: "unit", name: "case 1", file: null }] }]);
+    expect(failed[0].shard).toBeUndefined();
+    await post(place, `/executions/${id}/rerun`, {});
+    const all = await take(place, { free: 5, labels: ["l"] });
+    expect(all.map(({ taskSlug, shard, only }: any) => [taskSlug, shard?.index, only])).toEqual([
+      ["unit", 1, undefined],
+      ["unit", 2, undefined],
+      ["fine", undefined, undefined],
+    ]);
+  });
+});
+
+describe("GET …/log", () => {
+  const log = async ({ project, key }: Project, id: string, query = "") =>
+    (await ask(`GET /projects/${project}/executions/${id}/test-runs/unit/log${query}`, { key })).body;
+
+  test("grows by what its runner appends, whatever comes twice or is left out", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    expect(await log(place, id)).toEqual({ leaseId: null, offset: 0, text: "", nextOffset: 0, ended: false });
+    const [lease] = await take(place);
+    const say = async (offset: number, text: string) =>
+      (await sync(place, { free: 0, held: [{ id: lease.id, log: { offset, text } }] })).held[0].logOffset;
+    expect(await say(0, "größe\n")).toBe(8);
+    expect(await say(0, "größe\nzwei\n")).toBe(13);
+    expect(await say(0, "größe\n")).toBe(13);
+    expect(await say(20, "nach einer Lücke\n")).toBe(38);
+    const whole = { leaseId: lease.id, offset: 0, text: "größe\nzwei\nnach einer Lücke\n", nextOffset: 38 };
+    expect(await log(place, id)).toEqual({ ...whole, ended: false });
+    expect(await log(place, id, "?offset=8")).toMatchObject({ offset: 8, text: "zwei\nnach einer Lücke\n" });
+    expect(await log(place, id, "?offset=38")).toMatchObject({ offset: 38, text: "", nextOffset: 38 });
+    await report(place, lease.id, "p");
+    expect((await log(place, id)).ended).toBe(true);
+    const headers = { accept: "text/plain" };
+    const target = `GET /projects/${place.project}/executions/${id}/test-runs/unit/log`;
+    expect((await ask(target, { key: place.key, headers })).text).toBe(whole.text);
+  });
+
+  test("keeps the last mebibyte", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const [lease] = await take(place);
+    const text = "x".repeat(262_143) + "\n";
+    for (let part = 0; part < 6; part++)
+      await sync(place, { free: 0, held: [{ id: lease.id, log: { offset: part * 262_144, text } }] });
+    const first = await log(place, id);
+    expect([first.offset, first.nextOffset]).toEqual([2 * 262_144, 6 * 262_144]);
+  });
+});
+
+describe("GET …/runners", () => {
+  test("says who asks for tasks, and what they hold", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
+    const [lease] = await take(place, { taskSlugs: ["unit"] });
+    const { body } = await ask(`GET /projects/${place.project}/runners`, { key: place.key });
+    expect(body.data).toEqual([
+      {
+        name: "r1",
+        labels: [],
+        taskSlugs: ["unit"],
+        free: 0,
+        seenAt: expect.any(String),
+        leases: [
+          {
+            id: lease.id,
+            executionId: id,
+            taskSlug: "unit",
+            shard: { index: 1, total: 2 },
+            startedAt: expect.any(String),
+          },
+        ],
+      },
+    ]);
+    expect((await ask(`GET /projects/${rival.project}/runners`, { key: rival.key })).body.data).toEqual([]);
+  });
+});
