@@ -18,6 +18,7 @@ function serve(write: Writer, options = {}) {
   const streams = createEventStreams(options);
   const server = Bun.serve({
     port: 0,
+    idleTimeout: 60,
     fetch: (request, server) => new Response(streams.open("acme", write, () => server.timeout(request, 1))),
   });
   afterAll(() => server.stop(true));
