@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { createApp, ROUTES } from "../src/app.ts";
 import { createAddressList } from "../src/http/address.ts";
 import { createUploadThread } from "../src/request/upload_thread.ts";
+import { createEventStreams, type EventStreamsOptions } from "../src/http/events.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
@@ -15,6 +16,7 @@ import { connect, type Database } from "../src/store/connect.ts";
 import { createGauges } from "../src/store/gauges.ts";
 import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
+import { createLive } from "../src/operations/live.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
 import { testCluster } from "./cluster.ts";
@@ -78,6 +80,7 @@ export type TestServerOptions = {
   maxInflatedBytes?: number;
   uploadMemoryBytes?: number;
   outboundAllow?: string[];
+  eventStreams?: EventStreamsOptions;
   database?: Database;
   metricsToken?: string;
   /** Gets every log line, from "debug" on. */
@@ -87,6 +90,7 @@ export type TestServerOptions = {
 /** One server; several may share a database. */
 export async function createServer(database: Database, options: TestServerOptions = {}) {
   const signals = createSignals(database.openListener);
+  const eventStreams = createEventStreams(options.eventStreams);
   const cursorSecret = await selectCursorSecret(database.pool);
   const outboundAllow = createAddressList(options.outboundAllow ?? []);
   const maxInflatedBytes = options.maxInflatedBytes ?? 128 * 1_048_576;
@@ -119,12 +123,15 @@ export async function createServer(database: Database, options: TestServerOption
     outboundAllow,
     trustProxy: createAddressList(options.trustProxy ?? []),
     signals,
+    live: createLive(database, { onError() {} }),
+    eventStreams,
     isReady: async () => true,
   });
   server.answerWith(app);
   afterAll(async () => {
     metrics.stop();
     signals.close();
+    eventStreams.close();
     await server.stop();
     uploadThread.close();
   });
@@ -139,14 +146,17 @@ export async function createServer(database: Database, options: TestServerOption
       headers: { ...(key ? { authorization: `Bearer ${key}` } : {}), ...headers },
       ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
     });
-    const text = await response.text();
+    const isStream = response.headers.get("content-type") === "text/event-stream";
+    // It would not end.
+    if (isStream) await response.body?.cancel();
+    const text = isStream ? "" : await response.text();
     const isJson = response.headers.get("content-type") === "application/json" && text !== "";
     const answer = { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : text };
     holdToContract(method, path, answer);
     return answer;
   }
 
-  return { url: server.url, ask, app, metrics };
+  return { url: server.url, ask, app, metrics, eventStreams };
 }
 
 /** The headers of every answer, the shape of every error, and the schema of every success. */
