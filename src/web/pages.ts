@@ -2,9 +2,10 @@
 
 import { bugs } from "./bugs.ts";
 import { home } from "./home.ts";
+import { lives } from "./live.ts";
 import { projects } from "./projects.ts";
 import { search } from "./search.ts";
 import { tests } from "./tests.ts";
 import type { Page } from "./page.ts";
 
-export const PAGES: readonly Page[] = [...home, ...projects, ...tests, ...bugs, ...search];
+export const PAGES: readonly Page[] = [...home, ...projects, ...lives, ...tests, ...bugs, ...search];

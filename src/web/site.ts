@@ -108,6 +108,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
       now: clock(),
       request,
       address,
+      mayStay: () => mayStay(route, params, request),
       csrf: token,
       query: check(route.query, parseQuery(target.search)),
       fields: route.fields ? await readFields(route, request, visitor) : undefined,
@@ -122,6 +123,19 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     if (result instanceof Reply) return result;
     if (result instanceof SeeOther) return seeOther(result.to, { ...cookies, ...result.headers });
     return toReply(result, { ...frame, csrf: token }, cookies);
+  }
+
+  async function mayStay(route: Page, params: Record<string, string>, request: Request): Promise<boolean> {
+    const visitor = await visitors.find(request.headers.get("cookie"));
+    if (!visitor) return false;
+    const frame: Frame = { visitor, project: null, team: null, role: null };
+    return await place(route, params, frame).then(
+      () => true,
+      (error) => {
+        if (error instanceof Refused) return false;
+        throw error;
+      },
+    );
   }
 
   /** Who is no member of the team of a path learns nothing of it; who may not do something learns who may. */
