@@ -85,9 +85,9 @@ describe("the list", () => {
     expect(await click("resolve")).toEqual({ now: "resolved", severity: "critical", assignee: "member" });
     for (const what of ["constructor 1", "resolve 999999", "delete 1", "resolve 1; x"])
       expect([what, (await fill("member", `${base}/triage`, { do: what, back: "" })).status]).toEqual([what, 400]);
-    expect(
-      (await fill("member", `${base}/triage`, { do: `take ${number}`, back: "//evil.example" })).location,
-    ).toBe(base);
+    expect((await fill("member", `${base}/triage`, { do: `take ${number}`, back: "//evil.example" })).location).toBe(
+      base,
+    );
   });
 });
 
