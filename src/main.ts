@@ -6,13 +6,9 @@ import { descriptorLimit } from "./http/descriptors.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";
 import { createLog } from "./log.ts";
-<<<<<<< HEAD
+import { createMetrics } from "./metrics.ts";
 import { createSetupToken } from "./operations/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
-=======
-import { createMetrics } from "./metrics.ts";
-import { createFirstProject, welcome } from "./operations/first_project.ts";
->>>>>>> origin/main
 import { loadSecretKey } from "./operations/secret_key.ts";
 import { createUploadThread } from "./request/upload_thread.ts";
 import { createSeal } from "./secrets/seal.ts";

@@ -34,7 +34,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
   cli: ["annotations", "ci", "client", "terminal", "usage"],
-  http: ["address", "descriptors", "outbound", "problem", "target", "turns"],
+  http: ["address", "descriptors", "id_token", "outbound", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
   rules: ["blame", "digest_table", "fingerprint", "identity", "randomness", "shards", "stack"],
   reports: ["fields", "report", "text", "totals"],

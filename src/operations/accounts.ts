@@ -160,7 +160,7 @@ export async function logOut({ pool }: Pick<Database, "pool">, token: string): P
 }
 
 /** In a transaction. The account comes first, then its sessions: those who end each other's take turns. */
-async function requireOwnAccount(sql: Tx, person: Person): Promise<{ account: Account; actor: Actor }> {
+export async function requireOwnAccount(sql: Tx, person: Person): Promise<{ account: Account; actor: Actor }> {
   const account = (await lockAccount(sql, person.accountId)) ?? refuseAbsent();
   return { account, actor: await requireSession(sql, person) };
 }
