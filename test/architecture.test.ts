@@ -17,7 +17,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   api: ["http", "operations", "reports", "request", "rules", "schema", "secrets", "senders", "store"],
   work: ["config", "log", "operations", "schema", "secrets", "store"],
   operations: ["reports", "rules", "schema", "secrets", "senders", "store"],
-  cli: ["config", "operations", "rules", "schema", "secrets", "store"],
+  cli: ["config", "operations", "rules", "runner", "schema", "secrets", "store"],
+  runner: ["rules", "schema"],
   senders: ["http", "schema"],
   store: ["postgres", "rules", "schema"],
   rules: ["reports", "schema"],
@@ -36,7 +37,7 @@ const SHARED: Record<string, string[]> = {
   cli: ["annotations", "ci", "client", "terminal", "usage"],
   http: ["address", "descriptors", "id_token", "outbound", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
-  rules: ["blame", "digest_table", "fingerprint", "identity", "randomness", "shards", "stack"],
+  rules: ["blame", "digest_table", "fingerprint", "identity", "randomness", "shards", "shell", "stack"],
   reports: ["fields", "report", "text", "totals"],
   schema: [
     "bug_reports",

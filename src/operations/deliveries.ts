@@ -1,5 +1,6 @@
 /** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
 
+import { type DispatchedFor, endUndispatched, reasonAgainst } from "./dispatch.ts";
 import { type DeliveryAttempt, type DeliveryStatus, type Kind, notSent, SECRETS } from "../schema/integrations.ts";
 import { integrationPlace } from "../secrets/places.ts";
 import { type Seal, SealError } from "../secrets/seal.ts";
@@ -13,6 +14,7 @@ import {
   countFailure,
   disableIntegration,
   type DueDelivery,
+  failDelivery,
   markIntegrationSound,
   pauseIntegration,
   updateDelivery,
@@ -89,6 +91,15 @@ export async function attemptDelivery(
 ): Promise<boolean> {
   const now = new Date();
   const { id, action, options, notice, tries } = delivery;
+  const awaiting = executionOf(delivery);
+  const against =
+    awaiting && (await begin((sql) => reasonAgainst(sql, awaiting, { isAskedAgain: isAskedAgain(delivery) })));
+  if (against !== undefined) {
+    const place = { teamId: claim.teamId, integrationId: claim.id, id };
+    await begin((sql) => failDelivery(sql, place, notSent(now, against)));
+    onAttempt?.("failed");
+    return true;
+  }
   const { outcome, attempt, bug } = await sendTo(
     { outbound, seal },
     claim.teamId,
@@ -100,6 +111,8 @@ export async function attemptDelivery(
   const judged = judge(outcome, tried === "once" ? RETRIES.length : tries);
   const goesOn = await begin(async (sql) => {
     await updateDelivery(sql, { teamId: claim.teamId, integrationId: claim.id, id }, { ...judged, attempts });
+    if (awaiting && judged.status === "failed" && "error" in outcome)
+      await endUndispatched(sql, awaiting, outcome.error, now);
     if (tried === "once" && outcome.status !== "sent") return false;
     // The receiver has no part in it.
     if (bug !== undefined) return true;
@@ -108,6 +121,15 @@ export async function attemptDelivery(
   onAttempt?.(judged.status);
   return goesOn;
 }
+
+/** That a pipeline is to be started for. */
+function executionOf({ action, options }: DueDelivery): DispatchedFor | undefined {
+  const { execution } = options as { execution?: DispatchedFor };
+  return action === "dispatch" && execution?.waits ? execution : undefined;
+}
+
+/** All its tries are before it once more. */
+const isAskedAgain = ({ tries, attempts }: DueDelivery) => tries === 0 && attempts.length > 0;
 
 type Sent = { outcome: Outcome; attempt: DeliveryAttempt; bug?: unknown };
 

@@ -505,7 +505,7 @@ describe("actions", () => {
     });
   });
 
-  test("dispatch starts a pipeline", async () => {
+  test("dispatch starts a pipeline, and tells it the execution that it is about", async () => {
     const receiver = createReceiver({ status: 204 });
     const integrationId = await integrate("github", {
       ...{ baseUrl: receiver.url, repository: "acme/web", token: "t", workflow: "ci.yml" },
@@ -515,11 +515,12 @@ describe("actions", () => {
       trigger: { event: "execution.failed" },
       actions: [{ type: "dispatch", integrationId, ref: "main", inputs }],
     });
-    await upload("f");
+    const { executionId } = await upload("f");
     await handleAll();
     await deliverAll();
+    const told = { ...inputs, assay_execution_id: executionId };
     expect(receiver.requests.map(({ path, body }) => [path, body])).toEqual([
-      ["/repos/acme/web/actions/workflows/ci.yml/dispatches", { ref: "main", inputs }],
+      ["/repos/acme/web/actions/workflows/ci.yml/dispatches", { ref: "main", inputs: told }],
     ]);
   });
 });
