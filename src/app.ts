@@ -31,7 +31,9 @@ import { createIntake, type IntakeOptions } from "./request/intake.ts";
 import { Reply } from "./request/reply.ts";
 import { toResponse } from "./request/response.ts";
 import type { Route } from "./request/route.ts";
+import type { PageServices, Visitors } from "./web/page.ts";
 import { createUploadNotes, noFacts, type TakenUpload } from "./request/upload_notes.ts";
+import { createProbes } from "./web/probes.ts";
 import { createSite } from "./web/site.ts";
 import type { Database } from "./store/connect.ts";
 import { selectAllExist } from "./store/existence.ts";
@@ -66,6 +68,11 @@ export type AppOptions = Omit<ExecuteOptions, "cursors"> &
     trustProxy: BlockList;
     /** Whether requests should come here: reads and writes get through, and the server is not draining. */
     isReady: () => Promise<boolean>;
+    /** Who is signed in to the dashboard. */
+    visitors: Visitors;
+    sessions: PageServices["sessions"];
+    /** The moment that pages speak from. */
+    clock?: () => Date;
     metrics: Metrics;
     /** Undefined: whoever asks gets the figures. */
     metricsToken: string | undefined;
@@ -90,7 +97,9 @@ export function createApp(options: AppOptions) {
   const deadlines = createDeadlines();
   const handle = createExecute(database, toExecuteOptions(options));
   const take = createIntake({ ...options, handle, deadlines, pool: database.pool });
-  const findPage = createSite({ ...options, api: API, exposition: metrics.exposition });
+  const { pool: sql, fast, begin } = database;
+  const findProbe = createProbes({ ...options, api: API, exposition: metrics.exposition });
+  const findPage = createSite({ ...options, sql, fast, begin, api: API });
   const notes = createUploadNotes({ pool: database.pool, log, onDropped: metrics.notesDropped });
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
@@ -235,13 +244,14 @@ export function createApp(options: AppOptions) {
     let route = UNKNOWN;
     try {
       requireHost(request, target);
-      const page = findPage(request, target.path);
       requireAsSent(target, connection);
-      if (!page) fail("NOT_FOUND", `No such page: the API is under ${API}`);
+      const address = () =>
+        clientAddress(connection.address(), request.headers.get("x-forwarded-for"), options.trustProxy);
+      const page = findProbe(request, target.path) ?? findPage({ request, target, address }, requestId);
       route = page.route;
       reply = await page.answer();
     } catch (error) {
-      reply = toReply(toProblem(error, log, ""));
+      reply = toReply(toProblem(error, log, requestId));
     }
     return { response: toResponse(reply, requestId, request), route };
   }

@@ -10,6 +10,7 @@ import { createMetrics } from "./metrics.ts";
 import { createSetupToken } from "./operations/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
 import { loadSecretKey } from "./operations/secret_key.ts";
+import { createVisitors } from "./request/visitors.ts";
 import { createUploadThread } from "./request/upload_thread.ts";
 import { createSeal } from "./secrets/seal.ts";
 import { createGauges } from "./store/gauges.ts";
@@ -69,9 +70,15 @@ async function main(): Promise<void> {
     const { connection } = database;
     const settings = { connection, cursorSecret, publicUrl, maxInflatedBytes, retentionDays, secretKey };
     const uploadThread = createUploadThread(new URL("./upload_worker.ts", import.meta.url), settings);
+    const sessions = createVisitors(database, {
+      publicUrl,
+      secret: cursorSecret,
+      onNotSeen: (error) => log.warn("Cannot note that a session was seen", { error }),
+    });
     const app = createApp({
       ...config,
       ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics },
+      ...{ sessions, visitors: sessions },
       isReady: async () => !draining && (await isReady()),
     });
     server.answerWith(app);

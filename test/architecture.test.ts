@@ -8,11 +8,11 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "work"],
+  main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "work", "web"],
   upload_worker: ["api", "http", "log", "request", "secrets", "store"],
   openapi: ["app", "http", "request", "schema"],
   app: ["api", "http", "log", "metrics", "request", "store", "web"],
-  web: ["http", "openapi.json", "request"],
+  web: ["http", "log", "openapi.json", "operations", "request", "rules", "schema", "secrets", "senders", "store"],
   request: ["http", "log", "schema", "secrets", "store"],
   api: ["http", "operations", "reports", "request", "rules", "schema", "secrets", "senders", "store"],
   work: ["config", "log", "operations", "schema", "secrets", "store"],
@@ -67,6 +67,7 @@ const SHARED: Record<string, string[]> = {
     "put_offs",
     "shards",
   ],
+  web: ["builds", "layout", "page", "parts", "project_state", "script.js", "style.css"],
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */
@@ -80,6 +81,8 @@ const GATHERERS = [
   "senders/send",
   "store/open",
   "postgres/embedded",
+  "web/pages",
+  "web/site",
 ];
 
 const files = [...new Glob("**/*.ts").scanSync(SOURCE)].sort();

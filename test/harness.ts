@@ -12,7 +12,9 @@ import { createMetrics } from "../src/metrics.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/store/connect.ts";
+import type { Visitors } from "../src/web/page.ts";
 import { createGauges } from "../src/store/gauges.ts";
+import { createVisitors } from "../src/request/visitors.ts";
 import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
@@ -79,6 +81,9 @@ export type TestServerOptions = {
   uploadMemoryBytes?: number;
   outboundAllow?: string[];
   database?: Database;
+  /** Who is signed in; default: who has a session. */
+  visitors?: Visitors;
+  clock?: () => Date;
   metricsToken?: string;
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
@@ -101,6 +106,7 @@ export async function createServer(database: Database, options: TestServerOption
     secretKey: SECRET_KEY,
   });
   const metrics = createMetrics({ database, gauges: createGauges(database) });
+  const sessions = createVisitors(database, { publicUrl, secret: cursorSecret });
   const app = createApp({
     database,
     metrics,
@@ -120,6 +126,9 @@ export async function createServer(database: Database, options: TestServerOption
     trustProxy: createAddressList(options.trustProxy ?? []),
     signals,
     isReady: async () => true,
+    sessions,
+    visitors: options.visitors ?? sessions,
+    ...(options.clock ? { clock: options.clock } : {}),
   });
   server.answerWith(app);
   afterAll(async () => {

@@ -1,7 +1,7 @@
 /** Teams and projects. */
 
 import type { Project, ProjectPatch } from "../schema/projects.ts";
-import type { Sql, Tx } from "./connect.ts";
+import { type Sql, toTextArray, type Tx } from "./connect.ts";
 
 /** Servers that start at once on an empty database set up one team between them. */
 export const lockTeams = (sql: Tx) => sql`lock table team in share row exclusive mode`;
@@ -18,6 +18,25 @@ export const selectProject = async (sql: Sql, projectId: string): Promise<Projec
   const [project] = await sql<ProjectRow[]>`select ${columns(sql)} from project where id = ${projectId}`;
   return project;
 };
+
+/** A project with its team, as pages need to know it. */
+export const selectPlace = async (
+  sql: Sql,
+  projectId: string,
+): Promise<{ id: string; name: string; defaultBranch: string; teamId: string; teamName: string } | undefined> => {
+  const [row] = await sql<{ id: string; name: string; defaultBranch: string; teamId: string; teamName: string }[]>`
+    select p.id, p.name, p.default_branch as "defaultBranch", t.id as "teamId", t.name as "teamName"
+    from project p join team t on t.id = p.team_id where p.id = ${projectId}`;
+  return row;
+};
+
+/** The projects of teams, by name; at most `limit`. */
+export const selectTeamPlaces = (sql: Sql, teamIds: readonly string[], limit: number) => sql<
+  { id: string; name: string; defaultBranch: string; teamId: string; teamName: string }[]
+>`
+  select p.id, p.name, p.default_branch as "defaultBranch", t.id as "teamId", t.name as "teamName"
+  from project p join team t on t.id = p.team_id
+  where p.team_id = any(${toTextArray(teamIds)}::uuid[]) order by t.name, p.name, p.id limit ${limit}`;
 
 export const updateProject = async (
   sql: Sql,

@@ -1,59 +1,203 @@
-/** What is answered beside the API: whether the process lives, whether it takes requests, its figures, the OpenAPI document. */
+/** The pages of the dashboard: what is asked for, who asks, may he, and what he gets. */
 
-import { EXPOSITION_TYPE } from "../http/metrics.ts";
+import { readBody } from "../http/body.ts";
+import { html, type Html } from "../http/html.ts";
+import { check, decodeText, parsePath, parseQuery } from "../http/input.ts";
+import { Problem } from "../http/problem.ts";
+import { createRouter } from "../http/router.ts";
+import type { RequestTarget } from "../http/target.ts";
+import { toProblem } from "../request/failure.ts";
 import { json, Reply } from "../request/reply.ts";
-import openapi from "../openapi.json" with { type: "json" };
+import type { Visitor } from "../request/visitors.ts";
+import { isAtLeast } from "../schema/accounts.ts";
+import { Refusal } from "../schema/refusal.ts";
+import { selectPlace } from "../store/projects.ts";
+import { ASSETS, layout } from "./layout.ts";
+import {
+  type Page,
+  type PageContext,
+  type PageServices,
+  type ProjectPlace,
+  SeeOther,
+  type View,
+  type Visitors,
+} from "./page.ts";
+import { PAGES } from "./pages.ts";
 
-export type SiteOptions = {
-  /** Without a trailing slash. */
-  publicUrl: string;
-  /** Where the API is, relative to it. */
+export type SiteOptions = PageServices & {
+  /** Where the API is, relative to the public address. */
   api: string;
-  /** Whether requests should come here. */
-  isReady: () => Promise<boolean>;
-  /** The figures of the server, in Prometheus' text format. */
-  exposition: () => Promise<string>;
-  /** Who does not know it does not get the figures; undefined: they are open. */
-  metricsToken: string | undefined;
+  visitors: Visitors;
+  /** The moment that pages speak from. */
+  clock?: () => Date;
 };
 
-/** `route` is the pattern of the path: for counting. */
-export type Page = { route: string; answer: () => Reply | Promise<Reply> };
+/** Of a form: a few fields. */
+const FORM_LIMITS = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576 };
 
-export function createSite({ publicUrl, api, isReady, exposition, metricsToken }: SiteOptions) {
-  const mayReadMetrics = createTokenCheck(metricsToken);
+/** Nothing of others runs, is loaded, framed or posted to. */
+const PAGE_HEADERS = {
+  "Content-Security-Policy":
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+    "frame-ancestors 'none'; base-uri 'none'",
+  "X-Frame-Options": "DENY",
+  "Referrer-Policy": "same-origin",
+  "Cross-Origin-Opener-Policy": "same-origin",
+};
 
-  /** Undefined where there is no such page. */
-  return function find(request: Request, path: string): Page | undefined {
-    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
-    const answer = answerOf(path, request.headers.get("authorization"));
-    return answer && { route: path, answer };
-  };
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="#176f42"/><path d="M4.5 8.2l2.4 2.4 4.6-5" fill="none" stroke="#fff" stroke-width="1.8"/></svg>';
 
-  function answerOf(path: string, authorization: string | null): Page["answer"] | undefined {
-    if (path === "/healthz") return () => json(200, { status: "ok" });
-    if (path === "/readyz")
-      return async () => ((await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" }));
-    if (path === "/metrics")
-      return async () =>
-        mayReadMetrics(authorization) ? new Reply(200, await exposition(), EXPOSITION_TYPE) : metricsUnauthorized();
-    if (path === "/openapi.json") return () => json(200, { ...openapi, servers: [{ url: `${publicUrl}${api}` }] });
-    return undefined;
+/** A page of an error: status, what is wrong in a few words, what to do. */
+class Refused extends Error {
+  readonly status: number;
+  readonly hint: string;
+  constructor(status: number, message: string, hint: string) {
+    super(message);
+    this.status = status;
+    this.hint = hint;
   }
 }
 
-const metricsUnauthorized = () =>
-  new Reply(401, "Send the header Authorization: Bearer <METRICS_TOKEN>\n", "text/plain; charset=utf-8", {
-    "WWW-Authenticate": "Bearer",
-  });
+const notFound = () =>
+  new Refused(404, "There is no such page", "It may have been deleted, or you may not be a member of its team.");
 
-/** Takes as long whatever is wrong with the token, since digests are of one length. */
-function createTokenCheck(token: string | undefined): (authorization: string | null) => boolean {
-  if (token === undefined) return () => true;
-  const digest = (text: string) => Bun.SHA256.hash(text);
-  const expected = digest(token);
-  return (authorization) => {
-    const given = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? "";
-    return crypto.timingSafeEqual(digest(given), expected);
+export function createSite({ api, visitors, clock = () => new Date(), ...services }: SiteOptions) {
+  const { fast, log } = services;
+  const findRoute = createRouter(PAGES);
+
+  /** What needs no visitor; undefined where there is no such thing. */
+  function plain(path: string): Reply | undefined {
+    if (path === "/icon.svg") return asset("image/svg+xml", ICON);
+    const found = ASSETS[path];
+    return found && asset(found.type, found.text);
+  }
+
+  const asset = (type: string, text: string) =>
+    new Reply(200, text, type, { "Cache-Control": "public, max-age=31536000, immutable" });
+
+  type Asking = { request: Request; target: RequestTarget; address: () => string };
+  type Frame = Pick<PageContext<never, never, never, never>, "project" | "team" | "role"> & {
+    visitor: Visitor | undefined;
+  };
+
+  async function answer(found: { route: Page; segments: string[] }, asking: Asking, frame: Frame): Promise<Reply> {
+    const { request, target, address } = asking;
+    const { route, segments } = found;
+    const params = parsePath(route.pathParameters, segments) as Record<string, string>;
+    frame.visitor = await visitors.find(request.headers.get("cookie"));
+    const { visitor } = frame;
+    if (route.access !== "public" && !visitor) {
+      const next = `${target.path}${target.search === "" ? "" : `?${target.search}`}`;
+      return seeOther(request.method === "POST" ? "/login" : `/login?${new URLSearchParams({ next })}`);
+    }
+    await place(route, params, frame);
+    const { token, cookie } = visitors.csrf(request, visitor);
+    const context = {
+      ...services,
+      ...frame,
+      params,
+      path: target.path,
+      now: clock(),
+      request,
+      address,
+      csrf: token,
+      query: check(route.query, parseQuery(target.search)),
+      fields: route.fields ? await readFields(route, request, visitor) : undefined,
+    };
+    const result = await route.handle(context as never).catch((error: unknown) => {
+      // What the product refuses is the visitor's to read.
+      if (error instanceof Refusal)
+        throw error.kind === "absent" ? notFound() : new Refused(400, error.message, "Go back, and change that.");
+      throw error;
+    });
+    const cookies: Record<string, string> = cookie === undefined ? {} : { "Set-Cookie": cookie };
+    if (result instanceof Reply) return result;
+    if (result instanceof SeeOther) return seeOther(result.to, { ...cookies, ...result.headers });
+    return toReply(result, { ...frame, csrf: token }, cookies);
+  }
+
+  /** Who is no member of the team of a path learns nothing of it; who may not do something learns who may. */
+  async function place(route: Page, params: Record<string, string>, frame: Frame): Promise<void> {
+    const { visitor } = frame;
+    const { projectId, teamId } = params;
+    if (route.access === "public" || (projectId === undefined && teamId === undefined)) return;
+    const project: ProjectPlace | undefined = projectId === undefined ? undefined : await selectPlace(fast, projectId);
+    const membership = visitor!.teams.find((team) => team.teamId === (project ? project.teamId : teamId));
+    if (!membership || (projectId !== undefined && !project)) throw notFound();
+    frame.team = { id: membership.teamId, name: membership.teamName };
+    frame.role = membership.role;
+    frame.project = project ?? null;
+    const isAllowed = route.access === "account" || isAtLeast(membership.role, route.access);
+    if (!isAllowed)
+      throw new Refused(
+        403,
+        route.access === "owner" ? "Only owners of the team may do this" : "Viewers may not do this",
+        `You are a ${membership.role} of ${membership.teamName}: an owner can change that.`,
+      );
+  }
+
+  async function readFields(route: Page, request: Request, visitor: Visitor | undefined): Promise<unknown> {
+    const type = request.headers.get("content-type") ?? "";
+    const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type);
+    const given = isForm ? parseQuery(decodeText(await readBody(request, FORM_LIMITS))) : {};
+    const { csrf = "", ...fields } = given;
+    if (!isForm || !visitors.isOwnForm(request, visitor, csrf))
+      throw new Refused(
+        403,
+        "This form is out of date",
+        "Nothing was changed. Open the page again, and send it once more.",
+      );
+    return check(route.fields!, fields);
+  }
+
+  const seeOther = (to: string, headers: Record<string, string> = {}) =>
+    new Reply(303, null, null, { ...PAGE_HEADERS, Location: to, ...headers });
+
+  const toReply = (view: View, frame: Frame & { csrf: string }, headers: Record<string, string> = {}) =>
+    new Reply(view.status ?? 200, layout(view, frame).text, "text/html; charset=utf-8", {
+      ...PAGE_HEADERS,
+      ...headers,
+    });
+
+  function refusal(error: unknown, frame: Frame, request: Request, requestId: string): Reply {
+    const isBrowser = /\btext\/html\b/.test(request.headers.get("accept") ?? "");
+    if (!isBrowser && !(error instanceof Refused)) {
+      const { status, body, headers } = toProblem(error, log, requestId);
+      return new Reply(status, JSON.stringify(body), "application/json", headers);
+    }
+    const { status, message, hint } = toRefused(error, requestId);
+    const code = status === 404 ? "NOT_FOUND" : "VALIDATION_ERROR";
+    if (!isBrowser) return json(status, { error: { code, message } });
+    const body: Html = html`<h1>${message}</h1><p class="hint">${hint}</p><p><a href="/">To the projects</a></p>`;
+    return toReply({ title: message, body, status, isNarrow: true }, { ...frame, csrf: "" });
+  }
+
+  function toRefused(error: unknown, requestId: string): Refused {
+    if (error instanceof Refused) return error;
+    const problem = toProblem(error, log, requestId);
+    if (problem.code === "NOT_FOUND") return notFound();
+    if (problem.status < 500) return new Refused(problem.status, problem.message, "Go back, and change that.");
+    return new Refused(500, "Something went wrong on our side", `It is in the server's log as ${requestId}.`);
+  }
+
+  /** `route` is the pattern of the path, for counting. The answer never throws. */
+  return function find(asking: Asking, requestId: string): { route: string; answer: () => Promise<Reply> } {
+    const { request, target } = asking;
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    const known = isRead ? plain(target.path) : undefined;
+    if (known) return { route: "/assets", answer: async () => known };
+    const found = findRoute(request.method, target.path);
+    const frame: Frame = { visitor: undefined, project: null, team: null, role: null };
+    if (!found || "allow" in found) {
+      const error = new Problem("NOT_FOUND", `No such page: the API is under ${api}`);
+      return { route: "unknown", answer: async () => refusal(error, frame, request, requestId) };
+    }
+    return {
+      route: found.route.path,
+      answer: async () => {
+        return await answer(found, asking, frame).catch((error) => refusal(error, frame, request, requestId));
+      },
+    };
   };
 }

@@ -1,0 +1,209 @@
+/** How a project stands, for its first page: the state of the default branch, what failed lately, what there is to do. */
+
+import { type Sql, toTextArray } from "./connect.ts";
+import { blockOfCase, resultsOf } from "./packing.ts";
+
+/** An execution as rows of pages show it. */
+export type BuildRow = {
+  id: string;
+  key: string | null;
+  status: string;
+  branch: string | null;
+  commit: string | null;
+  pullRequest: string | null;
+  environment: string | null;
+  mode: string;
+  passed: number;
+  failed: number;
+  skipped: number;
+  flaky: number;
+  tasks: number;
+  openTasks: number;
+  newFailures: number;
+  outage: boolean;
+  /** Milliseconds of all runs, the attempts together. */
+  durationMs: number;
+  createdAt: string;
+  startedAt: string | null;
+  completedAt: string | null;
+  sample: boolean;
+};
+
+/** `ids` is a statement that selects ids of executions; newest first. */
+const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => sql<BuildRow[]>`
+  select e.id, e.key, e.status, e.branch, e.commit, e.pull_request as "pullRequest", e.environment, e.mode,
+    coalesce(r.passed, 0)::int as passed, coalesce(r.failed, 0)::int as failed, coalesce(r.skipped, 0)::int as skipped,
+    coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
+    coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.outage, false) as outage,
+    coalesce(r.ms, 0)::bigint as "durationMs", e.created_at as "createdAt", e.started_at as "startedAt",
+    e.completed_at as "completedAt", e.sample
+  from (${ids}) chosen join execution e on e.project_id = ${projectId} and e.id = chosen.id
+  left join lateral (
+    select sum(r.passed) as passed, sum(r.failed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,
+      count(*) as tasks, count(*) filter (where r.status in ('queued', 'running')) as open, bool_or(r.outage) as outage,
+      max(r.duration_ms) as ms,
+      sum(case when r.failed > 0 then (
+        select count(*) from failure f where f.project_id = r.project_id and f.run_id = r.id and f.blame = 'new') end) as fresh
+    from test_run r where r.project_id = ${projectId} and r.execution_id = e.id
+  ) r on true
+  order by e.id desc`;
+
+export type BuildFilter = {
+  status?: string | undefined;
+  branch?: string | undefined;
+  environment?: string | undefined;
+  /** Of a page before: only older ones. */
+  before?: string | undefined;
+};
+
+/** Newest first, one row more than `limit`. */
+export const selectBuilds = (sql: Sql, projectId: string, limit: number, filter: BuildFilter = {}) =>
+  buildsOf(
+    sql,
+    projectId,
+    sql`
+      select id from execution where project_id = ${projectId}
+        ${filter.status === undefined ? sql`` : sql`and status = ${filter.status}`}
+        ${filter.branch === undefined ? sql`` : sql`and branch = ${filter.branch}`}
+        ${filter.environment === undefined ? sql`` : sql`and environment = ${filter.environment}`}
+        ${filter.before === undefined ? sql`` : sql`and id < ${filter.before}`}
+      order by id desc limit ${limit + 1}`,
+  );
+
+export type BranchState = {
+  last: BuildRow;
+  /** When the first execution was completed that ended like the last, after one that ended otherwise. */
+  since: string;
+  /** The newest that ended otherwise. */
+  otherId: string | null;
+};
+
+/** What has ended on a branch; what names none counts as being on the default one. */
+const endedOn = (sql: Sql, projectId: string, branch: string) => sql`
+  project_id = ${projectId} and branch = ${branch} and status in ('passed', 'failed', 'timed_out')`;
+
+/** Undefined: nothing has ended on it yet. */
+export async function selectBranchState(sql: Sql, projectId: string, branch: string): Promise<BranchState | undefined> {
+  const [state] = await sql<{ id: string; since: string; otherId: string | null }[]>`
+    select last.id, other.id as "otherId", first.completed_at as since
+    from (select id, status = 'passed' as green from execution where ${endedOn(sql, projectId, branch)} order by id desc limit 1) last
+    left join lateral (
+      select id from execution where ${endedOn(sql, projectId, branch)} and (status = 'passed') <> last.green
+      order by id desc limit 1) other on true
+    cross join lateral (
+      select completed_at from execution where ${endedOn(sql, projectId, branch)}
+        and id > coalesce(other.id, '00000000-0000-0000-0000-000000000000') order by id limit 1) first`;
+  if (!state) return undefined;
+  const [last] = await buildsOf(sql, projectId, sql`select ${state.id}::uuid as id`);
+  return { last: last!, since: state.since, otherId: state.otherId };
+}
+
+export type Tally = {
+  flaky: number;
+  broken: number;
+  quarantined: number;
+  openBugs: number;
+  regressedBugs: number;
+  running: number;
+};
+
+export const selectTally = async (sql: Sql, projectId: string): Promise<Tally> => {
+  const [row] = await sql<Tally[]>`
+    select
+      (select count(*)::int from case_health where project_id = ${projectId} and flaky) as flaky,
+      (select count(*)::int from case_health where project_id = ${projectId} and broken >= 5) as broken,
+      (select count(*)::int from quarantine where project_id = ${projectId} and (until is null or until > now())) as quarantined,
+      b.open as "openBugs", b.regressed as "regressedBugs",
+      (select count(*)::int from execution where project_id = ${projectId} and status in ('queued', 'running')) as running
+    from (
+      select count(*)::int as open, (count(*) filter (where regressed))::int as regressed from bug_report
+      where project_id = ${projectId} and status in ('open', 'in_progress') and merged_into is null) b`;
+  return row!;
+};
+
+export type DayFigures = {
+  day: string;
+  executions: number;
+  passed: number;
+  p50Ms: number | null;
+  p95Ms: number | null;
+};
+
+/** Executions that ended on a branch, by day in UTC; only days that have some. */
+export const selectBranchDays = (sql: Sql, projectId: string, branch: string, from: string) => sql<DayFigures[]>`
+  select to_char((e.completed_at at time zone 'UTC')::date, 'YYYY-MM-DD') as day, count(*)::int as executions,
+    (count(*) filter (where e.status = 'passed'))::int as passed,
+    (percentile_disc(0.5) within group (order by r.ms))::bigint as "p50Ms",
+    (percentile_disc(0.95) within group (order by r.ms))::bigint as "p95Ms"
+  from execution e left join lateral (
+    select max(duration_ms) as ms from test_run r where r.project_id = e.project_id and r.execution_id = e.id offset 0) r on true
+  where e.project_id = ${projectId} and e.branch = ${branch} and e.status in ('passed', 'failed', 'timed_out')
+    and e.id >= ${from}
+  group by 1 order by 1`;
+
+export type GridRow = {
+  testCaseId: string;
+  taskSlug: string;
+  suite: string;
+  name: string;
+  /** By execution: a letter as results are packed, and milliseconds. */
+  cells: { executionId: string; letter: string; durationMs: number | null }[];
+};
+
+/** Tests that failed, also before they passed, in one of these executions, the most failures first; with all their results there. */
+export const selectGrid = async (
+  sql: Sql,
+  projectId: string,
+  executionIds: readonly string[],
+  tests: number,
+): Promise<GridRow[]> => {
+  if (executionIds.length === 0) return [];
+  const runs = sql`
+    select id, execution_id from test_run
+    where project_id = ${projectId} and execution_id = any(${toTextArray(executionIds)}::uuid[])`;
+  return await sql<GridRow[]>`
+    with runs as materialized (${runs}), worst as materialized (
+      select x.number, count(*) filter (where x.letter in ('f', 'F')) * 2 + count(*) filter (where x.letter = 'P') as weight
+      from ${resultsOf(sql, projectId, sql`select id from runs`)} b,
+        lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as x (number, letter)
+      where b.statuses ~ '[fFP]' and x.letter in ('f', 'F', 'P')
+      group by x.number order by weight desc, x.number limit ${tests}
+    )
+    select c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name,
+      json_agg(json_build_object('executionId', r.execution_id, 'letter', x.letter, 'durationMs', x.ms)) as cells
+    from worst w cross join runs r cross join lateral (
+      select substr(b.statuses, i, 1) as letter, b.durations[i] as ms
+      from case_result b, lateral (select array_position(b.test_cases, w.number) as i) place
+      where b.project_id = ${projectId} and b.run_id = r.id and b.block = ${blockOfCase(sql, sql`w.number`)}
+        and i is not null
+    ) x
+    join test_case c on c.project_id = ${projectId} and c.number = w.number
+    group by c.id, c.task_slug, c.suite, c.name, w.weight, w.number order by w.weight desc, w.number`;
+};
+
+export type NewsRow = {
+  executionId: string;
+  key: string | null;
+  branch: string | null;
+  createdAt: string;
+  failures: number;
+  message: string | null;
+  test: string | null;
+};
+
+/** The newest executions since `from` (an id) with failures that nothing explains; one for each branch. */
+export const selectNews = (sql: Sql, projectId: string, from: string, limit: number) => sql<NewsRow[]>`
+  select * from (
+    select distinct on (e.branch) e.id as "executionId", e.key, e.branch, e.created_at as "createdAt", n.failures,
+      n.message, n.test
+    from execution e cross join lateral (
+      select count(*)::int as failures, min(left(d.message, 300)) as message, min(c.name) as test
+      from test_run r
+      join failure f on f.project_id = r.project_id and f.run_id = r.id and f.blame = 'new'
+      join test_case c on c.project_id = f.project_id and c.number = f.test_case
+      left join case_detail d on d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
+      where r.project_id = e.project_id and r.execution_id = e.id and r.failed > 0
+    ) n
+    where e.project_id = ${projectId} and e.id >= ${from} and e.status in ('failed', 'timed_out', 'running')
+    order by e.branch, e.id desc
+  ) newest where failures > 0 order by "executionId" desc limit ${limit}`;

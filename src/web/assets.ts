@@ -1,0 +1,10 @@
+/** Files that are imported as texts. */
+
+declare module "*.css" {
+  const text: string;
+  export default text;
+}
+declare module "*/script.js" {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,74 @@
+/** How executions are named and told in a line, wherever pages list them. */
+
+import { html, type Html } from "../http/html.ts";
+import type { BuildRow } from "../store/overview.ts";
+import { ago, commit, counted, mark, tag, toDuration, toExact } from "./parts.ts";
+
+/** `#412` where its CI numbers builds, its key where that is a name, else the moment it began. */
+export const nameOf = ({ key, createdAt }: Pick<BuildRow, "key" | "createdAt">): string =>
+  key === null ? toExact(createdAt).replace(/:\d\d, UTC| UTC$/, "") : /^\d+$/.test(key) ? `#${key}` : key;
+
+export const executionPath = (projectId: string, id: string): string => `/projects/${projectId}/executions/${id}`;
+export const testPath = (projectId: string, id: string): string => `/projects/${projectId}/tests/${id}`;
+export const bugPath = (projectId: string, id: string): string => `/projects/${projectId}/bugs/${id}`;
+
+const OPEN = ["queued", "running"];
+
+/** What came of it, the worst first: "3 new failures", "1,210 passed, 1 flaky", "running, 3 of 5 tasks". */
+export function outcomeOf(build: BuildRow): string {
+  const { status, newFailures, failed, passed, flaky, skipped, tasks, openTasks, outage } = build;
+  if (OPEN.includes(status)) {
+    const progress = tasks === 0 ? "" : `, ${tasks - openTasks} of ${counted(tasks, "task")}`;
+    return `${status}${progress}${failed > 0 ? `, ${counted(failed, "failure")} so far` : ""}`;
+  }
+  if (status === "cancelled") return "cancelled";
+  if (status === "timed_out") return `timed out, ${openTasks || 1} of ${counted(tasks, "task")} without a report`;
+  if (outage) return `an outage: ${counted(failed, "failure")}`;
+  if (newFailures > 0)
+    return `${counted(newFailures, "new failure")}${failed > newFailures ? `, ${failed - newFailures} known` : ""}`;
+  if (failed > 0) return `${counted(failed, "known failure")}`;
+  if (passed + skipped === 0) return status === "failed" ? "failed without results" : "nothing ran";
+  return [`${passed.toLocaleString("en-US")} passed`, flaky > 0 && `${flaky} flaky`].filter(Boolean).join(", ");
+}
+
+export const statusOf = ({ status, flaky }: BuildRow): string => (status === "passed" && flaky > 0 ? "passed" : status);
+
+/** Rows of a table of executions. */
+export const buildRows = (projectId: string, builds: readonly BuildRow[], now: Date): Html[] =>
+  builds.map(
+    (build) =>
+      html`<tr>
+        <td class="mark-cell">${mark(statusOf(build))}</td>
+        <td class="long">
+          <a href="${executionPath(projectId, build.id)}"><b>${nameOf(build)}</b></a>
+          ${build.branch === null ? null : html`<code>${build.branch}</code>`}
+          ${build.commit === null ? null : html`<span class="soft wide">${commit(build.commit)}</span>`}
+          ${build.sample ? tag("sample") : null}
+        </td>
+        <td class="${OPEN.includes(build.status) ? "running" : ""}">${outcomeOf(build)}</td>
+        <td class="number wide">${build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
+        <td class="number soft">${ago(build.completedAt ?? build.createdAt, now)}</td>
+      </tr>`,
+  );
+
+/** A table of executions; the caption names it for those who hear it. */
+export const buildTable = (projectId: string, builds: readonly BuildRow[], now: Date, caption: string): Html =>
+  html`<div class="card">
+    <table>
+      <caption class="visually-hidden">
+        ${caption}
+      </caption>
+      <thead class="visually-hidden">
+        <tr>
+          <th scope="col">Status</th>
+          <th scope="col">Execution</th>
+          <th scope="col">Outcome</th>
+          <th scope="col">Duration</th>
+          <th scope="col">When</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${buildRows(projectId, builds, now)}
+      </tbody>
+    </table>
+  </div>`;

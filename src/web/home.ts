@@ -1,0 +1,60 @@
+/** My projects: which are green, and what needs me. */
+
+import { html, type Html } from "../http/html.ts";
+import { selectBranchState, selectBuilds, selectTally } from "../store/overview.ts";
+import { selectTeamPlaces } from "../store/projects.ts";
+import { executionPath, nameOf, outcomeOf } from "./builds.ts";
+import { page, type Page, type ProjectPlace } from "./page.ts";
+import { counted, mark, strip } from "./parts.ts";
+import { headlineOf, summaryOf } from "./project_state.ts";
+import type { Sql } from "../store/connect.ts";
+
+const STRIP = 30;
+/** More are listed by name alone. */
+const MAX_CARDS = 24;
+
+async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<Html> {
+  const { id, name, defaultBranch } = project;
+  const [state, tally, builds] = await Promise.all([
+    selectBranchState(sql, id, defaultBranch),
+    selectTally(sql, id),
+    selectBuilds(sql, id, STRIP - 1),
+  ]);
+  const headline = headlineOf(defaultBranch, state, now);
+  const items = builds.toReversed().map((build) => ({
+    status: build.status,
+    href: executionPath(id, build.id),
+    label: `${nameOf(build)}: ${outcomeOf(build)}`,
+  }));
+  return html`<section class="card padded" data-region="${id}">
+<h2><a href="/projects/${id}">${name}</a></h2>
+<p class="lead">${mark(headline.status, { word: false })} ${headline.text}</p>
+<div class="meta quiet">${summaryOf(id, state, tally)}</div>
+${strip(items, `The last ${counted(items.length, "execution")} of ${name}, newest right`)}
+</section>`;
+}
+
+export const home: Page[] = [
+  page("/", { access: "account" }, async ({ sql, visitor, now }) => {
+    const teams = visitor.teams;
+    const places = await selectTeamPlaces(
+      sql,
+      teams.map(({ teamId }) => teamId),
+      200,
+    );
+    const cards = new Map<string, Html>();
+    for (const place of places.slice(0, MAX_CARDS)) cards.set(place.id, await card(sql, place, now));
+    const sections = teams.map(({ teamId, teamName, role }) => {
+      const own = places.filter((place) => place.teamId === teamId);
+      return html`<h2>${teamName} <small>you are ${role === "owner" ? "an owner" : `a ${role}`} · <a href="/teams/${teamId}/settings">team settings</a></small></h2>
+${
+  own.length === 0
+    ? html`<div class="card empty"><p>No project yet.</p>${role === "owner" ? html`<p><a class="button main" href="/teams/${teamId}/settings#projects">Create one</a></p>` : null}</div>`
+    : html`<div class="columns cards">${own.map((place) => cards.get(place.id) ?? html`<section class="card padded"><a href="/projects/${place.id}">${place.name}</a></section>`)}</div>`
+}`;
+    });
+    const body = html`<h1>Projects</h1>
+${teams.length === 0 ? html`<div class="card empty"><p>You are a member of no team yet: ask an owner for an invitation.</p></div>` : sections}`;
+    return { title: "Projects", body };
+  }),
+];

@@ -1,0 +1,107 @@
+/** The frame of every page: head, bar, navigation; and the hidden parts of forms. */
+
+import { html, type Html, type Piece } from "../http/html.ts";
+import type { PageContext, View } from "./page.ts";
+import style from "./style.css" with { type: "text" };
+import script from "./script.js" with { type: "text" };
+
+/** Served for ever under names that change with what they hold. */
+const nameOf = (kind: string, text: string) => `/assets/${Bun.SHA256.hash(text, "hex").slice(0, 12)}.${kind}`;
+export const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
+  [nameOf("css", String(style))]: { type: "text/css; charset=utf-8", text: String(style) },
+  [nameOf("js", String(script))]: { type: "text/javascript; charset=utf-8", text: String(script) },
+};
+const [STYLE, SCRIPT] = Object.keys(ASSETS) as [string, string];
+
+type Framed = Pick<PageContext<unknown, unknown, unknown, unknown>, "csrf" | "project" | "team" | "role"> & {
+  visitor: { name: string } | undefined;
+};
+
+const entry = (href: string, text: string, isCurrent: boolean): Html =>
+  html`<a href="${href}" ${isCurrent ? html` aria-current="page"` : null}>${text}</a>`;
+
+function navigation({ project, team }: Framed, section: View["section"]): Html[] {
+  if (project) {
+    const base = `/projects/${project.id}`;
+    return [
+      entry(base, project.name, section === "overview"),
+      entry(`${base}/executions`, "Executions", section === "executions"),
+      entry(`${base}/tests`, "Tests", section === "tests"),
+      entry(`${base}/bugs`, "Bugs", section === "bugs"),
+      entry(`${base}/uploads`, "Uploads", section === "uploads"),
+      entry(`${base}/settings`, "Settings", section === "settings"),
+    ];
+  }
+  return team ? [entry(`/teams/${team.id}/settings`, team.name, section === "team")] : [];
+}
+
+/** A whole page. Markup is served whole; the script only adds to it. */
+export function layout(view: View, framed: Framed): Html {
+  const { project, team, visitor, csrf } = framed;
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${view.title}${project ? ` · ${project.name}` : ""} · Assay</title>
+        <link rel="stylesheet" href="${STYLE}" />
+        <link rel="icon" href="/icon.svg" type="image/svg+xml" />
+        <script type="module" src="${SCRIPT}"></script>
+      </head>
+      <body>
+        <a class="skip-link" href="#main">Skip to the content</a>
+        <header class="bar">
+          <a class="brand" href="/">${team?.name ?? "Assay"}</a>
+          <nav aria-label="Sections">${navigation(framed, view.section)}</nav>
+          ${
+            project
+              ? html`<form action="/projects/${project.id}/search" role="search">
+                  <input
+                    type="search"
+                    name="q"
+                    aria-label="Search tests, bugs, commits"
+                    placeholder="Search tests, bugs, commits  /"
+                    data-key="/"
+                    maxlength="200"
+                  />
+                </form>`
+              : null
+          }
+          <div class="who">
+            ${
+              visitor
+                ? html`<a href="/account">${visitor.name}</a>
+                    <form method="post" action="/logout">${hidden(csrf)}<button>Sign out</button></form>`
+                : html`<a href="/login">Sign in</a>`
+            }
+          </div>
+        </header>
+        <main
+          id="main"
+          ${view.isNarrow ? html` class="narrow"` : null}${view.live ? html` data-live="${view.live}"` : null}
+        >
+          ${view.body}
+        </main>
+      </body>
+    </html> `;
+}
+
+/** Every form that changes something holds this. */
+export const hidden = (csrf: string): Html => html`<input type="hidden" name="csrf" value="${csrf}" />`;
+
+/** A form of one button. */
+export const action = (
+  to: string,
+  csrf: string,
+  label: string,
+  { kind = "", fields = null }: { kind?: string; fields?: Piece } = {},
+): Html =>
+  html`<form method="post" action="${to}">${hidden(csrf)}${fields}<button class="${kind}">${label}</button></form>`;
+
+/** What cannot be taken back: it opens, says what is lost, and then there is the button. */
+export const danger = (to: string, csrf: string, label: string, loss: Piece, fields: Piece = null): Html =>
+  html`<details class="danger">
+    <summary>${label}</summary>
+    <p>${loss}</p>
+    ${action(to, csrf, label, { kind: "danger", fields })}
+  </details>`;

@@ -1,0 +1,7 @@
+/** Every page of the dashboard, a family a line. */
+
+import { home } from "./home.ts";
+import { projects } from "./projects.ts";
+import type { Page } from "./page.ts";
+
+export const PAGES: readonly Page[] = [...home, ...projects];

@@ -1,0 +1,229 @@
+/** The small parts of pages: status marks, times, durations, strips of results, charts, links to the next page. */
+
+import { html, type Html, type Piece } from "../http/html.ts";
+
+/** Shape and word of each status: never colour alone. */
+const MARKS: Record<string, readonly [shape: string, word: string]> = {
+  passed: ["●", "passed"],
+  failed: ["✕", "failed"],
+  flaky: ["◐", "flaky"],
+  skipped: ["–", "skipped"],
+  running: ["◌", "running"],
+  queued: ["○", "queued"],
+  cancelled: ["⊘", "cancelled"],
+  timed_out: ["✕", "timed out"],
+  incomplete: ["✕", "incomplete"],
+  broken: ["✕", "broken"],
+  healthy: ["●", "healthy"],
+  new: ["○", "new"],
+};
+
+export const wordOf = (status: string): string => MARKS[status]?.[1] ?? status.replaceAll("_", " ");
+
+/** The shape in its colour; `word` false where the word stands beside it anyway. */
+export function mark(status: string, { word = true }: { word?: boolean } = {}): Html {
+  const [shape, name] = MARKS[status] ?? ["○", status];
+  const colour = status === "healthy" ? "passed" : status === "new" ? "queued" : status;
+  return html`<span class="mark ${colour}" aria-hidden="true">${shape}</span>${
+    word ? html`<span class="visually-hidden">${name}</span>` : null
+  }`;
+}
+
+export const tag = (text: string, kind = ""): Html => html`<span class="tag ${kind}">${text}</span>`;
+
+/** `4:12` of more than a minute, `8.3 s` of more than a second, else `830 ms`. */
+export function toDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  const seconds = Math.round(ms / 1_000);
+  const [hours, minutes, rest] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const pad = (value: number) => String(value).padStart(2, "0");
+  return hours > 0 ? `${hours}:${pad(minutes)}:${pad(rest)}` : `${minutes}:${pad(rest)}`;
+}
+
+const STEPS: readonly (readonly [seconds: number, name: string])[] = [
+  [86_400 * 365, "year"],
+  [86_400 * 30, "month"],
+  [86_400, "day"],
+  [3_600, "hour"],
+  [60, "minute"],
+];
+
+const plural = (value: number, name: string) => `${value} ${name}${value === 1 ? "" : "s"}`;
+
+/** "2 hours", "5 minutes", "moments". */
+export function toSpan(ms: number): string {
+  const seconds = ms / 1_000;
+  for (const [size, name] of STEPS) if (seconds >= size) return plural(Math.floor(seconds / size), name);
+  return "moments";
+}
+
+/** How long ago; exactly in the title. `iso` is a time of ours. */
+export function ago(iso: string, now: Date): Html {
+  const ms = now.getTime() - Date.parse(iso);
+  const text = ms < 60_000 ? "just now" : `${toSpan(ms)} ago`;
+  return html`<time datetime="${iso}" title="${toExact(iso)}" data-ago>${text}</time>`;
+}
+
+/** `22 Nov 2026, 14:03:07 UTC`. */
+export function toExact(iso: string): string {
+  const date = new Date(iso);
+  const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
+  return `${day}, ${iso.slice(11, 19)} UTC`;
+}
+
+export const toDay = (iso: string): string =>
+  new Date(iso).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+
+export const count = (value: number): string => value.toLocaleString("en-US");
+/** "1 failure", "3 failures". */
+export const counted = (value: number, name: string): string => `${count(value)} ${name}${value === 1 ? "" : "s"}`;
+export const toPercent = (share: number): string =>
+  `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0).replace(/\.0$/, "")} %`;
+
+export const commit = (hash: string): Html =>
+  html`<code title="${hash}">${/^[0-9a-f]{8,}$/i.test(hash) ? hash.slice(0, 7) : hash}</code>`;
+
+/** Long names may break at their joints. */
+export const breakable = (name: string): Piece[] =>
+  name.split(/(?<=[/.>_:])/).flatMap((part, index): Piece[] => (index === 0 ? [part] : [html`<wbr />`, part]));
+
+/** One result in a strip or a grid. */
+export type StripItem = { status: string; href: string; label: string };
+
+/** Oldest first. A table of links, so that keyboard and screen reader walk it. */
+export const strip = (items: readonly StripItem[], label: string): Html =>
+  items.length === 0
+    ? html``
+    : html`<table class="strip">
+        <caption class="visually-hidden">
+          ${label}
+        </caption>
+        <tbody>
+          <tr>
+            ${items.map(
+              ({ status, href, label }) =>
+                html`<td>
+                  <a class="${status}" href="${href}" title="${label}"><span class="visually-hidden">${label}</span></a>
+                </td>`,
+            )}
+          </tr>
+        </tbody>
+      </table>`;
+
+export type Point = { day: string; value: number | null; href?: string | undefined; label: string };
+export type Line = { name: string; points: readonly Point[]; isMain?: boolean };
+
+const CHART = { width: 520, height: 96, top: 8, bottom: 84 };
+
+/** A line chart of days with its table as a twin. `show` words a value; `min` and `max` bound the axis. */
+export function chart(
+  title: string,
+  lines: readonly Line[],
+  { show, min, max }: { show: (value: number) => string; min?: number; max?: number },
+): Html {
+  const values = lines.flatMap(({ points }) => points.flatMap(({ value }) => (value === null ? [] : [value])));
+  const low = min ?? Math.min(...values);
+  const high = Math.max(max ?? Math.max(...values), low + 1e-9);
+  const days = lines[0]?.points ?? [];
+  const x = (index: number) => Math.round((index * CHART.width) / Math.max(1, days.length - 1));
+  const y = (value: number) =>
+    Math.round((CHART.bottom - ((value - low) / (high - low)) * (CHART.bottom - CHART.top)) * 10) / 10;
+  const path = ({ points }: Line) => {
+    let isDrawing = false;
+    return points
+      .map(({ value }, index) => {
+        const command = value === null ? "" : `${isDrawing ? "L" : "M"}${x(index)},${y(value)}`;
+        isDrawing = value !== null;
+        return command;
+      })
+      .join("");
+  };
+  return html` <svg
+      viewBox="0 0 ${CHART.width} ${CHART.height}"
+      width="100%"
+      height="${CHART.height}"
+      preserveAspectRatio="none"
+      role="img"
+    >
+      <title>${title}</title>
+      <line x1="0" y1="${CHART.bottom + 4}" x2="${CHART.width}" y2="${CHART.bottom + 4}" stroke="var(--line)" />
+      ${lines.map((line) =>
+        line.isMain === false
+          ? html`<path
+              d="${path(line)}"
+              fill="none"
+              stroke="var(--soft)"
+              stroke-width="1.25"
+              stroke-dasharray="3 3"
+              vector-effect="non-scaling-stroke"
+            />`
+          : html`<path
+              d="${path(line)}"
+              fill="none"
+              stroke="var(--ink)"
+              stroke-width="1.75"
+              vector-effect="non-scaling-stroke"
+            />`,
+      )}
+      ${lines
+        .filter(({ isMain }) => isMain !== false)
+        .flatMap(({ points }) =>
+          points.map(({ value, href, label }, index) =>
+            value === null || !href
+              ? null
+              : html`<a href="${href}"
+                  ><circle cx="${x(index)}" cy="${y(value)}" r="4" fill="transparent"
+                    ><title>${label}</title></circle
+                  ></a
+                >`,
+          ),
+        )}
+    </svg>
+    <details class="small">
+      <summary class="soft">Show as table</summary>
+      <div class="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Day</th>
+              ${lines.map(({ name }) => html`<th scope="col" class="number">${name}</th>`)}
+            </tr>
+          </thead>
+          <tbody>
+            ${days.map(
+              ({ day }, index) =>
+                html`<tr>
+                  <th scope="row">${toDay(day)}</th>
+                  ${lines.map(({ points }) => {
+                    const value = points[index]?.value ?? null;
+                    return html`<td class="number">${value === null ? "–" : show(value)}</td>`;
+                  })}
+                </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>
+    </details>`;
+}
+
+/** Links to what comes before and after on a list; the filters stay in the address. */
+export function pager(
+  path: string,
+  query: Record<string, string | undefined>,
+  cursor: string | undefined,
+): Html | null {
+  const first =
+    query["cursor"] === undefined
+      ? null
+      : html`<a href="${toAddress(path, { ...query, cursor: undefined })}">From the beginning</a>`;
+  const next =
+    cursor === undefined ? null : html`<a rel="next" href="${toAddress(path, { ...query, cursor })}">Next</a>`;
+  return first || next ? html`<nav class="pages" aria-label="Pages">${first}${next}</nav>` : null;
+}
+
+/** Path and query; what is undefined or empty is left out. */
+export function toAddress(path: string, query: Record<string, string | undefined>): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}

@@ -1,0 +1,289 @@
+/** A project at a glance: is its default branch green, what needs somebody, how has it been going. */
+
+import { html, type Html } from "../http/html.ts";
+import { firstIdAt } from "../store/moment.ts";
+import {
+  type BuildRow,
+  type DayFigures,
+  type GridRow,
+  type NewsRow,
+  selectBranchDays,
+  selectBranchState,
+  selectBuilds,
+  selectGrid,
+  selectNews,
+  selectTally,
+} from "../store/overview.ts";
+import { selectBugReports } from "../store/bug_reports.ts";
+import { selectTestCases } from "../store/test_cases.ts";
+import { bugPath, buildTable, executionPath, nameOf, testPath } from "./builds.ts";
+import { page, type Page } from "./page.ts";
+import { headlineOf, summaryOf } from "./project_state.ts";
+import { ago, breakable, chart, counted, mark, toDay, toDuration, toPercent } from "./parts.ts";
+
+const DAY_MS = 86_400_000;
+const DAYS = 30;
+const GRID_EXECUTIONS = 10;
+const GRID_TESTS = 8;
+
+function trends(projectId: string, branch: string, figures: readonly DayFigures[], now: Date): Html | null {
+  if (figures.length === 0) return null;
+  const byDay = new Map(figures.map((row) => [row.day, row]));
+  const days = Array.from({ length: DAYS }, (_, index) =>
+    new Date(now.getTime() - (DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
+  );
+  const points = (value: (row: DayFigures) => number | null, show: (value: number) => string) =>
+    days.map((day) => {
+      const row = byDay.get(day);
+      const found = row ? value(row) : null;
+      const href = row
+        ? `/projects/${projectId}/executions?branch=${encodeURIComponent(branch)}&day=${day}`
+        : undefined;
+      return { day, value: found, href, label: found === null ? "" : `${toDay(day)}: ${show(found)}` };
+    });
+  const executions = figures.reduce((sum, row) => sum + row.executions, 0);
+  const passed = figures.reduce((sum, row) => sum + row.passed, 0);
+  const rate = points(({ passed, executions }) => passed / executions, toPercent);
+  const lowest = rate.reduce((low, point) => ((point.value ?? 2) < (low.value ?? 2) ? point : low));
+  const p50 = points(({ p50Ms }) => p50Ms, toDuration);
+  const p95 = points(({ p95Ms }) => p95Ms, toDuration);
+  const newest = figures.at(-1)!;
+  return html`<div class="columns">
+    <section class="card padded">
+      <h3>Executions of ${branch} that passed, ${DAYS} days</h3>
+      <div class="big">${toPercent(passed / executions)}</div>
+      ${chart(`Share of executions of ${branch} that passed, by day; lowest: ${lowest.label}`, [{ name: "Passed", points: rate }], { show: toPercent, min: 0, max: 1 })}
+    </section>
+    <section class="card padded">
+      <h3>Duration on ${branch}, median and 95th percentile</h3>
+      <div class="big">${newest.p50Ms === null ? "–" : toDuration(newest.p50Ms)}</div>
+      ${chart(
+        `Duration of executions of ${branch}, by day`,
+        [
+          { name: "Median", points: p50 },
+          { name: "95th percentile", points: p95, isMain: false },
+        ],
+        { show: toDuration, min: 0 },
+      )}
+    </section>
+  </div>`;
+}
+
+type Needs = {
+  news: readonly NewsRow[];
+  regressed: Awaited<ReturnType<typeof selectBugReports>>;
+  flaky: Awaited<ReturnType<typeof selectTestCases>>;
+};
+
+function needsYou(projectId: string, { news, regressed, flaky }: Needs, now: Date): Html | null {
+  const rows = [
+    ...news.map(
+      (row) =>
+        html`<tr>
+          <td class="mark-cell">${mark("failed")}</td>
+          <td class="long">
+            <a href="${executionPath(projectId, row.executionId)}"
+              ><b>${nameOf(row)}</b> ${row.branch === null ? null : html`<code>${row.branch}</code>`}
+              ${counted(row.failures, "new failure")}</a
+            >
+            <span class="small soft">${(row.message ?? row.test ?? "").split("\n")[0]}</span>
+          </td>
+          <td class="number soft">${ago(row.createdAt, now)}</td>
+        </tr>`,
+    ),
+    ...regressed.map(
+      (bug) =>
+        html`<tr>
+          <td class="mark-cell">
+            <span class="mark failed" aria-hidden="true">▲</span><span class="visually-hidden">regressed</span>
+          </td>
+          <td class="long">
+            <a href="${bugPath(projectId, bug.id)}"><b>Bug ${bug.number}</b> came back: ${bug.title}</a>
+            <span class="small soft"
+              >${counted(bug.occurrences, "failure")}${bug.assignee === null ? "" : `, ${bug.assignee}`}</span
+            >
+          </td>
+          <td class="number soft">${bug.lastSeenAt === null ? null : ago(bug.lastSeenAt, now)}</td>
+        </tr>`,
+    ),
+    ...flaky.map(
+      (test) =>
+        html`<tr>
+          <td class="mark-cell">${mark("flaky")}</td>
+          <td class="long">
+            <a href="${testPath(projectId, test.id)}"
+              >${breakable([test.taskSlug, test.suite, test.name].filter(Boolean).join(" › "))}</a
+            >
+            <span class="small soft">flaky, fails ${toPercent(test.flakeRate)} of the time</span>
+          </td>
+          <td class="number soft">${test.flaky?.since ? ago(test.flaky.since, now) : null}</td>
+        </tr>`,
+    ),
+  ];
+  return rows.length === 0
+    ? null
+    : html`<h2>Needs you</h2>
+        <div class="card">
+          <table>
+            <caption class="visually-hidden">
+              What needs somebody
+            </caption>
+            <tbody>
+              ${rows}
+            </tbody>
+          </table>
+        </div>`;
+}
+
+const LETTERS: Record<string, string> = {
+  p: "passed",
+  P: "flaky",
+  f: "failed",
+  F: "failed",
+  s: "skipped",
+  S: "skipped",
+};
+const SHAPES: Record<string, string> = { passed: "●", flaky: "◐", failed: "✕", skipped: "–" };
+
+/** Tests in rows, executions in columns, newest right. */
+export function grid(projectId: string, rows: readonly GridRow[], builds: readonly BuildRow[]): Html | null {
+  if (rows.length === 0) return null;
+  const columns = builds.toReversed();
+  return html`<div class="card scroll">
+    <table class="grid">
+      <caption class="visually-hidden">
+        Tests that failed lately, by execution, newest right
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Test</th>
+          ${columns.map((build) => html`<th scope="col"><a href="${executionPath(projectId, build.id)}">${shortNameOf(build)}</a></th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map((row) => {
+          const cells = new Map(row.cells.map((cell) => [cell.executionId, cell]));
+          return html`<tr>
+            <th scope="row">
+              <a href="${testPath(projectId, row.testCaseId)}"
+                ><span class="soft">${breakable(row.suite || row.taskSlug)} › </span>${breakable(row.name)}</a
+              >
+            </th>
+            ${columns.map((build) => {
+              const cell = cells.get(build.id);
+              if (!cell)
+                return html`<td>
+                  <span class="soft" title="not run">·</span><span class="visually-hidden">not run</span>
+                </td>`;
+              const status = LETTERS[cell.letter] ?? "skipped";
+              const label = `${status}${cell.durationMs === null ? "" : `, ${toDuration(cell.durationMs)}`}`;
+              return html`<td>
+                <a class="cell ${status}" href="${executionPath(projectId, build.id)}" title="${label}"
+                  ><span aria-hidden="true">${SHAPES[status]}</span><span class="visually-hidden">${label}</span></a
+                >
+              </td>`;
+            })}
+          </tr>`;
+        })}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+const shortNameOf = (build: BuildRow): string =>
+  build.key !== null && build.key.length <= 8 ? build.key.replace(/^#/, "") : toDay(build.createdAt);
+
+export const projects: Page[] = [
+  page("/projects/:projectId", { access: "viewer" }, async ({ sql, project, now }) => {
+    const { id, defaultBranch } = project;
+    const week = firstIdAt(now.getTime() - 7 * DAY_MS);
+    const [state, tally, days, builds, branchBuilds, news, regressed, flaky, slowest] = await Promise.all([
+      selectBranchState(sql, id, defaultBranch),
+      selectTally(sql, id),
+      selectBranchDays(sql, id, defaultBranch, firstIdAt(now.getTime() - DAYS * DAY_MS)),
+      selectBuilds(sql, id, 14),
+      selectBuilds(sql, id, GRID_EXECUTIONS - 1, { branch: defaultBranch }),
+      selectNews(sql, id, week, 5),
+      selectBugReports(sql, id, { limit: 50, status: ["open"], sort: "lastSeenAt" }),
+      selectTestCases(sql, id, { limit: 4, health: ["flaky"], sort: "flakeRate" }),
+      selectTestCases(sql, id, { limit: 4, sort: "p95Ms" }),
+    ]);
+    const headline = headlineOf(defaultBranch, state, now);
+    const rows = await selectGrid(
+      sql,
+      id,
+      branchBuilds.map((build) => build.id),
+      GRID_TESTS,
+    );
+    const needs = { news, regressed: regressed.filter((bug) => bug.regressed).slice(0, 3), flaky: flaky.slice(0, 3) };
+    const base = `/projects/${id}`;
+    const body = html` <div data-region="state">
+        <h1>${mark(headline.status, { word: false })} ${headline.text}</h1>
+        <div class="meta">${summaryOf(id, state, tally)}</div>
+      </div>
+      ${
+        builds.length === 0
+          ? html`<div class="card empty">
+              <p>No report has arrived yet.</p>
+              <p><a class="button main" href="${base}/onboarding">Send the first one</a></p>
+            </div>`
+          : null
+      }
+      ${trends(id, defaultBranch, days, now)}
+      <div data-region="needs">${needsYou(id, needs, now)}</div>
+      ${
+        rows.length === 0
+          ? null
+          : html`<h2>
+                What failed lately <small>tests × executions of ${defaultBranch}, newest right; a dot: not run</small>
+              </h2>
+              ${grid(id, rows, branchBuilds)}`
+      }
+      ${
+        builds.length === 0
+          ? null
+          : html`<h2>
+                Executions <small><a href="${base}/executions">all, with filters</a></small>
+              </h2>
+              <div data-region="executions">${buildTable(id, builds.slice(0, 14), now, "The newest executions")}</div>`
+      }
+      ${
+        slowest.some(({ p95Ms }) => p95Ms !== null)
+          ? html`<h2>
+                Slowest tests <small><a href="${base}/tests?sort=p95Ms">all</a></small>
+              </h2>
+              <div class="card">
+                <table>
+                  <caption class="visually-hidden">
+                    The slowest tests
+                  </caption>
+                  <thead>
+                    <tr>
+                      <th scope="col">Test</th>
+                      <th scope="col" class="number">95th percentile</th>
+                      <th scope="col" class="number wide">Average</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    ${slowest.slice(0, 4).map(
+                      (test) =>
+                        html`<tr>
+                          <td class="long">
+                            <a href="${testPath(id, test.id)}"
+                              >${breakable([test.suite, test.name].filter(Boolean).join(" › "))}</a
+                            >
+                          </td>
+                          <td class="number">${test.p95Ms === null ? "–" : toDuration(test.p95Ms)}</td>
+                          <td class="number soft wide">
+                            ${test.averageMs === null ? "–" : toDuration(test.averageMs)}
+                          </td>
+                        </tr>`,
+                    )}
+                  </tbody>
+                </table>
+              </div>`
+          : null
+      }`;
+    return { title: headline.text, body, section: "overview", live: `${base}/live` };
+  }),
+];
