@@ -23,7 +23,7 @@ import {
 } from "../store/accounts.ts";
 import { insertAuditEntry } from "../store/audit.ts";
 import type { Database, Tx } from "../store/connect.ts";
-import { addMember, startSession, type StartedSession } from "./accounts.ts";
+import { addMember, startSession, type StartedSession, type Stores } from "./accounts.ts";
 import { type Person, requireRole, requireSession } from "./audit.ts";
 
 const INVITATION_DAYS = 7;
@@ -85,7 +85,7 @@ export async function takeInvitation(sql: Tx, token: string, email: string): Pro
 
 /** By a new account, which is signed in. */
 export async function acceptAsNew(
-  database: Database,
+  database: Stores,
   { passwords }: { passwords: Passwords },
   { token, account, client }: { token: string; account: NewAccount; client: Client },
 ): Promise<StartedSession & { teamId: string }> {

@@ -130,12 +130,12 @@ export async function logInWithOidc(
   { begin }: Pick<Database, "begin">,
   policy: OidcPolicy,
   { person, entrance, client, before }: LogIn,
-): Promise<StartedSession> {
+): Promise<StartedSession & { isKnown: boolean }> {
   return await begin(async (sql) => {
     const known = await findAccount(sql, person, policy);
     const accountId = known?.id ?? (await createAccount(sql, person, entrance, policy));
     if (before !== undefined && isToken(before)) await deleteSessionByDigest(sql, tokenDigest(before));
-    return await startSession(sql, accountId, client);
+    return { ...(await startSession(sql, accountId, client)), isKnown: known !== undefined };
   });
 }
 
