@@ -9,6 +9,7 @@ import type { Method, PathParameters } from "../http/router.ts";
 import type { Upload } from "../http/upload.ts";
 import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
+import type { AuditAction } from "../schema/audit.ts";
 import { variableName } from "../schema/environments.ts";
 import { slug, uuid } from "../schema/fields.ts";
 import type { Database, Sql, Tx } from "../store/connect.ts";
@@ -92,6 +93,8 @@ export type Specification<Q, B, A> = {
   body?: B;
   /** The body may hold secrets: no error quotes it. */
   isSecret?: boolean;
+  /** What the team's audit log calls it: it is told there in the transaction that does it. */
+  record?: AuditAction;
   /** What the answer holds; null: nothing. */
   answer: A;
   /** Default 200; 204 when there is no answer. */
@@ -112,6 +115,7 @@ export type Route = {
   query: ObjectSchema;
   body: v.GenericSchema | "upload" | "text" | undefined;
   isSecret: boolean;
+  record: AuditAction | undefined;
   answer: v.GenericSchema | null;
   status: number;
   otherStatus: number | undefined;
@@ -140,7 +144,7 @@ export function route<
 ): Route {
   const [method, path] = pattern.split(" ") as [Method, string];
   const names = path.split("/").flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []));
-  const { summary, query, body, answer, status, otherStatus, deadlineSeconds, isSecret } = specification;
+  const { summary, query, body, answer, status, otherStatus, deadlineSeconds, isSecret, record } = specification;
   return {
     method,
     path,
@@ -150,6 +154,7 @@ export function route<
     query: query ?? noQuery,
     body: body ?? (method === "POST" ? emptyBody : undefined),
     isSecret: isSecret ?? false,
+    record,
     answer,
     status: status ?? (answer === null ? 204 : 200),
     otherStatus,

@@ -7,7 +7,6 @@ import { uuid } from "../schema/fields.ts";
 import { selectAuditEntries } from "../store/audit.ts";
 import { page, type Page } from "./page.ts";
 import { ago, breakable } from "./parts.ts";
-import { teamLinks } from "./people.ts";
 
 const PER_PAGE = 50;
 
@@ -58,13 +57,12 @@ export const audit: Page[] = [
   page(
     "/teams/:teamId/audit",
     { access: "owner", query: v.strictObject({ after: v.optional(uuid) }) },
-    async ({ sql, team, role, now, query }) => {
+    async ({ sql, team, now, query }) => {
       const entries = await selectAuditEntries(sql, team.id, { limit: PER_PAGE, after: query.after });
       const shown = entries.slice(0, PER_PAGE);
       const base = `/teams/${team.id}/audit`;
       const body = html`<h1>Audit log of ${team.name}</h1>
         <p class="meta">Who did what to members, keys and settings. Entries are added, and never changed.</p>
-        ${teamLinks(team.id, role, "audit")}
         <div class="spaced">
           ${
             shown.length === 0
@@ -89,7 +87,7 @@ export const audit: Page[] = [
           ${query.after === undefined ? null : html`<a href="${base}">Newest</a>`}
           ${entries.length > PER_PAGE ? html`<a href="${base}?after=${shown.at(-1)!.id}">Older</a>` : null}
         </nav>`;
-      return { title: `Audit log of ${team.name}`, body, section: "team" };
+      return { title: `Audit log of ${team.name}`, body, section: "audit" };
     },
   ),
 ];

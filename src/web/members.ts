@@ -16,7 +16,7 @@ import { bad, good, personOf, read, refusalOf, sent } from "./fields.ts";
 import { action, danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, counted, tag } from "./parts.ts";
-import { ROLE_WORDS, teamLinks, withArticle } from "./people.ts";
+import { ROLE_WORDS, withArticle } from "./people.ts";
 
 const DONE: Record<string, string> = {
   role: "The role is changed.",
@@ -129,7 +129,6 @@ async function membersView(context: Context, { done, message, link }: Shown): Pr
   const owners = members.filter((member) => member.role === "owner").length;
   const body = html`<h1>${counted(members.length, "member")} of ${team.name}</h1>
     <p class="meta">${counted(owners, "owner")}${owners === 1 ? ", who cannot be removed" : ""}</p>
-    ${teamLinks(team.id, role, "members")}
     <div class="spaced">
       ${good(done === undefined || !Object.hasOwn(DONE, done) ? undefined : DONE[done])} ${bad(message)}${link ? freshLink(link) : null}
       <div class="card scroll">
@@ -150,7 +149,7 @@ async function membersView(context: Context, { done, message, link }: Shown): Pr
       </div>
     </div>
     ${role === "owner" ? await invitationsPart(context) : null}`;
-  return { title: `Members of ${team.name}`, body, section: "team", status: message === undefined ? 200 : 400 };
+  return { title: `Members of ${team.name}`, body, section: "members", status: message === undefined ? 200 : 400 };
 }
 
 export const members: Page[] = [

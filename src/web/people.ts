@@ -1,6 +1,5 @@
-/** What pages about people have in common: roles in words, browsers by name, the way between a team's pages. */
+/** What pages about people have in common: roles in words, and browsers by name. */
 
-import { html, type Html } from "../http/html.ts";
 import type { Role } from "../schema/accounts.ts";
 
 export const withArticle = (role: Role): string => (role === "owner" ? "an owner" : `a ${role}`);
@@ -35,12 +34,3 @@ export function browserOf(userAgent: string | null): string {
   if (!browser) return userAgent.length > 60 ? `${userAgent.slice(0, 60)}…` : userAgent;
   return system ? `${browser} on ${system}` : browser;
 }
-
-/** Between the pages of a team; the log is for owners. */
-export const teamLinks = (teamId: string, role: Role, current: "members" | "audit"): Html => {
-  const link = (name: string, text: string) =>
-    html`<a href="/teams/${teamId}/${name}" ${name === current ? html` aria-current="page"` : null}>${text}</a>`;
-  return html`<nav class="meta" aria-label="Team">
-    ${link("settings", "Settings")} ${link("members", "Members")} ${role === "owner" ? link("audit", "Audit log") : null}
-  </nav>`;
-};

@@ -4,12 +4,13 @@ import { describe, expect, test } from "bun:test";
 import { type Browser, createBrowser, wordsOf } from "../browser.ts";
 import { createHarness } from "../harness.ts";
 import { createPerson, createSignIn, PASSWORD } from "../people.ts";
+import { selectAuditEntries } from "../../src/store/audit.ts";
 import { createToken } from "../../src/secrets/tokens.ts";
 import { insertTeam } from "../../src/store/projects.ts";
 import type { Role } from "../../src/schema/accounts.ts";
 
 const lines: string[] = [];
-const { url, database, acme } = await createHarness({
+const { url, database, acme, rival, ask } = await createHarness({
   signIn: () => ({
     ...createSignIn().signIn,
     policy: { allowedDomains: [], passwordLogin: true },
@@ -207,6 +208,58 @@ test("the log pages back by fifties", async () => {
   expect(subjects(first)).toEqual(Array.from({ length: 50 }, (_, index) => 60 - index));
   const older = /href="([^"]+\?after=[^"]+)"/.exec(first.text)![1]!;
   expect(subjects(await owner.browser.get(older))).toEqual(Array.from({ length: 10 }, (_, index) => 10 - index));
+});
+
+test("what keys change through the API is in the log by name, and never what was set", async () => {
+  const { browser } = await open(rival.team, "owner");
+  const key = rival.teamKey;
+  const base = `/teams/${rival.team}`;
+  const { body: environment } = await ask(`POST ${base}/environments`, { key, body: { slug: "staging" } });
+  const there = `${base}/environments/${environment.id}`;
+  await ask(`PUT ${there}/variables/TOKEN`, { key, body: { value: "hunter2" } });
+  await ask(`PUT ${there}/variables`, { key, body: { OTHER: "hunter3" } });
+  await ask(`DELETE ${there}/variables/OTHER`, { key });
+  expect((await ask(`DELETE ${there}/variables/OTHER`, { key })).status).toBe(404);
+  await ask(`PATCH ${there}`, { key, body: { name: "Staging" } });
+  const hook = { kind: "webhook", name: "Hook", config: { url: "https://hooks.example/hunter4" } };
+  const { body: integration } = await ask(`POST ${base}/integrations`, { key, body: hook });
+  expect(integration.config.secret).toStartWith("whsec_");
+  await ask(`PATCH ${base}/integrations/${integration.id}`, { key, body: { enabled: false } });
+  const automation = { name: "Tell", trigger: { event: "execution.failed" } };
+  const actions = [{ type: "notify", integrationId: integration.id }];
+  const { body: made } = await ask(`POST ${base}/automations`, { key, body: { ...automation, actions } });
+  await ask(`PATCH ${base}/automations/${made.id}`, { key, body: { name: "Tell all" } });
+  await ask(`DELETE ${base}/automations/${made.id}`, { key });
+  await ask(`DELETE ${base}/integrations/${integration.id}`, { key });
+  await ask(`DELETE ${there}`, { key });
+  await ask(`PATCH /projects/${rival.project}`, { key: rival.key, body: { name: "Renamed" } });
+  // What is refused or only read is no news.
+  await ask(`POST ${base}/environments`, { key, body: {} });
+  await ask(`GET ${base}/environments`, { key });
+  const entries = await selectAuditEntries(database.pool, rival.team, { limit: 100 });
+  const leading = `key ${key.slice(0, 17)}`;
+  expect(
+    entries
+      .filter(({ action }) => !action.startsWith("key."))
+      .map(({ actor, action, subject }) => [actor, action, subject]),
+  ).toEqual([
+    [`key ${rival.key.slice(0, 17)}`, "project.changed", "Renamed"],
+    [leading, "environment.deleted", environment.id],
+    [leading, "integration.deleted", integration.id],
+    [leading, "automation.deleted", made.id],
+    [leading, "automation.changed", "Tell all"],
+    [leading, "automation.created", "Tell"],
+    [leading, "integration.changed", "Hook"],
+    [leading, "integration.created", "Hook"],
+    [leading, "environment.changed", "staging"],
+    [leading, "variable.deleted", "OTHER"],
+    [leading, "variables.replaced", environment.id],
+    [leading, "variable.changed", "TOKEN"],
+    [leading, "environment.created", "staging"],
+  ]);
+  const everything = JSON.stringify(entries);
+  for (const secret of ["hunter", key, integration.config.secret]) expect(everything).not.toContain(secret);
+  expect(wordsOf(await browser.get(`${base}/audit`))).toContain("set the variable TOKEN");
 });
 
 describe("/account", () => {
