@@ -4,6 +4,7 @@ import { createApp } from "./app.ts";
 import { type OidcConfig, readConfig } from "./config.ts";
 import { createAddressList } from "./http/address.ts";
 import { descriptorLimit } from "./http/descriptors.ts";
+import { createEventStreams } from "./http/events.ts";
 import { createOidc } from "./http/oidc.ts";
 import { createOutbound, type Outbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";
@@ -11,6 +12,7 @@ import { createLog } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { createSetupToken } from "./operations/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
+import { createLive } from "./operations/live.ts";
 import { loadSecretKey } from "./operations/secret_key.ts";
 import { createVisitors } from "./request/visitors.ts";
 import { createUploadThread } from "./request/upload_thread.ts";
@@ -34,6 +36,9 @@ const SENSIBLE_DESCRIPTORS = 1_024;
 /** What may be lost does not keep a server that stops. */
 const LAST_NOTES_MS = 1_000;
 
+/** A stream holds its connection: most of the descriptors are for others. */
+const streamsFor = (maxDescriptors: number) => Math.min(500, Math.floor(maxDescriptors / 4));
+
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
@@ -56,6 +61,8 @@ async function main(): Promise<void> {
     await migrate(database, (message) => log.info(message));
     const isReady = createReadiness(database, await schemaVersion());
     const signals = createSignals(database.openListener);
+    const live = createLive(database, { onError: (error) => log.warn("Cannot read what is watched", { error }) });
+    const eventStreams = createEventStreams(maxDescriptors === undefined ? {} : { max: streamsFor(maxDescriptors) });
     const secretKey = await loadSecretKey(database.pool, config);
     const seal = createSeal(secretKey, config.secretKeyOld);
     const cursorSecret = await selectCursorSecret(database.pool);
@@ -88,7 +95,7 @@ async function main(): Promise<void> {
     };
     const app = createApp({
       ...config,
-      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics },
+      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics, live, eventStreams },
       ...{ sessions, visitors: sessions, signIn },
       isReady: async () => !draining && (await isReady()),
     });
@@ -111,6 +118,7 @@ async function main(): Promise<void> {
     draining = true;
     log.info("Stopping: running requests may end");
     signals.close();
+    eventStreams.close();
     await Promise.all([loops.stop(), deliverer.stop(), server.stop()]);
     app.sweep();
     await Promise.race([app.settled(), Bun.sleep(LAST_NOTES_MS)]);

@@ -21,6 +21,8 @@ export type CheckedRequest = {
   query: unknown;
   body: unknown;
   wantsText: boolean;
+  /** How far a client has come in a stream of events, as it says. */
+  lastEventId?: string | null;
   idempotencyKey: string | null;
   /** Of the whole request; only there with an Idempotency-Key. */
   digest: string;
@@ -54,7 +56,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
   }
 
   return async function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {
-    const { caller, budget, params, query, body, wantsText, idempotencyKey, digest } = request;
+    const { caller, budget, params, query, body, wantsText, lastEventId = null, idempotencyKey, digest } = request;
     const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
     const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
     const recorded = <T>(work: (sql: Tx) => Promise<T>) =>
@@ -81,6 +83,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
         list,
         after: cursor === undefined ? undefined : cursors.read(list, cursor),
         wantsText,
+        lastEventId,
         transact: (work) => transact(caller, progress, recorded(work)),
         conclude: (work) =>
           transact(caller, progress, async (sql) => {
