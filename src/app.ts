@@ -248,7 +248,8 @@ export function createApp(options: AppOptions) {
     let route = UNKNOWN;
     try {
       requireHost(request, target);
-      requireAsSent(target, connection);
+      // Of the root there is one spelling that matters.
+      if (target.path !== "/") requireAsSent(target, connection);
       const address = () =>
         clientAddress(connection.address(), request.headers.get("x-forwarded-for"), options.trustProxy);
       const page = findProbe(request, target.path) ?? findPage({ request, target, address }, requestId);

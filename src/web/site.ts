@@ -62,6 +62,13 @@ class Refused extends Error {
 const notFound = () =>
   new Refused(404, "There is no such page", "It may have been deleted, or you may not be a member of its team.");
 
+/** Without the indentation of our templates; preformatted text is left alone. */
+const slim = (text: string) =>
+  text
+    .split(/(<(?:pre|textarea)\b[^]*?<\/(?:pre|textarea)>)/)
+    .map((part, index) => (index % 2 === 1 ? part : part.replace(/\s*\n\s*/g, "\n")))
+    .join("");
+
 export function createSite({ api, visitors, clock = () => new Date(), ...services }: SiteOptions) {
   const { fast, log } = services;
   const findRoute = createRouter(PAGES);
@@ -155,7 +162,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     new Reply(303, null, null, { ...PAGE_HEADERS, Location: to, ...headers });
 
   const toReply = (view: View, frame: Frame & { csrf: string }, headers: Record<string, string> = {}) =>
-    new Reply(view.status ?? 200, layout(view, frame).text, "text/html; charset=utf-8", {
+    new Reply(view.status ?? 200, slim(layout(view, frame).text), "text/html; charset=utf-8", {
       ...PAGE_HEADERS,
       ...headers,
     });
