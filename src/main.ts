@@ -112,9 +112,11 @@ async function main(): Promise<void> {
         "The database is empty: bun run assay admin create-team --name NAME, then create-project --team ID --name NAME, then generate-key --project ID",
       );
     }
+    // Whoever reads that it is ready may stop it at once.
+    const stopping = stopSignal();
     log.info("Assay is ready", { url: publicUrl });
 
-    await stopSignal();
+    await stopping;
     draining = true;
     log.info("Stopping: running requests may end");
     signals.close();

@@ -84,7 +84,7 @@ export function providerLink(
   if (!signIn.oidc) return null;
   const { host } = signIn.oidc;
   return html`<p class="actions">
-    <a class="button main" href="/login/oidc?${new URLSearchParams(values).toString()}">Continue with ${host}</a>
+    <a class="${signIn.policy.passwordLogin ? "button" : "button main"}" href="/login/oidc?${new URLSearchParams(values).toString()}">Continue with ${host}</a>
   </p>`;
 }
 

@@ -46,7 +46,7 @@ function memberRow({ visitor, csrf, now, team, role: own }: Context, member: Mem
     ? html`You lose sight of everything in ${team.name}, and open invitations of yours end. Only an owner can let you back in.`
     : html`${name} loses sight of everything in ${team.name}, and open invitations of theirs end.`;
   return html`<tr>
-    <td>${name} ${isSelf ? tag("you") : null}<span class="small soft">${email}</span></td>
+    <td class="long">${name} ${isSelf ? tag("you") : null}<span class="small soft">${email}</span></td>
     <td>${own === "owner" ? change : role}</td>
     <td class="wide">${lastSeenAt === null ? "never" : ago(lastSeenAt, now)}</td>
     <td>${own === "owner" || isSelf ? danger(`${base}/remove`, csrf, isSelf ? "Leave the team" : `Remove ${name}`, loss) : null}</td>
@@ -132,7 +132,7 @@ async function membersView(context: Context, { done, message, link }: Shown): Pr
     <div class="spaced">
       ${good(done === undefined || !Object.hasOwn(DONE, done) ? undefined : DONE[done])} ${bad(message)}${link ? freshLink(link) : null}
       <div class="card scroll">
-        <table>
+        <table class="stacked">
           <caption class="visually-hidden">Members by name</caption>
           <thead>
             <tr>
