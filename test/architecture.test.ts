@@ -17,8 +17,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   api: ["http", "operations", "reports", "request", "rules", "schema", "secrets", "senders", "store"],
   work: ["config", "log", "operations", "schema", "secrets", "store"],
   operations: ["reports", "rules", "schema", "secrets", "senders", "store"],
-  cli: ["config", "operations", "rules", "runner", "schema", "secrets", "store"],
-  runner: ["rules", "schema"],
+  cli: ["config", "log", "operations", "rules", "runner", "schema", "secrets", "store"],
+  runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema"],
   store: ["postgres", "rules", "schema"],
   rules: ["reports", "schema"],
@@ -71,7 +71,7 @@ const SHARED: Record<string, string[]> = {
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */
-const STEPS = ["operations", "request"];
+const STEPS = ["operations", "request", "runner"];
 /** Files that put their neighbours together. */
 const GATHERERS = [
   "cli/assay",
@@ -167,7 +167,7 @@ test("only the store speaks SQL", async () => {
 });
 
 test("only the entry points read the environment, and the built-in PostgreSQL its PATH", async () => {
-  const entries = ["main.ts", "cli/admin.ts", "cli/split.ts", "cli/upload.ts", "postgres/home.ts"];
+  const entries = ["main.ts", "cli/admin.ts", "cli/runner.ts", "cli/split.ts", "cli/upload.ts", "postgres/home.ts"];
   for (const file of files.filter((file) => !entries.includes(file)))
     expect([file, /process\.env|Bun\.env/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([file, false]);
 });
