@@ -8,7 +8,7 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "work", "web"],
+  main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "web", "work"],
   upload_worker: ["api", "http", "log", "operations", "request", "secrets", "store"],
   openapi: ["app", "http", "request", "schema"],
   app: ["api", "http", "log", "metrics", "request", "store", "web"],
@@ -35,7 +35,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
   cli: ["annotations", "ci", "client", "terminal", "usage"],
-  http: ["address", "descriptors", "outbound", "problem", "target", "turns"],
+  http: ["address", "descriptors", "id_token", "outbound", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
   rules: ["blame", "digest_table", "fingerprint", "identity", "randomness", "shards", "shell", "stack"],
   reports: ["fields", "report", "text", "totals"],
@@ -67,7 +67,7 @@ const SHARED: Record<string, string[]> = {
     "put_offs",
     "shards",
   ],
-  web: ["builds", "layout", "page", "parts", "project_state", "script.js", "style.css"],
+  web: ["builds", "fields", "layout", "page", "parts", "people", "project_state", "script.js", "style.css"],
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */

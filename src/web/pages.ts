@@ -1,8 +1,22 @@
 /** Every page of the dashboard, a family a line. */
 
+import { account } from "./account.ts";
+import { audit } from "./audit.ts";
 import { home } from "./home.ts";
+import { invitations } from "./invitations.ts";
+import { logIn } from "./log_in.ts";
 import { lives } from "./live.ts";
+import { members } from "./members.ts";
 import { projects } from "./projects.ts";
 import type { Page } from "./page.ts";
 
-export const PAGES: readonly Page[] = [...home, ...projects, ...lives];
+export const PAGES: readonly Page[] = [
+  ...home,
+  ...logIn,
+  ...invitations,
+  ...account,
+  ...projects,
+  ...members,
+  ...audit,
+  ...lives,
+];
