@@ -1,7 +1,9 @@
 /** Every page of the dashboard, a family a line. */
 
+import { executions } from "./executions.ts";
 import { home } from "./home.ts";
 import { projects } from "./projects.ts";
+import { tasks } from "./tasks.ts";
 import type { Page } from "./page.ts";
 
-export const PAGES: readonly Page[] = [...home, ...projects];
+export const PAGES: readonly Page[] = [...home, ...projects, ...executions, ...tasks];
