@@ -2,12 +2,14 @@
 
 import { account } from "./account.ts";
 import { audit } from "./audit.ts";
+import { executions } from "./executions.ts";
 import { home } from "./home.ts";
 import { invitations } from "./invitations.ts";
-import { logIn } from "./log_in.ts";
 import { lives } from "./live.ts";
+import { logIn } from "./log_in.ts";
 import { members } from "./members.ts";
 import { projects } from "./projects.ts";
+import { tasks } from "./tasks.ts";
 import type { Page } from "./page.ts";
 
 export const PAGES: readonly Page[] = [
@@ -19,4 +21,6 @@ export const PAGES: readonly Page[] = [
   ...members,
   ...audit,
   ...lives,
+  ...executions,
+  ...tasks,
 ];
