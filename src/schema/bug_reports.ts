@@ -138,6 +138,7 @@ export const newBugReport = v.strictObject({
     [],
   ),
 });
+export type NewBugReport = v.InferOutput<typeof newBugReport>;
 export const bugReportPatch = patchOf({
   ...editable,
   title: v.optional(text(300)),

@@ -31,7 +31,7 @@ export type BuildRow = {
 };
 
 /** `ids` is a statement that selects ids of executions; newest first. */
-const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => sql<BuildRow[]>`
+export const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => sql<BuildRow[]>`
   select e.id, e.key, e.status, e.branch, e.commit, e.pull_request as "pullRequest", e.environment, e.mode,
     coalesce(r.passed, 0)::int as passed, coalesce(r.failed, 0)::int as failed, coalesce(r.skipped, 0)::int as skipped,
     coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
@@ -96,6 +96,20 @@ export const selectBuildOrigins = async (
       (json_agg(distinct environment) filter (where environment is not null)) as environments
     from (select branch, environment from execution where project_id = ${projectId} order by id desc limit 200) newest`;
   return { branches: row!.branches ?? [], environments: row!.environments ?? [] };
+};
+
+export type BuildName = { id: string; key: string | null; createdAt: string };
+
+/** What these executions are called by. */
+export const selectBuildNames = async (
+  sql: Sql,
+  projectId: string,
+  ids: readonly string[],
+): Promise<Map<string, BuildName>> => {
+  const rows = await sql<BuildName[]>`
+    select id, key, created_at as "createdAt" from execution
+    where project_id = ${projectId} and id = any(${toTextArray([...new Set(ids)])}::uuid[])`;
+  return new Map(rows.map((row) => [row.id, row]));
 };
 
 export type BranchState = {

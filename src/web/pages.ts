@@ -2,6 +2,7 @@
 
 import { account } from "./account.ts";
 import { audit } from "./audit.ts";
+import { bugs } from "./bugs.ts";
 import { executions } from "./executions.ts";
 import { home } from "./home.ts";
 import { invitations } from "./invitations.ts";
@@ -9,7 +10,9 @@ import { lives } from "./live.ts";
 import { logIn } from "./log_in.ts";
 import { members } from "./members.ts";
 import { projects } from "./projects.ts";
+import { search } from "./search.ts";
 import { tasks } from "./tasks.ts";
+import { tests } from "./tests.ts";
 import type { Page } from "./page.ts";
 
 export const PAGES: readonly Page[] = [
@@ -23,4 +26,7 @@ export const PAGES: readonly Page[] = [
   ...lives,
   ...executions,
   ...tasks,
+  ...tests,
+  ...bugs,
+  ...search,
 ];
