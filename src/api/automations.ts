@@ -134,7 +134,13 @@ export const automations: Route[] = [
 
   route(
     "POST /teams/:teamId/automations",
-    { summary: "Create an automation", body: newAutomation, answer: automation, status: 201 },
+    {
+      summary: "Create an automation",
+      record: "automation.created",
+      body: newAutomation,
+      answer: automation,
+      status: 201,
+    },
     async ({ params: { teamId }, body, conclude, services: { seal } }) => {
       const id = Bun.randomUUIDv7();
       return await conclude(async (sql) => {
@@ -153,7 +159,7 @@ export const automations: Route[] = [
 
   route(
     "PATCH /teams/:teamId/automations/:automationId",
-    { summary: "Change an automation", body: automationPatch, answer: automation },
+    { summary: "Change an automation", record: "automation.changed", body: automationPatch, answer: automation },
     async (context) => {
       const { params, body, transact, services } = context;
       const { teamId, automationId } = params;
@@ -175,7 +181,7 @@ export const automations: Route[] = [
 
   route(
     "DELETE /teams/:teamId/automations/:automationId",
-    { summary: "Delete an automation with its runs", answer: null },
+    { summary: "Delete an automation with its runs", record: "automation.deleted", answer: null },
     async ({ params, transact }) =>
       (await transact((sql) => deleteAutomation(sql, params.teamId, params.automationId))) ? noContent() : absent(),
   ),

@@ -118,7 +118,13 @@ export const environments: Route[] = [
 
   route(
     "POST /teams/:teamId/environments",
-    { summary: "Create an environment", body: newEnvironment, answer: environment, status: 201 },
+    {
+      summary: "Create an environment",
+      record: "environment.created",
+      body: newEnvironment,
+      answer: environment,
+      status: 201,
+    },
     async ({ params, body, conclude }) =>
       await conclude(async (sql) => (await insertEnvironment(sql, params.teamId, body)) ?? taken(body.slug)),
   ),
@@ -131,7 +137,7 @@ export const environments: Route[] = [
 
   route(
     "PATCH /teams/:teamId/environments/:environmentId",
-    { summary: "Change an environment", body: environmentPatch, answer: environment },
+    { summary: "Change an environment", record: "environment.changed", body: environmentPatch, answer: environment },
     async ({ params, body, transact }) =>
       await transact(async (sql) => {
         if (!(await lockEnvironment(sql, params.teamId, params.environmentId))) absent();
@@ -141,7 +147,7 @@ export const environments: Route[] = [
 
   route(
     "DELETE /teams/:teamId/environments/:environmentId",
-    { summary: "Delete an environment with its variables", answer: null },
+    { summary: "Delete an environment with its variables", record: "environment.deleted", answer: null },
     async ({ params, transact }) =>
       (await transact((sql) => deleteEnvironment(sql, params.teamId, params.environmentId))) ? noContent() : absent(),
   ),
@@ -170,6 +176,7 @@ export const environments: Route[] = [
     "PUT /teams/:teamId/environments/:environmentId/variables",
     {
       summary: "Replace all variables: a JSON object, or the text of a .env file whose values are all secret",
+      record: "variables.replaced",
       body: "text",
       isSecret: true,
       answer: replacedVariables,
@@ -189,7 +196,14 @@ export const environments: Route[] = [
 
   route(
     "PUT /teams/:teamId/environments/:environmentId/variables/:variableName",
-    { summary: "Set a variable", body: newVariable, isSecret: true, answer: variable, otherStatus: 201 },
+    {
+      summary: "Set a variable",
+      record: "variable.changed",
+      body: newVariable,
+      isSecret: true,
+      answer: variable,
+      otherStatus: 201,
+    },
     async (context) => {
       const { params, body, transact } = context;
       const sealed = toSealed(context, params.variableName, body);
@@ -203,7 +217,7 @@ export const environments: Route[] = [
 
   route(
     "DELETE /teams/:teamId/environments/:environmentId/variables/:variableName",
-    { summary: "Delete a variable", answer: null },
+    { summary: "Delete a variable", record: "variable.deleted", answer: null },
     async ({ params, transact }) =>
       (await transact((sql) => deleteVariable(sql, params.teamId, params.environmentId, params.variableName)))
         ? noContent()

@@ -115,7 +115,14 @@ export const integrations: Route[] = [
 
   route(
     "POST /teams/:teamId/integrations",
-    { summary: "Create an integration", body: newIntegration, isSecret: true, answer: integration, status: 201 },
+    {
+      summary: "Create an integration",
+      record: "integration.created",
+      body: newIntegration,
+      isSecret: true,
+      answer: integration,
+      status: 201,
+    },
     async ({ params: { teamId }, body, conclude, services: { seal, outboundAllow } }) => {
       const { kind, name, enabled } = body;
       const made = kind === "webhook" && body.config["secret"] === undefined ? createSigningSecret() : undefined;
@@ -142,7 +149,13 @@ export const integrations: Route[] = [
 
   route(
     "PATCH /teams/:teamId/integrations/:integrationId",
-    { summary: "Change an integration", body: integrationPatch, isSecret: true, answer: integration },
+    {
+      summary: "Change an integration",
+      record: "integration.changed",
+      body: integrationPatch,
+      isSecret: true,
+      answer: integration,
+    },
     async (context) => {
       const { params, body, transact, services } = context;
       const { seal, outboundAllow, log } = services;
@@ -196,7 +209,7 @@ export const integrations: Route[] = [
 
   route(
     "DELETE /teams/:teamId/integrations/:integrationId",
-    { summary: "Delete an integration with its deliveries", answer: null },
+    { summary: "Delete an integration with its deliveries", record: "integration.deleted", answer: null },
     async ({ params, transact }) =>
       (await transact((sql) => deleteIntegration(sql, params.teamId, params.integrationId))) ? noContent() : absent(),
   ),

@@ -17,7 +17,7 @@ export const projects: Route[] = [
 
   route(
     "PATCH /projects/:projectId",
-    { summary: "Change the project's settings", body: projectPatch, answer: project },
+    { summary: "Change the project's settings", record: "project.changed", body: projectPatch, answer: project },
     async ({ params, body, transact, services }) => {
       const changed = await transact((sql) => updateProject(sql, params.projectId, body));
       return toProject(changed ?? absent(), services.retentionDays);

@@ -1,11 +1,32 @@
 /** Every page of the dashboard, a family a line. */
 
+import { account } from "./account.ts";
+import { audit } from "./audit.ts";
 import { bugs } from "./bugs.ts";
+import { executions } from "./executions.ts";
 import { home } from "./home.ts";
+import { invitations } from "./invitations.ts";
 import { lives } from "./live.ts";
+import { logIn } from "./log_in.ts";
+import { members } from "./members.ts";
 import { projects } from "./projects.ts";
 import { search } from "./search.ts";
+import { tasks } from "./tasks.ts";
 import { tests } from "./tests.ts";
 import type { Page } from "./page.ts";
 
-export const PAGES: readonly Page[] = [...home, ...projects, ...lives, ...tests, ...bugs, ...search];
+export const PAGES: readonly Page[] = [
+  ...home,
+  ...logIn,
+  ...invitations,
+  ...account,
+  ...projects,
+  ...members,
+  ...audit,
+  ...lives,
+  ...executions,
+  ...tasks,
+  ...tests,
+  ...bugs,
+  ...search,
+];
