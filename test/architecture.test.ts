@@ -37,7 +37,7 @@ const SHARED: Record<string, string[]> = {
   cli: ["annotations", "ci", "client", "terminal", "usage"],
   http: ["address", "descriptors", "outbound", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
-  rules: ["blame", "digest_table", "fingerprint", "identity", "randomness", "shards", "shell", "stack"],
+  rules: ["ansi", "blame", "digest_table", "fingerprint", "identity", "randomness", "shards", "shell", "stack"],
   reports: ["fields", "report", "text", "totals"],
   schema: [
     "bug_reports",
@@ -67,7 +67,7 @@ const SHARED: Record<string, string[]> = {
     "put_offs",
     "shards",
   ],
-  web: ["builds", "layout", "page", "parts", "project_state", "script.js", "style.css"],
+  web: ["builds", "evidence", "layout", "page", "parts", "project_state", "script.js", "style.css"],
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */
