@@ -123,6 +123,9 @@ export function ownFrames(stack: string): Frame[] {
 /** A line of a stack trace as it stands: of the project, of others, or no frame at all. */
 export type StackLine = { text: string; kind: "own" | "foreign" | "text" };
 
+/** Frames of runtimes that name no file. */
+const RUNTIME = /^\s+at (?:.{1,200} \()?(?:<anonymous>|native\b|(?:node|bun|internal|deno|ext):)/;
+
 /** At most 200 lines. */
 export function readStack(stack: string): StackLine[] {
   return stack.split("\n", MAX_LINES).map((text): StackLine => {
@@ -131,7 +134,7 @@ export function readStack(stack: string): StackLine[] {
       const match = pattern.exec(text);
       if (match) return { text, kind: toFrame(match) ? "own" : "foreign" };
     }
-    return { text, kind: /^\s+at (?:async )?(?:<anonymous>|native|new Promise)/.test(text) ? "foreign" : "text" };
+    return { text, kind: RUNTIME.test(text) ? "foreign" : "text" };
   });
 }
 

@@ -287,6 +287,10 @@ export const selectLogParts = (sql: Sql, projectId: string, leaseId: string, off
   where project_id = ${projectId} and lease_id = ${leaseId} and start + length(bytes) > ${offset}
   order by start limit ${limit}`;
 
+/** In order, the last parts of a log, of at most so many bytes, and the one before them where that reaches into them. */
+export const selectLogTail = (sql: Sql, projectId: string, lease: { id: string; logBytes: number }, bytes: number) =>
+  selectLogParts(sql, projectId, lease.id, Math.max(0, lease.logBytes - bytes), 100_000);
+
 export type HeldLease = {
   id: string;
   executionId: string;
