@@ -11,12 +11,19 @@ const COLOURS: readonly (Colour | null)[] = ["grey", "red", "green", "yellow", "
 const ESCAPES =
   /\x1b(?:\[([0-?]*)[ -/]*([@-~])|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]|$)|\x9b([0-?]*)[ -/]*([@-~])/g;
 
+/** XML cannot hold the character that begins a command: reports bear the rest of it. */
+const restore = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex
+  text.includes("[") ? text.replace(/(?<!\x1b)\ufffd?\[(\d{1,2}(?:;\d{1,3}){0,4}m)/g, "\x1b[$1") : text;
+
 /** What a line shows in the end, where it was written over: progress bars. */
 const settle = (text: string): string =>
   text.includes("\r") ? text.replace(/\r+(?=\n|$)/g, "").replace(/[^\n]*\r/g, "") : text;
 
-export const stripAnsi = (text: string): string =>
-  text.includes("\x1b") || text.includes("\x9b") ? text.replace(ESCAPES, "") : text;
+export function stripAnsi(text: string): string {
+  const source = restore(text);
+  return /[\x1b\x9b]/.test(source) ? source.replace(ESCAPES, "") : source;
+}
 
 type Look = Omit<Stretch, "text">;
 const PLAIN: Look = { colour: null, bold: false };
@@ -51,7 +58,7 @@ export function readAnsi(text: string): Stretch[] {
   const stretches: Stretch[] = [];
   let look = PLAIN;
   let from = 0;
-  const source = settle(text);
+  const source = restore(settle(text));
   const add = (part: string) => {
     if (part === "") return;
     const last = stretches.at(-1);

@@ -124,7 +124,7 @@ export function ownFrames(stack: string): Frame[] {
 export type StackLine = { text: string; kind: "own" | "foreign" | "text" };
 
 /** Frames of runtimes that name no file. */
-const RUNTIME = /^\s+at (?:.{1,200} \()?(?:<anonymous>|native\b|(?:node|bun|internal|deno|ext):)/;
+const RUNTIME = /^\s*at (?:.{1,200} \()?(?:<anonymous>|native\b|(?:node|bun|internal|deno|ext):)/;
 
 /** At most 200 lines. */
 export function readStack(stack: string): StackLine[] {

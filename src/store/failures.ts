@@ -251,36 +251,61 @@ export const selectExecutionFailures = (sql: Sql, projectId: string, executionId
   order by ${rank(sql)}, f.run_id, f.number`;
 };
 
+/** A statement: what the failure `f` says. */
+const detailOf = (sql: Sql, projectId: string, attempt: Fragment) => sql`
+  select * from case_detail
+  where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = ${attempt} offset 0`;
+
 /** Where a failure stands among those of its execution; `rank` 9: nobody is blamed. */
 export type FailurePlace = { rank: number; runId: string; number: number };
 export type PlacedFailure = FailureRow & FailurePlace;
 
-/** As `selectExecutionFailures`, without since when they fail: a page, one row more than `limit`. */
+/**
+ * As `selectExecutionFailures`, without since when they fail: a page, one row more than `limit`. What is judged is read in
+ * the order of the judgement, so that thousands of failures cost little more than a page of them. Looked up one by one where
+ * a join would be left to what the planner has learned from smaller executions.
+ */
 export const selectFailurePage = (
   sql: Sql,
   projectId: string,
   executionId: string,
   { limit, after }: { limit: number; after?: FailurePlace | undefined },
 ) => {
-  const runs = sql`select id from test_run where project_id = ${projectId} and execution_id = ${executionId} and failed > 0`;
+  const runs = sql`
+    select id from test_run r where project_id = ${projectId} and execution_id = ${executionId} and failed > 0`;
+  const judged = sql`select from failure where project_id = ${projectId} and run_id = r.id`;
   return sql<PlacedFailure[]>`
   with failed as materialized (
     select * from (
-      select x.run_id, x.number, x.attempt, f.blame, f.flake_rate, f.flaky_at, coalesce(${rank(sql)}, 9)::int as rank
-      from ${failedResultsOf(sql, projectId, runs)} x
-      left join failure f on f.project_id = ${projectId} and f.run_id = x.run_id and f.test_case = x.number
+      select f.run_id, f.test_case as number, f.blame, f.flake_rate, f.flaky_at, ${rank(sql)} as rank
+      from (${runs}) run, lateral (select * from failure where project_id = ${projectId} and run_id = run.id offset 0) f
+      union all
+      select x.run_id, x.number, null, null, null, 9
+      from ${failedResultsOf(sql, projectId, sql`${runs} and not exists (${judged})`)} x
     ) ranked
     ${after ? sql`where (rank, run_id, number) > (${after.rank}::int, ${after.runId}::uuid, ${after.number}::int)` : sql``}
-    order by rank, run_id, number limit ${limit + 1})
+    order by rank, run_id, number limit ${limit + 1}
+  ), bug as materialized (
+    select o.run_id, o.test_case, b.id, b.number, b.title, b.status
+    from (select distinct run_id from failed) run
+    cross join lateral (
+      select distinct on (test_case) run_id, test_case, bug_report_id from bug_occurrence
+      where project_id = ${projectId} and run_id = run.run_id and test_case = any(array(select number from failed))
+      order by test_case, bug_report_id) o
+    cross join lateral (
+      select * from bug_report where project_id = ${projectId} and id = o.bug_report_id offset 0) b
+  )
   select f.rank, f.run_id as "runId", f.number, c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file,
     c.owner, f.blame, round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line,
-    f.attempt, d.kind, d.message, left(d.stack, 20000) as stack, null as "sinceExecutionId", null as "sinceCommit",
+    a.attempt, d.kind, d.message, left(d.stack, 20000) as stack, null as "sinceExecutionId", null as "sinceCommit",
     null as "sinceAt", o.id as "bugId", o.number as "bugNumber", o.title as "bugTitle", o.status as "bugStatus"
   from failed f
-  join test_case c on c.project_id = ${projectId} and c.number = f.number
-  left join case_detail d on d.project_id = ${projectId} and d.run_id = f.run_id and d.test_case = f.number
-    and d.attempt = f.attempt
-  ${bugOf(sql, projectId)}
+  cross join lateral (select * from test_case where project_id = ${projectId} and number = f.number offset 0) c
+  cross join lateral (
+    select coalesce(b.attempts[array_position(b.test_cases, f.number)], 1)::int as attempt from case_result b
+    where b.project_id = ${projectId} and b.run_id = f.run_id and b.block = ${blockOfCase(sql, sql`f.number`)} offset 0) a
+  left join lateral (${detailOf(sql, projectId, sql`a.attempt`)}) d on true
+  left join bug o on o.run_id = f.run_id and o.test_case = f.number
   order by f.rank, f.run_id, f.number`;
 };
 
@@ -316,8 +341,7 @@ export const selectFailureEvidence = (
     ${toTextArray(failures.map(({ deep }) => String(deep)))}::bool[]) as f (run_id, number, attempt, deep)
   join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
   join project p on p.id = ${projectId}
-  left join case_detail d on d.project_id = ${projectId} and d.run_id = f.run_id and d.test_case = f.number
-    and d.attempt = f.attempt
+  left join lateral (${detailOf(sql, projectId, sql`f.attempt`)}) d on true
   left join lateral (
     select string_agg(letter, '' order by run_id) as letters
     from (${lastResults(sql, projectId, sql`f.number`, sql`f.deep and b.run_id <= f.run_id`, BESIDE)}) last

@@ -1,8 +1,10 @@
 /** Every page of the dashboard, a family a line. */
 
+import { executions } from "./executions.ts";
 import { home } from "./home.ts";
 import { lives } from "./live.ts";
 import { projects } from "./projects.ts";
+import { tasks } from "./tasks.ts";
 import type { Page } from "./page.ts";
 
-export const PAGES: readonly Page[] = [...home, ...projects, ...lives];
+export const PAGES: readonly Page[] = [...home, ...projects, ...executions, ...tasks, ...lives];

@@ -31,6 +31,16 @@ describe("what is written for terminals", () => {
     expect(stripAnsi("ends with \x1b")).toBe("ends with ");
   });
 
+  test("commands whose first character a report could not hold are known by the rest", () => {
+    expect(readAnsi("[31mred[39m \ufffd[1;32mgood\ufffd[0m arr[3] [m] [2024]")).toEqual([
+      { text: "red", colour: "red", bold: false },
+      plain(" "),
+      { text: "good", colour: "green", bold: true },
+      plain(" arr[3] [m] [2024]"),
+    ]);
+    expect(stripAnsi("[2mexpect([22m[31mreceived[39m)")).toBe("expect(received)");
+  });
+
   test("a line that was written over shows what it ended with", () => {
     expect(readAnsi("10 %\r50 %\r100 %\r\nnext\r\nlast\r")).toEqual([plain("100 %\nnext\nlast")]);
   });
