@@ -157,15 +157,10 @@ export const selectAttempts = (sql: Sql, projectId: string, runId: string) => sq
   from attempt where project_id = ${projectId} and run_id = ${runId} order by number, shard`;
 
 /** An upload as it is told of; the newest first. */
-export type UploadRow = Pick<
-  Attempt,
-  "shard" | "number" | "format" | "partial" | "exitCode" | "passed" | "failed" | "skipped"
-> & {
-  receivedAt: string;
-};
+export type UploadRow = Pick<Attempt, "shard" | "number" | "format" | "partial" | "exitCode"> & { receivedAt: string };
 
 export const selectUploadsOfRun = (sql: Sql, projectId: string, runId: string, limit: number) => sql<UploadRow[]>`
-  select shard, number, format, partial, exit_code as "exitCode", passed, failed, skipped, received_at as "receivedAt"
+  select shard, number, format, partial, exit_code as "exitCode", received_at as "receivedAt"
   from attempt where project_id = ${projectId} and run_id = ${runId} order by number desc, shard limit ${limit}`;
 
 export const insertAttempt = (sql: Tx, projectId: string, runId: string, attempt: Attempt) => sql`

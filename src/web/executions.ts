@@ -195,6 +195,8 @@ function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, Execut
     const name = names.get(id);
     return name ? html`<a href="${executionPath(projectId, id)}">${shortNameOf(name)}</a>` : "one that was deleted";
   };
+  const baseline = baselineId === null ? undefined : names.get(baselineId);
+  const baselineName = baseline ? shortNameOf(baseline) : "its baseline";
   const longest = Math.max(0, ...tasks.map(({ durationMs }) => durationMs));
   const build = safeUrl(execution.buildUrl);
   const at = execution.completedAt ?? execution.startedAt ?? execution.createdAt;
@@ -214,7 +216,9 @@ function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, Execut
     isOver && quarantined > 0 && !isGreen ? html`<span>${count(quarantined)} quarantined, not counted</span>` : null,
     rerunOf === null ? null : html`<span>repeats ${link(rerunOf)}</span>`,
     TRIGGERS[execution.trigger] ? html`<span>${TRIGGERS[execution.trigger]}</span>` : null,
-    baselineId === null ? null : html`<a href="${executionPath(projectId, execution.id)}/comparison">compare</a>`,
+    baselineId === null
+      ? null
+      : html`<a href="${executionPath(projectId, execution.id)}/comparison">compare with ${baselineName}</a>`,
     build ? html`<a href="${build}" rel="noreferrer">build</a>` : null,
     html`<span>${ended ? "ended " : execution.startedAt === null ? "created " : "began "}${ago(at, now)}</span>`,
   ];
@@ -517,10 +521,10 @@ function comparedTable(projectId: string, kind: string, rows: readonly ComparedR
   const total = rows[0]!.total;
   return html`<h2 id="${kind}">${title} <small>${counted(total, "test")}${hint ? `, ${hint}` : ""}${total > rows.length ? `; the first ${rows.length}` : ""}</small></h2>
 <div class="card"><table><caption class="visually-hidden">${title}</caption>
-<thead class="visually-hidden"><tr><th scope="col">Kind</th><th scope="col">Test</th><th scope="col">Task</th></tr></thead>
+<thead class="visually-hidden"><tr><th scope="col">Kind</th><th scope="col">Test</th></tr></thead>
 <tbody>${rows.map(
     (row) =>
-      html`<tr><td class="mark-cell">${mark(shape, { word: false })}</td><td class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a></td><td class="soft wide">${row.taskSlug}</td></tr>`,
+      html`<tr><td class="mark-cell">${mark(shape, { word: false })}</td><td class="long"><span class="soft">${breakable(row.taskSlug)} › </span><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a></td></tr>`,
   )}</tbody></table></div>`;
 }
 

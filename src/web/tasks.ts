@@ -133,10 +133,10 @@ function caseItem(place: Place, row: CaseResultRow, isAlone: boolean): Html {
     isAlone ? null : html` · <a href="${whole}">The whole of it</a>`
   }</p>`;
   if (!hasMore && !isAlone)
-    return html`<div class="failure-line"><span>${mark(status)}</span><span class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a></span><span class="number soft">${took}</span></div>`;
+    return html`<div class="failure-line"><span>${mark(status)}</span><span class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a></span><span class="small soft">${took}</span></div>`;
   return html`<details class="failure" id="r${row.number}" ${isAlone ? html`open` : null}><summary><span>${mark(status)}</span>
 <span class="long">${breakable(fullName(row))}<span class="small soft dots">${said === "" ? null : html`<span>${said}</span>`}${file}</span></span>
-<span class="number soft">${took}</span><span>${row.attempt > 1 ? tag(`attempt ${row.attempt}`) : null}${row.kind === null || row.kind === "failure" ? null : tag(row.kind, "failed")}</span></summary>
+<span>${row.attempt > 1 ? tag(`attempt ${row.attempt}`) : null} ${row.kind === null || row.kind === "failure" ? null : tag(row.kind, "failed")}</span><span class="small soft">${took}</span></summary>
 <div class="evidence">${evidenceOf(row, isAlone ? WHOLE : FULL, "")}
 ${
   isAlone && properties.length > 0
@@ -149,17 +149,17 @@ function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, now: Dat
   if (uploads.length === 0) return null;
   return html`<h2>Uploads <small>${counted(uploads.length, "report")}</small></h2>
 <div class="card scroll"><table><caption class="visually-hidden">Reports of this task, the newest attempt first</caption>
-<thead><tr><th scope="col">Attempt</th>${isSharded ? html`<th scope="col">Shard</th>` : null}<th scope="col" class="number">Passed</th><th scope="col" class="number">Failed</th><th scope="col" class="number wide">Skipped</th><th scope="col" class="wide">Format</th><th scope="col" class="number wide">Exit code</th><th scope="col" class="number">When</th></tr></thead>
+<thead><tr><th scope="col">Attempt</th>${isSharded ? html`<th scope="col">Shard</th>` : null}<th scope="col">Format</th><th scope="col" class="number">Exit code</th><th scope="col" class="number">When</th></tr></thead>
 <tbody>${uploads.map(
     (upload) =>
       html`<tr><td>${upload.number}${upload.partial ? html` ${tag("partial")}` : null}</td>${
         isSharded ? html`<td>${upload.shard === 0 ? "all" : upload.shard}</td>` : null
-      }<td class="number">${count(upload.passed)}</td><td class="number${upload.failed > 0 ? " failed" : ""}">${count(upload.failed)}</td><td class="number soft wide">${count(upload.skipped)}</td><td class="soft wide">${upload.format}</td><td class="number soft wide">${upload.exitCode ?? "–"}</td><td class="number soft">${ago(upload.receivedAt, now)}</td></tr>`,
+      }<td class="soft">${upload.format}</td><td class="number soft">${upload.exitCode ?? "–"}</td><td class="number soft">${ago(upload.receivedAt, now)}</td></tr>`,
   )}</tbody></table></div>`;
 }
 
 const logBox = (text: string, name: string): Html =>
-  html`<pre class="log" data-tail tabindex="0" role="region" aria-label="${name}">${terminal(text)}</pre>`;
+  html`<div class="log" data-tail tabindex="0" role="region" aria-label="${name}"><pre>${terminal(text)}</pre></div>`;
 
 export const tasks: Page[] = [
   page(
