@@ -6,7 +6,7 @@ import { readDiff } from "../rules/diff.ts";
 import { readStack, type StackLine } from "../rules/stack.ts";
 
 /** How much of it is shown: the whole is one link away. */
-export type Measure = { message: number; stackLines: number; diffLines: number; output: number };
+export type Measure = { isWhole?: boolean; message: number; stackLines: number; diffLines: number; output: number };
 export const FULL: Measure = { message: 4_000, stackLines: 60, diffLines: 60, output: 3_000 };
 export const BRIEF: Measure = { message: 400, stackLines: 6, diffLines: 8, output: 0 };
 
@@ -55,9 +55,17 @@ function stackLines(lines: readonly StackLine[], limit: number): Piece[] {
 
 /** What the stack repeats of the message in front of it is left out. */
 function withoutMessage(stack: string, message: string): string {
-  const at = message === "" ? -1 : stack.slice(0, 500).indexOf(message);
-  return at === -1 ? stack : stack.slice(at + message.length).replace(/^\s*\n/, "");
+  const [first = ""] = message.split("\n", 1);
+  for (const said of [message, first]) {
+    const at = said === "" ? -1 : stack.slice(0, 500).indexOf(said);
+    if (at !== -1 && !stack.slice(0, at).includes("\n")) return stack.slice(at + said.length).replace(/^\s*\n/, "");
+  }
+  return stack;
 }
+
+/** What stands as a difference is not said twice. */
+const withoutDiff = (message: string): string =>
+  message.replace(/\n\s*(?:--?-? ?Expected\b|\+ (?:actual - expected|expected - actual)\b)[^]*$/, "").trimEnd();
 
 function dedent(text: string): string {
   const indents = text.split("\n", 200).flatMap((line) => (/\S/.test(line) ? line.search(/\S/) : []));
@@ -70,16 +78,17 @@ export type Said = { message: string | null; stack: string | null; output?: stri
 /** The boxes of what a failure says; `title` is said already. */
 export function evidenceOf({ message, stack, output = null }: Said, measure: Measure, title: string): (Html | null)[] {
   const said = stripAnsi(message ?? "").trim();
-  const trace = withoutMessage(stripAnsi(stack ?? ""), said).trimEnd();
+  const trace = withoutMessage(stripAnsi(stack ?? "").replace(/^\s*\n/, ""), said).trimEnd();
   const lines = readStack(dedent(trace)).filter(({ text }) => text.trim() !== "");
   const diff = readDiff(message, stack);
-  const shown = said.slice(0, measure.message);
+  const told = diff !== null && !measure.isWhole ? withoutDiff(said) : said;
+  const shown = told.slice(0, measure.message);
   return [
     shown === "" || shown === title
       ? null
       : box("Message", countLines(shown), [
           shown,
-          shown.length < said.length ? html`<span class="soft"> …</span>` : null,
+          shown.length < told.length ? html`<span class="soft"> …</span>` : null,
         ]),
     lines.length === 0 ? null : box("Stack", lines.length, stackLines(lines, measure.stackLines)),
     diff === null

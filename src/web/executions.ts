@@ -545,13 +545,13 @@ export const executions: Page[] = [
       ]);
       const builds = rows.slice(0, PAGE);
       const isFiltered = [q, branch, status, environment, day].some((value) => value !== undefined);
+      const what = status ? `${wordOf(status)} executions` : "executions";
       const said = [
-        status ? wordOf(status) : null,
         branch ? `of ${branch}` : null,
         environment ? `on ${environment}` : null,
         day ? `on ${toDay(day)}` : null,
       ].filter(Boolean);
-      const title = ["Executions", ...said].join(" ");
+      const title = [`${what[0]!.toUpperCase()}${what.slice(1)}`, ...said].join(" ");
       const body = html`<h1>${title}</h1>
 <form class="filters" method="get" action="${path}">
 <label>Key or commit<input type="search" name="q" value="${q}" maxlength="200" /></label>

@@ -27,7 +27,7 @@ const LOG = 262_144;
 const TAIL = 8_192;
 
 /** Of one result, which has a page for itself. */
-const WHOLE: Measure = { message: 1_000_000, stackLines: 200, diffLines: 200, output: 1_000_000 };
+const WHOLE: Measure = { isWhole: true, message: 1_000_000, stackLines: 200, diffLines: 200, output: 1_000_000 };
 
 const STATUSES = ["failed", "flaky", "passed", "skipped"] as const;
 const CURSOR = /^([01])\.(\d{1,9})$/;
@@ -219,7 +219,7 @@ export const tasks: Page[] = [
       const cases = html`
 ${
   query.case !== undefined
-    ? html`<p class="actions"><a class="button" href="${path}">All cases of ${taskSlug}</a></p>`
+    ? html`<p class="filters"><a class="button" href="${path}">All cases of ${taskSlug}</a></p>`
     : total > 0
       ? html`<form class="filters" method="get" action="${path}">
 <label>Test<input type="search" name="q" value="${q}" maxlength="200" /></label>
