@@ -1,8 +1,16 @@
 /** Generates API keys: a project has one, and a new one revokes the one before; a team has any number. */
 
+import { refuseAbsent } from "../schema/refusal.ts";
 import { createKey } from "../secrets/keys.ts";
 import type { Sql, Tx } from "../store/connect.ts";
-import { insertKey, lockProjectForKey, revokeKey, selectLiveKeyIds } from "../store/keys.ts";
+import {
+  insertKey,
+  lockProjectForKey,
+  lockTeamForKey,
+  revokeKey,
+  selectIsTeamKey,
+  selectLiveKeyIds,
+} from "../store/keys.ts";
 
 /** The only time that the key is shown. */
 export type GeneratedKey = { id: string; key: string; leading: string };
@@ -21,6 +29,40 @@ export async function generateProjectKey(sql: Tx, projectId: string): Promise<Ge
 /** Undefined when there is no such team. */
 export const generateTeamKey = (sql: Sql, teamId: string, name: string | null): Promise<GeneratedKey | undefined> =>
   generate(sql, teamId, { kind: "team", projectId: null, name });
+
+/**
+ * In a transaction: a new key in the place of this one, null: of none. Undefined where the project has another one by now:
+ * a form that is sent twice would revoke the key that it has just shown.
+ */
+export async function replaceProjectKey(
+  sql: Tx,
+  projectId: string,
+  replaces: string | null,
+): Promise<GeneratedKey | undefined> {
+  if ((await lockProjectForKey(sql, projectId)) === undefined) refuseAbsent();
+  const [live = null] = await selectLiveKeyIds(sql, projectId);
+  return live === replaces ? await generateProjectKey(sql, projectId) : undefined;
+}
+
+/**
+ * In a transaction: one more key for the team, whose newest one is `newest`, null: it has none. Undefined where there is a
+ * newer one by now: a form that is sent twice makes one key.
+ */
+export async function addTeamKey(
+  sql: Tx,
+  teamId: string,
+  name: string,
+  newest: string | null,
+): Promise<GeneratedKey | undefined> {
+  const found = (await lockTeamForKey(sql, teamId)) ?? refuseAbsent();
+  return found.newestKeyId === newest ? await generateTeamKey(sql, teamId, name) : undefined;
+}
+
+/** In a transaction: a key of a project is only ever replaced. */
+export async function revokeTeamKey(sql: Tx, teamId: string, id: string): Promise<void> {
+  if (!(await selectIsTeamKey(sql, teamId, id))) refuseAbsent();
+  await revokeKey(sql, id);
+}
 
 async function generate(
   sql: Sql,

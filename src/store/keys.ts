@@ -46,6 +46,17 @@ export const lockProjectForKey = async (sql: Tx, projectId: string): Promise<str
   return project?.teamId;
 };
 
+/** In a transaction: the row of a team is where two that add a key at once meet. */
+export const lockTeamForKey = async (sql: Tx, teamId: string): Promise<{ newestKeyId: string | null } | undefined> => {
+  if ((await sql`select from team where id = ${teamId} for no key update`).length === 0) return undefined;
+  const [newest] = await sql<{ id: string }[]>`
+    select id from api_key where team_id = ${teamId} and project_id is null order by id desc limit 1`;
+  return { newestKeyId: newest?.id ?? null };
+};
+
+export const selectIsTeamKey = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
+  (await sql`select from api_key where team_id = ${teamId} and id = ${id} and project_id is null`).length === 1;
+
 export const selectLiveKeyIds = async (sql: Sql, projectId: string): Promise<string[]> => {
   const rows = await sql<{ id: string }[]>`
     select id from api_key where project_id = ${projectId} and revoked_at is null`;
@@ -79,6 +90,23 @@ export const selectKeys = (sql: Sql, teamId: string) => sql<ApiKey[]>`
   select id, case when project_id is null then 'team' else 'project' end as kind, name, project_id as "projectId",
     leading_part as "leading", created_at as "createdAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
   from api_key where team_id = ${teamId} order by id desc`;
+
+export type ShownKey = Pick<ApiKey, "id" | "name" | "leading" | "createdAt" | "lastUsedAt" | "revokedAt">;
+
+const shownColumns = (sql: Sql) => sql`
+  id, name, leading_part as "leading", created_at as "createdAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"`;
+
+/** The one that opens the project now. */
+export const selectProjectKey = async (sql: Sql, projectId: string): Promise<ShownKey | undefined> => {
+  const [key] = await sql<ShownKey[]>`
+    select ${shownColumns(sql)} from api_key where project_id = ${projectId} and revoked_at is null`;
+  return key;
+};
+
+/** Without those of its projects: live ones first, newest first; at most `limit`. */
+export const selectTeamKeys = (sql: Sql, teamId: string, limit: number) => sql<ShownKey[]>`
+  select ${shownColumns(sql)} from api_key where team_id = ${teamId} and project_id is null
+  order by revoked_at is not null, id desc limit ${limit}`;
 
 /** In a transaction: when the key was revoked, this time or before; undefined when there is no such key. */
 export const revokeKey = async (sql: Tx, id: string): Promise<string | undefined> => {

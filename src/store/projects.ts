@@ -38,6 +38,29 @@ export const selectTeamPlaces = (sql: Sql, teamIds: readonly string[], limit: nu
   from project p join team t on t.id = p.team_id
   where p.team_id = any(${toTextArray(teamIds)}::uuid[]) order by t.name, p.name, p.id limit ${limit}`;
 
+export type ProjectWithKey = {
+  id: string;
+  name: string;
+  defaultBranch: string;
+  createdAt: string;
+  /** Null: it has no key. */
+  leading: string | null;
+  lastUsedAt: string | null;
+};
+
+/** Of one team, by name, each with the key that opens it; one row more than `limit`. */
+export const selectProjectsWithKeys = (
+  sql: Sql,
+  teamId: string,
+  limit: number,
+  after?: { name: string; id: string },
+) => sql<ProjectWithKey[]>`
+  select p.id, p.name, p.default_branch as "defaultBranch", p.created_at as "createdAt",
+    k.leading_part as leading, k.last_used_at as "lastUsedAt"
+  from project p left join api_key k on k.project_id = p.id and k.revoked_at is null
+  where p.team_id = ${teamId} ${after === undefined ? sql`` : sql`and (p.name, p.id) > (${after.name}, ${after.id}::uuid)`}
+  order by p.name, p.id limit ${limit + 1}`;
+
 export const updateProject = async (
   sql: Sql,
   projectId: string,

@@ -1,5 +1,6 @@
 /** Declares a page or a form of the dashboard: its path, who may come, and the function that makes it. */
 
+import type { BlockList } from "node:net";
 import * as v from "valibot";
 import type { Html } from "../http/html.ts";
 import type { Outbound } from "../http/outbound.ts";
@@ -43,6 +44,8 @@ export type PageServices = Pick<Database, "begin"> & {
   log: Log;
   seal: Seal;
   outbound: Outbound;
+  /** Private addresses that may be reached all the same. */
+  outboundAllow: BlockList;
   signals: Pick<Signals, "watch" | "tell">;
   /** Without a trailing slash. */
   publicUrl: string;
