@@ -20,7 +20,7 @@ type Framed = Pick<PageContext<unknown, unknown, unknown, unknown>, "csrf" | "pr
 const entry = (href: string, text: string, isCurrent: boolean): Html =>
   html`<a href="${href}" ${isCurrent ? html` aria-current="page"` : null}>${text}</a>`;
 
-function navigation({ project, team }: Framed, section: View["section"]): Html[] {
+function navigation({ project, team, role }: Framed, section: View["section"]): Html[] {
   if (project) {
     const base = `/projects/${project.id}`;
     return [
@@ -32,7 +32,17 @@ function navigation({ project, team }: Framed, section: View["section"]): Html[]
       entry(`${base}/settings`, "Settings", section === "settings"),
     ];
   }
-  return team ? [entry(`/teams/${team.id}/settings`, team.name, section === "team")] : [];
+  if (!team) return [];
+  const base = `/teams/${team.id}`;
+  return [
+    entry(`${base}/settings`, "Team", section === "team"),
+    entry(`${base}/members`, "Members", section === "members"),
+    entry(`${base}/environments`, "Environments", section === "environments"),
+    entry(`${base}/integrations`, "Integrations", section === "integrations"),
+    entry(`${base}/automations`, "Automations", section === "automations"),
+    entry(`${base}/runners`, "Runners", section === "runners"),
+    role === "owner" ? entry(`${base}/audit`, "Audit log", section === "audit") : html``,
+  ];
 }
 
 /** A whole page. Markup is served whole; the script only adds to it. */

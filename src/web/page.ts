@@ -84,7 +84,21 @@ export type View = {
   title: string;
   body: Html;
   /** Which entry of the navigation it belongs to. */
-  section?: "overview" | "executions" | "tests" | "bugs" | "uploads" | "settings" | "team" | "account";
+  section?:
+    | "overview"
+    | "executions"
+    | "tests"
+    | "bugs"
+    | "uploads"
+    | "settings"
+    | "team"
+    | "members"
+    | "environments"
+    | "integrations"
+    | "automations"
+    | "runners"
+    | "audit"
+    | "account";
   /** Default 200. */
   status?: number;
   /** A page of one form. */
