@@ -67,7 +67,7 @@ export const automationFields = {
   ...Object.fromEntries(SEVERITIES.map((one) => [`severity.${one}`, v.optional(v.literal("true"))])),
   ...Object.fromEntries(
     Array.from({ length: MAX_ACTIONS }, (_, index) =>
-      ["type", "integrationId", "title", "severity", "maximum", "tasks"].map((name) => [
+      ["type", "integrationId", "title", "severity", "maximum", "tasks", "key", "environment"].map((name) => [
         `action.${index}.${name}`,
         text,
       ]),
@@ -122,7 +122,10 @@ function toAction(given: (name: string) => string): Record<string, unknown> {
       ...(given("title") === "" ? {} : { title: given("title") }),
     };
   if (type === "rerun_failed") return { type, maximum: toNumber(given("maximum") || "1") };
-  if (type === "start_execution") return { type, tasks: toList(given("tasks")) };
+  if (type === "start_execution") {
+    const rest = ["key", "environment"].filter((name) => given(name) !== "").map((name) => [name, given(name)]);
+    return { type, tasks: toList(given("tasks")), ...Object.fromEntries(rest) };
+  }
   return { type };
 }
 
@@ -252,5 +255,7 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
     )}
     ${field("Repeats in a row at most", name("maximum"), { value: fields[name("maximum")] ?? "1", type: "number", kind: "for-rerun", hint: "1 to 5." })}
     ${field("Tasks to start", name("tasks"), { value: fields[name("tasks")], max: 1000, isCode: true, kind: "for-start", placeholder: "nightly, e2e" })}
+    ${field("Key of the execution", name("key"), { value: fields[name("key")], max: 150, isCode: true, kind: "for-start", placeholder: "nightly-{date}", hint: "Where CI meets it: {date} and {time} become the day and the minute." })}
+    ${field("Environment", name("environment"), { value: fields[name("environment")], max: 200, isCode: true, kind: "for-start", placeholder: "staging" })}
   </fieldset>`;
 }

@@ -144,7 +144,7 @@ function variableTable(
           } <span class="small soft">set on ${toExact(updatedAt)}</span></td>
           ${
             role === "owner"
-              ? html`<td class="number">${danger(`${base}/variables/${name}/delete`, csrf, `Delete ${name}`, secret ? "Its value cannot be read back: whoever needs it again must have it." : "Executions that begin from now on do not get it.")}</td>`
+              ? html`<td class="number">${danger(`${base}/variables/${name}/delete`, csrf, html`Delete<span class="visually-hidden"> ${name}</span>`, secret ? "Its value cannot be read back: whoever needs it again must have it." : "Executions that begin from now on do not get it.")}</td>`
               : null
           }</tr>`,
     )}</tbody></table></div>`;

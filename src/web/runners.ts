@@ -7,7 +7,7 @@ import { selectTeamQueue, selectTeamRunners, type TeamRunner, type Waiting } fro
 import { selectProjectsWithKeys } from "../store/projects.ts";
 import { executionPath, nameOf } from "./builds.ts";
 import { page, type Page } from "./page.ts";
-import { ago, counted, mark, pager, tag, toSpan } from "./parts.ts";
+import { ago, counted, mark, pager, tag, toExact, toSpan } from "./parts.ts";
 
 const MAX_RUNNERS = 100;
 const MAX_QUEUE = 50;
@@ -47,23 +47,25 @@ function headlineOf(queue: readonly Waiting[], runners: readonly TeamRunner[]): 
 const tasksOf = ({ taskSlugs, tasks }: Pick<Waiting, "taskSlugs" | "tasks">): string =>
   `${taskSlugs.join(", ")}${tasks > taskSlugs.length ? ` and ${tasks - taskSlugs.length} more` : ""}`;
 
+/** Who will come for what waits, in words. */
+function coming({ waiting, unserved, labels }: Waiting): Html {
+  if (unserved === 0)
+    return html`${labels.length > 0 ? "a runner that has these labels" : "the next runner that is free"}`;
+  const whom = unserved === waiting ? "nobody" : `nobody for ${unserved} of them`;
+  return html`<span class="failed">${whom}: no runner of the project that is there ${labels.length > 0 ? "has these labels" : "takes these tasks"}</span>`;
+}
+
 function queueTable(queue: readonly Waiting[], now: Date): Html {
   return html`<div class="card"><table><caption class="visually-hidden">What waits, by the labels that it asks for</caption>
-    <thead><tr><th scope="col"><span class="visually-hidden">Status</span></th><th scope="col">Waiting</th><th scope="col">Asks for</th><th scope="col">Who will come</th><th scope="col" class="number">Since</th></tr></thead>
+    <thead><tr><th scope="col"><span class="visually-hidden">Status</span></th><th scope="col">Waiting</th><th scope="col">Asks for</th><th scope="col" class="wide">Who will come</th><th scope="col" class="number">Since</th></tr></thead>
     <tbody>${queue.map(
       (row) =>
-        html`<tr><td class="mark-cell">${mark(row.unserved > 0 ? "failed" : "queued", { word: false })}</td>
+        html`<tr><td class="mark-cell">${mark(row.unserved > 0 ? "failed" : "queued", { word: false })}<span class="visually-hidden">${row.unserved > 0 ? "nobody comes" : "waits"}</span></td>
           <td class="long"><b>${counted(row.waiting, "task")}</b> in <a href="/projects/${row.projectId}/executions?status=queued">${row.projectName}</a>
-            <span class="small soft">${tasksOf(row)}</span></td>
+            <span class="small soft">${tasksOf(row)}</span><span class="small narrow-only">${coming(row)}</span></td>
           <td>${labelTags(row.labels)}</td>
-          <td>${
-            row.unserved === 0
-              ? row.labels.length > 0
-                ? "A runner that has these labels"
-                : "The next runner that is free"
-              : html`<span class="failed">${row.unserved === row.waiting ? "Nobody" : `Nobody for ${row.unserved} of them`}: no runner of this project that is there ${row.labels.length > 0 ? "has these labels and takes these tasks" : "takes these tasks"}</span>`
-          }</td>
-          <td class="number soft"><time datetime="${row.since}">${toSpan(now.getTime() - Date.parse(row.since))}</time></td></tr>`,
+          <td class="wide">${coming(row)}</td>
+          <td class="number soft"><time datetime="${row.since}" title="${toExact(row.since)}">${toSpan(now.getTime() - Date.parse(row.since))}</time></td></tr>`,
     )}</tbody></table></div>`;
 }
 

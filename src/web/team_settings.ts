@@ -124,7 +124,7 @@ function keyTable({ team, role, csrf, now }: Shown, keys: readonly ShownKey[]): 
                 ? danger(
                     `/teams/${team.id}/keys/${key.id}/revoke`,
                     csrf,
-                    `Revoke ${key.name ?? key.leading}`,
+                    html`Revoke<span class="visually-hidden"> ${key.name ?? key.leading}</span>`,
                     html`Whatever uses ${key.leading}… is refused from then on. ${key.lastUsedAt === null ? "It was never used." : html`It was last used ${ago(key.lastUsedAt, now)}.`}`,
                   )
                 : tag("live", "passed")
