@@ -3,13 +3,20 @@
 import { createApp } from "./app.ts";
 import { readConfig } from "./config.ts";
 import { descriptorLimit } from "./http/descriptors.ts";
+import { createEventStreams } from "./http/events.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";
 import { createLog } from "./log.ts";
-import { createFirstProject, welcome } from "./operations/first_project.ts";
+import { createSetupToken } from "./operations/accounts.ts";
+import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
+import { createMetrics } from "./metrics.ts";
+import { createLive } from "./operations/live.ts";
 import { loadSecretKey } from "./operations/secret_key.ts";
+import { toVisitors } from "./web/visitors.ts";
+import { createVisitors } from "./request/visitors.ts";
 import { createUploadThread } from "./request/upload_thread.ts";
 import { createSeal } from "./secrets/seal.ts";
+import { createGauges } from "./store/gauges.ts";
 import { selectCursorSecret, useAllConnections } from "./store/instance.ts";
 import { migrate, schemaVersion } from "./store/migrate.ts";
 import { openDatabase } from "./store/open.ts";
@@ -22,6 +29,11 @@ import { startLoops } from "./work/loops.ts";
 /** Besides connections, the process itself has some fifty open. */
 const OWN_DESCRIPTORS = 50;
 const SENSIBLE_DESCRIPTORS = 1_024;
+/** What may be lost does not keep a server that stops. */
+const LAST_NOTES_MS = 1_000;
+
+/** A stream holds its connection: most of the descriptors are for others. */
+const streamsFor = (maxDescriptors: number) => Math.min(500, Math.floor(maxDescriptors / 4));
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
@@ -45,6 +57,8 @@ async function main(): Promise<void> {
     await migrate(database, (message) => log.info(message));
     const isReady = createReadiness(database, await schemaVersion());
     const signals = createSignals(database.openListener);
+    const live = createLive(database, { onError: (error) => log.warn("Cannot read what is watched", { error }) });
+    const eventStreams = createEventStreams(maxDescriptors === undefined ? {} : { max: streamsFor(maxDescriptors) });
     const secretKey = await loadSecretKey(database.pool, config);
     const seal = createSeal(secretKey, config.secretKeyOld);
     const cursorSecret = await selectCursorSecret(database.pool);
@@ -54,7 +68,8 @@ async function main(): Promise<void> {
       proxy: config.outboundProxy,
       onPrivate: (hostname, addresses) => log.info("Did not send to a private address", { hostname, addresses }),
     });
-    const deliverer = createDeliverer(database, { outbound, seal }, log);
+    const metrics = createMetrics({ database, gauges: createGauges(database) });
+    const deliverer = createDeliverer(database, { outbound, seal, onAttempt: metrics.delivery }, log);
 
     if (isCramped) await useAllConnections(database, config.databasePool);
     const server = startServer({ ...config, log, maxDescriptors });
@@ -63,19 +78,26 @@ async function main(): Promise<void> {
     const { connection } = database;
     const settings = { connection, cursorSecret, publicUrl, maxInflatedBytes, retentionDays, secretKey };
     const uploadThread = createUploadThread(new URL("./upload_worker.ts", import.meta.url), settings);
+    const sessions = createVisitors(database, {
+      publicUrl,
+      secret: cursorSecret,
+      onNotSeen: (error) => log.warn("Cannot note that a session was seen", { error }),
+    });
     const app = createApp({
       ...config,
-      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals },
-      visitors: { find: async () => undefined, csrf: () => ({ token: "" }), isOwnForm: () => false },
+      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics, live, eventStreams },
+      ...{ sessions, visitors: toVisitors(sessions) },
       isReady: async () => !draining && (await isReady()),
     });
     server.answerWith(app);
     const loops = startLoops({ ...config, database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep });
 
-    if (config.databaseUrl === undefined) {
-      const first = await createFirstProject(database);
-      if (first) process.stdout.write(`${welcome(publicUrl, first)}\n`);
-    } else if (!(await selectAnyTeam(database.pool))) {
+    const setupToken = await createSetupToken(database);
+    const setup = setupToken === undefined ? undefined : setupUrl(publicUrl, setupToken);
+    const first = config.databaseUrl === undefined ? await createFirstProject(database) : undefined;
+    if (first) process.stdout.write(`${welcome(publicUrl, first, setup)}\n`);
+    else if (setup) log.info("There is no account yet: open this link to make the first one", { url: setup });
+    if (config.databaseUrl !== undefined && !(await selectAnyTeam(database.pool))) {
       log.info(
         "The database is empty: bun run assay admin create-team --name NAME, then create-project --team ID --name NAME, then generate-key --project ID",
       );
@@ -86,7 +108,11 @@ async function main(): Promise<void> {
     draining = true;
     log.info("Stopping: running requests may end");
     signals.close();
+    eventStreams.close();
     await Promise.all([loops.stop(), deliverer.stop(), server.stop()]);
+    app.sweep();
+    await Promise.race([app.settled(), Bun.sleep(LAST_NOTES_MS)]);
+    metrics.stop();
     uploadThread.close();
   } finally {
     await database.close();

@@ -14,11 +14,13 @@ import { execution } from "./schema/executions.ts";
 import { executionFailures } from "./schema/failures.ts";
 import { delivery, integration } from "./schema/integrations.ts";
 import { onboarding } from "./schema/onboarding.ts";
+import { plan } from "./schema/plans.ts";
 import { project } from "./schema/projects.ts";
 import { nativeReport } from "./schema/reports.ts";
 import { testCase, testCaseResult } from "./schema/test_cases.ts";
 import { caseResult, testRun, uploadedRun } from "./schema/test_runs.ts";
 import { trends } from "./schema/trends.ts";
+import { upload } from "./schema/uploads.ts";
 import packageJson from "../package.json" with { type: "json" };
 
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
@@ -39,11 +41,13 @@ const definitions: Record<string, v.GenericSchema> = {
   ExecutionFailures: executionFailures,
   Integration: integration,
   Onboarding: onboarding,
+  Plan: plan,
   Project: project,
   TestCase: testCase,
   TestCaseResult: testCaseResult,
   TestRun: testRun,
   Trends: trends,
+  Upload: upload,
   UploadedRun: uploadedRun,
   Variable: variable,
 };
@@ -69,6 +73,15 @@ function convert(schema: v.GenericSchema, typeMode: "input" | "output"): Json {
   }) as Json;
   return rest;
 }
+
+/** Who comes back says how far he has come. */
+const LAST_EVENT_ID = {
+  name: "Last-Event-ID",
+  in: "header",
+  required: false,
+  description: "The id of the last event that was received: the stream goes on after it",
+  schema: { type: "string" },
+};
 
 const content = (schema: Json, type = "application/json") => ({ [type]: { schema } });
 const error = (description: string) => ({ description, content: content({ $ref: "#/components/schemas/Error" }) });
@@ -99,7 +112,8 @@ function parameters(route: Route): Json[] {
     return { name, in: "query", required: !optional, schema: { ...schema, ...standard } };
   });
   const idempotency = route.method === "POST" ? [{ $ref: "#/components/parameters/IdempotencyKey" }] : [];
-  return [...path, ...query, ...idempotency];
+  const resumption = route.stream === undefined ? [] : [{ $ref: "#/components/parameters/LastEventId" }];
+  return [...path, ...query, ...idempotency, ...resumption];
 }
 
 function requestBody(route: Route): Json {
@@ -140,10 +154,12 @@ function requestBody(route: Route): Json {
 
 function operation(route: Route): Json {
   const success = {
-    description: route.answer === null ? "Done" : "The answer",
+    description: route.stream ?? (route.answer === null ? "Done" : "The answer"),
     headers: rateHeaders,
     ...(route.answer === null ? {} : { content: content(convert(route.answer, "output")) }),
+    ...(route.stream === undefined ? {} : { content: content({ type: "string" }, "text/event-stream") }),
   };
+  const other = route.stream === undefined ? success : { description: "Nothing more will come", headers: rateHeaders };
   return {
     operationId: `${route.method.toLowerCase()}${route.path.replace(/[^A-Za-z]+([A-Za-z])/g, (_, letter: string) => letter.toUpperCase())}`,
     summary: route.summary,
@@ -152,7 +168,7 @@ function operation(route: Route): Json {
     ...requestBody(route),
     responses: {
       [route.status]: success,
-      ...(route.otherStatus === undefined ? {} : { [route.otherStatus]: success }),
+      ...(route.otherStatus === undefined ? {} : { [route.otherStatus]: other }),
       400: error("Invalid parameters or body, or a state that does not allow it"),
       401: error("Missing or invalid API key"),
       404: error("Not found, or the key has no access to it"),
@@ -216,6 +232,7 @@ export function createOpenapi(): Json {
         "X-RateLimit-Reset": integerHeader("Unix seconds at which the oldest counted request leaves the window"),
       },
       parameters: {
+        LastEventId: LAST_EVENT_ID,
         IdempotencyKey: {
           name: "Idempotency-Key",
           in: "header",

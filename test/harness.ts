@@ -5,15 +5,21 @@ import * as v from "valibot";
 import { createApp, ROUTES } from "../src/app.ts";
 import { createAddressList } from "../src/http/address.ts";
 import { createUploadThread } from "../src/request/upload_thread.ts";
+import { createEventStreams, type EventStreamsOptions } from "../src/http/events.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
+import { createMetrics } from "../src/metrics.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/store/connect.ts";
 import type { Visitors } from "../src/web/page.ts";
+import { createGauges } from "../src/store/gauges.ts";
+import { toVisitors } from "../src/web/visitors.ts";
+import { createVisitors } from "../src/request/visitors.ts";
 import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
+import { createLive } from "../src/operations/live.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
 import { testCluster } from "./cluster.ts";
@@ -77,23 +83,20 @@ export type TestServerOptions = {
   maxInflatedBytes?: number;
   uploadMemoryBytes?: number;
   outboundAllow?: string[];
+  eventStreams?: EventStreamsOptions;
   database?: Database;
-  /** Who is signed in; default: nobody. */
+  /** Who is signed in; default: who has a session. */
   visitors?: Visitors;
   clock?: () => Date;
+  metricsToken?: string;
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
-};
-
-const NOBODY: Visitors = {
-  find: async () => undefined,
-  csrf: () => ({ token: "" }),
-  isOwnForm: () => false,
 };
 
 /** One server; several may share a database. */
 export async function createServer(database: Database, options: TestServerOptions = {}) {
   const signals = createSignals(database.openListener);
+  const eventStreams = createEventStreams(options.eventStreams);
   const cursorSecret = await selectCursorSecret(database.pool);
   const outboundAllow = createAddressList(options.outboundAllow ?? []);
   const maxInflatedBytes = options.maxInflatedBytes ?? 128 * 1_048_576;
@@ -107,30 +110,38 @@ export async function createServer(database: Database, options: TestServerOption
     retentionDays: 90,
     secretKey: SECRET_KEY,
   });
-  server.answerWith(
-    createApp({
-      database,
-      uploadThread,
-      publicUrl,
-      cursorSecret,
-      log: createLog("debug", options.log ?? (() => {}), false),
-      rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
-      maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
-      maxInflatedBytes,
-      uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
-      retentionDays: 90,
-      seal: createSeal(SECRET_KEY),
-      outbound: createOutbound({ allow: outboundAllow }),
-      outboundAllow,
-      trustProxy: createAddressList(options.trustProxy ?? []),
-      signals,
-      isReady: async () => true,
-      visitors: options.visitors ?? NOBODY,
-      ...(options.clock ? { clock: options.clock } : {}),
-    }),
-  );
+  const metrics = createMetrics({ database, gauges: createGauges(database) });
+  const sessions = createVisitors(database, { publicUrl, secret: cursorSecret });
+  const app = createApp({
+    database,
+    metrics,
+    metricsToken: options.metricsToken,
+    uploadThread,
+    publicUrl,
+    cursorSecret,
+    log: createLog("debug", options.log ?? (() => {}), false),
+    rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
+    maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
+    maxInflatedBytes,
+    uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
+    retentionDays: 90,
+    seal: createSeal(SECRET_KEY),
+    outbound: createOutbound({ allow: outboundAllow }),
+    outboundAllow,
+    trustProxy: createAddressList(options.trustProxy ?? []),
+    signals,
+    live: createLive(database, { onError() {} }),
+    eventStreams,
+    isReady: async () => true,
+    sessions,
+    visitors: options.visitors ?? toVisitors(sessions),
+    ...(options.clock ? { clock: options.clock } : {}),
+  });
+  server.answerWith(app);
   afterAll(async () => {
+    metrics.stop();
     signals.close();
+    eventStreams.close();
     await server.stop();
     uploadThread.close();
   });
@@ -145,14 +156,17 @@ export async function createServer(database: Database, options: TestServerOption
       headers: { ...(key ? { authorization: `Bearer ${key}` } : {}), ...headers },
       ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
     });
-    const text = await response.text();
+    const isStream = response.headers.get("content-type") === "text/event-stream";
+    // It would not end.
+    if (isStream) await response.body?.cancel();
+    const text = isStream ? "" : await response.text();
     const isJson = response.headers.get("content-type") === "application/json" && text !== "";
     const answer = { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : text };
     holdToContract(method, path, answer);
     return answer;
   }
 
-  return { url: server.url, ask };
+  return { url: server.url, ask, app, metrics, eventStreams };
 }
 
 /** The headers of every answer, the shape of every error, and the schema of every success. */

@@ -37,7 +37,8 @@ export const automations: Route[] = [
   route(
     "POST /teams/:teamId/automations",
     { summary: "Create an automation", body: newAutomation, answer: automation, status: 201 },
-    async ({ params, body, conclude }) => await conclude((sql) => createAutomation(sql, params.teamId, body)),
+    async ({ params, body, conclude, services: { seal } }) =>
+      await conclude((sql) => createAutomation(sql, seal, params.teamId, body)),
   ),
 
   route(
@@ -49,7 +50,8 @@ export const automations: Route[] = [
   route(
     "PATCH /teams/:teamId/automations/:automationId",
     { summary: "Change an automation", body: automationPatch, answer: automation },
-    async ({ params, body, transact }) => await transact((sql) => changeAutomation(sql, params, body)),
+    async ({ params, body, transact, services: { seal } }) =>
+      await transact((sql) => changeAutomation(sql, seal, params, body)),
   ),
 
   route(

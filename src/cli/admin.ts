@@ -1,14 +1,21 @@
-/** `assay admin`: teams, projects and keys, straight in the server's database, whether the server runs or not. */
+/** `assay admin`: teams, projects, keys and accounts, straight in the server's database, whether the server runs or not. */
 
 import * as v from "valibot";
 import { readConfig } from "../config.ts";
+import { admitUser, createUser, resetPassword } from "../operations/accounts.ts";
+import { generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/keys.ts";
+import { email, newPassword, personName, type Role, role } from "../schema/accounts.ts";
+import { COMMAND_LINE } from "../schema/audit.ts";
 import { text, uuid } from "../schema/fields.ts";
+import { createPasswords } from "../secrets/passwords.ts";
+import { selectAccountsOfTeam } from "../store/accounts.ts";
+import { insertAuditEntry } from "../store/audit.ts";
 import type { Tx } from "../store/connect.ts";
-import { generateProjectKey, generateTeamKey } from "../operations/keys.ts";
-import { revokeKey, selectKeys } from "../store/keys.ts";
+import { selectKeys } from "../store/keys.ts";
 import { migrate } from "../store/migrate.ts";
 import { openExistingDatabase } from "../store/open.ts";
 import { insertProject, insertTeam, selectProjects, selectTeamExists, selectTeams } from "../store/projects.ts";
+import { askPassword } from "./terminal.ts";
 import { parseOptions, require, UsageError } from "./usage.ts";
 
 export const ADMIN_USAGE = `  admin list-teams
@@ -19,11 +26,20 @@ export const ADMIN_USAGE = `  admin list-teams
   admin generate-key --team ID [--name NAME]    one more key for the team
   admin list-keys --team ID
   admin revoke-key --id ID
+  admin list-users --team ID
+  admin create-user --email ADDRESS --team ID [--name NAME] [--role owner|member|viewer] [--password TEXT]
+                                                an account, and its place in a team (member); asks for the password
+  admin create-user … --no-password             an account that signs in with OpenID Connect only
+  admin add-user --email ADDRESS --team ID [--role ROLE]
+                                                a place in one more team for an account that there is
+  admin reset-password --email ADDRESS [--password TEXT]
+                                                a new password; every session of the account ends
 
 Admin commands take the same DATA_DIR or DATABASE_URL as the server.`;
 
 type Values = Record<string, string>;
-type Command = { options: string[]; run: (values: Values) => (sql: Tx) => Promise<unknown> };
+type Work = (sql: Tx) => Promise<unknown>;
+type Command = { options: string[]; flags?: string[]; run: (values: Values) => Work | Promise<Work> };
 
 function id(values: Values, name: string): string {
   const parsed = v.safeParse(uuid, require(values, name));
@@ -37,7 +53,25 @@ function named(values: Values): string {
   return parsed.output;
 }
 
-function missing(what: "team" | "project" | "key", id: string): never {
+/** Throws UsageError. */
+function option<Schema extends v.GenericSchema<string, string>>(schema: Schema, values: Values, name: string) {
+  const parsed = v.safeParse(schema, require(values, name));
+  if (!parsed.success) throw new UsageError(`--${name}: ${parsed.issues[0].message}`);
+  return parsed.output as v.InferOutput<Schema>;
+}
+
+const roleOf = (values: Values, fallback: Role): Role =>
+  values["role"] === undefined ? fallback : (option(role, values, "role") as Role);
+
+/** Of --password, or of whoever sits there; hashed. The command line is seen by others: for scripts there is a pipe. */
+async function passwordHash(values: Values): Promise<string> {
+  const given = values["password"] ?? (await askPassword());
+  const parsed = v.safeParse(newPassword, given);
+  if (!parsed.success) throw new UsageError(`--password: ${parsed.issues[0].message}`);
+  return await createPasswords().hash(parsed.output);
+}
+
+function missing(what: "team" | "project" | "key" | "account", id: string): never {
   throw new Error(`No such ${what}: "${id}"`);
 }
 
@@ -72,7 +106,12 @@ const COMMANDS: Record<string, Command> = {
     options: ["team", "name"],
     run: (values) => {
       const [team, name] = [id(values, "team"), named(values)];
-      return async (sql) => ({ id: (await insertProject(sql, team, name)) ?? missing("team", team) });
+      return async (sql) => {
+        const project = (await insertProject(sql, team, name)) ?? missing("team", team);
+        const entry = { action: "project.created", subject: name, details: { projectId: project } } as const;
+        await insertAuditEntry(sql, team, COMMAND_LINE, entry);
+        return { id: project };
+      };
     },
   },
   "generate-key": {
@@ -82,10 +121,10 @@ const COMMANDS: Record<string, Command> = {
         throw new UsageError("generate-key takes either --project or --team");
       if (values["project"] !== undefined) {
         const project = id(values, "project");
-        return async (sql) => (await generateProjectKey(sql, project)) ?? missing("project", project);
+        return async (sql) => (await generateProjectKey(sql, project, COMMAND_LINE)) ?? missing("project", project);
       }
       const [team, name] = [id(values, "team"), values["name"] === undefined ? null : named(values)];
-      return async (sql) => (await generateTeamKey(sql, team, name)) ?? missing("team", team);
+      return async (sql) => (await generateTeamKey(sql, team, name, COMMAND_LINE)) ?? missing("team", team);
     },
   },
   "list-keys": {
@@ -102,7 +141,60 @@ const COMMANDS: Record<string, Command> = {
     options: ["id"],
     run: (values) => {
       const key = id(values, "id");
-      return async (sql) => ({ id: key, revokedAt: (await revokeKey(sql, key)) ?? missing("key", key) });
+      return async (sql) => ({
+        id: key,
+        revokedAt: (await revokeKeyById(sql, key, COMMAND_LINE)) ?? missing("key", key),
+      });
+    },
+  },
+  "list-users": {
+    options: ["team"],
+    run: (values) => {
+      const team = id(values, "team");
+      return async (sql) => {
+        await requireTeam(sql, team);
+        return { data: await selectAccountsOfTeam(sql, team) };
+      };
+    },
+  },
+  "create-user": {
+    options: ["email", "team", "name", "role", "password"],
+    flags: ["no-password"],
+    run: async (values) => {
+      const [address, teamId] = [option(email, values, "email"), id(values, "team")];
+      const name = values["name"] === undefined ? address.split("@")[0]! : option(personName, values, "name");
+      const role = roleOf(values, "member");
+      if (values["no-password"] !== undefined && values["password"] !== undefined)
+        throw new UsageError("create-user takes either --password or --no-password");
+      const hash = values["no-password"] === undefined ? await passwordHash(values) : null;
+      return async (sql) => {
+        const created = await createUser(sql, { email: address, name, role, teamId, passwordHash: hash });
+        if (created === "no team") missing("team", teamId);
+        if (created === "taken")
+          throw new Error(`There is an account "${address}" already: admin add-user gives it a team`);
+        return { id: created.id, email: address, role };
+      };
+    },
+  },
+  "add-user": {
+    options: ["email", "team", "role"],
+    run: (values) => {
+      const [address, teamId, role] = [option(email, values, "email"), id(values, "team"), roleOf(values, "member")];
+      return async (sql) => {
+        const admitted = await admitUser(sql, { email: address, teamId, role });
+        if (admitted === "no team") missing("team", teamId);
+        if (admitted === "no account") missing("account", address);
+        if (admitted === "member") throw new Error(`"${address}" is a member of this team already`);
+        return { id: admitted.id, email: address, role };
+      };
+    },
+  },
+  "reset-password": {
+    options: ["email", "password"],
+    run: async (values) => {
+      const address = option(email, values, "email");
+      const hash = await passwordHash(values);
+      return async (sql) => ({ id: (await resetPassword(sql, address, hash)) ?? missing("account", address) });
     },
   },
 };
@@ -133,8 +225,8 @@ export async function admin([name, ...args]: string[]): Promise<void> {
   if (name === undefined) throw new UsageError("A command is missing after admin");
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (!command) throw new UsageError(`No such command: admin ${name}`);
-  const { values, json } = parseOptions(args, command.options);
-  const work = command.run(values);
+  const { values, json } = parseOptions(args, command.options, command.flags);
+  const work = await command.run(values);
   const database = await openExistingDatabase(readConfig(process.env));
   try {
     await migrate(database);

@@ -1,6 +1,7 @@
 /** Automations of a team: made, changed, run by hand. */
 
 import {
+  type Action,
   ACTIONS_OF,
   type AutomationPatch,
   type AutomationRun,
@@ -9,7 +10,9 @@ import {
   type NewAutomation,
   nextTime,
 } from "../schema/automations.ts";
+import { toPlannedTask } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
+import type { Seal } from "../secrets/seal.ts";
 import { actionsOf } from "../senders/send.ts";
 import {
   type AutomationRow,
@@ -25,6 +28,7 @@ import { selectLastEvent } from "../store/events.ts";
 import { selectIntegration } from "../store/integrations.ts";
 import type { AutomationServices } from "./automation_actions.ts";
 import { runForEvent, runForSchedule } from "./automations.ts";
+import { findProblem } from "./dispatch.ts";
 
 /** Which automation, of which team. */
 export type AutomationPlace = { teamId: string; automationId: string };
@@ -34,7 +38,7 @@ export const findAutomation = async (sql: Sql, { teamId, automationId }: Automat
 
 /** Refuses everything that cannot work: a condition that never holds, an integration that cannot do it. `given`: what is new. */
 async function requireSense(
-  sql: Sql,
+  { sql, seal }: { sql: Sql; seal: Seal },
   teamId: string,
   wanted: NewAutomation,
   given: AutomationPatch = wanted,
@@ -63,6 +67,10 @@ async function requireSense(
     const place = `actions.${index}`;
     if (!ACTIONS_OF[occasion].includes(action.type))
       problems.push(`Cannot use "${place}" with ${what}: ${action.type}`);
+    if (action.type === "start_execution") {
+      problems.push(...(await findStartProblems(action, place)));
+      continue;
+    }
     if (!("integrationId" in action) || fresh.actions.length === 0) continue;
     const integration = await selectIntegration(sql, teamId, action.integrationId);
     if (!integration)
@@ -73,6 +81,25 @@ async function requireSense(
       );
   }
   if (problems.length > 0) refuse([...new Set(problems)].join("; "));
+
+  async function findStartProblems(
+    { mode, tasks, dispatch }: Extract<Action, { type: "start_execution" }>,
+    place: string,
+  ): Promise<string[]> {
+    const found: string[] = [];
+    const planned = tasks.map(toPlannedTask);
+    if (
+      mode !== "run" &&
+      planned.some(({ labels, timeoutSeconds }) => labels.length > 0 || timeoutSeconds !== undefined)
+    )
+      found.push(`Cannot read "${place}.tasks": labels and timeoutSeconds are for executions of mode "run"`);
+    if (mode === "run" && dispatch)
+      found.push(`Cannot read "${place}.dispatch": an execution of mode "run" is for runners`);
+    if (!dispatch || fresh.actions.length === 0) return found;
+    const integration = await selectIntegration(sql, teamId, dispatch.integrationId);
+    const problem = findProblem(teamId, integration, dispatch, seal);
+    return problem ? [...found, `Cannot read "${place}.dispatch.${problem.field}": ${problem.message}`] : found;
+  }
 }
 
 const nextRunOf = ({ enabled, trigger }: Pick<NewAutomation, "enabled" | "trigger">): string | null =>
@@ -83,8 +110,13 @@ const nextRunOf = ({ enabled, trigger }: Pick<NewAutomation, "enabled" | "trigge
 const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
 /** In a transaction. */
-export async function createAutomation(sql: Tx, teamId: string, wanted: NewAutomation): Promise<AutomationRow> {
-  await requireSense(sql, teamId, wanted);
+export async function createAutomation(
+  sql: Tx,
+  seal: Seal,
+  teamId: string,
+  wanted: NewAutomation,
+): Promise<AutomationRow> {
+  await requireSense({ sql, seal }, teamId, wanted);
   const automationId = Bun.randomUUIDv7();
   await insertAutomation(sql, teamId, automationId, { ...wanted, nextRunAt: nextRunOf(wanted) });
   return await findAutomation(sql, { teamId, automationId });
@@ -93,6 +125,7 @@ export async function createAutomation(sql: Tx, teamId: string, wanted: NewAutom
 /** In a transaction: what the patch leaves out stays. */
 export async function changeAutomation(
   sql: Tx,
+  seal: Seal,
   place: AutomationPlace,
   patch: AutomationPatch,
 ): Promise<AutomationRow> {
@@ -102,7 +135,7 @@ export async function changeAutomation(
   const { name, enabled, trigger, conditions, actions } = before;
   const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
   const after: NewAutomation = { name, enabled, trigger, conditions, actions, ...given };
-  await requireSense(sql, teamId, after, patch);
+  await requireSense({ sql, seal }, teamId, after, patch);
   // A name that changes does not put the next run off.
   const keeps = isSame(after.trigger, trigger) && after.enabled === enabled;
   const nextRunAt = keeps ? before.nextRunAt : nextRunOf(after);

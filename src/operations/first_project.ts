@@ -18,8 +18,18 @@ export async function createFirstProject({ begin }: Pick<Database, "begin">): Pr
   });
 }
 
-/** For people: ids, keys, and two lines to paste. It is printed once, because the keys are stored nowhere. */
-export function welcome(url: string, { teamId, projectId, teamKey, projectKey }: FirstStart): string {
+/** The page that makes the first account. */
+export const setupUrl = (url: string, token: string): string => `${url}/setup?token=${token}`;
+
+/**
+ * For people: ids, keys, two lines to paste, and the link that makes the first account. It is printed once, because the
+ * keys are stored nowhere.
+ */
+export function welcome(
+  url: string,
+  { teamId, projectId, teamKey, projectKey }: FirstStart,
+  setup: string | undefined,
+): string {
   const runs = `${url}/api/v1/projects/${projectId}/test-runs`;
   const authorization = `-H "Authorization: Bearer ${projectKey.key}"`;
   const report =
@@ -32,7 +42,7 @@ Assay is set up. The keys below are shown this once.
            ${teamKey.key}
   Project  ${projectId}
            ${projectKey.key}
-
+${setup === undefined ? "" : `\nOpen this link to make the first account; it works once:\n\n${setup}\n`}
 Upload a report (your own: --data-binary @report.xml in place of -d …):
 
 curl ${authorization} -d '${report}' "${runs}"

@@ -1,8 +1,10 @@
 /** Generates API keys: a project has one, and a new one revokes the one before; a team has any number. */
 
+import { type Actor, SERVER } from "../schema/audit.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
 import { createKey } from "../secrets/keys.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import { insertAuditEntry } from "../store/audit.ts";
+import type { Tx } from "../store/connect.ts";
 import {
   insertKey,
   lockProjectForKey,
@@ -19,16 +21,34 @@ export type GeneratedKey = { id: string; key: string; leading: string };
  * In a transaction: a new key for the project; the one before is revoked in the same moment. Undefined when there is no
  * such project.
  */
-export async function generateProjectKey(sql: Tx, projectId: string): Promise<GeneratedKey | undefined> {
+export async function generateProjectKey(
+  sql: Tx,
+  projectId: string,
+  by: Actor = SERVER,
+): Promise<GeneratedKey | undefined> {
   const teamId = await lockProjectForKey(sql, projectId);
   if (teamId === undefined) return undefined;
   for (const id of await selectLiveKeyIds(sql, projectId)) await revokeKey(sql, id);
-  return await generate(sql, teamId, { kind: "project", projectId, name: null });
+  return await generate(sql, teamId, { kind: "project", projectId, name: null }, by);
 }
 
-/** Undefined when there is no such team. */
-export const generateTeamKey = (sql: Sql, teamId: string, name: string | null): Promise<GeneratedKey | undefined> =>
-  generate(sql, teamId, { kind: "team", projectId: null, name });
+/** In a transaction: one more key for the team. Undefined when there is no such team. */
+export const generateTeamKey = (
+  sql: Tx,
+  teamId: string,
+  name: string | null,
+  by: Actor = SERVER,
+): Promise<GeneratedKey | undefined> => generate(sql, teamId, { kind: "team", projectId: null, name }, by);
+
+/** In a transaction: when the key was revoked, this time or before; undefined when there is no such key. */
+export async function revokeKeyById(sql: Tx, id: string, by: Actor = SERVER): Promise<string | undefined> {
+  const revoked = await revokeKey(sql, id);
+  if (revoked?.isNew) {
+    const details = { kind: revoked.projectId === null ? "team" : "project", projectId: revoked.projectId };
+    await insertAuditEntry(sql, revoked.teamId, by, { action: "key.revoked", subject: revoked.leading, details });
+  }
+  return revoked?.revokedAt;
+}
 
 /**
  * In a transaction: a new key in the place of this one, null: of none. Undefined where the project has another one by now:
@@ -38,10 +58,11 @@ export async function replaceProjectKey(
   sql: Tx,
   projectId: string,
   replaces: string | null,
+  by: Actor,
 ): Promise<GeneratedKey | undefined> {
   if ((await lockProjectForKey(sql, projectId)) === undefined) refuseAbsent();
   const [live = null] = await selectLiveKeyIds(sql, projectId);
-  return live === replaces ? await generateProjectKey(sql, projectId) : undefined;
+  return live === replaces ? await generateProjectKey(sql, projectId, by) : undefined;
 }
 
 /**
@@ -53,23 +74,28 @@ export async function addTeamKey(
   teamId: string,
   name: string,
   newest: string | null,
+  by: Actor,
 ): Promise<GeneratedKey | undefined> {
   const found = (await lockTeamForKey(sql, teamId)) ?? refuseAbsent();
-  return found.newestKeyId === newest ? await generateTeamKey(sql, teamId, name) : undefined;
+  return found.newestKeyId === newest ? await generateTeamKey(sql, teamId, name, by) : undefined;
 }
 
 /** In a transaction: a key of a project is only ever replaced. */
-export async function revokeTeamKey(sql: Tx, teamId: string, id: string): Promise<void> {
+export async function revokeTeamKey(sql: Tx, teamId: string, id: string, by: Actor): Promise<void> {
   if (!(await selectIsTeamKey(sql, teamId, id))) refuseAbsent();
-  await revokeKey(sql, id);
+  await revokeKeyById(sql, id, by);
 }
 
 async function generate(
-  sql: Sql,
+  sql: Tx,
   teamId: string,
   { kind, projectId, name }: { kind: "project" | "team"; projectId: string | null; name: string | null },
+  by: Actor,
 ): Promise<GeneratedKey | undefined> {
   const { key, leading, digest } = createKey(kind);
   const id = Bun.randomUUIDv7();
-  return (await insertKey(sql, teamId, { id, projectId, name, leading, digest })) ? { id, key, leading } : undefined;
+  if (!(await insertKey(sql, teamId, { id, projectId, name, leading, digest }))) return undefined;
+  const details = { kind, projectId, name };
+  await insertAuditEntry(sql, teamId, by, { action: "key.generated", subject: leading, details });
+  return { id, key, leading };
 }

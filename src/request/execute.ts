@@ -6,6 +6,7 @@ import { absent, fail } from "../http/problem.ts";
 import { answerOnce, type Once } from "./idempotency.ts";
 import { json, Reply } from "./reply.ts";
 import type { Context, Route, Services } from "./route.ts";
+import { noFacts, type UploadFacts } from "./upload_notes.ts";
 import { Refusal } from "../schema/refusal.ts";
 import type { Database, Tx } from "../store/connect.ts";
 import { lockLiveKey } from "../store/keys.ts";
@@ -18,6 +19,8 @@ export type CheckedRequest = {
   query: unknown;
   body: unknown;
   wantsText: boolean;
+  /** How far a client has come in a stream of events, as it says. */
+  lastEventId?: string | null;
   idempotencyKey: string | null;
   /** Of the whole request; only there with an Idempotency-Key. */
   digest: string;
@@ -29,6 +32,8 @@ export type Progress = {
   provedLive: boolean;
   /** Whoever asked has been told that it took too long. */
   expired: boolean;
+  /** Of an upload only. */
+  upload?: UploadFacts;
 };
 
 export type ExecuteOptions = Omit<Services, "begin"> & Pick<Context, "publicUrl" | "cursors">;
@@ -49,7 +54,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
   }
 
   return async function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {
-    const { caller, budget, params, query, body, wantsText, idempotencyKey, digest } = request;
+    const { caller, budget, params, query, body, wantsText, lastEventId = null, idempotencyKey, digest } = request;
     const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
     const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
     const run = async (once?: Once) => {
@@ -67,6 +72,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
         list,
         after: cursor === undefined ? undefined : cursors.read(list, cursor),
         wantsText,
+        lastEventId,
         transact: (work) => transact(caller, progress, work),
         conclude: (work) =>
           transact(caller, progress, async (sql) => {
@@ -75,6 +81,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
             return value;
           }),
         actOnce: async (sql) => await once?.act(sql),
+        tookUpload: (taken) => void ((progress.upload ??= noFacts()).taken = taken),
         keyWasLive: () => void (progress.provedLive = true),
         revoked,
       };

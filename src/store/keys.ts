@@ -91,27 +91,48 @@ export const selectKeys = (sql: Sql, teamId: string) => sql<ApiKey[]>`
     leading_part as "leading", created_at as "createdAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
   from api_key where team_id = ${teamId} order by id desc`;
 
-export type ShownKey = Pick<ApiKey, "id" | "name" | "leading" | "createdAt" | "lastUsedAt" | "revokedAt">;
+export type ShownKey = Pick<ApiKey, "id" | "name" | "leading" | "createdAt" | "lastUsedAt" | "revokedAt"> & {
+  /** As the audit log calls who has made it; null: it was made before there was one. */
+  madeBy: string | null;
+};
 
+/** The entry of the audit log was written right after the key. */
 const shownColumns = (sql: Sql) => sql`
-  id, name, leading_part as "leading", created_at as "createdAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"`;
+  k.id, k.name, k.leading_part as "leading", k.created_at as "createdAt", k.last_used_at as "lastUsedAt",
+  k.revoked_at as "revokedAt", (
+    select a.actor from (
+      select * from audit_entry a where a.team_id = k.team_id and a.id > k.id order by a.id limit 20) a
+    where a.action = 'key.generated' and a.subject = k.leading_part limit 1) as "madeBy"`;
 
 /** The one that opens the project now. */
 export const selectProjectKey = async (sql: Sql, projectId: string): Promise<ShownKey | undefined> => {
   const [key] = await sql<ShownKey[]>`
-    select ${shownColumns(sql)} from api_key where project_id = ${projectId} and revoked_at is null`;
+    select ${shownColumns(sql)} from api_key k where project_id = ${projectId} and revoked_at is null`;
   return key;
 };
 
 /** Without those of its projects: live ones first, newest first; at most `limit`. */
 export const selectTeamKeys = (sql: Sql, teamId: string, limit: number) => sql<ShownKey[]>`
-  select ${shownColumns(sql)} from api_key where team_id = ${teamId} and project_id is null
+  select ${shownColumns(sql)} from api_key k where team_id = ${teamId} and project_id is null
   order by revoked_at is not null, id desc limit ${limit}`;
 
-/** In a transaction: when the key was revoked, this time or before; undefined when there is no such key. */
-export const revokeKey = async (sql: Tx, id: string): Promise<string | undefined> => {
+export type RevokedKey = {
+  teamId: string;
+  projectId: string | null;
+  leading: string;
+  revokedAt: string;
+  /** False: it was revoked before. */
+  isNew: boolean;
+};
+
+/** In a transaction; undefined when there is no such key. */
+export const revokeKey = async (sql: Tx, id: string): Promise<RevokedKey | undefined> => {
   await lockAgainstUse(sql, id);
-  const [key] = await sql<{ revokedAt: string }[]>`
-    update api_key set revoked_at = coalesce(revoked_at, now()) where id = ${id} returning revoked_at as "revokedAt"`;
-  return key?.revokedAt;
+  const [key] = await sql<RevokedKey[]>`
+    update api_key k set revoked_at = coalesce(k.revoked_at, now())
+    from (select team_id, id, revoked_at from api_key where id = ${id} for no key update) before
+    where k.team_id = before.team_id and k.id = before.id
+    returning k.team_id as "teamId", k.project_id as "projectId", k.leading_part as "leading",
+      k.revoked_at as "revokedAt", before.revoked_at is null as "isNew"`;
+  return key;
 };

@@ -38,6 +38,7 @@ import {
   toFields,
 } from "./automation_fields.ts";
 import { bugPath, executionPath } from "./builds.ts";
+import { change } from "./changes.ts";
 import { attempt, done, field, wrong } from "./fields.ts";
 import { action, danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
@@ -292,11 +293,11 @@ export const automations: Page[] = [
   page("/teams/:teamId/automations/new", { access: "owner" }, async (context) => await create(context, undefined)),
 
   form("/teams/:teamId/automations/new", { access: "owner", fields: fieldsOf }, async (context) => {
-    const { begin, team, fields } = context;
+    const { team, fields } = context;
     const given = toGiven(fields as never);
     const made = await attempt(() => {
       const wanted = check(newAutomation, read(given));
-      return begin((sql) => createAutomation(sql, team.id, wanted));
+      return change(context, "owner", (sql) => createAutomation(sql, context.seal, team.id, wanted));
     });
     if ("problem" in made) return await create(context, given, made.problem);
     return new SeeOther(`/teams/${team.id}/automations/${made.result.id}?told=created`);
@@ -309,11 +310,11 @@ export const automations: Page[] = [
   ),
 
   form("/teams/:teamId/automations/:automationId", { access: "owner", fields: fieldsOf }, async (context) => {
-    const { begin, params, fields } = context;
+    const { params, fields } = context;
     const given = toGiven(fields as never);
     const saved = await attempt(() => {
       const patch = check(automationPatch, read(given));
-      return begin((sql) => changeAutomation(sql, params, patch));
+      return change(context, "owner", (sql) => changeAutomation(sql, context.seal, params, patch));
     });
     if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, given });
     return new SeeOther(`${pathOf(params)}?told=saved`);
@@ -323,16 +324,19 @@ export const automations: Page[] = [
     "/teams/:teamId/automations/:automationId/state",
     { access: "owner", fields: v.strictObject({ enabled: flag }) },
     async (context) => {
-      const { begin, params, fields } = context;
+      const { params, fields } = context;
       const enabled = fields.enabled === "true";
-      const changed = await attempt(() => begin((sql) => changeAutomation(sql, params, { enabled })));
+      const changed = await attempt(() =>
+        change(context, "owner", (sql) => changeAutomation(sql, context.seal, params, { enabled })),
+      );
       if ("problem" in changed) return await one(context, {}, { problem: { of: "run", text: changed.problem } });
       return new SeeOther(`${pathOf(params)}?told=${enabled ? "enabled" : "disabled"}`);
     },
   ),
 
-  form("/teams/:teamId/automations/:automationId/delete", { access: "owner" }, async ({ begin, params }) => {
-    await begin((sql) => removeAutomation(sql, params));
+  form("/teams/:teamId/automations/:automationId/delete", { access: "owner" }, async (context) => {
+    const { params } = context;
+    await change(context, "owner", (sql) => removeAutomation(sql, params));
     return new SeeOther(`/teams/${params.teamId}/automations?told=deleted`);
   }),
 
@@ -340,11 +344,11 @@ export const automations: Page[] = [
     "/teams/:teamId/automations/:automationId/run",
     { access: "owner", fields: v.strictObject({ dryRun: flag }) },
     async (context) => {
-      const { begin, params, fields, publicUrl, log } = context;
+      const { params, fields, publicUrl, log } = context;
       const dryRun = fields.dryRun === "true";
       const onBug = (error: unknown) => log.error("Cannot run an automation", { ...params, dryRun, error });
       const ran = await attempt(() =>
-        begin((sql) => runByHand(sql, { publicUrl, now: new Date(), dryRun, onBug }, params)),
+        change(context, "owner", (sql) => runByHand(sql, { publicUrl, now: new Date(), dryRun, onBug }, params)),
       );
       if ("problem" in ran) return await one(context, {}, { problem: { of: "run", text: ran.problem } });
       return dryRun ? await one(context, {}, { dryRun: ran.result }) : new SeeOther(`${pathOf(params)}?told=ran#runs`);

@@ -26,6 +26,7 @@ import {
 import { refuseAbsent } from "../schema/refusal.ts";
 import type { Seal } from "../secrets/seal.ts";
 import { selectEnvironment, selectEnvironments, selectVariables, type VariableRow } from "../store/environments.ts";
+import { change } from "./changes.ts";
 import { attempt, checkbox, done, field, toLines, wrong } from "./fields.ts";
 import { danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
@@ -227,10 +228,10 @@ export const environments: Page[] = [
   ),
 
   form("/teams/:teamId/environments", { access: "owner", fields: settingsFields }, async (context) => {
-    const { begin, team, fields } = context;
+    const { team, fields } = context;
     const made = await attempt(() => {
       const given = check(newEnvironment, toGiven(fields));
-      return begin((sql) => createEnvironment(sql, team.id, given));
+      return change(context, "owner", (sql) => createEnvironment(sql, team.id, given));
     });
     if ("problem" in made) return await list(context, { problem: made.problem, fields });
     return new SeeOther(`/teams/${team.id}/environments/${made.result.id}?told=created`);
@@ -243,18 +244,19 @@ export const environments: Page[] = [
   ),
 
   form("/teams/:teamId/environments/:environmentId", { access: "owner", fields: settingsFields }, async (context) => {
-    const { begin, params, fields } = context;
+    const { params, fields } = context;
     const saved = await attempt(() => {
       // A name that is emptied is the slug again.
       const patch = check(environmentPatch, { name: fields.slug.trim(), ...toGiven(fields) });
-      return begin((sql) => changeEnvironment(sql, params, patch));
+      return change(context, "owner", (sql) => changeEnvironment(sql, params, patch));
     });
     if ("problem" in saved) return await one(context, { problem: { of: "settings", text: saved.problem }, fields });
     return new SeeOther(`${pathOf(params)}?told=saved`);
   }),
 
-  form("/teams/:teamId/environments/:environmentId/delete", { access: "owner" }, async ({ begin, params }) => {
-    await begin((sql) => removeEnvironment(sql, params));
+  form("/teams/:teamId/environments/:environmentId/delete", { access: "owner" }, async (context) => {
+    const { params } = context;
+    await change(context, "owner", (sql) => removeEnvironment(sql, params));
     return new SeeOther(`/teams/${params.teamId}/environments?told=deleted`);
   }),
 
@@ -262,7 +264,7 @@ export const environments: Page[] = [
     "/teams/:teamId/environments/:environmentId/variables",
     { access: "owner", fields: variableFields },
     async (context) => {
-      const { begin, seal, params, fields } = context;
+      const { seal, params, fields } = context;
       const given = { name: fields.name.trim(), value: toLines(fields.value), secret: fields.secret === "true" };
       const set = await attempt(() => {
         const { name, ...variable } = check(
@@ -270,7 +272,7 @@ export const environments: Page[] = [
           given,
           false,
         );
-        return begin((sql) => setVariable(sql, seal, params, { name, ...variable }));
+        return change(context, "owner", (sql) => setVariable(sql, seal, params, { name, ...variable }));
       });
       if ("problem" in set)
         return await one(context, { problem: { of: "variable", text: set.problem }, variable: given });
@@ -282,13 +284,13 @@ export const environments: Page[] = [
     "/teams/:teamId/environments/:environmentId/variables/paste",
     { access: "owner", fields: pasteFields },
     async (context) => {
-      const { begin, seal, params, fields } = context;
+      const { seal, params, fields } = context;
       const secret = fields.secret === "true";
       const pasted = await attempt(() => {
         const read = readVariables(fields.text, "text/plain");
         const variables = new Map([...read].map(([name, { value }]) => [name, { value, secret }]));
         const put = fields.replace === "true" ? replaceVariables : addVariables;
-        return begin((sql) => put(sql, seal, params, variables));
+        return change(context, "owner", (sql) => put(sql, seal, params, variables));
       });
       if ("problem" in pasted)
         return await one(context, { problem: { of: "paste", text: `${pasted.problem}; ${NOT_SENT_BACK}` } });
@@ -299,8 +301,9 @@ export const environments: Page[] = [
   form(
     "/teams/:teamId/environments/:environmentId/variables/:variableName/delete",
     { access: "owner" },
-    async ({ begin, params }) => {
-      await begin((sql) => removeVariable(sql, params, params.variableName));
+    async (context) => {
+      const { params } = context;
+      await change(context, "owner", (sql) => removeVariable(sql, params, params.variableName));
       return new SeeOther(`${pathOf(params)}?told=removed#variables`);
     },
   ),

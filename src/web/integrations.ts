@@ -25,6 +25,7 @@ import {
   newIntegration,
 } from "../schema/integrations.ts";
 import { selectDeliveries, selectIntegrations } from "../store/integrations.ts";
+import { change } from "./changes.ts";
 import { attempt, done, field, wrong } from "./fields.ts";
 import {
   type ConfigFields,
@@ -265,14 +266,14 @@ export const integrations: Page[] = [
   ),
 
   form("/teams/:teamId/integrations/new", { access: "owner", fields: createFields }, async (context) => {
-    const { begin, team, fields } = context;
+    const { team, fields } = context;
     const { kind } = fields;
     const given = toGiven(fields as never);
     const made = await attempt(() => {
       const name = given.name.trim();
       const wanted = { kind, ...(name === "" ? {} : { name }), config: toConfig(kind, given.config, "new") };
       const checked = check(newIntegration, wanted, false);
-      return begin((sql) => createIntegration(sql, context, team.id, checked));
+      return change(context, "owner", (sql) => createIntegration(sql, context, team.id, checked));
     });
     if ("problem" in made) return createForm(context, kind, given, made.problem);
     return new SeeOther(`/teams/${team.id}/integrations/${made.result.integration.id}?told=created`);
@@ -285,7 +286,7 @@ export const integrations: Page[] = [
   ),
 
   form("/teams/:teamId/integrations/:integrationId", { access: "owner", fields: settingsFields }, async (context) => {
-    const { begin, fast, params, fields, log } = context;
+    const { fast, params, fields, log } = context;
     const given = toGiven(fields as never);
     const { kind } = await findIntegration(fast, params);
     const onBug = (error: unknown) => log.error("Cannot open the secrets of an integration", { ...params, error });
@@ -295,7 +296,7 @@ export const integrations: Page[] = [
         { name: given.name.trim(), config: toConfig(kind, given.config, "change") },
         false,
       );
-      return begin((sql) => changeIntegration(sql, { ...context, onBug }, params, patch));
+      return change(context, "owner", (sql) => changeIntegration(sql, { ...context, onBug }, params, patch));
     });
     if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, given });
     return new SeeOther(`${pathOf(params)}?told=saved`);
@@ -305,36 +306,35 @@ export const integrations: Page[] = [
     "/teams/:teamId/integrations/:integrationId/state",
     { access: "owner", fields: v.strictObject({ enabled: v.picklist(["true", "false"]) }) },
     async (context) => {
-      const { begin, params, fields, log } = context;
+      const { params, fields, log } = context;
       const enabled = fields.enabled === "true";
       const onBug = (error: unknown) => log.error("Cannot open the secrets of an integration", { ...params, error });
-      await begin((sql) => changeIntegration(sql, { ...context, onBug }, params, { enabled }));
+      await change(context, "owner", (sql) => changeIntegration(sql, { ...context, onBug }, params, { enabled }));
       return new SeeOther(`${pathOf(params)}?told=${enabled ? "enabled" : "disabled"}`);
     },
   ),
 
-  form("/teams/:teamId/integrations/:integrationId/delete", { access: "owner" }, async ({ begin, params }) => {
-    await begin((sql) => removeIntegration(sql, params));
+  form("/teams/:teamId/integrations/:integrationId/delete", { access: "owner" }, async (context) => {
+    const { params } = context;
+    await change(context, "owner", (sql) => removeIntegration(sql, params));
     return new SeeOther(`/teams/${params.teamId}/integrations?told=deleted`);
   }),
 
-  form(
-    "/teams/:teamId/integrations/:integrationId/test",
-    { access: "owner" },
-    async ({ sql, begin, seal, outbound, publicUrl, log, params }) => {
-      const onBug = (error: unknown, deliveryId: string) =>
-        log.error("Cannot deliver", { ...params, deliveryId, error });
-      const { status } = await tryIntegration({ sql, begin, seal, outbound, publicUrl, onBug }, params);
-      return new SeeOther(`${pathOf(params)}?told=${status === "sent" ? "tested" : "failed"}#deliveries`);
-    },
-  ),
+  form("/teams/:teamId/integrations/:integrationId/test", { access: "owner" }, async (context) => {
+    const { sql, begin, seal, outbound, publicUrl, log, params } = context;
+    // What was sent is noted, whatever has become of his role meanwhile.
+    await change(context, "owner", async () => {});
+    const onBug = (error: unknown, deliveryId: string) => log.error("Cannot deliver", { ...params, deliveryId, error });
+    const { status } = await tryIntegration({ sql, begin, seal, outbound, publicUrl, onBug }, params);
+    return new SeeOther(`${pathOf(params)}?told=${status === "sent" ? "tested" : "failed"}#deliveries`);
+  }),
 
   form(
     "/teams/:teamId/integrations/:integrationId/deliveries/:deliveryId/redeliver",
     { access: "owner" },
     async (context) => {
-      const { begin, params } = context;
-      const asked = await attempt(() => begin((sql) => redeliver(sql, params)));
+      const { params } = context;
+      const asked = await attempt(() => change(context, "owner", (sql) => redeliver(sql, params)));
       if ("problem" in asked) return await one(context, {}, { problem: { of: "delivery", text: asked.problem } });
       return new SeeOther(`${pathOf(params)}?told=redelivered#d-${params.deliveryId}`);
     },

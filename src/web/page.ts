@@ -2,25 +2,19 @@
 
 import type { BlockList } from "node:net";
 import * as v from "valibot";
+import type { EventStreams } from "../http/events.ts";
 import type { Html } from "../http/html.ts";
 import type { Outbound } from "../http/outbound.ts";
 import type { Method, PathParameters } from "../http/router.ts";
 import type { Log } from "../log.ts";
 import type { Reply } from "../request/reply.ts";
 import { slug, uuid } from "../schema/fields.ts";
+import type { Visitor, Visitors as Sessions } from "../request/visitors.ts";
+import type { Live } from "../schema/live.ts";
 import type { Role } from "../schema/accounts.ts";
 import type { Seal } from "../secrets/seal.ts";
 import type { Database, Sql } from "../store/connect.ts";
 import type { Signals } from "../store/signals.ts";
-
-/** Who is signed in. */
-export type Visitor = {
-  accountId: string;
-  email: string;
-  name: string;
-  sessionId: string;
-  teams: readonly { teamId: string; teamName: string; role: Role }[];
-};
 
 /** How pages know who asks, and that a form is one of ours. */
 export type Visitors = {
@@ -47,6 +41,10 @@ export type PageServices = Pick<Database, "begin"> & {
   /** Private addresses that may be reached all the same. */
   outboundAllow: BlockList;
   signals: Pick<Signals, "watch" | "tell">;
+  live: Pick<Live, "watch">;
+  eventStreams: Pick<EventStreams, "refusal" | "open">;
+  /** For those who sign in and out. */
+  sessions: Pick<Sessions, "keep" | "forget" | "tokenOf">;
   /** Without a trailing slash. */
   publicUrl: string;
   retentionDays: number;
@@ -75,6 +73,8 @@ export type PageContext<
   path: string;
   now: Date;
   request: Request;
+  /** Whether the visitor may still see this page: asked again and again by what goes on. */
+  mayStay: () => Promise<boolean>;
   /** Of the client. */
   address: () => string;
 };

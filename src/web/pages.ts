@@ -4,6 +4,7 @@ import { automations } from "./automations.ts";
 import { environments } from "./environments.ts";
 import { home } from "./home.ts";
 import { integrations } from "./integrations.ts";
+import { lives } from "./live.ts";
 import { projectSettings } from "./project_settings.ts";
 import { projects } from "./projects.ts";
 import { runners } from "./runners.ts";
@@ -19,4 +20,5 @@ export const PAGES: readonly Page[] = [
   ...integrations,
   ...automations,
   ...runners,
+  ...lives,
 ];

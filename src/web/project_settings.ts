@@ -12,6 +12,7 @@ import { selectRunners } from "../store/leases.ts";
 import { selectBuilds } from "../store/overview.ts";
 import { type ProjectRow, selectProject } from "../store/projects.ts";
 import { executionPath, nameOf } from "./builds.ts";
+import { change } from "./changes.ts";
 import { attempt, done, field, wrong } from "./fields.ts";
 import { hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
@@ -71,7 +72,7 @@ function keyCard({ project, role, now }: Shown, key: ShownKey | undefined): Html
       <dt>Key</dt>
       <dd><code>${key.leading}…</code> <span class="soft small">nobody can show the rest of it again</span></dd>
       <dt>Created</dt>
-      <dd>${ago(key.createdAt, now)}</dd>
+      <dd>${ago(key.createdAt, now)}${key.madeBy === null ? null : html` by ${key.madeBy}`}</dd>
       <dt>Last used</dt>
       <dd>${key.lastUsedAt === null ? "never" : ago(key.lastUsedAt, now)}</dd>
     </dl>
@@ -204,8 +205,10 @@ export const projectSettings: Page[] = [
   ),
 
   form("/projects/:projectId/settings", { access: "owner", fields: settingsFields }, async (context) => {
-    const { fast, begin, project, fields } = context;
-    const saved = await attempt(() => begin((sql) => changeProject(sql, project.id, toPatch(fields))));
+    const { fast, project, fields } = context;
+    const saved = await attempt(() =>
+      change(context, "owner", (sql) => changeProject(sql, project.id, toPatch(fields))),
+    );
     if ("result" in saved) return new SeeOther(`/projects/${project.id}/settings?told=saved`);
     const [row, key] = await Promise.all([selectProject(fast, project.id), selectProjectKey(fast, project.id)]);
     return settings(context, { row: row!, key, fields, problem: saved.problem });
@@ -245,9 +248,9 @@ export const projectSettings: Page[] = [
   }),
 
   form("/projects/:projectId/settings/key", { access: "member", fields: keyFields }, async (context) => {
-    const { begin, project, publicUrl, fields } = context;
+    const { project, publicUrl, fields } = context;
     const before = fields.replaces === "none" ? null : fields.replaces;
-    const generated = await begin((sql) => replaceProjectKey(sql, project.id, before));
+    const generated = await change(context, "member", (sql, by) => replaceProjectKey(sql, project.id, before, by));
     // Sent twice, by a reload for one, it would revoke what it has just shown.
     if (!generated) return new SeeOther(`/projects/${project.id}/settings?told=shown`);
     const { key } = generated;

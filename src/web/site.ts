@@ -1,4 +1,4 @@
-/** What is answered beside the API: the pages of the dashboard, and what machines ask of the process. */
+/** The pages of the dashboard: what is asked for, who asks, may he, and what he gets. */
 
 import { readBody } from "../http/body.ts";
 import { html, type Html } from "../http/html.ts";
@@ -8,9 +8,9 @@ import { createRouter } from "../http/router.ts";
 import type { RequestTarget } from "../http/target.ts";
 import { toProblem } from "../request/failure.ts";
 import { json, Reply } from "../request/reply.ts";
-import { ROLES } from "../schema/accounts.ts";
+import type { Visitor } from "../request/visitors.ts";
+import { isAtLeast } from "../schema/accounts.ts";
 import { Refusal } from "../schema/refusal.ts";
-import openapi from "../openapi.json" with { type: "json" };
 import { selectPlace } from "../store/projects.ts";
 import { ASSETS, layout } from "./layout.ts";
 import {
@@ -20,7 +20,6 @@ import {
   type ProjectPlace,
   SeeOther,
   type View,
-  type Visitor,
   type Visitors,
 } from "./page.ts";
 import { PAGES } from "./pages.ts";
@@ -28,8 +27,6 @@ import { PAGES } from "./pages.ts";
 export type SiteOptions = PageServices & {
   /** Where the API is, relative to the public address. */
   api: string;
-  /** Whether requests should come here. */
-  isReady: () => Promise<boolean>;
   visitors: Visitors;
   /** The moment that pages speak from. */
   clock?: () => Date;
@@ -65,16 +62,19 @@ class Refused extends Error {
 const notFound = () =>
   new Refused(404, "There is no such page", "It may have been deleted, or you may not be a member of its team.");
 
-export function createSite({ api, isReady, visitors, clock = () => new Date(), ...services }: SiteOptions) {
-  const { publicUrl, fast, log } = services;
-  const find = createRouter(PAGES);
+/** Without the indentation of our templates; preformatted text is left alone. */
+const slim = (text: string) =>
+  text
+    .split(/(<(?:pre|textarea)\b[^]*?<\/(?:pre|textarea)>)/)
+    .map((part, index) => (index % 2 === 1 ? part : part.replace(/\s*\n\s*/g, "\n")))
+    .join("");
+
+export function createSite({ api, visitors, clock = () => new Date(), ...services }: SiteOptions) {
+  const { fast, log } = services;
+  const findRoute = createRouter(PAGES);
 
   /** What needs no visitor; undefined where there is no such thing. */
-  async function plain(path: string): Promise<Reply | undefined> {
-    if (path === "/healthz") return json(200, { status: "ok" });
-    if (path === "/readyz")
-      return (await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" });
-    if (path === "/openapi.json") return json(200, { ...openapi, servers: [{ url: `${publicUrl}${api}` }] });
+  function plain(path: string): Reply | undefined {
     if (path === "/icon.svg") return asset("image/svg+xml", ICON);
     const found = ASSETS[path];
     return found && asset(found.type, found.text);
@@ -108,6 +108,7 @@ export function createSite({ api, isReady, visitors, clock = () => new Date(), .
       now: clock(),
       request,
       address,
+      mayStay: () => mayStay(route, params, request),
       csrf: token,
       query: check(route.query, parseQuery(target.search)),
       fields: route.fields ? await readFields(route, request, visitor) : undefined,
@@ -124,6 +125,19 @@ export function createSite({ api, isReady, visitors, clock = () => new Date(), .
     return toReply(result, { ...frame, csrf: token }, cookies);
   }
 
+  async function mayStay(route: Page, params: Record<string, string>, request: Request): Promise<boolean> {
+    const visitor = await visitors.find(request.headers.get("cookie"));
+    if (!visitor) return false;
+    const frame: Frame = { visitor, project: null, team: null, role: null };
+    return await place(route, params, frame).then(
+      () => true,
+      (error) => {
+        if (error instanceof Refused) return false;
+        throw error;
+      },
+    );
+  }
+
   /** Who is no member of the team of a path learns nothing of it; who may not do something learns who may. */
   async function place(route: Page, params: Record<string, string>, frame: Frame): Promise<void> {
     const { visitor } = frame;
@@ -135,7 +149,7 @@ export function createSite({ api, isReady, visitors, clock = () => new Date(), .
     frame.team = { id: membership.teamId, name: membership.teamName };
     frame.role = membership.role;
     frame.project = project ?? null;
-    const isAllowed = route.access === "account" || ROLES.indexOf(membership.role) >= ROLES.indexOf(route.access);
+    const isAllowed = route.access === "account" || isAtLeast(membership.role, route.access);
     if (!isAllowed)
       throw new Refused(
         403,
@@ -162,17 +176,21 @@ export function createSite({ api, isReady, visitors, clock = () => new Date(), .
     new Reply(303, null, null, { ...PAGE_HEADERS, Location: to, ...headers });
 
   const toReply = (view: View, frame: Frame & { csrf: string }, headers: Record<string, string> = {}) =>
-    new Reply(view.status ?? 200, layout(view, frame).text, "text/html; charset=utf-8", {
+    new Reply(view.status ?? 200, slim(layout(view, frame).text), "text/html; charset=utf-8", {
       ...PAGE_HEADERS,
       ...headers,
     });
 
   function refusal(error: unknown, frame: Frame, request: Request, requestId: string): Reply {
+    const isBrowser = /\btext\/html\b/.test(request.headers.get("accept") ?? "");
+    if (!isBrowser && !(error instanceof Refused)) {
+      const { status, body, headers } = toProblem(error, log, requestId);
+      return new Reply(status, JSON.stringify(body), "application/json", headers);
+    }
     const { status, message, hint } = toRefused(error, requestId);
-    if (!/\btext\/html\b/.test(request.headers.get("accept") ?? ""))
-      return json(status, { error: { code: status === 404 ? "NOT_FOUND" : "VALIDATION_ERROR", message } });
-    const body: Html = html`<h1>${message}</h1>
-      <p class="hint">${hint}</p>`;
+    const code = status === 404 ? "NOT_FOUND" : "VALIDATION_ERROR";
+    if (!isBrowser) return json(status, { error: { code, message } });
+    const body: Html = html`<h1>${message}</h1><p class="hint">${hint}</p><p><a href="/">To the projects</a></p>`;
     return toReply({ title: message, body, status, isNarrow: true }, { ...frame, csrf: "" });
   }
 
@@ -184,19 +202,23 @@ export function createSite({ api, isReady, visitors, clock = () => new Date(), .
     return new Refused(500, "Something went wrong on our side", `It is in the server's log as ${requestId}.`);
   }
 
-  /** Undefined where there is no such page. Never throws. */
-  return async function site(asking: Asking, requestId: string): Promise<Reply> {
+  /** `route` is the pattern of the path, for counting. The answer never throws. */
+  return function find(asking: Asking, requestId: string): { route: string; answer: () => Promise<Reply> } {
     const { request, target } = asking;
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    const known = isRead ? plain(target.path) : undefined;
+    if (known) return { route: "/assets", answer: async () => known };
+    const found = findRoute(request.method, target.path);
     const frame: Frame = { visitor: undefined, project: null, team: null, role: null };
-    try {
-      const isRead = request.method === "GET" || request.method === "HEAD";
-      const known = isRead ? await plain(target.path) : undefined;
-      if (known) return known;
-      const found = find(request.method, target.path);
-      if (!found || "allow" in found) throw new Problem("NOT_FOUND", `No such page: the API is under ${api}`);
-      return await answer(found, asking, frame);
-    } catch (error) {
-      return refusal(error, frame, request, requestId);
+    if (!found || "allow" in found) {
+      const error = new Problem("NOT_FOUND", `No such page: the API is under ${api}`);
+      return { route: "unknown", answer: async () => refusal(error, frame, request, requestId) };
     }
+    return {
+      route: found.route.path,
+      answer: async () => {
+        return await answer(found, asking, frame).catch((error) => refusal(error, frame, request, requestId));
+      },
+    };
   };
 }

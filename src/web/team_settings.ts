@@ -9,6 +9,7 @@ import { text, uuid } from "../schema/fields.ts";
 import { selectTeamKeys, type ShownKey } from "../store/keys.ts";
 import { selectTeamQueue } from "../store/leases.ts";
 import { type ProjectWithKey, selectProjectsWithKeys, selectTeamTally, type TeamTally } from "../store/projects.ts";
+import { change } from "./changes.ts";
 import { attempt, done, field, wrong } from "./fields.ts";
 import { danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
@@ -115,7 +116,7 @@ function keyTable({ team, role, csrf, now }: Shown, keys: readonly ShownKey[]): 
     <tbody>${keys.map(
       (key) =>
         html`<tr><td class="long"><b>${key.name ?? "without a name"}</b> <code class="soft">${key.leading}…</code></td>
-          <td class="soft wide">${ago(key.createdAt, now)}</td>
+          <td class="soft wide">${ago(key.createdAt, now)}${key.madeBy === null ? null : html` by ${key.madeBy}`}</td>
           <td class="soft">${key.lastUsedAt === null ? "never" : ago(key.lastUsedAt, now)}</td>
           <td class="number">${
             key.revokedAt !== null
@@ -201,9 +202,9 @@ export const teamSettings: Page[] = [
   ),
 
   form("/teams/:teamId/projects", { access: "owner", fields: nameField }, async (context) => {
-    const { begin, team, fields } = context;
+    const { team, fields } = context;
     const created = await attempt(() =>
-      begin((sql) =>
+      change(context, "owner", (sql) =>
         createProject(sql, team.id, check(v.strictObject({ name: text(200) }), { name: fields.name.trim() }).name),
       ),
     );
@@ -219,11 +220,14 @@ export const teamSettings: Page[] = [
     "/teams/:teamId/keys",
     { access: "owner", fields: v.strictObject({ name: v.string(), newest: v.union([v.literal("none"), uuid]) }) },
     async (context) => {
-      const { begin, team, fields, publicUrl } = context;
+      const { team, fields, publicUrl } = context;
       const newest = fields.newest === "none" ? null : fields.newest;
       const made = await attempt(() => {
         const { name } = check(v.strictObject({ name: text(200) }), { name: fields.name.trim() });
-        return begin(async (sql) => ({ name, generated: await addTeamKey(sql, team.id, name, newest) }));
+        return change(context, "owner", async (sql, by) => ({
+          name,
+          generated: await addTeamKey(sql, team.id, name, newest, by),
+        }));
       });
       if ("problem" in made)
         return await settings(context, undefined, { problem: { of: "key", text: made.problem }, given: fields.name });
@@ -241,8 +245,8 @@ export const teamSettings: Page[] = [
     },
   ),
 
-  form("/teams/:teamId/keys/:keyId/revoke", { access: "owner" }, async ({ begin, team, params }) => {
-    await begin((sql) => revokeTeamKey(sql, team.id, params.keyId));
-    return new SeeOther(`/teams/${team.id}/settings?told=revoked#keys`);
+  form("/teams/:teamId/keys/:keyId/revoke", { access: "owner" }, async (context) => {
+    await change(context, "owner", (sql, by) => revokeTeamKey(sql, context.team.id, context.params.keyId, by));
+    return new SeeOther(`/teams/${context.team.id}/settings?told=revoked#keys`);
   }),
 ];

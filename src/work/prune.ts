@@ -2,7 +2,9 @@
 
 import type { Log } from "../log.ts";
 import { MAX_WAITING } from "../schema/integrations.ts";
+import { deleteOldInvitations } from "../store/accounts.ts";
 import { deleteOldAutomationRuns } from "../store/automations.ts";
+import { KEPT_HOURS, KEPT_UPLOADS } from "../schema/uploads.ts";
 import type { Sql } from "../store/connect.ts";
 import { deleteOldEvents } from "../store/events.ts";
 import {
@@ -15,6 +17,8 @@ import {
 } from "../store/integrations.ts";
 import { deleteOldRunners } from "../store/leases.ts";
 import { deleteOldPutOffs } from "../store/put_offs.ts";
+import { deleteEndedSessions } from "../store/sessions.ts";
+import { deleteOldUploads } from "../store/uploads.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
 
 const KEEP_DAYS = 30;
@@ -33,6 +37,8 @@ export async function prune(sql: Sql, log: Log = standardLog, goOn: GoOn = alway
     ["too many deliveries", () => boundDeliveries(sql, log, goOn, { onlyGivenUp: false })],
     ["runs of automations", async () => await deleteOldAutomationRuns(sql, KEEP_MANY_DAYS, KEEP_DAYS)],
     ["runners", async () => await deleteOldRunners(sql, KEEP_MANY_DAYS)],
+    ["sessions that have ended", async () => await deleteEndedSessions(sql)],
+    ["old invitations", async () => await deleteOldInvitations(sql, KEEP_DAYS)],
     ["what was put off", async () => await deleteOldPutOffs(sql, KEEP_MANY_DAYS)],
   ];
   const forgetting = {
@@ -68,3 +74,7 @@ export async function boundDeliveries(
   };
   await eachOf(full, bounding, forget, log, goOn);
 }
+
+/** Of the uploads that were refused or had warnings. */
+export const pruneUploads = (sql: Sql): Promise<void> =>
+  deleteOldUploads(sql, { hours: KEPT_HOURS, kept: KEPT_UPLOADS });

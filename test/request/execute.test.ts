@@ -2,11 +2,14 @@ import { afterAll, describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { createAddressList } from "../../src/http/address.ts";
 import { createCursors } from "../../src/http/cursor.ts";
+import { createEventStreams } from "../../src/http/events.ts";
 import { createOutbound } from "../../src/http/outbound.ts";
 import { createLog } from "../../src/log.ts";
+import { createLive } from "../../src/operations/live.ts";
 import { createExecute, type Progress } from "../../src/request/execute.ts";
 import { route } from "../../src/request/route.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
+import { noFacts } from "../../src/request/upload_notes.ts";
 import { refuse, refuseAbsent } from "../../src/schema/refusal.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { connect, type Tx } from "../../src/store/connect.ts";
@@ -28,6 +31,8 @@ const execute = createExecute(database, {
   outbound: createOutbound({ allow: nothing }),
   outboundAllow: nothing,
   signals: { watch: () => ({ next: async () => "closed", end() {} }), tell() {} },
+  live: createLive(database, { onError() {} }),
+  eventStreams: createEventStreams(),
 });
 
 /** Runs a made-up endpoint as Acme. */
@@ -121,6 +126,7 @@ test("the thread for large uploads comes back after it has crashed, and who wait
       contentType: "",
       encoding: null,
       blocks: [new TextEncoder().encode(junit("pf")) as Uint8Array<ArrayBuffer>],
+      facts: noFacts(),
     };
     const asked = {
       caller,

@@ -1,0 +1,36 @@
+/** Cookies that only this server reads: not scripts, not other sites, and no unencrypted connection where there is TLS. */
+
+export type Cookie = {
+  /** With the prefix that keeps other hosts and unencrypted pages from setting it, where there is TLS. */
+  name: string;
+  /** The value in a Cookie header; undefined where there is none, or several, one of which somebody else has set. */
+  read(header: string | null): string | undefined;
+  /** For Set-Cookie. The value must be of characters that cookies may hold; `seconds` undefined: until the browser ends. */
+  write(value: string, seconds?: number): string;
+  /** For Set-Cookie: it is gone. */
+  clear(): string;
+};
+
+const VALUE = /^[\w.~+/=-]*$/;
+
+/** `publicUrl` is where browsers find the server. A page elsewhere may lead here with the cookie, but send no form. */
+export function createCookie(publicUrl: string, bareName: string): Cookie {
+  const isSecure = /^https:/i.test(publicUrl);
+  const name = isSecure ? `__Host-${bareName}` : bareName;
+  const attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
+  return {
+    name,
+    read(header) {
+      const values = (header ?? "").split(";").flatMap((pair) => {
+        const equals = pair.indexOf("=");
+        return equals !== -1 && pair.slice(0, equals).trim() === name ? [pair.slice(equals + 1).trim()] : [];
+      });
+      return values.length === 1 ? values[0] : undefined;
+    },
+    write(value, seconds) {
+      if (!VALUE.test(value)) throw new Error(`A cookie cannot hold this value: ${name}`);
+      return `${name}=${value}; ${attributes}${seconds === undefined ? "" : `; Max-Age=${seconds}`}`;
+    },
+    clear: () => `${name}=; ${attributes}; Max-Age=0`,
+  };
+}

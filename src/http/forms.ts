@@ -1,0 +1,57 @@
+/** Whether a form was sent from a page of ours: by where it says that it comes from, and by a token that the page held. */
+
+import { hkdfSync, timingSafeEqual } from "node:crypto";
+
+const NONCE_BYTES = 16;
+const MAC_BYTES = 32;
+const TOKEN = /^[\w-]{64}$/;
+/** What a page's form or script sends. A form of another site could send JSON as text/plain without asking. */
+const TYPES = ["application/x-www-form-urlencoded", "multipart/form-data", "application/json"];
+
+function originOf(url: string): string | undefined {
+  // "null" is the origin of sandboxed frames and data: pages, which anybody can make.
+  return URL.canParse(url) && /^https?:/i.test(url) ? new URL(url).origin : undefined;
+}
+
+/**
+ * `secret` is shared by every server of one database. A token is bound to what the browser shows with it: a session, or
+ * a cookie where there is no session yet. Bun.CSRF is not used: its tokens end with a page that was left open for a day,
+ * and it throws on an empty one.
+ */
+export function createForms({ secret, publicUrl }: { secret: Uint8Array; publicUrl: string }) {
+  const key = new Uint8Array(hkdfSync("sha256", secret, "", "assay forms v1", 32));
+  const keyed = new Bun.CryptoHasher("sha256", key);
+  const own = originOf(publicUrl);
+  const isSecure = /^https:/i.test(publicUrl);
+  const sign = (nonce: Uint8Array, binding: string) => keyed.copy().update(nonce).update(binding).digest();
+
+  /** Without TLS a server is often reached under several names; each is its own. */
+  const isOurs = (origin: string | undefined, host: string | null) =>
+    origin !== undefined && (origin === own || (!isSecure && host !== null && origin === originOf(`http://${host}`)));
+
+  return {
+    /** A new text each time, so that a compressed page does not tell it bit by bit. */
+    token(binding: string): string {
+      const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+      return Buffer.concat([nonce, sign(nonce, binding)]).toString("base64url");
+    },
+
+    isToken(binding: string, token: string): boolean {
+      if (!TOKEN.test(token)) return false;
+      const bytes = Buffer.from(token, "base64url");
+      const expected = sign(bytes.subarray(0, NONCE_BYTES), binding);
+      return bytes.length === NONCE_BYTES + MAC_BYTES && timingSafeEqual(bytes.subarray(NONCE_BYTES), expected);
+    },
+
+    /** Where the request comes from, and as what it was sent. */
+    isFromOurPage({ headers }: Pick<Request, "headers">): boolean {
+      const type = (headers.get("content-type") ?? "").split(";")[0]!.trim().toLowerCase();
+      const origin = headers.get("origin");
+      const from = originOf(origin ?? headers.get("referer") ?? "");
+      const site = headers.get("sec-fetch-site");
+      return TYPES.includes(type) && (site === null || site === "same-origin") && isOurs(from, headers.get("host"));
+    },
+  };
+}
+
+export type Forms = ReturnType<typeof createForms>;

@@ -1,0 +1,55 @@
+/** The audit log: who acted, and what can have been done. */
+
+/** `accountId` is null where no account acted; `name` is as it is called now. */
+export type Actor = { accountId: string | null; name: string };
+
+/** Whoever may use the machine's command line. */
+export const COMMAND_LINE: Actor = { accountId: null, name: "command line" };
+/** What nobody asked for, such as the first start. */
+export const SERVER: Actor = { accountId: null, name: "server" };
+
+export const AUDIT_ACTIONS = [
+  "account.password_changed",
+  "account.password_reset",
+  "account.linked",
+  "invitation.created",
+  "invitation.revoked",
+  "key.generated",
+  "key.revoked",
+  "member.added",
+  "member.removed",
+  "member.role_changed",
+  "project.created",
+  "project.changed",
+  "environment.created",
+  "environment.changed",
+  "environment.deleted",
+  "variable.changed",
+  "variable.deleted",
+  "variables.replaced",
+  "integration.created",
+  "integration.changed",
+  "integration.deleted",
+  "automation.created",
+  "automation.changed",
+  "automation.deleted",
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+export type NewAuditEntry = {
+  action: AuditAction;
+  /** What it was done to, as people call it. */
+  subject: string;
+  /** Never a secret. */
+  details?: Record<string, string | number | boolean | null | readonly string[]>;
+};
+
+export type AuditEntry = {
+  id: string;
+  at: string;
+  accountId: string | null;
+  actor: string;
+  action: AuditAction;
+  subject: string;
+  details: Record<string, unknown>;
+};

@@ -1,0 +1,60 @@
+/** Hashes and verifies passwords with argon2id, few at a time: each takes a core and 19 MiB for some 50 ms. */
+
+import { refuse } from "../schema/refusal.ts";
+
+/** OWASP's second recommendation for argon2id. */
+const ARGON2ID = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
+const AT_ONCE = 2;
+/** Who comes when so many wait would wait for seconds. */
+const MAX_WAITING = 100;
+/** Of a password that nobody knows: an unknown account costs what a known one does. */
+const DUMMY =
+  "$argon2id$v=19$m=19456,t=2,p=1$j3YF/lCwlLauc86sLLuKfB1IWgtp7mRshWeMXobvcrI$Au6qlwwoFjnJy9sJSpe8okbqlmwZ0LueFQ0M80h46Vo";
+
+/** What does the work, and can be counted. */
+export type Hashing = {
+  hash(password: string): Promise<string>;
+  /** May throw where the hash is damaged. */
+  verify(password: string, hash: string): Promise<boolean>;
+};
+
+const argon2id: Hashing = {
+  hash: (password) => Bun.password.hash(password, ARGON2ID),
+  verify: (password, hash) => Bun.password.verify(password, hash),
+};
+
+export function createPasswords(hashing: Hashing = argon2id) {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+
+  /** Refuses where too many wait already. */
+  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (running < AT_ONCE) running++;
+    else {
+      if (waiting.length >= MAX_WAITING) refuse("Too many people are signing in, try again in a moment");
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    }
+    try {
+      return await work();
+    } finally {
+      // Whoever is next takes the place over, so that nobody comes between.
+      const next = waiting.shift();
+      if (next) next();
+      else running--;
+    }
+  }
+
+  return {
+    hash: (password: string): Promise<string> => inTurn(() => hashing.hash(password)),
+
+    /** Without a hash it takes as long, and is false. A damaged hash is none. */
+    verify: (password: string, hash: string | null): Promise<boolean> =>
+      inTurn(async () => {
+        // The engine throws on an empty password, at once.
+        const isRight = await hashing.verify(password === "" ? "\0" : password, hash ?? DUMMY).catch(() => false);
+        return isRight && hash !== null && password !== "";
+      }),
+  };
+}
+
+export type Passwords = ReturnType<typeof createPasswords>;
