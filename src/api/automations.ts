@@ -36,7 +36,13 @@ export const automations: Route[] = [
 
   route(
     "POST /teams/:teamId/automations",
-    { summary: "Create an automation", body: newAutomation, answer: automation, status: 201 },
+    {
+      summary: "Create an automation",
+      record: "automation.created",
+      body: newAutomation,
+      answer: automation,
+      status: 201,
+    },
     async ({ params, body, conclude, services: { seal } }) =>
       await conclude((sql) => createAutomation(sql, seal, params.teamId, body)),
   ),
@@ -49,14 +55,14 @@ export const automations: Route[] = [
 
   route(
     "PATCH /teams/:teamId/automations/:automationId",
-    { summary: "Change an automation", body: automationPatch, answer: automation },
+    { summary: "Change an automation", record: "automation.changed", body: automationPatch, answer: automation },
     async ({ params, body, transact, services: { seal } }) =>
       await transact((sql) => changeAutomation(sql, seal, params, body)),
   ),
 
   route(
     "DELETE /teams/:teamId/automations/:automationId",
-    { summary: "Delete an automation with its runs", answer: null },
+    { summary: "Delete an automation with its runs", record: "automation.deleted", answer: null },
     async ({ params, transact }) => {
       await transact((sql) => removeAutomation(sql, params));
       return noContent();

@@ -41,7 +41,13 @@ export const environments: Route[] = [
 
   route(
     "POST /teams/:teamId/environments",
-    { summary: "Create an environment", body: newEnvironment, answer: environment, status: 201 },
+    {
+      summary: "Create an environment",
+      record: "environment.created",
+      body: newEnvironment,
+      answer: environment,
+      status: 201,
+    },
     async ({ params, body, conclude }) => await conclude((sql) => createEnvironment(sql, params.teamId, body)),
   ),
 
@@ -53,13 +59,13 @@ export const environments: Route[] = [
 
   route(
     "PATCH /teams/:teamId/environments/:environmentId",
-    { summary: "Change an environment", body: environmentPatch, answer: environment },
+    { summary: "Change an environment", record: "environment.changed", body: environmentPatch, answer: environment },
     async ({ params, body, transact }) => await transact((sql) => changeEnvironment(sql, params, body)),
   ),
 
   route(
     "DELETE /teams/:teamId/environments/:environmentId",
-    { summary: "Delete an environment with its variables", answer: null },
+    { summary: "Delete an environment with its variables", record: "environment.deleted", answer: null },
     async ({ params, transact }) => {
       await transact((sql) => removeEnvironment(sql, params));
       return noContent();
@@ -90,6 +96,7 @@ export const environments: Route[] = [
     "PUT /teams/:teamId/environments/:environmentId/variables",
     {
       summary: "Replace all variables: a JSON object, or the text of a .env file whose values are all secret",
+      record: "variables.replaced",
       body: "text",
       isSecret: true,
       answer: replacedVariables,
@@ -103,7 +110,14 @@ export const environments: Route[] = [
 
   route(
     "PUT /teams/:teamId/environments/:environmentId/variables/:variableName",
-    { summary: "Set a variable", body: newVariable, isSecret: true, answer: variable, otherStatus: 201 },
+    {
+      summary: "Set a variable",
+      record: "variable.changed",
+      body: newVariable,
+      isSecret: true,
+      answer: variable,
+      otherStatus: 201,
+    },
     async ({ params, body, transact, services: { seal } }) => {
       const given = { name: params.variableName, ...body };
       const row = await transact((sql) => setVariable(sql, seal, params, given));
@@ -113,7 +127,7 @@ export const environments: Route[] = [
 
   route(
     "DELETE /teams/:teamId/environments/:environmentId/variables/:variableName",
-    { summary: "Delete a variable", answer: null },
+    { summary: "Delete a variable", record: "variable.deleted", answer: null },
     async ({ params, transact }) => {
       await transact((sql) => removeVariable(sql, params, params.variableName));
       return noContent();

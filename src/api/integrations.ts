@@ -37,7 +37,14 @@ export const integrations: Route[] = [
 
   route(
     "POST /teams/:teamId/integrations",
-    { summary: "Create an integration", body: newIntegration, isSecret: true, answer: integration, status: 201 },
+    {
+      summary: "Create an integration",
+      record: "integration.created",
+      body: newIntegration,
+      isSecret: true,
+      answer: integration,
+      status: 201,
+    },
     async ({ params, body, conclude, services }) =>
       await conclude(async (sql) => {
         const { integration, made } = await createIntegration(sql, services, params.teamId, body);
@@ -55,7 +62,13 @@ export const integrations: Route[] = [
 
   route(
     "PATCH /teams/:teamId/integrations/:integrationId",
-    { summary: "Change an integration", body: integrationPatch, isSecret: true, answer: integration },
+    {
+      summary: "Change an integration",
+      record: "integration.changed",
+      body: integrationPatch,
+      isSecret: true,
+      answer: integration,
+    },
     async ({ params, body, transact, services }) => {
       const onBug = (error: unknown) =>
         services.log.error("Cannot open the secrets of an integration", { ...params, error });
@@ -65,7 +78,7 @@ export const integrations: Route[] = [
 
   route(
     "DELETE /teams/:teamId/integrations/:integrationId",
-    { summary: "Delete an integration with its deliveries", answer: null },
+    { summary: "Delete an integration with its deliveries", record: "integration.deleted", answer: null },
     async ({ params, transact }) => {
       await transact((sql) => removeIntegration(sql, params));
       return noContent();

@@ -18,7 +18,7 @@ export const projects: Route[] = [
 
   route(
     "PATCH /projects/:projectId",
-    { summary: "Change the project's settings", body: projectPatch, answer: project },
+    { summary: "Change the project's settings", record: "project.changed", body: projectPatch, answer: project },
     async ({ params, body, transact, services }) =>
       toProject(await transact((sql) => changeProject(sql, params.projectId, body)), services.retentionDays),
   ),

@@ -207,6 +207,14 @@ export const selectHasNews = async (
   return row!.hasNews;
 };
 
+/** How many runners of the project have asked lately. */
+export const countRunners = async (sql: Sql, projectId: string): Promise<number> => {
+  const [row] = await sql<{ seen: number }[]>`
+    select count(*)::int as seen from runner
+    where project_id = ${projectId} and seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;
+  return row!.seen;
+};
+
 /** Notes that the runner has asked; answers how many of the project have lately. */
 export const upsertRunner = async (
   sql: Tx,
@@ -278,6 +286,10 @@ export const selectLogParts = (sql: Sql, projectId: string, leaseId: string, off
   select start, bytes from lease_log
   where project_id = ${projectId} and lease_id = ${leaseId} and start + length(bytes) > ${offset}
   order by start limit ${limit}`;
+
+/** In order, the last parts of a log, of at most so many bytes, and the one before them where that reaches into them. */
+export const selectLogTail = (sql: Sql, projectId: string, lease: { id: string; logBytes: number }, bytes: number) =>
+  selectLogParts(sql, projectId, lease.id, Math.max(0, lease.logBytes - bytes), 100_000);
 
 export type HeldLease = {
   id: string;

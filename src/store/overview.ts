@@ -1,5 +1,6 @@
 /** How a project stands, for its first page: the state of the default branch, what failed lately, what there is to do. */
 
+import { isCommit } from "./commits.ts";
 import { type Sql, toTextArray } from "./connect.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
 
@@ -52,8 +53,12 @@ export type BuildFilter = {
   status?: string | undefined;
   branch?: string | undefined;
   environment?: string | undefined;
+  /** A key, or the beginning of a commit. */
+  q?: string | undefined;
   /** Of a page before: only older ones. */
   before?: string | undefined;
+  /** An id: only those from then on. */
+  from?: string | undefined;
 };
 
 /** Newest first, one row more than `limit`. */
@@ -66,9 +71,32 @@ export const selectBuilds = (sql: Sql, projectId: string, limit: number, filter:
         ${filter.status === undefined ? sql`` : sql`and status = ${filter.status}`}
         ${filter.branch === undefined ? sql`` : sql`and branch = ${filter.branch}`}
         ${filter.environment === undefined ? sql`` : sql`and environment = ${filter.environment}`}
+        ${
+          // Few have that key or are of that commit: looked up by themselves, whatever the planner thinks of the rest.
+          filter.q === undefined
+            ? sql``
+            : sql`and id = any(array(
+                (select id from execution where project_id = ${projectId} and key = any(${toTextArray([filter.q, filter.q.replace(/^#/, "")])}::text[])
+                  order by id desc limit 1000)
+                union all
+                (select id from execution where project_id = ${projectId} and ${isCommit(sql, filter.q)} order by id desc limit 1000)))`
+        }
+        ${filter.from === undefined ? sql`` : sql`and id >= ${filter.from}`}
         ${filter.before === undefined ? sql`` : sql`and id < ${filter.before}`}
       order by id desc limit ${limit + 1}`,
   );
+
+/** What filters are offered: branches and environments of the newest executions. */
+export const selectBuildOrigins = async (
+  sql: Sql,
+  projectId: string,
+): Promise<{ branches: string[]; environments: string[] }> => {
+  const [row] = await sql<{ branches: string[] | null; environments: string[] | null }[]>`
+    select (json_agg(distinct branch) filter (where branch is not null)) as branches,
+      (json_agg(distinct environment) filter (where environment is not null)) as environments
+    from (select branch, environment from execution where project_id = ${projectId} order by id desc limit 200) newest`;
+  return { branches: row!.branches ?? [], environments: row!.environments ?? [] };
+};
 
 export type BranchState = {
   last: BuildRow;

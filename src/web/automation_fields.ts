@@ -11,7 +11,7 @@ import {
 } from "../schema/automations.ts";
 import { severity as severitySchema } from "../schema/bug_reports.ts";
 import { EVENT_TYPES, type EventType } from "../schema/events.ts";
-import { checkbox, choice, field, toList } from "./fields.ts";
+import { checkbox, choice, field, toList } from "./form_fields.ts";
 
 const SEVERITIES = severitySchema.options;
 export const MAX_ACTIONS = 3;

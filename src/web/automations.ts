@@ -39,7 +39,7 @@ import {
 } from "./automation_fields.ts";
 import { bugPath, executionPath } from "./builds.ts";
 import { change } from "./changes.ts";
-import { attempt, done, field, wrong } from "./fields.ts";
+import { attempt, done, field, wrong } from "./form_fields.ts";
 import { action, danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, counted, mark, pager, tag, toExact } from "./parts.ts";
@@ -162,7 +162,7 @@ async function create({ sql, team, csrf }: Shown, given: Given | undefined, prob
 /** What became of each action, with the way to it. */
 function results(team: { id: string }, run: AutomationRun): Html | null {
   if (run.actions.length === 0) return null;
-  return html`<ul class="plain">${run.actions.map(
+  return html`<ul class="plain small">${run.actions.map(
     (one) =>
       html`<li>${mark(MARKS[one.status]!, { word: false })} <b>${ACTION_WORDS[one.type]}</b>: ${one.status} <span class="soft">${one.reason}</span>
         ${one.executionId && run.projectId ? html`<a href="${executionPath(run.projectId, one.executionId)}">The execution</a>` : null}
@@ -283,6 +283,9 @@ const anyStatus = v.pipe(
 );
 const flag = v.picklist(["true", "false"]);
 
+const toChanged = ({ id, name }: { id: string; name: string }, fields: readonly string[]) =>
+  ({ action: "automation.changed", subject: name, details: { automationId: id, fields } }) as const;
+
 export const automations: Page[] = [
   page(
     "/teams/:teamId/automations",
@@ -297,7 +300,12 @@ export const automations: Page[] = [
     const given = toGiven(fields as never);
     const made = await attempt(() => {
       const wanted = check(newAutomation, read(given));
-      return change(context, "owner", (sql) => createAutomation(sql, context.seal, team.id, wanted));
+      return change(
+        context,
+        "owner",
+        (sql) => createAutomation(sql, context.seal, team.id, wanted),
+        ({ name, id }) => ({ action: "automation.created", subject: name, details: { automationId: id } }),
+      );
     });
     if ("problem" in made) return await create(context, given, made.problem);
     return new SeeOther(`/teams/${team.id}/automations/${made.result.id}?told=created`);
@@ -314,7 +322,12 @@ export const automations: Page[] = [
     const given = toGiven(fields as never);
     const saved = await attempt(() => {
       const patch = check(automationPatch, read(given));
-      return change(context, "owner", (sql) => changeAutomation(sql, context.seal, params, patch));
+      return change(
+        context,
+        "owner",
+        (sql) => changeAutomation(sql, context.seal, params, patch),
+        (row) => toChanged(row, Object.keys(patch)),
+      );
     });
     if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, given });
     return new SeeOther(`${pathOf(params)}?told=saved`);
@@ -327,7 +340,12 @@ export const automations: Page[] = [
       const { params, fields } = context;
       const enabled = fields.enabled === "true";
       const changed = await attempt(() =>
-        change(context, "owner", (sql) => changeAutomation(sql, context.seal, params, { enabled })),
+        change(
+          context,
+          "owner",
+          (sql) => changeAutomation(sql, context.seal, params, { enabled }),
+          (row) => toChanged(row, ["enabled"]),
+        ),
       );
       if ("problem" in changed) return await one(context, {}, { problem: { of: "run", text: changed.problem } });
       return new SeeOther(`${pathOf(params)}?told=${enabled ? "enabled" : "disabled"}`);
@@ -336,7 +354,17 @@ export const automations: Page[] = [
 
   form("/teams/:teamId/automations/:automationId/delete", { access: "owner" }, async (context) => {
     const { params } = context;
-    await change(context, "owner", (sql) => removeAutomation(sql, params));
+    const { automationId } = params;
+    await change(
+      context,
+      "owner",
+      async (sql) => {
+        const { name } = await findAutomation(sql, params);
+        await removeAutomation(sql, params);
+        return name;
+      },
+      (name) => ({ action: "automation.deleted", subject: name, details: { automationId } }),
+    );
     return new SeeOther(`/teams/${params.teamId}/automations?told=deleted`);
   }),
 

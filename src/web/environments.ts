@@ -25,9 +25,10 @@ import {
 } from "../schema/environments.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
 import type { Seal } from "../secrets/seal.ts";
+import type { Sql } from "../store/connect.ts";
 import { selectEnvironment, selectEnvironments, selectVariables, type VariableRow } from "../store/environments.ts";
 import { change } from "./changes.ts";
-import { attempt, checkbox, done, field, toLines, wrong } from "./fields.ts";
+import { attempt, checkbox, done, field, toLines, wrong } from "./form_fields.ts";
 import { danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, breakable, counted, pager, tag, toExact } from "./parts.ts";
@@ -220,6 +221,12 @@ const told = v.optional(v.picklist(Object.keys(DONE) as (keyof typeof DONE)[]));
 const cursor = v.optional(v.pipe(v.string(), v.maxLength(200)));
 const query = v.strictObject({ told, cursor });
 
+/** Of names of variables that were pasted. */
+const MAX_TOLD = 50;
+
+const slugOf = async (sql: Sql, { teamId, environmentId }: EnvironmentPlace): Promise<string> =>
+  ((await selectEnvironment(sql, teamId, environmentId)) ?? refuseAbsent()).slug;
+
 export const environments: Page[] = [
   page(
     "/teams/:teamId/environments",
@@ -231,7 +238,12 @@ export const environments: Page[] = [
     const { team, fields } = context;
     const made = await attempt(() => {
       const given = check(newEnvironment, toGiven(fields));
-      return change(context, "owner", (sql) => createEnvironment(sql, team.id, given));
+      return change(
+        context,
+        "owner",
+        (sql) => createEnvironment(sql, team.id, given),
+        ({ slug, id }) => ({ action: "environment.created", subject: slug, details: { environmentId: id } }),
+      );
     });
     if ("problem" in made) return await list(context, { problem: made.problem, fields });
     return new SeeOther(`/teams/${team.id}/environments/${made.result.id}?told=created`);
@@ -248,7 +260,16 @@ export const environments: Page[] = [
     const saved = await attempt(() => {
       // A name that is emptied is the slug again.
       const patch = check(environmentPatch, { name: fields.slug.trim(), ...toGiven(fields) });
-      return change(context, "owner", (sql) => changeEnvironment(sql, params, patch));
+      return change(
+        context,
+        "owner",
+        (sql) => changeEnvironment(sql, params, patch),
+        ({ slug, id }) => ({
+          action: "environment.changed",
+          subject: slug,
+          details: { environmentId: id, fields: Object.keys(patch) },
+        }),
+      );
     });
     if ("problem" in saved) return await one(context, { problem: { of: "settings", text: saved.problem }, fields });
     return new SeeOther(`${pathOf(params)}?told=saved`);
@@ -256,7 +277,17 @@ export const environments: Page[] = [
 
   form("/teams/:teamId/environments/:environmentId/delete", { access: "owner" }, async (context) => {
     const { params } = context;
-    await change(context, "owner", (sql) => removeEnvironment(sql, params));
+    const { environmentId } = params;
+    await change(
+      context,
+      "owner",
+      async (sql) => {
+        const slug = await slugOf(sql, params);
+        await removeEnvironment(sql, params);
+        return slug;
+      },
+      (slug) => ({ action: "environment.deleted", subject: slug, details: { environmentId } }),
+    );
     return new SeeOther(`/teams/${params.teamId}/environments?told=deleted`);
   }),
 
@@ -272,7 +303,12 @@ export const environments: Page[] = [
           given,
           false,
         );
-        return change(context, "owner", (sql) => setVariable(sql, seal, params, { name, ...variable }));
+        return change(
+          context,
+          "owner",
+          (sql) => setVariable(sql, seal, params, { name, ...variable }),
+          () => ({ action: "variable.changed", subject: name, details: { environmentId: params.environmentId } }),
+        );
       });
       if ("problem" in set)
         return await one(context, { problem: { of: "variable", text: set.problem }, variable: given });
@@ -290,7 +326,19 @@ export const environments: Page[] = [
         const read = readVariables(fields.text, "text/plain");
         const variables = new Map([...read].map(([name, { value }]) => [name, { value, secret }]));
         const put = fields.replace === "true" ? replaceVariables : addVariables;
-        return change(context, "owner", (sql) => put(sql, seal, params, variables));
+        return change(
+          context,
+          "owner",
+          async (sql) => {
+            await put(sql, seal, params, variables);
+            return await slugOf(sql, params);
+          },
+          (slug) => ({
+            action: fields.replace === "true" ? "variables.replaced" : "variable.changed",
+            subject: slug,
+            details: { environmentId: params.environmentId, names: [...variables.keys()].slice(0, MAX_TOLD) },
+          }),
+        );
       });
       if ("problem" in pasted)
         return await one(context, { problem: { of: "paste", text: `${pasted.problem}; ${NOT_SENT_BACK}` } });
@@ -303,7 +351,13 @@ export const environments: Page[] = [
     { access: "owner" },
     async (context) => {
       const { params } = context;
-      await change(context, "owner", (sql) => removeVariable(sql, params, params.variableName));
+      const { environmentId, variableName } = params;
+      await change(
+        context,
+        "owner",
+        (sql) => removeVariable(sql, params, variableName),
+        () => ({ action: "variable.deleted", subject: variableName, details: { environmentId } }),
+      );
       return new SeeOther(`${pathOf(params)}?told=removed#variables`);
     },
   ),

@@ -1,106 +1,108 @@
-/** The fields of forms, and what is said of a form that was sent: it is done, or what is wrong with it. */
+/** Forms about people: what is read of them, what they are refused for, and their fields. */
 
-import { html, type Html, type Piece } from "../http/html.ts";
-import { Problem } from "../http/problem.ts";
-import { Refusal } from "../schema/refusal.ts";
+import * as v from "valibot";
+import { html, type Html } from "../http/html.ts";
+import type { Visitor } from "../request/visitors.ts";
+import { Refusal, refuse } from "../schema/refusal.ts";
+import type { Client } from "../schema/accounts.ts";
+import type { PageServices } from "./page.ts";
 
-export type FieldOptions = {
-  value?: string | number | null | undefined;
-  /** Default: "text". A secret is typed blind and offered by no password store. */
-  type?: "text" | "number" | "url" | "secret" | "area";
-  hint?: Piece;
-  required?: boolean;
-  /** Characters. */
-  max?: number;
-  placeholder?: string;
-  /** Of an area. */
-  rows?: number;
-  /** Of what is given: names, paths, addresses, which are no prose. */
-  isCode?: boolean;
-  /** Where a page holds two fields of one name. */
-  id?: string;
-  kind?: string;
-};
+/** A field as a browser sends it, which is looked at where the form can be shown again. */
+export const sent = v.string();
 
-/** A label with what is asked for below it. */
-export function field(label: string, name: string, options: FieldOptions = {}): Html {
-  const {
-    value,
-    type = "text",
-    hint,
-    required = false,
-    max,
-    placeholder,
-    rows = 4,
-    isCode = false,
-    kind = "",
-  } = options;
-  const id = `${options.id ?? name}-hint`.replaceAll(/[^\w-]/g, "-");
-  const rest = [
-    hint ? html` aria-describedby="${id}"` : null,
-    required ? html` required` : null,
-    max === undefined ? null : html` maxlength="${max}"`,
-    placeholder === undefined ? null : html` placeholder="${placeholder}"`,
-    isCode ? html` class="mono" spellcheck="false"` : null,
-    type === "secret" ? html` autocomplete="off"` : null,
-    type === "number" ? html` inputmode="numeric" pattern="[0-9]*"` : null,
-  ];
-  const inputType = type === "secret" ? "password" : type === "url" ? "url" : "text";
-  // A textarea takes the first line break for its own.
-  const control =
-    type === "area"
-      ? html`<textarea name="${name}" rows="${rows}"${rest}>${"\n"}${value}</textarea>`
-      : html`<input type="${inputType}" name="${name}" value="${value}"${rest} />`;
-  return html`<div class="field ${kind}"><label>${label} ${control}</label>${
-    hint ? html`<p class="hint" id="${id}">${hint}</p>` : null
-  }</div>`;
+/** Refuses what a field holds, without quoting it: it may be a password. */
+export function read<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema> {
+  const parsed = v.safeParse(schema, value);
+  if (parsed.success) return parsed.output;
+  return refuse(parsed.issues[0].message.replace(/^expected/, "Expected"));
 }
 
-export type Choice = readonly [value: string, label: string];
+export function requirePasswords({ signIn }: Pick<PageServices, "signIn">): void {
+  if (!signIn.policy.passwordLogin) refuse("Passwords are switched off on this server");
+}
 
-/** A label with a list to choose one from. */
-export const choice = (
-  label: string,
-  name: string,
-  choices: readonly Choice[],
-  { value, hint, kind = "" }: Pick<FieldOptions, "value" | "hint" | "kind"> = {},
-): Html => {
-  const id = `${name}-hint`.replaceAll(/[^\w-]/g, "-");
-  return html`<div class="field ${kind}"><label>${label} <select name="${name}"${hint ? html` aria-describedby="${id}"` : null}>${choices.map(
-    ([key, text]) => html`<option value="${key}"${key === value ? html` selected` : null}>${text}</option>`,
-  )}</select></label>${hint ? html`<p class="hint" id="${id}">${hint}</p>` : null}</div>`;
-};
-
-export const checkbox = (label: Piece, name: string, isChecked: boolean, value = "true"): Html =>
-  html`<label class="check"><input type="checkbox" name="${name}" value="${value}"${isChecked ? html` checked` : null} /> <span>${label}</span></label>`;
-
-/** What somebody has done is done. */
-export const done = (text: Piece): Html => html`<p class="message good" role="status">${text}</p>`;
-
-/** What is wrong with a form, above it; each part on a line of its own. */
-export const wrong = (problem: string | undefined): Html | null =>
-  problem === undefined
-    ? null
-    : html`<div class="message bad" role="alert">${problem.split("; ").map((part) => html`<p>${part}</p>`)}</div>`;
-
-/** What is wrong with what was given, so that the form can be shown again with it; anything else is thrown. */
-export async function attempt<T>(work: () => Promise<T>): Promise<{ result: T } | { problem: string }> {
+/** What was refused, in words; undefined where it was done. Absence is not for a form to tell. */
+export async function refusalOf(work: () => Promise<unknown>): Promise<string | undefined> {
   try {
-    return { result: await work() };
+    await work();
+    return undefined;
   } catch (error) {
-    const isMistake =
-      error instanceof Refusal ? error.kind === "invalid" : error instanceof Problem && error.status === 400;
-    if (!isMistake) throw error;
-    return { problem: (error as Error).message };
+    if (error instanceof Refusal && error.kind === "invalid") return error.message;
+    throw error;
   }
 }
 
-/** Lines or commas between them; blanks around them and empty ones are nothing. */
-export const toList = (text: string | undefined): string[] =>
-  (text ?? "")
-    .split(/[\n,]/)
-    .map((item) => item.trim())
-    .filter((item) => item !== "");
+export const bad = (message: string | undefined): Html | null =>
+  message === undefined ? null : html`<p class="message bad" role="alert">${message}</p>`;
+export const good = (message: string | undefined): Html | null =>
+  message === undefined ? null : html`<p class="message good" role="status">${message}</p>`;
 
-/** Browsers send the line breaks of a text area as CR LF. */
-export const toLines = (text: string): string => text.replaceAll("\r\n", "\n");
+type Input = {
+  name: string;
+  label: string;
+  type?: string;
+  value?: string | undefined;
+  /** What password managers go by. */
+  autocomplete?: string;
+  hint?: string;
+  isOptional?: boolean;
+};
+
+export const input = ({ name, label, type = "text", value, autocomplete = "off", hint, isOptional }: Input): Html =>
+  html`<label
+    ><span>${label}</span
+    ><input
+      type="${type}"
+      name="${name}"
+      value="${value ?? ""}"
+      autocomplete="${autocomplete}"
+      ${isOptional ? null : html` required`}${hint === undefined ? null : html` aria-describedby="hint-${name}"`}
+    />${hint === undefined ? null : html`<span class="hint" id="hint-${name}">${hint}</span>`}</label
+  >`;
+
+export const hiddenField = (name: string, value: string | undefined): Html | null =>
+  value === undefined || value === "" ? null : html`<input type="hidden" name="${name}" value="${value}" />`;
+
+export const emailInput = (value?: string): Html =>
+  input({ name: "email", label: "E-mail address", type: "email", value, autocomplete: "username" });
+export const nameInput = (value?: string): Html =>
+  input({ name: "name", label: "Your name", value, autocomplete: "name" });
+export const newPasswordInput = (label = "Password"): Html =>
+  input({
+    name: "password",
+    label,
+    type: "password",
+    autocomplete: "new-password",
+    hint: "At least 10 characters: a few words that nobody says together are good",
+  });
+
+/** A link, because browsers hold the redirects of a form to the page's own host. */
+export function providerLink(
+  { signIn }: Pick<PageServices, "signIn">,
+  values: { next?: string; invitation?: string; setup?: string },
+): Html | null {
+  if (!signIn.oidc) return null;
+  const { host } = signIn.oidc;
+  return html`<p class="actions">
+    <a class="${signIn.policy.passwordLogin ? "button" : "button main"}" href="/login/oidc?${new URLSearchParams(values).toString()}">Continue with ${host}</a>
+  </p>`;
+}
+
+type Asked = { request: Request; address: () => string };
+
+export const clientOf = ({ request, address }: Asked): Client => ({
+  address: address(),
+  userAgent: request.headers.get("user-agent"),
+});
+
+export const storesOf = ({ sql, fast, begin }: Pick<PageServices, "sql" | "fast" | "begin">) => ({
+  pool: sql,
+  fast,
+  begin,
+});
+
+/** The token of the session that the browser has, live or not. */
+export const tokenOf = ({ sessions, request }: Pick<PageServices, "sessions"> & Pick<Asked, "request">) =>
+  sessions.tokenOf(request.headers.get("cookie"));
+
+export const personOf = ({ accountId, sessionId }: Visitor) => ({ accountId, sessionId });

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { html, type Html } from "../http/html.ts";
 import { CONFIGS, type Kind, SECRETS } from "../schema/integrations.ts";
-import { choice, field, toList } from "./fields.ts";
+import { choice, field, toList } from "./form_fields.ts";
 
 /** What a kind is called, and what it is good for. */
 export const KIND_NAMES: Record<Kind, readonly [name: string, use: string]> = {

@@ -26,7 +26,7 @@ import {
 } from "../schema/integrations.ts";
 import { selectDeliveries, selectIntegrations } from "../store/integrations.ts";
 import { change } from "./changes.ts";
-import { attempt, done, field, wrong } from "./fields.ts";
+import { attempt, done, field, wrong } from "./form_fields.ts";
 import {
   type ConfigFields,
   configFields,
@@ -248,6 +248,9 @@ const createFields = v.strictObject({ kind: v.picklist(KINDS), name: v.string(),
 
 const toGiven = (fields: Record<string, string | undefined>): Given => ({ name: fields["name"] ?? "", config: fields });
 
+const toChanged = ({ id, name }: Integration, fields: readonly string[]) =>
+  ({ action: "integration.changed", subject: name, details: { integrationId: id, fields } }) as const;
+
 export const integrations: Page[] = [
   page(
     "/teams/:teamId/integrations",
@@ -273,7 +276,16 @@ export const integrations: Page[] = [
       const name = given.name.trim();
       const wanted = { kind, ...(name === "" ? {} : { name }), config: toConfig(kind, given.config, "new") };
       const checked = check(newIntegration, wanted, false);
-      return change(context, "owner", (sql) => createIntegration(sql, context, team.id, checked));
+      return change(
+        context,
+        "owner",
+        (sql) => createIntegration(sql, context, team.id, checked),
+        ({ integration: { id, name, kind } }) => ({
+          action: "integration.created",
+          subject: name,
+          details: { integrationId: id, kind },
+        }),
+      );
     });
     if ("problem" in made) return createForm(context, kind, given, made.problem);
     return new SeeOther(`/teams/${team.id}/integrations/${made.result.integration.id}?told=created`);
@@ -296,7 +308,12 @@ export const integrations: Page[] = [
         { name: given.name.trim(), config: toConfig(kind, given.config, "change") },
         false,
       );
-      return change(context, "owner", (sql) => changeIntegration(sql, { ...context, onBug }, params, patch));
+      return change(
+        context,
+        "owner",
+        (sql) => changeIntegration(sql, { ...context, onBug }, params, patch),
+        (row) => toChanged(row, Object.keys(patch)),
+      );
     });
     if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, given });
     return new SeeOther(`${pathOf(params)}?told=saved`);
@@ -309,14 +326,29 @@ export const integrations: Page[] = [
       const { params, fields, log } = context;
       const enabled = fields.enabled === "true";
       const onBug = (error: unknown) => log.error("Cannot open the secrets of an integration", { ...params, error });
-      await change(context, "owner", (sql) => changeIntegration(sql, { ...context, onBug }, params, { enabled }));
+      await change(
+        context,
+        "owner",
+        (sql) => changeIntegration(sql, { ...context, onBug }, params, { enabled }),
+        (row) => toChanged(row, ["enabled"]),
+      );
       return new SeeOther(`${pathOf(params)}?told=${enabled ? "enabled" : "disabled"}`);
     },
   ),
 
   form("/teams/:teamId/integrations/:integrationId/delete", { access: "owner" }, async (context) => {
     const { params } = context;
-    await change(context, "owner", (sql) => removeIntegration(sql, params));
+    const { integrationId } = params;
+    await change(
+      context,
+      "owner",
+      async (sql) => {
+        const { name } = await findIntegration(sql, params);
+        await removeIntegration(sql, params);
+        return name;
+      },
+      (name) => ({ action: "integration.deleted", subject: name, details: { integrationId } }),
+    );
     return new SeeOther(`/teams/${params.teamId}/integrations?told=deleted`);
   }),
 

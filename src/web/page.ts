@@ -4,9 +4,12 @@ import type { BlockList } from "node:net";
 import * as v from "valibot";
 import type { EventStreams } from "../http/events.ts";
 import type { Html } from "../http/html.ts";
+import type { Oidc } from "../http/oidc.ts";
 import type { Outbound } from "../http/outbound.ts";
 import type { Method, PathParameters } from "../http/router.ts";
 import type { Log } from "../log.ts";
+import type { SignIn } from "../operations/accounts.ts";
+import type { OidcPolicy } from "../operations/oidc_accounts.ts";
 import type { Reply } from "../request/reply.ts";
 import { slug, uuid } from "../schema/fields.ts";
 import type { Visitor, Visitors as Sessions } from "../request/visitors.ts";
@@ -45,6 +48,12 @@ export type PageServices = Pick<Database, "begin"> & {
   eventStreams: Pick<EventStreams, "refusal" | "open">;
   /** For those who sign in and out. */
   sessions: Pick<Sessions, "keep" | "forget" | "tokenOf">;
+  /** How people sign in. */
+  signIn: SignIn & {
+    policy: OidcPolicy;
+    /** Undefined: with passwords only. `host` is what the provider is called. */
+    oidc: (Oidc & { host: string }) | undefined;
+  };
   /** Without a trailing slash. */
   publicUrl: string;
   retentionDays: number;

@@ -1,24 +1,38 @@
 /** Every page of the dashboard, a family a line. */
 
+import { account } from "./account.ts";
+import { audit } from "./audit.ts";
 import { automations } from "./automations.ts";
 import { environments } from "./environments.ts";
+import { executions } from "./executions.ts";
 import { home } from "./home.ts";
 import { integrations } from "./integrations.ts";
+import { invitations } from "./invitations.ts";
 import { lives } from "./live.ts";
+import { logIn } from "./log_in.ts";
+import { members } from "./members.ts";
 import { projectSettings } from "./project_settings.ts";
 import { projects } from "./projects.ts";
 import { runners } from "./runners.ts";
+import { tasks } from "./tasks.ts";
 import { teamSettings } from "./team_settings.ts";
 import type { Page } from "./page.ts";
 
 export const PAGES: readonly Page[] = [
   ...home,
+  ...logIn,
+  ...invitations,
+  ...account,
   ...projects,
   ...projectSettings,
   ...teamSettings,
+  ...members,
+  ...audit,
   ...environments,
   ...integrations,
   ...automations,
   ...runners,
   ...lives,
+  ...executions,
+  ...tasks,
 ];

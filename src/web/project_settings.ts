@@ -13,7 +13,7 @@ import { selectBuilds } from "../store/overview.ts";
 import { type ProjectRow, selectProject } from "../store/projects.ts";
 import { executionPath, nameOf } from "./builds.ts";
 import { change } from "./changes.ts";
-import { attempt, done, field, wrong } from "./fields.ts";
+import { attempt, done, field, wrong } from "./form_fields.ts";
 import { hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, counted } from "./parts.ts";
@@ -207,7 +207,16 @@ export const projectSettings: Page[] = [
   form("/projects/:projectId/settings", { access: "owner", fields: settingsFields }, async (context) => {
     const { fast, project, fields } = context;
     const saved = await attempt(() =>
-      change(context, "owner", (sql) => changeProject(sql, project.id, toPatch(fields))),
+      change(
+        context,
+        "owner",
+        (sql) => changeProject(sql, project.id, toPatch(fields)),
+        ({ name }) => ({
+          action: "project.changed",
+          subject: name,
+          details: { projectId: project.id, fields: Object.keys(fields) },
+        }),
+      ),
     );
     if ("result" in saved) return new SeeOther(`/projects/${project.id}/settings?told=saved`);
     const [row, key] = await Promise.all([selectProject(fast, project.id), selectProjectKey(fast, project.id)]);

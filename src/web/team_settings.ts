@@ -10,7 +10,7 @@ import { selectTeamKeys, type ShownKey } from "../store/keys.ts";
 import { selectTeamQueue } from "../store/leases.ts";
 import { type ProjectWithKey, selectProjectsWithKeys, selectTeamTally, type TeamTally } from "../store/projects.ts";
 import { change } from "./changes.ts";
-import { attempt, done, field, wrong } from "./fields.ts";
+import { attempt, done, field, wrong } from "./form_fields.ts";
 import { danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, count, counted, pager, tag } from "./parts.ts";
@@ -189,6 +189,7 @@ async function settings(
   return { title: team.name, body, section: "team", ...(problem ? { status: 400 } : {}) };
 }
 
+const named = v.strictObject({ name: text(200) });
 const nameField = v.strictObject({ name: v.string() });
 
 export const teamSettings: Page[] = [
@@ -203,11 +204,15 @@ export const teamSettings: Page[] = [
 
   form("/teams/:teamId/projects", { access: "owner", fields: nameField }, async (context) => {
     const { team, fields } = context;
-    const created = await attempt(() =>
-      change(context, "owner", (sql) =>
-        createProject(sql, team.id, check(v.strictObject({ name: text(200) }), { name: fields.name.trim() }).name),
-      ),
-    );
+    const created = await attempt(() => {
+      const { name } = check(named, { name: fields.name.trim() });
+      return change(
+        context,
+        "owner",
+        (sql) => createProject(sql, team.id, name),
+        (projectId) => ({ action: "project.created", subject: name, details: { projectId } }),
+      );
+    });
     if ("problem" in created)
       return await settings(context, undefined, {
         problem: { of: "project", text: created.problem },
@@ -223,7 +228,7 @@ export const teamSettings: Page[] = [
       const { team, fields, publicUrl } = context;
       const newest = fields.newest === "none" ? null : fields.newest;
       const made = await attempt(() => {
-        const { name } = check(v.strictObject({ name: text(200) }), { name: fields.name.trim() });
+        const { name } = check(named, { name: fields.name.trim() });
         return change(context, "owner", async (sql, by) => ({
           name,
           generated: await addTeamKey(sql, team.id, name, newest, by),
