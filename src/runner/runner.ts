@@ -55,7 +55,7 @@ type Held = {
   log: TaskLog;
   mask: Mask;
   stop: AbortController;
-  /** Its commands are at work: it takes a slot. */
+  /** Its commands are at work, or its report is on its way: it takes a slot. */
   isRunning: boolean;
   /** The server says that it is not ours any more. */
   isGone: boolean;
@@ -187,10 +187,11 @@ export function startRunner(options: RunnerOptions): Runner {
         ? { kind: "failure", message: "Cannot get the plan of the shard: the server does not answer" }
         : await runTask({ ...shared, plan, stop: stop.signal, hurry: hurry.signal });
     taskLog.end();
-    one.isRunning = false;
     const seconds = Math.round((performance.now() - began) / 1000);
     const delivered =
       fatal === undefined && !one.isGone ? await tell(one, config, end) : { refused: "not this runner's" };
+    // Until then it keeps its slot: the next task may write the same report, and what is not delivered can be lost.
+    one.isRunning = false;
     if (!("result" in delivered) || delivered.result !== "passed") allPassed = false;
     const failure = end.kind === "failure" ? { failure: one.mask.text(end.message) } : {};
     log.info("A task has ended", { ...namesOf(lease), seconds, ...failure, ...delivered });

@@ -207,6 +207,14 @@ export const selectHasNews = async (
   return row!.hasNews;
 };
 
+/** How many runners of the project have asked lately. */
+export const countRunners = async (sql: Sql, projectId: string): Promise<number> => {
+  const [row] = await sql<{ seen: number }[]>`
+    select count(*)::int as seen from runner
+    where project_id = ${projectId} and seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;
+  return row!.seen;
+};
+
 /** Notes that the runner has asked; answers how many of the project have lately. */
 export const upsertRunner = async (
   sql: Tx,
