@@ -4,7 +4,14 @@ import { createSnippets } from "../rules/snippets.ts";
 import { type Onboarding, type OnboardingPatch, type SampleData, type StepId, STEPS } from "../schema/onboarding.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
 import type { Sql, Tx } from "../store/connect.ts";
-import { countSample, deleteSample, lockSample, selectOnboarding, upsertOnboarding } from "../store/onboarding.ts";
+import {
+  countSample,
+  deleteSample,
+  lockSample,
+  selectOnboarding,
+  updateSkipped,
+  upsertOnboarding,
+} from "../store/onboarding.ts";
 import { selectProject } from "../store/projects.ts";
 import { insertSampleData } from "./sample_data.ts";
 
@@ -59,11 +66,9 @@ export const changeOnboarding = async (sql: Tx, projectId: string, patch: Onboar
 };
 
 /** In a transaction: one step is skipped, or taken up again; the others stay as they are. */
-export async function skipStep(sql: Tx, projectId: string, step: StepId, isSkipped: boolean): Promise<void> {
-  const { skipped } = await selectOnboarding(sql, projectId);
-  const others = skipped.filter((id) => id !== step);
-  await upsertOnboarding(sql, projectId, { skip: isSkipped ? [...others, step] : others });
-}
+export const skipStep = async (sql: Tx, projectId: string, step: StepId, isSkipped: boolean): Promise<void> => {
+  await updateSkipped(sql, projectId, step, isSkipped);
+};
 
 /** In a transaction: what there is of it then; `added` is false where it was there before. */
 export async function addSampleData(sql: Tx, projectId: string): Promise<SampleData & { added: boolean }> {
