@@ -9,10 +9,13 @@ import { invitations } from "./invitations.ts";
 import { lives } from "./live.ts";
 import { logIn } from "./log_in.ts";
 import { members } from "./members.ts";
+import { onboarding } from "./onboarding.ts";
 import { projects } from "./projects.ts";
 import { search } from "./search.ts";
+import { shares } from "./shares.ts";
 import { tasks } from "./tasks.ts";
 import { tests } from "./tests.ts";
+import { uploads } from "./uploads.ts";
 import type { Page } from "./page.ts";
 
 export const PAGES: readonly Page[] = [
@@ -29,4 +32,7 @@ export const PAGES: readonly Page[] = [
   ...tests,
   ...bugs,
   ...search,
+  ...onboarding,
+  ...uploads,
+  ...shares,
 ];
