@@ -83,7 +83,9 @@ const SHARED: Record<string, string[]> = {
     "people",
     "project_state",
     "script.js",
+    "share_parts",
     "style.css",
+    "trends",
   ],
   work: ["loop"],
 };

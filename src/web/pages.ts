@@ -12,13 +12,16 @@ import { invitations } from "./invitations.ts";
 import { lives } from "./live.ts";
 import { logIn } from "./log_in.ts";
 import { members } from "./members.ts";
+import { onboarding } from "./onboarding.ts";
 import { projectSettings } from "./project_settings.ts";
 import { projects } from "./projects.ts";
 import { runners } from "./runners.ts";
 import { search } from "./search.ts";
+import { shares } from "./shares.ts";
 import { tasks } from "./tasks.ts";
 import { teamSettings } from "./team_settings.ts";
 import { tests } from "./tests.ts";
+import { uploads } from "./uploads.ts";
 import type { Page } from "./page.ts";
 
 export const PAGES: readonly Page[] = [
@@ -41,4 +44,7 @@ export const PAGES: readonly Page[] = [
   ...integrations,
   ...automations,
   ...runners,
+  ...onboarding,
+  ...uploads,
+  ...shares,
 ];
