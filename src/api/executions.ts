@@ -17,12 +17,12 @@ import {
   execution,
   executionFilter,
   executionPage,
+  executionWait,
   newExecution,
   rerunRequest,
 } from "../schema/executions.ts";
 import { type Comparison, comparison, comparisonQuery } from "../schema/comparisons.ts";
 import { type Cause, executionFailures } from "../schema/failures.ts";
-import { integerText } from "../schema/fields.ts";
 import { type ComparedRow, selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../store/connect.ts";
 import {
@@ -218,7 +218,7 @@ export const executions: Route[] = [
     "GET /projects/:projectId/executions/:executionId",
     {
       summary: "One execution; with wait, as soon as it has ended",
-      query: v.strictObject({ wait: v.optional(integerText(1, 30)) }),
+      query: executionWait,
       answer: execution,
       deadlineSeconds: 60,
     },
