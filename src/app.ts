@@ -4,6 +4,7 @@ import type { BlockList } from "node:net";
 import { automations } from "./api/automations.ts";
 import { bugReports } from "./api/bug_reports.ts";
 import { environments } from "./api/environments.ts";
+import { events } from "./api/events.ts";
 import { executions } from "./api/executions.ts";
 import { leases } from "./api/leases.ts";
 import { integrations } from "./api/integrations.ts";
@@ -46,6 +47,7 @@ export const ROUTES: readonly Route[] = [
   ...executions,
   ...leases,
   ...plans,
+  ...events,
   ...testCases,
   ...trends,
   ...bugReports,
@@ -136,6 +138,7 @@ export function createApp(options: AppOptions) {
       budget: { limit, remaining },
       params,
       wantsText: /^text\/plain\b/i.test(request.headers.get("accept") ?? ""),
+      lastEventId: request.headers.get("last-event-id"),
       idempotencyKey: request.method === "POST" ? request.headers.get("idempotency-key") : null,
     };
     const reply = await take(route, { request, search: target.search }, asked, progress).catch(async (error) => {
@@ -224,7 +227,7 @@ export function createApp(options: AppOptions) {
       noteUpload({ request, search: target.search }, { requestId, clientAddress: client() }, progress, reply, problem);
     if (progress.caller && progress.provedLive)
       callers.used(progress.caller)?.catch((error) => log.warn("Cannot note the use of a key", { error }));
-    const response = toResponse(reply, requestId, request, progress.admission);
+    const response = toResponse(reply, requestId, request, progress.admission, () => connection.allowSeconds(1));
     return { response, route: (route && labels.get(route)) ?? UNKNOWN };
   }
 
@@ -244,7 +247,8 @@ export function createApp(options: AppOptions) {
     let route = UNKNOWN;
     try {
       requireHost(request, target);
-      requireAsSent(target, connection);
+      // Of the root there is one spelling that matters.
+      if (target.path !== "/") requireAsSent(target, connection);
       const address = () =>
         clientAddress(connection.address(), request.headers.get("x-forwarded-for"), options.trustProxy);
       const page = findProbe(request, target.path) ?? findPage({ request, target, address }, requestId);
@@ -293,8 +297,10 @@ export function createApp(options: AppOptions) {
 /** Exactly what handlers may use: the options hold more. */
 function toExecuteOptions({ cursorSecret, ...options }: AppOptions): ExecuteOptions {
   const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, signals, log } = options;
+  const { live, eventStreams } = options;
   const cursors = createCursors(cursorSecret);
-  return { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, signals, log, cursors };
+  const watching = { signals, live, eventStreams };
+  return { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, log, cursors, ...watching };
 }
 
 /** Whose an upload is nobody knows where the key is wrong. */

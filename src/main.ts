@@ -3,12 +3,14 @@
 import { createApp } from "./app.ts";
 import { readConfig } from "./config.ts";
 import { descriptorLimit } from "./http/descriptors.ts";
+import { createEventStreams } from "./http/events.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";
 import { createLog } from "./log.ts";
 import { createSetupToken } from "./operations/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
 import { createMetrics } from "./metrics.ts";
+import { createLive } from "./operations/live.ts";
 import { loadSecretKey } from "./operations/secret_key.ts";
 import { toVisitors } from "./web/visitors.ts";
 import { createVisitors } from "./request/visitors.ts";
@@ -29,6 +31,9 @@ const OWN_DESCRIPTORS = 50;
 const SENSIBLE_DESCRIPTORS = 1_024;
 /** What may be lost does not keep a server that stops. */
 const LAST_NOTES_MS = 1_000;
+
+/** A stream holds its connection: most of the descriptors are for others. */
+const streamsFor = (maxDescriptors: number) => Math.min(500, Math.floor(maxDescriptors / 4));
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
@@ -52,6 +57,8 @@ async function main(): Promise<void> {
     await migrate(database, (message) => log.info(message));
     const isReady = createReadiness(database, await schemaVersion());
     const signals = createSignals(database.openListener);
+    const live = createLive(database, { onError: (error) => log.warn("Cannot read what is watched", { error }) });
+    const eventStreams = createEventStreams(maxDescriptors === undefined ? {} : { max: streamsFor(maxDescriptors) });
     const secretKey = await loadSecretKey(database.pool, config);
     const seal = createSeal(secretKey, config.secretKeyOld);
     const cursorSecret = await selectCursorSecret(database.pool);
@@ -78,7 +85,7 @@ async function main(): Promise<void> {
     });
     const app = createApp({
       ...config,
-      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics },
+      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics, live, eventStreams },
       ...{ sessions, visitors: toVisitors(sessions) },
       isReady: async () => !draining && (await isReady()),
     });
@@ -101,6 +108,7 @@ async function main(): Promise<void> {
     draining = true;
     log.info("Stopping: running requests may end");
     signals.close();
+    eventStreams.close();
     await Promise.all([loops.stop(), deliverer.stop(), server.stop()]);
     app.sweep();
     await Promise.race([app.settled(), Bun.sleep(LAST_NOTES_MS)]);

@@ -67,6 +67,7 @@ const TAGS: Record<string, string> = {
   "bug-reports":
     "Failures that are one bug. The default branch opens them by itself; they are triaged, merged, resolved, and reopened when the bug is back.",
   trends: "How the project has been doing, day by day.",
+  events: "What happens in the project or in one execution, as it happens.",
   uploads: "Nothing arrives? The uploads that were refused, or accepted with warnings, and why.",
   projects: "The project itself and its settings. Its key is generated in the dashboard, or by the administrator.",
   onboarding: "The way of a new project to its first results: steps, ready snippets for CI systems, sample data.",
@@ -144,6 +145,15 @@ function convert(schema: v.GenericSchema, typeMode: "input" | "output"): Json {
   return hoist(rest) as Json;
 }
 
+/** Who comes back says how far he has come. */
+const LAST_EVENT_ID = {
+  name: "Last-Event-ID",
+  in: "header",
+  required: false,
+  description: "The id of the last event that was received: the stream goes on after it",
+  schema: { type: "string", examples: ["84213.1769860800"] },
+};
+
 const content = (schema: Json, type = "application/json") => ({ [type]: { schema } });
 
 /** By the codes of errors: which response it is, and when it is answered. */
@@ -211,7 +221,8 @@ function parameters(route: Route): Json[] {
     };
   });
   const idempotency = route.method === "POST" ? [{ $ref: "#/components/parameters/IdempotencyKey" }] : [];
-  return [...path, ...query, ...idempotency];
+  const resumption = route.stream === undefined ? [] : [{ $ref: "#/components/parameters/LastEventId" }];
+  return [...path, ...query, ...idempotency, ...resumption];
 }
 
 function examplesOf(...schemas: v.GenericSchema[]): Json {
@@ -286,6 +297,7 @@ function requestBody(route: Route): Json {
 }
 
 const statusText = (route: Route, status: number) => {
+  if (route.stream !== undefined) return status === 204 ? "Nothing more will come" : route.stream;
   if (status === 204) return "Done; there is nothing to say";
   const isEither = route.otherStatus !== undefined;
   return status === 201 ? "It was made" : isEither ? "It was there already" : "The answer";
@@ -298,8 +310,17 @@ function operation(route: Route): Json {
       ...(route.text === undefined ? {} : { "text/plain": { schema: { type: "string", description: route.text } } }),
     },
   };
+  const stream = route.stream !== undefined && {
+    content: content(
+      { type: "string", format: "event-stream", description: "Server-Sent Events" },
+      "text/event-stream",
+    ),
+  };
   const success = (status: number) => ({
-    [status]: { description: statusText(route, status), headers: rateHeaders, ...answer },
+    [status]: {
+      ...{ description: statusText(route, status), headers: rateHeaders },
+      ...(stream ? status !== 204 && stream : answer),
+    },
   });
   return {
     operationId: `${route.method.toLowerCase()}${route.path.replace(/[^A-Za-z]+([A-Za-z])/g, (_, letter: string) => letter.toUpperCase())}`,
@@ -403,6 +424,7 @@ export function createOpenapi(): Json {
         ),
       },
       parameters: {
+        LastEventId: LAST_EVENT_ID,
         IdempotencyKey: {
           name: "Idempotency-Key",
           in: "header",

@@ -3,11 +3,13 @@
 import { testRuns } from "./api/test_runs.ts";
 import { createExecute, type Execute, type Progress } from "./request/execute.ts";
 import type { FromThread, UploadRequest, ToThread } from "./request/upload_thread.ts";
+import { createEventStreams } from "./http/events.ts";
 import { createAddressList } from "./http/address.ts";
 import { createCursors } from "./http/cursor.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { Problem } from "./http/problem.ts";
 import { createLog } from "./log.ts";
+import { createLive } from "./operations/live.ts";
 import { readUpload } from "./request/input.ts";
 import type { Reply } from "./request/reply.ts";
 import { createSeal } from "./secrets/seal.ts";
@@ -36,6 +38,8 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
       log: createLog("warn"),
       // Nor do they wait for anything.
       signals: { watch: () => ({ next: async () => "closed", end() {} }), tell() {} },
+      live: createLive(database, { onError() {} }),
+      eventStreams: createEventStreams(),
       // Uploads reach nobody.
       outbound: createOutbound({ allow: nothing }),
       outboundAllow: nothing,

@@ -9,7 +9,7 @@ const SOURCE = join(import.meta.dir, "../src");
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
   main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "work", "web"],
-  upload_worker: ["api", "http", "log", "request", "secrets", "store"],
+  upload_worker: ["api", "http", "log", "operations", "request", "secrets", "store"],
   openapi: ["app", "http", "request", "schema"],
   app: ["api", "http", "log", "metrics", "request", "store", "web"],
   web: ["http", "log", "openapi.json", "operations", "request", "rules", "schema", "secrets", "senders", "store"],

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { createApp, ROUTES } from "../src/app.ts";
 import { createAddressList } from "../src/http/address.ts";
 import { createUploadThread } from "../src/request/upload_thread.ts";
+import { createEventStreams, type EventStreamsOptions } from "../src/http/events.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
@@ -18,6 +19,7 @@ import { toVisitors } from "../src/web/visitors.ts";
 import { createVisitors } from "../src/request/visitors.ts";
 import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
+import { createLive } from "../src/operations/live.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
 import { testCluster } from "./cluster.ts";
@@ -81,6 +83,7 @@ export type TestServerOptions = {
   maxInflatedBytes?: number;
   uploadMemoryBytes?: number;
   outboundAllow?: string[];
+  eventStreams?: EventStreamsOptions;
   database?: Database;
   /** Who is signed in; default: who has a session. */
   visitors?: Visitors;
@@ -93,6 +96,7 @@ export type TestServerOptions = {
 /** One server; several may share a database. */
 export async function createServer(database: Database, options: TestServerOptions = {}) {
   const signals = createSignals(database.openListener);
+  const eventStreams = createEventStreams(options.eventStreams);
   const cursorSecret = await selectCursorSecret(database.pool);
   const outboundAllow = createAddressList(options.outboundAllow ?? []);
   const maxInflatedBytes = options.maxInflatedBytes ?? 128 * 1_048_576;
@@ -126,6 +130,8 @@ export async function createServer(database: Database, options: TestServerOption
     outboundAllow,
     trustProxy: createAddressList(options.trustProxy ?? []),
     signals,
+    live: createLive(database, { onError() {} }),
+    eventStreams,
     isReady: async () => true,
     sessions,
     visitors: options.visitors ?? toVisitors(sessions),
@@ -135,6 +141,7 @@ export async function createServer(database: Database, options: TestServerOption
   afterAll(async () => {
     metrics.stop();
     signals.close();
+    eventStreams.close();
     await server.stop();
     uploadThread.close();
   });
@@ -149,14 +156,17 @@ export async function createServer(database: Database, options: TestServerOption
       headers: { ...(key ? { authorization: `Bearer ${key}` } : {}), ...headers },
       ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
     });
-    const text = await response.text();
+    const isStream = response.headers.get("content-type") === "text/event-stream";
+    // It would not end.
+    if (isStream) await response.body?.cancel();
+    const text = isStream ? "" : await response.text();
     const isJson = response.headers.get("content-type") === "application/json" && text !== "";
     const answer = { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : text };
     holdToContract(method, path, answer);
     return answer;
   }
 
-  return { url: server.url, ask, app, metrics };
+  return { url: server.url, ask, app, metrics, eventStreams };
 }
 
 /** The headers of every answer, the shape of every error, and the schema of every success. */

@@ -9,6 +9,7 @@ import { type Report, ReportError } from "../reports/report.ts";
 import { toStatus } from "../rules/merge.ts";
 import { toLists } from "../rules/blame.ts";
 import { toRunLine } from "../rules/run_line.ts";
+import { type CaseName, repeatOnly } from "../rules/repeat.ts";
 import { shardsOf, toShardList } from "../rules/shards.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
@@ -25,7 +26,7 @@ import {
   uploadParameters,
 } from "../schema/test_runs.ts";
 import type { Sql } from "../store/connect.ts";
-import { selectLease } from "../store/leases.ts";
+import { selectCasesToRepeat, selectLease } from "../store/leases.ts";
 import { selectFailures } from "../store/failures.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey, type TestRunDetailRow } from "../store/test_runs.ts";
@@ -105,17 +106,20 @@ function completionOf(parameters: UploadParameters, { format, completedAt }: Rep
   return time;
 }
 
-/** The lease says which execution, task and shard it is; who says so as well says the same. */
+/**
+ * The lease says which execution, task and shard it is; who says so as well says the same. `only`: of a rerun of what failed,
+ * the test cases that it was asked for.
+ */
 async function ofLease(
   sql: Sql,
   projectId: string,
-  leaseId: string,
   parameters: UploadParameters,
-): Promise<UploadParameters> {
+): Promise<{ parameters: UploadParameters; only?: readonly CaseName[] | undefined }> {
+  const { lease_id, execution_id, execution_key, task_slug, shard } = parameters;
+  if (lease_id === undefined) return { parameters };
   const lease =
-    (await selectLease(sql, projectId, leaseId)) ??
-    fail("VALIDATION_ERROR", `Cannot read "lease_id": there is no lease "${leaseId}" in this project`);
-  const { execution_id, execution_key, task_slug, shard } = parameters;
+    (await selectLease(sql, projectId, lease_id)) ??
+    fail("VALIDATION_ERROR", `Cannot read "lease_id": there is no lease "${lease_id}" in this project`);
   const own = {
     task_slug: lease.taskSlug,
     shard: lease.shard === 0 ? undefined : { index: lease.shard, of: lease.shards },
@@ -128,8 +132,14 @@ async function ofLease(
   };
   for (const [name, isOther] of Object.entries(others))
     if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease is of another, leave it out`);
-  return { ...parameters, ...own, execution_id: lease.executionId };
+  return {
+    parameters: { ...parameters, ...own, execution_id: lease.executionId },
+    only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),
+  };
 }
+
+const repeat = (report: Report, only: readonly CaseName[] | undefined): Report =>
+  only ? repeatOnly(report, only) : report;
 
 export const testRuns: Route[] = [
   route(
@@ -158,11 +168,9 @@ export const testRuns: Route[] = [
     },
     async (context) => {
       const { sql, params, transact, conclude, wantsText, services } = context;
-      const report = read(context, context.query);
-      const { lease_id } = context.query;
-      const given =
-        lease_id === undefined ? context.query : await ofLease(sql, params.projectId, lease_id, context.query);
-      const parameters = { ...given, completed_at: completionOf(given, report) };
+      const given = await ofLease(sql, params.projectId, context.query);
+      const report = repeat(read(context, context.query), given.only);
+      const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
       const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest);
       // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
       if (named.results.some(({ letter }) => toStatus(letter) === "failed"))

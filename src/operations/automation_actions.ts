@@ -5,12 +5,13 @@ import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
 import { findOrInsertExecution, planTasks, rerunExecution } from "./executions.ts";
 import type { Action, ActionResult, AutomationRun } from "../schema/automations.ts";
 import { type PlannedTask, toPlannedTask } from "../schema/executions.ts";
+import { Refusal } from "../schema/refusal.ts";
 import { MAX_WAITING, type Notice, notSent } from "../schema/integrations.ts";
 import { actionsOf, stateOf } from "../senders/send.ts";
 import { type ActionOptions, isCommit } from "../senders/sender.ts";
 import { type AutomationRow, selectTeamProjects, type TeamProject } from "../store/automations.ts";
 import { lockBugs, selectBugsByFingerprint } from "../store/bug_reports.ts";
-import type { Tx } from "../store/connect.ts";
+import { savepoint, type Tx } from "../store/connect.ts";
 import { selectHasEnvironment } from "../store/environments.ts";
 import type { EventRow } from "../store/events.ts";
 import { lockExecution } from "../store/executions.ts";
@@ -49,13 +50,22 @@ type Result = Omit<ActionResult, "type">;
 const skipped = (reason: string): Result => ({ status: "skipped", reason });
 const failed = (reason: string): Result => ({ status: "failed", reason });
 
-/** In a transaction. */
+/** In a transaction. What the product refuses is undone, and told as the action's failure. */
 export async function perform(
   sql: Tx,
   services: AutomationServices,
   action: Action,
   occasion: Occasion,
 ): Promise<Result> {
+  try {
+    return await savepoint(sql, (sql) => begin(sql, services, action, occasion));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return failed(error.message);
+  }
+}
+
+async function begin(sql: Tx, services: AutomationServices, action: Action, occasion: Occasion): Promise<Result> {
   switch (action.type) {
     case "open_bug_report":
       return await openBugReport(sql, services, action, occasion);

@@ -100,7 +100,7 @@ export async function insertSampleData(sql: Tx, projectId: string, defaultBranch
     for (const [index, suite] of SUITES.entries()) {
       const parameters: UploadParameters = {
         execution_id: executionId,
-        execution_key: executionId === undefined ? `sample ${commit}` : undefined,
+        execution_key: executionId === undefined ? `sample ${run + 1}` : undefined,
         task_slug: suite.taskSlug,
         branch,
         commit,

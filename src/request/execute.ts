@@ -19,6 +19,8 @@ export type CheckedRequest = {
   query: unknown;
   body: unknown;
   wantsText: boolean;
+  /** How far a client has come in a stream of events, as it says. */
+  lastEventId?: string | null;
   idempotencyKey: string | null;
   /** Of the whole request; only there with an Idempotency-Key. */
   digest: string;
@@ -52,7 +54,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
   }
 
   return async function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {
-    const { caller, budget, params, query, body, wantsText, idempotencyKey, digest } = request;
+    const { caller, budget, params, query, body, wantsText, lastEventId = null, idempotencyKey, digest } = request;
     const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
     const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
     const run = async (once?: Once) => {
@@ -70,6 +72,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
         list,
         after: cursor === undefined ? undefined : cursors.read(list, cursor),
         wantsText,
+        lastEventId,
         transact: (work) => transact(caller, progress, work),
         conclude: (work) =>
           transact(caller, progress, async (sql) => {

@@ -24,6 +24,16 @@ export class Reply {
   }
 }
 
+/** An answer that goes on: `open` begins its body; `hurry` shall end soon a connection that does not take it. */
+export class StreamReply extends Reply {
+  readonly open: (hurry: () => void) => ReadableStream<Uint8Array>;
+
+  constructor(status: number, type: string, headers: Record<string, string>, open: StreamReply["open"]) {
+    super(status, null, type, headers);
+    this.open = open;
+  }
+}
+
 export const json = (status: number, value: unknown) => new Reply(status, JSON.stringify(value), "application/json");
 /** `repeated` is what a request with the same Idempotency-Key gets. */
 export const jsonOnce = (status: number, value: unknown, repeated: unknown) =>

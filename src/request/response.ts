@@ -2,10 +2,19 @@
 
 import { compress } from "../http/compress.ts";
 import type { Admission } from "../http/rate_limit.ts";
-import type { Reply } from "./reply.ts";
+import { type Reply, StreamReply } from "./reply.ts";
 
-/** `admission`: under /api/v1 every answer tells how much of the rate limit is left. */
-export function toResponse(reply: Reply, requestId: string, request: Request, admission?: Admission): Response {
+/**
+ * `admission`: under /api/v1 every answer tells how much of the rate limit is left. `hurry`: the connection is to be
+ * closed soon where it takes nothing.
+ */
+export function toResponse(
+  reply: Reply,
+  requestId: string,
+  request: Request,
+  admission?: Admission,
+  hurry: () => void = () => {},
+): Response {
   const headers: Record<string, string> = {
     "X-Request-Id": requestId,
     "Cache-Control": "no-store",
@@ -16,6 +25,12 @@ export function toResponse(reply: Reply, requestId: string, request: Request, ad
     headers["X-RateLimit-Limit"] = String(admission.limit);
     headers["X-RateLimit-Remaining"] = String(admission.remaining);
     headers["X-RateLimit-Reset"] = String(admission.reset);
+  }
+  if (reply instanceof StreamReply) {
+    headers["Content-Type"] = reply.type!;
+    // Nobody would read, and end, the stream of a HEAD.
+    const body = request.method === "HEAD" ? null : reply.open(hurry);
+    return new Response(body, { status: reply.status, headers });
   }
   if (reply.body === null) return new Response(null, { status: reply.status, headers });
   headers["Content-Type"] = reply.type!;

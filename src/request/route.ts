@@ -4,6 +4,7 @@ import type { BlockList } from "node:net";
 import * as v from "valibot";
 import type { Caller } from "./callers.ts";
 import type { Cursors } from "../http/cursor.ts";
+import type { EventStreams } from "../http/events.ts";
 import type { Outbound } from "../http/outbound.ts";
 import type { Method, PathParameters } from "../http/router.ts";
 import type { Upload } from "../http/upload.ts";
@@ -11,6 +12,7 @@ import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
 import { variableName } from "../schema/environments.ts";
 import { slug, uuid } from "../schema/fields.ts";
+import type { Live } from "../schema/live.ts";
 import type { Database, Sql, Tx } from "../store/connect.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Reply } from "./reply.ts";
@@ -32,6 +34,9 @@ export type Services = {
   outboundAllow: BlockList;
   /** For those who wait until something happens. */
   signals: Pick<Signals, "watch" | "tell">;
+  /** What happens, for those who watch it. */
+  live: Live;
+  eventStreams: Pick<EventStreams, "refusal" | "open">;
 };
 
 /** What every handler gets. */
@@ -55,6 +60,7 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
   /** The place of the last row of the page before. */
   after: string[] | undefined;
   wantsText: boolean;
+  lastEventId: string | null;
   /**
    * One transaction in which the caller's key is proved live and stays so until the commit. It fails instead of
    * committing when the request's time is over.
@@ -98,8 +104,10 @@ export type Specification<Q, B, A> = {
   body?: B;
   /** The body may hold secrets: no error quotes it. */
   isSecret?: boolean;
-  /** What the answer holds; null: nothing. */
+  /** What the answer holds; null: nothing, or a stream of events. */
   answer: A;
+  /** The answer is a stream of events; what they are, for the documentation. */
+  stream?: string;
   /** Default 200; 204 when there is no answer. */
   status?: number;
   /** Another status with the same answer. */
@@ -122,6 +130,7 @@ export type Route = {
   body: v.GenericSchema | "upload" | "text" | undefined;
   isSecret: boolean;
   answer: v.GenericSchema | null;
+  stream: string | undefined;
   status: number;
   otherStatus: number | undefined;
   deadlineSeconds: number;
@@ -149,8 +158,8 @@ export function route<
 ): Route {
   const [method, path] = pattern.split(" ") as [Method, string];
   const names = path.split("/").flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []));
-  const { summary, description, example, text, query, body, answer, status, otherStatus } = specification;
-  const { deadlineSeconds, isSecret } = specification;
+  const { summary, description, example, text, query, body, answer, stream } = specification;
+  const { status, otherStatus, deadlineSeconds, isSecret } = specification;
   return {
     method,
     path,
@@ -164,7 +173,8 @@ export function route<
     body: body ?? (method === "POST" ? emptyBody : undefined),
     isSecret: isSecret ?? false,
     answer,
-    status: status ?? (answer === null ? 204 : 200),
+    stream,
+    status: status ?? (answer === null && stream === undefined ? 204 : 200),
     otherStatus,
     deadlineSeconds: deadlineSeconds ?? 30,
     handle: handle as Route["handle"],

@@ -292,11 +292,15 @@ export type HeldLease = {
   stopReason: string | null;
   /** It is to be ended because it ran too long. */
   overtime: boolean;
+  /** Of a rerun of what failed: the execution that it repeats. */
+  repeats: string | null;
 };
 
 const columns = (sql: Sql) => sql`
   id, execution_id as "executionId", run_id as "runId", task_slug as "taskSlug", shard, shards, status, attempt, runner,
-  stop_reason as "stopReason", overtime`;
+  stop_reason as "stopReason", overtime, (
+    select rerun_of from execution e
+    where e.project_id = lease.project_id and e.id = lease.execution_id and e.failed_only) as repeats`;
 
 export const selectLease = async (sql: Sql, projectId: string, id: string): Promise<HeldLease | undefined> => {
   const [row] = await sql<HeldLease[]>`
@@ -383,7 +387,8 @@ export const lockOverdueLease = async (sql: Tx, projectId: string, id: string): 
   const [row] = await sql<OverdueLease[]>`
     select ${columns(sql)}, expires_at < now() as "isExpired", timeout_seconds as "timeoutSeconds",
       coalesce(started_at < now() - (timeout_seconds + ${4 * GRACE_SECONDS}::int) * interval '1 second', false) as "isTooLong"
-    from lease l where project_id = ${projectId} and id = ${id} and ${isHeld(sql, sql`l`)} and ${isOverdue(sql, sql`l`)}
+    from lease where project_id = ${projectId} and id = ${id} and ${isHeld(sql, sql`lease`)}
+      and ${isOverdue(sql, sql`lease`)}
     for update`;
   return row;
 };

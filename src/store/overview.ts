@@ -191,7 +191,7 @@ export type NewsRow = {
   test: string | null;
 };
 
-/** The newest executions since `from` (an id) with failures that nothing explains; one for each branch. */
+/** The newest executions since `from` (an id) with failures that nothing explains, of branches that have not passed since; one for each. */
 export const selectNews = (sql: Sql, projectId: string, from: string, limit: number) => sql<NewsRow[]>`
   select * from (
     select distinct on (e.branch) e.id as "executionId", e.key, e.branch, e.created_at as "createdAt", n.failures,
@@ -205,5 +205,8 @@ export const selectNews = (sql: Sql, projectId: string, from: string, limit: num
       where r.project_id = e.project_id and r.execution_id = e.id and r.failed > 0
     ) n
     where e.project_id = ${projectId} and e.id >= ${from} and e.status in ('failed', 'timed_out', 'running')
+      and n.failures > 0 and not exists (
+        select from execution later where later.project_id = ${projectId} and later.branch = e.branch
+          and later.id > e.id and later.status = 'passed')
     order by e.branch, e.id desc
-  ) newest where failures > 0 order by "executionId" desc limit ${limit}`;
+  ) newest order by "executionId" desc limit ${limit}`;

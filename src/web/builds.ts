@@ -5,8 +5,11 @@ import type { BuildRow } from "../store/overview.ts";
 import { ago, commit, counted, mark, tag, toDuration, toExact } from "./parts.ts";
 
 /** `#412` where its CI numbers builds, its key where that is a name, else the moment it began. */
-export const nameOf = ({ key, createdAt }: Pick<BuildRow, "key" | "createdAt">): string =>
-  key === null ? toExact(createdAt).replace(/:\d\d, UTC| UTC$/, "") : /^\d+$/.test(key) ? `#${key}` : key;
+export function nameOf({ key, createdAt }: Pick<BuildRow, "key" | "createdAt">): string {
+  if (key === null) return toExact(createdAt).replace(/:\d\d, UTC| UTC$/, "");
+  const number = /^(?:sample )?(\d+)$/.exec(key)?.[1];
+  return number === undefined ? key : `#${number}`;
+}
 
 export const executionPath = (projectId: string, id: string): string => `/projects/${projectId}/executions/${id}`;
 export const testPath = (projectId: string, id: string): string => `/projects/${projectId}/tests/${id}`;

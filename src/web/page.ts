@@ -1,6 +1,7 @@
 /** Declares a page or a form of the dashboard: its path, who may come, and the function that makes it. */
 
 import * as v from "valibot";
+import type { EventStreams } from "../http/events.ts";
 import type { Html } from "../http/html.ts";
 import type { Outbound } from "../http/outbound.ts";
 import type { Method, PathParameters } from "../http/router.ts";
@@ -8,6 +9,7 @@ import type { Log } from "../log.ts";
 import type { Reply } from "../request/reply.ts";
 import { slug, uuid } from "../schema/fields.ts";
 import type { Visitor, Visitors as Sessions } from "../request/visitors.ts";
+import type { Live } from "../schema/live.ts";
 import type { Role } from "../schema/accounts.ts";
 import type { Seal } from "../secrets/seal.ts";
 import type { Database, Sql } from "../store/connect.ts";
@@ -36,6 +38,8 @@ export type PageServices = Pick<Database, "begin"> & {
   seal: Seal;
   outbound: Outbound;
   signals: Pick<Signals, "watch" | "tell">;
+  live: Pick<Live, "watch">;
+  eventStreams: Pick<EventStreams, "refusal" | "open">;
   /** For those who sign in and out. */
   sessions: Pick<Sessions, "keep" | "forget" | "tokenOf">;
   /** Without a trailing slash. */
@@ -66,6 +70,8 @@ export type PageContext<
   path: string;
   now: Date;
   request: Request;
+  /** Whether the visitor may still see this page: asked again and again by what goes on. */
+  mayStay: () => Promise<boolean>;
   /** Of the client. */
   address: () => string;
 };

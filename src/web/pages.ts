@@ -1,7 +1,8 @@
 /** Every page of the dashboard, a family a line. */
 
 import { home } from "./home.ts";
+import { lives } from "./live.ts";
 import { projects } from "./projects.ts";
 import type { Page } from "./page.ts";
 
-export const PAGES: readonly Page[] = [...home, ...projects];
+export const PAGES: readonly Page[] = [...home, ...projects, ...lives];

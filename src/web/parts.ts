@@ -191,9 +191,10 @@ export function chart(
             </tr>
           </thead>
           <tbody>
-            ${days.map(
-              ({ day }, index) =>
-                html`<tr>
+            ${days.map(({ day }, index) =>
+              lines.every(({ points }) => (points[index]?.value ?? null) === null)
+                ? null
+                : html`<tr>
                   <th scope="row">${toDay(day)}</th>
                   ${lines.map(({ points }) => {
                     const value = points[index]?.value ?? null;

@@ -190,8 +190,11 @@ export function grid(projectId: string, rows: readonly GridRow[], builds: readon
   </div>`;
 }
 
-const shortNameOf = (build: BuildRow): string =>
-  build.key !== null && build.key.length <= 8 ? build.key.replace(/^#/, "") : toDay(build.createdAt);
+/** For the head of a narrow column. */
+function shortNameOf(build: BuildRow): string {
+  const name = nameOf(build).replace(/^#/, "");
+  return build.key !== null && name.length <= 8 ? name : toDay(build.createdAt);
+}
 
 export const projects: Page[] = [
   page("/projects/:projectId", { access: "viewer" }, async ({ sql, project, now }) => {

@@ -62,6 +62,13 @@ class Refused extends Error {
 const notFound = () =>
   new Refused(404, "There is no such page", "It may have been deleted, or you may not be a member of its team.");
 
+/** Without the indentation of our templates; preformatted text is left alone. */
+const slim = (text: string) =>
+  text
+    .split(/(<(?:pre|textarea)\b[^]*?<\/(?:pre|textarea)>)/)
+    .map((part, index) => (index % 2 === 1 ? part : part.replace(/\s*\n\s*/g, "\n")))
+    .join("");
+
 export function createSite({ api, visitors, clock = () => new Date(), ...services }: SiteOptions) {
   const { fast, log } = services;
   const findRoute = createRouter(PAGES);
@@ -101,6 +108,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
       now: clock(),
       request,
       address,
+      mayStay: () => mayStay(route, params, request),
       csrf: token,
       query: check(route.query, parseQuery(target.search)),
       fields: route.fields ? await readFields(route, request, visitor) : undefined,
@@ -115,6 +123,19 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     if (result instanceof Reply) return result;
     if (result instanceof SeeOther) return seeOther(result.to, { ...cookies, ...result.headers });
     return toReply(result, { ...frame, csrf: token }, cookies);
+  }
+
+  async function mayStay(route: Page, params: Record<string, string>, request: Request): Promise<boolean> {
+    const visitor = await visitors.find(request.headers.get("cookie"));
+    if (!visitor) return false;
+    const frame: Frame = { visitor, project: null, team: null, role: null };
+    return await place(route, params, frame).then(
+      () => true,
+      (error) => {
+        if (error instanceof Refused) return false;
+        throw error;
+      },
+    );
   }
 
   /** Who is no member of the team of a path learns nothing of it; who may not do something learns who may. */
@@ -155,7 +176,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     new Reply(303, null, null, { ...PAGE_HEADERS, Location: to, ...headers });
 
   const toReply = (view: View, frame: Frame & { csrf: string }, headers: Record<string, string> = {}) =>
-    new Reply(view.status ?? 200, layout(view, frame).text, "text/html; charset=utf-8", {
+    new Reply(view.status ?? 200, slim(layout(view, frame).text), "text/html; charset=utf-8", {
       ...PAGE_HEADERS,
       ...headers,
     });

@@ -431,6 +431,11 @@ describe("POST …/rerun", () => {
     expect(failed).toMatchObject([{ taskSlug: "unit", only: [{ suite: "unit", name: "case 1", file: null }] }]);
     expect(failed[0].shard).toBeUndefined();
     await post(place, `/executions/${id}/rerun`, {});
+    // What was asked for and did not run has not passed, and what was not asked for says nothing.
+    const body = junit("ps").replace("case 0", "another").replace("case 1", "case 0");
+    await ask(`POST /projects/${place.project}/test-runs?lease_id=${failed[0].id}`, { key: place.key, body });
+    const repeated = await see(place, failed[0].execution.id);
+    expect([repeated.status, repeated.passed, repeated.failed, repeated.skipped]).toEqual(["failed", 1, 1, 0]);
     const all = await take(place, { free: 5, labels: ["l"] });
     expect(all.map(({ taskSlug, shard, only }: any) => [taskSlug, shard?.index, only])).toEqual([
       ["unit", 1, undefined],

@@ -2,8 +2,10 @@ import { afterAll, describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { createAddressList } from "../../src/http/address.ts";
 import { createCursors } from "../../src/http/cursor.ts";
+import { createEventStreams } from "../../src/http/events.ts";
 import { createOutbound } from "../../src/http/outbound.ts";
 import { createLog } from "../../src/log.ts";
+import { createLive } from "../../src/operations/live.ts";
 import { createExecute, type Progress } from "../../src/request/execute.ts";
 import { route } from "../../src/request/route.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
@@ -29,6 +31,8 @@ const execute = createExecute(database, {
   outbound: createOutbound({ allow: nothing }),
   outboundAllow: nothing,
   signals: { watch: () => ({ next: async () => "closed", end() {} }), tell() {} },
+  live: createLive(database, { onError() {} }),
+  eventStreams: createEventStreams(),
 });
 
 /** Runs a made-up endpoint as Acme. */

@@ -1,0 +1,201 @@
+/** What happens in a project or an execution, as a stream of Server-Sent Events. */
+
+import { type ServerSentEvent, type StreamControl, toEventText, toKeepAlive } from "../http/events.ts";
+import { absent, fail } from "../http/problem.ts";
+import { noContent, StreamReply } from "../request/reply.ts";
+import { type Context, route, type Route } from "../request/route.ts";
+import { compare, readPosition, writePosition } from "../rules/position.ts";
+import { eventsQuery, type LiveState, type News, type Position } from "../schema/live.ts";
+import { executionUrl } from "../schema/urls.ts";
+import { isUnavailable } from "../store/connect.ts";
+import { executionOf, selectExecutionExists } from "../store/live.ts";
+
+const KEEP_ALIVE_MS = 15_000;
+/** About so much is written at a time. */
+const CHUNK_LENGTH = 65_536;
+/** When a client that was cut off comes back. */
+const RETRY_MS = 2_000;
+const TOO_MANY_RETRY_SECONDS = 10;
+
+type Following = Pick<Context, "services" | "publicUrl" | "caller"> & {
+  projectId: string;
+  executionId: string | undefined;
+  start: Position;
+  gap: string | undefined;
+};
+
+/** Joined up to the length of a chunk: a write for each would cost more than what is written. */
+function* inChunks(texts: Iterable<string>): Generator<string> {
+  let chunk = "";
+  for (const text of texts) {
+    chunk += text;
+    if (chunk.length < CHUNK_LENGTH) continue;
+    yield chunk;
+    chunk = "";
+  }
+  if (chunk !== "") yield chunk;
+}
+
+function* newsTexts(news: readonly News[]): Generator<string> {
+  const decoder = new TextDecoder();
+  for (const one of news) {
+    const id = writePosition(one.position);
+    if (one.kind === "event") {
+      const { type, data, occurredAt } = one;
+      yield toEventText({ id, event: type, data: { id: one.id, occurredAt, ...data } });
+    } else {
+      const { executionId, taskSlug, shard, leaseId, offset, bytes } = one;
+      const data = { executionId, taskSlug, shard, leaseId, offset, text: decoder.decode(bytes) };
+      yield toEventText({ id, event: "log", data });
+    }
+  }
+}
+
+/** What has changed since a number of the counter that versions are of; the first time, with 0, the whole. */
+function* stateTexts(state: LiveState, seen: number, url: string): Generator<string> {
+  const { execution, tasks, executionVersion } = state;
+  if (seen === 0) {
+    const all = [...tasks.values()].map(({ task }) => task);
+    yield toEventText({ event: "execution", data: { ...execution, tasks: all, url } });
+    return;
+  }
+  for (const { task, version } of tasks.values())
+    if (version > seen) yield toEventText({ event: "task", data: { executionId: execution.id, ...task } });
+  if (executionVersion > seen) yield toEventText({ event: "execution", data: { ...execution, url } });
+}
+
+/** Ends by itself when its execution is over and all of it has been told. */
+async function* follow(following: Following, control: StreamControl): AsyncGenerator<string, void> {
+  const { services, publicUrl, caller, projectId, executionId, gap } = following;
+  const { signal } = control;
+  const isLive = (keys: readonly string[]) => keys.includes(caller.id) || control.cut("revoked");
+  const watch = services.live.watch(projectId, executionId, isLive);
+  signal.addEventListener("abort", watch.end);
+  if (signal.aborted) watch.end();
+  const seen = new Map<string, number>();
+  let position = following.start;
+  let toldAt = performance.now();
+
+  function* say(texts: Iterable<string>): Generator<string> {
+    for (const chunk of inChunks(texts)) {
+      if (signal.aborted) return;
+      toldAt = performance.now();
+      yield chunk;
+    }
+  }
+
+  function* changes(states: readonly LiveState[]): Generator<string> {
+    for (const state of states) {
+      const before = seen.get(state.execution.id) ?? 0;
+      seen.set(state.execution.id, state.version);
+      if (state.keys.includes(caller.id) && state.version > before)
+        yield* stateTexts(state, before, executionUrl(publicUrl, projectId, state.execution.id));
+    }
+    if (seen.size > states.length) {
+      const shown = new Set(states.map(({ execution }) => execution.id));
+      for (const id of seen.keys()) if (!shown.has(id)) seen.delete(id);
+    }
+  }
+
+  async function* catchUp(from: Position): AsyncGenerator<string, Position> {
+    for (let after = from; ;) {
+      const page = await services.live.read(projectId, executionId, after);
+      isLive(page.keys);
+      if (signal.aborted) return after;
+      yield* say(newsTexts(page.news));
+      after = page.to;
+      if (page.isWhole) return after;
+    }
+  }
+
+  const isMine = (one: News) =>
+    one.kind === "log"
+      ? one.executionId === executionId
+      : executionId === undefined || executionOf(one.data) === executionId;
+  const farewell = (reason: string, isEnd = false): string => {
+    const id = isEnd ? { id: writePosition(position, true) } : {};
+    return toEventText({ ...id, event: "end", data: { reason } } satisfies ServerSentEvent);
+  };
+
+  try {
+    // With it the headers go out.
+    yield `retry: ${RETRY_MS}\n${toKeepAlive(writePosition(position))}`;
+    if (gap !== undefined) yield toEventText({ event: "gap", data: { reason: gap } });
+    while (!signal.aborted) {
+      const batch = await watch.next();
+      if (signal.aborted) break;
+      const states = watch.states();
+      if (states === "gone") return void (yield farewell("deleted", true));
+      // The reading that has just ended had begun before this one came.
+      const isReady = executionId === undefined || states.length > 0;
+      if (batch && isReady) {
+        yield* say(changes(states));
+        // As it was before what follows is told: whatever led to it comes with that.
+        const over = executionId === undefined ? undefined : states.find(({ isOver }) => isOver)?.xmax;
+        try {
+          if (compare(position, batch.from) < 0) {
+            position = yield* catchUp(position);
+          } else {
+            const here = position;
+            yield* say(newsTexts(batch.news.filter((one) => isMine(one) && compare(one.position, here) > 0)));
+            if (compare(batch.to, position) > 0) position = batch.to;
+          }
+        } catch (error) {
+          if (!isUnavailable(error)) throw error;
+          services.log.warn("Cannot read on for a stream of events", { error });
+        }
+        if (!signal.aborted && over !== undefined && position.xact >= over) {
+          const [state] = states;
+          yield* say(changes(states));
+          if (state?.isOver) return void (yield farewell("ended", true));
+        }
+      }
+      if (!signal.aborted && performance.now() - toldAt >= KEEP_ALIVE_MS)
+        yield* say([toKeepAlive(writePosition(position))]);
+    }
+    if (signal.reason !== "gone") yield farewell(signal.reason);
+  } catch (error) {
+    services.log.error("A stream of events failed", { error });
+    yield farewell("failed");
+  } finally {
+    signal.removeEventListener("abort", watch.end);
+    watch.end();
+  }
+}
+
+export const events: Route[] = [
+  route(
+    "GET /projects/:projectId/events",
+    {
+      summary: "What happens, live, as Server-Sent Events",
+      query: eventsQuery,
+      answer: null,
+      stream:
+        "A stream of events, each with a name and JSON. Told once, with an id to resume after: what automations know " +
+        '("execution.completed", "test_run.completed", "bug_report.opened" and so on) and, with execution_id, "log" ' +
+        '{ executionId, taskSlug, shard, leaseId, offset, text }. The present state, without ids: "execution" (with its ' +
+        'tasks the first time) and "task". "gap": something is not told any more. "end" { reason: ended, deleted, ' +
+        "revoked, stopping or failed }: the last one",
+      otherStatus: 204,
+    },
+    async ({ fast, params, query, caller, publicUrl, services, lastEventId }) => {
+      const { projectId } = params;
+      const { live, eventStreams } = services;
+      const executionId = query.execution_id;
+      const found = lastEventId === null || lastEventId === "" ? undefined : readPosition(lastEventId);
+      if (executionId !== undefined && !(await selectExecutionExists(fast, projectId, executionId))) absent();
+      if (lastEventId && !found)
+        fail("VALIDATION_ERROR", `Cannot read the header "Last-Event-ID": expected an id that this stream has given`);
+      // Clients that come back by themselves would do so for ever.
+      if (found?.isEnd && executionId !== undefined) return noContent();
+      const refusal = eventStreams.refusal(projectId);
+      if (refusal !== undefined)
+        fail("RATE_LIMITED", `${refusal}: end one first`, { "Retry-After": String(TOO_MANY_RETRY_SECONDS) });
+      const { start, gap } = await live.enter(projectId, executionId, found?.position);
+      const following = { services, publicUrl, caller, projectId, executionId, start, gap };
+      return new StreamReply(200, "text/event-stream", { "X-Accel-Buffering": "no" }, (hurry) =>
+        eventStreams.open(projectId, (control) => follow(following, control), hurry),
+      );
+    },
+  ),
+];

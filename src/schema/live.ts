@@ -1,0 +1,84 @@
+/** The live stream of a project or an execution: what is asked for, what is told, and how far a client has come in it. */
+
+import * as v from "valibot";
+import type { EventData, EventType } from "./events.ts";
+import type { Execution, Task } from "./executions.ts";
+import { uuid } from "./fields.ts";
+
+export const eventsQuery = v.strictObject({
+  execution_id: v.pipe(
+    v.optional(uuid),
+    v.description("Only what concerns this execution, and what its tasks print; the stream ends with it"),
+  ),
+});
+
+/**
+ * How far a stream has come: everything of transactions before `xact` has been told, and of that one the events up to
+ * `event`, then the parts of logs up to `start` of `lease`. `at`: Unix seconds, about when that was.
+ */
+export type Position = { xact: number; event: string; lease: string; start: number; at: number };
+
+/** Something that is told once. */
+export type News = { position: Position } & (
+  | { kind: "event"; id: string; type: EventType; data: EventData; occurredAt: string }
+  | {
+      kind: "log";
+      executionId: string;
+      taskSlug: string;
+      /** 0: the whole task. */
+      shard: number;
+      leaseId: string;
+      /** Of the first byte within the whole log. */
+      offset: number;
+      bytes: Uint8Array;
+    }
+);
+
+/** All that there is to tell between two positions. `isWhole`: up to the moment of the reading. */
+export type NewsPage = {
+  news: News[];
+  to: Position;
+  isWhole: boolean;
+  /** The keys of the project that were live when this was read. */
+  keys: string[];
+};
+
+export type LiveTask = Omit<Task, "missingShards">;
+export type LiveExecution = Omit<Execution, "tasks" | "url" | "sample">;
+
+/** An execution as last read, and when each part of it changed, in the numbers of a counter. */
+export type LiveState = {
+  version: number;
+  execution: LiveExecution;
+  executionVersion: number;
+  tasks: Map<string, { task: LiveTask; version: number }>;
+  /** It has ended, and nothing runs for it any more. */
+  isOver: boolean;
+  /** What it was read from shows no transaction from this on. */
+  xmax: number;
+  keys: string[];
+};
+
+/** What one reading of a project brings to all who watch it. */
+export type Batch = NewsPage & { from: Position };
+
+export type Watch = {
+  /** The next reading; undefined where it failed, or the watch has ended. */
+  next(): Promise<Batch | undefined>;
+  /** The executions that are watched, as last read; "gone": the one that is watched is not there any more. */
+  states(): LiveState[] | "gone";
+  end(): void;
+};
+
+export type Live = {
+  /** `onKeys` is told the live keys of the project with every reading. */
+  watch(projectId: string, executionId: string | undefined, onKeys: (keys: readonly string[]) => void): Watch;
+  /** What comes after a position, for those who have fallen behind. */
+  read(projectId: string, executionId: string | undefined, after: Position): Promise<NewsPage>;
+  /** Before anything is read: where a stream begins that has come to `after`, and whether something is missing there. */
+  enter(
+    projectId: string,
+    executionId: string | undefined,
+    after: Position | undefined,
+  ): Promise<{ start: Position; gap: string | undefined }>;
+};

@@ -1,0 +1,494 @@
+/** The live stream over real HTTP. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { readPosition, writePosition } from "../../src/rules/position.ts";
+import { connect, type Tx } from "../../src/store/connect.ts";
+import { insertEvents } from "../../src/store/events.ts";
+import { createSignals } from "../../src/store/signals.ts";
+import { type EventStream, openStream, type StreamOptions } from "../event_stream.ts";
+import { type Company, createHarness, createServer, junit, until } from "../harness.ts";
+
+const { ask, acme, rival, url, database, connection, addProject, regenerate } = await createHarness();
+const other = await createServer(database);
+const opened: EventStream[] = [];
+afterAll(() => Promise.all(opened.map((stream) => stream.close())));
+
+async function open({ project, key }: Pick<Company, "project" | "key">, options: Partial<StreamOptions> = {}) {
+  const stream = await openStream(url, project, { key, ...options });
+  opened.push(stream);
+  return stream;
+}
+
+type Project = Awaited<ReturnType<typeof addProject>>;
+
+/** An execution whose tasks wait for runners, and a runner that has them. */
+async function createRun({ project, key }: Project, tasks: unknown[] = ["unit"]) {
+  const body = { mode: "run", tasks };
+  const { id } = (await ask(`POST /projects/${project}/executions`, { key, body })).body;
+  const sync = async (body: object) =>
+    (await ask(`POST /projects/${project}/leases`, { key, body: { runner: "ann", free: 0, ...body } })).body;
+  const take = async (free = 1): Promise<{ id: string; taskSlug: string }[]> => (await sync({ free })).leases;
+  const print = (lease: string, offset: number, text: string) => sync({ held: [{ id: lease, log: { offset, text } }] });
+  const report = (lease: string, letters: string) =>
+    ask(`POST /projects/${project}/test-runs?lease_id=${lease}`, { key, body: junit(letters) });
+  return { id, sync, take, print, report };
+}
+
+const event = (note: string) => ({
+  type: "test_run.completed" as const,
+  data: { taskSlug: note },
+  depth: 0,
+});
+const notesOf = (stream: EventStream) => stream.named("test_run.completed").map(({ data }) => data.taskSlug);
+const tell = ({ project }: Pick<Company, "project">, ...notes: string[]) =>
+  database.begin((sql) => insertEvents(sql, project, notes.map(event)));
+
+describe("GET /projects/:projectId/events", () => {
+  test("tells what happens in the project as it happens", async () => {
+    const own = await addProject(acme);
+    const stream = await open(own);
+    expect([stream.status, stream.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    expect(stream.headers.get("x-accel-buffering")).toBe("no");
+    expect(stream.headers.get("cache-control")).toBe("no-store");
+    expect(stream.headers.get("content-encoding")).toBeNull();
+    const { body } = await ask(`POST /projects/${own.project}/test-runs?task_slug=unit&branch=main`, {
+      key: own.key,
+      body: junit("pf"),
+    });
+    const ended = await stream.hears("execution.completed");
+    expect(ended.execution).toMatchObject({ id: body.executionId, status: "failed", passed: 1, failed: 1 });
+    expect(await stream.hears("test_run.completed")).toMatchObject({
+      occurredAt: expect.stringMatching(/Z$/),
+      testRun: { taskSlug: "unit", failed: 1 },
+    });
+    await stream.hears("bug_report.opened");
+    const ids = stream.told.flatMap(({ id }) => id ?? []);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("shows the executions that have not ended, and how they go on, but no logs", async () => {
+    const own = await addProject(acme);
+    const run = await createRun(own);
+    const stream = await open(own);
+    const first = await stream.hears("execution");
+    expect(first).toMatchObject({ id: run.id, status: "queued", tasks: [{ slug: "unit", status: "queued" }] });
+    const [lease] = await run.take();
+    await run.print(lease!.id, 0, "hello\n");
+    await stream.hears("task", ({ status, runner }) => status === "running" && runner === "ann");
+    await stream.hears("execution", ({ status, tasks }) => status === "running" && tasks === undefined);
+    const later = await createRun(own, ["e2e"]);
+    await stream.hears("execution", ({ id, tasks }) => id === later.id && tasks.length === 1);
+    await run.report(lease!.id, "pp");
+    await stream.hears("task", ({ executionId, status }) => executionId === run.id && status === "passed");
+    await stream.hears("execution", ({ id, status }) => id === run.id && status === "passed");
+    await stream.hears("execution.completed");
+    expect(stream.named("log")).toEqual([]);
+    expect(stream.isOver()).toBe(false);
+  });
+
+  test("with execution_id tells one from its beginning to its end, and ends with it", async () => {
+    const own = await addProject(acme);
+    const run = await createRun(own, ["unit", "e2e"]);
+    const leases = await run.take(2);
+    const [unit, e2e] = ["unit", "e2e"].map((slug) => leases.find(({ taskSlug }) => taskSlug === slug)!.id);
+    await run.print(unit!, 0, "one\n");
+    await run.report(e2e!, "p");
+    const stream = await open(own, { query: `?execution_id=${run.id}` });
+    const first = await stream.hears("execution");
+    expect(stream.told[0]!.event).toBe("execution");
+    expect(first).toMatchObject({
+      ...{ id: run.id, status: "running", mode: "run", passed: 1, total: 1, verdict: null },
+      url: expect.stringMatching(new RegExp(`/projects/${own.project}/executions/${run.id}$`)),
+      tasks: [
+        { slug: "unit", status: "running", attempt: 0, runner: "ann", reason: null },
+        { slug: "e2e", status: "passed", attempt: 1, total: 1, runner: "ann" },
+      ],
+    });
+    expect(await stream.hears("log")).toEqual({
+      ...{ executionId: run.id, taskSlug: "unit", shard: 0, leaseId: unit, offset: 0, text: "one\n" },
+    });
+    expect((await stream.hears("test_run.completed")).testRun.taskSlug).toBe("e2e");
+    await run.print(unit!, 4, "zwei ✓\n");
+    expect(await stream.hears("log", ({ offset }) => offset === 4)).toMatchObject({ text: "zwei ✓\n" });
+    await tell(own, "not of this execution");
+    await run.report(unit!, "pf");
+    await stream.hears("end");
+    await stream.over;
+    expect(stream.told.at(-1)).toMatchObject({ event: "end", data: { reason: "ended" } });
+    expect(stream.named("task").at(-1)!.data).toMatchObject({
+      executionId: run.id,
+      slug: "unit",
+      status: "failed",
+      failed: 1,
+    });
+    expect(stream.named("execution").at(-1)!.data).toMatchObject({ status: "failed", verdict: "failed" });
+    expect(stream.named("execution.completed")).toHaveLength(1);
+    expect(notesOf(stream)).not.toContain("not of this execution");
+
+    // A client that comes back by itself is told to stay away; any other sees it all once more.
+    const again = await open(own, { query: `?execution_id=${run.id}`, lastEventId: stream.lastId });
+    expect(again.status).toBe(204);
+    const anew = await open(own, { query: `?execution_id=${run.id}` });
+    await anew.over;
+    expect(anew.named("log").map(({ data }) => data.text)).toEqual(["one\n", "zwei ✓\n"]);
+    expect(anew.named("test_run.completed")).toHaveLength(2);
+    expect(anew.told.at(-1)!.event).toBe("end");
+  });
+
+  test("a cancelled execution is told to the last word of its runner", async () => {
+    const own = await addProject(acme);
+    const run = await createRun(own);
+    const [lease] = await run.take();
+    await run.print(lease!.id, 0, "busy\n");
+    const stream = await open(own, { query: `?execution_id=${run.id}` });
+    await ask(`POST /projects/${own.project}/executions/${run.id}/cancel`, { key: own.key });
+    await stream.hears("execution", ({ status }) => status === "cancelled");
+    const log = { offset: 5, text: "stopping\n" };
+    const body = { message: "cancelled", log };
+    expect((await ask(`POST /projects/${own.project}/leases/${lease!.id}/fail`, { key: own.key, body })).status).toBe(
+      200,
+    );
+    await stream.over;
+    expect(stream.named("log").map(({ data }) => data.text)).toEqual(["busy\n", "stopping\n"]);
+    expect(stream.told.at(-1)).toMatchObject({ event: "end", data: { reason: "ended" } });
+  });
+
+  test("an execution that is deleted ends its stream", async () => {
+    const own = await addProject(acme);
+    const run = await createRun(own);
+    const stream = await open(own, { query: `?execution_id=${run.id}` });
+    await stream.hears("execution");
+    await ask(`DELETE /projects/${own.project}/executions/${run.id}`, { key: own.key });
+    expect(await stream.hears("end")).toEqual({ reason: "deleted" });
+    await stream.over;
+  });
+
+  test("logs longer than what is read at once come whole and in order, also where their beginning is gone", async () => {
+    const own = await addProject(acme);
+    const run = await createRun(own);
+    const [lease] = await run.take();
+    const part = (n: number) => `${n} `.padEnd(99_999, "x") + "\n";
+    for (let n = 0; n < 15; n++) await run.print(lease!.id, n * 100_000, part(n));
+    const stream = await open(own, { query: `?execution_id=${run.id}` });
+    await stream.hears("log", ({ offset }) => offset === 1_400_000);
+    const told = stream.named("log").map(({ data }) => data);
+    const [kept] = told;
+    expect(kept.offset).toBeGreaterThan(0);
+    expect(told.map(({ offset }) => offset)).toEqual(told.map((_, at) => kept.offset + at * 100_000));
+    expect(told.every(({ text, offset }) => text === part(offset / 100_000))).toBe(true);
+  });
+
+  test("parts of a log are told in their order, whatever the order of the transactions that wrote them", async () => {
+    const own = await addProject(acme);
+    const run = await createRun(own);
+    const [lease] = await run.take();
+    const write = (sql: Tx, start: number, text: string) => sql`
+      insert into lease_log (project_id, lease_id, start, bytes)
+      values (${own.project}, ${lease!.id}, ${start}, convert_to(${text}, 'UTF8'))`;
+    await database.begin(async (early) => {
+      await early`select pg_current_xact_id()`;
+      await database.begin((late) => write(late, 0, "first "));
+      await write(early, 6, "second");
+    });
+    const stream = await open(own, { query: `?execution_id=${run.id}` });
+    await stream.hears("log", ({ offset }) => offset === 6);
+    expect(stream.named("log").map(({ data }) => data.text)).toEqual(["first ", "second"]);
+  });
+
+  test("HEAD begins no stream", async () => {
+    const { status, headers } = await ask(`HEAD /projects/${acme.project}/events`, { key: acme.key });
+    expect([status, headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+  });
+
+  test("counts as one request, however long it lasts", async () => {
+    const server = await createServer(database, { rateLimitPerMinute: 5 });
+    const own = await addProject(acme);
+    const stream = await openStream(server.url, own.project, own);
+    opened.push(stream);
+    expect(stream.headers.get("x-ratelimit-remaining")).toBe("4");
+    await tell(own, "one", "two");
+    await until(() => notesOf(stream).length === 2);
+    const { headers } = await server.ask(`GET /projects/${own.project}/executions`, { key: own.key });
+    expect(headers.get("x-ratelimit-remaining")).toBe("3");
+  });
+
+  test("there are so many per project and in all; more are a 429 until one ends", async () => {
+    const server = await createServer(database, { eventStreams: { max: 3, maxPerOwner: 2 } });
+    const [own, second] = [await addProject(acme), await addProject(acme)];
+    const begin = async (project: Project) => {
+      const stream = await openStream(server.url, project.project, project);
+      opened.push(stream);
+      await until(() => stream.raw !== "");
+      return stream;
+    };
+    const refused = ({ project, key }: Project) => server.ask(`GET /projects/${project}/events`, { key });
+    const streams = [await begin(own), await begin(own)];
+    const { status, body, headers } = await refused(own);
+    expect([status, body.error.code, headers.get("retry-after")]).toEqual([429, "RATE_LIMITED", "10"]);
+    expect(body.error.message).toBe("At most 2 event streams per project at a time: end one first");
+    streams.push(await begin(second));
+    expect((await refused(second)).body.error.message).toBe(
+      "At most 3 event streams at a time on this server: end one first",
+    );
+    await streams[0]!.close();
+    await until(async () => (await refused(second)).status === 200);
+  });
+
+  test("a server that stops ends its streams, and says so", async () => {
+    const server = await createServer(database);
+    const own = await addProject(acme);
+    const run = await createRun(own);
+    const streams = await Promise.all(
+      ["", `?execution_id=${run.id}`].map((query) => openStream(server.url, own.project, { ...own, query })),
+    );
+    await streams[1]!.hears("execution");
+    server.eventStreams.close();
+    for (const stream of streams) {
+      await stream.over;
+      expect(stream.told.at(-1)).toMatchObject({ event: "end", data: { reason: "stopping" } });
+    }
+  });
+});
+
+describe("who may see it", () => {
+  test("another company's events are nowhere to be seen, and its executions are a 404", async () => {
+    const [own, sibling] = [await addProject(acme), await addProject(acme)];
+    const run = await createRun(own);
+    const [mine, theirs, next] = [await open(own), await open(rival), await open(sibling)];
+    await tell(own, "secret");
+    await until(() => notesOf(mine).length === 1);
+    await Promise.all([tell(rival, "theirs"), tell(sibling, "next")]);
+    await until(() => notesOf(theirs).length === 1 && notesOf(next).length === 1);
+    expect([notesOf(theirs), notesOf(next)]).toEqual([["theirs"], ["next"]]);
+    for (const stream of [theirs, next]) expect(stream.raw).not.toContain(run.id);
+    for (const { project, key } of [rival, sibling]) {
+      const { status, body } = await ask(`GET /projects/${project}/events?execution_id=${run.id}`, { key });
+      expect([status, body.error.code]).toEqual([404, "NOT_FOUND"]);
+      expect((await ask(`GET /projects/${own.project}/events`, { key })).status).toBe(404);
+    }
+  });
+
+  test("a key that is revoked, on whatever server, is cut off, and sees nothing of what comes after", async () => {
+    const own = await addProject(acme);
+    const run = await createRun(own);
+    const streams = await Promise.all(
+      [url, other.url].flatMap((server) =>
+        ["", `?execution_id=${run.id}`].map((query) => openStream(server, own.project, { ...own, query })),
+      ),
+    );
+    await tell(own, "before");
+    await until(() => streams.every((stream, at) => (at % 2 ? stream.named("execution") : notesOf(stream)).length > 0));
+    const [lease] = await run.take();
+    await regenerate({ ...acme, ...own });
+    await tell(own, "after");
+    await database.pool`
+      insert into lease_log (project_id, lease_id, start, bytes)
+      values (${own.project}, ${lease!.id}, 0, convert_to('after', 'UTF8'))`;
+    await database.pool`
+      update test_run set reason = 'after' where project_id = ${own.project} and execution_id = ${run.id}`;
+    for (const stream of streams) {
+      await stream.over;
+      expect(stream.told.at(-1)).toMatchObject({ event: "end", data: { reason: "revoked" } });
+      expect(stream.raw).not.toContain("after");
+    }
+  });
+});
+
+describe("Last-Event-ID", () => {
+  test("goes on after the last event that came, on another server, too", async () => {
+    const own = await addProject(acme);
+    const stream = await open(own);
+    await tell(own, "one", "two", "three");
+    await until(() => notesOf(stream).length === 3);
+    await stream.close();
+    await tell(own, "four");
+    const [second] = stream.named("test_run.completed").slice(1);
+    const resumed = await openStream(other.url, own.project, { ...own, lastEventId: second!.id });
+    opened.push(resumed);
+    await tell(own, "five");
+    await until(() => notesOf(resumed).length === 3);
+    expect(notesOf(resumed)).toEqual(["three", "four", "five"]);
+  });
+
+  test("a stream that has told nothing yet can be resumed as well", async () => {
+    const own = await addProject(acme);
+    const stream = await open(own);
+    await until(() => stream.lastId !== undefined);
+    await stream.close();
+    await tell(own, "missed");
+    const resumed = await open(own, { lastEventId: stream.lastId });
+    await until(() => notesOf(resumed).length === 1);
+  });
+
+  test("goes on within logs, after the present state", async () => {
+    const own = await addProject(acme);
+    const run = await createRun(own, ["unit", "e2e"]);
+    const leases = (await run.take(2)).map(({ id }) => id);
+    const query = `?execution_id=${run.id}`;
+    const stream = await open(own, { query });
+    for (const lease of leases) await run.print(lease, 0, "one ");
+    await until(() => stream.named("log").length === 2);
+    await stream.close();
+    for (const lease of leases) await run.print(lease, 4, "two ");
+    const resumed = await openStream(other.url, own.project, {
+      ...own,
+      query,
+      lastEventId: stream.named("log")[0]!.id,
+    });
+    opened.push(resumed);
+    await until(() => resumed.named("log").length >= 3);
+    await run.print(leases[0]!, 8, "three");
+    await resumed.hears("log", ({ text }) => text === "three");
+    expect(resumed.told[0]!.event).toBe("execution");
+    const texts = (lease: string) =>
+      [stream.named("log")[0]!, ...resumed.named("log")].flatMap(({ data }) =>
+        data.leaseId === lease ? data.text : [],
+      );
+    expect(leases.map((lease) => texts(lease).join(""))).toEqual(["one two three", "one two "]);
+  });
+
+  test("that this stream cannot have given is a 400", async () => {
+    const path = `GET /projects/${acme.project}/events`;
+    for (const id of ["x", "1", "1.2.e.x", "-1.2", crypto.randomUUID(), "9".repeat(300)]) {
+      const { status, body } = await ask(path, { key: acme.key, headers: { "last-event-id": id } });
+      expect([id, status, body.error.message]).toEqual([
+        id,
+        400,
+        `Cannot read the header "Last-Event-ID": expected an id that this stream has given`,
+      ]);
+    }
+    expect((await ask(`${path}?execution_id=x`, { key: acme.key })).status).toBe(400);
+  });
+
+  test("where it is too old, the stream says that something may be missing, and goes on", async () => {
+    const own = await addProject(acme);
+    await tell(own, "kept");
+    const at = Math.floor(Date.now() / 1000) - 8 * 86_400;
+    const stream = await open(own, { lastEventId: `1.${at}` });
+    await until(() => notesOf(stream).length === 1);
+    expect(stream.told.map(({ event }) => event)).toEqual(["gap", "test_run.completed"]);
+  });
+
+  test("of before the database was restored from a dump goes on from its time, and nothing old is news", async () => {
+    const own = await addProject(acme);
+    const run = await createRun(own);
+    const [lease] = await run.take();
+    await run.print(lease!.id, 0, "old ");
+    const before = await open(own);
+    await tell(own, "old");
+    await until(() => notesOf(before).length === 1);
+    await before.close();
+    // As after a dump: what has been written carries the numbers of another database.
+    const foreign = 1_000_000_000;
+    await database.pool`update event set xact = ${String(foreign)}::text::xid8 where project_id = ${own.project}`;
+    await database.pool`update lease_log set xact = ${String(foreign)}::text::xid8 where project_id = ${own.project}`;
+    const { position } = readPosition(before.named("test_run.completed")[0]!.id!)!;
+    const fresh = await open(own);
+    const resumed = await open(own, { lastEventId: writePosition({ ...position, xact: foreign }) });
+    await run.print(lease!.id, 4, "new");
+    await tell(own, "new");
+    await until(() => notesOf(resumed).includes("new") && notesOf(fresh).includes("new"));
+    expect(notesOf(fresh)).toEqual(["new"]);
+    expect(resumed.told[0]!.event).toBe("gap");
+    expect(notesOf(resumed)).toEqual(["old", "new"]);
+    const logs = await open(own, { query: `?execution_id=${run.id}` });
+    await logs.hears("log", ({ text }) => text === "new");
+    expect(logs.named("log").map(({ data }) => data.text)).toEqual(["old ", "new"]);
+  });
+
+  test("every event comes exactly once, whatever its transaction and however often the reader comes back", async () => {
+    const own = await addProject(acme);
+    const writers = connect(connection as never, 20);
+    const [WRITERS, EACH] = [20, 10];
+    const all = Array.from({ length: WRITERS * EACH }, (_, n) => `note-${n}`);
+    const heard: string[] = [];
+    let lastEventId = (await open(own)).lastId;
+    const first = opened.at(-1)!;
+    await until(() => first.lastId !== undefined);
+    lastEventId = first.lastId;
+    await first.close();
+
+    // Ids are made, and transactions numbered, long before some are committed.
+    const writing = Promise.all(
+      Array.from({ length: WRITERS }, async (_, writer) => {
+        for (let n = 0; n < EACH; n++)
+          await writers.begin(async (sql) => {
+            await insertEvents(sql, own.project, [event(all[writer * EACH + n]!)]);
+            await sql`select pg_sleep(random() * ${Math.random() < 0.1 ? 1.5 : 0.1}::float8)`;
+          });
+      }),
+    );
+    let reconnects = 0;
+    for (
+      const begun = performance.now();
+      heard.length < all.length && performance.now() - begun < 25_000;
+      reconnects++
+    ) {
+      const enough = 1 + Math.floor(Math.random() * 20);
+      const server = reconnects % 2 ? url : other.url;
+      let count = 0;
+      const stream = await openStream(server, own.project, {
+        key: own.key,
+        lastEventId,
+        onTold({ id, data }) {
+          if (++count > enough) return;
+          heard.push(data.taskSlug);
+          lastEventId = id;
+        },
+      });
+      await until(() => count >= enough || heard.length >= all.length, 15);
+      await stream.close();
+    }
+    await writing;
+    await writers.close();
+    const last = await open(own, { lastEventId });
+    await tell(own, "last");
+    await until(() => notesOf(last).includes("last"));
+    expect(notesOf(last)).toEqual(["last"]);
+    expect(heard.toSorted()).toEqual(all.toSorted());
+    expect(reconnects).toBeGreaterThan(5);
+  }, 60_000);
+});
+
+describe("somebody who watches", () => {
+  const watched = async ({ project }: Project, id: string) => {
+    const [row] = await database.pool<{ seconds: number | null }[]>`
+      select extract(epoch from watched_until - now())::float8 as seconds from execution
+      where project_id = ${project} and id = ${id}`;
+    return row!.seconds;
+  };
+
+  test("an execution that runs makes its runners tell more often", async () => {
+    const own = await addProject(acme);
+    const run = await createRun(own);
+    const signals = createSignals(database.openListener);
+    const watch = signals.watch([["lease", own.project]]);
+    // Listening has begun.
+    await until(async () => {
+      await database.pool`select pg_notify('lease', ${own.project})`;
+      return (await watch.next(50)) === "lease";
+    });
+    const [lease] = await run.take();
+    await run.sync({ held: [{ id: lease!.id }] });
+    const waiting = run.sync({ held: [{ id: lease!.id }], waitSeconds: 20 });
+    await until(async () => (await watch.next(50)) === "time");
+    await open(own, { query: `?execution_id=${run.id}` });
+    expect(await watch.next(5_000)).toBe("lease");
+    expect((await waiting).nextSeconds).toBe(3);
+    await until(async () => ((await watched(own, run.id)) ?? 0) > 5);
+    watch.end();
+    signals.close();
+  });
+
+  test("the project, or what no runner runs, changes nothing", async () => {
+    const own = await addProject(acme);
+    const run = await createRun(own);
+    const { id } = (await ask(`POST /projects/${own.project}/executions`, { key: own.key, body: {} })).body;
+    const stream = await open(own);
+    const one = await open(own, { query: `?execution_id=${id}` });
+    await Promise.all([stream.hears("execution", (data) => data.id === run.id), one.hears("execution")]);
+    await tell(own, "later");
+    await until(() => notesOf(stream).length === 1);
+    expect([await watched(own, run.id), await watched(own, id)]).toEqual([null, null]);
+  });
+});

@@ -1,0 +1,70 @@
+/** Pages that are told that they have news. */
+
+import { expect, test } from "bun:test";
+import { createHarness, junit, until } from "../harness.ts";
+import type { Visitor } from "../../src/request/visitors.ts";
+
+let visitor: Visitor | undefined;
+const { url, ask, acme, rival, eventStreams } = await createHarness({
+  visitors: { find: async () => visitor, csrf: () => ({ token: "" }), isOwnForm: () => true },
+});
+const of = (teamId: string): Visitor => ({
+  accountId: crypto.randomUUID(),
+  email: "ada@acme.example",
+  name: "Ada",
+  sessionId: crypto.randomUUID(),
+  teams: [{ teamId, teamName: "Acme", role: "viewer" }],
+});
+
+/** What has come of a stream so far. */
+async function open(path: string) {
+  const response = await fetch(`${url}${path}`, { redirect: "manual" });
+  const heard = { status: response.status, text: "", isOver: false, type: response.headers.get("content-type") };
+  const decoder = new TextDecoder();
+  void (async () => {
+    for await (const chunk of response.body!) heard.text += decoder.decode(chunk as Uint8Array);
+    heard.isOver = true;
+  })().catch(() => (heard.isOver = true));
+  return heard;
+}
+
+const newsIn = ({ text }: { text: string }) => text.split("event: news").length - 1;
+
+test("an upload is news of its project and its execution, and not of another", async () => {
+  visitor = of(acme.team);
+  const upload = (query: string, letters: string) =>
+    ask(`POST /projects/${acme.project}/test-runs?${query}`, { key: acme.key, body: junit(letters) });
+  const { body } = await upload("execution_key=1&task_slug=unit", "p");
+  const other = await upload("execution_key=2&task_slug=unit", "pp");
+  const [project, execution, elsewhere] = await Promise.all([
+    open(`/projects/${acme.project}/live`),
+    open(`/projects/${acme.project}/executions/${body.executionId}/live`),
+    open(`/projects/${acme.project}/executions/${other.body.executionId}/live`),
+  ]);
+  expect([project.status, project.type]).toEqual([200, "text/event-stream"]);
+  await until(() => [project, execution, elsewhere].every(({ text }) => text.startsWith("retry: ")));
+  await until(async () => {
+    await upload(`execution_key=1&task_slug=t${Math.random()}`, "f");
+    return newsIn(project) > 0 && newsIn(execution) > 0;
+  }, 10);
+  expect(newsIn(elsewhere)).toBe(0);
+});
+
+test("is for members of the team alone, and ends with the session", async () => {
+  visitor = of(rival.team);
+  expect((await open(`/projects/${acme.project}/live`)).status).toBe(404);
+  visitor = undefined;
+  expect((await open(`/projects/${acme.project}/live`)).status).toBe(303);
+  visitor = of(acme.team);
+  const stream = await open(`/projects/${acme.project}/live`);
+  visitor = undefined;
+  await until(() => stream.isOver, 10);
+});
+
+test("ends when the server stops", async () => {
+  visitor = of(acme.team);
+  const stream = await open(`/projects/${acme.project}/live`);
+  await until(() => stream.text !== "");
+  eventStreams.close();
+  await until(() => stream.isOver);
+});
