@@ -108,7 +108,12 @@ function readDotenv(text: string): [name: string, value: unknown][] {
 export const environments: Route[] = [
   route(
     "GET /teams/:teamId/environments",
-    { summary: "List environments, by slug", query: environmentFilter, answer: environmentPage },
+    {
+      summary: "List environments, by slug",
+      description: "All environments of the team.",
+      query: environmentFilter,
+      answer: environmentPage,
+    },
     async (context) => {
       const { sql, params, query, after } = context;
       const rows = await selectEnvironments(sql, params.teamId, query.limit, after?.[0]);
@@ -118,20 +123,37 @@ export const environments: Route[] = [
 
   route(
     "POST /teams/:teamId/environments",
-    { summary: "Create an environment", body: newEnvironment, answer: environment, status: 201 },
+    {
+      summary: "Create an environment",
+      description: "One slug names one environment of the team; one that is taken is a 400.",
+      example: { body: { slug: "staging", baseUrl: "https://staging.shop.example" } },
+      body: newEnvironment,
+      answer: environment,
+      status: 201,
+    },
     async ({ params, body, conclude }) =>
       await conclude(async (sql) => (await insertEnvironment(sql, params.teamId, body)) ?? taken(body.slug)),
   ),
 
   route(
     "GET /teams/:teamId/environments/:environmentId",
-    { summary: "One environment", answer: environment },
+    {
+      summary: "One environment",
+      description: "What it is called, and how many variables it has.",
+      answer: environment,
+    },
     async ({ fast, params }) => (await selectEnvironment(fast, params.teamId, params.environmentId)) ?? absent(),
   ),
 
   route(
     "PATCH /teams/:teamId/environments/:environmentId",
-    { summary: "Change an environment", body: environmentPatch, answer: environment },
+    {
+      summary: "Change an environment",
+      description: "Changes what is given and leaves the rest; a slug that is taken is a 400.",
+      example: { body: { description: "Reset every night" } },
+      body: environmentPatch,
+      answer: environment,
+    },
     async ({ params, body, transact }) =>
       await transact(async (sql) => {
         if (!(await lockEnvironment(sql, params.teamId, params.environmentId))) absent();
@@ -141,7 +163,12 @@ export const environments: Route[] = [
 
   route(
     "DELETE /teams/:teamId/environments/:environmentId",
-    { summary: "Delete an environment with its variables", answer: null },
+    {
+      summary: "Delete an environment with its variables",
+      description:
+        "Its variables are gone for good, and executions of mode run that name it are refused. Those that there are keep its name.",
+      answer: null,
+    },
     async ({ params, transact }) =>
       (await transact((sql) => deleteEnvironment(sql, params.teamId, params.environmentId))) ? noContent() : absent(),
   ),
@@ -150,6 +177,7 @@ export const environments: Route[] = [
     "GET /teams/:teamId/environments/:environmentId/variables",
     {
       summary: "List variables, by name; secret ones without their values",
+      description: "The values of secret ones are null, for ever and for everybody.",
       query: variableFilter,
       answer: variablePage,
     },
@@ -170,6 +198,9 @@ export const environments: Route[] = [
     "PUT /teams/:teamId/environments/:environmentId/variables",
     {
       summary: "Replace all variables: a JSON object, or the text of a .env file whose values are all secret",
+      description:
+        "All at once, or none: variables that are not named are deleted. At most 1,000. Of a .env file comments, " +
+        "export and quotes are understood, nothing is expanded, and the last of several of one name wins.",
       body: "text",
       isSecret: true,
       answer: replacedVariables,
@@ -189,7 +220,15 @@ export const environments: Route[] = [
 
   route(
     "PUT /teams/:teamId/environments/:environmentId/variables/:variableName",
-    { summary: "Set a variable", body: newVariable, isSecret: true, answer: variable, otherStatus: 201 },
+    {
+      summary: "Set a variable",
+      description: "Sealed before it is stored. 201 where it is new. A secret one can be replaced, and never be read.",
+      example: { body: { value: "https://staging.shop.example", secret: false } },
+      body: newVariable,
+      isSecret: true,
+      answer: variable,
+      otherStatus: 201,
+    },
     async (context) => {
       const { params, body, transact } = context;
       const sealed = toSealed(context, params.variableName, body);
@@ -203,7 +242,7 @@ export const environments: Route[] = [
 
   route(
     "DELETE /teams/:teamId/environments/:environmentId/variables/:variableName",
-    { summary: "Delete a variable", answer: null },
+    { summary: "Delete a variable", description: "Leases that were handed out before keep its value.", answer: null },
     async ({ params, transact }) =>
       (await transact((sql) => deleteVariable(sql, params.teamId, params.environmentId, params.variableName)))
         ? noContent()

@@ -105,7 +105,13 @@ function split(kind: Kind, config: Record<string, unknown>): { open: Record<stri
 export const integrations: Route[] = [
   route(
     "GET /teams/:teamId/integrations",
-    { summary: "List integrations, newest first", query: integrationFilter, answer: integrationPage },
+    {
+      summary: "List integrations, newest first",
+      description: "With what was last sent there; secrets are null.",
+      example: { query: { kind: "webhook" } },
+      query: integrationFilter,
+      answer: integrationPage,
+    },
     async (context) => {
       const { sql, params, query, after } = context;
       const rows = await selectIntegrations(sql, params.teamId, query, after?.[0]);
@@ -115,7 +121,18 @@ export const integrations: Route[] = [
 
   route(
     "POST /teams/:teamId/integrations",
-    { summary: "Create an integration", body: newIntegration, isSecret: true, answer: integration, status: 201 },
+    {
+      summary: "Create an integration",
+      description:
+        "Each kind has a config of its own. Nothing is sent there until an automation says so. The secret of a " +
+        "webhook is made where it is left out, and shown in this answer alone; private addresses are refused unless " +
+        "OUTBOUND_ALLOW names them.",
+      example: { body: { kind: "webhook", name: "Our own", config: { url: "https://hooks.example/assay" } } },
+      body: newIntegration,
+      isSecret: true,
+      answer: integration,
+      status: 201,
+    },
     async ({ params: { teamId }, body, conclude, services: { seal, outboundAllow } }) => {
       const { kind, name, enabled } = body;
       const made = kind === "webhook" && body.config["secret"] === undefined ? createSigningSecret() : undefined;
@@ -136,13 +153,28 @@ export const integrations: Route[] = [
 
   route(
     "GET /teams/:teamId/integrations/:integrationId",
-    { summary: "One integration", answer: integration },
+    {
+      summary: "One integration",
+      description:
+        "Its config without its secrets, and what automations can ask of it. disabledReason says why Assay has " +
+        "switched it off.",
+      answer: integration,
+    },
     async (context) => toIntegration(await find(context.fast, context)),
   ),
 
   route(
     "PATCH /teams/:teamId/integrations/:integrationId",
-    { summary: "Change an integration", body: integrationPatch, isSecret: true, answer: integration },
+    {
+      summary: "Change an integration",
+      description:
+        "Changes what is given and leaves the rest, fields of config among them. Another server wants the secrets " +
+        "again, so that who may not read them cannot have them sent elsewhere.",
+      example: { body: { name: "Team channel" } },
+      body: integrationPatch,
+      isSecret: true,
+      answer: integration,
+    },
     async (context) => {
       const { params, body, transact, services } = context;
       const { seal, outboundAllow, log } = services;
@@ -196,7 +228,11 @@ export const integrations: Route[] = [
 
   route(
     "DELETE /teams/:teamId/integrations/:integrationId",
-    { summary: "Delete an integration with its deliveries", answer: null },
+    {
+      summary: "Delete an integration with its deliveries",
+      description: "What waits to be sent there is not sent any more. Automations that name it say so in their runs.",
+      answer: null,
+    },
     async ({ params, transact }) =>
       (await transact((sql) => deleteIntegration(sql, params.teamId, params.integrationId))) ? noContent() : absent(),
   ),
@@ -205,6 +241,8 @@ export const integrations: Route[] = [
     "POST /teams/:teamId/integrations/:integrationId/test",
     {
       summary: "Send a sample right now: a message, or an issue where the kind knows no messages. Tried once",
+      description:
+        "A real message to the real place, or an issue; it says that it is a test. The answer says what came of it.",
       answer: delivery,
       deadlineSeconds: 60,
     },
@@ -237,7 +275,15 @@ export const integrations: Route[] = [
 
   route(
     "GET /teams/:teamId/integrations/:integrationId/deliveries",
-    { summary: "What was sent to an integration, newest first", query: deliveryFilter, answer: deliveryPage },
+    {
+      summary: "What was sent to an integration, newest first",
+      description:
+        "Each with its attempts, what the receiver answered, and when it is tried next. A delivery is tried for a " +
+        "day, at longer and longer intervals.",
+      example: { query: { status: "failed" } },
+      query: deliveryFilter,
+      answer: deliveryPage,
+    },
     async (context) => {
       const { sql, fast, params, query, after } = context;
       await find(fast, context);
@@ -248,7 +294,13 @@ export const integrations: Route[] = [
 
   route(
     "POST /teams/:teamId/integrations/:integrationId/deliveries/:deliveryId/redeliver",
-    { summary: "Send it again, with the same webhook-id and all its tries", answer: delivery },
+    {
+      summary: "Send it again, with the same webhook-id and all its tries",
+      description:
+        "Also what was sent already. A receiver that has taken it knows it by its webhook-id. A disabled integration " +
+        "is a 400, and so is one for which 1,000 deliveries are waiting.",
+      answer: delivery,
+    },
     async (context) => {
       const { params, conclude } = context;
       const { teamId, integrationId, deliveryId } = params;
