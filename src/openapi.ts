@@ -6,19 +6,19 @@ import * as v from "valibot";
 import { ROUTES } from "./app.ts";
 import { STATUS } from "./http/problem.ts";
 import { emptyBody, type Route } from "./request/route.ts";
-import { automation, automationRun } from "./schema/automations.ts";
+import { action, automation, automationRun, conditions, trigger } from "./schema/automations.ts";
 import { bugReport, bugReportDetail } from "./schema/bug_reports.ts";
 import { caseRef } from "./schema/case_ref.ts";
 import { comparison } from "./schema/comparisons.ts";
 import { environment, newVariable, variable } from "./schema/environments.ts";
-import { execution } from "./schema/executions.ts";
+import { execution, plannedTask } from "./schema/executions.ts";
 import { executionFailures } from "./schema/failures.ts";
-import { delivery, integration } from "./schema/integrations.ts";
+import { delivery, dispatch, integration } from "./schema/integrations.ts";
 import { onboarding } from "./schema/onboarding.ts";
 import { pagination } from "./schema/page.ts";
 import { plan } from "./schema/plans.ts";
 import { project } from "./schema/projects.ts";
-import { nativeReport } from "./schema/reports.ts";
+import { nativeCase, nativeReport } from "./schema/reports.ts";
 import { testCase, testCaseResult } from "./schema/test_cases.ts";
 import { caseResult, testRun, uploadedRun } from "./schema/test_runs.ts";
 import { trends } from "./schema/trends.ts";
@@ -28,6 +28,16 @@ import packageJson from "../package.json" with { type: "json" };
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
 
 type Json = Record<string, unknown>;
+
+/** Parts of requests that have a name of their own in the document. */
+const requests: Record<string, v.GenericSchema> = {
+  AutomationAction: action,
+  AutomationConditions: conditions,
+  AutomationTrigger: trigger,
+  Dispatch: dispatch,
+  PlannedTask: plannedTask,
+  ReportedCase: nativeCase,
+};
 
 /** Answers that have a name of their own in the document. */
 const definitions: Record<string, v.GenericSchema> = {
@@ -140,7 +150,7 @@ function convert(schema: v.GenericSchema, typeMode: "input" | "output"): Json {
   } = toJsonSchema(schema, {
     ...settings,
     typeMode,
-    ...(typeMode === "output" ? { definitions } : {}),
+    definitions: typeMode === "output" ? definitions : requests,
   } as never) as Json;
   return hoist(rest) as Json;
 }
@@ -382,6 +392,7 @@ export function createOpenapi(): Json {
       },
       schemas: {
         ...(hoist(toJsonSchemaDefs(definitions, { ...settings, typeMode: "output" } as never)) as Json),
+        ...(hoist(toJsonSchemaDefs(requests, { ...settings, typeMode: "input" } as never)) as Json),
         Error: {
           type: "object",
           required: ["error"],

@@ -70,6 +70,8 @@ export const trigger = v.pipe(
       "Europe/Berlin",
     ),
   }),
+  v.description("When it runs: either an event, or a schedule and its timezone"),
+  v.examples([{ event: "execution.failed" }]),
   v.check(
     ({ event, schedule, timezone }) =>
       (event === undefined) !== (schedule === undefined) && (timezone === undefined || event === undefined),
@@ -255,7 +257,7 @@ const TOLD_ACTIONS = "What it does, 1 to 20 actions; one that makes no sense of 
 export const newAutomation = v.strictObject({
   name: described(text(200), "What people call it", "main is red"),
   enabled: described(v.optional(v.boolean("expected true or false"), true), "Whether it runs by itself"),
-  trigger: described(trigger, "When it runs: on an event, or at times"),
+  trigger,
   conditions: described(v.optional(conditions, {}), TOLD_CONDITIONS),
   actions: described(actions, TOLD_ACTIONS),
 });

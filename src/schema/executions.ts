@@ -174,7 +174,7 @@ export const taskLabel = described(
 const MAX_SHARDS = 2_000;
 const EXPECTED_TASKS = `expected an array of task slugs, or objects with a "slug"`;
 
-const plannedTask = v.strictObject({
+export const plannedTask = v.strictObject({
   slug,
   shards: v.pipe(v.optional(integer(1, 500), 1), v.description("Each is run, or reported, by itself")),
   labels: v.pipe(
