@@ -2,9 +2,6 @@
 
 import * as v from "valibot";
 
-const isTelling = ({ kind, type }: v.PipeItem<unknown, unknown, never>) =>
-  kind === "metadata" && (type === "description" || type === "examples");
-
 /**
  * The schema with what the documentation says of it in place of what was said before: what it is, what it defaults to, what
  * happens otherwise; and examples, of which the first is shown.
@@ -17,8 +14,9 @@ export function described<const Schema extends v.GenericSchema>(
   const items = ("pipe" in schema ? schema.pipe : [schema]) as [v.GenericSchema, ...never[]];
   const [first, ...rest] = items;
   // Right behind the schema: what comes after a transformation is not said of what is given.
-  const said = [v.description(description), ...(examples.length > 0 ? [v.examples(examples)] : [])] as never[];
-  return v.pipe(first, ...said, ...rest.filter((item) => !isTelling(item))) as unknown as Schema;
+  const said = [v.description(description), ...(examples.length > 0 ? [v.examples(examples)] : [])];
+  const isReplaced = (item: { type: string }) => said.some(({ type }) => type === item.type);
+  return v.pipe(first, ...(said as never[]), ...rest.filter((item) => !isReplaced(item))) as unknown as Schema;
 }
 
 /** PostgreSQL stores neither NUL nor half a surrogate pair. */

@@ -163,6 +163,7 @@ export const uploadParameters = v.strictObject({
         v.maxValue(4_294_967_295, EXPECTED_EXIT_CODE),
         // Windows gives the 32 bits without a sign: 4294967295 is -1.
         v.transform((code) => code | 0),
+        v.metadata({ openapi: { type: "integer", minimum: -2_147_483_648, maximum: 4_294_967_295 } }),
       ),
     ),
     "How the test runner ended. Other than 0 without a failed test case, or without a report, it adds a failed case of its own: a " +
