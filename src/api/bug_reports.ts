@@ -28,6 +28,8 @@ export const bugReports: Route[] = [
     "GET /projects/:projectId/bug-reports",
     {
       summary: "List bug reports, newest first or sorted, greatest first",
+      description: "All that were not merged into another, or those that match every filter that is given.",
+      example: { query: { status: "open,in_progress", sort: "occurrences" } },
       query: bugReportFilter,
       answer: bugReportPage,
     },
@@ -45,7 +47,14 @@ export const bugReports: Route[] = [
 
   route(
     "POST /projects/:projectId/bug-reports",
-    { summary: "Open a bug report by hand", body: newBugReport, answer: bugReportDetail, status: 201 },
+    {
+      summary: "Open a bug report by hand",
+      description: "For what no test has found, or before it fails again: the next failures of its test cases join it.",
+      example: { body: { title: "The cart forgets items", severity: "critical" } },
+      body: newBugReport,
+      answer: bugReportDetail,
+      status: 201,
+    },
     async ({ params: { projectId }, body, conclude }) =>
       await conclude(async (sql) => {
         const { id } = await openBugByHand(sql, projectId, body);
@@ -55,13 +64,27 @@ export const bugReports: Route[] = [
 
   route(
     "GET /projects/:projectId/bug-reports/:bugReportId",
-    { summary: "One bug report, why its failures were grouped, and its history", answer: bugReportDetail },
+    {
+      summary: "One bug report, why its failures were grouped, and its history",
+      description:
+        "With grouping, which says what its failures have in common, and with the changes of its status. One that " +
+        "was merged says into which.",
+      answer: bugReportDetail,
+    },
     async (context) => await find(context.sql, context),
   ),
 
   route(
     "PATCH /projects/:projectId/bug-reports/:bugReportId",
-    { summary: "Change a bug report", body: bugReportPatch, answer: bugReportDetail },
+    {
+      summary: "Change a bug report",
+      description:
+        "Changes what is given and leaves the rest. A resolved one is reopened by itself where it occurs again, not " +
+        "by an execution that is older than that; an ignored one counts and stays silent.",
+      example: { body: { status: "in_progress", assignee: "ada" } },
+      body: bugReportPatch,
+      answer: bugReportDetail,
+    },
     async (context) =>
       await context.transact(async (sql) => {
         await editBug(sql, context.params.projectId, context.params.bugReportId, context.body);
@@ -71,7 +94,12 @@ export const bugReports: Route[] = [
 
   route(
     "GET /projects/:projectId/bug-reports/:bugReportId/occurrences",
-    { summary: "Where a bug occurred, newest run first", query: bugOccurrenceFilter, answer: bugOccurrencePage },
+    {
+      summary: "Where a bug occurred, newest run first",
+      description: "Each failed test case in each run that is of this bug, as long as the results are kept.",
+      query: bugOccurrenceFilter,
+      answer: bugOccurrencePage,
+    },
     async (context) => {
       const { sql, fast, params, query, after } = context;
       if (!(await selectBugState(fast, params.projectId, params.bugReportId))) absent();
@@ -90,6 +118,10 @@ export const bugReports: Route[] = [
     "POST /projects/:projectId/bug-reports/:bugReportId/merge",
     {
       summary: "Merge a bug report into another, which gets its fingerprints and occurrences",
+      description:
+        "Future failures of its kind follow into the other one. It is resolved, and says where it went; that cannot " +
+        "be undone. The answer is the other one.",
+      example: { body: { into: "0199b2c4-a7f1-7d20-b3c4-1e9f8a7b6c5d" } },
       body: mergeRequest,
       answer: bugReportDetail,
     },

@@ -31,6 +31,8 @@ export const testCases: Route[] = [
     "GET /projects/:projectId/test-cases",
     {
       summary: "The catalogue of test cases, in the order in which they were first seen or sorted, greatest first",
+      description: "Every test case that has been reported, with what is remembered of it.",
+      example: { query: { health: "flaky,broken", sort: "flakeRate" } },
       query: testCaseFilter,
       answer: testCasePage,
     },
@@ -44,7 +46,11 @@ export const testCases: Route[] = [
 
   route(
     "GET /projects/:projectId/test-cases/:testCaseId",
-    { summary: "One test case", answer: testCase },
+    {
+      summary: "One test case",
+      description: "What is remembered of it: health, rates, durations, owner, quarantine.",
+      answer: testCase,
+    },
     async (context) => {
       const { sql, services, params } = context;
       await catchUp(sql, services.begin, params.projectId);
@@ -54,7 +60,15 @@ export const testCases: Route[] = [
 
   route(
     "PATCH /projects/:projectId/test-cases/:testCaseId",
-    { summary: "Give a test case an owner, quarantine it, or end that", body: testCasePatch, answer: testCase },
+    {
+      summary: "Give a test case an owner, quarantine it, or end that",
+      description:
+        "Its failures go on being counted while it is quarantined, but turn no run red and are told apart. What is " +
+        "left out stays as it is.",
+      example: { body: { owner: "ada", quarantine: { reason: "#12" } } },
+      body: testCasePatch,
+      answer: testCase,
+    },
     async (context) => {
       const { params, sql, services, body, transact } = context;
       requireFuture(body);
@@ -70,6 +84,8 @@ export const testCases: Route[] = [
     "PATCH /projects/:projectId/test-cases",
     {
       summary: "Give up to 100 test cases an owner, quarantine them, or end that: all of them, or none",
+      description: "The same change for all of them. One that is not of this project is a 400, and none is changed.",
+      example: { body: { testCaseIds: ["0199b2c4-8e02-75cc-a1b0-52d7f90c6e13"], owner: "ada" } },
       body: testCasesPatch,
       answer: changedTestCases,
     },
@@ -82,6 +98,10 @@ export const testCases: Route[] = [
     {
       summary:
         "The results of a test case, newest run first; where a filter matches few of very many, a page may hold fewer than the limit, or none, and yet not be the last",
+      description:
+        "Its history: one result for each run. A page may be short where a filter matches few of very many; the list " +
+        "goes on as long as hasMore says so.",
+      example: { query: { status: "failed", branch: "main" } },
       query: testCaseResultFilter,
       answer: testCaseResultPage,
     },
