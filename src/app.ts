@@ -9,10 +9,12 @@ import { executions } from "./api/executions.ts";
 import { leases } from "./api/leases.ts";
 import { integrations } from "./api/integrations.ts";
 import { onboardings } from "./api/onboarding.ts";
+import { plans } from "./api/plans.ts";
 import { projects } from "./api/projects.ts";
 import { testCases } from "./api/test_cases.ts";
 import { testRuns } from "./api/test_runs.ts";
 import { trends } from "./api/trends.ts";
+import { uploads } from "./api/uploads.ts";
 import { type Caller, createCallers, revoked } from "./request/callers.ts";
 import { clientAddress } from "./http/address.ts";
 import { createCursors } from "./http/cursor.ts";
@@ -23,12 +25,14 @@ import { type Admission, createRateLimit } from "./http/rate_limit.ts";
 import { createRouter } from "./http/router.ts";
 import type { Connection } from "./http/serve.ts";
 import { isAsSent, type RequestTarget, toRequestTarget } from "./http/target.ts";
+import type { CountedUpload, Metrics } from "./metrics.ts";
 import { createExecute, type ExecuteOptions, type Progress } from "./request/execute.ts";
 import { toProblem, toRateLimited } from "./request/failure.ts";
 import { createIntake, type IntakeOptions } from "./request/intake.ts";
 import { Reply } from "./request/reply.ts";
 import { toResponse } from "./request/response.ts";
 import type { Route } from "./request/route.ts";
+import { createUploadNotes, noFacts, type TakenUpload } from "./request/upload_notes.ts";
 import { createSite } from "./web/site.ts";
 import type { Database } from "./store/connect.ts";
 import { selectAllExist } from "./store/existence.ts";
@@ -37,8 +41,10 @@ import { selectAllExist } from "./store/existence.ts";
 export const ROUTES: readonly Route[] = [
   ...projects,
   ...testRuns,
+  ...uploads,
   ...executions,
   ...leases,
+  ...plans,
   ...events,
   ...testCases,
   ...trends,
@@ -62,20 +68,32 @@ export type AppOptions = Omit<ExecuteOptions, "cursors"> &
     trustProxy: BlockList;
     /** Whether requests should come here: reads and writes get through, and the server is not draining. */
     isReady: () => Promise<boolean>;
+    metrics: Metrics;
+    /** Undefined: whoever asks gets the figures. */
+    metricsToken: string | undefined;
   };
 
 /** How far a request has come, and what it has shown of itself. */
-type RequestProgress = Progress & { caller: Caller | undefined; admission: Admission | undefined };
+type RequestProgress = Progress & {
+  caller: Caller | undefined;
+  admission: Admission | undefined;
+  route: Route | undefined;
+};
+
+/** What is counted of a request for which there is no route: paths that anybody may think up. */
+const UNKNOWN = "unknown";
 
 export function createApp(options: AppOptions) {
-  const { database, log } = options;
+  const { database, log, metrics } = options;
   const find = createRouter(ROUTES);
+  const labels = new Map(ROUTES.map((route) => [route, `${API}${route.path}`]));
   const callers = createCallers(database.fast);
   const rateLimit = createRateLimit(options.rateLimitPerMinute);
   const deadlines = createDeadlines();
   const handle = createExecute(database, toExecuteOptions(options));
   const take = createIntake({ ...options, handle, deadlines, pool: database.pool });
-  const page = createSite({ ...options, api: API });
+  const findPage = createSite({ ...options, api: API, exposition: metrics.exposition });
+  const notes = createUploadNotes({ pool: database.pool, log, onDropped: metrics.notesDropped });
 
   /** Key, rate, route, path parameters, access, query and body, handler: the order is part of the contract. */
   async function answer(
@@ -98,6 +116,7 @@ export function createApp(options: AppOptions) {
     if ("allow" in found)
       fail("NOT_FOUND", `No ${request.method} here: this endpoint knows ${found.allow}`, { Allow: found.allow });
     const { route, segments } = found;
+    progress.route = route;
     const params = parsePath(route.pathParameters, segments) as Record<string, string>;
     const isOwn =
       route.access === "project" ? params["projectId"] === caller.projectId : params["teamId"] === caller.teamId;
@@ -134,7 +153,7 @@ export function createApp(options: AppOptions) {
     client: () => string,
     progress: RequestProgress,
     requestId: string,
-  ): Promise<Reply> {
+  ): Promise<Problem> {
     let problem = toProblem(error, log, requestId);
     // An error is an answer too: a key that was revoked meanwhile gets none but 401.
     if (progress.caller && !progress.provedLive && problem.status < 500 && problem.code !== "UNAUTHORIZED")
@@ -143,7 +162,28 @@ export function createApp(options: AppOptions) {
       progress.admission = rateLimit.admit(client());
       if (!progress.admission.admitted) problem = toRateLimited(progress.admission);
     }
-    return toReply(problem);
+    return problem;
+  }
+
+  /** Counts an upload, and notes one that was refused or is odd. */
+  function noteUpload(
+    { request, search }: { request: Request; search: string },
+    about: { requestId: string; clientAddress: string },
+    { caller, upload: facts = noFacts() }: RequestProgress,
+    { status }: Reply,
+    problem: Problem | undefined,
+  ): void {
+    const { taken, arrivedAt, bytes } = facts;
+    const outcome = outcomeOf(problem, taken);
+    metrics.upload({
+      outcome,
+      format: taken?.format,
+      cases: taken?.cases ?? 0,
+      bytes,
+      seconds: arrivedAt === undefined ? undefined : (performance.now() - arrivedAt) / 1_000,
+    });
+    if (caller && (outcome === "refused" || outcome === "warned"))
+      notes.note({ caller, facts, request, search, ...about, status, message: problem?.message });
   }
 
   async function api(
@@ -151,30 +191,62 @@ export function createApp(options: AppOptions) {
     target: RequestTarget,
     connection: Connection,
     requestId: string,
-  ): Promise<Response> {
-    const progress: RequestProgress = { caller: undefined, admission: undefined, provedLive: false, expired: false };
-    const client = () =>
+  ): Promise<{ response: Response; route: string }> {
+    const progress: RequestProgress = {
+      caller: undefined,
+      admission: undefined,
+      route: undefined,
+      provedLive: false,
+      expired: false,
+    };
+    const readClient = () =>
       clientAddress(connection.address(), request.headers.get("x-forwarded-for"), options.trustProxy);
+    // What breaks off has no connection any more when it is told whose it was.
+    const sender = request.method === "POST" ? readClient() : undefined;
+    const client = () => sender ?? readClient();
     let reply: Reply;
+    let problem: Problem | undefined;
     try {
       reply = await answer(request, target, connection, progress);
     } catch (error) {
-      reply = await refuse(error, client, progress, requestId);
+      problem = await refuse(error, client, progress, requestId);
+      reply = toReply(problem);
+      progress.route ??= routeOf(request.method, target.path.slice(API.length));
     }
+    const { route } = progress;
+    if (route?.body === "upload")
+      noteUpload({ request, search: target.search }, { requestId, clientAddress: client() }, progress, reply, problem);
     if (progress.caller && progress.provedLive)
       callers.used(progress.caller)?.catch((error) => log.warn("Cannot note the use of a key", { error }));
-    return toResponse(reply, requestId, request, progress.admission, () => connection.allowSeconds(1));
+    const response = toResponse(reply, requestId, request, progress.admission, () => connection.allowSeconds(1));
+    return { response, route: (route && labels.get(route)) ?? UNKNOWN };
   }
 
-  async function site(request: Request, target: RequestTarget, connection: Connection): Promise<Reply> {
+  /** For a request that was refused before it came to its route. */
+  function routeOf(method: string, path: string): Route | undefined {
+    const found = find(method, path);
+    return found && "route" in found ? found.route : undefined;
+  }
+
+  async function site(
+    request: Request,
+    target: RequestTarget,
+    connection: Connection,
+    requestId: string,
+  ): Promise<{ response: Response; route: string }> {
+    let reply: Reply;
+    let route = UNKNOWN;
     try {
       requireHost(request, target);
-      const reply = await page(request.method, target.path);
+      const page = findPage(request, target.path);
       requireAsSent(target, connection);
-      return reply ?? fail("NOT_FOUND", `No such page: the API is under ${API}`);
+      if (!page) fail("NOT_FOUND", `No such page: the API is under ${API}`);
+      route = page.route;
+      reply = await page.answer();
     } catch (error) {
-      return toReply(toProblem(error, log, ""));
+      reply = toReply(toProblem(error, log, ""));
     }
+    return { response: toResponse(reply, requestId, request), route };
   }
 
   return {
@@ -185,9 +257,9 @@ export function createApp(options: AppOptions) {
       const target = toRequestTarget(request.url);
       const started = performance.now();
       const isApi = target.path === API || target.path.startsWith(`${API}/`);
-      const response = isApi
-        ? await api(request, target, connection, requestId)
-        : toResponse(await site(request, target, connection), requestId, request);
+      const { response, route } = await (isApi ? api : site)(request, target, connection, requestId);
+      const ms = performance.now() - started;
+      metrics.request(route, request.method, response.status, ms / 1_000);
       // What only reads is not worth a line.
       if (request.method !== "GET" && request.method !== "HEAD")
         log.info("request", {
@@ -195,13 +267,19 @@ export function createApp(options: AppOptions) {
           method: request.method,
           path: target.path,
           status: response.status,
-          ms: Math.round(performance.now() - started),
+          ms: Math.round(ms),
         });
       return response;
     },
 
-    /** Gives back the memory of clients that are gone. */
-    sweep: () => rateLimit.sweep(),
+    /** To be called every minute: gives back the memory of clients that are gone, and notes how often some were refused. */
+    sweep(): void {
+      rateLimit.sweep();
+      notes.sweep();
+    },
+
+    /** Resolves when nothing is left to be noted beside the requests. */
+    settled: notes.settled,
   };
 }
 
@@ -212,6 +290,13 @@ function toExecuteOptions({ cursorSecret, ...options }: AppOptions): ExecuteOpti
   const cursors = createCursors(cursorSecret);
   const watching = { signals, live, eventStreams };
   return { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, log, cursors, ...watching };
+}
+
+/** Whose an upload is nobody knows where the key is wrong. */
+function outcomeOf(problem: Problem | undefined, taken: TakenUpload | undefined): CountedUpload["outcome"] {
+  if (problem) return problem.code === "UNAUTHORIZED" ? "unauthorized" : "refused";
+  if (!taken?.added) return "repeated";
+  return taken.warnings.length > 0 ? "warned" : "accepted";
 }
 
 const toReply = ({ status, body, headers }: Problem) =>

@@ -26,6 +26,8 @@ export type Config = {
   outboundAllow: BlockList;
   /** Where requests to integrations go through; may hold a password. Undefined: they go direct. */
   outboundProxy: string | undefined;
+  /** Who does not know it does not get the figures of /metrics; undefined: they are open. */
+  metricsToken: string | undefined;
   logLevel: LogLevel;
   /** Connections for statements, and as many again for transactions; the built-in PostgreSQL takes 60 in all. */
   databasePool: number;
@@ -87,6 +89,11 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     // As with DATABASE_URL.
     mistakes.push("Cannot read OUTBOUND_PROXY: expected http://host:port or https://user:password@host:port");
 
+  const metricsToken = read("METRICS_TOKEN");
+  if (metricsToken !== undefined && !/^[\x21-\x7e]+$/.test(metricsToken))
+    // Whatever it was meant to be, it is a secret.
+    mistakes.push("Cannot read METRICS_TOKEN: expected ASCII characters without blanks");
+
   const logLevel = read("LOG_LEVEL") ?? "info";
   if (!LEVELS.includes(logLevel)) expect("LOG_LEVEL", LEVELS.join(", "));
 
@@ -140,6 +147,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     trustProxy: addresses("TRUST_PROXY"),
     outboundAllow: addresses("OUTBOUND_ALLOW"),
     outboundProxy,
+    metricsToken,
     logLevel: logLevel as LogLevel,
     databasePool: integer("DATABASE_POOL", 8, 1, 25),
     retentionDays: integer("RETENTION_DAYS", 90, 0, 36_500),

@@ -7,11 +7,13 @@ import { createEventStreams } from "./http/events.ts";
 import { createOutbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";
 import { createLog } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
 import { createFirstProject, welcome } from "./operations/first_project.ts";
 import { createLive } from "./operations/live.ts";
 import { loadSecretKey } from "./operations/secret_key.ts";
 import { createUploadThread } from "./request/upload_thread.ts";
 import { createSeal } from "./secrets/seal.ts";
+import { createGauges } from "./store/gauges.ts";
 import { selectCursorSecret, useAllConnections } from "./store/instance.ts";
 import { migrate, schemaVersion } from "./store/migrate.ts";
 import { openDatabase } from "./store/open.ts";
@@ -24,6 +26,8 @@ import { startLoops } from "./work/loops.ts";
 /** Besides connections, the process itself has some fifty open. */
 const OWN_DESCRIPTORS = 50;
 const SENSIBLE_DESCRIPTORS = 1_024;
+/** What may be lost does not keep a server that stops. */
+const LAST_NOTES_MS = 1_000;
 
 /** A stream holds its connection: most of the descriptors are for others. */
 const streamsFor = (maxDescriptors: number) => Math.min(500, Math.floor(maxDescriptors / 4));
@@ -61,7 +65,8 @@ async function main(): Promise<void> {
       proxy: config.outboundProxy,
       onPrivate: (hostname, addresses) => log.info("Did not send to a private address", { hostname, addresses }),
     });
-    const deliverer = createDeliverer(database, { outbound, seal }, log);
+    const metrics = createMetrics({ database, gauges: createGauges(database) });
+    const deliverer = createDeliverer(database, { outbound, seal, onAttempt: metrics.delivery }, log);
 
     if (isCramped) await useAllConnections(database, config.databasePool);
     const server = startServer({ ...config, log, maxDescriptors });
@@ -72,7 +77,7 @@ async function main(): Promise<void> {
     const uploadThread = createUploadThread(new URL("./upload_worker.ts", import.meta.url), settings);
     const app = createApp({
       ...config,
-      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, live, eventStreams },
+      ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics, live, eventStreams },
       isReady: async () => !draining && (await isReady()),
     });
     server.answerWith(app);
@@ -94,6 +99,9 @@ async function main(): Promise<void> {
     signals.close();
     eventStreams.close();
     await Promise.all([loops.stop(), deliverer.stop(), server.stop()]);
+    app.sweep();
+    await Promise.race([app.settled(), Bun.sleep(LAST_NOTES_MS)]);
+    metrics.stop();
     uploadThread.close();
   } finally {
     await database.close();

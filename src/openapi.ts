@@ -14,11 +14,13 @@ import { execution } from "./schema/executions.ts";
 import { executionFailures } from "./schema/failures.ts";
 import { delivery, integration } from "./schema/integrations.ts";
 import { onboarding } from "./schema/onboarding.ts";
+import { plan } from "./schema/plans.ts";
 import { project } from "./schema/projects.ts";
 import { nativeReport } from "./schema/reports.ts";
 import { testCase, testCaseResult } from "./schema/test_cases.ts";
 import { caseResult, testRun, uploadedRun } from "./schema/test_runs.ts";
 import { trends } from "./schema/trends.ts";
+import { upload } from "./schema/uploads.ts";
 import packageJson from "../package.json" with { type: "json" };
 
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
@@ -39,11 +41,13 @@ const definitions: Record<string, v.GenericSchema> = {
   ExecutionFailures: executionFailures,
   Integration: integration,
   Onboarding: onboarding,
+  Plan: plan,
   Project: project,
   TestCase: testCase,
   TestCaseResult: testCaseResult,
   TestRun: testRun,
   Trends: trends,
+  Upload: upload,
   UploadedRun: uploadedRun,
   Variable: variable,
 };

@@ -47,13 +47,14 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
   } else if ("expired" in data) {
     if (running?.id === data.id) running.progress.expired = true;
   } else {
-    const progress: Progress = { provedLive: false, expired: false };
+    const upload = data.request.sent.facts;
+    const progress: Progress = { provedLive: false, expired: false, upload };
     running = { id: data.id, progress };
     const outcome = await readAndHandle(data.route, data.request, progress).then(
       ({ status, body, type, headers }): FromThread["outcome"] => ({ reply: { status, body, type, headers } }),
       toOutcome,
     );
-    self.postMessage({ id: data.id, provedLive: progress.provedLive, outcome } satisfies FromThread);
+    self.postMessage({ id: data.id, provedLive: progress.provedLive, upload, outcome } satisfies FromThread);
     running = undefined;
     // Hundreds of megabytes of garbage would otherwise still be there when the next job brings as many.
     Bun.gc(true);

@@ -8,22 +8,24 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["app", "config", "http", "log", "operations", "request", "secrets", "store", "work"],
+  main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "work"],
   upload_worker: ["api", "http", "log", "operations", "request", "secrets", "store"],
   openapi: ["app", "http", "request", "schema"],
-  app: ["api", "http", "log", "request", "store", "web"],
-  web: ["openapi.json", "request"],
+  app: ["api", "http", "log", "metrics", "request", "store", "web"],
+  web: ["http", "openapi.json", "request"],
   request: ["http", "log", "schema", "secrets", "store"],
   api: ["http", "operations", "reports", "request", "rules", "schema", "secrets", "senders", "store"],
   work: ["config", "log", "operations", "schema", "secrets", "store"],
   operations: ["reports", "rules", "schema", "secrets", "senders", "store"],
-  cli: ["config", "operations", "schema", "secrets", "store"],
+  cli: ["config", "log", "operations", "rules", "runner", "schema", "secrets", "store"],
+  runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema"],
   store: ["postgres", "rules", "schema"],
   rules: ["reports", "schema"],
   reports: ["schema"],
   secrets: ["schema"],
   config: ["http", "log"],
+  metrics: ["http", "store"],
   http: [],
   log: [],
   postgres: [],
@@ -32,10 +34,10 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
-  cli: ["ci", "client", "usage"],
+  cli: ["annotations", "ci", "client", "usage"],
   http: ["address", "descriptors", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
-  rules: ["blame", "digest_table", "fingerprint", "identity", "randomness", "stack"],
+  rules: ["blame", "digest_table", "fingerprint", "identity", "randomness", "shards", "shell", "stack"],
   reports: ["fields", "report", "text", "totals"],
   schema: [
     "bug_reports",
@@ -68,9 +70,17 @@ const SHARED: Record<string, string[]> = {
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */
-const STEPS = ["operations", "request"];
+const STEPS = ["operations", "request", "runner"];
 /** Files that put their neighbours together. */
-const GATHERERS = ["cli/assay", "work/loops", "reports/read", "senders/send", "store/open", "postgres/embedded"];
+const GATHERERS = [
+  "cli/assay",
+  "cli/upload",
+  "work/loops",
+  "reports/read",
+  "senders/send",
+  "store/open",
+  "postgres/embedded",
+];
 
 const files = [...new Glob("**/*.ts").scanSync(SOURCE)].sort();
 const importsOf = async (file: string) => {
@@ -154,6 +164,7 @@ test("only the store speaks SQL", async () => {
 });
 
 test("only the entry points read the environment, and the built-in PostgreSQL its PATH", async () => {
-  for (const file of files.filter((file) => !["main.ts", "cli/admin.ts", "postgres/home.ts"].includes(file)))
+  const entries = ["main.ts", "cli/admin.ts", "cli/runner.ts", "cli/split.ts", "cli/upload.ts", "postgres/home.ts"];
+  for (const file of files.filter((file) => !entries.includes(file)))
     expect([file, /process\.env|Bun\.env/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([file, false]);
 });

@@ -35,6 +35,7 @@ test("every mistake is named at once, and a password is not repeated", () => {
     OUTBOUND_PROXY: "socks5://u:secret@h:1080",
     MAX_BODY_MB: "0",
     UPLOAD_MEMORY_MB: "half",
+    METRICS_TOKEN: "a secret",
   };
   try {
     readConfig(wrong);
@@ -46,6 +47,11 @@ test("every mistake is named at once, and a password is not repeated", () => {
     expect(message.split("\n")).toHaveLength(Object.keys(wrong).length);
     expect(message).not.toContain("secret");
   }
+});
+
+test("METRICS_TOKEN is a word, or none", () => {
+  expect(readConfig({ METRICS_TOKEN: "" }).metricsToken).toBeUndefined();
+  expect(readConfig({ METRICS_TOKEN: " k9/x+=.~ " }).metricsToken).toBe("k9/x+=.~");
 });
 
 test("PUBLIC_URL loses its trailing slash", () => {

@@ -9,9 +9,11 @@ import { createEventStreams, type EventStreamsOptions } from "../src/http/events
 import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
+import { createMetrics } from "../src/metrics.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/store/connect.ts";
+import { createGauges } from "../src/store/gauges.ts";
 import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
 import { createLive } from "../src/operations/live.ts";
@@ -80,6 +82,7 @@ export type TestServerOptions = {
   outboundAllow?: string[];
   eventStreams?: EventStreamsOptions;
   database?: Database;
+  metricsToken?: string;
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
 };
@@ -101,29 +104,32 @@ export async function createServer(database: Database, options: TestServerOption
     retentionDays: 90,
     secretKey: SECRET_KEY,
   });
-  server.answerWith(
-    createApp({
-      database,
-      uploadThread,
-      publicUrl,
-      cursorSecret,
-      log: createLog("debug", options.log ?? (() => {}), false),
-      rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
-      maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
-      maxInflatedBytes,
-      uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
-      retentionDays: 90,
-      seal: createSeal(SECRET_KEY),
-      outbound: createOutbound({ allow: outboundAllow }),
-      outboundAllow,
-      trustProxy: createAddressList(options.trustProxy ?? []),
-      signals,
-      live: createLive(database, { onError() {} }),
-      eventStreams,
-      isReady: async () => true,
-    }),
-  );
+  const metrics = createMetrics({ database, gauges: createGauges(database) });
+  const app = createApp({
+    database,
+    metrics,
+    metricsToken: options.metricsToken,
+    uploadThread,
+    publicUrl,
+    cursorSecret,
+    log: createLog("debug", options.log ?? (() => {}), false),
+    rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
+    maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
+    maxInflatedBytes,
+    uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
+    retentionDays: 90,
+    seal: createSeal(SECRET_KEY),
+    outbound: createOutbound({ allow: outboundAllow }),
+    outboundAllow,
+    trustProxy: createAddressList(options.trustProxy ?? []),
+    signals,
+    live: createLive(database, { onError() {} }),
+    eventStreams,
+    isReady: async () => true,
+  });
+  server.answerWith(app);
   afterAll(async () => {
+    metrics.stop();
     signals.close();
     eventStreams.close();
     await server.stop();
@@ -150,7 +156,7 @@ export async function createServer(database: Database, options: TestServerOption
     return answer;
   }
 
-  return { url: server.url, ask, eventStreams };
+  return { url: server.url, ask, app, metrics, eventStreams };
 }
 
 /** The headers of every answer, the shape of every error, and the schema of every success. */

@@ -1,11 +1,13 @@
 /** Automations of a team: what to do when something happens or it is time; tried out, and what each run did. */
 
 import { runForEvent, runForSchedule } from "../operations/automations.ts";
+import { findProblem } from "../operations/dispatch.ts";
 import { absent, fail } from "../http/problem.ts";
 import { toPage } from "../request/page.ts";
 import { noContent } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {
+  type Action,
   ACTIONS_OF,
   automation,
   automationFilter,
@@ -23,6 +25,8 @@ import {
   nextTime,
   runRequest,
 } from "../schema/automations.ts";
+import { toPlannedTask } from "../schema/executions.ts";
+import type { Seal } from "../secrets/seal.ts";
 import { actionsOf } from "../senders/send.ts";
 import {
   type AutomationRow,
@@ -46,7 +50,7 @@ const find = async (sql: Sql, { params }: One): Promise<AutomationRow> =>
 
 /** Fails with everything that cannot work: a condition that never holds, an integration that cannot do it. `given`: what is new. */
 async function requireSense(
-  sql: Sql,
+  { sql, seal }: { sql: Sql; seal: Seal },
   teamId: string,
   wanted: NewAutomation,
   given: AutomationPatch = wanted,
@@ -75,6 +79,10 @@ async function requireSense(
     const place = `actions.${index}`;
     if (!ACTIONS_OF[occasion].includes(action.type))
       problems.push(`Cannot use "${place}" with ${what}: ${action.type}`);
+    if (action.type === "start_execution") {
+      problems.push(...(await findStartProblems(action, place)));
+      continue;
+    }
     if (!("integrationId" in action) || fresh.actions.length === 0) continue;
     const integration = await selectIntegration(sql, teamId, action.integrationId);
     if (!integration)
@@ -85,6 +93,25 @@ async function requireSense(
       );
   }
   if (problems.length > 0) fail("VALIDATION_ERROR", [...new Set(problems)].join("; "));
+
+  async function findStartProblems(
+    { mode, tasks, dispatch }: Extract<Action, { type: "start_execution" }>,
+    place: string,
+  ): Promise<string[]> {
+    const found: string[] = [];
+    const planned = tasks.map(toPlannedTask);
+    if (
+      mode !== "run" &&
+      planned.some(({ labels, timeoutSeconds }) => labels.length > 0 || timeoutSeconds !== undefined)
+    )
+      found.push(`Cannot read "${place}.tasks": labels and timeoutSeconds are for executions of mode "run"`);
+    if (mode === "run" && dispatch)
+      found.push(`Cannot read "${place}.dispatch": an execution of mode "run" is for runners`);
+    if (!dispatch || fresh.actions.length === 0) return found;
+    const integration = await selectIntegration(sql, teamId, dispatch.integrationId);
+    const problem = findProblem(teamId, integration, dispatch, seal);
+    return problem ? [...found, `Cannot read "${place}.dispatch.${problem.field}": ${problem.message}`] : found;
+  }
 }
 
 const nextRunOf = ({ enabled, trigger }: Pick<NewAutomation, "enabled" | "trigger">): string | null =>
@@ -108,10 +135,10 @@ export const automations: Route[] = [
   route(
     "POST /teams/:teamId/automations",
     { summary: "Create an automation", body: newAutomation, answer: automation, status: 201 },
-    async ({ params: { teamId }, body, conclude }) => {
+    async ({ params: { teamId }, body, conclude, services: { seal } }) => {
       const id = Bun.randomUUIDv7();
       return await conclude(async (sql) => {
-        await requireSense(sql, teamId, body);
+        await requireSense({ sql, seal }, teamId, body);
         await insertAutomation(sql, teamId, id, { ...body, nextRunAt: nextRunOf(body) });
         return await find(sql, { params: { teamId, automationId: id } });
       });
@@ -128,7 +155,7 @@ export const automations: Route[] = [
     "PATCH /teams/:teamId/automations/:automationId",
     { summary: "Change an automation", body: automationPatch, answer: automation },
     async (context) => {
-      const { params, body, transact } = context;
+      const { params, body, transact, services } = context;
       const { teamId, automationId } = params;
       return await transact(async (sql) => {
         if (!(await lockAutomation(sql, teamId, automationId))) absent();
@@ -136,7 +163,7 @@ export const automations: Route[] = [
         const { name, enabled, trigger, conditions, actions } = before;
         const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
         const after: NewAutomation = { name, enabled, trigger, conditions, actions, ...given };
-        await requireSense(sql, teamId, after, body);
+        await requireSense({ sql, seal: services.seal }, teamId, after, body);
         // A name that changes does not put the next run off.
         const keeps = isSame(after.trigger, trigger) && after.enabled === enabled;
         const nextRunAt = keeps ? before.nextRunAt : nextRunOf(after);

@@ -5,6 +5,7 @@ import { absent, fail } from "../http/problem.ts";
 import { toPage } from "../request/page.ts";
 import { json, noContent, plainText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
+import { dispatchExecution } from "../operations/dispatch.ts";
 import { advanceExecution, findOrInsertExecution, planTasks, rerunExecution } from "../operations/executions.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/leases.ts";
@@ -164,10 +165,11 @@ export const executions: Route[] = [
       otherStatus: 200,
     },
     async (context) => {
-      const { params, body, conclude, publicUrl, services } = context;
-      const { key, mode, tasks, timeoutMinutes, baseCommit, variables, failFast, ...origin } = body;
+      const { params, body, conclude, publicUrl, services, caller } = context;
+      const { key, mode, tasks, timeoutMinutes, baseCommit, variables, failFast, dispatch, ...origin } = body;
       requireRunnable(body);
       const now = new Date();
+      const dispatching = { teamId: caller.teamId, seal: services.seal, publicUrl, now };
       return await conclude(async (sql) => {
         const { execution, isNew } = await findOrInsertExecution(sql, params.projectId, {
           ...origin,
@@ -181,8 +183,10 @@ export const executions: Route[] = [
           baseCommit,
           now,
         });
-        if (isNew) await planTasks(sql, params.projectId, execution, tasks, now);
-        else if (execution.mode !== mode)
+        if (isNew) {
+          await planTasks(sql, params.projectId, execution, tasks, now);
+          if (dispatch) await dispatchExecution(sql, dispatching, params.projectId, execution, dispatch);
+        } else if (execution.mode !== mode)
           fail("VALIDATION_ERROR", `Cannot read "mode": the execution with this key is of mode "${execution.mode}"`);
         // What was not known of the build is known from now on, as with a report.
         if (!isNew) {

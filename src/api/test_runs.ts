@@ -7,7 +7,9 @@ import { takeReport, nameReport } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type Report, ReportError } from "../reports/report.ts";
 import { toStatus } from "../rules/merge.ts";
-import { toBlameWords, toLists } from "../rules/blame.ts";
+import { toLists } from "../rules/blame.ts";
+import { toRunLine } from "../rules/run_line.ts";
+import { type CaseName, repeatOnly } from "../rules/repeat.ts";
 import { shardsOf, toShardList } from "../rules/shards.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
@@ -19,13 +21,12 @@ import {
   testRunDetail,
   testRunFilter,
   testRunPage,
-  type UploadedRun,
   uploadedRun,
   type UploadParameters,
   uploadParameters,
 } from "../schema/test_runs.ts";
 import type { Sql } from "../store/connect.ts";
-import { selectLease } from "../store/leases.ts";
+import { selectCasesToRepeat, selectLease } from "../store/leases.ts";
 import { selectFailures } from "../store/failures.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey, type TestRunDetailRow } from "../store/test_runs.ts";
@@ -39,6 +40,9 @@ const MAX_AHEAD_MS = 60 * 60_000;
 
 const total = ({ passed, failed, skipped }: Pick<TestRun, "passed" | "failed" | "skipped">) =>
   passed + failed + skipped;
+
+/** Of the cases in a report, listed or only counted. */
+const totalOf = ({ cases, countsOnly }: Report): number => cases.length + (countsOnly ? total(countsOnly) : 0);
 
 type Base = Pick<Context, "publicUrl"> & { params: { projectId: string } };
 
@@ -65,38 +69,6 @@ function toDetail({ publicUrl, params }: Base, run: TestRunDetailRow) {
   };
 }
 
-/** " (1 new, 2 known flaky)"; each list is told up to 100. */
-function blamesOf({ outage, ...run }: UploadedRun): string {
-  if (outage) return " (an outage)";
-  const words = toBlameWords({
-    newFailures: run.newFailures.length,
-    flakyFailures: run.flakyFailures.length,
-    alsoFailingOnMain: run.alsoFailingOnMain.length,
-    stillFailing: run.stillFailing.length,
-    quarantinedFailures: run.quarantinedFailures.length,
-  });
-  return words === "" ? "" : ` (${words})`;
-}
-
-function toLine(run: UploadedRun): string {
-  const counts = [`${run.passed} passed`, `${run.failed} failed${blamesOf(run)}`, `${run.skipped} skipped`];
-  if (run.flaky > 0) counts.push(`${run.flaky} flaky`);
-  if (run.warnings.length > 0) counts.push(run.warnings.length === 1 ? "1 warning" : `${run.warnings.length} warnings`);
-  const state = run.status === "running" && run.verdict === "passed" ? "waiting" : stateOf(run);
-  // A slug is free text: it must not break the line.
-  const slug = run.taskSlug.replace(/\p{C}+/gu, " ");
-  return `${state.toUpperCase()} ${slug}: ${toShards(run)}${counts.join(", ")}, attempt ${run.attempt} ${run.url}\n`;
-}
-
-const stateOf = ({ status, verdict }: UploadedRun) => (status === "incomplete" ? status : verdict);
-
-/** What is not all in has not passed, only not failed yet. */
-function toShards({ status, arrivedShards, missingShards }: UploadedRun): string {
-  if (missingShards.length === 0) return "";
-  const all = arrivedShards.length + missingShards.length;
-  return `${arrivedShards.length} of ${all} shards, missing ${toShardList(missingShards)}${status === "incomplete" ? " for good" : ""}; `;
-}
-
 /** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */
 function read(
   { body, services }: Pick<Context<unknown, unknown, Upload>, "body" | "services">,
@@ -112,8 +84,7 @@ function read(
     if (!(error instanceof ReportError)) throw error;
     fail("VALIDATION_ERROR", error.message);
   }
-  const { passed, failed, skipped } = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
-  if (report.cases.length + passed + failed + skipped === 0 && !mayBeEmpty)
+  if (totalOf(report) === 0 && !mayBeEmpty)
     fail("VALIDATION_ERROR", `The report holds no test case: upload it with allow_empty=true if that is right`);
   return report;
 }
@@ -135,17 +106,20 @@ function completionOf(parameters: UploadParameters, { format, completedAt }: Rep
   return time;
 }
 
-/** The lease says which execution, task and shard it is; who says so as well says the same. */
+/**
+ * The lease says which execution, task and shard it is; who says so as well says the same. `only`: of a rerun of what failed,
+ * the test cases that it was asked for.
+ */
 async function ofLease(
   sql: Sql,
   projectId: string,
-  leaseId: string,
   parameters: UploadParameters,
-): Promise<UploadParameters> {
+): Promise<{ parameters: UploadParameters; only?: readonly CaseName[] | undefined }> {
+  const { lease_id, execution_id, execution_key, task_slug, shard } = parameters;
+  if (lease_id === undefined) return { parameters };
   const lease =
-    (await selectLease(sql, projectId, leaseId)) ??
-    fail("VALIDATION_ERROR", `Cannot read "lease_id": there is no lease "${leaseId}" in this project`);
-  const { execution_id, execution_key, task_slug, shard } = parameters;
+    (await selectLease(sql, projectId, lease_id)) ??
+    fail("VALIDATION_ERROR", `Cannot read "lease_id": there is no lease "${lease_id}" in this project`);
   const own = {
     task_slug: lease.taskSlug,
     shard: lease.shard === 0 ? undefined : { index: lease.shard, of: lease.shards },
@@ -158,8 +132,14 @@ async function ofLease(
   };
   for (const [name, isOther] of Object.entries(others))
     if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease is of another, leave it out`);
-  return { ...parameters, ...own, execution_id: lease.executionId };
+  return {
+    parameters: { ...parameters, ...own, execution_id: lease.executionId },
+    only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),
+  };
 }
+
+const repeat = (report: Report, only: readonly CaseName[] | undefined): Report =>
+  only ? repeatOnly(report, only) : report;
 
 export const testRuns: Route[] = [
   route(
@@ -188,21 +168,21 @@ export const testRuns: Route[] = [
     },
     async (context) => {
       const { sql, params, transact, conclude, wantsText, services } = context;
-      const report = read(context, context.query);
-      const { lease_id } = context.query;
-      const given =
-        lease_id === undefined ? context.query : await ofLease(sql, params.projectId, lease_id, context.query);
-      const parameters = { ...given, completed_at: completionOf(given, report) };
+      const given = await ofLease(sql, params.projectId, context.query);
+      const report = repeat(read(context, context.query), given.only);
+      const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
       const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest);
       // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
       if (named.results.some(({ letter }) => toStatus(letter) === "failed"))
         await catchUp(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
       return await conclude(async (sql) => {
-        const { run, added, bugReports } = await takeReport(sql, params.projectId, named, parameters);
+        const { run, added, bugReports, warnings } = await takeReport(sql, params.projectId, named, parameters);
+        const { executionId, taskSlug } = run;
+        context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
         const failures = run.failed === 0 ? [] : await selectFailures(sql, params.projectId, run.id);
         const answer = { ...toDetail(context, run), ...toLists(failures), bugReports };
         const status = added ? 201 : 200;
-        return wantsText ? plainText(status, toLine(answer)) : json(status, answer);
+        return wantsText ? plainText(status, `${toRunLine(answer)}\n`) : json(status, answer);
       });
     },
   ),

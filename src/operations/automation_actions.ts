@@ -1,14 +1,18 @@
 /** The actions of automations: each begins what it says, or says what it would begin and why not. */
 
 import { MAX_TITLE, openBug, reopenBug } from "./bug_reports.ts";
+import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
 import { findOrInsertExecution, planTasks, rerunExecution } from "./executions.ts";
 import type { Action, ActionResult, AutomationRun } from "../schema/automations.ts";
+import { type PlannedTask, toPlannedTask } from "../schema/executions.ts";
+import { Refusal } from "../schema/refusal.ts";
 import { MAX_WAITING, type Notice, notSent } from "../schema/integrations.ts";
 import { actionsOf, stateOf } from "../senders/send.ts";
-import { isCommit } from "../senders/sender.ts";
+import { type ActionOptions, isCommit } from "../senders/sender.ts";
 import { type AutomationRow, selectTeamProjects, type TeamProject } from "../store/automations.ts";
 import { lockBugs, selectBugsByFingerprint } from "../store/bug_reports.ts";
-import type { Tx } from "../store/connect.ts";
+import { savepoint, type Tx } from "../store/connect.ts";
+import { selectHasEnvironment } from "../store/environments.ts";
 import type { EventRow } from "../store/events.ts";
 import { lockExecution } from "../store/executions.ts";
 import {
@@ -46,13 +50,22 @@ type Result = Omit<ActionResult, "type">;
 const skipped = (reason: string): Result => ({ status: "skipped", reason });
 const failed = (reason: string): Result => ({ status: "failed", reason });
 
-/** In a transaction. */
+/** In a transaction. What the product refuses is undone, and told as the action's failure. */
 export async function perform(
   sql: Tx,
   services: AutomationServices,
   action: Action,
   occasion: Occasion,
 ): Promise<Result> {
+  try {
+    return await savepoint(sql, (sql) => begin(sql, services, action, occasion));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return failed(error.message);
+  }
+}
+
+async function begin(sql: Tx, services: AutomationServices, action: Action, occasion: Occasion): Promise<Result> {
   switch (action.type) {
     case "open_bug_report":
       return await openBugReport(sql, services, action, occasion);
@@ -71,7 +84,7 @@ async function deliver(
   sql: Tx,
   { dryRun, now }: AutomationServices,
   action: Delivered,
-  { teamId, event, notice }: Occasion,
+  { teamId, event, project, notice }: Occasion,
 ): Promise<Result> {
   const { type, integrationId, ...given } = action;
   // Locked, so that nobody deletes it before the delivery refers to it.
@@ -84,7 +97,12 @@ async function deliver(
   if (!enabled) return { ...skipped(`The integration "${name}" is disabled`), ...about };
   const missing = whatIsMissing(type, kind, notice);
   if (missing !== undefined) return { ...skipped(missing), ...about };
-  const options = type === "set_commit_status" ? { context: contextOf(given, notice) } : given;
+  const options =
+    type === "set_commit_status"
+      ? { context: contextOf(given, notice) }
+      : type === "dispatch"
+        ? { ...given, ...executionOf(event, project) }
+        : given;
   const what = type === "dispatch" ? "the request to start a pipeline" : JSON.stringify(notice.title);
   if (dryRun) return { status: "planned", reason: `Would send ${what} to "${name}" (${kind})`, ...about };
   const deliveryId = Bun.randomUUIDv7();
@@ -107,6 +125,12 @@ async function deliver(
     return { ...failed(waits), ...about, deliveryId };
   }
   return { status: "done", reason: `Sends ${what} to "${name}" (${kind})`, ...about, deliveryId };
+}
+
+/** What a pipeline may add its results to. */
+function executionOf(event: EventRow | null, project: TeamProject | null): Pick<ActionOptions, "execution"> {
+  const id = event?.data.execution?.id;
+  return id === undefined || !project ? {} : { execution: { projectId: project.id, id, waits: false } };
 }
 
 function contextOf(given: object, { data }: Notice): string {
@@ -188,36 +212,58 @@ async function rerunFailed(
 
 async function startExecution(
   sql: Tx,
-  { dryRun, now }: AutomationServices,
+  { dryRun, now, publicUrl }: AutomationServices,
   action: Extract<Action, { type: "start_execution" }>,
   { teamId, project, depth, cause, event, automation }: Occasion,
 ): Promise<Result> {
   if (depth >= MAX_DEPTH) return skipped(`${depth} automations led to this already`);
-  const { tasks, branch, environment } = action;
+  const { branch, environment, dispatch } = action;
   const [target] =
     action.projectId === undefined ? [project] : await selectTeamProjects(sql, teamId, [action.projectId]);
   if (!target) return failed(action.projectId === undefined ? "It is not about a project" : "The project was deleted");
+  const engine = dispatch && (await lockEngine(sql, teamId, dispatch));
+  const about = dispatch ? { integrationId: dispatch.integrationId } : {};
+  if (engine && "problem" in engine)
+    return { ...failed(`Cannot dispatch, by its ${engine.problem.field}: ${engine.problem.message}`), ...about };
   const at = now.toISOString();
   const key =
     action.key?.replaceAll("{date}", at.slice(0, 10)).replaceAll("{time}", at.slice(11, 16).replace(":", "-")) ?? null;
   const origin = event?.data.execution;
   const inherited = origin && project?.id === target.id ? origin : undefined;
-  const what = `the tasks ${tasks.map((slug) => JSON.stringify(slug)).join(", ")} in "${target.name}"`;
-  if (dryRun) return { status: "planned", reason: `Would start ${what}` };
+  const where = environment ?? inherited?.environment ?? null;
+  // Known before anything is begun: what refuses it later would be taken for a failure of ours.
+  if (action.mode === "run" && where !== null && !(await selectHasEnvironment(sql, target.id, where)))
+    return failed(`The team has no environment ${JSON.stringify(where)}, whose variables the tasks would get`);
+  const tasks = toPlan(action.tasks);
+  const named = `the tasks ${tasks.map(({ slug }) => JSON.stringify(slug)).join(", ")} in "${target.name}"`;
+  const what = engine ? `${named}, with a pipeline by "${engine.name}" (${engine.kind})` : named;
+  if (dryRun) return { status: "planned", reason: `Would start ${what}`, ...about };
   const { execution, isNew } = await findOrInsertExecution(sql, target.id, {
     branch: branch ?? inherited?.branch,
     commit: inherited?.commit,
-    environment: environment ?? inherited?.environment,
+    environment: where,
     key,
     status: "queued",
+    ...(action.mode ? { mode: action.mode } : {}),
     trigger: "schedule" in automation.trigger ? "schedule" : "automation",
     timeoutMinutes: action.timeoutMinutes ?? null,
     depth: depth + 1,
     now,
   });
   if (!isNew) return skipped(`There is an execution with the key ${JSON.stringify(key)} already`);
-  const planned = [...new Set(tasks)].map((slug) => ({ slug, shards: 1, labels: [] }));
-  await planTasks(sql, target.id, execution, planned, now);
+  await planTasks(sql, target.id, execution, tasks, now);
   const why = cause === "manual" ? " by hand" : "";
-  return { status: "done", reason: `Started ${what}${why}`, executionId: execution.id };
+  const started: Result = { status: "done", reason: `Started ${what}${why}`, executionId: execution.id, ...about };
+  if (!dispatch) return started;
+  const asking = { publicUrl, now, eventId: event?.id ?? null };
+  const { deliveryId, problem } = await askEngine(sql, { teamId, project: target, execution }, dispatch, asking);
+  if (problem === undefined) return { ...started, deliveryId };
+  await endUndispatched(sql, { projectId: target.id, id: execution.id }, problem, now);
+  return { ...started, ...failed(problem), deliveryId };
+}
+
+/** Each task once, as it is named first. */
+function toPlan(tasks: Extract<Action, { type: "start_execution" }>["tasks"]): PlannedTask[] {
+  const planned = tasks.map(toPlannedTask);
+  return planned.filter(({ slug }, index) => planned.findIndex((other) => other.slug === slug) === index);
 }

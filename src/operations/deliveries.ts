@@ -1,6 +1,7 @@
 /** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
 
-import { type DeliveryAttempt, type Kind, notSent, SECRETS } from "../schema/integrations.ts";
+import { type DispatchedFor, endUndispatched, reasonAgainst } from "./dispatch.ts";
+import { type DeliveryAttempt, type DeliveryStatus, type Kind, notSent, SECRETS } from "../schema/integrations.ts";
 import { integrationPlace } from "../secrets/places.ts";
 import { type Seal, SealError } from "../secrets/seal.ts";
 import { INTERNAL_ATTEMPT, type Outbound, send, type Receiver } from "../senders/send.ts";
@@ -13,6 +14,7 @@ import {
   countFailure,
   disableIntegration,
   type DueDelivery,
+  failDelivery,
   markIntegrationSound,
   pauseIntegration,
   updateDelivery,
@@ -71,6 +73,8 @@ export type Sending = {
   seal: Seal;
   /** Gets what went wrong in ourselves; the user finds that it did in the delivery. */
   onBug: (error: unknown) => void;
+  /** What an attempt has made of the delivery, once that is stored. */
+  onAttempt?: (status: DeliveryStatus) => void;
 };
 
 const UNOPENED = "Cannot open the secrets of this integration: enter them again";
@@ -80,13 +84,22 @@ const UNOPENED = "Cannot open the secrets of this integration: enter them again"
  * says nothing of the integration.
  */
 export async function attemptDelivery(
-  { begin, outbound, seal, onBug }: Sending,
+  { begin, outbound, seal, onBug, onAttempt }: Sending,
   claim: Place,
   delivery: DueDelivery,
   tried: "until sent" | "once" = "until sent",
 ): Promise<boolean> {
   const now = new Date();
   const { id, action, options, notice, tries } = delivery;
+  const awaiting = executionOf(delivery);
+  const against =
+    awaiting && (await begin((sql) => reasonAgainst(sql, awaiting, { isAskedAgain: isAskedAgain(delivery) })));
+  if (against !== undefined) {
+    const place = { teamId: claim.teamId, integrationId: claim.id, id };
+    await begin((sql) => failDelivery(sql, place, notSent(now, against)));
+    onAttempt?.("failed");
+    return true;
+  }
   const { outcome, attempt, bug } = await sendTo(
     { outbound, seal },
     claim.teamId,
@@ -95,18 +108,28 @@ export async function attemptDelivery(
   );
   if (bug !== undefined) onBug(bug);
   const attempts = [...delivery.attempts, attempt].slice(-KEPT_ATTEMPTS);
-  return await begin(async (sql) => {
-    await updateDelivery(
-      sql,
-      { teamId: claim.teamId, integrationId: claim.id, id },
-      { ...judge(outcome, tried === "once" ? RETRIES.length : tries), attempts },
-    );
+  const judged = judge(outcome, tried === "once" ? RETRIES.length : tries);
+  const goesOn = await begin(async (sql) => {
+    await updateDelivery(sql, { teamId: claim.teamId, integrationId: claim.id, id }, { ...judged, attempts });
+    if (awaiting && judged.status === "failed" && "error" in outcome)
+      await endUndispatched(sql, awaiting, outcome.error, now);
     if (tried === "once" && outcome.status !== "sent") return false;
     // The receiver has no part in it.
     if (bug !== undefined) return true;
     return await judgeIntegration(sql, claim, delivery, outcome, onBug);
   });
+  onAttempt?.(judged.status);
+  return goesOn;
 }
+
+/** That a pipeline is to be started for. */
+function executionOf({ action, options }: DueDelivery): DispatchedFor | undefined {
+  const { execution } = options as { execution?: DispatchedFor };
+  return action === "dispatch" && execution?.waits ? execution : undefined;
+}
+
+/** All its tries are before it once more. */
+const isAskedAgain = ({ tries, attempts }: DueDelivery) => tries === 0 && attempts.length > 0;
 
 type Sent = { outcome: Outcome; attempt: DeliveryAttempt; bug?: unknown };
 
@@ -126,7 +149,7 @@ async function sendTo(
   return await send(outbound, target, job);
 }
 
-function judge(outcome: Outcome, tries: number): { status: "pending" | "sent" | "failed"; nextMs: number | null } {
+function judge(outcome: Outcome, tries: number): { status: DeliveryStatus; nextMs: number | null } {
   if (outcome.status === "sent") return { status: "sent", nextMs: null };
   const wait = RETRIES[tries];
   if (outcome.status !== "retry" || wait === undefined) return { status: "failed", nextMs: null };

@@ -8,6 +8,7 @@ import type { ExecutionStatus, PlannedTask } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import type { Tx } from "../store/connect.ts";
+import { selectHasEnvironment } from "../store/environments.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
 import {
   type Build,
@@ -35,6 +36,8 @@ export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   events?: readonly NewEvent[];
   /** Nothing is announced: sample data tells of nothing that has happened. */
   silent?: boolean;
+  /** Why tasks end of which nothing, or not all, has come, where more is known than the event says. */
+  reason?: string | undefined;
 };
 
 /** In a transaction that holds the execution's lock; answers its status by now. */
@@ -43,7 +46,7 @@ export async function advanceExecution(
   projectId: string,
   execution: LockedExecution,
   event: ExecutionEvent,
-  { events = [], silent = false, ...change }: ExecutionAdvance,
+  { events = [], silent = false, reason = END_REASONS[event], ...change }: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
   const tasks = await selectTasks(sql, projectId, execution.id);
@@ -52,22 +55,22 @@ export async function advanceExecution(
   if (hasEnded(status) && silentTasks.length > 0) {
     for (const task of silentTasks) {
       task.status = endOfTask(task, status);
+      task.reason = reason;
       if (task.status === "incomplete") task.verdict = "failed";
     }
-    await updateOpenTasks(sql, projectId, execution.id, silentTasks, END_REASONS[event]);
+    await updateOpenTasks(sql, projectId, execution.id, silentTasks, reason);
   }
   await updateExecution(sql, projectId, execution.id, { ...change, status });
   const ends = hasEnded(status) && !hasEnded(execution.status);
   if (ends) {
-    if (execution.mode === "run" && (await stopLeases(sql, projectId, execution.id, END_REASONS[event])))
+    if (execution.mode === "run" && (await stopLeases(sql, projectId, execution.id, reason)))
       await notifyLeases(sql, projectId);
     await notifyExecutionEnded(sql, execution.id);
   }
   if (silent) return status;
   const ended = ends && status !== "cancelled";
   const origin = toOrigin({ ...execution, status }, change);
-  const missed = silentTasks.filter(({ declared, attempt }) => declared && attempt === 0);
-  const announced = ended ? await announceEnd(sql, projectId, execution, origin, tasks, missed) : [];
+  const announced = ended ? await announceEnd(sql, projectId, execution, origin, tasks) : [];
   await insertEvents(sql, projectId, [...events, ...announced]);
   return status;
 }
@@ -94,13 +97,18 @@ async function settleLeases(sql: Tx, projectId: string, { id, status, failFast }
 export async function planTasks(
   sql: Tx,
   projectId: string,
-  { id, mode }: Pick<LockedExecution, "id" | "mode">,
+  { id, mode, environment }: Pick<LockedExecution, "id" | "mode" | "environment">,
   tasks: readonly PlannedTask[],
   now: Date,
 ): Promise<void> {
   if (tasks.length === 0) return;
   await insertDeclaredTasks(sql, projectId, id, tasks);
   if (mode !== "run") return;
+  // Without its variables the tests would fail for reasons that are nobody's.
+  if (environment !== null && !(await selectHasEnvironment(sql, projectId, environment)))
+    refuse(
+      `Cannot read "environment": the team has no environment "${environment}", whose variables the tasks would get`,
+    );
   await insertLeases(sql, projectId, id, tasks, now);
   await notifyLeases(sql, projectId);
 }
@@ -130,13 +138,15 @@ const sum = (tasks: readonly TaskRow[], name: "passed" | "failed" | "skipped" | 
 
 const isRed = ({ verdict, status }: TaskRow) => verdict === "failed" || status === "timed_out";
 
+/** Also one whose runners were lost, which was over before its execution. */
+const isMissed = ({ declared, attempt, status }: TaskRow) => declared && attempt === 0 && status === "timed_out";
+
 async function announceEnd(
   sql: Tx,
   projectId: string,
   { depth, trigger, defaultBranch }: LockedExecution,
   origin: ExecutionData,
   tasks: readonly TaskRow[],
-  missed: readonly TaskRow[],
 ): Promise<NewEvent[]> {
   const failed = origin.status !== "passed";
   const states = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
@@ -171,7 +181,9 @@ async function announceEnd(
     toEvent("execution.completed"),
     ...(failed ? [toEvent("execution.failed")] : wasRed ? [toEvent("execution.recovered")] : []),
     // Only what a schedule has asked for was expected.
-    ...(trigger === "schedule" ? missed.map(({ slug }) => toEvent("task.missed", { taskSlug: slug })) : []),
+    ...(trigger === "schedule" ? tasks.filter(isMissed) : []).map(({ slug, reason }) =>
+      toEvent("task.missed", { taskSlug: slug, ...(reason === null ? {} : { reason }) }),
+    ),
   ];
 }
 

@@ -19,7 +19,7 @@ import {
   type OfferedLease,
   renewLeases,
   requeueLease,
-  selectFailedCases,
+  selectCasesToRepeat,
   selectExecutionsOf,
   startTasks,
   stopOvertime,
@@ -142,7 +142,7 @@ export async function toLease(
     variables[name] = seal.open(variablePlace(teamId, environmentId!, name), sealed);
   if (lease.ownVariables)
     Object.assign(variables, JSON.parse(seal.open(executionVariablesPlace(projectId), lease.ownVariables)));
-  const only = lease.repeats === null ? undefined : await selectFailedCases(sql, projectId, lease.repeats, taskSlug);
+  const only = lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, taskSlug);
   return {
     id,
     expiresAt,

@@ -14,9 +14,9 @@ import type { TouchedBug } from "../schema/bug_reports.ts";
 import type { ExecutionStatus } from "../schema/executions.ts";
 import type { ExecutionData, NewEvent } from "../schema/events.ts";
 import type { BlameCounts } from "../schema/failures.ts";
-import { buildUrl } from "../schema/fields.ts";
+import { buildUrl, type Shard } from "../schema/fields.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
-import type { Shard, UploadParameters } from "../schema/test_runs.ts";
+import type { UploadParameters } from "../schema/test_runs.ts";
 import { selectBugsOfRun } from "../store/bug_reports.ts";
 import { countChanges, lockHealth } from "../store/case_health.ts";
 import { type CaseDetail, insertDetails, selectCounts } from "../store/case_results.ts";
@@ -131,7 +131,13 @@ export async function nameReport(
   };
 }
 
-export type TakenReport = { run: TestRunDetailRow; added: boolean; bugReports: TouchedBug[] };
+export type TakenReport = {
+  run: TestRunDetailRow;
+  added: boolean;
+  bugReports: TouchedBug[];
+  /** Of this upload, where it was added; those of the run are of its other shards as well. */
+  warnings: readonly string[];
+};
 
 /** In a transaction. `added` is false when these very bytes were there before. */
 export async function takeReport(
@@ -216,7 +222,8 @@ export async function takeReport(
   const events =
     isIn && !hasEnded(execution.status) ? [completedEvent(execution.depth, from, { ...updated, blames })] : [];
   const status = await advance(sql, projectId, execution, parameters, { ...change, events });
-  return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports };
+  const { warnings } = attempt;
+  return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports, warnings };
 }
 
 const tooLate = ({ status }: LockedExecution) =>
@@ -247,7 +254,8 @@ function toShard(
 async function selectAgain(sql: Tx, projectId: string, executionId: string, taskSlug: string): Promise<TakenReport> {
   const run = (await selectTestRun(sql, projectId, executionId, taskSlug)) ?? refuseAbsent();
   const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
-  return { run, added: false, bugReports: touched.map((bug) => ({ ...bug, change: "occurred" })) };
+  const bugReports = touched.map((bug): TouchedBug => ({ ...bug, change: "occurred" }));
+  return { run, added: false, bugReports, warnings: [] };
 }
 
 function toAttempt(

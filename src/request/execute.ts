@@ -6,6 +6,7 @@ import { absent, fail } from "../http/problem.ts";
 import { answerOnce, type Once } from "./idempotency.ts";
 import { json, Reply } from "./reply.ts";
 import type { Context, Route, Services } from "./route.ts";
+import { noFacts, type UploadFacts } from "./upload_notes.ts";
 import { Refusal } from "../schema/refusal.ts";
 import type { Database, Tx } from "../store/connect.ts";
 import { lockLiveKey } from "../store/keys.ts";
@@ -31,6 +32,8 @@ export type Progress = {
   provedLive: boolean;
   /** Whoever asked has been told that it took too long. */
   expired: boolean;
+  /** Of an upload only. */
+  upload?: UploadFacts;
 };
 
 export type ExecuteOptions = Omit<Services, "begin"> & Pick<Context, "publicUrl" | "cursors">;
@@ -78,6 +81,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
             return value;
           }),
         actOnce: async (sql) => await once?.act(sql),
+        tookUpload: (taken) => void ((progress.upload ??= noFacts()).taken = taken),
         keyWasLive: () => void (progress.provedLive = true),
         revoked,
       };

@@ -17,6 +17,7 @@ import { check, decodeText, parseBody, parseQuery } from "../http/input.ts";
 import { fail } from "../http/problem.ts";
 import { isForm, isPacked, parseUpload, type Upload } from "../http/upload.ts";
 import type { Route, TextBody } from "./route.ts";
+import { toGiven, type UploadFacts } from "./upload_notes.ts";
 
 /** A JSON body is a handful of fields; only uploads may be large. */
 const JSON_LIMITS: BodyLimits = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576 };
@@ -84,22 +85,30 @@ export type SentUpload = {
   contentType: string;
   encoding: Encoding | null;
   blocks: Bytes[];
+  facts: UploadFacts;
 };
 
-/** `grow` is asked before bytes are kept. Fails with VALIDATION_ERROR on a wrong query, or a body that does not arrive. */
+/**
+ * `grow` is asked before bytes are kept; `facts` are told what comes. Fails with VALIDATION_ERROR on a wrong query, or a
+ * body that does not arrive.
+ */
 export async function receiveUpload(
   request: Request,
   route: Route,
   search: string,
-  { maxBytes, grow }: { maxBytes: number; grow: Grow },
+  { maxBytes, grow, facts }: { maxBytes: number; grow: Grow; facts: UploadFacts },
 ): Promise<SentUpload> {
   const contentType = request.headers.get("content-type") ?? "";
   requireOneType(contentType);
   // A mistyped parameter should not cost the upload of the body.
   const given = parseQuery(search);
   const query = isForm(contentType) ? undefined : check(route.query, given);
-  const body = await receiveBody(request, maxBytes, grow);
-  return { url: request.url, search, query, contentType, ...body };
+  const body = await receiveBody(request, maxBytes, (bytes) => {
+    facts.bytes += bytes;
+    return grow(bytes);
+  });
+  facts.arrivedAt = performance.now();
+  return { url: request.url, search, query, contentType, facts, ...body };
 }
 
 /** Form fields count as query parameters. Fails with VALIDATION_ERROR, also above `maxInflatedBytes`. */
@@ -128,6 +137,7 @@ export async function readSmallUpload(sent: SentUpload, route: Route, maxBytes: 
 async function toInput(sent: SentUpload, route: Route, bytes: Bytes): Promise<Input> {
   const { search, query, contentType } = sent;
   const upload = await parseUpload(bytes, contentType);
+  sent.facts.parameters = toGiven(Object.entries(upload.fields));
   const given = query === undefined ? parseQuery(search) : {};
   const twice = Object.keys(upload.fields).find((name) => name in given);
   if (twice !== undefined) fail("VALIDATION_ERROR", `Cannot read "${twice}": given in the query and in the form`);

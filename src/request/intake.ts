@@ -8,6 +8,7 @@ import { waitForOther } from "./idempotency.ts";
 import { type Input, readInput, readQuery, readSmallUpload, receiveUpload } from "./input.ts";
 import type { Reply } from "./reply.ts";
 import type { Route } from "./route.ts";
+import { noFacts } from "./upload_notes.ts";
 import { LARGE_BYTES, type UploadThread } from "./upload_thread.ts";
 import type { Sql } from "../store/connect.ts";
 
@@ -44,10 +45,11 @@ export function createIntake(options: IntakeOptions) {
 
   /** The memory that the upload takes is given back whatever becomes of it. */
   async function takeUpload(route: Route, { request, search }: Sent, asked: Asked, progress: Progress): Promise<Reply> {
+    const facts = (progress.upload = noFacts());
     const hold = budget.open(asked.caller.id);
     try {
       const grow = growWithin(hold, route.deadlineSeconds);
-      const sent = await receiveUpload(request, route, search, { maxBytes: maxBodyBytes, grow });
+      const sent = await receiveUpload(request, route, search, { maxBytes: maxBodyBytes, grow, facts });
       hold.arrived();
       const input = await readSmallUpload(sent, route, Math.min(LARGE_BYTES, maxInflatedBytes));
       if (input) return await run(route, asked, input, progress);

@@ -16,6 +16,7 @@ import type { Live } from "../schema/live.ts";
 import type { Database, Sql, Tx } from "../store/connect.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Reply } from "./reply.ts";
+import type { TakenUpload } from "./upload_notes.ts";
 
 /** What some handlers use. */
 export type Services = {
@@ -69,6 +70,8 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
   conclude: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
   /** In a transaction: after its commit the request does what cannot be taken back, and is not to be run again. */
   actOnce: (sql: Tx) => Promise<void>;
+  /** Says what came of an upload, for those who count and note them. */
+  tookUpload: (taken: TakenUpload) => void;
   /** Says that the key was proved live by the statement that read the answer. */
   keyWasLive: () => void;
   /** Fails with UNAUTHORIZED: a statement has found the key revoked. */

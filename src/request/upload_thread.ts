@@ -6,6 +6,7 @@ import { type ErrorCode, Problem } from "../http/problem.ts";
 import { createTurns } from "../http/turns.ts";
 import type { SentUpload } from "./input.ts";
 import { Reply } from "./reply.ts";
+import type { UploadFacts } from "./upload_notes.ts";
 import type { ConnectionOptions } from "../store/connect.ts";
 
 /** From here on reading a report, inflated, takes longer than other requests should wait. */
@@ -38,7 +39,7 @@ type Outcome =
   | { reply: Pick<Reply, "status" | "body" | "type" | "headers"> }
   | { problem: { code: ErrorCode; message: string; headers: Record<string, string> } }
   | { failure: { name: string; message: string; code: unknown; stack: string | undefined } };
-export type FromThread = { id: number; provedLive: boolean; outcome: Outcome };
+export type FromThread = { id: number; provedLive: boolean; upload: UploadFacts; outcome: Outcome };
 
 type Job = {
   route: string;
@@ -79,7 +80,8 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings) {
     thread = undefined;
   }
 
-  function settle({ progress, resolve, reject }: Job, { provedLive, outcome }: FromThread): void {
+  function settle({ progress, resolve, reject }: Job, { provedLive, upload, outcome }: FromThread): void {
+    progress.upload = upload;
     progress.provedLive ||= provedLive;
     if ("reply" in outcome) {
       const { status, body, type, headers } = outcome.reply;

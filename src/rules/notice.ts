@@ -1,7 +1,7 @@
 /** What there is to tell about an event, in words for people and in data for programs. */
 
 import { SHORT, toBlameWords, WORD_OF } from "./blame.ts";
-import type { EventData, EventType } from "../schema/events.ts";
+import type { EventData, EventType, ExecutionData } from "../schema/events.ts";
 import type { Blame, BlameCounts } from "../schema/failures.ts";
 import type { Notice } from "../schema/integrations.ts";
 import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../schema/urls.ts";
@@ -184,7 +184,7 @@ function ofTestCase(told: Told, testCase: About<"testCase">, url: string): Words
 const ofMissedTask = (told: Told): Words => ({
   tone: "bad",
   title: `${projectName(told)}: ${told.data.taskSlug} did not report`,
-  text: "A schedule expected it, and nothing has arrived in time",
+  text: `A schedule expected it: ${told.data.reason ?? "nothing has arrived in time"}`,
   topic: `${told.project?.id} ${branchOf(told)} missed ${told.data.taskSlug}`,
 });
 
@@ -256,6 +256,31 @@ export function toSummaryNotice(
     data: { project: { id: project.id, name: project.name, url: projectUrl(publicUrl, project.id) }, summary },
   };
 }
+
+/** What is told of an engine that is to run the tasks of an execution. */
+export const toDispatchNotice = (
+  project: { id: string; name: string },
+  execution: Pick<ExecutionData, "id" | "key" | "branch" | "commit">,
+  publicUrl: string,
+  now: Date,
+): Notice => ({
+  type: "dispatch",
+  occurredAt: now.toISOString(),
+  tone: "neutral",
+  title: `${project.name}: start the pipeline of the execution ${execution.key ?? execution.id}`,
+  subject: `${project.name}: start a pipeline`,
+  text: "Its results are to join the execution",
+  facts: factsOf({ Branch: execution.branch, Commit: execution.commit?.slice(0, 12) }),
+  lines: [],
+  url: executionUrl(publicUrl, project.id, execution.id),
+  buildUrl: null,
+  branch: execution.branch,
+  commit: execution.commit,
+  pullRequest: null,
+  topic: `${project.id} execution ${execution.id}`,
+  state: null,
+  data: { project: { id: project.id, name: project.name, url: projectUrl(publicUrl, project.id) } },
+});
 
 /** What a test of an integration sends. */
 export const toTestNotice = (teamId: string, integrationName: string, publicUrl: string, now: Date): Notice => ({

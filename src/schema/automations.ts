@@ -4,7 +4,8 @@ import * as v from "valibot";
 import { severity } from "./bug_reports.ts";
 import { EVENT_TYPES, type EventType } from "./events.ts";
 import { branchName, integer, patchOf, slug, text, time, timeoutMinutes, uuid } from "./fields.ts";
-import { workflow } from "./integrations.ts";
+import { executionMode, fewShards, givenTask } from "./executions.ts";
+import { dispatch, pipeline } from "./integrations.ts";
 import { page, pageQuery } from "./page.ts";
 
 const EXPECTED_SCHEDULE = `expected five cron fields, such as "30 6 * * 1-5", or @hourly, @daily, @weekly, @monthly`;
@@ -96,7 +97,6 @@ export type Conditions = v.InferOutput<typeof conditions>;
 const labels = v.optional(
   v.pipe(v.array(text(100), "expected a list of labels"), v.maxLength(20, "expected at most 20 labels")),
 );
-const ref = v.optional(text(200));
 
 /** What each type of action says besides. */
 const ACTIONS = [
@@ -110,15 +110,7 @@ const ACTIONS = [
   v.strictObject({
     type: v.literal("dispatch"),
     integrationId: uuid,
-    workflow: v.optional(workflow),
-    ref,
-    inputs: v.optional(
-      v.record(
-        text(100),
-        v.pipe(v.string("expected a text"), v.maxLength(1_000, "expected a text of at most 1000 characters")),
-        "expected an object",
-      ),
-    ),
+    ...pipeline,
   }),
   v.strictObject({
     type: v.literal("open_bug_report"),
@@ -137,7 +129,8 @@ const ACTIONS = [
   v.strictObject({
     type: v.literal("start_execution"),
     projectId: v.pipe(v.optional(uuid), v.description("Default: the project that it is about")),
-    tasks: listOf(slug),
+    mode: v.pipe(v.optional(executionMode), v.description("Default: report")),
+    tasks: v.pipe(listOf(givenTask), fewShards()),
     key: v.pipe(
       v.optional(text(150)),
       v.description(
@@ -147,6 +140,7 @@ const ACTIONS = [
     branch: v.optional(branchName),
     environment: v.optional(text(200)),
     timeoutMinutes: v.optional(timeoutMinutes),
+    dispatch: v.pipe(v.optional(dispatch), v.description("Of mode report: the engine that is asked to run the tasks")),
   }),
 ] as const;
 

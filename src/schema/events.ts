@@ -85,6 +85,8 @@ export type EventData = {
   bugReport?: BugReportData;
   testCase?: TestCaseData;
   taskSlug?: string;
+  /** Why it did not report. */
+  reason?: string;
   integration?: { id: string; kind: string; name: string; reason: string };
 };
 

@@ -17,6 +17,7 @@ import {
   verdict,
 } from "./fields.ts";
 import { executionVariables } from "./environments.ts";
+import { dispatch } from "./integrations.ts";
 import { page, pageQuery } from "./page.ts";
 
 const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
@@ -28,7 +29,7 @@ export type ExecutionStatus = v.InferOutput<typeof executionStatus>;
 export const taskStatus = v.picklist([...EXECUTION_STATUSES, "incomplete"]);
 export type TaskStatus = v.InferOutput<typeof taskStatus>;
 
-const executionMode = v.pipe(
+export const executionMode = v.pipe(
   v.picklist(["report", "run"], `expected "report" or "run"`),
   v.description("report: whoever runs the tests uploads their reports; run: runners take the tasks and run them"),
 );
@@ -139,31 +140,30 @@ const plannedTask = v.strictObject({
 });
 export type PlannedTask = v.InferOutput<typeof plannedTask>;
 
+/** A task as it may be given: by its slug alone, or with how it is to be run. */
+export const givenTask = v.union([slug, plannedTask], ({ input, issues }) => {
+  // Of an object the mistake within is told, of anything else what it should be.
+  const isObject = typeof input === "object" && input !== null;
+  const { success, issues: inner } = v.safeParse(isObject ? plannedTask : slug, input);
+  return success ? issues![0].message : inner[0].message;
+});
+export type GivenTask = v.InferOutput<typeof givenTask>;
+
+export const toPlannedTask = (task: GivenTask): PlannedTask =>
+  typeof task === "string" ? { slug: task, shards: 1, labels: [] } : task;
+
+/** For a list of tasks: not too many shards. */
+export const fewShards = <Task extends GivenTask>() =>
+  v.check<Task[], string>(
+    (tasks) => tasks.reduce((sum, task) => sum + toPlannedTask(task).shards, 0) <= MAX_SHARDS,
+    `expected at most ${MAX_SHARDS} shards in all`,
+  );
+
 export const plannedTasks = v.pipe(
-  v.array(
-    v.union(
-      [
-        v.pipe(
-          slug,
-          v.transform((slug): PlannedTask => ({ slug, shards: 1, labels: [] })),
-        ),
-        plannedTask,
-      ],
-      ({ input, issues }) => {
-        // Of an object the mistake within is told, of anything else what it should be.
-        const isObject = typeof input === "object" && input !== null;
-        const { success, issues: inner } = v.safeParse(isObject ? plannedTask : slug, input);
-        return success ? issues![0].message : inner[0].message;
-      },
-    ),
-    EXPECTED_TASKS,
-  ),
+  v.array(v.pipe(givenTask, v.transform(toPlannedTask)), EXPECTED_TASKS),
   v.maxLength(500, "expected at most 500 task slugs"),
   distinct<PlannedTask>("expected each task slug once", ({ slug }) => slug),
-  v.check(
-    (tasks) => tasks.reduce((sum, { shards }) => sum + shards, 0) <= MAX_SHARDS,
-    `expected at most ${MAX_SHARDS} shards in all`,
-  ),
+  fewShards(),
 );
 
 export const newExecution = v.strictObject({
@@ -180,6 +180,10 @@ export const newExecution = v.strictObject({
     v.description("Of mode run: after so many failures that are not quarantined, what has not begun is cancelled"),
   ),
   timeoutMinutes: v.optional(timeoutMinutes),
+  dispatch: v.pipe(
+    v.optional(dispatch),
+    v.description("Of mode report: the engine that is asked to run the tasks, when the execution is new"),
+  ),
 });
 export const executionFilter = v.strictObject({
   ...pageQuery,

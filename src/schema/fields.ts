@@ -135,6 +135,24 @@ export const time = v.pipe(v.string(), v.isoTimestamp());
 
 export const slug = text(200);
 
+const SHARD = /^([1-9][0-9]{0,3})\/([1-9][0-9]{0,3})$/;
+const EXPECTED_SHARD = `expected a shard such as "2/4"`;
+
+/** `"2/4"` → `{ index: 2, of: 4 }`. */
+export const shard = v.pipe(
+  v.string(EXPECTED_SHARD),
+  v.regex(SHARD, EXPECTED_SHARD),
+  v.transform((value) => {
+    const [index, of] = value.split("/").map(Number);
+    return { index: index!, of: of! };
+  }),
+  v.check(
+    ({ index, of }) => index <= of,
+    ({ input: { of } }) => `expected a shard from "1/${of}" to "${of}/${of}"`,
+  ),
+);
+export type Shard = v.InferOutput<typeof shard>;
+
 /** For a list of texts: each of them once. Names the one that comes again, by its place. */
 export const distinct = <Item = string>(expected: string, nameOf: (item: Item) => string = String) =>
   v.rawCheck<Item[]>(({ dataset, addIssue }) => {

@@ -58,7 +58,36 @@ const path = (expected: string, pattern: RegExp) =>
     v.regex(pattern, expected),
     v.check((value) => !/(^|\/)\.{1,2}(\/|$)/.test(value), expected),
   );
-export const workflow = path("expected a workflow file or its id", /^[\w.-]+$/);
+const workflow = path("expected a workflow file or its id", /^[\w.-]+$/);
+
+/** GitHub takes no more, the execution's id among them. */
+export const MAX_INPUTS = 25;
+
+/** What an engine is asked to start; each part has its default in the integration. */
+export const pipeline = {
+  workflow: v.optional(workflow),
+  ref: v.optional(text(200)),
+  inputs: v.optional(
+    v.record(
+      text(100),
+      v.pipe(v.string("expected a text"), v.maxLength(1_000, "expected a text of at most 1000 characters")),
+      "expected an object",
+    ),
+  ),
+};
+
+/** An engine that is to run the tasks of an execution, and reports to it. */
+export const dispatch = v.strictObject({
+  integrationId: v.pipe(uuid, v.description("Of the project's team, of a kind that starts pipelines")),
+  ...pipeline,
+  ref: v.pipe(pipeline.ref, v.description("Default: the branch of the execution, else the integration's")),
+  inputs: v.pipe(
+    pipeline.inputs,
+    v.description("The id of the execution goes along, as assay_execution_id or ASSAY_EXECUTION_ID"),
+  ),
+});
+export type Dispatch = v.InferOutput<typeof dispatch>;
+
 const label = text(100);
 const labels = v.optional(
   v.pipe(v.array(label, "expected a list of labels"), v.maxLength(20, "expected at most 20 labels")),
@@ -245,7 +274,7 @@ export const integrationFilter = v.strictObject({ ...pageQuery, kind: v.optional
 
 /** What there is to tell, for people and for programs; every sender makes its own request of it. */
 export type Notice = {
-  type: EventType | "schedule" | "test";
+  type: EventType | "schedule" | "dispatch" | "test";
   occurredAt: string;
   tone: "bad" | "good" | "neutral";
   title: string;

@@ -8,6 +8,7 @@ import {
   caseStatus,
   count,
   mayBeEmpty,
+  shard,
   slug,
   text,
   time,
@@ -82,24 +83,6 @@ export const uploadedRun = v.strictObject({
   bugReports: v.pipe(v.array(touchedBug), v.description("Those that the upload opened or touched; the first 100")),
 });
 export type UploadedRun = v.InferOutput<typeof uploadedRun>;
-
-const SHARD = /^([1-9][0-9]{0,3})\/([1-9][0-9]{0,3})$/;
-const EXPECTED_SHARD = `expected a shard such as "2/4"`;
-
-/** `"2/4"` → `{ index: 2, of: 4 }`. */
-const shard = v.pipe(
-  v.string(EXPECTED_SHARD),
-  v.regex(SHARD, EXPECTED_SHARD),
-  v.transform((value) => {
-    const [index, of] = value.split("/").map(Number);
-    return { index: index!, of: of! };
-  }),
-  v.check(
-    ({ index, of }) => index <= of,
-    ({ input: { of } }) => `expected a shard from "1/${of}" to "${of}/${of}"`,
-  ),
-);
-export type Shard = v.InferOutput<typeof shard>;
 
 const EXPECTED_EXIT_CODE = "expected an exit code from -2147483648 to 4294967295";
 

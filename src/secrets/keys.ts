@@ -39,6 +39,15 @@ function checksum(text: string): string {
 /** Lower-case hexadecimal SHA-256: a key is looked up by digest, so a database leak hands out no usable key. */
 export const keyDigest = (key: string): string => Bun.SHA256.hash(key, "hex");
 
+const LOOKS_LIKE_KEY = new RegExp(`svc_(?:proj|team|pat)_[0-9A-Za-z]+`, "g");
+const LEADING_LENGTH = KEY_PREFIX.project.length + ID_LENGTH;
+
+/** A text that is to be shown or stored, in which somebody may have put a key: of each only the leading part is left. */
+export const maskKeys = (text: string): string =>
+  text.includes("svc_")
+    ? text.replace(LOOKS_LIKE_KEY, (key) => (key.length > LEADING_LENGTH ? `${key.slice(0, LEADING_LENGTH)}…` : key))
+    : text;
+
 /** A new key, its digest, and the leading part that may be stored and shown. */
 export function createKey(kind: KeyKind): { key: string; leading: string; digest: string } {
   const body = KEY_PREFIX[kind] + randomText(ID_LENGTH + SECRET_LENGTH);

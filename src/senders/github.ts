@@ -1,7 +1,7 @@
 /** Commit statuses, issues, comments on pull requests and workflow runs on GitHub, github.com or one's own server. */
 
 import type { Outbound, OutboundAnswer } from "../http/outbound.ts";
-import type { ConfigOf } from "../schema/integrations.ts";
+import { type ConfigOf, MAX_INPUTS } from "../schema/integrations.ts";
 import {
   at,
   code,
@@ -96,16 +96,24 @@ async function comment(http: Outbound, config: Config, { notice, now }: Job): Pr
   return judge(answer, answer.status === (own === undefined ? 201 : 200), now);
 }
 
+/** What a workflow declares to be told the execution that its results are to join. */
+const EXECUTION_INPUT = "assay_execution_id";
+
 async function dispatch(http: Outbound, config: Config, { options, now }: Job): Promise<Outcome> {
   const workflow = options.workflow ?? config.workflow;
   if (!workflow) return { status: "refused", error: `There is no "workflow", in the action or the integration` };
-  const answer = await http.request(
-    postJson(
-      `${repositoryOf(config)}/actions/workflows/${encodeURIComponent(workflow)}/dispatches`,
-      headersOf(config),
-      { ref: options.ref ?? config.ref, inputs: options.inputs ?? {} },
-    ),
-  );
+  const { ref = config.ref, inputs = {}, execution } = options;
+  const url = `${repositoryOf(config)}/actions/workflows/${encodeURIComponent(workflow)}/dispatches`;
+  const start = (inputs: object) => http.request(postJson(url, headersOf(config), { ref, inputs }));
+  const hasRoom = Object.keys(inputs).length < MAX_INPUTS;
+  if (execution && (execution.waits || hasRoom)) {
+    const answer = await start({ ...inputs, [EXECUTION_INPUT]: execution.id });
+    // Workflows that are older than this input do not declare it, and GitHub then starts nothing.
+    const isUnknown = answer.status === 422 && /unexpected inputs/i.test(answer.text);
+    if (execution.waits || !isUnknown || !answer.text.includes(EXECUTION_INPUT))
+      return judge(answer, answer.status === 204, now);
+  }
+  const answer = await start(inputs);
   return judge(answer, answer.status === 204, now);
 }
 

@@ -13,6 +13,8 @@ export type ActionOptions = {
   workflow?: string | undefined;
   ref?: string | undefined;
   inputs?: Readonly<Record<string, string>> | undefined;
+  /** That its results are to join. `waits`: it was begun for them, so that a pipeline which cannot know it is of no use. */
+  execution?: { projectId: string; id: string; waits: boolean } | undefined;
 };
 
 export type Job = {

@@ -18,6 +18,8 @@ export type Database = {
   fast: Sql;
   /** For LISTEN: a connection of its own, to be ended by who opens it. */
   openListener: OpenListener;
+  /** How busy its pools are, by their names; what is not known of one is left out. */
+  load(): Record<string, PoolLoad>;
   /** What it was opened with: another thread opens connections of its own. */
   connection: ConnectionOptions;
   /** To be called every second or so: replaces what hangs, and answers the names of what it has replaced. */
@@ -27,6 +29,15 @@ export type Database = {
 
 /** `onClose`: the connection has ended, and what it listened to with it; the next statement opens another one. */
 export type OpenListener = (on: { onNotify(channel: string, payload: string): void; onClose(): void }) => Sql;
+
+export type PoolLoad = {
+  /** Connections at the most. */
+  size: number;
+  inUse?: number;
+  waiting?: number;
+  /** How long what was sent last to see whether anything gets through has been waiting by now. */
+  waitMs: number;
+};
 
 /** A URL or the parts of a connection; what postgres.js takes besides is decided here. */
 export type ConnectionOptions =
@@ -122,6 +133,11 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
     fast: fast.sql,
     openListener: ({ onNotify, onClose }) =>
       open({ max: 1, max_lifetime: null, onnotify: onNotify, onclose: onClose } as never, {}),
+    load: () => ({
+      statements: { size: poolSize, waitMs: pool.waitMs() },
+      transactions: { size: poolSize, waitMs: transactions.waitMs(), ...transactions.load() },
+      fast_reads: { size: 1, waitMs: fast.waitMs() },
+    }),
     connection: options,
     async watch() {
       const looks = Object.entries(lanes).map(async ([name, lane]) => ((await lane.look()) ? [name] : []));

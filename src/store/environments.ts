@@ -75,6 +75,14 @@ export const selectVariables = (
   where team_id = ${teamId} and environment_id = ${environmentId} ${after === undefined ? sql`` : sql`and name > ${after}`}
   order by name limit ${limit + 1}`;
 
+/** Whether the team of a project has an environment with this slug. */
+export const selectHasEnvironment = async (sql: Sql, projectId: string, slug: string): Promise<boolean> =>
+  (
+    await sql`
+      select from environment v join project p on p.team_id = v.team_id
+      where p.id = ${projectId} and v.slug = ${slug}`
+  ).length === 1;
+
 /** All of an environment, for a runner. */
 export const selectVariablesToOpen = (sql: Sql, teamId: string, environmentId: string) => sql<SealedVariable[]>`
   select name, secret, sealed from variable

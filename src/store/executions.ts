@@ -223,6 +223,17 @@ export const selectOrigin = async (
 export const lockExecutionKey = (sql: Tx, projectId: string, key: string) =>
   takeTurn(sql, "execution", `${projectId} ${key}`);
 
+/** Undefined when it was deleted. */
+export const selectExecutionStatus = async (
+  sql: Sql,
+  projectId: string,
+  id: string,
+): Promise<ExecutionStatus | undefined> => {
+  const [row] = await sql<{ status: ExecutionStatus }[]>`
+    select status from execution where project_id = ${projectId} and id = ${id}`;
+  return row?.status;
+};
+
 type OriginField = "branch" | "commit" | "pullRequest" | "buildUrl" | "environment";
 export type ExecutionOrigin = { [Field in OriginField]?: string | null | undefined };
 

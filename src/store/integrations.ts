@@ -209,6 +209,21 @@ export async function giveUpOldest(
   return row!;
 }
 
+/** The request to an engine that has not been sent for an execution, with the error of its last try. */
+export const selectWaitingDispatch = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+): Promise<{ error: string | null } | undefined> => {
+  const [row] = await sql<{ error: string | null }[]>`
+    select d.attempts -> -1 ->> 'error' as error from delivery d
+    where d.status = 'pending' and d.team_id = (select team_id from project where id = ${projectId})
+      and d.action = 'dispatch' and d.options #>> '{execution,id}' = ${executionId}
+      and (d.options #>> '{execution,waits}')::boolean
+    order by d.id desc limit 1`;
+  return row;
+};
+
 /** It ends before anything was sent. */
 export const failDelivery = (
   sql: Sql,

@@ -83,6 +83,9 @@ function watched({ open, patienceMs = PATIENCE_MS }: LaneOptions, { beat, isFull
       return false;
     },
 
+    /** How long the beat that is on its way has been waiting to be sent. */
+    waitMs: (): number => (beating && !beating.beat.sent() ? performance.now() - beating.since : 0),
+
     /** What runs may take so many seconds to end. */
     async close(seconds: number): Promise<void> {
       const others = retired && Promise.race([retired, Bun.sleep(seconds * 1000)]);
@@ -151,5 +154,5 @@ export function createTransactions(options: LaneOptions, size: number) {
     });
   }
 
-  return { ...lane, begin };
+  return { ...lane, begin, load: () => ({ inUse: pool.inside, waiting: waiting.size }) };
 }

@@ -207,6 +207,14 @@ export const selectHasNews = async (
   return row!.hasNews;
 };
 
+/** How many runners of the project have asked lately. */
+export const countRunners = async (sql: Sql, projectId: string): Promise<number> => {
+  const [row] = await sql<{ seen: number }[]>`
+    select count(*)::int as seen from runner
+    where project_id = ${projectId} and seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;
+  return row!.seen;
+};
+
 /** Notes that the runner has asked; answers how many of the project have lately. */
 export const upsertRunner = async (
   sql: Tx,
@@ -292,11 +300,15 @@ export type HeldLease = {
   stopReason: string | null;
   /** It is to be ended because it ran too long. */
   overtime: boolean;
+  /** Of a rerun of what failed: the execution that it repeats. */
+  repeats: string | null;
 };
 
 const columns = (sql: Sql) => sql`
   id, execution_id as "executionId", run_id as "runId", task_slug as "taskSlug", shard, shards, status, attempt, runner,
-  stop_reason as "stopReason", overtime`;
+  stop_reason as "stopReason", overtime, (
+    select rerun_of from execution e
+    where e.project_id = lease.project_id and e.id = lease.execution_id and e.failed_only) as repeats`;
 
 export const selectLease = async (sql: Sql, projectId: string, id: string): Promise<HeldLease | undefined> => {
   const [row] = await sql<HeldLease[]>`
@@ -383,7 +395,8 @@ export const lockOverdueLease = async (sql: Tx, projectId: string, id: string): 
   const [row] = await sql<OverdueLease[]>`
     select ${columns(sql)}, expires_at < now() as "isExpired", timeout_seconds as "timeoutSeconds",
       coalesce(started_at < now() - (timeout_seconds + ${4 * GRACE_SECONDS}::int) * interval '1 second', false) as "isTooLong"
-    from lease l where project_id = ${projectId} and id = ${id} and ${isHeld(sql, sql`l`)} and ${isOverdue(sql, sql`l`)}
+    from lease where project_id = ${projectId} and id = ${id} and ${isHeld(sql, sql`lease`)}
+      and ${isOverdue(sql, sql`lease`)}
     for update`;
   return row;
 };
@@ -406,7 +419,7 @@ export const isAtWork = (sql: Sql): Fragment => sql`
 const MAX_ONLY = 5_000;
 
 /** The test cases of a task that failed in an execution; undefined: too many, or none. */
-export const selectFailedCases = async (
+export const selectCasesToRepeat = async (
   sql: Sql,
   projectId: string,
   executionId: string,

@@ -1,6 +1,7 @@
-/** What is answered beside the API: whether the process lives, whether it takes requests, the OpenAPI document. */
+/** What is answered beside the API: whether the process lives, whether it takes requests, its figures, the OpenAPI document. */
 
-import { json, type Reply } from "../request/reply.ts";
+import { EXPOSITION_TYPE } from "../http/metrics.ts";
+import { json, Reply } from "../request/reply.ts";
 import openapi from "../openapi.json" with { type: "json" };
 
 export type SiteOptions = {
@@ -10,16 +11,49 @@ export type SiteOptions = {
   api: string;
   /** Whether requests should come here. */
   isReady: () => Promise<boolean>;
+  /** The figures of the server, in Prometheus' text format. */
+  exposition: () => Promise<string>;
+  /** Who does not know it does not get the figures; undefined: they are open. */
+  metricsToken: string | undefined;
 };
 
-export function createSite({ publicUrl, api, isReady }: SiteOptions) {
+/** `route` is the pattern of the path: for counting. */
+export type Page = { route: string; answer: () => Reply | Promise<Reply> };
+
+export function createSite({ publicUrl, api, isReady, exposition, metricsToken }: SiteOptions) {
+  const mayReadMetrics = createTokenCheck(metricsToken);
+
   /** Undefined where there is no such page. */
-  return async function page(method: string, path: string): Promise<Reply | undefined> {
-    if (method !== "GET" && method !== "HEAD") return undefined;
-    if (path === "/healthz") return json(200, { status: "ok" });
+  return function find(request: Request, path: string): Page | undefined {
+    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
+    const answer = answerOf(path, request.headers.get("authorization"));
+    return answer && { route: path, answer };
+  };
+
+  function answerOf(path: string, authorization: string | null): Page["answer"] | undefined {
+    if (path === "/healthz") return () => json(200, { status: "ok" });
     if (path === "/readyz")
-      return (await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" });
-    if (path === "/openapi.json") return json(200, { ...openapi, servers: [{ url: `${publicUrl}${api}` }] });
+      return async () => ((await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" }));
+    if (path === "/metrics")
+      return async () =>
+        mayReadMetrics(authorization) ? new Reply(200, await exposition(), EXPOSITION_TYPE) : metricsUnauthorized();
+    if (path === "/openapi.json") return () => json(200, { ...openapi, servers: [{ url: `${publicUrl}${api}` }] });
     return undefined;
+  }
+}
+
+const metricsUnauthorized = () =>
+  new Reply(401, "Send the header Authorization: Bearer <METRICS_TOKEN>\n", "text/plain; charset=utf-8", {
+    "WWW-Authenticate": "Bearer",
+  });
+
+/** Takes as long whatever is wrong with the token, since digests are of one length. */
+function createTokenCheck(token: string | undefined): (authorization: string | null) => boolean {
+  if (token === undefined) return () => true;
+  const digest = (text: string) => Bun.SHA256.hash(text);
+  const expected = digest(token);
+  return (authorization) => {
+    const given = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? "";
+    return crypto.timingSafeEqual(digest(given), expected);
   };
 }

@@ -25,7 +25,7 @@ const SUPERSEDED = "Not sent: a newer delivery for the same has taken its place"
 
 export function createDeliverer(
   { pool, begin }: Pick<Database, "pool" | "begin">,
-  services: Pick<Sending, "outbound" | "seal">,
+  services: Pick<Sending, "outbound" | "seal" | "onAttempt">,
   log: Log,
 ) {
   const running = new Set<Promise<void>>();

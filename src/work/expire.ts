@@ -1,6 +1,7 @@
 /** Ends executions for which nothing has arrived in their time. */
 
 import type { Log } from "../log.ts";
+import { reasonOfSilence } from "../operations/dispatch.ts";
 import { advanceExecution } from "../operations/executions.ts";
 import type { Database } from "../store/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
@@ -26,9 +27,10 @@ export async function expireExecutions(
           const { projectId, id } = expired;
           take({ loop: "expiry", id, about: { executionId: id, projectId } });
           const execution = await lockExecution(sql, projectId, id);
-          if (execution)
-            await advanceExecution(sql, projectId, execution, "expired", { arrived: false, now: new Date() });
-          return execution !== undefined;
+          if (!execution) return false;
+          const reason = await reasonOfSilence(sql, projectId, id);
+          await advanceExecution(sql, projectId, execution, "expired", { arrived: false, now: new Date(), reason });
+          return true;
         });
       },
     },

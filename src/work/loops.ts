@@ -16,7 +16,7 @@ import { countAll } from "./count.ts";
 import type { Deliverer } from "./deliver.ts";
 import { expireExecutions } from "./expire.ts";
 import { type GoOn, type Loop, startLoop } from "./loop.ts";
-import { boundDeliveries, prune } from "./prune.ts";
+import { boundDeliveries, prune, pruneUploads } from "./prune.ts";
 import { reclaimLeases } from "./reclaim.ts";
 import { reseal } from "./reseal.ts";
 import { retainResults } from "./retain.ts";
@@ -57,6 +57,7 @@ export function startLoops(options: LoopsOptions): Loop {
   every(60 * MINUTE, "retain results", (goOn) => retainResults(database, retentionDays, new Date(), goOn, log));
   if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
   every(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn));
+  every(5 * MINUTE, "forget old uploads", () => pruneUploads(pool));
   every(20 * SECOND, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));
   every(MINUTE, "end what was cut off", async () => await failCutOff(pool, notSent(new Date(), CUT_OFF)));
   every(10 * MINUTE, "forget old answers", async () => await deleteOldAnswers(pool));

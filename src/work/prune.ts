@@ -3,6 +3,7 @@
 import type { Log } from "../log.ts";
 import { MAX_WAITING } from "../schema/integrations.ts";
 import { deleteOldAutomationRuns } from "../store/automations.ts";
+import { KEPT_HOURS, KEPT_UPLOADS } from "../schema/uploads.ts";
 import type { Sql } from "../store/connect.ts";
 import { deleteOldEvents } from "../store/events.ts";
 import {
@@ -15,6 +16,7 @@ import {
 } from "../store/integrations.ts";
 import { deleteOldRunners } from "../store/leases.ts";
 import { deleteOldPutOffs } from "../store/put_offs.ts";
+import { deleteOldUploads } from "../store/uploads.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
 
 const KEEP_DAYS = 30;
@@ -68,3 +70,7 @@ export async function boundDeliveries(
   };
   await eachOf(full, bounding, forget, log, goOn);
 }
+
+/** Of the uploads that were refused or had warnings. */
+export const pruneUploads = (sql: Sql): Promise<void> =>
+  deleteOldUploads(sql, { hours: KEPT_HOURS, kept: KEPT_UPLOADS });

@@ -487,6 +487,26 @@ describe("actions", () => {
     expect((await runsOf(id))[0].actions[0].reason).toBe("It was repeated 2 times already");
   });
 
+  test("rerun_failed says which environment there is no more, and is no failure of ours", async () => {
+    const team = (path: string, body?: unknown) =>
+      ask(path.replace("/", `/teams/${acme.team}/`), { key: acme.teamKey, ...(body ? { body } : {}) });
+    const { body } = await team("POST /environments", { slug: "short-lived" });
+    const created = await ask(`POST /projects/${project.project}/executions`, {
+      key: project.key,
+      body: { mode: "run", tasks: ["unit"], environment: "short-lived" },
+    });
+    await team(`DELETE /environments/${body.id}`);
+    const { id } = await automate({ trigger: { event: "execution.failed" }, actions: [{ type: "rerun_failed" }] });
+    await upload("f", { execution_id: created.body.id, task_slug: "unit" });
+    await handleAll();
+    const [{ status, actions }] = await runsOf(id);
+    expect([status, actions[0].reason]).toEqual([
+      "failed",
+      `Cannot read "environment": the team has no environment "short-lived", whose variables the tasks would get`,
+    ]);
+    expect(await executionsOf()).toHaveLength(1);
+  });
+
   test("start_execution on every failure ends: what automations begin carries its depth", async () => {
     const { id } = await automate({
       trigger: { event: "execution.failed" },
@@ -505,7 +525,7 @@ describe("actions", () => {
     });
   });
 
-  test("dispatch starts a pipeline", async () => {
+  test("dispatch starts a pipeline, and tells it the execution that it is about", async () => {
     const receiver = createReceiver({ status: 204 });
     const integrationId = await integrate("github", {
       ...{ baseUrl: receiver.url, repository: "acme/web", token: "t", workflow: "ci.yml" },
@@ -515,11 +535,12 @@ describe("actions", () => {
       trigger: { event: "execution.failed" },
       actions: [{ type: "dispatch", integrationId, ref: "main", inputs }],
     });
-    await upload("f");
+    const { executionId } = await upload("f");
     await handleAll();
     await deliverAll();
+    const told = { ...inputs, assay_execution_id: executionId };
     expect(receiver.requests.map(({ path, body }) => [path, body])).toEqual([
-      ["/repos/acme/web/actions/workflows/ci.yml/dispatches", { ref: "main", inputs }],
+      ["/repos/acme/web/actions/workflows/ci.yml/dispatches", { ref: "main", inputs: told }],
     ]);
   });
 });

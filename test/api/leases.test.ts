@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { createHarness, createServer, junit, until } from "../harness.ts";
+import { notifyLeases } from "../../src/store/signals.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 
@@ -159,6 +160,20 @@ describe("the queue", () => {
     await until(async () => (await database.pool`select from runner where project_id = ${place.project}`).length === 1);
     await start(place);
     expect((await waiting).leases).toHaveLength(1);
+  });
+
+  test("a call that waits brings what is printed sooner while somebody looks", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const [lease] = await take(place);
+    const looks = () => database.pool`
+      update execution set watched_until = now() + interval '20 seconds' where id = ${id}`;
+    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 });
+    await looks();
+    await database.begin((sql) => notifyLeases(sql, place.project));
+    expect((await waiting).nextSeconds).toBe(3);
+    await looks();
+    expect((await sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 })).nextSeconds).toBe(3);
   });
 
   test("the next call of a runner takes the place of the one that waits", async () => {
@@ -398,6 +413,15 @@ describe("variables", () => {
     expect(Buffer.from(row!["variables"]).toString("latin1")).not.toContain("fast");
   });
 
+  test("of an environment that there is not are not left out silently", async () => {
+    const place = await fresh();
+    expect(message(await post(place, "/executions", { mode: "run", tasks: ["a"], environment: "nowhere" }))).toBe(
+      `Cannot read "environment": the team has no environment "nowhere", whose variables the tasks would get`,
+    );
+    const { body } = await ask(`GET /projects/${place.project}/executions`, { key: place.key });
+    expect(body.data).toEqual([]);
+  });
+
   test("are not kept for a request that is repeated", async () => {
     const place = await fresh();
     await start(place, { variables: { OWN: "do-not-keep-this" } });
@@ -422,6 +446,11 @@ describe("POST …/rerun", () => {
     expect(failed).toMatchObject([{ taskSlug: "unit", only: [{ suite: "unit", name: "case 1", file: null }] }]);
     expect(failed[0].shard).toBeUndefined();
     await post(place, `/executions/${id}/rerun`, {});
+    // What was asked for and did not run has not passed, and what was not asked for says nothing.
+    const body = junit("ps").replace("case 0", "another").replace("case 1", "case 0");
+    await ask(`POST /projects/${place.project}/test-runs?lease_id=${failed[0].id}`, { key: place.key, body });
+    const repeated = await see(place, failed[0].execution.id);
+    expect([repeated.status, repeated.passed, repeated.failed, repeated.skipped]).toEqual(["failed", 1, 1, 0]);
     const all = await take(place, { free: 5, labels: ["l"] });
     expect(all.map(({ taskSlug, shard, only }: any) => [taskSlug, shard?.index, only])).toEqual([
       ["unit", 1, undefined],

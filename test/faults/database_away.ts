@@ -52,6 +52,17 @@ async function strike(
   await away();
   const gone = performance.now();
   const asked = world.servers.flatMap(({ url }) => [read(url), read(url), write(url)]);
+  const scraped = Promise.all(
+    world.servers.map(async ({ url }) => {
+      const started = performance.now();
+      const text = await (await fetch(`${url}/metrics`)).text();
+      return {
+        up: text.includes("assay_database_up 1"),
+        ms: performance.now() - started,
+        has: text.includes("process_"),
+      };
+    }),
+  );
   const looks: { health: number; healthMs: number; ready: number }[] = [];
   while (performance.now() - gone < seconds * 1000) {
     for (const { url } of world.servers) {
@@ -85,6 +96,11 @@ async function strike(
       `${name}: /healthz is 200 at once`,
       looks.every(({ health, healthMs }) => health === 200 && healthMs < 1_000),
       `${Math.round(Math.max(...looks.map(({ healthMs }) => healthMs)))} ms at most`,
+    ],
+    [
+      `${name}: /metrics tells of the process within 3 s, and that the database is away`,
+      (await scraped).every(({ up, ms, has }) => !up && has && ms < 3_000),
+      (await scraped).map(({ ms }) => `${Math.round(ms)} ms`).join(", "),
     ],
     [`${name}: /readyz is 503 meanwhile`, looks.slice(world.servers.length).every(({ ready }) => ready === 503)],
     [
@@ -126,5 +142,5 @@ for (const [name, kill] of [
     () => isBack(old),
   );
 }
-judge(...claims.filter(([what]) => !/(killed|stopped): \/(healthz|readyz)/.test(what)));
+judge(...claims.filter(([what]) => !/(killed|stopped): \/(healthz|readyz|metrics)/.test(what)));
 await world.stop();

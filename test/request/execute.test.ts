@@ -9,6 +9,7 @@ import { createLive } from "../../src/operations/live.ts";
 import { createExecute, type Progress } from "../../src/request/execute.ts";
 import { route } from "../../src/request/route.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
+import { noFacts } from "../../src/request/upload_notes.ts";
 import { refuse, refuseAbsent } from "../../src/schema/refusal.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { connect, type Tx } from "../../src/store/connect.ts";
@@ -125,6 +126,7 @@ test("the thread for large uploads comes back after it has crashed, and who wait
       contentType: "",
       encoding: null,
       blocks: [new TextEncoder().encode(junit("pf")) as Uint8Array<ArrayBuffer>],
+      facts: noFacts(),
     };
     const asked = {
       caller,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ROUTES } from "../../src/app.ts";
+import { noFacts } from "../../src/request/upload_notes.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
 import { createHarness, junit, SECRET_KEY, UPLOAD_WORKER } from "../harness.ts";
 
@@ -174,7 +175,15 @@ describe("while another upload is read", () => {
     const order: string[] = [];
     const send = (id: string, name: string) => {
       const blocks = [new TextEncoder().encode("no report")];
-      const sent = { url: `${url}/x`, search: "", query: {}, contentType: "", encoding: null, blocks };
+      const sent = {
+        url: `${url}/x`,
+        search: "",
+        query: {},
+        contentType: "",
+        encoding: null,
+        blocks,
+        facts: noFacts(),
+      };
       const caller = { id, kind: "project" as const, teamId: acme.team, projectId: acme.project };
       const request = { caller, params: {}, wantsText: false, idempotencyKey: null, sent };
       return heavy

@@ -180,6 +180,46 @@ test("dispatch starts a workflow", async () => {
   expect([missing.outcome.status, missing.requests]).toEqual(["refused", []]);
 });
 
+describe("a workflow that is told its execution", () => {
+  const id = "0197f000-0000-7000-8000-0000000000ee";
+  const execution = { projectId: "0197f000-0000-7000-8000-0000000000aa", id, waits: false };
+  const inputsOf = (requests: readonly { body: any }[]) => requests.map(({ body }) => body.inputs);
+  const unknown = {
+    status: 422,
+    body: { message: 'Unexpected inputs provided: ["assay_execution_id"]', status: "422" },
+  };
+  const send = (options: object, ...scripts: Script[]) =>
+    sender.deliver({ action: "dispatch", options: { inputs: { a: "b" }, execution, ...options }, scripts });
+
+  test("gets its id as an input beside the others", async () => {
+    const { outcome, requests } = await send({}, { status: 204 });
+    expect([outcome.status, inputsOf(requests)]).toEqual(["sent", [{ a: "b", assay_execution_id: id }]]);
+  });
+
+  test("which it does not declare, starts without, unless an execution waits for it", async () => {
+    const { outcome, requests } = await send({}, unknown, { status: 204 });
+    expect([outcome.status, inputsOf(requests)]).toEqual(["sent", [{ a: "b", assay_execution_id: id }, { a: "b" }]]);
+    const waited = await send({ execution: { ...execution, waits: true } }, unknown, { status: 204 });
+    expect(waited.outcome).toEqual({
+      status: "refused",
+      error: 'Answered 422: Unexpected inputs provided: ["assay_execution_id"]',
+    });
+    expect(waited.requests).toHaveLength(1);
+  });
+
+  test("another input that it does not declare is as final as ever", async () => {
+    const other = { status: 422, body: { message: 'Unexpected inputs provided: ["a"]' } };
+    const { outcome, requests } = await send({}, other, { status: 204 });
+    expect([outcome.status, requests.length]).toEqual(["refused", 1]);
+  });
+
+  test("has no room for it beside 25 others, unless an execution waits for it", async () => {
+    const inputs = Object.fromEntries(Array.from({ length: 25 }, (_, index) => [`i${index}`, "x"]));
+    const { requests } = await send({ inputs }, { status: 204 });
+    expect(inputsOf(requests)).toEqual([inputs]);
+  });
+});
+
 test("a secondary limit, which is a 403 with Retry-After, is retried; another 403 is final", async () => {
   const limited = { status: 403, headers: { "retry-after": "60" }, body: { message: "secondary rate limit" } };
   expect((await sender.deliver({ scripts: [limited] })).outcome).toMatchObject({ status: "retry", afterMs: 60_000 });

@@ -99,6 +99,24 @@ test("dispatch starts a pipeline with the trigger token alone", async () => {
   expect((await without.deliver()).outcome.status).toBe("refused");
 });
 
+test("a pipeline is told its execution; where nobody may set variables it starts without, unless an execution waits for it", async () => {
+  const id = "0197f000-0000-7000-8000-0000000000ee";
+  const execution = { projectId: "0197f000-0000-7000-8000-0000000000aa", id, waits: false };
+  const forbidden = {
+    status: 400,
+    body: { message: { base: ["Insufficient permissions to set pipeline variables"] } },
+  };
+  const send = async (options: object, ...scripts: Script[]) => {
+    const sent = await sender.deliver({ action: "dispatch", options: { execution, ...options }, scripts });
+    return [sent.outcome.status, sent.requests.map(({ body }) => body.variables)];
+  };
+  const told = { ASSAY_EXECUTION_ID: id };
+  expect(await send({ inputs: { A: "b" } }, created)).toEqual(["sent", [{ A: "b", ...told }]]);
+  expect(await send({}, forbidden, created)).toEqual(["sent", [told, {}]]);
+  expect(await send({ inputs: { A: "b" } }, forbidden, created)).toEqual(["refused", [{ A: "b", ...told }]]);
+  expect(await send({ execution: { ...execution, waits: true } }, forbidden, created)).toEqual(["refused", [told]]);
+});
+
 test.each(["set_commit_status", "create_issue", "notify", "dispatch"] as const)(
   "%s: GitLab's own words are the reason of a refusal",
   async (action) => {

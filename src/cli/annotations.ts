@@ -1,0 +1,77 @@
+/** What is said of a run in the languages of CI systems, so that nothing in the names of tests is taken for a command. */
+
+import type { System } from "./ci.ts";
+import { toCounts, toState, type ToldRun } from "../rules/run_line.ts";
+
+export type ToldFailure = {
+  suite: string;
+  name: string;
+  file: string | null;
+  line: number | null;
+  message: string | null;
+  blame: string | null;
+};
+
+const MAX_ANNOTATIONS = 10;
+const MAX_MESSAGE = 2_000;
+
+/** What a terminal, or a reader of lines, would take for more than text; line breaks stay. */
+const CONTROLS = /[^\P{C}\n]+/gu;
+/** Azure and GitHub look for it anywhere in a line: `##[error]`, `##vso[…]`; TeamCity too. */
+const withoutCommands = (text: string) => text.replace(/##(?=\w*\[)/g, "# #");
+
+/** Text of others as one line that is no command to anybody, as long as something stands before it. */
+export const toPlainLine = (text: string): string => withoutCommands(text.replace(/\p{C}+/gu, " "));
+
+const toPlainText = (text: string) =>
+  withoutCommands(text.replace(/\r\n?/g, "\n").replace(CONTROLS, " ")).slice(0, MAX_MESSAGE).toWellFormed();
+
+export const nameOf = ({ suite, name }: Pick<ToldFailure, "suite" | "name">): string =>
+  [suite, name].filter(Boolean).join(" > ");
+
+const messageOf = (failure: ToldFailure) => failure.message ?? `${nameOf(failure)} failed`;
+
+/** As GitHub's toolkit has it: https://github.com/actions/toolkit, packages/core/src/command.ts. */
+const toData = (text: string) =>
+  toPlainText(text).replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+const toProperty = (text: string) => toData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+
+/** `placeOf` makes a path of the repository of the file that a report names. */
+function ofGithub(failures: readonly ToldFailure[], placeOf: (file: string) => string): string[] {
+  return failures.slice(0, MAX_ANNOTATIONS).map((failure) => {
+    const { file, line } = failure;
+    const properties = [
+      ...(file === null ? [] : [`file=${toProperty(placeOf(file))}`, ...(line === null ? [] : [`line=${line}`])]),
+      `title=${toProperty(nameOf(failure))}`,
+    ];
+    return `::error ${properties.join(",")}::${toData(messageOf(failure))}`;
+  });
+}
+
+/** https://www.jetbrains.com/help/teamcity/service-messages.html#Escaped+Values */
+const toTeamcity = (text: string) =>
+  toPlainLine(text)
+    .replace(/[|'[\]]/g, "|$&")
+    .replace(/[\u0080-\uffff]/g, (unit) => `|0x${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** Of data; https://github.com/microsoft/azure-pipelines-agent, docs/design/percentEncoding.md. */
+const toAzure = (text: string) => toPlainLine(text).replaceAll("%", "%AZP25");
+
+/**
+ * Lines for the log of the build, beside the verdict. `newFailures` are those of this run that nothing explains. Empty for
+ * a system that has nothing of the kind.
+ */
+export function toAnnotations(
+  system: System | undefined,
+  run: ToldRun,
+  newFailures: readonly ToldFailure[],
+  placeOf: (file: string) => string,
+): string[] {
+  const told = `Assay: ${run.taskSlug} ${toCounts(run)}`;
+  if (system === "github") return ofGithub(newFailures, placeOf);
+  if (system === "gitlab") return [`Test results: ${toPlainLine(run.url)}`];
+  if (system === "teamcity") return [`##teamcity[buildStatus text='{build.status.text}; ${toTeamcity(told)}']`];
+  if (system === "azure")
+    return run.verdict === "failed" ? [`##vso[task.logissue type=error]${toAzure(`${toState(run)} ${told}`)}`] : [];
+  return [];
+}

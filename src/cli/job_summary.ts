@@ -1,0 +1,65 @@
+/** A run as Markdown, for the summary of a job; what tests are called and say is text there and never markup. */
+
+import { nameOf, type ToldFailure } from "./annotations.ts";
+import { SHORT, WORD_OF } from "../rules/blame.ts";
+import { toCounts, toState, type ToldRun } from "../rules/run_line.ts";
+import type { Blame } from "../schema/failures.ts";
+
+const MAX_FAILURES = 50;
+const MAX_NAME = 300;
+const MAX_MESSAGE = 4_000;
+
+/** A character reference for all that could be markup, a link or a mention. */
+const toText = (text: string) =>
+  text
+    .slice(0, MAX_NAME)
+    .toWellFormed()
+    .replace(/\p{C}+/gu, " ")
+    .replace(/[^\p{L}\p{N} ]/gu, (character) => `&#${character.codePointAt(0)};`);
+
+/** Within `<pre>`, where only HTML means something. */
+const toPreformatted = (text: string) =>
+  Bun.escapeHTML(
+    text
+      .slice(0, MAX_MESSAGE)
+      .toWellFormed()
+      .replace(/\r\n?/g, "\n")
+      .replace(/[^\P{C}\n\t]+/gu, " "),
+  );
+
+/** "new", "still failing"; empty for what blames nobody. */
+function wordOf(blame: string | null): string {
+  const stored = Object.entries(WORD_OF).find(([, word]) => word === blame)?.[0] as Blame | undefined;
+  return stored === undefined ? "" : SHORT[stored];
+}
+
+function toEntry(failure: ToldFailure): string {
+  const { message, file, line, blame } = failure;
+  const place = file === null ? "" : ` ${toText(file)}${line === null ? "" : `&#58;${line}`}`;
+  const told = wordOf(blame);
+  const head = `<code>${toText(nameOf(failure))}</code>${told === "" ? "" : ` (${told})`}${place}`;
+  if (message === null) return `<p>${head}</p>\n\n`;
+  return `<details><summary>${head}</summary>\n\n<pre>${toPreformatted(message)}</pre>\n\n</details>\n\n`;
+}
+
+/**
+ * `failures` of this run, in any order; new ones are told first, 50 at most. Not longer than `maxBytes` of UTF-8, whole
+ * entries or none of them; empty where not even the verdict has room.
+ */
+export function toSummary(run: ToldRun, failures: readonly ToldFailure[], maxBytes: number): string {
+  const isNew = ({ blame }: ToldFailure) => Number(blame === "new");
+  const head =
+    `### ${toState(run)} ${toText(run.taskSlug)}\n\n` +
+    `${toText(toCounts(run))} · <a href="${Bun.escapeHTML(run.url)}">Open in Assay</a>\n\n`;
+  const rest = (count: number) => (count > 0 ? `${count} more\n\n` : "");
+  let room = maxBytes - Buffer.byteLength(head + rest(failures.length));
+  if (room < 0) return "";
+  const entries: string[] = [];
+  for (const failure of failures.toSorted((one, other) => isNew(other) - isNew(one)).slice(0, MAX_FAILURES)) {
+    const entry = toEntry(failure);
+    room -= Buffer.byteLength(entry);
+    if (room < 0) break;
+    entries.push(entry);
+  }
+  return head + entries.join("") + rest(failures.length - entries.length);
+}

@@ -1,0 +1,118 @@
+/** Which report files an upload means: globs expanded, and of a command's reports only those that it has written. */
+
+import { readFileSync, type Stats, statSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+
+export type ReportFile = { path: string; stats: Stats };
+/** `problems` say of each file and glob, in words, why it gives nothing. */
+export type FoundReports = { files: ReportFile[]; problems: string[] };
+
+const MAGIC = /[*?[{]/;
+
+/** Neither holds reports of these tests, though packages bring some along. */
+const ELSEWHERE = ["node_modules", ".git"];
+
+/** Undefined where there is no such file; a link is followed. Throws where it may not be looked at. */
+const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });
+
+/** `a/{b,c/d}` → `a/b` and `a/c/d`: Bun's own globs know no slash within braces. */
+function expandBraces(glob: string): string[] {
+  const [whole, before, choices, after] = /^(.*)\{([^{}]*)\}(.*)$/s.exec(glob) ?? [];
+  if (whole === undefined) return [glob];
+  return choices!.split(",").flatMap((choice) => expandBraces(`${before}${choice}${after}`));
+}
+
+/** Paths of the files that the glob matches, ascending; they begin as the glob does. */
+const expand = (glob: string): string[] => [...new Set(expandBraces(glob).flatMap(expandOne))].sort();
+
+function expandOne(glob: string): string[] {
+  const parts = glob.split("/");
+  const first = parts.findIndex((part) => MAGIC.test(part));
+  if (first === -1) return statOf(glob)?.isFile() ? [glob] : [];
+  const base = parts.slice(0, first).join("/");
+  const folder = base === "" ? (glob.startsWith("/") ? "/" : ".") : base;
+  if (!statOf(folder)?.isDirectory()) return [];
+  const pattern = new Bun.Glob(parts.slice(first).join("/"));
+  // Links to files are files, but `followSymlinks` would also walk in circles.
+  const names = [...pattern.scanSync({ cwd: folder, dot: true, onlyFiles: false })];
+  return names
+    .filter((name) => !name.split("/").some((part) => ELSEWHERE.includes(part) && !glob.includes(part)))
+    .map((name) => (first === 0 ? name : join(folder, name)))
+    .filter((path) => statOf(path)?.isFile());
+}
+
+function findOne(given: string): { paths: string[] } | { problem: string } {
+  try {
+    const stats = statOf(given);
+    if (stats?.isDirectory())
+      return { problem: `"${given}" is a directory: name its files, such as "${join(given, "**/*.xml")}"` };
+    if (stats) return { paths: [given] };
+    if (!MAGIC.test(given)) return { problem: `There is no file "${given}"` };
+    const paths = expand(given);
+    return paths.length > 0 ? { paths } : { problem: `No file matches "${given}"` };
+  } catch (error) {
+    return { problem: `Cannot look for "${given}": ${(error as Error).message}` };
+  }
+}
+
+/** What exists of files and globs, each file once. */
+export function findReports(given: readonly string[]): FoundReports {
+  const found = new Map<string, ReportFile>();
+  const problems: string[] = [];
+  for (const each of given) {
+    const one = findOne(each);
+    if ("problem" in one) problems.push(one.problem);
+    else
+      for (const path of one.paths) {
+        const stats = statOf(path);
+        if (!stats) continue;
+        const id = `${stats.dev} ${stats.ino}`;
+        if (!found.has(id)) found.set(id, { path, stats });
+      }
+  }
+  return { files: [...found.values()], problems };
+}
+
+/** File systems keep times of their own coarseness: up to two seconds. */
+const COARSENESS_MS = 2_000;
+
+const isSame = (one: Stats, other: Stats) =>
+  one.ino === other.ino && one.size === other.size && one.mtimeMs === other.mtimeMs && one.ctimeMs === other.ctimeMs;
+
+/**
+ * Splits what is there after a command into what it has written and what it has not: `before` is what was there when it
+ * began, at `beganAt`. A stale report would be the classic false green; an empty one is none.
+ */
+export function keepFresh(found: FoundReports, before: readonly ReportFile[], beganAt: number): FoundReports {
+  const known = new Map(before.map(({ path, stats }) => [resolve(path), stats]));
+  const kept: FoundReports = { files: [], problems: [...found.problems] };
+  for (const file of found.files) {
+    const { path, stats } = file;
+    const earlier = known.get(resolve(path));
+    if (stats.mtimeMs < beganAt - COARSENESS_MS || (earlier && isSame(earlier, stats)))
+      kept.problems.push(
+        `"${path}" is stale: it is from ${new Date(stats.mtimeMs).toISOString()}, before the command began, which has ` +
+          `not written it; does the command write its report there?`,
+      );
+    else if (stats.isFile() && stats.size === 0) kept.problems.push(`"${path}" is empty`);
+    else kept.files.push(file);
+  }
+  return kept;
+}
+
+/** All together; what a server takes at most is far less. */
+const MAX_BYTES = 2 ** 30;
+
+/** Throws an Error that says which file cannot be read. */
+export function readReports(files: readonly ReportFile[]): { name: string; bytes: Uint8Array<ArrayBuffer> }[] {
+  const size = files.reduce((sum, { stats }) => sum + stats.size, 0);
+  if (size > MAX_BYTES)
+    throw new Error(`The ${files.length} files have ${size} bytes together, which is more than any server takes`);
+  return files.map(({ path }) => {
+    try {
+      return { name: basename(path), bytes: new Uint8Array(readFileSync(path)) };
+    } catch (error) {
+      throw new Error(`Cannot read "${path}": ${(error as Error).message}`);
+    }
+  });
+}

@@ -1,0 +1,324 @@
+/** `assay split`: prints the files of one shard, by the plan that the server keeps for all shards of a task. */
+
+import { statSync } from "node:fs";
+import { parseArgs } from "node:util";
+import * as v from "valibot";
+import { createFileMatch, planPath, type ShardPlan, type SplitFile, splitFiles, toFileName } from "../rules/plan.ts";
+import { type Shard, shard as shardText } from "../schema/fields.ts";
+import { type Build, detectBuild } from "./ci.ts";
+import {
+  type Asking,
+  askPatiently,
+  messageOf,
+  type Patience,
+  readServerAddress,
+  type ServerAddress,
+  type ServerAnswer,
+  ServerAwayError,
+} from "./client.ts";
+import { UsageError } from "./usage.ts";
+
+export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]     the files of one of several jobs, by what they took (split --help)`;
+
+const SPLIT_HELP = `Usage: assay split --shard 2/4 [options] [FILE|GLOB…|-]
+
+Prints those of the files that are this shard's, one a line: those that the server knows by what they took before, those
+that are new by hash. Over all shards each file is in exactly one, and a shard that is run again gets its files again. A "-"
+reads the files from standard input. Without any it prints what the server knows, and what is new is run nowhere.
+
+  --shard 2/4             (default: ASSAY_SHARD, or as the CI system numbers its parallel jobs)
+  --task NAME             the task that the uploads name (default: ASSAY_TASK, or the CI job's name)
+  --execution-key KEY     what all jobs of the build have in common (default: the CI build's id)
+  --execution-id ID       an execution of the server (default: ASSAY_EXECUTION_ID)
+  --branch, --commit, --base-commit
+                          where the build comes from, as the uploads say it (default: as the CI system says, or git)
+  --format playwright     the input is what "playwright test --list" prints, the output a file for its --test-list
+  --timings bun           prints the file for "bun test --shard=2/4 --timings=FILE" instead
+  --fallback              where the server is away, or no key is set, all files go by hash
+  --json                  one line of JSON: { shard, task, files }
+
+ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where; in a task of a runner ASSAY_PLAN names the file with the plan. An option
+that is empty says nothing. Globs are expanded here, without node_modules.
+
+Exit code: 0, also where the shard has no files and nothing is printed; 1 where there is no plan or no file at all; 2 is a
+wrong usage.`;
+
+type Environment = Record<string, string | undefined>;
+
+const OPTIONS = {
+  shard: { type: "string" },
+  task: { type: "string" },
+  "execution-key": { type: "string" },
+  "execution-id": { type: "string" },
+  branch: { type: "string" },
+  commit: { type: "string" },
+  "base-commit": { type: "string" },
+  format: { type: "string" },
+  timings: { type: "string" },
+  fallback: { type: "boolean" },
+  json: { type: "boolean" },
+  help: { type: "boolean" },
+} as const;
+
+type Format = "files" | "playwright" | "bun";
+
+type Wish = {
+  shard: Shard;
+  task: string;
+  executionId: string | undefined;
+  build: Build;
+  baseCommit: string | undefined;
+  format: Format;
+  fallback: boolean;
+  json: boolean;
+  files: string[];
+};
+
+/** Options, then what a runner tells its tasks, then what CI system and git say. undefined: help is asked for. */
+function readWish(args: string[], environment: Environment): Wish | undefined {
+  const { values, positionals } = parse(args);
+  if (values.help) return undefined;
+  const given = (name: Exclude<keyof typeof OPTIONS, "fallback" | "json" | "help">) =>
+    values[name]?.trim() || undefined;
+  const told = (name: string) => environment[name]?.trim() || undefined;
+  const detected = detectBuild(environment);
+  const [key, id] = [given("execution-key"), given("execution-id")];
+  if (key !== undefined && id !== undefined)
+    throw new UsageError("split takes either --execution-id or --execution-key");
+  const shard = given("shard") ?? told("ASSAY_SHARD") ?? detected.shard;
+  if (shard === undefined) throw new UsageError("--shard is missing");
+  const parsed = v.safeParse(shardText, shard);
+  if (!parsed.success) throw new UsageError(`--shard: ${parsed.issues[0].message}, got "${shard}"`);
+  const named = { executionKey: key, branch: given("branch"), commit: given("commit") };
+  return {
+    shard: parsed.output,
+    task: given("task") ?? told("ASSAY_TASK") ?? detected.task ?? "default",
+    // A key that is given names another execution than the one that a runner is at.
+    executionId: id ?? (key === undefined ? told("ASSAY_EXECUTION_ID") : undefined),
+    build: { ...detected, ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)) },
+    baseCommit: given("base-commit"),
+    format: readFormat(given("format"), given("timings")),
+    fallback: values.fallback === true,
+    json: values.json === true,
+    files: positionals,
+  };
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError((error as Error).message.split("\n")[0]!);
+  }
+}
+
+function readFormat(format: string | undefined, timings: string | undefined): Format {
+  if (timings !== undefined && timings !== "bun") throw new UsageError(`--timings: expected "bun", got "${timings}"`);
+  if (format !== undefined && format !== "files" && format !== "playwright")
+    throw new UsageError(`--format: expected "files" or "playwright", got "${format}"`);
+  if (timings !== undefined && format !== undefined) throw new UsageError("split takes either --format or --timings");
+  return timings ?? format ?? "files";
+}
+
+/** As the server answers it; what newer servers add is passed over. */
+const planAnswer = v.object({
+  files: v.array(v.string()),
+  timings: v.record(v.string(), v.number()),
+  runs: v.optional(v.number(), 0),
+});
+type Plan = ShardPlan & { runs: number };
+
+const executionAnswer = v.object({ id: v.string() });
+
+/** A proxy may answer with a page of its own. */
+function readAs<Schema extends v.GenericSchema>(schema: Schema, what: string, text: string): v.InferOutput<Schema> {
+  try {
+    return v.parse(schema, JSON.parse(text));
+  } catch {
+    throw new Error(`Cannot read the ${what}: it is not what Assay answers`);
+  }
+}
+
+/** The shards of a build ask at the same moment, and may be over the rate limit, whose window is a minute. */
+const PATIENCE: Patience = { tries: 4, withinMs: 130_000 };
+/** For one try: who wants to split by hash where the server is away wants to know soon. */
+const TIMEOUT_MS = 15_000;
+
+async function request(address: ServerAddress, asking: Asking, failing: string): Promise<ServerAnswer> {
+  const answer = await askPatiently(address, { ...asking, timeoutMs: TIMEOUT_MS }, PATIENCE);
+  if (answer.status < 300) return answer;
+  const message = `${failing}: ${messageOf(answer)}`;
+  throw answer.status === 429 || answer.status >= 500 ? new ServerAwayError(message) : new Error(message);
+}
+
+/** The execution that the shards' uploads will find by the same key, commit and branch. */
+async function findExecution(address: ServerAddress, { build, baseCommit }: Wish): Promise<string> {
+  const { executionKey: key, branch, commit, pullRequest, buildUrl } = build;
+  if (key === undefined)
+    throw new UsageError(
+      "Cannot tell the execution: give --execution-key, the same to all shards and uploads of a build",
+    );
+  const asking: Asking = {
+    method: "POST",
+    path: "/executions",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ key, branch, commit, baseCommit, pullRequest, buildUrl }),
+  };
+  const answer = await request(address, asking, `Cannot find the execution "${key}"`);
+  return readAs(executionAnswer, `execution from ${address.url}`, answer.text).id;
+}
+
+async function askPlan(wish: Wish, environment: Environment): Promise<Plan> {
+  const { shard, task, executionId } = wish;
+  const address = readServerAddress(environment);
+  const id = executionId ?? (await findExecution(address, wish));
+  const path = planPath(id, task, shard);
+  const answer = await request(address, { path }, `Cannot get the plan of "${task}" in execution "${id}"`);
+  return readAs(planAnswer, `plan from ${address.url}`, answer.text);
+}
+
+/** A task of a runner has not the project's key: the runner has asked for it, and tells the file. */
+async function readPlanFile(path: string, { shard }: Wish, environment: Environment): Promise<Plan> {
+  const its = environment["ASSAY_SHARD"];
+  if (its !== undefined && its !== `${shard.index}/${shard.of}`)
+    throw new UsageError(`--shard: the plan in ASSAY_PLAN is that of shard "${its}"`);
+  return readAs(planAnswer, `plan in "${path}"`, await Bun.file(path).text());
+}
+
+/** undefined: the server is away, or the build may not know its key, and all files go by hash. */
+async function findPlan(wish: Wish, environment: Environment): Promise<Plan | undefined> {
+  const file = environment["ASSAY_PLAN"];
+  try {
+    if (file) return await readPlanFile(file, wish, environment);
+    return await askPlan(wish, environment);
+  } catch (error) {
+    // The builds of forks have no secrets: that is the same for all of their shards.
+    const isAway = error instanceof ServerAwayError || (!file && !environment["ASSAY_KEY"]?.trim());
+    if (!isAway) throw error;
+    const { message } = error as Error;
+    if (!wish.fallback) throw error instanceof UsageError ? error : new Error(`${message}; --fallback splits by hash`);
+    say(`${message}: the files are split by hash. If other shards got the plan, run them again, too`);
+    return undefined;
+  }
+}
+
+const say = (message: string) => console.error(message.replace(/\p{C}+/gu, " "));
+
+/** What is to be split, in the order in which it is given. Throws where that is nothing. */
+async function readFiles(given: readonly string[]): Promise<string[]> {
+  const files = (await Promise.all(given.map(expand))).flat();
+  if (files.length === 0) throw new Error("No files: standard input is empty");
+  return files;
+}
+
+async function expand(argument: string): Promise<string[]> {
+  if (argument === "-") return (await Bun.stdin.text()).split(/\r?\n/).filter((line) => line.trim() !== "");
+  const there = statSync(argument, { throwIfNoEntry: false });
+  if (there?.isDirectory())
+    throw new UsageError(`"${argument}" is a directory: give files, or a glob such as "${argument}/**/*.test.ts"`);
+  // A file may be called [id].test.ts.
+  if (there || !/[*?[{]/.test(argument)) return [argument];
+  const found = await Array.fromAsync(new Bun.Glob(argument).scan({ absolute: argument.startsWith("/") }));
+  const own = argument.includes("node_modules")
+    ? found
+    : found.filter((file) => !/(^|[/\\])node_modules[/\\]/.test(file));
+  if (own.length === 0) throw new Error(`No file matches "${argument}"`);
+  return own.sort();
+}
+
+const LISTED = /^\s*(\[.*?\] › )?([^›]+?):\d+:\d+ › /;
+const TOTAL = /^Total: (\d+) tests? in \d+ files?$/;
+
+/**
+ * The files, each with its project, that `playwright test --list` names. Titles are left out: a line of --test-list whose
+ * title has " › " in it selects nothing, and says nothing.
+ */
+function parsePlaywrightList(lines: readonly string[]): Map<string, string[]> {
+  const listed = lines.flatMap((line) => {
+    const [, project = "", file] = LISTED.exec(line) ?? [];
+    return file === undefined ? [] : [{ file, line: `${project}${file}` }];
+  });
+  const total = lines.map((line) => TOTAL.exec(line)?.[1]).find((number) => number !== undefined);
+  if (listed.length === 0 || (total !== undefined && Number(total) !== listed.length))
+    throw new Error(
+      `Cannot read the output of "playwright test --list": it has ${listed.length} tests` +
+        (total === undefined ? "" : `, and says ${total}`),
+    );
+  const files = Map.groupBy(listed, ({ file }) => file);
+  return new Map([...files].map(([file, tests]) => [file, [...new Set(tests.map(({ line }) => line))]]));
+}
+
+/**
+ * What `bun test --timings` reads: it knows a file by its path from where it is started. Without any it makes the shards of
+ * one size.
+ */
+function toBunTimings({ task }: Wish, plan: Plan | undefined, names: readonly string[] | undefined): string {
+  const timings = plan?.timings ?? {};
+  const match = createFileMatch(Object.keys(timings));
+  const known = names?.flatMap((name) => {
+    const file = match(name);
+    return file === undefined ? [] : [[name, timings[file]!] as const];
+  });
+  const why = plan && whyNone(plan, known === undefined || known.length > 0);
+  if (why !== undefined) say(`No timings for "${task}": ${why}`);
+  return JSON.stringify({ version: 1, files: known ? Object.fromEntries(known) : timings });
+}
+
+const sumOf = (timings: ShardPlan["timings"], files: Iterable<string>) =>
+  [...files].reduce((sum, file) => sum + timings[file]!, 0);
+const seconds = (ms: number) => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+
+/** Why nothing is known of any of the files; undefined: something is. */
+function whyNone({ runs, timings }: Plan, known: boolean): string | undefined {
+  const example = Object.keys(timings)[0];
+  if (runs === 0) return "no run of this task is known yet";
+  if (example === undefined) return "the reports of this task name no files";
+  return known ? undefined : `none of them is in the reports of this task, which name "${example}"`;
+}
+
+function describe({ shard, task }: Wish, plan: Plan, own: readonly SplitFile[], names: readonly string[]): string {
+  const { timings } = plan;
+  const head = `Shard ${shard.index}/${shard.of} of "${task}": ${own.length} of ${names.length} files`;
+  const match = createFileMatch(Object.keys(timings));
+  const why = whyNone(
+    plan,
+    names.some((name) => match(name) !== undefined),
+  );
+  if (why !== undefined) return `${head}, by hash: ${why}`;
+  const known = new Set(own.flatMap(({ known }) => known ?? []));
+  const fresh = own.filter(({ known }) => known === undefined).length;
+  const unknown = fresh === 0 ? "" : `, ${fresh} of them by hash`;
+  return `${head}${unknown}, ${seconds(sumOf(timings, known))} of ${seconds(sumOf(timings, Object.keys(timings)))}`;
+}
+
+export async function split(args: string[], environment: Environment = process.env): Promise<void> {
+  const wish = readWish(args, environment);
+  if (!wish) return await print([SPLIT_HELP]);
+  const { format, shard, json } = wish;
+  const directory = process.cwd();
+  const given = wish.files.length === 0 ? undefined : await readFiles(wish.files);
+  if (format === "playwright" && given === undefined)
+    throw new UsageError(
+      `--format playwright splits what "npx playwright test --list" prints: give it to standard input, and -`,
+    );
+  const list = format === "playwright" ? parsePlaywrightList(given!) : undefined;
+  const plan = await findPlan(wish, environment);
+  if (format === "bun") {
+    const names = given?.map((file) => toFileName(file, directory));
+    return await print([toBunTimings(wish, plan, names)]);
+  }
+  const files = list ? [...list.keys()] : (given ?? plan?.files ?? []);
+  if (given === undefined && Object.keys(plan?.timings ?? {}).length === 0)
+    throw new Error(`No files: none is given, and of "${wish.task}" none is known`);
+  if (given === undefined) say("No FILES are given: files that are new run nowhere");
+  const own = splitFiles(files, { plan, shard, directory });
+  const names = files.map((file) => toFileName(file, directory));
+  if (plan) say(describe(wish, plan, own, names));
+  const lines = own.flatMap(({ file }) => list?.get(file) ?? [file]);
+  await print(json ? [JSON.stringify({ shard: `${shard.index}/${shard.of}`, task: wish.task, files: lines })] : lines);
+}
+
+/** Whole before the process ends, also into a pipe. */
+async function print(lines: readonly string[]): Promise<void> {
+  await Bun.write(Bun.stdout, lines.map((line) => `${line}\n`).join(""));
+}

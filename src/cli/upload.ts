@@ -1,0 +1,261 @@
+/** `assay upload`: sends test reports from a CI job, after the tests or around them, and tells what became of them. */
+
+import { appendFileSync, existsSync, statSync } from "node:fs";
+import { relative, resolve } from "node:path";
+import * as v from "valibot";
+import { toAnnotations, type ToldFailure, toPlainLine } from "./annotations.ts";
+import { detectBuild, type System } from "./ci.ts";
+import { ask, readServerAddress, type ServerAddress } from "./client.ts";
+import { toSummary } from "./job_summary.ts";
+import { findReports, type FoundReports, keepFresh, readReports } from "./report_files.ts";
+import { type Given, readArguments, toParameters, UPLOAD_HELP } from "./upload_options.ts";
+import { type AnsweredRun, type Reports, sendReports, type Sent } from "./upload_request.ts";
+import { UsageError } from "./usage.ts";
+import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
+import { toRunLine } from "../rules/run_line.ts";
+
+type Environment = Record<string, string | undefined>;
+
+/** Whose words these are on its stderr, among those of a command. */
+const PREFIX = "assay: ";
+
+type Voice = {
+  /** The result, on stdout unless that is a command's. */
+  tell: (line: string) => Promise<void>;
+  /** To the CI system, beside the result. */
+  annotate: (line: string) => Promise<void>;
+  /** What is to be known besides, on stderr. */
+  note: (line: string) => Promise<void>;
+  /** Without secrets, whoever put them there. */
+  clean: (text: string) => string;
+};
+
+function createVoice(secrets: readonly string[], { isWrapped, json }: { isWrapped: boolean; json: boolean }): Voice {
+  const clean = (text: string) => secrets.reduce((rest, secret) => rest.replaceAll(secret, "***"), text);
+  const write = async (to: typeof Bun.stderr, line: string) => void (await Bun.write(to, `${clean(line)}\n`));
+  return {
+    tell: (line) => write(isWrapped ? Bun.stderr : Bun.stdout, line),
+    annotate: (line) => write(isWrapped || json ? Bun.stderr : Bun.stdout, line),
+    note: (line) => write(Bun.stderr, `${PREFIX}${toPlainLine(line)}`),
+    clean,
+  };
+}
+
+/** None where there are none; a short one would blank out words that it happens to be in. */
+function secretsOf(environment: Environment): string[] {
+  const password = /^\w+:\/\/([^@/]+)@/.exec(environment["ASSAY_URL"]?.trim() ?? "")?.[1];
+  return [environment["ASSAY_KEY"]?.trim(), password].filter(
+    (secret) => secret !== undefined && secret.length >= 6,
+  ) as string[];
+}
+
+type Address = ServerAddress | { problem: string };
+
+/** Throws UsageError unless it `mayBeMissing`, as it is in the builds of forks. */
+function findAddress(environment: Environment, mayBeMissing: boolean): Address {
+  try {
+    return readServerAddress(environment);
+  } catch (error) {
+    if (!mayBeMissing || !(error instanceof UsageError)) throw error;
+    return { problem: `${error.message} (a fork's pull request is given no secrets)` };
+  }
+}
+
+/** A report without anything in it, of whatever format. */
+const NOTHING: Reports = [{ name: "no report", bytes: new Uint8Array() }];
+
+type Delivery = {
+  given: Given;
+  parameters: Record<string, string>;
+  /** Of what was found: why some of it gives nothing is added to its problems. */
+  found: FoundReports;
+  ended: EndedCommand | undefined;
+  voice: Voice;
+};
+type End = Sent | { end: "nothing" | "stopped"; problem: string };
+
+function tryToRead(found: FoundReports): Reports {
+  try {
+    return readReports(found.files);
+  } catch (error) {
+    found.problems.push((error as Error).message);
+    return [];
+  }
+}
+
+/**
+ * Where no report can be had but it is known how the tests ended, that is recorded in its place: a task without a report
+ * would look as good as one that passed.
+ */
+async function deliver(address: Address, delivery: Delivery, signal: AbortSignal | undefined): Promise<End> {
+  const { given, parameters, found, ended, voice } = delivery;
+  if (signal?.aborted) return { end: "stopped", problem: "Told to stop" };
+  const exitCode = ended ? String(ended.exitCode) : parameters["exit_code"];
+  const hasFailed = Number(exitCode ?? 0) !== 0;
+  const mayBeEmpty = given.flags["allow-empty"] === true;
+  const reports = tryToRead(found);
+  if (ended?.problem !== undefined) await voice.note(ended.problem);
+  for (const problem of found.problems) await voice.note(problem);
+  if ("problem" in address) return { end: "away", problem: address.problem };
+  const sent = exitCode === undefined ? parameters : { ...parameters, exit_code: exitCode };
+  if (reports.length > 0) {
+    const end = await sendReports(address, reports, sent, signal);
+    if (end.end !== "refused" || end.status !== 400 || !hasFailed) return end;
+    found.problems.push(end.problem);
+    await voice.note(end.problem);
+  } else if (exitCode === undefined && !mayBeEmpty) return { end: "nothing", problem: "There is no report" };
+  const failure = hasFailed ? exitCode : "-1";
+  if (mayBeEmpty && !hasFailed) return await sendReports(address, NOTHING, sent, signal);
+  const end = await sendReports(address, NOTHING, { ...sent, exit_code: failure! }, signal);
+  if (end.end === "uploaded")
+    await voice.note(`Without a report, this is recorded as a failure: runner exited ${failure}`);
+  return end;
+}
+
+const STRICT_CODES: Record<End["end"], number> = { uploaded: 0, stopped: 0, nothing: 1, refused: 1, away: 3 };
+
+/** Answers the exit code. Throws UsageError. */
+export async function upload(args: string[], environment: Environment = process.env): Promise<number> {
+  const given = readArguments(args);
+  const { command, flags } = given;
+  if (flags.help) {
+    await Bun.write(Bun.stdout, `${UPLOAD_HELP}\n`);
+    return 0;
+  }
+  const build = detectBuild(environment);
+  const address = findAddress(environment, command !== undefined || build.system !== undefined);
+  const voice = createVoice(secretsOf(environment), { isWrapped: command !== undefined, json: flags.json === true });
+
+  const before = command ? findReports(given.reports).files : [];
+  const beganAt = Date.now();
+  const stop = command && listenForStop();
+  const ended = command && (await runCommand(command, stop!));
+  const there = findReports(given.reports);
+  const found = ended ? keepFresh(there, before, beganAt) : there;
+
+  const parameters = toParameters(given, environment, build);
+  const end = await deliver(address, { given, parameters, found, ended, voice }, stop?.signal);
+  if (end.end === "uploaded")
+    await tellRun(address as ServerAddress, end, {
+      environment,
+      system: build.system,
+      voice,
+      json: flags.json === true,
+    });
+  else {
+    await voice.note(`The results are not uploaded: ${end.problem}`);
+    if (flags.json) await voice.tell(JSON.stringify({ error: { message: end.problem } }));
+  }
+  const own = ended?.exitCode ?? 0;
+  if (own !== 0 || !flags.strict) return own;
+  return STRICT_CODES[end.end] || (found.problems.length > 0 && !flags["allow-empty"] ? 1 : 0);
+}
+
+/** Some of the answer, as far as it is told here. */
+const failuresAnswer = v.object({
+  causes: v.array(
+    v.object({
+      message: v.nullable(v.string()),
+      failures: v.array(
+        v.object({
+          taskSlug: v.string(),
+          suite: v.string(),
+          name: v.string(),
+          file: v.nullable(v.string()),
+          line: v.nullable(v.number()),
+          blame: v.nullable(v.string()),
+        }),
+      ),
+    }),
+  ),
+});
+
+/** With line and message, which the answer to an upload leaves out; what that says, where the server has no more to say. */
+async function readFailures(address: ServerAddress, run: AnsweredRun): Promise<ToldFailure[]> {
+  const known = run.newFailures.map(({ suite, name, file }) => ({
+    suite,
+    name,
+    file,
+    line: null,
+    message: null,
+    blame: "new",
+  }));
+  try {
+    const { status, text } = await ask(address, { path: `/executions/${run.executionId}/failures`, timeoutMs: 10_000 });
+    if (status !== 200) return known;
+    const { causes } = v.parse(failuresAnswer, JSON.parse(text));
+    return causes
+      .flatMap(({ message, failures }) => failures.map((failure) => ({ ...failure, message })))
+      .filter(({ taskSlug }) => taskSlug === run.taskSlug);
+  } catch {
+    return known;
+  }
+}
+
+type Telling = { environment: Environment; system: System | undefined; voice: Voice; json: boolean };
+
+const MAX_WARNINGS = 10;
+
+async function tellRun(
+  address: ServerAddress,
+  { run, text }: Extract<Sent, { end: "uploaded" }>,
+  { environment, system, voice, json }: Telling,
+): Promise<void> {
+  for (const warning of run.warnings.slice(0, MAX_WARNINGS)) await voice.note(`Warning: ${warning}`);
+  await voice.tell(json ? JSON.stringify(JSON.parse(text)) : toPlainLine(toRunLine(run)));
+  const summary = environment["GITHUB_STEP_SUMMARY"]?.trim();
+  const agent = system === "buildkite" ? Bun.which("buildkite-agent", { PATH: environment["PATH"] ?? "" }) : null;
+  const isTold = summary || agent || system === "github";
+  const { clean } = voice;
+  // A test may print its environment; and what is escaped is no longer recognised.
+  const failures = (run.failed > 0 && isTold ? await readFailures(address, run) : []).map((failure) => ({
+    ...failure,
+    name: clean(failure.name),
+    message: failure.message === null ? null : clean(failure.message),
+  }));
+
+  const workspace = environment["GITHUB_WORKSPACE"]?.trim() || process.cwd();
+  const placeOf = (file: string) => {
+    // A report names files from where its tool was started, which may be a folder of the repository.
+    const path = existsSync(resolve(file)) ? relative(workspace, resolve(file)) : file;
+    return path.startsWith("..") ? file : path;
+  };
+  const newFailures = failures.filter(({ blame }) => blame === "new");
+  const lines = toAnnotations(system, run, newFailures, placeOf);
+  for (const line of lines) await voice.annotate(line);
+  if (summary) await appendSummary(summary, run, failures, voice);
+  if (agent) await annotate(agent, run, toSummary(run, failures, MAX_SUMMARY));
+}
+
+/** GitHub refuses more, of all that the commands of a step have written. */
+const MAX_SUMMARY = 2 ** 20;
+
+async function appendSummary(
+  path: string,
+  run: AnsweredRun,
+  failures: readonly ToldFailure[],
+  voice: Voice,
+): Promise<void> {
+  try {
+    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    // What is there may not have ended its last line.
+    const begin = size > 0 ? "\n\n" : "";
+    const text = toSummary(run, failures, MAX_SUMMARY - size - begin.length);
+    if (text !== "") appendFileSync(path, begin + text);
+  } catch (error) {
+    await voice.note(`Cannot write the job summary: ${(error as Error).message}`);
+  }
+}
+
+/** An agent that does not answer costs ten seconds, and nothing else. */
+async function annotate(agent: string, run: AnsweredRun, summary: string): Promise<void> {
+  const context = `assay-${run.taskSlug.replace(/[^\w-]+/g, "-").slice(0, 100)}`;
+  const style = run.verdict === "failed" ? "error" : "success";
+  const child = Bun.spawn([agent, "annotate", "--style", style, "--context", context], {
+    stdin: new Blob([summary]),
+    stdout: "ignore",
+    stderr: "ignore",
+    timeout: 10_000,
+  });
+  await child.exited;
+}

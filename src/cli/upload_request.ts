@@ -1,0 +1,116 @@
+/** The request of `assay upload`: reports and parameters as one form, packed, and sent with patience. */
+
+import * as v from "valibot";
+import { askPatiently, messageOf, type ServerAddress, type ServerAnswer, ServerAwayError } from "./client.ts";
+import type { ToldRun } from "../rules/run_line.ts";
+
+const list = v.array(v.unknown());
+/** Only what is told here: a newer server may say more, and other words. */
+const answered = v.object({
+  executionId: v.string(),
+  taskSlug: v.string(),
+  url: v.string(),
+  status: v.string(),
+  verdict: v.string(),
+  outage: v.boolean(),
+  passed: v.number(),
+  failed: v.number(),
+  skipped: v.number(),
+  flaky: v.number(),
+  attempt: v.number(),
+  warnings: v.array(v.string()),
+  arrivedShards: v.array(v.number()),
+  missingShards: v.array(v.number()),
+  newFailures: v.array(v.object({ suite: v.string(), name: v.string(), file: v.nullable(v.string()) })),
+  flakyFailures: list,
+  alsoFailingOnMain: list,
+  stillFailing: list,
+  quarantinedFailures: list,
+});
+export type AnsweredRun = ToldRun & Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures">;
+
+/** `run` is what the server has made of it, `text` its own words. `away`: another time it might go well. */
+export type Sent =
+  { end: "uploaded"; run: AnsweredRun; text: string } | { end: "refused" | "away"; status?: number; problem: string };
+
+type Body = { bytes: Uint8Array<ArrayBuffer>; headers: Record<string, string> };
+export type Reports = { name: string; bytes: Uint8Array<ArrayBuffer> }[];
+
+/** Below this, packing costs more than it saves. */
+const MIN_PACKED = 64 * 1024;
+
+async function toBody(reports: Reports, parameters: Record<string, string>): Promise<Body> {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(parameters)) form.set(name, value);
+  for (const { name, bytes } of reports) form.append("file", new Blob([bytes]), name);
+  const sent = new Response(form);
+  const headers = { "Content-Type": sent.headers.get("content-type")! };
+  const bytes = new Uint8Array(await sent.arrayBuffer());
+  const packed = bytes.length < MIN_PACKED ? bytes : Bun.gzipSync(bytes, { level: 6 });
+  return packed.length < bytes.length
+    ? { bytes: packed, headers: { ...headers, "Content-Encoding": "gzip" } }
+    : { bytes, headers };
+}
+
+const TRIES = { tries: 3, withinMs: 30_000 };
+/** Beside the 30 s that any try may take: slow lines carry this much. */
+const BYTES_PER_MS = 256;
+
+async function send(
+  address: ServerAddress,
+  { bytes, headers }: Body,
+  signal: AbortSignal | undefined,
+): Promise<ServerAnswer> {
+  const stopped = new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+  stopped.catch(() => {});
+  const asking = {
+    method: "POST",
+    path: "/test-runs",
+    headers: { ...headers, Accept: "application/json", "Idempotency-Key": crypto.randomUUID() },
+    body: bytes,
+    timeoutMs: 30_000 + bytes.length / BYTES_PER_MS,
+    ...(signal ? { signal } : {}),
+  } as const;
+  return await askPatiently(address, asking, { ...TRIES, sleep: (ms) => Promise.race([Bun.sleep(ms), stopped]) });
+}
+
+/** What a refusal says, with a hint where it is not the report's fault. */
+function toProblem(answer: ServerAnswer): string {
+  const said = messageOf(answer);
+  if (answer.status >= 300 && answer.status < 400)
+    return `${said}, which leads to ${answer.headers.get("location") ?? "another address"}: set ASSAY_URL to that`;
+  if (answer.status === 401) return `${said} (ASSAY_KEY)`;
+  if (answer.status === 404) return `${said} (ASSAY_URL and ASSAY_PROJECT)`;
+  return said;
+}
+
+/** One upload, tried three times within 30 s under one Idempotency-Key. Does not throw for anything that a server does. */
+export async function sendReports(
+  address: ServerAddress,
+  reports: Reports,
+  parameters: Record<string, string>,
+  signal?: AbortSignal,
+): Promise<Sent> {
+  try {
+    const answer = await send(address, await toBody(reports, parameters), signal);
+    const { status, text } = answer;
+    if (status === 429 || status >= 500) return { end: "away", status, problem: toProblem(answer) };
+    if (status >= 300) return { end: "refused", status, problem: toProblem(answer) };
+    const run = parseAnswer(text);
+    if (run) return { end: "uploaded", run, text };
+    return { end: "refused", problem: `What answers at ${address.url} is no Assay server: check ASSAY_URL` };
+  } catch (error) {
+    if (signal?.aborted) return { end: "away", problem: "Told to stop" };
+    if (!(error instanceof ServerAwayError)) throw error;
+    return { end: "away", problem: error.message };
+  }
+}
+
+function parseAnswer(text: string): AnsweredRun | undefined {
+  try {
+    const parsed = v.safeParse(answered, JSON.parse(text));
+    return parsed.success ? (parsed.output as AnsweredRun) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,196 @@
+/** What a server tells those who watch over it: its own counters, and what waits in the database that it shares. */
+
+import {
+  createCounter,
+  createHistogram,
+  createLoopLag,
+  createRequestMetrics,
+  type Family,
+  gauge,
+  processFamilies,
+  writeExposition,
+} from "./http/metrics.ts";
+import type { Database, PoolLoad } from "./store/connect.ts";
+import type { Gauges } from "./store/gauges.ts";
+import type { LeaseStatus } from "./store/leases.ts";
+import packageJson from "../package.json" with { type: "json" };
+
+const INGEST_SECONDS = [0.05, 0.25, 1, 5, 30, 120];
+const LEASES: Record<LeaseStatus, 0> = {
+  queued: 0,
+  offered: 0,
+  running: 0,
+  reported: 0,
+  failed: 0,
+  cancelled: 0,
+  lost: 0,
+  timed_out: 0,
+};
+const SHARED = "The same on all servers of a database.";
+
+export type CountedUpload = {
+  /**
+   * warned: accepted, with warnings; repeated: these very bytes were there before, or the request was answered from
+   * memory; unauthorized: refused for its key.
+   */
+  outcome: "accepted" | "warned" | "repeated" | "refused" | "unauthorized";
+  /** Of the report, where it was read. */
+  format: string | undefined;
+  /** In the report; none where nothing was added. */
+  cases: number;
+  /** As sent. */
+  bytes: number;
+  /** From the last byte of the body to the answer. */
+  seconds: number | undefined;
+};
+
+export type MetricsOptions = {
+  database: Pick<Database, "load">;
+  /** Undefined: the database did not answer in time. */
+  gauges: () => Promise<Gauges | undefined>;
+};
+
+/** No label holds an id, or a name that users have given. */
+export function createMetrics({ database, gauges }: MetricsOptions) {
+  const requests = createRequestMetrics("assay");
+  const lag = createLoopLag();
+  const uploads = createCounter({
+    name: "assay_uploads_total",
+    help: "Uploads that this server has answered, by what came of them and the format of the report.",
+  });
+  const cases = createCounter({
+    name: "assay_upload_cases_total",
+    help: "Results of test cases in the uploads that it has stored.",
+  });
+  const bytes = createCounter({
+    name: "assay_upload_bytes_total",
+    help: "Bytes of uploads that it has received, as sent.",
+  });
+  const ingest = createHistogram(
+    {
+      name: "assay_upload_ingest_seconds",
+      help: "From the last byte of an upload that was stored to its answer: reading, judging and storing the report.",
+    },
+    INGEST_SECONDS,
+  );
+  const notes = createCounter({
+    name: "assay_upload_notes_dropped_total",
+    help: "Refused or warned uploads that it could not note for the list of uploads.",
+  });
+  const attempts = createCounter({
+    name: "assay_delivery_attempts_total",
+    help: "Its attempts to deliver to an integration: sent, failed for good, or to be tried again.",
+  });
+  const [received, observeIngest, dropped] = [bytes.at({}), ingest.at({}), notes.at({})];
+  const delivered = {
+    sent: attempts.at({ outcome: "sent" }),
+    pending: attempts.at({ outcome: "retry" }),
+    failed: attempts.at({ outcome: "failed" }),
+  };
+
+  const perPool = (read: (load: PoolLoad) => number | undefined) => () =>
+    Object.entries(database.load()).flatMap(([pool, load]): [{ pool: string }, number][] => {
+      const value = read(load);
+      return value === undefined ? [] : [[{ pool }, value]];
+    });
+  const own: Family[] = [
+    gauge({ name: "assay_build_info", help: "The version of Assay and of Bun." }, () => [
+      [{ version: packageJson.version, bun: Bun.version }, 1],
+    ]),
+    ...requests.families,
+    uploads.family,
+    cases.family,
+    bytes.family,
+    ingest.family,
+    notes.family,
+    attempts.family,
+    gauge(
+      { name: "assay_database_pool_size", help: "Connections that a pool of this server may have." },
+      perPool(({ size }) => size),
+    ),
+    gauge(
+      { name: "assay_database_pool_in_use", help: "Transactions that it has open." },
+      perPool(({ inUse }) => inUse),
+    ),
+    gauge(
+      { name: "assay_database_pool_waiting", help: "Transactions that wait for a connection of it." },
+      perPool(({ waiting }) => waiting),
+    ),
+    gauge(
+      {
+        name: "assay_database_pool_wait_seconds",
+        help: "How long a statement that does nothing, sent every second or so, has been waiting for a connection by now.",
+      },
+      perPool(({ waitMs }) => waitMs / 1_000),
+    ),
+    gauge(
+      { name: "assay_event_loop_lag_seconds", help: "How late a timer came at worst in the last 15 to 30 seconds." },
+      () => lag.seconds(),
+    ),
+    ...processFamilies(),
+  ];
+
+  return {
+    /** `route` is the pattern of a path, or one word for all that match none. */
+    request: requests.record,
+
+    upload({ outcome, format, ...upload }: CountedUpload): void {
+      uploads.at({ outcome, format: format ?? "unknown" }).value++;
+      received.value += upload.bytes;
+      if (outcome !== "accepted" && outcome !== "warned") return;
+      cases.at({ format: format ?? "unknown" }).value += upload.cases;
+      if (upload.seconds !== undefined) observeIngest(upload.seconds);
+    },
+
+    /** What an attempt has made of a delivery. */
+    delivery: (status: keyof typeof delivered) => void delivered[status].value++,
+
+    notesDropped: (count: number) => void (dropped.value += count),
+
+    /** Everything, in the text format of Prometheus; without what only the database knows when it does not answer. */
+    async exposition(): Promise<string> {
+      return writeExposition([...own, ...databaseFamilies(await gauges())]);
+    },
+
+    stop: lag.stop,
+  };
+}
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+function databaseFamilies(read: Gauges | undefined): Family[] {
+  const up = gauge(
+    { name: "assay_database_up", help: "Whether the database answered this server within 2 seconds." },
+    () => (read ? 1 : 0),
+  );
+  if (!read) return [up];
+  const shared = (name: string, help: string, value: number | [Record<string, string>, number][]) =>
+    gauge({ name, help: `${help} ${SHARED}` }, () => value);
+  return [
+    up,
+    shared(
+      "assay_leases",
+      "Tasks and shards by state; those that have ended: in the last 5 minutes.",
+      Object.entries({ ...LEASES, ...read.leases }).map(([status, count]) => [{ status }, count]),
+    ),
+    shared("assay_queue_length", "Tasks and shards that wait for a runner.", read.leases["queued"] ?? 0),
+    shared("assay_queue_oldest_seconds", "How long the first of them has been waiting.", read.queueAge ?? 0),
+    shared("assay_runners", "Runners that asked for work within 2 minutes.", read.runners),
+    shared("assay_runner_slots", "What they can take and what they hold, as they told last.", [
+      [{ state: "free" }, read.free],
+      [{ state: "held" }, read.held],
+    ]),
+    shared("assay_runs_uncounted", "Completed runs not yet counted for the health of test cases.", read.uncounted),
+    shared("assay_runs_uncounted_oldest_seconds", "How long ago the oldest of them arrived.", read.uncountedAge ?? 0),
+    shared("assay_events_waiting", "Events that automations have not looked at yet.", read.events),
+    shared("assay_events_oldest_seconds", "How long ago the oldest of them happened.", read.eventAge ?? 0),
+    shared("assay_deliveries_pending", "Deliveries that are not sent yet.", read.deliveries),
+    shared("assay_deliveries_due", "Of these, what is due now.", read.deliveriesDue),
+    shared("assay_deliveries_due_oldest_seconds", "For how long the first one has been due.", read.deliveryAge ?? 0),
+    shared(
+      "assay_database_sessions",
+      "Connections of all servers to the database, by state.",
+      Object.entries(read.sessions).map(([state, count]) => [{ state }, count]),
+    ),
+  ];
+}

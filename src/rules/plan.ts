@@ -1,0 +1,159 @@
+/** Which file of a task goes to which shard: by recorded durations where they are known, by hash where they are not. */
+
+import type { Shard } from "../schema/fields.ts";
+import { normalizeFile } from "./identity.ts";
+
+/** `ms` is null where no run has told it. */
+export type FileTiming = { file: string; ms: number | null };
+
+/** `shard` counts from 1. */
+export type PlannedFile = { file: string; ms: number; shard: number };
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** What a file without a known duration is taken for: the median of the others; 0 where none is known. */
+function medianOf(timings: readonly FileTiming[]): number {
+  const known = timings.flatMap(({ ms }) => (ms === null ? [] : [ms])).sort((a, b) => a - b);
+  const middle = known.length / 2;
+  if (known.length === 0) return 0;
+  return Number.isInteger(middle) ? Math.round((known[middle - 1]! + known[middle]!) / 2) : known[Math.floor(middle)]!;
+}
+
+/**
+ * Longest first, each into the shard that has least so far (LPT: at worst a third above the optimum, and within the length
+ * of one short file of it where there are many). The same for the same timings in any order. Answered by name.
+ */
+export function planShards(timings: readonly FileTiming[], shards: number): PlannedFile[] {
+  const median = medianOf(timings);
+  const planned = timings
+    .map(({ file, ms }): PlannedFile => ({ file, ms: ms ?? median, shard: 0 }))
+    .sort((a, b) => compare(a.file, b.file));
+  const heap = createHeap(shards);
+  // Of equal length by name: sorting keeps the order that is there.
+  for (const file of planned.toSorted((a, b) => b.ms - a.ms)) file.shard = heap.add(file.ms);
+  return planned;
+}
+
+/** Milliseconds of the shard that takes longest. */
+export function longestShard(files: readonly PlannedFile[]): number {
+  const loads = new Map<number, number>();
+  for (const { shard, ms } of files) loads.set(shard, (loads.get(shard) ?? 0) + ms);
+  return Math.max(0, ...loads.values());
+}
+
+type Load = { shard: number; ms: number; files: number };
+
+/** Files that take no time are spread by their number. */
+const isBefore = (a: Load, b: Load) => (a.ms - b.ms || a.files - b.files || a.shard - b.shard) < 0;
+
+/** The emptiest shard on top: there may be thousands of them. */
+function createHeap(shards: number) {
+  const heap = Array.from({ length: shards }, (_, index): Load => ({ shard: index + 1, ms: 0, files: 0 }));
+  return {
+    /** Answers the shard that the file has gone to. */
+    add(ms: number): number {
+      const load = heap[0]!;
+      load.ms += ms;
+      load.files++;
+      for (let at = 0; ;) {
+        const [left, right] = [2 * at + 1, 2 * at + 2];
+        const child = right < heap.length && isBefore(heap[right]!, heap[left]!) ? right : left;
+        if (child >= heap.length || !isBefore(heap[child]!, load)) break;
+        [heap[at], heap[child]] = [heap[child]!, load];
+        at = child;
+      }
+      return load.shard;
+    },
+  };
+}
+
+/** The shard of a file that no plan knows: the same on every machine, whatever other files there are. Counts from 1. */
+export const hashShard = (file: string, shards: number): number =>
+  1 + (new DataView(Bun.SHA256.hash(file).buffer).getUint32(0) % shards);
+
+/**
+ * A file's name as it is compared: relative to `directory` where it is below it, forward slashes, no "." and "..". What is
+ * beside the directory, `../web/a.test.ts`, is named from there on.
+ */
+export function toFileName(file: string, directory?: string): string {
+  const path = file.replaceAll("\\", "/");
+  const root = directory?.replaceAll("\\", "/").replace(/\/*$/, "/");
+  const relative = root !== undefined && path.startsWith(root) ? path.slice(root.length) : normalizeFile(path);
+  const parts: string[] = [];
+  for (const part of relative.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "." && (part !== "" || parts.length === 0)) parts.push(part);
+  }
+  return parts.join("/");
+}
+
+const isAbsolute = (path: string) => /^(?:\/|[A-Za-z]:\/)/.test(path);
+
+/**
+ * Finds the name by which one of `known` knows a file. Reports, globs and shells begin paths at different places: of two
+ * names one may be the end of the other, or both are absolute and end in the same folder; the longest such end counts, and
+ * none where two files share it. It depends on nothing but the name and `known`: shards that see different files agree on each.
+ */
+export function createFileMatch(known: readonly string[]): (name: string) => string | undefined {
+  const exact = new Map(known.map((file) => [toFileName(file), file]));
+  const byLast = Map.groupBy(
+    known.map((file) => ({ file, parts: toFileName(file).split("/") })),
+    ({ parts }) => parts.at(-1)!,
+  );
+  return (name) => {
+    const same = exact.get(name);
+    if (same !== undefined) return same;
+    const parts = name.split("/");
+    let best = { file: undefined as string | undefined, length: 0 };
+    for (const { file, parts: theirs } of byLast.get(parts.at(-1)!) ?? []) {
+      const length = commonEnd(parts, theirs);
+      const isAlike =
+        length === Math.min(parts.length, theirs.length) || (length > 1 && isAbsolute(name) && isAbsolute(file));
+      if (!isAlike || length < best.length) continue;
+      best = { file: length === best.length ? undefined : file, length };
+    }
+    return best.file;
+  };
+}
+
+function commonEnd(a: readonly string[], b: readonly string[]): number {
+  let length = 0;
+  while (length < a.length && length < b.length && a.at(-1 - length) === b.at(-1 - length)) length++;
+  return length;
+}
+
+/** A plan as one of its shards gets it. */
+export type ShardPlan = {
+  /** Of this shard. */
+  files: readonly string[];
+  /** Milliseconds, of the files of all shards. */
+  timings: Readonly<Record<string, number>>;
+};
+
+/** Where a shard's plan is asked for, below the project. */
+export const planPath = (executionId: string, taskSlug: string, { index, of }: Shard): string =>
+  `/executions/${encodeURIComponent(executionId)}/test-runs/${encodeURIComponent(taskSlug)}/plan?shard=${index}/${of}`;
+
+/** A file that is to be split: `name` is what is compared, `known` the name by which the plan knows it. */
+export type SplitFile = { file: string; name: string; known: string | undefined };
+
+/**
+ * Those of the files that are this shard's. Over all shards each file is in exactly one, also where the shards do not see
+ * the same files. Without a plan all go by hash. A file that is given twice counts once.
+ */
+export function splitFiles(
+  files: readonly string[],
+  { plan, shard, directory }: { plan: ShardPlan | undefined; shard: Shard; directory: string },
+): SplitFile[] {
+  const match = createFileMatch(Object.keys(plan?.timings ?? {}));
+  const own = new Set(plan?.files);
+  const seen = new Set<string>();
+  return files.flatMap((file) => {
+    const name = toFileName(file, directory);
+    if (seen.has(name)) return [];
+    seen.add(name);
+    const known = match(name);
+    const isOwn = known === undefined ? hashShard(name, shard.of) === shard.index : own.has(known);
+    return isOwn ? [{ file, name, known }] : [];
+  });
+}

@@ -1,0 +1,63 @@
+/** One line for people about a test run, as the answer to an upload tells it. */
+
+import { toBlameWords } from "./blame.ts";
+import { toShardList } from "./shards.ts";
+import type { UploadedRun } from "../schema/test_runs.ts";
+
+type Lists = "newFailures" | "flakyFailures" | "alsoFailingOnMain" | "stillFailing" | "quarantinedFailures";
+type Told =
+  | "taskSlug"
+  | "passed"
+  | "failed"
+  | "skipped"
+  | "flaky"
+  | "warnings"
+  | "status"
+  | "verdict"
+  | "outage"
+  | "attempt"
+  | "url"
+  | "arrivedShards"
+  | "missingShards";
+/** Of the lists only the lengths are told. */
+export type ToldRun = Pick<UploadedRun, Told> & Record<Lists, readonly unknown[]>;
+
+/** " (1 new, 2 known flaky)"; each list is told up to 100. */
+function blamesOf({ outage, ...run }: ToldRun): string {
+  if (outage) return " (an outage)";
+  const words = toBlameWords({
+    newFailures: run.newFailures.length,
+    flakyFailures: run.flakyFailures.length,
+    alsoFailingOnMain: run.alsoFailingOnMain.length,
+    stillFailing: run.stillFailing.length,
+    quarantinedFailures: run.quarantinedFailures.length,
+  });
+  return words === "" ? "" : ` (${words})`;
+}
+
+/** "FAILED", "PASSED", "INCOMPLETE" or "WAITING" for shards; what is not all in has not passed, only not failed yet. */
+export function toState({ status, verdict }: Pick<ToldRun, "status" | "verdict">): string {
+  if (status === "running" && verdict === "passed") return "WAITING";
+  return (status === "incomplete" ? status : verdict).toUpperCase();
+}
+
+function toShards({ status, arrivedShards, missingShards }: ToldRun): string {
+  if (missingShards.length === 0) return "";
+  const all = arrivedShards.length + missingShards.length;
+  return `${arrivedShards.length} of ${all} shards, missing ${toShardList(missingShards)}${status === "incomplete" ? " for good" : ""}; `;
+}
+
+/** "3 passed, 1 failed (1 new), 0 skipped, attempt 1" */
+export function toCounts(run: ToldRun): string {
+  const counts = [`${run.passed} passed`, `${run.failed} failed${blamesOf(run)}`, `${run.skipped} skipped`];
+  if (run.flaky > 0) counts.push(`${run.flaky} flaky`);
+  if (run.warnings.length > 0) counts.push(run.warnings.length === 1 ? "1 warning" : `${run.warnings.length} warnings`);
+  return `${toShards(run)}${counts.join(", ")}, attempt ${run.attempt}`;
+}
+
+/** Without a line break at its end. */
+export function toRunLine(run: ToldRun): string {
+  // A slug is free text: it must not break the line.
+  const slug = run.taskSlug.replace(/\p{C}+/gu, " ");
+  return `${toState(run)} ${slug}: ${toCounts(run)} ${run.url}`;
+}

@@ -1,0 +1,200 @@
+/** Reads assay.yaml, which says what the slugs of tasks mean on this machine: docs/rerun.md tells of `rerun`. */
+
+import { dirname, resolve } from "node:path";
+import * as v from "valibot";
+import { mistakeInRerun } from "../rules/rerun_command.ts";
+import { variableName } from "../schema/environments.ts";
+import { integer, slug, text } from "../schema/fields.ts";
+
+export type TaskConfig = {
+  /** For the shell. */
+  command: string;
+  /** Paths and globs, at least one; they begin at `workingDirectory` unless they are absolute. */
+  report: string[];
+  /** Undefined: recognised by the server, which knows what formats there are. */
+  format: string | undefined;
+  /** Absolute. */
+  workingDirectory: string;
+  /** From 1 second to a week; undefined: as long as the lease says. */
+  timeoutSeconds: number | undefined;
+  /** Commands for the shell, in their order; none is an empty list. */
+  before: string[];
+  after: string[];
+  /** A preset or a template, for `toRerunCommand`; undefined: the whole task is run again. */
+  rerun: string | undefined;
+  /** Names of variables that the command gets from the runner's own environment. */
+  pass: string[];
+};
+
+export type RunnerConfig = {
+  /** Absolute: the file, and the folder that it is in. */
+  path: string;
+  folder: string;
+  /** By slug, in the order of the file; at least one. */
+  tasks: Map<string, TaskConfig>;
+};
+
+/** Every mistake at once, a line each. */
+export class RunnerConfigError extends Error {
+  override name = "RunnerConfigError";
+}
+
+/** A file that somebody wrote by hand is smaller, in bytes. */
+const MAX_BYTES = 1_048_576;
+/** Aliases make many mistakes out of one. */
+const MAX_MISTAKES = 50;
+const MAX_COMMAND = 32_768;
+const MAX_LIST = 100;
+
+const oneOrMore = (max: number) => {
+  const expected = `expected a text of 1 to ${max} characters, or a list of 1 to ${MAX_LIST} of them`;
+  const list = v.pipe(v.array(text(max), expected), v.minLength(1, expected), v.maxLength(MAX_LIST, expected));
+  return v.lazy((input) =>
+    Array.isArray(input)
+      ? list
+      : v.pipe(
+          typeof input === "string" ? text(max) : v.string(expected),
+          v.transform((one) => [one]),
+        ),
+  );
+};
+
+const EXPECTED_NAMES = `expected a list of names of variables, at most ${MAX_LIST}`;
+
+const passedName = v.pipe(
+  variableName,
+  v.check((name) => !name.startsWith("ASSAY_"), "expected a name without ASSAY_, which the runner keeps to itself"),
+);
+
+const rerun = v.pipe(
+  text(MAX_COMMAND),
+  v.rawCheck(({ dataset, addIssue }) => {
+    const mistake = dataset.typed ? mistakeInRerun(dataset.value) : null;
+    if (mistake !== null) addIssue({ message: mistake });
+  }),
+);
+
+const task = v.strictObject({
+  command: text(MAX_COMMAND),
+  report: oneOrMore(1_000),
+  format: v.optional(text(50)),
+  workingDirectory: v.optional(text(1_000)),
+  timeoutSeconds: v.optional(integer(1, 604_800)),
+  before: v.optional(oneOrMore(MAX_COMMAND)),
+  after: v.optional(oneOrMore(MAX_COMMAND)),
+  rerun: v.optional(rerun),
+  pass: v.optional(v.pipe(v.array(passedName, EXPECTED_NAMES), v.maxLength(MAX_LIST, EXPECTED_NAMES))),
+});
+
+/** Throws a RunnerConfigError; `path` is for the messages, and what is relative begins at its folder. */
+export async function openRunnerConfig(path: string): Promise<RunnerConfig> {
+  const file = Bun.file(path);
+  const cannot = (why: string) => new RunnerConfigError(`Cannot read ${JSON.stringify(path)}: ${why}`);
+  try {
+    if (file.size > MAX_BYTES) throw cannot("it is larger than 1 MiB");
+    return readRunnerConfig(await file.text(), path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT")
+      throw cannot(`there is no such file in ${JSON.stringify(process.cwd())}; it says what the tasks' commands are`);
+    throw code === undefined ? error : cannot((error as Error).message);
+  }
+}
+
+/** Throws a RunnerConfigError; `path` is for the messages, and what is relative begins at its folder. */
+export function readRunnerConfig(text: string, path: string): RunnerConfig {
+  const mistakes: string[] = [];
+  const fail = (): never => {
+    const more = mistakes.length > MAX_MISTAKES ? ["There are more"] : [];
+    throw new RunnerConfigError([...mistakes.slice(0, MAX_MISTAKES), ...more].join("\n"));
+  };
+  const tell = (what: string) => void mistakes.push(`Cannot read ${JSON.stringify(path)}: ${what}`);
+
+  const root = parse(text, tell) ?? fail();
+  for (const key of Object.keys(root)) if (key !== "tasks") tell(`unknown field ${nameOf(key)}`);
+  const given = Object.hasOwn(root, "tasks") ? root.tasks : undefined;
+  if (given === undefined) tell('missing field "tasks"');
+  else if (!isObject(given)) tell(`"tasks": expected an object with a field for each task, got ${quote(given)}`);
+  else if (Object.keys(given).length === 0) tell('"tasks": expected at least one task');
+  const folder = dirname(resolve(path));
+  const tasks = new Map<string, TaskConfig>();
+  for (const [name, one] of Object.entries(isObject(given) ? given : {})) {
+    if (mistakes.length > MAX_MISTAKES) break;
+    const read = readTask(name, one, folder, tell);
+    if (read) tasks.set(name, read);
+  }
+  return mistakes.length > 0 ? fail() : { path: resolve(path), folder, tasks };
+}
+
+type YamlObject = Record<string, unknown>;
+
+const isObject = (value: unknown): value is YamlObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function parse(text: string, tell: (mistake: string) => void): YamlObject | undefined {
+  if (text.length > MAX_BYTES) return void tell("it is larger than 1 MiB");
+  let root: unknown;
+  try {
+    root = Bun.YAML.parse(text);
+  } catch (error) {
+    // It throws a RangeError for what is nested too deep.
+    const why = (error as Error).message.replace(/^YAML Parse error: /, "");
+    return void tell(`it is not YAML: ${why.slice(0, 200)}`);
+  }
+  if (isObject(root)) return root;
+  tell(root === null ? "it is empty" : `expected an object with the field "tasks", got ${quote(root)}`);
+}
+
+function readTask(
+  name: string,
+  given: unknown,
+  folder: string,
+  tell: (mistake: string) => void,
+): TaskConfig | undefined {
+  const at = `tasks.${name}`;
+  const named = v.safeParse(slug, name);
+  if (!named.success) return void tell(`${nameOf(at)}: ${named.issues[0].message} as the name of a task`);
+  if (!isObject(given))
+    return void tell(`${nameOf(at)}: expected an object with "command" and "report", got ${quote(given)}`);
+  const known = new Set<string>();
+  for (const key of Object.keys(given)) {
+    if (Object.hasOwn(task.entries, key)) known.add(key);
+    else if (key === "artifacts") tell(`${nameOf(`${at}.artifacts`)}: artifacts are not available yet, leave it out`);
+    else tell(`unknown field ${nameOf(`${at}.${key}`)}`);
+  }
+  const result = v.safeParse(task, Object.fromEntries([...known].map((key) => [key, given[key]])));
+  if (!result.success) {
+    for (const issue of result.issues.slice(0, MAX_MISTAKES)) {
+      const keys = issue.path?.map(({ key }) => String(key)) ?? [];
+      const place = nameOf([at, ...keys].join("."));
+      const isMissing = keys.length === 1 && !known.has(keys[0]!);
+      tell(isMissing ? `missing field ${place}` : `${place}: ${issue.message}, got ${quote(issue.input)}`);
+    }
+    return undefined;
+  }
+  const { workingDirectory = ".", before = [], after = [], pass = [], ...rest } = result.output;
+  return {
+    command: rest.command,
+    report: rest.report,
+    format: rest.format,
+    workingDirectory: resolve(folder, workingDirectory),
+    timeoutSeconds: rest.timeoutSeconds,
+    before,
+    after,
+    rerun: rest.rerun,
+    pass: [...new Set(pass)],
+  };
+}
+
+const MAX_QUOTED = 60;
+
+const nameOf = (path: string): string => JSON.stringify(path.slice(0, 200).toWellFormed());
+
+/** Never what is inside of lists and objects: aliases can make those endless. */
+function quote(value: unknown): string {
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === "object" && value !== null) return "an object";
+  if (typeof value !== "string") return value === null ? "nothing" : String(value);
+  const short = value.length > MAX_QUOTED ? `${value.slice(0, MAX_QUOTED)}…` : value;
+  return JSON.stringify(short.toWellFormed());
+}

@@ -1,0 +1,79 @@
+/** What waits in the database, for all servers together: figures for who watches over them. */
+
+import type { Database, Sql } from "./connect.ts";
+
+/** Seconds; null: there is none. */
+type Age = number | null;
+
+export type Gauges = {
+  /** By status; those that have ended in the last 5 minutes only. */
+  leases: Record<string, number>;
+  queueAge: Age;
+  /** Seen within 2 minutes. */
+  runners: number;
+  /** Of these, as they told last. */
+  free: number;
+  held: number;
+  uncounted: number;
+  uncountedAge: Age;
+  events: number;
+  eventAge: Age;
+  deliveries: number;
+  deliveriesDue: number;
+  deliveryAge: Age;
+  /** Connections to the database by state. */
+  sessions: Record<string, number>;
+};
+
+/** Every figure comes from a partial index that holds little more than what it counts. */
+export async function selectGauges(sql: Sql): Promise<Gauges> {
+  const age = (moment: ReturnType<typeof sql>) => sql`greatest(extract(epoch from now() - ${moment}), 0)::float`;
+  const [row] = await sql<Gauges[]>`
+    select
+      (select coalesce(json_object_agg(status, n), '{}') from (
+        select status, count(*) as n from lease where status in ('queued', 'offered', 'running') group by status
+        union all
+        select status, count(*) from lease
+        where ended_at > now() - interval '5 minutes' and status not in ('queued', 'offered', 'running') group by status
+      ) l) as leases,
+      (select ${age(sql`min(queued_at)`)} from lease where status = 'queued') as "queueAge",
+      r.*, u.*, e.*, d.*,
+      (select coalesce(json_object_agg(state, n), '{}') from (
+        select coalesce(state, 'unknown') as state, count(*) as n from pg_stat_activity
+        where datname = current_database() and application_name = 'assay' group by 1) s) as sessions
+    from
+      (select count(*)::int as runners, coalesce(sum(free), 0)::int as free, coalesce(sum(held), 0)::int as held
+        from runner where seen_at > now() - interval '2 minutes') r,
+      -- When a run was completed is the client's word. Where very many wait, the age is that of some of them.
+      (select (select count(*)::int from test_run where not remembered) as uncounted, ${age(sql`min(a.received_at)`)} as "uncountedAge"
+        from (select project_id, id from test_run where not remembered limit 1000) t
+        cross join lateral (
+          select max(received_at) as received_at from attempt where project_id = t.project_id and run_id = t.id) a) u,
+      (select count(*)::int as events, ${age(sql`min(occurred_at)`)} as "eventAge" from event where due_at is not null) e,
+      (select count(*)::int as deliveries, (count(*) filter (where due_at <= now()))::int as "deliveriesDue",
+          ${age(sql`min(due_at) filter (where due_at <= now())`)} as "deliveryAge"
+        from delivery where status = 'pending') d`;
+  return row!;
+}
+
+const FRESH_MS = 1_000;
+const PATIENCE_MS = 2_000;
+
+/** One look at a time, for all who ask meanwhile, and one a second; undefined when the database does not answer in time. */
+export function createGauges({ pool }: Pick<Database, "pool">) {
+  let last: { at: number; gauges: Gauges | undefined } | undefined;
+  let looking: Promise<Gauges | undefined> | undefined;
+
+  async function look(): Promise<Gauges | undefined> {
+    const gauges = await selectGauges(pool).catch(() => undefined);
+    last = { at: performance.now(), gauges };
+    looking = undefined;
+    return gauges;
+  }
+
+  return async (): Promise<Gauges | undefined> => {
+    if (last && performance.now() - last.at < FRESH_MS) return last.gauges;
+    looking ??= look();
+    return await Promise.race([looking, Bun.sleep(PATIENCE_MS).then(() => undefined)]);
+  };
+}

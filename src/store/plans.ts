@@ -1,0 +1,116 @@
+/** Plans of tasks over shards: what they are made from, and what was decided. */
+
+import type { FileTiming, PlannedFile } from "../rules/plan.ts";
+import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+
+/** So many runs of the task are looked back at, newest first, for those of the branches that count. */
+const LOOKED_AT = 200;
+/** Of those on the default branch; so many make one slow machine, or one time-out, no matter. */
+const MAIN_RUNS = 5;
+/** Of those on the execution's own branch, which may have files that the default branch has not. */
+const OWN_RUNS = 2;
+/** Of either: no further run once so many results are looked at, which take 150 ms. */
+const ENOUGH_RESULTS = 150_000;
+
+export type FileTimings = {
+  /** How many runs they are from. */
+  runs: number;
+  timings: FileTiming[];
+};
+
+/**
+ * What the files of a task took in the last runs on the default branch and on the execution's own, or in the last ones at
+ * all where there are none: of each the median of its runs, in which a file is the sum of its cases. So what has no results
+ * any more counts for nothing, and names that change with every run count once. Outages and reruns, of which only some
+ * cases are known, are left out. undefined: there is no such execution.
+ */
+export async function selectFileTimings(
+  sql: Sql,
+  { projectId, executionId, taskSlug }: PlanKey,
+): Promise<FileTimings | undefined> {
+  const [row] = await sql<{ runs: number; files: string[] | null; durations: (number | null)[] | null }[]>`
+    with mine as (
+      select coalesce(e.branch, p.default_branch) as branch, p.default_branch
+      from execution e join project p on p.id = e.project_id
+      where e.project_id = ${projectId} and e.id = ${executionId}
+    ), ranked as (
+      select id, kind, row_number() over newest_first as place, sum(results) over newest_first - results as before
+      from (
+        select r.id, r.completed_at, r.results,
+          case when coalesce(e.branch, m.default_branch) = m.default_branch then 'main'
+            when e.branch = m.branch then 'own' else 'other' end as kind
+        from mine m, (
+          select id, execution_id, completed_at, passed + failed + skipped as results from test_run
+          where project_id = ${projectId} and task_slug = ${taskSlug} and completed_at is not null and not outage
+          order by completed_at desc, id desc limit ${LOOKED_AT}) r
+        join execution e on e.project_id = ${projectId} and e.id = r.execution_id and e.rerun_of is null
+      ) looked
+      window newest_first as (partition by kind order by completed_at desc, id desc)
+    ), chosen as materialized (
+      select id from ranked
+      where before < ${ENOUGH_RESULTS} and place <= case kind when 'own' then ${OWN_RUNS}::int else ${MAIN_RUNS}::int end
+        and (kind <> 'other' or not exists (select from ranked where kind <> 'other'))
+    ), per_run as (
+      -- Without any duration it stays null, which "least" would pass over.
+      select t.file, case when sum(result.ms) > 2147483647 then 2147483647 else sum(result.ms) end as ms
+      from chosen c
+      join case_result b on b.project_id = ${projectId} and b.run_id = c.id,
+        lateral unnest(b.test_cases, b.durations) as result (number, ms)
+      join test_case t on t.project_id = ${projectId} and t.number = result.number and t.file is not null
+      group by b.run_id, t.file
+    ), per_file as (
+      select file, percentile_cont(0.5) within group (order by ms)::int as ms from per_run group by file
+    )
+    select (select count(*) from chosen)::int as runs, (select json_agg(file order by file) from per_file) as files,
+      (select json_agg(ms order by file) from per_file) as durations
+    from mine`;
+  if (!row) return undefined;
+  const { runs, files, durations } = row;
+  return { runs, timings: (files ?? []).map((file, index) => ({ file, ms: durations![index]! })) };
+}
+
+export type PlanKey = { projectId: string; executionId: string; taskSlug: string };
+
+export type StoredPlan = { runs: number; files: PlannedFile[] };
+
+export async function selectPlan(
+  sql: Sql,
+  { projectId, executionId, taskSlug }: PlanKey,
+  shards: number,
+): Promise<StoredPlan | undefined> {
+  const [row] = await sql<{ runs: number; files: string[]; durations: number[]; places: number[] }[]>`
+    select runs, to_json(files) as files, to_json(durations) as durations, to_json(places) as places from shard_plan
+    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and shards = ${shards}`;
+  if (!row) return undefined;
+  const { runs, files, durations, places } = row;
+  return { runs, files: files.map((file, index) => ({ file, ms: durations[index]!, shard: places[index]! })) };
+}
+
+/** The first one stays: who comes later, or at the same moment on another server, finds it. */
+export const insertPlan = (
+  sql: Tx,
+  { projectId, executionId, taskSlug }: PlanKey,
+  shards: number,
+  { runs, files }: StoredPlan,
+) => sql`
+  insert into shard_plan (project_id, execution_id, task_slug, shards, runs, files, durations, places)
+  select ${projectId}, id, ${taskSlug}, ${shards}, ${runs}, ${toTextArray(files.map(({ file }) => file))}::text[],
+    ${toNumberArray(files.map(({ ms }) => ms))}::int[], ${toNumberArray(files.map(({ shard }) => shard))}::smallint[]
+  from execution where project_id = ${projectId} and id = ${executionId} for key share
+  on conflict do nothing`;
+
+/** Reports come when the longest shard, which takes so many milliseconds, is done: until then nothing is overdue. */
+export const putOffExpiry = (sql: Tx, { projectId, executionId }: PlanKey, ms: number) => sql`
+  update execution
+  set expires_at = greatest(expires_at, now() + timeout_minutes * interval '1 minute' + ${ms} * interval '1 millisecond')
+  where project_id = ${projectId} and id = ${executionId} and expires_at is not null and mode = 'report'`;
+
+const BATCH = 500;
+
+/** A portion of the plans of executions before `floor`, a UUID; answers how many. */
+export const deleteOldPlans = async (sql: Sql, projectId: string, floor: string): Promise<number> =>
+  (
+    await sql`
+      delete from shard_plan where ctid = any(array(
+        select ctid from shard_plan where project_id = ${projectId} and execution_id < ${floor} limit ${BATCH}))`
+  ).count;

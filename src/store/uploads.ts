@@ -1,0 +1,63 @@
+/** Uploads that were refused, or accepted with warnings: few, for a day. */
+
+import type { Upload, UploadOutcome } from "../schema/uploads.ts";
+import { type Sql, toJson } from "./connect.ts";
+import { firstIdAt } from "./moment.ts";
+
+const HOUR = 3_600_000;
+
+export type NewUpload = Omit<Upload, "keyLeading" | "times" | "lastAnsweredAt"> & {
+  /** Whose key it was sent with: the upload is told where it is still live. */
+  teamId: string;
+  keyId: string;
+};
+
+/** Those whose key has been revoked meanwhile leave nothing. */
+export const insertUploads = (sql: Sql, uploads: readonly NewUpload[]) => sql`
+  insert into upload (project_id, id, outcome, status_code, message, warnings, parameters, bytes, user_agent,
+    client_address, key_leading, request_id, execution_id, task_slug, answered_at, last_answered_at)
+  select k.project_id, u.id, u.outcome, u."statusCode", u.message, u.warnings, u.parameters, u.bytes, u."userAgent",
+    u."clientAddress", k.leading_part, u."requestId", u."executionId", u."taskSlug", u."answeredAt", u."answeredAt"
+  from json_to_recordset(${toJson(sql, uploads)}) as u (
+    "teamId" uuid, "keyId" uuid, id uuid, outcome text, "statusCode" smallint, message text, warnings json,
+    parameters json, bytes bigint, "userAgent" text, "clientAddress" text, "requestId" text, "executionId" uuid,
+    "taskSlug" text, "answeredAt" timestamptz)
+  join api_key k on k.team_id = u."teamId" and k.id = u."keyId" and k.revoked_at is null
+  where k.project_id is not null`;
+
+export type Repetition = { projectId: string; id: string; times: number; lastAnsweredAt: string };
+
+/** Further requests that are told together with one that has been inserted. */
+export const addRepetitions = (sql: Sql, { projectId, id, times, lastAnsweredAt }: Repetition) => sql`
+  update upload set times = times + ${times}, last_answered_at = greatest(last_answered_at, ${lastAnsweredAt}::timestamptz)
+  where project_id = ${projectId} and id = ${id}`;
+
+export type UploadQuery = {
+  limit: number;
+  outcome?: UploadOutcome | undefined;
+  /** The id of the last one of the page before. */
+  after?: string[] | undefined;
+};
+
+/** Of the last `hours`, newest first, one row more than `limit`. */
+export const selectUploads = (sql: Sql, projectId: string, hours: number, { limit, outcome, after }: UploadQuery) =>
+  sql<Upload[]>`
+    select id, answered_at as "answeredAt", outcome, status_code as "statusCode", message, warnings, parameters, bytes,
+      user_agent as "userAgent", client_address as "clientAddress", key_leading as "keyLeading",
+      request_id as "requestId", execution_id as "executionId", task_slug as "taskSlug", times,
+      last_answered_at as "lastAnsweredAt"
+    from upload
+    where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR)}
+      ${outcome === undefined ? sql`` : sql`and outcome = ${outcome}`}
+      ${after === undefined ? sql`` : sql`and id < ${after[0]!}`}
+    order by id desc limit ${limit + 1}`;
+
+/** What is too old to be asked for, and of each project what is more than it may keep. */
+export async function deleteOldUploads(sql: Sql, { hours, kept }: { hours: number; kept: number }): Promise<void> {
+  await sql`delete from upload where id < ${firstIdAt(Date.now() - hours * HOUR)}`;
+  await sql`
+    with full_project as (select project_id from upload group by project_id having count(*) > ${kept}::int)
+    delete from upload u using full_project f, lateral (
+      select id from upload where project_id = f.project_id order by id desc offset ${kept - 1}::int limit 1) as last
+    where u.project_id = f.project_id and u.id < last.id`;
+}

@@ -1,0 +1,226 @@
+import { describe, expect, test } from "bun:test";
+import { createHarness, createServer, until } from "../harness.ts";
+import { insertPlan } from "../../src/store/plans.ts";
+import { firstIdAt } from "../../src/store/moment.ts";
+import { retainResults } from "../../src/work/retain.ts";
+import { createRandom } from "../simulation/random.ts";
+
+const { ask, acme, database } = await createHarness();
+const { ask: askOther } = await createServer(database);
+const { key, project } = acme;
+
+/** Cases as "file name seconds"; a case without seconds tells no duration. */
+const report = (...cases: string[]) =>
+  `<testsuite>${cases
+    .map((text) => {
+      const [file, name, time, letter] = text.split(" ");
+      const told = `${file === "-" ? "" : ` file="${file}"`}${time === undefined || time === "-" ? "" : ` time="${time}"`}`;
+      return `<testcase classname="c" name="${name}"${told}>${letter === "f" ? "<failure/>" : ""}</testcase>`;
+    })
+    .join("")}</testsuite>`;
+
+let builds = 0;
+async function upload(task: string, cases: string[], parameters: Record<string, string> = {}): Promise<string> {
+  const query = new URLSearchParams({
+    execution_key: `build ${++builds}`,
+    task_slug: task,
+    complete: "true",
+    ...parameters,
+  });
+  if (parameters["execution_id"] !== undefined) query.delete("execution_key");
+  const { status, body } = await ask(`POST /projects/${project}/test-runs?${query}`, { key, body: report(...cases) });
+  expect(status).toBe(201);
+  return body.executionId;
+}
+
+async function begin(body: object = {}): Promise<string> {
+  const { body: execution } = await ask(`POST /projects/${project}/executions`, { key, body });
+  return execution.id;
+}
+
+const pathOf = (execution: string, task: string, shard: string) =>
+  `GET /projects/${project}/executions/${execution}/test-runs/${encodeURIComponent(task)}/plan?shard=${shard}`;
+async function plan(execution: string, task: string, shard = "1/1") {
+  const { status, body } = await ask(pathOf(execution, task, shard), { key });
+  expect(status).toBe(200);
+  return body as { files: string[]; timings: Record<string, number>; runs: number };
+}
+
+describe("GET …/test-runs/{taskSlug}/plan", () => {
+  test("shards of 400 files end within 10 % of each other, in a build that takes as long as builds do", async () => {
+    const { next: random } = createRandom(42);
+    const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+    const usual = Array.from({ length: 400 }, () => 0.8 * Math.exp(1.1 * normal()));
+    // A file is a tenth faster or slower from build to build, a build is as a whole, and now and then a file hangs.
+    const build = () => {
+      const machine = Math.exp(0.15 * normal());
+      return usual.map((seconds) => seconds * machine * Math.exp(0.1 * normal()) * (random() < 0.005 ? 15 : 1));
+    };
+    const name = (index: number) => `packages/p${index % 9}/src/f${index}.test.ts`;
+    for (let number = 0; number < 6; number++) {
+      const cases = build().flatMap((seconds, index) =>
+        [0.5, 0.3, 0.2].map((share, at) => `${name(index)} case-${at} ${(seconds * share).toFixed(3)}`),
+      );
+      await upload("done", cases, { branch: "main" });
+    }
+    const execution = await begin({ branch: "topic" });
+    const plans = await Promise.all(["1/4", "2/4", "3/4", "4/4"].map((shard) => plan(execution, "done", shard)));
+    const all = plans.flatMap(({ files }) => files);
+    expect([all.length, new Set(all).size]).toEqual([400, 400]);
+    const real = new Map(usual.map((seconds, index) => [name(index), seconds * Math.exp(0.1 * normal())]));
+    const sums = plans.map(({ files }) => files.reduce((sum, file) => sum + real.get(file)!, 0));
+    expect(Math.max(...sums) / Math.min(...sums)).toBeLessThan(1.1);
+  });
+
+  test("is the same for ever once made, whatever comes, on every server; another number of shards has its own", async () => {
+    await upload("same", ["a.ts x 4", "b.ts x 3", "c.ts x 2", "d.ts x 1"]);
+    const execution = await begin();
+    const first = await plan(execution, "same", "2/2");
+    expect(first).toEqual({
+      files: ["b.ts", "c.ts"],
+      timings: { "a.ts": 4000, "b.ts": 3000, "c.ts": 2000, "d.ts": 1000 },
+      runs: 1,
+    });
+    await upload("same", ["a.ts x 1", "b.ts x 90", "e.ts x 2"], { execution_id: execution });
+    expect(await plan(execution, "same", "2/2")).toEqual(first);
+    expect((await askOther(pathOf(execution, "same", "2/2"), { key })).body).toEqual(first);
+    expect((await plan(execution, "same", "1/2")).files).toEqual(["a.ts", "d.ts"]);
+    expect((await plan(execution, "same", "1/1")).files).toEqual(["a.ts", "b.ts", "c.ts", "d.ts", "e.ts"]);
+  });
+
+  test("shards that ask two servers at the same moment get slices of one plan", async () => {
+    const files = Array.from({ length: 60 }, (_, index) => `f${index}.ts x ${1 + (index % 7)}`);
+    await upload("crowd", files);
+    const execution = await begin();
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        (index % 2 ? ask : askOther)(pathOf(execution, "crowd", `${index + 1}/12`), { key }),
+      ),
+    );
+    const own = answers.flatMap(({ body }) => body.files);
+    expect([own.length, new Set(own).size]).toEqual([60, 60]);
+  });
+
+  test("who asks while another server stores a plan waits for it and gets a slice of that one", async () => {
+    await upload("race", ["late.ts x 1"]);
+    const executionId = await begin();
+    const isWaiting = async () =>
+      (await database.pool`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%shard_plan%'`)
+        .length > 0;
+    let answer: ReturnType<typeof ask> | undefined;
+    await database.begin(async (sql) => {
+      const files = [{ file: "first.ts", ms: 7, shard: 1 }];
+      await insertPlan(sql, { projectId: project, executionId, taskSlug: "race" }, 2, { runs: 1, files });
+      answer = ask(pathOf(executionId, "race", "1/2"), { key });
+      await until(isWaiting);
+    });
+    expect((await answer!).body).toEqual({ files: ["first.ts"], timings: { "first.ts": 7 }, runs: 1 });
+  });
+
+  test("a file takes the median of its sums over the last five runs", async () => {
+    for (const seconds of [99, 10, 2, 30, 3, 4])
+      await upload("median", [`a.ts x ${seconds}`, `a.ts y ${seconds}`, "b.ts x 1"]);
+    expect(await plan(await begin(), "median")).toMatchObject({ timings: { "a.ts": 8000, "b.ts": 1000 }, runs: 5 });
+  });
+
+  test("cases that are gone, and those whose name is another in every run, do not add up", async () => {
+    await upload("names", ["a.ts old 50", "a.ts stays 2", "gone.ts x 9"]);
+    for (let run = 0; run < 5; run++) await upload("names", ["a.ts stays 2", `a.ts at-${run} 1`, `a.ts id-${run} 1`]);
+    expect((await plan(await begin(), "names")).timings).toEqual({ "a.ts": 4000 });
+  });
+
+  test("what has no duration counts as the median of the rest, and what no file is not there", async () => {
+    await upload("untold", ["a.ts x 1", "b.ts x", "b.ts y", "c.ts x 5", "c.ts y", "d.ts x 9", "- nowhere 7"]);
+    const { timings } = await plan(await begin(), "untold");
+    expect(timings).toEqual({ "a.ts": 1000, "b.ts": 5000, "c.ts": 5000, "d.ts": 9000 });
+  });
+
+  test("goes by the default branch, and by its own where that has other files; by others where there are no such runs", async () => {
+    await upload("branches", ["a.ts x 2"], { branch: "main" });
+    await upload("branches", ["a.ts x 2", "new.ts n 3"], { branch: "topic" });
+    await upload("branches", ["a.ts x 70", "else.ts e 70"], { branch: "other" });
+    const timings = async (branch: string, task = "branches") => (await plan(await begin({ branch }), task)).timings;
+    expect(await timings("main")).toEqual({ "a.ts": 2000 });
+    expect(await timings("topic")).toEqual({ "a.ts": 2000, "new.ts": 3000 });
+    await upload("nowhere else", ["a.ts x 70", "else.ts e 70"], { branch: "other" });
+    expect(await timings("main", "nowhere else")).toEqual({ "a.ts": 70000, "else.ts": 70000 });
+  });
+
+  test("leaves out reruns, which know some of the cases, and outages, in which everything fails at once", async () => {
+    const cases = (seconds: number, letter = "p") =>
+      Array.from({ length: 12 }, (_, index) => `f${index}.ts x ${seconds} ${letter}`);
+    const execution = await upload("partial", cases(4));
+    const { body: rerun } = await ask(`POST /projects/${project}/executions/${execution}/rerun`, { key });
+    await upload("partial", ["f0.ts x 400"], { execution_id: rerun.id });
+    await upload("partial", cases(0.001, "f"));
+    const { timings, runs } = await plan(await begin(), "partial");
+    expect([runs, Object.keys(timings).length, timings["f0.ts"]]).toEqual([1, 12, 4000]);
+  });
+
+  test("a file of many days is still a number", async () => {
+    const cases = Array.from({ length: 4 }, (_, index) => `a.ts x${index} 1500000`);
+    await upload("long", cases);
+    expect((await plan(await begin(), "long")).timings).toEqual({ "a.ts": 2_147_483_647 });
+  });
+
+  test("its execution waits for reports as long as its longest shard takes, beside the time-out", async () => {
+    await upload("slow", ["a.ts x 3000", "b.ts x 2000", "c.ts x 1500"]);
+    const execution = await begin({ timeoutMinutes: 10 });
+    const secondsLeft = async () =>
+      (
+        await database.pool<{ left: number }[]>`
+          select extract(epoch from expires_at - created_at)::int as left from execution where id = ${execution}`
+      )[0]!.left;
+    expect(await secondsLeft()).toBeWithin(595, 605);
+    await plan(execution, "slow", "1/2");
+    expect(await secondsLeft()).toBeWithin(4_095, 4_125);
+  });
+
+  test("is empty for a task without runs, says so, and stays so", async () => {
+    const execution = await begin();
+    const empty = { files: [], timings: {}, runs: 0 };
+    expect(await plan(execution, "fresh", "1/2")).toEqual(empty);
+    await upload("fresh", ["a.ts x 1", "b.ts x 1"]);
+    expect(await plan(execution, "fresh", "2/2")).toEqual(empty);
+    await upload("no files", ["- x 1"]);
+    expect(await plan(execution, "no files")).toEqual({ ...empty, runs: 1 });
+  });
+
+  test("knows files and tasks of any name", async () => {
+    const names = [`a "b".ts`, "ä,{}\\\\.ts", "__proto__", "NULL"];
+    const cases = names.map((file) => ({ suite: "", name: "x", file, status: "passed", durationMs: 7 }));
+    const task = "e2e / 100% „Ende“";
+    const body = { taskSlug: task, passed: 4, failed: 0, skipped: 0, cases };
+    expect((await ask(`POST /projects/${project}/test-runs`, { key, body })).status).toBe(201);
+    const execution = await begin();
+    for (let time = 0; time < 2; time++) {
+      const { text, body } = await ask(pathOf(execution, task, "1/1"), { key });
+      expect(body.files).toHaveLength(4);
+      expect(Object.entries(JSON.parse(text).timings).map(([file, ms]) => [body.files.includes(file), ms])).toEqual(
+        names.map(() => [true, 7]),
+      );
+    }
+  });
+
+  test("is a 404 for an execution that is not there, and a 400 for what is no shard", async () => {
+    expect((await ask(pathOf(crypto.randomUUID(), "unit", "1/2"), { key })).status).toBe(404);
+    const execution = await begin();
+    for (const shard of ["", "0/2", "3/2", "2", "1/2/3", "1/10000"]) {
+      const { status, body } = await ask(pathOf(execution, "unit", shard), { key });
+      expect([shard, status, body.error.message]).toEqual([shard, 400, expect.stringContaining(`Cannot read "shard"`)]);
+    }
+    const { status, body } = await ask(pathOf(execution, "unit", "x").replace(/\?.*/, ""), { key });
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining(`"shard"`)]);
+  });
+
+  test("goes with its execution, and with the results of its time", async () => {
+    const stored = async (execution: string) =>
+      (await database.pool`select from shard_plan where execution_id = ${execution}`).length;
+    const [deleted, old, young] = [await begin(), firstIdAt(Date.now() - 91 * 86_400_000), await begin()];
+    await database.pool`update execution set id = ${old} where id = ${await begin()}`;
+    for (const execution of [deleted, old, young]) await plan(execution, "unit", "1/3");
+    await ask(`DELETE /projects/${project}/executions/${deleted}`, { key });
+    await retainResults(database, 90, new Date());
+    expect([await stored(deleted), await stored(old), await stored(young)]).toEqual([0, 0, 1]);
+  });
+});

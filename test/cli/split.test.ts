@@ -1,0 +1,348 @@
+/** `assay split`, as processes of its own, as the jobs of a build would start it. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { hashShard, planPath } from "../../src/rules/plan.ts";
+import { createHarness } from "../harness.ts";
+import { createPlace, removePlace } from "../places.ts";
+
+const { ask, acme, url } = await createHarness();
+const ASSAY = join(import.meta.dir, "../../src/cli/assay.ts");
+const server = { ASSAY_URL: url, ASSAY_PROJECT: acme.project, ASSAY_KEY: acme.key };
+
+const place = createPlace("split");
+afterAll(() => removePlace(place));
+for (const file of ["a", "b", "c", "d", "e", "new1", "new2"]) await Bun.write(join(place, `src/${file}.test.ts`), "");
+await Bun.write(join(place, "src/[id].test.ts"), "");
+await Bun.write(join(place, "node_modules/x/src/z.test.ts"), "");
+await Bun.write(join(place, "src/deep/index.test.ts"), "");
+
+type Running = { environment?: Record<string, string>; stdin?: string; cwd?: string };
+
+async function split(args: string[], { environment = server, stdin = "", cwd = place }: Running = {}) {
+  const child = Bun.spawn([process.execPath, ASSAY, "split", ...args], {
+    cwd,
+    // Nothing of the build that these tests may run in.
+    env: { PATH: process.env["PATH"]!, HOME: place, ...environment },
+    stdin: new Blob([stdin]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  return { code: await child.exited, lines: output.split("\n").slice(0, -1), output, errors };
+}
+
+async function upload(task: string, seconds: Record<string, number>, more: Record<string, string> = {}) {
+  const cases = Object.entries(seconds).map(([file, time]) => `<testcase name="x" file="${file}" time="${time}"/>`);
+  const query = new URLSearchParams({ task_slug: task, ...more });
+  const body = `<testsuite>${cases.join("")}</testsuite>`;
+  const { status, body: run } = await ask(`POST /projects/${acme.project}/test-runs?${query}`, { key: acme.key, body });
+  expect(status).toBe(201);
+  return run;
+}
+
+const known = { "src/a.test.ts": 5, "src/b.test.ts": 4, "src/c.test.ts": 3, "src/d.test.ts": 2, "src/gone.test.ts": 1 };
+await upload("unit", known);
+
+const github = (run: string) => ({
+  ...server,
+  GITHUB_ACTIONS: "true",
+  GITHUB_RUN_ID: run,
+  GITHUB_JOB: "unit",
+  GITHUB_SHA: "0123456789abcdef0123456789abcdef01234567",
+  GITHUB_REF_NAME: "topic",
+  GITHUB_SERVER_URL: "https://github.example",
+  GITHUB_REPOSITORY: "acme/web",
+});
+
+describe("assay split", () => {
+  test("gives every file to one shard: by its duration, by hash where it is new, not at all where it is gone", async () => {
+    const [one, two] = await Promise.all(
+      ["1/2", "2/2"].map((shard) =>
+        split(["--shard", shard, "--execution-key", "7", "--task", "unit", "src/*.test.ts"]),
+      ),
+    );
+    expect([one!.code, two!.code]).toEqual([0, 0]);
+    const files = ["[id]", "a", "b", "c", "d", "e", "new1", "new2"].map((name) => `src/${name}.test.ts`);
+    expect([...one!.lines, ...two!.lines].sort()).toEqual(files);
+    expect(one!.lines.filter((file) => file in known)).toEqual(["src/a.test.ts", "src/d.test.ts"]);
+    const fresh = files.filter((file) => !(file in known));
+    expect(two!.lines.filter((file) => !(file in known))).toEqual(fresh.filter((file) => hashShard(file, 2) === 2));
+    expect(two!.errors).toMatch(/^Shard 2\/2 of "unit": \d of 8 files, \d of them by hash, 7\.0 s of 15 s\n$/);
+  });
+
+  test("finds the execution of the build that CI tells, which the uploads of the shards join", async () => {
+    const answers = await Promise.all(
+      ["1/2", "2/2"].map((shard) => split(["--shard", shard, "src/a.test.ts"], { environment: github("77") })),
+    );
+    expect(answers.map(({ code }) => code)).toEqual([0, 0]);
+    const runs = [];
+    for (const shard of ["1/2", "2/2"]) {
+      const { GITHUB_SHA: commit } = github("77");
+      runs.push(await upload("unit", { "src/a.test.ts": 5 }, { execution_key: "77", commit, branch: "topic", shard }));
+    }
+    const { body } = await ask(`GET /projects/${acme.project}/executions?key=77`, { key: acme.key });
+    expect(body.data.map(({ id }: { id: string }) => id)).toEqual([runs[0].executionId]);
+    expect(runs[1].executionId).toBe(runs[0].executionId);
+    const other = ["--commit", "fedcba9876543210", "--task", "", "src/a.test.ts"];
+    expect((await split(["--shard", "1/2", ...other], { environment: github("77") })).errors).toContain(`of "unit"`);
+    const commits = (await ask(`GET /projects/${acme.project}/executions?key=77`, { key: acme.key })).body.data;
+    expect(commits.map(({ commit }: { commit: string }) => commit)).toEqual([
+      "fedcba9876543210",
+      github("77").GITHUB_SHA,
+    ]);
+    expect(body.data[0]).toMatchObject({
+      branch: "topic",
+      buildUrl: "https://github.example/acme/web/actions/runs/77",
+      total: 1,
+    });
+  });
+
+  test("two builds of two jobs each run every file once, the second by what the first has told", async () => {
+    const folder = join(place, "build");
+    const names = ["a", "b", "c", "d", "e"].map((name) => `t/${name}.test.ts`);
+    for (const [index, name] of names.entries())
+      await Bun.write(
+        join(folder, name),
+        `import { test } from "bun:test"; test("x", async () => { await new Promise((done) => setTimeout(done, ${index === 3 ? 400 : 2})); });`,
+      );
+    // As the lines in docs/splitting.md.
+    const job = async (build: string, shard: string) => {
+      const assay = `"${process.execPath}" "${ASSAY}"`;
+      const xml = `junit-${shard[0]}.xml`;
+      const child = Bun.spawn(
+        [
+          "sh",
+          "-ec",
+          `${assay} split --shard ${shard} 't/*.test.ts' > files-${shard[0]}.txt
+           ${assay} upload ${xml} --strict --shard ${shard} -- "${process.execPath}" test --reporter=junit --reporter-outfile=${xml} $(sed 's|^|./|' files-${shard[0]}.txt)`,
+        ],
+        {
+          cwd: folder,
+          env: { PATH: process.env["PATH"]!, HOME: place, ...github(build), GITHUB_JOB: "jobs" },
+          stderr: "pipe",
+        },
+      );
+      const errors = await new Response(child.stderr).text();
+      expect([await child.exited, errors]).toEqual([0, expect.stringContaining(`of "jobs": `)]);
+      return errors;
+    };
+    for (const build of ["91", "92"]) {
+      const errors = await Promise.all([job(build, "1/2"), job(build, "2/2")]);
+      for (const text of errors) expect(text.includes("no run of this task is known yet")).toBe(build === "91");
+      const { body } = await ask(`GET /projects/${acme.project}/executions?key=${build}`, { key: acme.key });
+      expect(body.data).toHaveLength(1);
+      expect(body.data[0].tasks[0]).toMatchObject({ slug: "jobs", passed: 5, failed: 0, missingShards: [] });
+    }
+    // The long one alone is more than the others together.
+    expect(await Bun.file(join(folder, "files-1.txt")).text()).toBe("t/d.test.ts\n");
+  });
+
+  test("takes paths as they come: from a folder, absolute, from standard input, a file that is called like a glob", async () => {
+    const all = ["--shard", "1/1", "--execution-key", "8", "--task", "unit"];
+    const spelled = ["./src/a.test.ts", join(place, "src/b.test.ts"), "src/[id].test.ts", "src/a.test.ts"];
+    expect((await split([...all, ...spelled])).lines).toEqual(spelled.slice(0, 3));
+    const from = { stdin: "a.test.ts\r\n\nb.test.ts\nnew1.test.ts\n", cwd: join(place, "src") };
+    const shards = await Promise.all(["1/2", "2/2"].map((shard) => split([...all, "--shard", shard, "-"], from)));
+    expect(shards.map(({ lines }) => lines.filter((file) => file !== "new1.test.ts"))).toEqual([
+      ["a.test.ts"],
+      ["b.test.ts"],
+    ]);
+    expect((await split([...all, "**/z.test.ts"])).errors).toBe(`No file matches "**/z.test.ts"\n`);
+  });
+
+  test("prints what the plan knows where no files are given, and one line of JSON for programs", async () => {
+    const { lines, errors } = await split(["--shard", "1/2", "--execution-key", "7", "--task", "unit", "--json"]);
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { shard: "1/2", task: "unit", files: ["src/a.test.ts", "src/d.test.ts", "src/gone.test.ts"] },
+    ]);
+    expect(errors).toStartWith("No FILES are given: files that are new run nowhere\n");
+  });
+
+  test("goes by hash, and says why, where nothing is known of the task or its reports name other files", async () => {
+    await upload("classes", { "": 1 });
+    await upload("others", { "spec/other.rb": 1 });
+    const say = async (task: string) =>
+      (await split(["--shard", "1/1", "--execution-key", "7", "--task", task, "src/a.test.ts"])).errors;
+    expect(await say("never")).toBe(`Shard 1/1 of "never": 1 of 1 files, by hash: no run of this task is known yet\n`);
+    expect(await say("classes")).toBe(
+      `Shard 1/1 of "classes": 1 of 1 files, by hash: the reports of this task name no files\n`,
+    );
+    expect(await say("others")).toBe(
+      `Shard 1/1 of "others": 1 of 1 files, by hash: none of them is in the reports of this task, which name "spec/other.rb"\n`,
+    );
+    const none = await split(["--shard", "1/1", "--execution-key", "7", "--task", "never"]);
+    expect([none.code, none.output, none.errors]).toEqual([
+      1,
+      "",
+      `No files: none is given, and of "never" none is known\n`,
+    ]);
+  });
+
+  test("fails where the server is away, and goes by hash only if it is told to", async () => {
+    const away = { ...server, ASSAY_URL: "http://127.0.0.1:1" };
+    const args = ["--execution-key", "9", "src/*.test.ts"];
+    const [failed, ...shards] = await Promise.all([
+      split(["--shard", "1/2", ...args], { environment: away }),
+      split(["--shard", "1/2", "--fallback", ...args], { environment: away }),
+      // The build of a fork has no secrets.
+      split(["--shard", "2/2", "--fallback", ...args], { environment: { ASSAY_URL: url } }),
+    ]);
+    expect([failed!.code, failed!.output]).toEqual([1, ""]);
+    expect(failed!.errors).toMatch(/^Cannot reach http:\/\/127\.0\.0\.1:1: .+; --fallback splits by hash\n$/);
+    for (const [index, { code, lines, errors }] of shards.entries()) {
+      expect([code, lines.length > 0, lines.every((file) => hashShard(file, 2) === index + 1)]).toEqual([
+        0,
+        true,
+        true,
+      ]);
+      expect(errors).toContain("the files are split by hash");
+    }
+    expect(shards.flatMap(({ lines }) => lines)).toHaveLength(8);
+    expect(shards[1]!.errors).toStartWith("Set ASSAY_PROJECT, ASSAY_KEY: ");
+  });
+
+  test("a key that is wrong is no server that is away", async () => {
+    const environment = { ...server, ASSAY_KEY: "svc_proj_nope" };
+    const { code, output, errors } = await split(
+      ["--shard", "1/2", "--fallback", "--execution-key", "7", "src/a.test.ts"],
+      { environment },
+    );
+    expect([code, output, errors]).toEqual([1, "", expect.stringMatching(/^Cannot find the execution "7": /)]);
+  });
+
+  test("in a runner's task it goes by the plan that the runner has asked for, without the project's key", async () => {
+    const { body: execution } = await ask(`POST /projects/${acme.project}/executions`, { key: acme.key, body: {} });
+    const shards = await Promise.all(
+      [1, 2].map(async (index) => {
+        const path = planPath(execution.id, "unit", { index, of: 2 });
+        const { text } = await ask(`GET /projects/${acme.project}${path}`, { key: acme.key });
+        const file = join(place, `plan-${index}.json`);
+        await Bun.write(file, text);
+        const environment = {
+          ASSAY_PLAN: file,
+          ASSAY_SHARD: `${index}/2`,
+          ASSAY_TASK: "unit",
+          ASSAY_EXECUTION_ID: execution.id,
+        };
+        return await split(["src/*.test.ts"], { environment });
+      }),
+    );
+    expect(shards.map(({ code }) => code)).toEqual([0, 0]);
+    expect(shards.flatMap(({ lines }) => lines)).toHaveLength(8);
+    expect(shards[0]!.lines).toEqual(expect.arrayContaining(["src/a.test.ts", "src/d.test.ts"]));
+    const environment = { ASSAY_PLAN: join(place, "plan-1.json"), ASSAY_SHARD: "1/2" };
+    const wrong = await split(["--shard", "2/2", "src/a.test.ts"], { environment });
+    expect([wrong.code, wrong.errors]).toEqual([
+      2,
+      expect.stringContaining(`the plan in ASSAY_PLAN is that of shard "1/2"`),
+    ]);
+  });
+
+  test.each([
+    [["src/a.test.ts"], "--shard is missing"],
+    [["--shard", "3/2"], `--shard: expected a shard from "1/2" to "2/2", got "3/2"`],
+    [["--shard", "1/2", "--timings", "jest"], `--timings: expected "bun", got "jest"`],
+    [["--shard", "1/2", "--format", "x"], `--format: expected "files" or "playwright", got "x"`],
+    [["--shard", "1/2", "--format", "files", "--timings", "bun"], "split takes either --format or --timings"],
+    [
+      ["--shard", "1/2", "--execution-id", "x", "--execution-key", "y"],
+      "split takes either --execution-id or --execution-key",
+    ],
+    [["--shard", "1/2", "src/a.test.ts"], "Cannot tell the execution: give --execution-key, the same to all shards"],
+    [["--shard", "1/2", "src"], `"src" is a directory`],
+    [["--shard", "1/2", "--format", "playwright"], "--format playwright splits what"],
+    [["--shard", "1/2", "--nope"], "Unknown option"],
+  ])("%j is a wrong usage", async (args, message) => {
+    const { code, output, errors } = await split(args);
+    expect([code, output, errors]).toEqual([2, "", expect.stringContaining(message)]);
+  });
+
+  test("an empty standard input is an error: a shard without files would be green", async () => {
+    const { code, errors } = await split(["--shard", "1/2", "--execution-key", "7", "-"]);
+    expect([code, errors]).toEqual([1, "No files: standard input is empty\n"]);
+  });
+});
+
+describe("assay split --timings bun", () => {
+  test("writes what bun test --shard goes by", async () => {
+    const folder = join(place, "bun");
+    const names = ["a", "b", "c", "d"].map((name) => `t/${name}.test.ts`);
+    for (const name of names)
+      await Bun.write(join(folder, name), `import { test } from "bun:test"; test("x", () => {});`);
+    await upload("bun", { "t/a.test.ts": 9, "t/b.test.ts": 2, "t/c.test.ts": 3, "t/d.test.ts": 3 });
+    const told = ["--execution-key", "7", "--task", "bun", "--timings", "bun"];
+    const { output } = await split(["--shard", "1/2", ...told], { cwd: folder });
+    const timings = { "t/a.test.ts": 9000, "t/b.test.ts": 2000, "t/c.test.ts": 3000, "t/d.test.ts": 3000 };
+    expect(JSON.parse(output)).toEqual({ version: 1, files: timings });
+    await Bun.write(join(folder, "timings.json"), output);
+    const run = async (shard: string) => {
+      const child = Bun.spawn([process.execPath, "test", `--shard=${shard}`, "--timings=timings.json"], {
+        cwd: folder,
+        env: { PATH: process.env["PATH"]!, HOME: place },
+        stdout: "ignore",
+        stderr: "pipe",
+      });
+      const printed = await new Response(child.stderr).text();
+      expect(await child.exited).toBe(0);
+      return [...printed.matchAll(/^(t\/\w+\.test\.ts):$/gm)].map(([, file]) => file!).sort();
+    };
+    expect(await Promise.all([run("1/2"), run("2/2")])).toEqual([["t/a.test.ts"], names.slice(1)]);
+  });
+
+  test("names the files as they are from here, and leaves out what is not there", async () => {
+    const told = ["--shard", "1/2", "--execution-key", "7", "--task", "unit", "--timings", "bun"];
+    const { output } = await split([...told, "./a.test.ts", "b.test.ts", "e.test.ts"], { cwd: join(place, "src") });
+    expect(JSON.parse(output)).toEqual({ version: 1, files: { "a.test.ts": 5000, "b.test.ts": 4000 } });
+    const away = { environment: { ASSAY_URL: url } };
+    expect((await split([...told, "--fallback"], away)).output).toBe(`{"version":1,"files":{}}\n`);
+  });
+});
+
+describe("assay split --format playwright", () => {
+  // As Playwright 1.65 prints it.
+  const list = [
+    "Listing tests:",
+    "  [one] › a.spec.ts:2:1 › top › odd [x] 100%",
+    "  [one] › a.spec.ts:3:63 › suite › inner › deep  two",
+    "  [one] › sub/b.spec.ts:2:1 › b1",
+    "  [my [2] › x] › a.spec.ts:2:1 › top › odd [x] 100%",
+    "  [my [2] › x] › sub/b.spec.ts:2:23 › b2 @slow",
+    "  c.spec.ts:1:1 › without a project",
+    "Total: 6 tests in 3 files",
+    "",
+  ];
+  const lines = [
+    "[one] › a.spec.ts",
+    "[my [2] › x] › a.spec.ts",
+    "[one] › sub/b.spec.ts",
+    "[my [2] › x] › sub/b.spec.ts",
+    "c.spec.ts",
+  ];
+  const args = (shard: string) => [
+    "--shard",
+    shard,
+    "--execution-key",
+    "7",
+    "--task",
+    "e2e",
+    "--format",
+    "playwright",
+    "-",
+  ];
+
+  test("prints the files of each project for --test-list, each in one shard", async () => {
+    await upload("e2e", { "a.spec.ts": 3, "sub/b.spec.ts": 9, "c.spec.ts": 5 });
+    const [one, two] = await Promise.all(["1/2", "2/2"].map((shard) => split(args(shard), { stdin: list.join("\n") })));
+    expect(one!.lines).toEqual(lines.filter((line) => line.endsWith("b.spec.ts")));
+    expect(two!.lines).toEqual(lines.filter((line) => !line.endsWith("b.spec.ts")));
+    expect(two!.errors).toBe(`Shard 2/2 of "e2e": 2 of 3 files, 8.0 s of 17 s\n`);
+  });
+
+  test("does not go on with a list that it cannot read whole", async () => {
+    const broken = await split(args("1/2"), { stdin: list.toSpliced(3, 1).join("\n") });
+    expect([broken.code, broken.output]).toEqual([1, ""]);
+    expect(broken.errors).toBe(`Cannot read the output of "playwright test --list": it has 5 tests, and says 6\n`);
+    expect((await split(args("1/2"), { stdin: "src/a.spec.ts\n" })).errors).toContain("it has 0 tests");
+  });
+});

@@ -1,0 +1,637 @@
+/** `assay upload` as a process of its own, as a CI job runs it, against a server. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createHarness, junit, until } from "../harness.ts";
+import { guardProcess } from "../places.ts";
+import { createReceiver, createResettingReceiver } from "../receiver.ts";
+
+const { ask, acme, addProject, regenerate, url } = await createHarness();
+
+const home = mkdtempSync(join(tmpdir(), "assay-upload-"));
+afterAll(() => rmSync(home, { recursive: true }));
+
+type Project = Awaited<ReturnType<typeof addProject>>;
+type Variables = Record<string, string>;
+
+let folders = 0;
+/** An empty folder; files by name. */
+function createFolder(files: Record<string, string> = {}): string {
+  const folder = join(home, String(++folders));
+  mkdirSync(folder);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+/** Nothing of the environment that the tests themselves run in but the PATH; no repository. */
+const environmentOf = ({ project, key }: Project, more: Variables = {}): Variables => ({
+  PATH: process.env["PATH"]!,
+  HOME: home,
+  GIT_CEILING_DIRECTORIES: home,
+  ASSAY_URL: url,
+  ASSAY_PROJECT: project,
+  ASSAY_KEY: key,
+  ...more,
+});
+
+type Run = { folder?: string; variables?: Variables; input?: string };
+
+function start(project: Project, args: string[], { folder = createFolder(), variables = {}, input = "" }: Run = {}) {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../../src/cli/assay.ts"), "upload", ...args], {
+    cwd: folder,
+    env: environmentOf(project, variables),
+    stdin: new Blob([input]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  guardProcess(child);
+  const ended = Promise.all([child.exited, new Response(child.stdout).text(), new Response(child.stderr).text()]).then(
+    ([code, output, errors]) => {
+      // Whatever it says, it never says the key.
+      expect(output + errors).not.toContain(project.key);
+      return { code, output, errors };
+    },
+  );
+  return { child, ended };
+}
+const upload = (project: Project, args: string[], run?: Run) => start(project, args, run).ended;
+
+const list = async ({ project, key }: Project) =>
+  (await ask(`GET /projects/${project}/executions?limit=100`, { key })).body.data;
+/** The only run of the project's only execution. */
+async function onlyRun(project: Project) {
+  const [{ id, tasks }, ...others] = await list(project);
+  expect([others, tasks.length]).toEqual([[], 1]);
+  const path = `/projects/${project.project}/executions/${id}/test-runs/${encodeURIComponent(tasks[0].slug)}`;
+  return (await ask(`GET ${path}`, { key: project.key })).body;
+}
+const project = await addProject(acme);
+/** An answer as the server gives it, for a receiver to give. */
+const SAMPLE = (await ask(`POST /projects/${project.project}/test-runs`, { key: project.key, body: junit("p") })).body;
+
+const script = (text: string) => ["--", "sh", "-c", text];
+const writes = (letters: string, name = "report.xml") => `printf '%s' '${junit(letters)}' > ${name}`;
+
+describe("reports", () => {
+  test("go as one run, with where they come from, and the verdict is told", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({ "a.xml": junit("pf", "a"), "b.xml": junit("pp", "b") });
+    const options = ["--task", "unit", "--branch", "feat/a", "--commit", "0123456789abcdef", "--pull-request", "7"];
+    const more = [
+      "--build-url",
+      "https://ci.test/1",
+      "--environment",
+      "staging",
+      "--execution-key",
+      "42",
+      "--complete",
+    ];
+    const { code, output, errors } = await upload(project, ["*.xml", ...options, ...more], { folder });
+    expect([code, errors]).toEqual([0, ""]);
+    expect(output).toMatch(/^FAILED unit: 3 passed, 1 failed \(1 new\), 0 skipped, attempt 1 http\S+\n$/);
+    expect(await list(project)).toEqual([
+      expect.objectContaining({
+        key: "42",
+        status: "failed",
+        branch: "feat/a",
+        commit: "0123456789abcdef",
+        pullRequest: "7",
+        buildUrl: "https://ci.test/1",
+        environment: "staging",
+        passed: 3,
+        failed: 1,
+      }),
+    ]);
+  });
+
+  test("take what the CI system says where no option says it, and shards of a build meet", async () => {
+    const project = await addProject(acme);
+    const circle = (index: string): Run => ({
+      folder: createFolder({ "r.xml": junit("p", `s${index}`) }),
+      variables: {
+        CIRCLECI: "true",
+        CIRCLE_WORKFLOW_ID: "w-1",
+        CIRCLE_JOB: "unit",
+        CIRCLE_SHA1: "abc1234",
+        CIRCLE_BRANCH: "main",
+        CIRCLE_NODE_INDEX: index,
+        CIRCLE_NODE_TOTAL: "2",
+      },
+    });
+    expect((await upload(project, ["r.xml", "--branch", "", "--commit", "def5678"], circle("0"))).output).toStartWith(
+      "WAITING unit: 1 of 2 shards, missing shard 2; 1 passed",
+    );
+    expect((await upload(project, ["r.xml", "--commit", "def5678"], circle("1"))).output).toStartWith(
+      "PASSED unit: 2 passed",
+    );
+    expect(await list(project)).toEqual([expect.objectContaining({ key: "w-1", branch: "main", commit: "def5678" })]);
+  });
+
+  test("join the execution that the environment names", async () => {
+    const project = await addProject(acme);
+    const { body } = await ask(`POST /projects/${project.project}/executions`, { key: project.key, body: {} });
+    const variables = { ASSAY_EXECUTION_ID: body.id, BITBUCKET_BUILD_NUMBER: "42" };
+    const { code } = await upload(project, ["r.xml"], { folder: createFolder({ "r.xml": junit("p") }), variables });
+    expect([code, (await list(project)).map(({ id }: { id: string }) => id)]).toEqual([0, [body.id]]);
+  });
+
+  test("tell commit and branch of the repository they are in", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({ "r.xml": junit("p") });
+    const git = (...args: string[]) =>
+      Bun.spawnSync(["git", "-c", "user.name=a", "-c", "user.email=a@b.test", ...args], { cwd: folder });
+    git("init", "-q", "-b", "feat/a");
+    git("commit", "-q", "--allow-empty", "-m", "a");
+    const commit = git("rev-parse", "HEAD").stdout.toString().trim();
+    await upload(project, ["r.xml"], { folder });
+    expect(await list(project)).toEqual([expect.objectContaining({ branch: "feat/a", commit })]);
+    // Without git, and its PATH, nothing is known, and nothing is wrong.
+    const other = await addProject(acme);
+    const { code } = await upload(other, ["r.xml"], { folder, variables: { PATH: "/nowhere" } });
+    expect([code, (await list(other))[0].commit]).toEqual([0, null]);
+  });
+
+  test("that are large go packed, and those of the same name together", async () => {
+    const receiver = createReceiver({ status: 201, body: SAMPLE });
+    const folder = createFolder({ "small.xml": junit("p"), "large.xml": junit("p".repeat(5_000)) });
+    const variables = { ASSAY_URL: receiver.url };
+    await upload(project, ["small.xml"], { folder, variables });
+    await upload(project, ["small.xml", "large.xml"], { folder, variables });
+    const [small, large] = receiver.requests;
+    expect(small!.headers["content-encoding"]).toBeUndefined();
+    expect(large!.headers["content-encoding"]).toBe("gzip");
+    const real = await addProject(acme);
+    expect((await upload(real, ["small.xml", "large.xml"], { folder })).output).toContain(" 5001 passed");
+  });
+
+  test("--json is the server's answer on one line, or why there is none", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({ "r.xml": junit("pf"), "bad.xml": "<html/>" });
+    const variables = { GITHUB_ACTIONS: "true" };
+    const { output, errors } = await upload(project, ["r.xml", "--json"], { folder, variables });
+    expect(
+      output
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ).toEqual([
+      expect.objectContaining({
+        verdict: "failed",
+        passed: 1,
+        newFailures: [expect.objectContaining({ name: "case 1" })],
+      }),
+    ]);
+    expect(errors).toBe("::error title=unit > case 1::case 1 failed\n");
+    const bad = await upload(project, ["bad.xml", "--json"], { folder });
+    expect(JSON.parse(bad.output)).toEqual({ error: { message: expect.stringContaining("it is an HTML page") } });
+  });
+
+  test("--help tells everything, and a wrong usage is one", async () => {
+    const help = await upload(project, ["--help"]);
+    expect([help.code, help.output]).toEqual([0, expect.stringContaining("--execution-key KEY")]);
+    const marker = join(createFolder(), "ran");
+    for (const args of [
+      [],
+      ["--task", "unit"],
+      ["r.xml", "--nope"],
+      ["r.xml", "--"],
+      ["r.xml", "--nope", "--", "touch", marker],
+      ["r.xml", "--exit-code", "1", "--", "touch", marker],
+      ["r.xml", "--exit-code", "x"],
+      ["r.xml", "--execution-key", "a", "--execution-id", "b"],
+    ])
+      expect([args, (await upload(project, args)).code]).toEqual([args, 2]);
+    expect(existsSync(marker)).toBe(false);
+    const { code, errors } = await upload(project, ["r.xml"], { variables: { ASSAY_KEY: " ", ASSAY_URL: "" } });
+    expect([code, errors]).toEqual([2, expect.stringContaining("Set ASSAY_URL, ASSAY_KEY")]);
+  });
+});
+
+describe("an upload that fails breaks no build, unless it is to", () => {
+  const folder = createFolder({ "r.xml": junit("p"), "bad.xml": "<html/>" });
+  const variants = [[], ["--strict"]];
+  /** Exit codes without and with --strict, and what is said. */
+  async function both(args: string[], run: Run = {}, of: Project = project) {
+    const ends = await Promise.all(variants.map((more) => upload(of, [...args, ...more], { folder, ...run })));
+    expect(ends.map(({ output }) => output)).toEqual(["", ""]);
+    expect(ends[1]!.errors).toBe(ends[0]!.errors);
+    return { codes: ends.map(({ code }) => code), errors: ends[0]!.errors };
+  }
+
+  test("a report that cannot be read", async () => {
+    expect(await both(["bad.xml"])).toEqual({
+      codes: [0, 1],
+      errors: `assay: The results are not uploaded: Cannot read "bad.xml": it is an HTML page, not a test report\n`,
+    });
+  });
+
+  test("a parameter that cannot be", async () => {
+    const { codes, errors } = await both(["r.xml", "--shard", "9/4"]);
+    expect([codes, errors]).toEqual([[0, 1], expect.stringContaining('Cannot read "shard"')]);
+  });
+
+  test("files and globs that are nothing, each by its name", async () => {
+    expect(await both(["no.xml", "no/*.xml"])).toEqual({
+      codes: [0, 1],
+      errors:
+        `assay: There is no file "no.xml"\nassay: No file matches "no/*.xml"\n` +
+        `assay: The results are not uploaded: There is no report\n`,
+    });
+    // What is there is sent all the same.
+    const project = await addProject(acme);
+    const { code, output, errors } = await upload(project, ["r.xml", "no.xml", "--strict"], { folder });
+    expect([code, output, errors]).toEqual([
+      1,
+      expect.stringMatching(/^PASSED /),
+      `assay: There is no file "no.xml"\n`,
+    ]);
+  });
+
+  test("a key that is no longer valid, and a project that is not there", async () => {
+    const old = await addProject(acme);
+    await regenerate({ ...acme, project: old.project });
+    const { codes, errors } = await both(["r.xml"], {}, old);
+    expect([codes, errors]).toEqual([[0, 1], expect.stringContaining("(ASSAY_KEY)\n")]);
+    const wrong = await both(["r.xml"], { variables: { ASSAY_PROJECT: crypto.randomUUID() } });
+    expect([wrong.codes, wrong.errors]).toEqual([[0, 1], expect.stringContaining("(ASSAY_URL and ASSAY_PROJECT)")]);
+  });
+
+  test("a server that is away, or resets every connection", async () => {
+    const away = await both(["r.xml"], { variables: { ASSAY_URL: "http://127.0.0.1:1" } });
+    expect([away.codes, away.errors]).toEqual([[0, 3], expect.stringContaining("Cannot reach http://127.0.0.1:1")]);
+    const resetting = await createResettingReceiver();
+    expect(
+      (await upload(project, ["r.xml", "--strict"], { folder, variables: { ASSAY_URL: resetting.url } })).code,
+    ).toBe(3);
+    expect(resetting.count()).toBe(3);
+  });
+
+  test("a server that is broken is asked three times, and one that asks for patience beyond that is left", async () => {
+    const broken = createReceiver({ status: 500, body: { error: { code: "INTERNAL_ERROR", message: "Broken" } } });
+    const { code, errors } = await upload(project, ["r.xml", "--strict"], {
+      folder,
+      variables: { ASSAY_URL: broken.url },
+    });
+    expect([code, errors]).toEqual([3, "assay: The results are not uploaded: Broken\n"]);
+    expect(new Set(broken.requests.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+    expect(broken.requests).toHaveLength(3);
+    const busy = createReceiver({ status: 429, headers: { "Retry-After": "31" } });
+    expect((await upload(project, ["r.xml"], { folder, variables: { ASSAY_URL: busy.url } })).code).toBe(0);
+    expect(busy.requests).toHaveLength(1);
+  });
+
+  test("what is no server of this kind, and one that has moved", async () => {
+    const page = createReceiver({ status: 200, body: "<html>Welcome</html>" });
+    const { codes, errors } = await both(["r.xml"], { variables: { ASSAY_URL: page.url } });
+    expect([codes, errors]).toEqual([[0, 1], expect.stringContaining("check ASSAY_URL")]);
+    const target = createReceiver();
+    const moved = createReceiver({ status: 301, headers: { Location: target.url } });
+    expect((await both(["r.xml"], { variables: { ASSAY_URL: moved.url } })).errors).toContain(`leads to ${target.url}`);
+    expect(target.requests).toEqual([]);
+  });
+
+  test("a fork's build has no key", async () => {
+    const variables = { ASSAY_KEY: "", GITHUB_ACTIONS: "true" };
+    const { codes, errors } = await both(["r.xml"], { variables });
+    expect([codes, errors]).toEqual([[0, 3], expect.stringContaining("Set ASSAY_KEY (a fork's pull request")]);
+  });
+
+  test("no password of an address is told", async () => {
+    const variables = { ASSAY_URL: "http://operator:hunter22@127.0.0.1:1" };
+    const { errors } = await upload(project, ["r.xml"], { folder, variables });
+    expect(errors).toContain("Cannot reach http://***@127.0.0.1:1");
+  });
+});
+
+test("a server that asks for patience gets the same upload again, under the same key: it is one run", async () => {
+  const real = await addProject(acme);
+  const seen: string[] = [];
+  // A server in front of the server, which is too busy at first, and then loses an answer on its way.
+  const front = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    development: false,
+    async fetch(request) {
+      seen.push(request.headers.get("idempotency-key")!);
+      if (seen.length === 1) return new Response("", { status: 429, headers: { "Retry-After": "0" } });
+      const { pathname } = new URL(request.url);
+      const answer = await fetch(`${url}${pathname}`, {
+        method: request.method,
+        headers: request.headers,
+        body: await request.bytes(),
+      });
+      if (seen.length === 2) return new Response("", { status: 502, headers: { "Retry-After": "0" } });
+      return new Response(await answer.text(), { status: answer.status, headers: { "X-Seen": "1" } });
+    },
+  });
+  try {
+    const variables = { ASSAY_URL: `http://127.0.0.1:${front.port}` };
+    const { code, output } = await upload(real, ["r.xml"], {
+      folder: createFolder({ "r.xml": junit("pp") }),
+      variables,
+    });
+    expect([code, output]).toEqual([0, expect.stringMatching(/^PASSED unit: 2 passed.*attempt 1 /)]);
+    expect([seen.length, new Set(seen).size]).toEqual([3, 1]);
+    expect(await list(real)).toHaveLength(1);
+  } finally {
+    await front.stop(true);
+  }
+});
+
+describe("around a command", () => {
+  test.each([
+    ["passes", "exit 0", 0],
+    ["fails", "exit 1", 1],
+    ["fails in its own way", "exit 3", 3],
+    ["is killed", "kill -KILL $$", 137],
+    ["dies of a signal", "kill -TERM $$", 143],
+  ])("that %s: its exit code is ours, and goes along", async (_, end, code) => {
+    const project = await addProject(acme);
+    const ended = await upload(project, ["report.xml", ...script(`${writes("pp")}; ${end}`)]);
+    expect([ended.code, ended.output]).toEqual([code, ""]);
+    const failed = code === 0 ? 0 : 1;
+    expect(ended.errors).toStartWith(code === 0 ? "PASSED unit: 2 passed" : "FAILED unit: 2 passed, 1 failed");
+    expect(await onlyRun(project)).toMatchObject({ exitCode: code, passed: 2, failed });
+  });
+
+  test("that is not there, or cannot be executed, as a shell would say", async () => {
+    const folder = createFolder({ plain: "x", "no-shebang": "exit 5\n" });
+    chmodSync(join(folder, "no-shebang"), 0o755);
+    mkdirSync(join(folder, "folder"));
+    const project = await addProject(acme);
+    const missing = await upload(project, ["r.xml", "--", "no-such-command"], { folder });
+    expect([missing.code, missing.errors]).toEqual([
+      127,
+      expect.stringContaining('assay: Cannot run "no-such-command": '),
+    ]);
+    expect(await onlyRun(project)).toMatchObject({ exitCode: 127, failed: 1, total: 1 });
+    for (const [command, code] of [
+      ["./plain", 126],
+      ["./folder", 126],
+      ["./no-shebang", 5],
+    ] as const)
+      expect([command, (await upload(project, ["r.xml", "--", command], { folder })).code]).toEqual([command, code]);
+  });
+
+  test("all that it reads and writes is its own", async () => {
+    const real = await addProject(acme);
+    const input = Buffer.from(Array.from({ length: 4096 }, (_, index) => index % 256)).toString("latin1");
+    const text = `${writes("p")}; cat; echo "::error::mine" >&2; printf 'no line break'`;
+    const folder = createFolder();
+    const { code, output, errors } = await upload(real, ["report.xml", ...script(text)], { folder, input });
+    expect([code, output === `${input}no line break`]).toEqual([0, true]);
+    expect(errors).toMatch(/^::error::mine\nPASSED unit: 1 passed, 0 failed, 0 skipped, attempt 1 \S+\n$/);
+  });
+
+  test("ten megabytes of output come through as they are, to a slow reader", async () => {
+    const real = await addProject(acme);
+    const random = join(createFolder(), "random");
+    await Bun.write(random, crypto.getRandomValues(new Uint8Array(65_536)));
+    const text = `${writes("p")}; for i in $(seq 160); do cat ${random} || exit 9; done; cat ${random} >&2`;
+    const child = Bun.spawn(
+      [process.execPath, join(import.meta.dir, "../../src/cli/assay.ts"), "upload", "report.xml", ...script(text)],
+      { cwd: createFolder(), env: environmentOf(real), stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+    );
+    guardProcess(child);
+    const expected = new Bun.CryptoHasher("sha256");
+    const bytes = await Bun.file(random).bytes();
+    for (let count = 0; count < 160; count++) expected.update(bytes);
+    const hash = new Bun.CryptoHasher("sha256");
+    let size = 0;
+    for await (const chunk of child.stdout) {
+      size += chunk.length;
+      hash.update(chunk);
+    }
+    const errors = await new Response(child.stderr).bytes();
+    expect([size, hash.digest("hex"), await child.exited]).toEqual([160 * 65_536, expected.digest("hex"), 0]);
+    expect(Buffer.compare(errors.subarray(0, 65_536), bytes)).toBe(0);
+  });
+
+  test("is run even where nothing can be uploaded", async () => {
+    const folder = createFolder();
+    const away = { variables: { ASSAY_URL: "http://127.0.0.1:1" }, folder };
+    const command = script(`${writes("p")}; echo done; exit $CODE`);
+    const ends = await Promise.all(
+      [
+        [["report.xml", ...command], { CODE: "0" }],
+        [["report.xml", "--strict", ...command], { CODE: "0" }],
+        [["report.xml", "--strict", ...command], { CODE: "7" }],
+      ].map(([args, more]) =>
+        upload(project, args as string[], { ...away, variables: { ...away.variables, ...(more as Variables) } }),
+      ),
+    );
+    expect(ends.map(({ code, output }) => [code, output])).toEqual([
+      [0, "done\n"],
+      [3, "done\n"],
+      [7, "done\n"],
+    ]);
+    for (const { errors } of ends) expect(errors).toContain("The results are not uploaded: Cannot reach");
+    const fork = await upload(project, ["report.xml", ...command], { folder, variables: { ASSAY_KEY: "", CODE: "4" } });
+    expect([fork.code, fork.output, fork.errors]).toEqual([4, "done\n", expect.stringContaining("Set ASSAY_KEY")]);
+  });
+
+  describe("that leaves no report of its own", () => {
+    /** Of an earlier build. */
+    const old = (name: string) => {
+      const folder = createFolder({ [name]: junit("ppp") });
+      utimesSync(join(folder, name), new Date(Date.now() - 60_000), new Date(Date.now() - 60_000));
+      return folder;
+    };
+
+    test.each([
+      ["fails", "exit 5", 5, 5],
+      ["claims success", "exit 0", 0, -1],
+    ])("and %s: the stale one is refused, and a failure recorded", async (_, text, code, recorded) => {
+      const project = await addProject(acme);
+      const ended = await upload(project, ["report.xml", ...script(text)], { folder: old("report.xml") });
+      expect(ended.code).toBe(code);
+      expect(ended.errors).toMatch(/^assay: "report.xml" is stale: .*\nassay: Without a report, this is recorded/);
+      expect(await onlyRun(project)).toMatchObject({ exitCode: recorded, passed: 0, failed: 1, verdict: "failed" });
+    });
+
+    test("beside one that is: that is taken alone", async () => {
+      const project = await addProject(acme);
+      const ended = await upload(project, ["*.xml", ...script(writes("p", "new.xml"))], { folder: old("old.xml") });
+      expect([ended.code, ended.errors]).toEqual([0, expect.stringContaining('"old.xml" is stale')]);
+      expect(await onlyRun(project)).toMatchObject({ passed: 1, total: 1 });
+    });
+
+    test("and has failed: whatever the format, it is red", async () => {
+      const project = await addProject(acme);
+      const args = ["*.json", "--format", "playwright", "--task", "e2e", ...script("exit 2")];
+      expect(await upload(project, args)).toMatchObject({ code: 2, output: "" });
+      expect(await onlyRun(project)).toMatchObject({ taskSlug: "e2e", exitCode: 2, failed: 1 });
+    });
+
+    test("but one that is broken: the failure is recorded without it", async () => {
+      const project = await addProject(acme);
+      const ended = await upload(project, ["r.json", ...script(`printf '{"suites": [' > r.json; exit 139`)]);
+      expect([ended.code, ended.errors]).toEqual([139, expect.stringContaining('Cannot read "r.json"')]);
+      expect(await onlyRun(project)).toMatchObject({ exitCode: 139, failed: 1, total: 1 });
+    });
+
+    test("where that is right: --allow-empty", async () => {
+      const project = await addProject(acme);
+      const { code, errors } = await upload(project, ["r.xml", "--allow-empty", "--strict", ...script("exit 0")]);
+      expect([code, errors]).toEqual([0, expect.stringContaining("PASSED default: 0 passed")]);
+      expect(await onlyRun(project)).toMatchObject({ total: 0, verdict: "passed" });
+    });
+
+    test("or a step before has told how the tests ended", async () => {
+      const project = await addProject(acme);
+      const { code } = await upload(project, ["r.xml", "--exit-code", "101"]);
+      expect([code, await onlyRun(project)]).toEqual([0, expect.objectContaining({ exitCode: 101, failed: 1 })]);
+    });
+  });
+
+  describe("signals", () => {
+    const ready = (folder: string) => until(() => existsSync(join(folder, "ready")));
+
+    test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+      "%s reaches the command, which ends as it likes",
+      async (signal) => {
+        const project = await addProject(acme);
+        const folder = createFolder({ source: junit("p") });
+        const name = signal.slice(3);
+        const text = `trap "cp source report.xml; echo caught ${name}; exit 42" ${name}; : > ready; for i in $(seq 500); do sleep 0.02; done`;
+        const { child, ended } = start(project, ["report.xml", ...script(text)], { folder });
+        await ready(folder);
+        child.kill(signal);
+        const { code, output, errors } = await ended;
+        expect([code, output]).toEqual([42, `caught ${name}\n`]);
+        // A cancelled build has no result.
+        expect([errors, await list(project)]).toEqual(["assay: The results are not uploaded: Told to stop\n", []]);
+      },
+    );
+
+    test("a command that dies of it: 128 and its number", async () => {
+      const folder = createFolder();
+      const { child, ended } = start(project, ["report.xml", ...script(": > ready; exec sleep 60")], { folder });
+      await ready(folder);
+      child.kill("SIGTERM");
+      expect(await ended).toMatchObject({ code: 143, errors: "assay: The results are not uploaded: Told to stop\n" });
+    });
+
+    test("during the upload: it is left, and the exit code stays the command's", async () => {
+      const hanging = createReceiver("hang");
+      const variables = { ASSAY_URL: hanging.url };
+      const { child, ended } = start(project, ["report.xml", ...script(`${writes("p")}; exit 6`)], { variables });
+      await until(() => hanging.requests.length > 0);
+      child.kill("SIGTERM");
+      expect(await ended).toMatchObject({ code: 6, errors: "assay: The results are not uploaded: Told to stop\n" });
+    });
+  });
+});
+
+describe("what CI systems are told", () => {
+  const NAME = `100% </code><b>\r\n::error::pwned ##[error]pwned`;
+  const report = (message = "expected 2, got 3") => `<testsuite name="unit">
+    <testcase classname="cart" name="${Bun.escapeHTML(NAME).replace(/\r\n/, "&#13;&#10;")}" file="cart.test.ts" line="12">
+      <failure message="${message}"/></testcase>
+    <testcase classname="cart" name="removes"/></testsuite>`;
+
+  test("GitHub: annotations at lines of the repository, and a summary after what is there", async () => {
+    const project = await addProject(acme);
+    const workspace = createFolder();
+    const folder = join(workspace, "web");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "cart.test.ts"), "");
+    writeFileSync(join(folder, "r.xml"), report(`the key is ${project.key}`));
+    writeFileSync(join(workspace, "summary.md"), "# Mine");
+    const variables = {
+      GITHUB_ACTIONS: "true",
+      GITHUB_RUN_ID: "1",
+      GITHUB_WORKSPACE: workspace,
+      GITHUB_STEP_SUMMARY: join(workspace, "summary.md"),
+    };
+    const { code, output } = await upload(project, ["r.xml"], { folder, variables });
+    const lines = output.trimEnd().split("\n");
+    expect([code, lines.length]).toEqual([0, 2]);
+    expect(lines[0]).toStartWith("FAILED unit: 1 passed, 1 failed (1 new)");
+    expect(lines[1]).toStartWith("::error file=web/cart.test.ts,line=12,title=unit > cart > 100%25 </code><b>");
+    expect(lines[1]).toEndWith("::the key is ***");
+    expect(lines[1]).not.toContain("##[");
+    const summary = readFileSync(variables.GITHUB_STEP_SUMMARY, "utf8");
+    expect(summary).toStartWith("# Mine\n\n### FAILED unit\n");
+    expect(summary).toContain("<pre>the key is ***</pre>");
+    expect(summary).not.toContain("<b>");
+  });
+
+  test("GitHub: a summary that is full, or cannot be written, costs nothing else", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({ "r.xml": report(), "full.md": "x".repeat(2 ** 20 - 50) });
+    for (const name of ["full.md", "no/such/folder.md"]) {
+      const variables = { GITHUB_ACTIONS: "true", GITHUB_STEP_SUMMARY: join(folder, name) };
+      const { code, output } = await upload(project, ["r.xml", "--strict"], { folder, variables });
+      expect([code, output]).toEqual([0, expect.stringMatching(/^FAILED /)]);
+    }
+    expect(readFileSync(join(folder, "full.md"))).toHaveLength(2 ** 20 - 50);
+  });
+
+  test("GitHub, around a command: among its errors, so that its output stays its own", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({ source: report() });
+    const args = ["r.xml", ...script("cp source r.xml; echo mine; exit 1")];
+    const ended = await upload(project, args, { folder, variables: { GITHUB_ACTIONS: "true" } });
+    expect([ended.code, ended.output]).toEqual([1, "mine\n"]);
+    expect(ended.errors).toMatch(/^FAILED unit: .*\n::error file=cart.test.ts,line=12,title=.*::expected 2, got 3\n$/);
+  });
+
+  test("GitHub: where the server says no more than names, names are told", async () => {
+    const failures = [{ testCaseId: crypto.randomUUID(), taskSlug: "unit", suite: "cart", name: "adds", file: null }];
+    const receiver = createReceiver(
+      { status: 201, body: { ...SAMPLE, verdict: "failed", failed: 1, newFailures: failures } },
+      { status: 500 },
+    );
+    const variables = { ASSAY_URL: receiver.url, GITHUB_ACTIONS: "true" };
+    const { output } = await upload(project, ["r.xml"], { folder: createFolder({ "r.xml": report() }), variables });
+    expect(output.split("\n")[1]).toBe("::error title=cart > adds::cart > adds failed");
+    expect(receiver.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      `POST /api/v1/projects/${project.project}/test-runs`,
+      `GET /api/v1/projects/${project.project}/executions/${SAMPLE.executionId}/failures`,
+    ]);
+  });
+
+  test("GitLab, TeamCity and Azure: a line in their own languages", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({ "r.xml": report() });
+    const second = async (variables: Variables) =>
+      (await upload(project, ["r.xml"], { folder, variables })).output.split("\n")[1];
+    expect(await second({ GITLAB_CI: "true" })).toMatch(/^Test results: http:\/\/\S+$/);
+    expect(await second({ TEAMCITY_VERSION: "2025.03" })).toMatch(/^##teamcity\[buildStatus text='.* 1 failed .*'\]$/);
+    expect(await second({ TF_BUILD: "True" })).toMatch(/^##vso\[task.logissue type=error\]FAILED Assay: unit 1 passed/);
+  });
+
+  test("Buildkite: its agent is given the summary, if there is one", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({ "r.xml": report() });
+    const run: Run = { folder, variables: { BUILDKITE: "true", BUILDKITE_LABEL: ":jest: unit tests" } };
+    expect((await upload(project, ["r.xml"], run)).code).toBe(0);
+    const tools = createFolder({ "buildkite-agent": `#!/bin/sh\necho "$@" > ${folder}/args; cat > ${folder}/text` });
+    chmodSync(join(tools, "buildkite-agent"), 0o755);
+    const variables = { ...run.variables!, PATH: `${tools}:${process.env["PATH"]}` };
+    expect((await upload(project, ["r.xml"], { folder, variables })).code).toBe(0);
+    expect(readFileSync(join(folder, "args"), "utf8")).toBe(
+      "annotate --style error --context assay--jest-unit-tests\n",
+    );
+    expect(readFileSync(join(folder, "text"), "utf8")).toStartWith("### FAILED &#58;jest&#58; unit tests\n");
+  });
+
+  test("everybody: the warnings of the run", async () => {
+    const project = await addProject(acme);
+    const cut = junit("ppp").slice(0, -60);
+    const { errors } = await upload(project, ["r.xml"], { folder: createFolder({ "r.xml": cut }) });
+    expect(errors).toMatch(/^assay: Warning: The report is broken at /);
+  });
+});

@@ -1,0 +1,441 @@
+/** Engines that run tests elsewhere: what they are asked, how their results join, and what becomes of those that cannot be. */
+
+import { beforeEach, describe, expect, test } from "bun:test";
+import { createLog } from "../../src/log.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
+import { handleEvents, runSchedules } from "../../src/work/automate.ts";
+import { createDeliverer } from "../../src/work/deliver.ts";
+import { expireExecutions } from "../../src/work/expire.ts";
+import { createHarness, junit, SECRET_KEY } from "../harness.ts";
+import { createReceiver, outboundToReceivers, type Script } from "../receiver.ts";
+
+const { ask, acme, rival, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const PUBLIC = "https://assay.test";
+const log = createLog("debug", () => {}, false);
+const nightly = new Date("2030-01-07T03:00:00.000Z");
+let project: { project: string; key: string };
+beforeEach(async () => {
+  project = await addProject(acme);
+});
+
+async function integrate(kind: string, config: Record<string, unknown>, { team, teamKey } = acme): Promise<string> {
+  const answer = await ask(`POST /teams/${team}/integrations`, { key: teamKey, body: { kind, name: kind, config } });
+  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
+  return answer.body.id;
+}
+const github = (baseUrl: string, more: object = { workflow: "ci.yml" }, company = acme) =>
+  integrate("github", { baseUrl, repository: "acme/web", token: "t", ...more }, company);
+const gitlab = (baseUrl: string, more: object = { triggerToken: "trigger" }) =>
+  integrate("gitlab", { baseUrl, project: "acme/web", token: "t", ...more });
+const change = (integrationId: string, body: object) =>
+  ask(`PATCH /teams/${acme.team}/integrations/${integrationId}`, { key: acme.teamKey, body });
+
+const create = (dispatch: unknown, more: object = {}) =>
+  ask(`POST /projects/${project.project}/executions`, {
+    key: project.key,
+    body: { tasks: ["unit"], branch: "feat/a", dispatch, ...more },
+  });
+const get = async (id: string) => (await ask(`GET /projects/${project.project}/executions/${id}`, project)).body;
+const list = async () => (await ask(`GET /projects/${project.project}/executions?limit=100`, project)).body.data;
+const act = (id: string, action: string) =>
+  ask(`POST /projects/${project.project}/executions/${id}/${action}`, { key: project.key });
+const upload = (id: string, letters = "p", task = "unit") =>
+  ask(`POST /projects/${project.project}/test-runs?execution_id=${id}&task_slug=${task}&branch=feat/a`, {
+    key: project.key,
+    body: junit(letters),
+  });
+const endTime = (id: string) =>
+  database.pool`update execution set expires_at = now() - interval '1 second' where id = ${id}`;
+
+const deliveriesOf = async (integrationId: string) =>
+  (await ask(`GET /teams/${acme.team}/integrations/${integrationId}/deliveries`, { key: acme.teamKey })).body.data;
+
+/** Sends what is due; what was put off is due as well. */
+async function deliver(): Promise<void> {
+  await database.pool`update delivery set due_at = now() where status = 'pending' and due_at is not null`;
+  await database.pool`update integration set paused_until = null`;
+  const sender = createDeliverer(database, { outbound: outboundToReceivers(), seal: createSeal(SECRET_KEY) }, log);
+  while ((await sender.start()) > 0) await sender.ended();
+}
+
+const addEnvironment = (slug: string) =>
+  ask(`POST /teams/${acme.team}/environments`, { key: acme.teamKey, body: { slug, name: slug } });
+
+const typesOf = async () => {
+  const rows = await database.pool<{ type: string }[]>`
+    select type from event where project_id = ${project.project} order by id`;
+  return rows.map(({ type }) => type);
+};
+
+async function automate(body: Record<string, unknown>) {
+  const { team, teamKey } = acme;
+  return await ask(`POST /teams/${team}/automations`, { key: teamKey, body: { name: "a", ...body } });
+}
+const start = (more: object) => ({
+  trigger: { schedule: "0 3 * * *" },
+  actions: [{ type: "start_execution", projectId: project.project, tasks: ["unit"], ...more }],
+});
+
+/** Its automation's last run, once its time has come. */
+async function runAt3(body: Record<string, unknown>) {
+  const { status, body: automation } = await automate(body);
+  expect(status).toBe(201);
+  await database.pool`update automation set next_run_at = ${nightly.toISOString()} where id = ${automation.id}`;
+  await runSchedules(database, PUBLIC, nightly, log);
+  const path = `/teams/${acme.team}/automations/${automation.id}`;
+  const { data } = (await ask(`GET ${path}/runs`, { key: acme.teamKey })).body;
+  await ask(`DELETE ${path}`, { key: acme.teamKey });
+  return data[0];
+}
+
+describe("POST …/executions with dispatch", () => {
+  test("starts a workflow on the execution's branch with its id, and what comes back joins it", async () => {
+    const receiver = createReceiver({ status: 204 });
+    const integrationId = await github(receiver.url);
+    const { status, body } = await create({ integrationId, inputs: { suite: "fast" } });
+    expect([status, body.status]).toEqual([201, "queued"]);
+    await deliver();
+    expect(receiver.requests.map(({ path, body }) => [path, body])).toEqual([
+      [
+        "/repos/acme/web/actions/workflows/ci.yml/dispatches",
+        { ref: "feat/a", inputs: { suite: "fast", assay_execution_id: body.id } },
+      ],
+    ]);
+    await upload(receiver.requests[0]!.body.inputs.assay_execution_id);
+    expect(await list()).toMatchObject([{ id: body.id, status: "passed", passed: 1, trigger: "api" }]);
+    expect(await deliveriesOf(integrationId)).toMatchObject([
+      { action: "dispatch", eventType: "dispatch", eventId: null, status: "sent" },
+    ]);
+  });
+
+  test("starts a pipeline at GitLab, with the id as a variable", async () => {
+    const receiver = createReceiver({ status: 201, body: { web_url: "https://gitlab.test/1" } });
+    const { body } = await create({ integrationId: await gitlab(receiver.url), inputs: { SUITE: "fast" } });
+    await deliver();
+    expect(receiver.requests.map(({ path, body }) => [path, body])).toEqual([
+      [
+        "/api/v4/projects/acme%2Fweb/trigger/pipeline",
+        { token: "trigger", ref: "feat/a", variables: { SUITE: "fast", ASSAY_EXECUTION_ID: body.id } },
+      ],
+    ]);
+  });
+
+  test("names the ref and the workflow that are asked for, and without a branch the integration's ref", async () => {
+    const receiver = createReceiver({ status: 204 });
+    const integrationId = await github(receiver.url, { workflow: "ci.yml", ref: "trunk" });
+    await create({ integrationId, ref: "release", workflow: "other.yml" });
+    await create({ integrationId }, { branch: undefined });
+    await deliver();
+    expect(receiver.requests.map(({ path, body }) => [path.split("/").at(-2), body.ref])).toEqual([
+      ["other.yml", "release"],
+      ["ci.yml", "trunk"],
+    ]);
+  });
+
+  test("starts nothing for an execution that is there already, nor for a request that comes twice", async () => {
+    const receiver = createReceiver({ status: 204 });
+    const integrationId = await github(receiver.url);
+    const again = { key: project.key, headers: { "idempotency-key": crypto.randomUUID() } };
+    const body = { key: "b1", tasks: ["unit"], dispatch: { integrationId } };
+    const target = `POST /projects/${project.project}/executions`;
+    const answers = [await ask(target, { ...again, body }), await ask(target, { ...again, body })];
+    answers.push(await ask(target, { key: project.key, body }));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 200]);
+    await deliver();
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  test("refuses what cannot work by the name of its field, and leaves nothing behind", async () => {
+    const receiver = createReceiver({ status: 204 });
+    const url = receiver.url;
+    const good = await github(url);
+    const disabled = await github(url);
+    await change(disabled, { enabled: false });
+    const many = Object.fromEntries(Array.from({ length: 25 }, (_, index) => [`i${index}`, "x"]));
+    const refused: [object, object, string][] = [
+      [{ integrationId: crypto.randomUUID() }, {}, '"dispatch.integrationId": there is no such integration'],
+      [
+        { integrationId: await github(url, { workflow: "ci.yml" }, rival) },
+        {},
+        '"dispatch.integrationId": there is no such',
+      ],
+      [
+        { integrationId: await integrate("slack", { url }) },
+        {},
+        '"dispatch.integrationId": an integration of slack starts no',
+      ],
+      [{ integrationId: disabled }, {}, '"dispatch.integrationId": the integration "github" is disabled'],
+      [{ integrationId: await github(url, {}) }, {}, '"dispatch.workflow": neither it nor the integration'],
+      [
+        { integrationId: await gitlab(url, {}) },
+        {},
+        '"dispatch.integrationId": the integration "gitlab" has no "triggerToken"',
+      ],
+      [
+        { integrationId: await gitlab(url), workflow: "ci.yml" },
+        {},
+        '"dispatch.workflow": an integration of gitlab knows none',
+      ],
+      [{ integrationId: good, inputs: many }, {}, '"dispatch.inputs": expected at most 24'],
+      [
+        { integrationId: good, inputs: { assay_execution_id: "x" } },
+        {},
+        '"dispatch.inputs": "assay_execution_id" is the id',
+      ],
+      [{ integrationId: good, workflow: "../ci.yml" }, {}, '"dispatch.workflow": expected a workflow file'],
+      [{ integrationId: good }, { tasks: [] }, '"tasks": with "dispatch" expected at least one'],
+      [{ integrationId: good }, { mode: "run" }, '"dispatch": an execution of mode "run" is for runners'],
+    ];
+    for (const [dispatch, more, message] of refused) {
+      const { status, body } = await create(dispatch, more);
+      expect([status, body.error?.message]).toEqual([400, expect.stringContaining(`Cannot read ${message}`)]);
+    }
+    await deliver();
+    expect([await list(), receiver.requests]).toEqual([[], []]);
+  });
+
+  test("is refused where a thousand deliveries are waiting", async () => {
+    const integrationId = await github(createReceiver().url);
+    await database.pool`
+      insert into delivery (team_id, integration_id, id, action, options, event_type, notice)
+      select ${acme.team}, ${integrationId}, gen_random_uuid(), 'create_issue', '{}', 'test', '{}' from generate_series(1, 1000)`;
+    const { status, body } = await create({ integrationId });
+    expect([status, body.error?.message]).toEqual([400, expect.stringContaining("1000 deliveries are waiting")]);
+    expect(await list()).toEqual([]);
+    await database.pool`delete from delivery where integration_id = ${integrationId}`;
+  });
+});
+
+describe("a dispatch that fails", () => {
+  const missing: Script = { status: 404, body: { message: "Not Found" } };
+  const away: Script = { status: 503 };
+
+  test("for good ends its execution at once, with the engine's reason", async () => {
+    const integrationId = await github(createReceiver(missing).url);
+    const { body } = await create({ integrationId }, { tasks: ["unit", { slug: "e2e", shards: 2 }] });
+    await deliver();
+    const reason = "The pipeline was not started: Answered 404: Not Found";
+    expect(await get(body.id)).toMatchObject({
+      status: "timed_out",
+      verdict: "failed",
+      tasks: [
+        { slug: "unit", status: "timed_out", reason },
+        { slug: "e2e", status: "timed_out", reason },
+      ],
+    });
+    expect(await typesOf()).toEqual(["execution.completed", "execution.failed"]);
+  });
+
+  test("too often ends it with the last reason, and until then it is tried again", async () => {
+    const receiver = createReceiver(away);
+    const { body } = await create({ integrationId: await github(receiver.url) });
+    for (let tries = 1; tries <= 8; tries++) await deliver();
+    expect([receiver.requests.length, (await get(body.id)).status]).toEqual([8, "queued"]);
+    await deliver();
+    const [task] = (await get(body.id)).tasks;
+    expect(task).toMatchObject({ status: "timed_out", reason: "The pipeline was not started: Answered 503" });
+  });
+
+  test("leaves alone what has reported meanwhile", async () => {
+    const integrationId = await github(createReceiver(missing).url);
+    const { body } = await create({ integrationId });
+    await upload(body.id);
+    await deliver();
+    expect(await get(body.id)).toMatchObject({ status: "passed", tasks: [{ reason: null }] });
+    expect((await deliveriesOf(integrationId))[0].attempts.at(-1).error).toBe(
+      'Not sent: its execution has ended, it is "passed"',
+    );
+  });
+
+  test("while the time of its execution runs out is told as the reason, and then starts nothing any more", async () => {
+    const receiver = createReceiver(away);
+    const integrationId = await github(receiver.url);
+    const { body } = await create({ integrationId });
+    await deliver();
+    await endTime(body.id);
+    await expireExecutions(database);
+    expect((await get(body.id)).tasks).toMatchObject([
+      { status: "timed_out", reason: "The pipeline was not started in time: Answered 503" },
+    ]);
+    receiver.play({ status: 204 });
+    await deliver();
+    expect(receiver.requests).toHaveLength(1);
+    const [delivery] = await deliveriesOf(integrationId);
+    expect([delivery.status, delivery.attempts.map(({ error }: any) => error)]).toEqual([
+      "failed",
+      ["Answered 503", 'Not sent: its execution has ended, it is "timed_out"'],
+    ]);
+  });
+
+  test("is not told as the reason of an execution whose pipeline was started and said nothing", async () => {
+    const { body } = await create({ integrationId: await github(createReceiver({ status: 204 }).url) });
+    await deliver();
+    await endTime(body.id);
+    await expireExecutions(database);
+    expect((await get(body.id)).tasks).toMatchObject([{ reason: "Nothing has come of it in time" }]);
+  });
+
+  test("is sent again when somebody asks for it, and what comes then joins late; unless it was cancelled or deleted", async () => {
+    const receiver = createReceiver(missing);
+    const integrationId = await github(receiver.url);
+    const redeliver = async () => {
+      const [{ id }] = await deliveriesOf(integrationId);
+      const path = `/teams/${acme.team}/integrations/${integrationId}/deliveries/${id}/redeliver`;
+      await ask(`POST ${path}`, { key: acme.teamKey });
+      await deliver();
+      return (await deliveriesOf(integrationId))[0].attempts.at(-1).error;
+    };
+    const { body } = await create({ integrationId });
+    await deliver();
+    receiver.play({ status: 204 });
+    expect(await redeliver()).toBeNull();
+    await upload(body.id);
+    expect(await get(body.id)).toMatchObject({ status: "passed", tasks: [{ status: "passed" }] });
+
+    const cancelled = await create({ integrationId });
+    await act(cancelled.body.id, "cancel");
+    await deliver();
+    expect(await redeliver()).toBe('Not sent: its execution has ended, it is "cancelled"');
+    await ask(`DELETE /projects/${project.project}/executions/${cancelled.body.id}`, project);
+    expect(await redeliver()).toBe("Not sent: its execution was deleted");
+    expect(receiver.requests).toHaveLength(2);
+  });
+});
+
+describe("start_execution", () => {
+  test("with dispatch starts the pipeline that reports to it", async () => {
+    const receiver = createReceiver({ status: 204 });
+    const integrationId = await github(receiver.url);
+    const run = await runAt3(start({ key: "nightly-{date}", branch: "feat/a", dispatch: { integrationId } }));
+    const [execution] = await list();
+    expect(run.actions).toMatchObject([
+      {
+        status: "done",
+        reason: 'Started the tasks "unit" in "other", with a pipeline by "github" (github)',
+        executionId: execution.id,
+        integrationId,
+        deliveryId: expect.any(String),
+      },
+    ]);
+    await deliver();
+    expect(receiver.requests.map(({ body }) => body)).toEqual([
+      { ref: "feat/a", inputs: { assay_execution_id: execution.id } },
+    ]);
+    await upload(execution.id);
+    expect(await list()).toMatchObject([{ key: "nightly-2030-01-07", status: "passed", trigger: "schedule" }]);
+  });
+
+  test("whose pipeline cannot be started ends as missed, and the message says why", async () => {
+    const slack = createReceiver({ status: 200, body: "ok" });
+    const tell = await automate({
+      trigger: { event: "task.missed" },
+      actions: [{ type: "notify", integrationId: await integrate("slack", { url: slack.url }) }],
+    });
+    const integrationId = await github(createReceiver({ status: 422, body: { message: "No ref found" } }).url);
+    await runAt3(start({ dispatch: { integrationId } }));
+    await deliver();
+    expect(await typesOf()).toEqual(["execution.completed", "execution.failed", "task.missed"]);
+    await handleEvents(database, PUBLIC, log);
+    await deliver();
+    await ask(`DELETE /teams/${acme.team}/automations/${tell.body.id}`, { key: acme.teamKey });
+    expect(slack.requests.map(({ text }) => text)).toEqual([
+      expect.stringContaining("The pipeline was not started: Answered 422: No ref found"),
+    ]);
+  });
+
+  test("begins nothing where the integration has been deleted or disabled, and what cannot be sent ends what was begun", async () => {
+    const integrationId = await github(createReceiver().url);
+    const nightly = start({ dispatch: { integrationId } });
+    const { body } = await automate(nightly);
+    const runNow = async (dryRun = false) => {
+      const path = `/teams/${acme.team}/automations/${body.id}/run`;
+      const { status, actions } = (await ask(`POST ${path}`, { key: acme.teamKey, body: { dryRun } })).body;
+      return [status, actions[0].reason];
+    };
+    const what = 'the tasks "unit" in "other", with a pipeline by "github" (github)';
+    expect(await runNow(true)).toEqual(["done", `Would start ${what}`]);
+    await change(integrationId, { enabled: false });
+    const disabled = 'Cannot dispatch, by its integrationId: the integration "github" is disabled';
+    expect(await runNow()).toEqual(["failed", disabled]);
+    expect(await list()).toEqual([]);
+
+    await change(integrationId, { enabled: true });
+    await database.pool`
+      insert into delivery (team_id, integration_id, id, action, options, event_type, notice)
+      select ${acme.team}, ${integrationId}, gen_random_uuid(), 'create_issue', '{}', 'test', '{}' from generate_series(1, 1000)`;
+    const waiting = "1000 deliveries are waiting for the integration already";
+    expect(await runNow()).toEqual(["failed", waiting]);
+    expect(await list()).toMatchObject([
+      { status: "timed_out", tasks: [{ reason: `The pipeline was not started: ${waiting}` }] },
+    ]);
+
+    await ask(`DELETE /teams/${acme.team}/integrations/${integrationId}`, { key: acme.teamKey });
+    const deleted = "Cannot dispatch, by its integrationId: there is no such integration in this team";
+    expect(await runNow()).toEqual(["failed", deleted]);
+    await ask(`DELETE /teams/${acme.team}/automations/${body.id}`, { key: acme.teamKey });
+  });
+
+  test("that makes no sense is refused before it is stored", async () => {
+    const integrationId = await github(createReceiver().url);
+    const refused: [object, string][] = [
+      [{ mode: "run", dispatch: { integrationId } }, '"actions.0.dispatch": an execution of mode "run" is for runners'],
+      [{ dispatch: { integrationId: crypto.randomUUID() } }, '"actions.0.dispatch.integrationId": there is no such'],
+      [{ dispatch: { integrationId: await gitlab("http://127.0.0.1:1", {}) } }, 'has no "triggerToken"'],
+      [{ tasks: [{ slug: "a", labels: ["linux"] }] }, '"actions.0.tasks": labels and timeoutSeconds are for'],
+      [{ mode: "run", tasks: [{ slug: "a", shards: 0 }] }, "expected an integer from 1 to 500"],
+      [
+        { mode: "run", tasks: Array.from({ length: 5 }, (_, i) => ({ slug: `${i}`, shards: 500 })) },
+        "at most 2000 shards",
+      ],
+    ];
+    for (const [more, message] of refused) {
+      const { status, body } = await automate(start(more));
+      expect([status, body.error?.message]).toEqual([400, expect.stringContaining(message)]);
+    }
+  });
+
+  test("of mode run in an environment that is not there begins nothing, and says so", async () => {
+    const run = await runAt3(start({ mode: "run", environment: "nowhere" }));
+    expect(run).toMatchObject({
+      status: "failed",
+      actions: [{ reason: 'The team has no environment "nowhere", whose variables the tasks would get' }],
+    });
+    expect(await list()).toEqual([]);
+  });
+
+  test("of mode run queues its tasks for runners, on the branch and in the environment that it names", async () => {
+    await addEnvironment("staging");
+    const tasks = ["lint", { slug: "e2e", shards: 2, labels: ["browser"] }, "lint"];
+    const run = await runAt3(start({ mode: "run", tasks, branch: "main", environment: "staging" }));
+    expect(run.actions[0].reason).toBe('Started the tasks "lint", "e2e" in "other"');
+    expect(await list()).toMatchObject([{ mode: "run", trigger: "schedule", branch: "main", environment: "staging" }]);
+    const sync = async (labels: string[]) => {
+      const body = { runner: `r ${labels}`, labels, free: 8 };
+      const { leases } = (await ask(`POST /projects/${project.project}/leases`, { key: project.key, body })).body;
+      return leases.map(({ taskSlug, shard, execution }: any) => [taskSlug, shard?.index, execution.environment]);
+    };
+    expect(await sync([])).toEqual([["lint", undefined, "staging"]]);
+    expect(await sync(["browser"])).toEqual([
+      ["e2e", 1, "staging"],
+      ["e2e", 2, "staging"],
+    ]);
+  });
+
+  test("of mode run on an event runs where that happened", async () => {
+    await addEnvironment("lab");
+    const { body } = await automate({
+      trigger: { event: "execution.failed" },
+      conditions: { projects: [project.project] },
+      actions: [{ type: "start_execution", mode: "run", tasks: ["diagnose"] }],
+    });
+    const query = "branch=feat/b&commit=c0ffee12&environment=lab";
+    await ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body: junit("f") });
+    await handleEvents(database, PUBLIC, log);
+    await ask(`DELETE /teams/${acme.team}/automations/${body.id}`, { key: acme.teamKey });
+    const [execution] = await list();
+    expect(execution).toMatchObject({
+      ...{ mode: "run", trigger: "automation", status: "queued" },
+      ...{ branch: "feat/b", commit: "c0ffee12", environment: "lab" },
+    });
+  });
+});

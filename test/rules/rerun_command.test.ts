@@ -1,0 +1,456 @@
+import { describe, expect, test } from "bun:test";
+import type { PlacedCase } from "../../src/rules/identity.ts";
+import { LIST_VARIABLE, mistakeInRerun, PRESETS, type Rerun, toRerunCommand } from "../../src/rules/rerun_command.ts";
+
+const HOSTILE = [
+  `it's "quoted" \`id\` $(id) $HOME \${HOME}`,
+  `a; exit 3 && b | c > /dev/null < e & # f`,
+  `-t --dash`,
+  `\\ \\\\ \\' * ? [a-z] {a,b} ~ !`,
+  `two\nlines\tand a tab`,
+  `größer 日本 🎉`,
+  "",
+];
+
+const cases = (...names: string[]): PlacedCase[] => names.map((name) => ({ suite: "", name, file: "a.test.ts" }));
+
+const toCommand = (rerun: Partial<Rerun>) =>
+  toRerunCommand({
+    rerun: "jest",
+    command: "npx jest --json",
+    only: [],
+    directory: "/srv/shop",
+    exists: (path) => !/\/Test[A-Z]\w*\.py$/.test(path),
+    ...rerun,
+  });
+
+function commandOf(rerun: Partial<Rerun>): string {
+  const made = toCommand(rerun);
+  if (made.whole) throw new Error(`The whole runs: ${made.reason}`);
+  return made.command;
+}
+
+function reasonOf(rerun: Partial<Rerun>): string {
+  const made = toCommand(rerun);
+  if (!made.whole) throw new Error(`It runs: ${made.command}`);
+  return made.reason;
+}
+
+/** What a command is called with, by a real shell. */
+function argumentsOf(command: string, shell = "sh", environment: Record<string, string> = {}): string[] {
+  const script = command.replace(/^(?:npx jest|tool)/, "args");
+  const define = `args() { for one in "$@"; do printf '%s\\0' "$one"; done; }\n`;
+  const { stdout, stderr, exitCode } = Bun.spawnSync([shell, "-c", define + script], {
+    env: { PATH: process.env.PATH ?? "", HOME: "/nowhere", ...environment },
+  });
+  expect([exitCode, stderr.toString()]).toEqual([0, ""]);
+  return stdout.toString().split("\0").slice(0, -1);
+}
+
+describe("the command of each preset", () => {
+  const one: PlacedCase = { suite: "cart > sum", name: "adds (1)", file: "src/it's.test.ts" };
+  const title = String.raw`'^\s*(?:cart[\s>]+sum[\s>]+adds\s+\(1\))\s*$'`;
+  const file = `'src/it'\\''s.test.ts'`;
+  test.each([
+    ["jest", "npx jest --json", one, `npx jest -t ${title} --runTestsByPath ${file} --json`],
+    ["vitest", "vitest run --coverage", one, `vitest run -t ${title} ${file} --coverage`],
+    ["bun", "bun test --bail", one, `bun test -t ${title} './src/it'\\''s.test.ts' --bail`],
+    [
+      "playwright",
+      "npx playwright test --workers=2",
+      { suite: "cart", name: "adds", file: "a.spec.ts" },
+      `npx playwright test --grep '^(?:(?:.*\\s)?a\\.spec\\.ts[\\s>›]+cart[\\s>›]+adds|cart[\\s>›]+a\\.spec\\.ts[\\s>›]+adds)\\s*(?:@.*)?$' '(?:^|/)a\\.spec\\.ts$' --workers=2`,
+    ],
+    [
+      "cypress",
+      "npx cypress run",
+      { suite: "", name: "a", file: "cypress/e2e/a.cy.js" },
+      "npx cypress run --spec 'cypress/e2e/a.cy.js'",
+    ],
+    [
+      "pytest",
+      "python -m pytest -q tests -k 'not slow' | tee log",
+      { suite: "tests.test_a.TestX", name: "test_b[x::y $z]", file: "tests/test_a.py" },
+      "python -m pytest 'tests/test_a.py::TestX::test_b[x::y $z]' -q -k 'not slow' | tee log",
+    ],
+    [
+      "rspec",
+      "bundle exec rspec -f json",
+      { suite: "Cart #sum", name: "is 0", file: "spec/a_spec.rb" },
+      String.raw`bundle exec rspec 'spec/a_spec.rb' -E '^\s*(?:Cart\s+#sum[\s>]+is\s+0)\s*$' -f json`,
+    ],
+    [
+      "go",
+      "go test -json -tags unit ./... -args -x > report.json 2>&1",
+      { suite: "example.com/shop/cart", name: "TestSum/a_b/c", file: null },
+      "go test -json -tags unit -run '^(?:TestSum)$' 'example.com/shop/cart' -args -x > report.json 2>&1",
+    ],
+    [
+      "go",
+      "gotestsum --junitfile report.xml",
+      { suite: "example.com/shop/cart", name: "TestSum", file: null },
+      "gotestsum --junitfile report.xml -- -run '^(?:TestSum)$' 'example.com/shop/cart'",
+    ],
+    [
+      "go",
+      "gotestsum --junitfile report.xml -- -race ./cart/...",
+      { suite: "example.com/shop/cart", name: "TestSum", file: null },
+      "gotestsum --junitfile report.xml -- -race -run '^(?:TestSum)$' 'example.com/shop/cart'",
+    ],
+    [
+      "maven",
+      "./mvnw -B verify",
+      { suite: "com.acme.CartTest$Inner", name: "sums(int)[2]", file: null },
+      "./mvnw -Dtest='com.acme.CartTest$Inner#sums' -Dsurefire.failIfNoSpecifiedTests=false -B verify",
+    ],
+    [
+      "dotnet",
+      "dotnet test --logger trx -- RunConfiguration.MaxCpuCount=1",
+      { suite: "Acme.CartTests+Inner", name: "Sums", file: null },
+      "dotnet test --filter 'FullyQualifiedName=Acme.CartTests+Inner.Sums' --logger trx -- RunConfiguration.MaxCpuCount=1",
+    ],
+  ])("%s adds what failed to %j", (rerun, command, only, expected) => {
+    expect(commandOf({ rerun, command, only: [only] })).toBe(expected);
+  });
+
+  test("methods of Java are joined by class, and one that is no method brings its whole class", () => {
+    const only = [
+      { suite: "a.CartTest", name: "one", file: null },
+      { suite: "a.CartTest", name: "two{int}[1]", file: null },
+      { suite: "a.CartTest", name: "two{int}[2]", file: null },
+      { suite: "a.OtherTest", name: "three", file: null },
+      { suite: "a.OtherTest", name: "it is called so", file: null },
+    ];
+    expect(commandOf({ rerun: "maven", command: "mvn test", only })).toContain(
+      "-Dtest='a.CartTest#one+two,a.OtherTest' ",
+    );
+    expect(reasonOf({ rerun: "maven", command: "mvn test", only: [{ suite: "a b", name: "c", file: null }] })).toBe(
+      `"a b" is not a Java class`,
+    );
+  });
+
+  test("tests of .NET with parameters are taken by the beginning of their names, and what is no method by its class", () => {
+    const only = [
+      { suite: "A.Cart", name: "Sums(x: 1)", file: null },
+      { suite: "A.Cart", name: "Sums(x: 2)", file: null },
+      { suite: "A.Other", name: "it is called so", file: null },
+    ];
+    expect(commandOf({ rerun: "dotnet", command: "dotnet test", only })).toBe(
+      "dotnet test --filter 'FullyQualifiedName~A.Cart.Sums|FullyQualifiedName~A.Other.'",
+    );
+  });
+
+  test("Cypress runs files, and none that it would take for a pattern", () => {
+    const rerun = { rerun: "cypress", command: "cypress run" };
+    const only = [1, 2, 1].map((n) => ({ suite: "", name: `n${n}`, file: `cypress/${n}.cy.js` }));
+    expect(toCommand({ ...rerun, only })).toEqual({
+      whole: false,
+      command: "cypress run --spec 'cypress/1.cy.js,cypress/2.cy.js'",
+      list: null,
+      note: "Cypress runs all tests of the files",
+    });
+    expect(reasonOf({ ...rerun, only: [{ suite: "", name: "a", file: "e2e/[id].cy.js" }] })).toBe(
+      `Cypress takes the file "e2e/[id].cy.js" for a pattern`,
+    );
+  });
+
+  test("pytest: the file is the longest part of the class that is one, however the folder is called", () => {
+    const exists = (path: string) => ["/srv/shop/my.dir/test_a.py", "/srv/shop/tests/test_b.py"].includes(path);
+    const node = (suite: string, name: string, file: string | null) =>
+      commandOf({ rerun: "pytest", command: "pytest", only: [{ suite, name, file }], exists });
+    expect(node("my.dir.test_a.TestX.TestY", "test", "my.dir/test_a.py")).toBe(
+      "pytest 'my.dir/test_a.py::TestX::TestY::test'",
+    );
+    expect(node("tests.test_b", "test[\\xe9]", null)).toBe("pytest 'tests/test_b.py::test[\\xe9]'");
+    // A character that XML cannot hold is not what it was.
+    expect(node("tests.test_b", "test[#x1B]", null)).toBe("pytest 'tests/test_b.py::test'");
+    const gone = { rerun: "pytest", command: "pytest", exists };
+    expect(reasonOf({ ...gone, only: [{ suite: "tests.test_c", name: "test", file: null }] })).toBe(
+      `there is no file for the module "tests.test_c"`,
+    );
+    // A module that cannot be collected.
+    expect(reasonOf({ ...gone, only: [{ suite: "", name: "tests.test_b", file: null }] })).toBe(
+      `"tests.test_b" has failed, which is no test that can be selected`,
+    );
+  });
+
+  test("RSpec: an example of a shared group names no file that can be run", () => {
+    const only = [{ suite: "Cart", name: "is shared", file: "spec/support/shared.rb" }];
+    expect(commandOf({ rerun: "rspec", command: "rspec", only })).toBe(
+      `rspec -E '^\\s*(?:Cart[\\s>]+is\\s+shared)\\s*$'`,
+    );
+    // rspec_junit_formatter calls the file a class.
+    const junit = [{ suite: "spec.a_spec", name: "Cart sums", file: "spec/a_spec.rb" }];
+    expect(commandOf({ rerun: "rspec", command: "rspec", only: junit })).toContain("(?:Cart\\s+sums)");
+  });
+});
+
+describe("values", () => {
+  test.each(["sh", "bash"])("reach the tool as they are, through %s", (shell) => {
+    const only = cases(...HOSTILE).map((one, at) => ({ ...one, file: `${HOSTILE[at] || "x"}/x.test.ts` }));
+    const command = commandOf({ rerun: "tool {names} -- {files}", only });
+    const given = HOSTILE.map((name) => `${name || "x"}/x.test.ts`);
+    expect(argumentsOf(command, shell)).toEqual([
+      ...HOSTILE,
+      "--",
+      ...given.map((file) => (file.startsWith("-") ? `./${file}` : file)),
+    ]);
+  });
+
+  test("match their own names as a pattern, and no others", () => {
+    const suites = ["outer $ (1)", "outer > inner"];
+    const names = HOSTILE.filter(Boolean);
+    const only = suites.flatMap((suite) => names.map((name) => ({ suite, name, file: "a.test.ts" })));
+    const [, , pattern] = argumentsOf(`npx jest ${commandOf({ command: "npx jest --json", only }).slice(8)}`);
+    const [option, value] = argumentsOf(commandOf({ command: "npx jest --json", only }));
+    expect([option, value?.[0]]).toEqual(["-t", "^"]);
+    expect(pattern).toBe("--runTestsByPath");
+    const regex = new RegExp(value!);
+    for (const suite of ["outer $ (1)", "outer inner", "outer > inner"]) {
+      for (const name of names) {
+        for (const between of [" ", " > "]) expect(`${suite}${between}${name}`).toMatch(regex);
+        expect(`x ${suite} ${name}`).not.toMatch(regex);
+        expect(`${suite} ${name}x`).not.toMatch(regex);
+      }
+    }
+    expect("outer $ (2) größer 日本 🎉").not.toMatch(regex);
+  });
+
+  test("a name that was cut matches by its beginning", () => {
+    const name = `a ${"b".repeat(998)}`;
+    const [, value] = argumentsOf(commandOf({ only: cases(name) }));
+    expect(`${name} and so on`).toMatch(new RegExp(value!));
+    expect(`x${name}`).not.toMatch(new RegExp(value!));
+  });
+
+  test("jest-junit names a suite that is not the test's own, so without --json the suite may be missing", () => {
+    const only = [{ suite: "first", name: "login works", file: "a.test.ts" }];
+    const regexOf = (command: string) => new RegExp(argumentsOf(commandOf({ command, only }))[1]!);
+    expect("login works").toMatch(regexOf("npx jest --reporters=jest-junit"));
+    expect("first login works").toMatch(regexOf("npx jest --reporters=jest-junit"));
+    expect("login works").not.toMatch(regexOf("npx jest --json"));
+  });
+
+  test("a list holds the cases as JSON, and the command has its path from a variable", () => {
+    const only = cases(...HOSTILE);
+    const made = toCommand({ rerun: "tool --list={list}", only });
+    if (made.whole || made.list === null) throw new Error("There is no list");
+    expect(JSON.parse(made.list)).toEqual(only);
+    expect(argumentsOf(made.command, "sh", { [LIST_VARIABLE]: "/tmp/a b/$(id)" })).toEqual(["--list=/tmp/a b/$(id)"]);
+  });
+
+  test("a preset in a template is what it would add", () => {
+    const only = [{ suite: "tests.test_a", name: "test_b", file: "tests/test_a.py" }];
+    expect(commandOf({ rerun: "docker run shop pytest {pytest} -q", only })).toBe(
+      "docker run shop pytest 'tests/test_a.py::test_b' -q",
+    );
+    expect(reasonOf({ rerun: "tool {pytest} {jest}", only })).toBe(
+      "a template may hold one preset, and then no {list}",
+    );
+    expect(commandOf({ rerun: "tool --only={namePattern} > log", only })).toBe(
+      "tool --only='^\\s*(?:test_b)\\s*$' > log",
+    );
+  });
+});
+
+describe("files", () => {
+  const at = (file: string | null, there: string[], directory = "/srv/shop") =>
+    toCommand({
+      rerun: "tool {files}",
+      only: [{ suite: "", name: "a", file }],
+      directory,
+      exists: (path) => there.includes(path),
+    });
+
+  test.each([
+    ["a.test.ts", ["/srv/shop/a.test.ts"], "/srv/shop", "a.test.ts"],
+    ["/srv/shop/src/a.test.ts", ["/srv/shop/src/a.test.ts"], "/srv/shop/", "src/a.test.ts"],
+    // Told from where the repository begins, while the command runs in a part of it.
+    ["packages/web/a.test.ts", ["/srv/shop/packages/web/a.test.ts"], "/srv/shop/packages/web", "a.test.ts"],
+    ["web/web/a.test.ts", ["/srv/web/web/web/a.test.ts"], "/srv/web", "web/web/a.test.ts"],
+  ])("%s is found in %j from %s", (file, there, directory, expected) => {
+    expect(at(file, there, directory)).toMatchObject({ whole: false, command: `tool '${expected}'` });
+  });
+
+  test.each([
+    ["gone.test.ts", [], `there is no file "gone.test.ts" in /srv/shop`],
+    ["src/a.test.ts", ["/srv/shop/a.test.ts"], `there is no file "src/a.test.ts" in /srv/shop`],
+    ["/home/me/shop/a.test.ts", ["/home/me/shop/a.test.ts"], `there is no file "/home/me/shop/a.test.ts" in /srv/shop`],
+    [null, [], `the report names no file for "a"`],
+  ])("%s is not, and then the whole runs", (file, there, reason) => {
+    expect(at(file, there)).toEqual({ whole: true, reason });
+  });
+
+  test("a pattern finds tests of which the report tells no file", () => {
+    const only = [...cases("a"), { suite: "", name: "b", file: null }];
+    expect(commandOf({ only })).toBe(`npx jest -t '^\\s*(?:(?:a|b))\\s*$' --json`);
+  });
+});
+
+describe("what is too long for a command", () => {
+  const many = (count: number, file: (index: number) => string) =>
+    Array.from({ length: count }, (_, index) => ({
+      suite: "a suite of tests",
+      name: `does what it should in case ${index}`,
+      file: file(index),
+    }));
+
+  test("runs all tests of the files, and where these are too many the whole", () => {
+    const few = toCommand({ only: many(10_000, (index) => `src/${index % 100}.test.ts`) });
+    expect(few).toMatchObject({ whole: false, note: expect.stringContaining("All tests of the files run") });
+    if (!few.whole) expect(argumentsOf(few.command)).toHaveLength(1 + 100 + 1);
+    expect(reasonOf({ only: many(10_000, (index) => `src/${index}.test.ts`) })).toBe(
+      "the names of what failed are too long for a command",
+    );
+    const own = commandOf({ only: many(1_000, () => "src/a.test.ts") });
+    expect(own).toContain(" -t ");
+    expect(argumentsOf(own)).toHaveLength(5);
+  });
+
+  test("goes to pytest in a file", () => {
+    const only = many(10_000, () => "").map(({ name }, at) => ({
+      suite: "tests.test_a",
+      name: `test[${name}]`,
+      file: null,
+      at,
+    }));
+    const made = toCommand({ rerun: "pytest", command: "pytest tests", only });
+    expect(made).toMatchObject({ whole: false, command: `pytest "@$${LIST_VARIABLE}"`, note: null });
+    if (!made.whole) expect(made.list?.split("\n")).toHaveLength(10_001);
+  });
+
+  test("of Go and of Java runs packages and classes", () => {
+    const go = Array.from({ length: 10_000 }, (_, index) => ({
+      suite: "shop/cart",
+      name: `TestNumber${index}`,
+      file: null,
+    }));
+    expect(commandOf({ rerun: "go", command: "go test ./...", only: go })).toBe("go test 'shop/cart'");
+    const java = go.map(({ name }) => ({ suite: "a.CartTest", name, file: null }));
+    expect(commandOf({ rerun: "maven", command: "mvn test", only: java })).toContain("-Dtest='a.CartTest' ");
+  });
+});
+
+test.each([
+  ["(file failed to load)", "", "a.test.ts"],
+  ["(file failed)", "", "a.test.ts"],
+  ["(package failed)", "shop/cart", null],
+  ["(package did not finish)", "shop/cart", null],
+  ["(build failed)", "shop/cart", null],
+  ["(suite failed)", "cart", null],
+  ["(test run failed)", "", null],
+  ["(global setup failed)", "", "setup.ts"],
+  ["(error outside of examples)", "", null],
+  ["(plan mismatch)", "", null],
+  ["(no name)", "", "a.test.ts"],
+  ["(failure without a test case)", "", null],
+  ["runner exited 1", "", null],
+  ["runner failed", "", null],
+  ["runner exited 137 (shard 2/4)", "", null],
+])("%s is no test: the whole runs, whatever else has failed", (name, suite, file) => {
+  const only = [...cases("a test"), { suite, name, file }];
+  for (const rerun of [...PRESETS, "tool {names}"])
+    expect(reasonOf({ rerun, only })).toBe(`${JSON.stringify(name)} has failed, which is no test that can be selected`);
+});
+
+test("a test may be called like that all the same, in brackets or not", () => {
+  for (const name of ["(works)", "(a failed b)", "exited 1"]) expect(commandOf({ only: cases(name) })).toContain("-t");
+  expect(commandOf({ only: [{ suite: "cli", name: "runner exited 1", file: "a.test.ts" }] })).toContain("-t");
+  expect(reasonOf({ only: [] })).toBe("no test case is named");
+});
+
+describe("the command of a task", () => {
+  const only = cases("a");
+  const args = `-t '^\\s*(?:a)\\s*$'`;
+  const jest = `${args} --runTestsByPath 'a.test.ts'`;
+  test.each([
+    ["jest", "CI=1 npx --yes jest --ci # all", `CI=1 npx --yes jest ${jest} --ci # all`],
+    ["jest", "npm ci && npx jest > out.txt 2>&1", `npm ci && npx jest ${jest} > out.txt 2>&1`],
+    [
+      "jest",
+      "npm install jest\nnode --x node_modules/.bin/jest",
+      `npm install jest\nnode --x node_modules/.bin/jest ${jest}`,
+    ],
+    ["jest", "if npx jest --json; then echo jest; fi", `if npx jest ${jest} --json; then echo jest; fi`],
+    ["jest", "npx jest \\\n  --json", `npx jest ${jest} \\\n  --json`],
+    ["jest", "docker compose run --rm web npx jest", `docker compose run --rm web npx jest ${jest}`],
+    ["jest", "npm test", `npm test -- ${jest}`],
+    ["jest", "npm run jest", `npm run jest -- ${jest}`],
+    ["jest", "npm exec -- jest --ci", `npm exec -- jest ${jest} --ci`],
+    ["jest", "npm run build && npm run test:unit -- --ci", `npm run build && npm run test:unit -- ${jest} --ci`],
+    ["jest", "yarn test --ci", `yarn test ${jest} --ci`],
+    ["jest", "pnpm run unit", `pnpm run unit ${jest}`],
+    ["bun", "bun --env-file=.env test", `bun --env-file=.env test ${args} './a.test.ts'`],
+    ["bun", "bun run test", `bun run test ${args} './a.test.ts'`],
+    ["vitest", "npx vitest", `npx vitest ${args} 'a.test.ts'`],
+  ])("of %s: %j", (rerun, command, expected) => {
+    // jest-junit and the like: without --json the suite may be missing, and here there is none.
+    expect(commandOf({ rerun, command, only })).toBe(expected);
+  });
+
+  test.each([
+    ["jest", "make test", "does not run jest itself; a template with {jest}"],
+    ["jest", `sh -c "npx jest"`, "does not run jest itself"],
+    ["jest", "ssh host npx jest", "does not run jest itself"],
+    ["jest", "npm run build", "does not run jest itself"],
+    ["jest", "npm exec jest", "does not run jest itself"],
+    ["jest", "npm run a && npm run b", "does not run jest itself"],
+    ["jest", "npx jest a && npx jest b", "runs jest more than once"],
+    ["jest", "cd web && npx jest", "goes to another folder"],
+    ["jest", "npm test -w web", "runs in another folder by -w"],
+    ["jest", "npx jest -t cart", "has its own -t"],
+    ["jest", "npx jest --shard=1/4", "has its own --shard=1/4"],
+    ["playwright", "npx playwright test --grep @smoke", "has its own --grep"],
+    ["playwright", "npx playwright install", "does not run playwright itself"],
+    ["go", "go test -run TestA ./...", "has its own -run"],
+    ["go", "make test", "does not run go itself"],
+    ["maven", "mvn test -Dtest=A", "has its own -Dtest=A"],
+    ["pytest", "npm test", "does not run pytest itself"],
+    ["pytest", "pytest --unknown tests", "whether tests belongs to --unknown is not known"],
+    ["pytest", "pytest $DIRECTORY", "has a variable where paths may be"],
+    ["jest", "npx jest <<END\nEND", "cannot be understood: it has a here-document"],
+    ["jest", "npx jest 'a", "cannot be understood: it has an opening quotation mark"],
+    ["jest", "npx jest $'a'", "cannot be understood: it has $'…'"],
+  ])("of %s that cannot be added to: %j", (rerun, command, reason) => {
+    const named = {
+      pytest: { suite: "test_a", name: "test_b", file: "test_a.py" },
+      go: { suite: "a", name: "TestA", file: null },
+    };
+    const java = { suite: "a.A", name: "b", file: null };
+    const one = rerun === "maven" ? java : (named[rerun as "go"] ?? only[0]!);
+    expect(reasonOf({ rerun, command, only: [one] })).toContain(reason);
+  });
+});
+
+describe("mistakeInRerun", () => {
+  test.each([
+    ...PRESETS,
+    "a {files}",
+    "a {names} > {list}",
+    "awk '{print}' {list}",
+    "echo ${HOME} {pattern}",
+    "a={pattern} b",
+  ])("finds nothing in %j", (rerun) => {
+    expect(mistakeInRerun(rerun)).toBeNull();
+  });
+
+  test.each([
+    ["jset", "expected one of jest, vitest, "],
+    ["npx jest", "or a command with a placeholder such as {files}"],
+    ["npx jest {file}", "as placeholders and not {file}"],
+    ["npx jest -t '{pattern}'", "expected {pattern} outside of quotes"],
+    [`npx jest -t "{pattern}"`, "expected {pattern} outside of quotes"],
+    ["npx jest `echo {files}`", "expected {files} outside of quotes"],
+    ["npx jest $(echo {files})", "expected {files} outside of quotes"],
+    ["npx jest ${A:-{files}}", "expected {files} outside of quotes"],
+    ["npx jest # {files}", "expected {files} outside of quotes"],
+    ["npx jest \\{files}", "expected {files} outside of quotes"],
+    ["npx jest --only={files}", "expected {files} as a word by itself"],
+    ["npx jest x{jest}", "expected {jest} as a word by itself"],
+    ["cat <<END\n{files}\nEND", "expected a command that can be understood: it has a here-document"],
+    ["npx jest {files} $'a'", "expected a command that can be understood: it has $'…'"],
+    ['npx jest {files} "a', "expected a command that can be understood: it has an opening quotation mark"],
+  ])("%j", (rerun, mistake) => {
+    expect(mistakeInRerun(rerun)).toContain(mistake);
+  });
+});

@@ -1,0 +1,181 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { openRunnerConfig, readRunnerConfig, RunnerConfigError } from "../../src/runner/config.ts";
+import { createPlace, removePlace } from "../places.ts";
+
+const read = (text: string) => readRunnerConfig(text, "/srv/shop/assay.yaml");
+
+/** The mistakes without the part that all share. */
+function mistakesIn(text: string): string[] {
+  try {
+    read(text);
+  } catch (error) {
+    expect(error).toBeInstanceOf(RunnerConfigError);
+    return (error as Error).message.split("\n").map((line) => line.replace('Cannot read "/srv/shop/assay.yaml": ', ""));
+  }
+  throw new Error("It has been read");
+}
+
+describe("readRunnerConfig", () => {
+  test("reads every field, and a task that has only a command and a report", () => {
+    const { path, folder, tasks } = read(`
+tasks:
+  unit:
+    command: |
+      set -e
+      npx jest --json --outputFile=report.json
+    report: report.json
+  "api tests":
+    command: pytest --junitxml=reports/a.xml
+    report: [reports/*.xml, /var/tmp/more.xml]
+    format: junit
+    workingDirectory: services/api
+    timeoutSeconds: 900
+    before: pip install -r requirements.txt
+    after: ["docker compose down", "rm -rf tmp"]
+    rerun: pytest
+    pass: [CI_TOKEN, LANG, CI_TOKEN]
+`);
+    expect([path, folder]).toEqual(["/srv/shop/assay.yaml", "/srv/shop"]);
+    expect([...tasks]).toEqual([
+      [
+        "unit",
+        {
+          command: "set -e\nnpx jest --json --outputFile=report.json\n",
+          report: ["report.json"],
+          format: undefined,
+          workingDirectory: "/srv/shop",
+          timeoutSeconds: undefined,
+          before: [],
+          after: [],
+          rerun: undefined,
+          pass: [],
+        },
+      ],
+      [
+        "api tests",
+        {
+          command: "pytest --junitxml=reports/a.xml",
+          report: ["reports/*.xml", "/var/tmp/more.xml"],
+          format: "junit",
+          workingDirectory: "/srv/shop/services/api",
+          timeoutSeconds: 900,
+          before: ["pip install -r requirements.txt"],
+          after: ["docker compose down", "rm -rf tmp"],
+          rerun: "pytest",
+          pass: ["CI_TOKEN", "LANG"],
+        },
+      ],
+    ]);
+  });
+
+  test("takes what several tasks share from an anchor", () => {
+    const { tasks } = read(`
+tasks:
+  unit: &unit { command: bun test, report: a.xml, timeoutSeconds: 60 }
+  slow: { <<: *unit, timeoutSeconds: 600 }
+`);
+    expect([...tasks.values()].map(({ command, timeoutSeconds }) => [command, timeoutSeconds])).toEqual([
+      ["bun test", 60],
+      ["bun test", 600],
+    ]);
+  });
+
+  test("names every mistake at once, with its place", () => {
+    expect(
+      mistakesIn(`
+version: 1
+tasks:
+  unit:
+    command: 5
+    reprot: a.xml
+    timeoutSeconds: "60"
+    before: [a, ""]
+    after: {}
+    pass: [1A, ASSAY_KEY, OK]
+    rerun: jset
+  "": { command: a, report: b }
+  api: bun test
+  web: { command: a, report: [], rerun: "npx jest {file}" }
+  go: { command: "", report: b, workingDirectory: "a\\0b" }
+`),
+    ).toEqual([
+      'unknown field "version"',
+      'unknown field "tasks.unit.reprot"',
+      '"tasks.unit.command": expected a text of 1 to 32768 characters, got 5',
+      'missing field "tasks.unit.report"',
+      '"tasks.unit.timeoutSeconds": expected an integer from 1 to 604800, got "60"',
+      '"tasks.unit.before.1": expected a text of 1 to 32768 characters, got ""',
+      '"tasks.unit.after": expected a text of 1 to 32768 characters, or a list of 1 to 100 of them, got an object',
+      expect.stringMatching(/^"tasks.unit.rerun": expected one of jest, vitest, .*, or a command .*, got "jset"$/),
+      '"tasks.unit.pass.0": expected a name of letters, digits and _, at most 128, not beginning with a digit, got "1A"',
+      '"tasks.unit.pass.1": expected a name without ASSAY_, which the runner keeps to itself, got "ASSAY_KEY"',
+      '"tasks.": expected a text of 1 to 200 characters as the name of a task',
+      '"tasks.api": expected an object with "command" and "report", got "bun test"',
+      '"tasks.web.report": expected a text of 1 to 1000 characters, or a list of 1 to 100 of them, got a list of 0',
+      expect.stringMatching(
+        /^"tasks.web.rerun": expected \{files\}, .* as placeholders and not \{file\}, got "npx jest/,
+      ),
+      '"tasks.go.command": expected a text of 1 to 32768 characters, got ""',
+      '"tasks.go.workingDirectory": expected a text without NUL and broken characters, got "a\\u0000b"',
+    ]);
+  });
+
+  test("refuses artifacts, which nothing keeps yet", () => {
+    expect(mistakesIn("tasks: { unit: { command: a, report: b, artifacts: [c] } }")).toEqual([
+      '"tasks.unit.artifacts": artifacts are not available yet, leave it out',
+    ]);
+  });
+
+  test.each([
+    ["", "it is empty"],
+    ["# nothing", "it is empty"],
+    ["tasks: [", "it is not YAML: Unexpected token"],
+    ["tasks:\n\tunit: 1", "it is not YAML: Tab characters cannot be used as indentation"],
+    ["- tasks", 'expected an object with the field "tasks", got a list of 1'],
+    ["tasks: {}\n---\ntasks: {}", 'expected an object with the field "tasks", got a list of 2'],
+    ["unit", 'expected an object with the field "tasks", got "unit"'],
+    ["{}", 'missing field "tasks"'],
+    ["tasks:", '"tasks": expected an object with a field for each task, got nothing'],
+    ["tasks: {}", '"tasks": expected at least one task'],
+    ["tasks: { unit: }", '"tasks.unit": expected an object with "command" and "report", got nothing'],
+    [
+      "__proto__: { a: 1 }\ntasks: { __proto__: { command: a, report: b, constructor: c } }",
+      ['unknown field "__proto__"', 'unknown field "tasks.__proto__.constructor"'],
+    ],
+  ])("tells of %j what is wrong with it as a whole", (text, mistakes) => {
+    expect(mistakesIn(text)).toEqual([mistakes].flat());
+  });
+
+  test("survives aliases that hold themselves, and some that grow", () => {
+    expect(mistakesIn("tasks: &t { unit: *t }")).toContain('missing field "tasks.unit.command"');
+    expect(mistakesIn("tasks: { unit: &u { command: *u, report: &r [*r], pass: &p [*p] } }")).toEqual([
+      '"tasks.unit.command": expected a text of 1 to 32768 characters, got an object',
+      '"tasks.unit.report.0": expected a text of 1 to 1000 characters, got a list of 1',
+      '"tasks.unit.pass.0": expected a name of letters, digits and _, at most 128, not beginning with a digit, got a list of 1',
+    ]);
+    const names = "abcdefghijklmnopqrst";
+    const bomb = [...names].map((name, at) => {
+      const inside = at === 0 ? "x" : `*${names[at - 1]}`;
+      return `  ${name}: &${name} { ${[..."0123456789"].map((key) => `k${key}: ${inside}`).join(", ")} }`;
+    });
+    expect(mistakesIn(`tasks:\n${bomb.join("\n")}`)).toEqual(["it is not YAML: Excessive aliasing"]);
+    const empty = Array.from({ length: 40 }, (_, index) => `  t${index}: {}`);
+    const mistakes = mistakesIn(`tasks:\n${empty.join("\n")}`);
+    expect(mistakes).toHaveLength(51);
+    expect(mistakes.at(-1)).toBe("There are more");
+    expect(mistakesIn(`tasks: ${"[".repeat(200_000)}`)).toEqual([expect.stringContaining("it is not YAML: ")]);
+    expect(mistakesIn(`tasks: ${" ".repeat(1_100_000)}`)).toEqual(["it is larger than 1 MiB"]);
+  });
+});
+
+test("a file that is missing is named, and where it was looked for", async () => {
+  const place = createPlace("config");
+  await expect(openRunnerConfig(join(place, "assay.yaml"))).rejects.toThrow(
+    `Cannot read "${place}/assay.yaml": there is no such file in "${process.cwd()}"; it says what the tasks' commands are`,
+  );
+  await expect(openRunnerConfig(place)).rejects.toThrow(`Cannot read "${place}": `);
+  await Bun.write(join(place, "assay.yaml"), "tasks: { unit: { command: a, report: b } }");
+  expect((await openRunnerConfig(join(place, "assay.yaml"))).tasks.get("unit")?.workingDirectory).toBe(place);
+  await removePlace(place);
+});

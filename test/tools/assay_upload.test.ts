@@ -1,0 +1,591 @@
+/** tools/assay-upload.sh in every shell, against a server, with what each CI system sets. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createHarness, junit, until } from "../harness.ts";
+
+const { ask, acme, addProject, url } = await createHarness();
+
+const SCRIPT = join(import.meta.dir, "../../tools/assay-upload.sh");
+const home = mkdtempSync(join(tmpdir(), "assay-upload-"));
+afterAll(() => rmSync(home, { recursive: true }));
+
+type Variables = Record<string, string>;
+type Shell = { name: string; command: string[]; path: string };
+type Project = { project: string; key: string };
+
+/** busybox with its own tools alone, as in an image that has curl and git beside them. */
+function createBusybox(program: string): Shell {
+  const path = join(home, "busybox");
+  mkdirSync(path);
+  for (const tool of ["sh", "cat", "kill", "mktemp", "od", "rm", "sed", "sleep", "touch", "tr"])
+    symlinkSync(program, join(path, tool));
+  for (const tool of ["curl", "git"]) symlinkSync(Bun.which(tool)!, join(path, tool));
+  return { name: "busybox", command: [program, "sh"], path };
+}
+
+const system = process.env["PATH"]!;
+const SHELLS: Shell[] = ["dash", "bash", "busybox"].flatMap((name) => {
+  const program = Bun.which(name);
+  if (!program) console.warn(`assay-upload.sh is not tried in ${name}: it is not installed`);
+  if (!program) return [];
+  return [name === "busybox" ? createBusybox(program) : { name, command: [program], path: system }];
+});
+const EACH = SHELLS.map((shell) => [shell.name, shell] as const);
+const [shell] = SHELLS as [Shell];
+
+let folders = 0;
+const createFolder = (files: Variables = {}): string => {
+  const folder = join(home, `folder ${++folders}`);
+  mkdirSync(folder);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+};
+
+/** A program that is found before any other of its name. */
+function createTool(folder: string, name: string, script: string): void {
+  writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`);
+  chmodSync(join(folder, name), 0o755);
+}
+
+type Run = {
+  shell?: Shell;
+  project: Project;
+  folder?: string;
+  /** Stands first in the PATH. */
+  tools?: string;
+  variables?: Variables;
+  input?: string;
+};
+
+const start = (words: string[], { shell: { command, path } = shell, project, folder, tools, variables, input }: Run) =>
+  Bun.spawn([...command, SCRIPT, ...words], {
+    cwd: folder ?? createFolder({ "report.xml": junit("pf") }),
+    env: {
+      PATH: tools ? `${tools}:${path}` : path,
+      TMPDIR: home,
+      GIT_DIR: join(home, "repository"),
+      ASSAY_URL: `${url}/`,
+      ASSAY_PROJECT: project.project,
+      ASSAY_KEY: project.key,
+      ...variables,
+    },
+    stdin: input === undefined ? "ignore" : new Response(input),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+
+async function run(words: string[], options: Run) {
+  const child = start(words, options);
+  const [output, errors, exit] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { exit, output, errors };
+}
+
+const listExecutions = async ({ project, key }: Project) =>
+  (await ask(`GET /projects/${project}/executions?limit=100`, { key })).body.data;
+
+async function runOf({ project, key }: Project, task: string) {
+  const [{ id }] = await listExecutions({ project, key });
+  return (await ask(`GET /projects/${project}/executions/${id}/test-runs/${task}`, { key })).body;
+}
+
+const HEAD = "0123456789abcdef0123456789abcdef01234567";
+const MERGE = "fedcba9876543210fedcba9876543210fedcba98";
+const OTHER = "00000000000000000000000000000000deadbeef";
+/** More than git allows in a name. */
+const ODD = `@<feat/a b&c=#1;type=x,"d" 'e' $HOME \\n \`id\` $(id) %20 日本語`;
+
+/** As api.github.com describes a pull request; of other objects in it only what may mislead. */
+const pullRequest = {
+  url: "https://api.github.com/repos/acme/web/pulls/7",
+  id: 1,
+  html_url: "https://github.com/acme/web/pull/7",
+  number: 7,
+  body: `"url": "https://api.github.com/repos/acme/web/pulls/666", "statuses_url": "https://x/statuses/${OTHER}"`,
+  milestone: { url: "https://api.github.com/repos/acme/web/milestones/3", number: 3 },
+  commits_url: "https://api.github.com/repos/acme/web/pulls/7/commits",
+  statuses_url: `https://api.github.com/repos/acme/web/statuses/${HEAD}`,
+  head: {
+    label: "acme:feat",
+    ref: "feat",
+    user: { login: "acme", url: "https://api.github.com/users/acme" },
+    repo: {
+      url: "https://api.github.com/repos/acme/web",
+      statuses_url: "https://api.github.com/repos/acme/web/statuses/{sha}",
+    },
+    sha: HEAD,
+  },
+  base: { label: "acme:main", ref: "main", sha: OTHER, repo: { url: "https://api.github.com/repos/acme/web" } },
+  _links: { self: { href: "https://api.github.com/repos/acme/web/pulls/7" } },
+};
+const event = {
+  action: "synchronize",
+  number: 7,
+  pull_request: pullRequest,
+  repository: { url: "https://x/acme/web" },
+};
+
+/** From a fork, with what may come before and after the head in another order. */
+const fromFork = {
+  ...event,
+  pull_request: {
+    ...{ ...pullRequest, head: undefined, base: undefined },
+    base: pullRequest.base,
+    head: { ...pullRequest.head, label: "alice:main", ref: "main" },
+  },
+};
+
+const eventFile = (text: string) => join(createFolder({ "event.json": text }), "event.json");
+
+const GITHUB: Variables = {
+  CI: "true",
+  GITHUB_ACTIONS: "true",
+  GITHUB_EVENT_NAME: "pull_request",
+  GITHUB_REF: "refs/pull/7/merge",
+  GITHUB_REF_NAME: "7/merge",
+  GITHUB_HEAD_REF: ODD,
+  GITHUB_BASE_REF: "main",
+  GITHUB_SHA: MERGE,
+  GITHUB_RUN_ID: "4711",
+  GITHUB_RUN_ATTEMPT: "2",
+  GITHUB_SERVER_URL: "https://github.com",
+  GITHUB_REPOSITORY: "acme/web",
+  GITHUB_JOB: "unit",
+};
+const GITLAB: Variables = {
+  CI: "true",
+  GITLAB_CI: "true",
+  CI_PIPELINE_ID: "4711",
+  CI_JOB_NAME: "unit",
+  CI_JOB_URL: "https://gitlab.com/acme/web/-/jobs/1",
+  CI_COMMIT_SHA: HEAD,
+  CI_COMMIT_REF_NAME: "main",
+  CI_NODE_TOTAL: "1",
+};
+const JENKINS: Variables = {
+  JENKINS_URL: "https://ci.test/",
+  BUILD_TAG: "jenkins-web-4711",
+  BUILD_URL: "https://ci.test/job/web/4711/",
+  GIT_COMMIT: HEAD,
+  GIT_BRANCH: "origin/main",
+};
+const CIRCLE: Variables = {
+  CI: "true",
+  CIRCLECI: "true",
+  CIRCLE_WORKFLOW_ID: "4711",
+  CIRCLE_SHA1: HEAD,
+  CIRCLE_BRANCH: "main",
+  CIRCLE_BUILD_URL: "https://circleci.com/gh/acme/web/1",
+  CIRCLE_NODE_INDEX: "0",
+  CIRCLE_NODE_TOTAL: "1",
+};
+const AZURE: Variables = {
+  TF_BUILD: "True",
+  BUILD_BUILDID: "4711",
+  BUILD_SOURCEVERSION: HEAD,
+  BUILD_SOURCEBRANCH: "refs/heads/main",
+  SYSTEM_COLLECTIONURI: "https://dev.azure.com/acme/",
+  SYSTEM_TEAMPROJECT: "My project",
+  SYSTEM_PARALLELEXECUTIONTYPE: "None",
+};
+
+type Build = { key: string; commit: string; branch: string; pullRequest: string | null; buildUrl: string };
+const onMain = { commit: HEAD, branch: "main", pullRequest: null };
+const onPull = { commit: HEAD, branch: ODD, pullRequest: "7" };
+
+/** What a system sets, and what Assay is to know of the build. */
+const BUILDS: [string, Variables, Build][] = [
+  [
+    "GitHub, a push",
+    { ...GITHUB, GITHUB_EVENT_NAME: "push", GITHUB_HEAD_REF: "", GITHUB_REF_NAME: "main", GITHUB_SHA: HEAD },
+    { ...onMain, key: "4711", buildUrl: "https://github.com/acme/web/actions/runs/4711" },
+  ],
+  [
+    "GitHub, a pull request",
+    { ...GITHUB, GITHUB_EVENT_PATH: eventFile(JSON.stringify(event, null, 2)) },
+    { ...onPull, key: "4711", buildUrl: "https://github.com/acme/web/actions/runs/4711" },
+  ],
+  [
+    "GitHub, a pull request in one line",
+    { ...GITHUB, GITHUB_EVENT_NAME: "pull_request_target", GITHUB_EVENT_PATH: eventFile(JSON.stringify(event)) },
+    { ...onPull, key: "4711", buildUrl: "https://github.com/acme/web/actions/runs/4711" },
+  ],
+  [
+    "GitHub, an event that is not there",
+    { ...GITHUB, GITHUB_EVENT_PATH: "/nowhere/event.json" },
+    {
+      ...onPull,
+      commit: MERGE,
+      pullRequest: null,
+      key: "4711",
+      buildUrl: "https://github.com/acme/web/actions/runs/4711",
+    },
+  ],
+  [
+    "GitHub, a pull request from a fork",
+    { ...GITHUB, GITHUB_HEAD_REF: "main", GITHUB_EVENT_PATH: eventFile(JSON.stringify(fromFork, null, 2)) },
+    { ...onPull, branch: "alice:main", key: "4711", buildUrl: "https://github.com/acme/web/actions/runs/4711" },
+  ],
+  [
+    "GitHub, a pull request from a fork in another order",
+    {
+      ...GITHUB,
+      GITHUB_HEAD_REF: "main",
+      GITHUB_EVENT_PATH: eventFile(
+        JSON.stringify({ pull_request: { ...pullRequest, head: { ...pullRequest.head, label: "alice:main" } } }),
+      ),
+    },
+    { ...onPull, branch: "alice:main", key: "4711", buildUrl: "https://github.com/acme/web/actions/runs/4711" },
+  ],
+  ["GitLab, a push", GITLAB, { ...onMain, key: "4711", buildUrl: "https://gitlab.com/acme/web/-/jobs/1" }],
+  [
+    "GitLab, a merged result",
+    {
+      ...GITLAB,
+      CI_COMMIT_SHA: MERGE,
+      CI_COMMIT_REF_NAME: "refs/merge-requests/7/merge",
+      CI_MERGE_REQUEST_IID: "7",
+      CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: ODD,
+      CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: HEAD,
+      CI_MERGE_REQUEST_SOURCE_PROJECT_PATH: "acme/web",
+      CI_MERGE_REQUEST_PROJECT_PATH: "acme/web",
+    },
+    { ...onPull, key: "4711", buildUrl: "https://gitlab.com/acme/web/-/jobs/1" },
+  ],
+  [
+    "GitLab, a merge request's own commit",
+    {
+      ...GITLAB,
+      CI_MERGE_REQUEST_IID: "7",
+      CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: ODD,
+      CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: "",
+    },
+    { ...onPull, key: "4711", buildUrl: "https://gitlab.com/acme/web/-/jobs/1" },
+  ],
+  [
+    "GitLab, a merge request from a fork",
+    {
+      ...GITLAB,
+      CI_MERGE_REQUEST_IID: "7",
+      CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: "main",
+      CI_MERGE_REQUEST_SOURCE_PROJECT_PATH: "users/alice/web",
+      CI_MERGE_REQUEST_PROJECT_PATH: "acme/web",
+    },
+    { ...onPull, branch: "users/alice:main", key: "4711", buildUrl: "https://gitlab.com/acme/web/-/jobs/1" },
+  ],
+  ["Jenkins, a push", JENKINS, { ...onMain, key: "jenkins-web-4711", buildUrl: "https://ci.test/job/web/4711/" }],
+  [
+    "Jenkins, a multibranch pull request",
+    { ...JENKINS, BRANCH_NAME: "PR-7", GIT_BRANCH: "PR-7", CHANGE_ID: "7", CHANGE_BRANCH: ODD },
+    { ...onPull, key: "jenkins-web-4711", buildUrl: "https://ci.test/job/web/4711/" },
+  ],
+  [
+    "Jenkins, a pull request from a fork",
+    { ...JENKINS, BRANCH_NAME: "PR-7", CHANGE_ID: "7", CHANGE_BRANCH: "main", CHANGE_FORK: "alice/web" },
+    { ...onPull, branch: "alice:main", key: "jenkins-web-4711", buildUrl: "https://ci.test/job/web/4711/" },
+  ],
+  [
+    "CircleCI in an agent of Jenkins",
+    { ...JENKINS, ...CIRCLE },
+    { ...onMain, key: "4711", buildUrl: CIRCLE["CIRCLE_BUILD_URL"]! },
+  ],
+  ["CircleCI, a push", CIRCLE, { ...onMain, key: "4711", buildUrl: "https://circleci.com/gh/acme/web/1" }],
+  [
+    "CircleCI, a pull request",
+    { ...CIRCLE, CIRCLE_BRANCH: ODD, CIRCLE_PULL_REQUEST: "https://github.com/acme/web/pull/7" },
+    { ...onPull, key: "4711", buildUrl: "https://circleci.com/gh/acme/web/1" },
+  ],
+  [
+    "Azure, a push",
+    AZURE,
+    { ...onMain, key: "4711", buildUrl: "https://dev.azure.com/acme/My%20project/_build/results?buildId=4711" },
+  ],
+  [
+    "Azure, a pull request at GitHub",
+    {
+      ...AZURE,
+      BUILD_SOURCEVERSION: MERGE,
+      BUILD_SOURCEBRANCH: "refs/pull/7/merge",
+      SYSTEM_PULLREQUEST_SOURCECOMMITID: HEAD,
+      SYSTEM_PULLREQUEST_SOURCEBRANCH: `refs/heads/${ODD}`,
+      SYSTEM_PULLREQUEST_PULLREQUESTID: "123456",
+      SYSTEM_PULLREQUEST_PULLREQUESTNUMBER: "7",
+      SYSTEM_PULLREQUEST_ISFORK: "False",
+    },
+    { ...onPull, key: "4711", buildUrl: "https://dev.azure.com/acme/My%20project/_build/results?buildId=4711" },
+  ],
+];
+
+describe.each(EACH)("in %s", (_, shell) => {
+  test.each(BUILDS)("%s is known by its variables", async (_, variables, build) => {
+    const project = await addProject(acme);
+    const ran = await run(["--task", "unit", "report.xml"], { shell, project, variables });
+    expect(ran).toEqual({ exit: 0, output: expect.stringMatching(/^FAILED unit: 1 passed, 1 failed/), errors: "" });
+    expect(await listExecutions(project)).toMatchObject([
+      { ...build, tasks: [{ slug: "unit", passed: 1, failed: 1 }] },
+    ]);
+  });
+
+  test("shards are known by GitLab's, CircleCI's and Azure's variables, and no matrix is taken for one", async () => {
+    const parallel = { SYSTEM_PARALLELEXECUTIONTYPE: "MultiMachine", SYSTEM_TOTALJOBSINPHASE: "4" };
+    const matrix = { SYSTEM_PARALLELEXECUTIONTYPE: "MultiConfiguration", SYSTEM_TOTALJOBSINPHASE: "4" };
+    const cases: [Variables, string[], number][] = [
+      [{ ...GITLAB, CI_JOB_NAME: "unit 2/4", CI_NODE_INDEX: "2", CI_NODE_TOTAL: "4" }, [], 2],
+      [{ ...GITLAB, CI_JOB_NAME: "unit: [18]", CI_NODE_INDEX: "2", CI_NODE_TOTAL: "4" }, [], 0],
+      [{ ...CIRCLE, CIRCLE_NODE_INDEX: "1", CIRCLE_NODE_TOTAL: "4" }, [], 2],
+      [{ ...AZURE, ...parallel, SYSTEM_JOBPOSITIONINPHASE: "2" }, [], 2],
+      [{ ...AZURE, ...matrix, SYSTEM_JOBPOSITIONINPHASE: "2" }, [], 0],
+      [{ ...GITLAB, CI_JOB_NAME: "unit 2/4", CI_NODE_INDEX: "2", CI_NODE_TOTAL: "4" }, ["--shard", "3/4"], 3],
+    ];
+    for (const [variables, words, shard] of cases) {
+      const project = await addProject(acme);
+      await run(["--task", "unit", ...words, "report.xml"], { shell, project, variables });
+      const { shards, arrivedShards } = await runOf(project, "unit");
+      expect([shards, arrivedShards]).toEqual(shard === 0 ? [1, [1]] : [4, [shard]]);
+    }
+  });
+
+  test("a task is the job that it is, unless it is named", async () => {
+    const cases: [Variables, string][] = [
+      [{ ...GITHUB, GITHUB_EVENT_NAME: "push" }, "unit"],
+      [{ ...GITLAB, CI_JOB_NAME: "unit: [18, a b] 2/4", CI_NODE_INDEX: "2", CI_NODE_TOTAL: "4" }, "unit: [18, a b]"],
+      [{ ...JENKINS, STAGE_NAME: "Unit tests" }, "Unit tests"],
+      [{ ...CIRCLE, CIRCLE_JOB: "unit-18" }, "unit-18"],
+      [{ ...AZURE, SYSTEM_JOBIDENTIFIER: "unit.__default" }, "unit"],
+      [
+        { ...AZURE, SYSTEM_JOBIDENTIFIER: "unit.node18", SYSTEM_PARALLELEXECUTIONTYPE: "MultiConfiguration" },
+        "unit.node18",
+      ],
+      [{}, "its own suite"],
+    ];
+    const project = await addProject(acme);
+    const folder = createFolder({ "report.xml": junit("p", "its own suite") });
+    for (const [variables, task] of cases) {
+      const { output } = await run(["report.xml"], { shell, project, folder, variables });
+      expect(output).toMatch(/^(PASSED|WAITING) /);
+      expect(output).toContain(` ${task}: `);
+    }
+    const { output } = await run(["--task", "mine", "report.xml"], { shell, project, folder, variables: CIRCLE });
+    expect(output).toStartWith("PASSED mine: ");
+  });
+
+  test("an execution that has asked for the tests gets them, and options say more than variables", async () => {
+    const project = await addProject(acme);
+    const body = { tasks: ["unit"], branch: "main" };
+    const { body: asked } = await ask(`POST /projects/${project.project}/executions`, { key: project.key, body });
+    const variables = { ...CIRCLE, ASSAY_EXECUTION_ID: asked.id };
+    await run(["--task", "unit", "report.xml"], { shell, project, variables });
+    expect(await listExecutions(project)).toMatchObject([{ id: asked.id, key: null, status: "failed", commit: HEAD }]);
+    await run(["report.xml", "--execution-key", "a b", "--task", "näme; x"], { shell, project, variables: CIRCLE });
+    const [other] = await listExecutions(project);
+    expect([other.key, other.tasks[0].slug]).toEqual(["a b", "näme; x"]);
+  });
+
+  test("a command's streams and exit code pass through, and what it reports is red or green as it says", async () => {
+    for (const exit of [0, 1, 3, 7, 255]) {
+      const project = await addProject(acme);
+      const folder = createFolder({ "report.txt": exit === 0 ? junit("p") : junit("f") });
+      const script = `cat; echo problem >&2; cat report.txt > report.xml; printf '[%s]' "$@"; exit ${exit}`;
+      const words = ["a  b", "", "*", "--task", "$HOME"];
+      const ran = await run(["report.xml", "--task", "unit", "--", "sh", "-c", script, "sh", ...words], {
+        ...{ shell, project, folder, variables: { code: "mine", branch: "theirs" } },
+        input: "in\0put\n",
+      });
+      expect([ran.exit, ran.output]).toEqual([exit, `in\0put\n${words.map((word) => `[${word}]`).join("")}`]);
+      expect(ran.errors).toMatch(exit === 0 ? /^problem\nPASSED unit: 1 passed/ : /^problem\nFAILED unit: 0 passed/);
+      expect(await runOf(project, "unit")).toMatchObject({ exitCode: exit, verdict: exit === 0 ? "passed" : "failed" });
+    }
+  });
+
+  test("a command keeps its environment", async () => {
+    const project = await addProject(acme);
+    const variables = Object.fromEntries(
+      ["key", "commit", "branch", "pull", "url", "shard", "file", "reports", "status"].map((name) => [name, "mine"]),
+    );
+    const script = `echo $key $commit $branch $pull $url $shard $file $reports $status`;
+    const ran = await run(["report.xml", "--", "sh", "-c", script], { shell, project, variables });
+    expect(ran.output).toBe(`${Array(9).fill("mine").join(" ")}\n`);
+  });
+
+  test("a command that dies without a report is red with its code, one that claims success without one as well", async () => {
+    for (const [script, exit, told] of [
+      ["kill -9 $$", 137, 137],
+      ["kill -TERM $$", 143, 143],
+      ["exit 2", 2, 2],
+      ["true", 0, -1],
+    ] as const) {
+      const project = await addProject(acme);
+      const ran = await run(["--task", "unit", "report.xml", "--", "sh", "-c", script], {
+        ...{ shell, project, folder: createFolder() },
+      });
+      expect([ran.exit, ran.output]).toEqual([exit, ""]);
+      expect(ran.errors).toContain(`No "report.xml", or none since the command began`);
+      expect(await runOf(project, "unit")).toMatchObject({ exitCode: told, verdict: "failed", failed: 1 });
+    }
+  });
+
+  test("SIGTERM to the group ends the command and not the upload", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder();
+    const script = "trap 'exit 9' TERM; echo ready > ready; while :; do sleep 0.02; done";
+    const child = Bun.spawn(
+      [...shell.command, SCRIPT, "--task", "unit", "report.xml", "--", ...shell.command, "-c", script],
+      {
+        cwd: folder,
+        env: { PATH: shell.path, TMPDIR: home, ASSAY_URL: url, ASSAY_PROJECT: project.project, ASSAY_KEY: project.key },
+        stderr: "pipe",
+        detached: true,
+      },
+    );
+    await until(() => Bun.file(join(folder, "ready")).exists());
+    process.kill(-child.pid, "SIGTERM");
+    expect(await child.exited).toBe(9);
+    expect(await runOf(project, "unit")).toMatchObject({ exitCode: 9, failed: 1 });
+  });
+
+  test("patterns find several reports, whatever their names hold; a report that is older than the command is left out", async () => {
+    const project = await addProject(acme);
+    const odd = `e;f,"g" \\h'i [1].xml`;
+    const folder = createFolder({
+      "TEST-a b.xml": junit("p", "a"),
+      "TEST-c.xml": junit("pp", "c"),
+      [odd]: junit("ppp", "e"),
+    });
+    await run(["--task", "unit", "TEST-*.xml", odd], { shell, project, folder });
+    expect((await runOf(project, "unit")).passed).toBe(6);
+
+    utimesSync(join(folder, "TEST-c.xml"), 1_000_000, 1_000_000);
+    const ran = await run(["--task", "fresh", "TEST-*.xml", "--", "touch", "TEST-a b.xml"], { shell, project, folder });
+    expect(ran.errors).toContain(`No "TEST-c.xml", or none since the command began`);
+    expect((await runOf(project, "fresh")).passed).toBe(1);
+  });
+
+  test("an upload that fails is a warning; with --strict it is exit code 3, unless the command has one of its own", async () => {
+    const project = await addProject(acme);
+    const refused = { ...project, key: "svc_proj_wrong" };
+    const warns = expect.stringContaining("Warning: the results are not uploaded: ");
+    const tries: [string[], Run, number][] = [
+      [["report.xml"], { project: refused }, 0],
+      [["--strict", "report.xml"], { project: refused }, 3],
+      [["--strict", "report.xml", "--", "sh", "-c", "exit 5"], { project: refused }, 5],
+      [["--strict", "report.xml", "--", "true"], { project: refused }, 3],
+      [["report.xml", "--", "sh", "-c", "exit 5"], { project, variables: { ASSAY_KEY: "" } }, 5],
+      [["nothing*.xml"], { project }, 0],
+      [["--strict", "nothing*.xml"], { project }, 3],
+      [["report.xml"], { project, folder: createFolder({ "report.xml": "<html/>" }) }, 0],
+    ];
+    for (const [words, options, exit] of tries)
+      expect(await run(words, { shell, ...options })).toEqual({ exit, output: "", errors: warns });
+    expect(await listExecutions(project)).toEqual([]);
+  });
+
+  test("wrong usage is exit code 2, and no command is run", async () => {
+    const project = await addProject(acme);
+    for (const words of [
+      [],
+      ["--task"],
+      ["report.xml", "--tsk", "unit"],
+      ["--", "touch", "ran"],
+      ["a.xml", "--shard"],
+    ]) {
+      const folder = createFolder();
+      expect(await run(words, { shell, project, folder })).toMatchObject({ exit: 2, output: "" });
+      expect(await Bun.file(join(folder, "ran")).exists()).toBe(false);
+    }
+  });
+
+  test("no program is told the key in its words", async () => {
+    const project = await addProject(acme);
+    const tools = createFolder();
+    const log = join(tools, "words");
+    for (const name of ["curl", "printf", "tr", "sed", "cat", "od", "touch", "mktemp"]) {
+      const real = name === "curl" || shell.name !== "busybox" ? Bun.which(name)! : `${Bun.which("busybox")} ${name}`;
+      createTool(tools, name, `printf '%s\\n' "$0 $*" >> '${log}'\nexec ${real} "$@"`);
+    }
+    const ran = await run(["--task", "unit", "report.xml"], { shell, project, tools });
+    expect(ran.output).toContain("1 passed, 1 failed");
+    const words = await Bun.file(log).text();
+    expect(words).toContain("/curl -sS -K -");
+    expect(words).not.toContain(project.key.slice(9));
+  });
+});
+
+test("429 and 5xx are tried again with one Idempotency-Key, another one for the next upload", async () => {
+  const project = await addProject(acme);
+  const seen: [string, string | null][] = [];
+  const proxy = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    development: false,
+    async fetch(request) {
+      const body = await request.arrayBuffer();
+      const key = request.headers.get("idempotency-key")!;
+      const wait = { "Retry-After": "1" };
+      if (!seen.some(([known]) => known === key)) {
+        seen.push([key, "429"]);
+        return new Response("not now", { status: 429, headers: wait });
+      }
+      const answer = await fetch(`${url}${new URL(request.url).pathname}`, {
+        ...{ method: "POST", headers: request.headers, body },
+      });
+      const count = seen.filter(([known]) => known === key).length;
+      seen.push([key, answer.headers.get("idempotent-replayed")]);
+      // The upload was taken, and its answer is lost.
+      return count === 1 ? new Response("bad gateway", { status: 502, headers: wait }) : answer;
+    },
+  });
+  try {
+    const variables = { ASSAY_URL: `http://127.0.0.1:${proxy.port}` };
+    const both = ["a", "b"].map((task) => run(["--task", task, "report.xml"], { project, variables }));
+    for (const ran of await Promise.all(both))
+      expect(ran).toEqual({
+        exit: 0,
+        output: expect.stringMatching(/^FAILED [ab]: .*\n$/),
+        errors: expect.any(String),
+      });
+  } finally {
+    await proxy.stop(true);
+  }
+  const byKey = Map.groupBy(seen, ([key]) => key);
+  expect([...byKey.values()].map((tries) => tries.map(([, what]) => what))).toEqual([
+    ["429", null, "true"],
+    ["429", null, "true"],
+  ]);
+  expect(await listExecutions(project)).toHaveLength(2);
+}, 20_000);
+
+test("the checkout tells commit and branch where no CI system does, and the head of what Jenkins has merged", async () => {
+  const repository = join(home, "repository");
+  const git = async (...words: string[]) =>
+    (
+      await Bun.$`git -c user.name=a -c user.email=a@example.com ${words}`
+        .env({ ...process.env, GIT_DIR: repository, GIT_WORK_TREE: home })
+        .text()
+    ).trim();
+  await Bun.$`git init -q --bare -b trunk ${repository}`.quiet();
+  await git("commit", "-q", "--allow-empty", "-m", "a");
+  const head = await git("rev-parse", "HEAD");
+  await git("update-ref", "refs/remotes/origin/PR-7", head);
+  await git("commit", "-q", "--allow-empty", "-m", "b");
+  const merge = await git("rev-parse", "HEAD");
+  try {
+    const project = await addProject(acme);
+    await run(["report.xml"], { project });
+    const merged = { ...JENKINS, GIT_COMMIT: merge, BRANCH_NAME: "PR-7", CHANGE_ID: "7", CHANGE_BRANCH: "feat" };
+    await run(["report.xml"], { project, variables: merged });
+    expect(await listExecutions(project)).toMatchObject([
+      { commit: head, branch: "feat", key: "jenkins-web-4711" },
+      { commit: merge, branch: "trunk", key: null, status: "failed" },
+    ]);
+  } finally {
+    rmSync(repository, { recursive: true });
+  }
+});
+
+test("it stays under 60 lines, and asks nothing of curl that one of 2017 does not know", async () => {
+  const text = await Bun.file(SCRIPT).text();
+  expect(text.trimEnd().split("\n").length).toBeLessThan(60);
+  expect(text).not.toMatch(/--(fail|retry-all-errors|json|url-query|variable)/);
+});

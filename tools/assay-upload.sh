@@ -1,0 +1,59 @@
+#!/bin/sh
+# Uploads test reports to Assay, after the command that writes them where there is one; all it takes is sh and curl.
+#   assay-upload.sh [--task T] [--shard 2/4] [--execution-key K] [--strict] FILE… [-- command …]
+# ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where to; ASSAY_EXECUTION_ID is the execution that has asked for the tests.
+# A FILE may be a pattern. Exits with the command's code, else 0; 2: wrong usage; 3: --strict, and nothing was uploaded.
+assay_config='' assay_files='' assay_task='' assay_key='' assay_shard='' assay_lost=0 assay_code=''
+say() { printf 'assay-upload: %s\n' "$1" >&2; }
+lost() { say "Warning: the results are not uploaded: $1" && exit "$assay_lost"; }
+quote() { printf %s "$1" | tr '\n\r' '  ' | LC_ALL=C sed 's/[\\"]/\\&/g'; }
+option() { assay_config=$(printf '%s\n%s = "%s"' "$assay_config" "$1" "$(quote "$2")"); }
+field() { [ -z "$2" ] || option form-string "$1=$2"; }
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+  case $1 in
+    --strict) assay_lost=3 ;;
+    --task | --shard | --execution-key) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
+      case $1 in --task) assay_task=$2 ;; --shard) assay_shard=$2 ;; *) assay_key=$2 ;; esac && shift ;;
+    -*) say "Unknown option $1" && exit 2 ;;
+    *) assay_files=$(printf '%s\n%s' "$assay_files" "$1") ;;
+  esac && shift
+done
+[ -n "$assay_files" ] || { say "Name the report: FILE… [-- command …]" && exit 2; }
+assay_work=$(mktemp -d) || assay_work=/dev/null/none; trap 'rm -rf "$assay_work"' EXIT; trap : HUP INT TERM # It waits.
+[ $# -lt 2 ] || { shift; touch "$assay_work/start"; "$@"; assay_code=$?; exec >&2; [ $assay_code = 0 ] || assay_lost=$assay_code; }
+[ -n "$ASSAY_URL" ] && [ -n "$ASSAY_PROJECT" ] && [ -n "$ASSAY_KEY" ] || lost "set ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY"
+event() { cat "$GITHUB_EVENT_PATH" 2>/dev/null | tr -d '\n' | sed -n "s|\"label\": *\"${GITHUB_REPOSITORY%%/*}:||g; s|.*$1.*|\1|p"; }
+shard='' commit='' pull='' fork='' reports='' IFS=$(printf '\n.') IFS=${IFS%.}
+if [ -n "$GITHUB_ACTIONS" ]; then key=$GITHUB_RUN_ID task=$GITHUB_JOB branch=${GITHUB_HEAD_REF:-$GITHUB_REF_NAME}
+  case $GITHUB_EVENT_NAME in pull_request*) pull=$(event '"url": *"[^"]*/pulls/\([0-9]*\)"') fork=$(event '"label": *"\([^":]*\):')
+    commit=$(event '"statuses_url": *"[^"]*/statuses/\([0-9a-f]*\)"') ;; esac
+  commit=${commit:-$GITHUB_SHA} url=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID
+elif [ -n "$GITLAB_CI" ]; then key=$CI_PIPELINE_ID commit=${CI_MERGE_REQUEST_SOURCE_BRANCH_SHA:-$CI_COMMIT_SHA} task=$CI_JOB_NAME
+  branch=${CI_MERGE_REQUEST_SOURCE_BRANCH_NAME:-$CI_COMMIT_REF_NAME} pull=$CI_MERGE_REQUEST_IID url=$CI_JOB_URL
+  [ "$CI_MERGE_REQUEST_SOURCE_PROJECT_PATH" = "$CI_MERGE_REQUEST_PROJECT_PATH" ] || fork=${CI_MERGE_REQUEST_SOURCE_PROJECT_PATH%/*}
+  task=${task% "$CI_NODE_INDEX/$CI_NODE_TOTAL"}; [ "$task" = "$CI_JOB_NAME" ] || shard=$CI_NODE_INDEX/$CI_NODE_TOTAL # No matrix.
+elif [ -n "$CIRCLECI" ]; then key=$CIRCLE_WORKFLOW_ID task=$CIRCLE_JOB commit=$CIRCLE_SHA1 branch=$CIRCLE_BRANCH
+  pull=${CIRCLE_PULL_REQUEST##*/} url=$CIRCLE_BUILD_URL; [ "${CIRCLE_NODE_TOTAL:-1}" = 1 ] || shard=$((CIRCLE_NODE_INDEX + 1))/$CIRCLE_NODE_TOTAL
+elif [ -n "$TF_BUILD" ]; then key=$BUILD_BUILDID commit=${SYSTEM_PULLREQUEST_SOURCECOMMITID:-$BUILD_SOURCEVERSION}
+  branch=${SYSTEM_PULLREQUEST_SOURCEBRANCH:-$BUILD_SOURCEBRANCH} task=${SYSTEM_JOBIDENTIFIER%.__default}
+  pull=${SYSTEM_PULLREQUEST_PULLREQUESTNUMBER:-$SYSTEM_PULLREQUEST_PULLREQUESTID}
+  [ "$SYSTEM_PARALLELEXECUTIONTYPE" != MultiMachine ] || task=${task%.*} shard=$SYSTEM_JOBPOSITIONINPHASE/$SYSTEM_TOTALJOBSINPHASE
+  url=$SYSTEM_COLLECTIONURI$SYSTEM_TEAMPROJECT/_build/results?buildId=$BUILD_BUILDID; [ "$SYSTEM_PULLREQUEST_ISFORK" != True ] || fork=fork
+elif [ -n "$JENKINS_URL" ]; then key=$BUILD_TAG task=$STAGE_NAME branch=${CHANGE_BRANCH:-${BRANCH_NAME:-${GIT_BRANCH#origin/}}}
+  [ -z "$CHANGE_ID" ] || commit=$(git rev-parse -q --verify "origin/$BRANCH_NAME" 2>/dev/null) # The head of what it merges.
+  commit=${commit:-$GIT_COMMIT} pull=$CHANGE_ID url=$BUILD_URL fork=${CHANGE_FORK%%/*}
+else key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=$(git symbolic-ref -q --short HEAD 2>&-); fi
+[ -n "$ASSAY_EXECUTION_ID" ] && field execution_id "$ASSAY_EXECUTION_ID" || field execution_key "${assay_key:-$key}"
+field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"
+field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"
+for file in $assay_files; do
+  [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && option form "report=@\"$(quote "$file")\"" && reports=1 && continue
+  say "No \"$file\", or none since the command began"; done
+[ -n "$reports$assay_code" ] || lost "there is no report"
+[ -n "$reports" ] || { echo '<testsuites/>' > "$assay_work/none.xml"; option form "report=@\"$assay_work/none.xml\""; }
+field exit_code "$([ "$reports$assay_code" = 0 ] && echo -1 || echo "$assay_code")" # Silence is red.
+status=$(printf 'header = "Authorization: Bearer %s"%s\n' "$ASSAY_KEY" "$assay_config" | curl -sS -K - -o "$assay_work/answer" \
+  -w '%{http_code}' --retry 6 --retry-connrefused --retry-max-time 120 --connect-timeout 10 --max-time 90 -H Accept:text/plain \
+  -H "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs")
+case $status in 20[01]) cat "$assay_work/answer" && exit "${assay_code:-0}" ;; esac
+lost "$(cat "$assay_work/answer" 2>/dev/null || echo "Assay was not reached") ($status)"
