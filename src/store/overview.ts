@@ -98,7 +98,6 @@ export const selectBuildOrigins = async (
   return { branches: row!.branches ?? [], environments: row!.environments ?? [] };
 };
 
-<<<<<<< HEAD
 export type BuildName = { id: string; key: string | null; createdAt: string };
 
 /** What these executions are called by. */
@@ -113,8 +112,6 @@ export const selectBuildNames = async (
   return new Map(rows.map((row) => [row.id, row]));
 };
 
-=======
->>>>>>> c91c8e78e947ce75b7a0a009ea45327fb6ce9cb1
 export type BranchState = {
   last: BuildRow;
   /** When the first execution was completed that ended like the last, after one that ended otherwise. */
