@@ -6,17 +6,19 @@ import * as v from "valibot";
 import { ROUTES } from "./app.ts";
 import { STATUS } from "./http/problem.ts";
 import { emptyBody, type Route } from "./request/route.ts";
-import { automation, automationRun } from "./schema/automations.ts";
+import { action, automation, automationRun, conditions, trigger } from "./schema/automations.ts";
 import { bugReport, bugReportDetail } from "./schema/bug_reports.ts";
+import { caseRef } from "./schema/case_ref.ts";
 import { comparison } from "./schema/comparisons.ts";
-import { environment, variable } from "./schema/environments.ts";
-import { execution } from "./schema/executions.ts";
+import { environment, newVariable, variable } from "./schema/environments.ts";
+import { execution, plannedTask } from "./schema/executions.ts";
 import { executionFailures } from "./schema/failures.ts";
-import { delivery, integration } from "./schema/integrations.ts";
+import { delivery, dispatch, integration } from "./schema/integrations.ts";
 import { onboarding } from "./schema/onboarding.ts";
+import { pagination } from "./schema/page.ts";
 import { plan } from "./schema/plans.ts";
 import { project } from "./schema/projects.ts";
-import { nativeReport } from "./schema/reports.ts";
+import { nativeCase, nativeReport } from "./schema/reports.ts";
 import { testCase, testCaseResult } from "./schema/test_cases.ts";
 import { caseResult, testRun, uploadedRun } from "./schema/test_runs.ts";
 import { trends } from "./schema/trends.ts";
@@ -27,12 +29,23 @@ export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
 
 type Json = Record<string, unknown>;
 
+/** Parts of requests that have a name of their own in the document. */
+const requests: Record<string, v.GenericSchema> = {
+  AutomationAction: action,
+  AutomationConditions: conditions,
+  AutomationTrigger: trigger,
+  Dispatch: dispatch,
+  PlannedTask: plannedTask,
+  ReportedCase: nativeCase,
+};
+
 /** Answers that have a name of their own in the document. */
 const definitions: Record<string, v.GenericSchema> = {
   Automation: automation,
   AutomationRun: automationRun,
   BugReport: bugReport,
   BugReportDetail: bugReportDetail,
+  CaseRef: caseRef,
   CaseResult: caseResult,
   Comparison: comparison,
   Delivery: delivery,
@@ -41,6 +54,7 @@ const definitions: Record<string, v.GenericSchema> = {
   ExecutionFailures: executionFailures,
   Integration: integration,
   Onboarding: onboarding,
+  Pagination: pagination,
   Plan: plan,
   Project: project,
   TestCase: testCase,
@@ -52,13 +66,81 @@ const definitions: Record<string, v.GenericSchema> = {
   Variable: variable,
 };
 
+/** Families of endpoints, in the order in which somebody gets to know them. */
+const TAGS: Record<string, string> = {
+  "test-runs":
+    "What a test tool has reported, one run for each task of an execution. CI uploads its reports here, and lists what has come.",
+  executions:
+    "One trigger of one or more tasks, such as a build: what came of it, what is new about its failures, and whether all of it is in.",
+  "test-cases":
+    "Every test case that has ever been reported: how healthy it is, its history, its owner, its quarantine.",
+  "bug-reports":
+    "Failures that are one bug. The default branch opens them by itself; they are triaged, merged, resolved, and reopened when the bug is back.",
+  trends: "How the project has been doing, day by day.",
+  events: "What happens in the project or in one execution, as it happens.",
+  uploads: "Nothing arrives? The uploads that were refused, or accepted with warnings, and why.",
+  projects: "The project itself and its settings. Its key is generated in the dashboard, or by the administrator.",
+  onboarding: "The way of a new project to its first results: steps, ready snippets for CI systems, sample data.",
+  runners:
+    "Machines that run the tasks of executions of mode run. A runner makes one call for everything; a task that it is given is a lease.",
+  environments: "What tests run against, such as staging, with the variables that runners get. Of the whole team.",
+  integrations: "Places outside that messages, issues, commit statuses and pipelines go to. Of the whole team.",
+  automations: "When something happens or it is time, and the conditions hold, do these things. Of the whole team.",
+};
+const FAMILIES: Record<string, string> = { leases: "runners", undefined: "projects" };
+
+/** By the first part of the path below the project or team; what is below a test run is of test runs. */
+function tagOf(path: string): string {
+  if (path.includes("/test-runs")) return "test-runs";
+  const family = String(path.split("/")[3]);
+  return FAMILIES[family] ?? family;
+}
+
+/** What stands in paths. */
+const PATH_PARAMETERS: Record<string, string> = {
+  projectId: "The project that the key is of",
+  teamId: "The team that the key is of",
+  executionId: "The execution",
+  taskSlug: "Which task of the execution, such as unit",
+  leaseId: "The lease, as the runner was given it",
+  testCaseId: "The test case",
+  bugReportId: "The bug report",
+  environmentId: "The environment",
+  variableName: "The name of the variable: letters, digits and _, at most 128, not beginning with a digit",
+  integrationId: "The integration",
+  deliveryId: "The delivery",
+  automationId: "The automation",
+};
+
 const settings = {
   target: "draft-2020-12",
   errorMode: "ignore",
   overrideRef: ({ referenceId }: { referenceId: string }) => `#/components/schemas/${referenceId}`,
-} as const;
-/** JSON Schema has no words for these; what they demand is in their error messages. */
-const ignoreActions = ["transform", "check", "raw_check", "metadata"];
+  overrideAction: ({ valibotAction, jsonSchema }: { valibotAction: { type: string }; jsonSchema: object }) => {
+    if (valibotAction.type !== "metadata") return undefined;
+    // What else is said of a schema is for parameters, and for us.
+    const { openapi: _, secret, ...rest } = jsonSchema as Json;
+    return secret === true ? { ...rest, writeOnly: true } : rest;
+  },
+  /** JSON Schema has no words for these; what they demand is in their error messages. */
+  ignoreActions: ["transform", "check", "raw_check"],
+};
+
+/** What is said of a value that may be null is said of the field. */
+function hoist(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(hoist);
+  if (typeof value !== "object" || value === null) return value;
+  const schema = Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, hoist(inner)])) as Json;
+  const [first, second, ...others] = (Array.isArray(schema["anyOf"]) ? schema["anyOf"] : []) as Json[];
+  if (!first || second?.["type"] !== "null" || others.length > 0) return schema;
+  const { description, examples, ...inner } = first;
+  return {
+    ...(description ? { description } : {}),
+    ...(examples ? { examples } : {}),
+    ...schema,
+    anyOf: [inner, second],
+  };
+}
 
 function convert(schema: v.GenericSchema, typeMode: "input" | "output"): Json {
   const {
@@ -67,11 +149,10 @@ function convert(schema: v.GenericSchema, typeMode: "input" | "output"): Json {
     ...rest
   } = toJsonSchema(schema, {
     ...settings,
-    ignoreActions,
     typeMode,
-    ...(typeMode === "output" ? { definitions } : {}),
-  }) as Json;
-  return rest;
+    definitions: typeMode === "output" ? definitions : requests,
+  } as never) as Json;
+  return hoist(rest) as Json;
 }
 
 /** Who comes back says how far he has come. */
@@ -80,11 +161,36 @@ const LAST_EVENT_ID = {
   in: "header",
   required: false,
   description: "The id of the last event that was received: the stream goes on after it",
-  schema: { type: "string" },
+  schema: { type: "string", examples: ["84213.1769860800"] },
 };
 
 const content = (schema: Json, type = "application/json") => ({ [type]: { schema } });
-const error = (description: string) => ({ description, content: content({ $ref: "#/components/schemas/Error" }) });
+
+/** By the codes of errors: which response it is, and when it is answered. */
+const ERRORS: Record<keyof typeof STATUS, [name: string, when: string]> = {
+  VALIDATION_ERROR: [
+    "Invalid",
+    "A parameter or the body is wrong or unknown, too large, of the wrong type, or the state of things does not allow it: the " +
+      "message names all mistakes at once, and nothing was done",
+  ],
+  UNAUTHORIZED: [
+    "Unauthorized",
+    "There is no key, or it is wrong, revoked, or of the wrong kind for the path; with WWW-Authenticate: Bearer",
+  ],
+  NOT_FOUND: [
+    "NotFound",
+    "There is no such path, no such method on it (Allow names those), no such thing, or it is not the key's to see",
+  ],
+  RATE_LIMITED: [
+    "RateLimited",
+    "The limit of requests in 60 seconds is reached; after Retry-After seconds there is room again",
+  ],
+  INTERNAL_ERROR: [
+    "Internal",
+    "Something went wrong on the server, which has it in its log by X-Request-Id; with Retry-After where trying again helps, as " +
+      "when the database is away",
+  ],
+};
 
 const rateHeaders = Object.fromEntries(
   ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"].map((name) => [
@@ -94,26 +200,44 @@ const rateHeaders = Object.fromEntries(
 );
 
 /** A parameter is a text on the wire; its schema says in the metadata what the text stands for. */
-const onTheWire = (schema: v.GenericSchema): Json =>
-  (v.getMetadata(schema)["openapi"] as Json | undefined) ?? convert(schema, "input");
+function onTheWire(schema: v.GenericSchema): Json {
+  const {
+    description: _,
+    examples: __,
+    ...rest
+  } = (v.getMetadata(schema)["openapi"] as Json | undefined) ?? convert(schema, "input");
+  return rest;
+}
 
 function parameters(route: Route): Json[] {
   const path = Object.entries(route.pathParameters.entries).map(([name, schema]) => ({
     name,
     in: "path",
     required: true,
-    schema: onTheWire(schema as v.GenericSchema),
+    description: PATH_PARAMETERS[name],
+    schema: { ...onTheWire(schema as v.GenericSchema), ...examplesOf(schema as v.GenericSchema) },
   }));
   const query = Object.entries(route.query.entries).map(([name, entry]) => {
     const { type, wrapped, default: fallback } = entry as v.OptionalSchema<v.GenericSchema, unknown>;
     const optional = type === "optional";
-    const schema = onTheWire(optional ? wrapped : (entry as v.GenericSchema));
+    const inner = optional ? wrapped : (entry as v.GenericSchema);
+    const description = v.getDescription(entry as v.GenericSchema) ?? v.getDescription(inner);
     const standard = typeof fallback === "string" ? { default: JSON.parse(fallback) } : {};
-    return { name, in: "query", required: !optional, schema: { ...schema, ...standard } };
+    const schema = { ...onTheWire(inner), ...standard, ...examplesOf(entry as v.GenericSchema, inner) };
+    const example = route.example.query?.[name];
+    return {
+      ...{ name, in: "query", required: !optional, description, schema },
+      ...(example === undefined ? {} : { example }),
+    };
   });
   const idempotency = route.method === "POST" ? [{ $ref: "#/components/parameters/IdempotencyKey" }] : [];
   const resumption = route.stream === undefined ? [] : [{ $ref: "#/components/parameters/LastEventId" }];
   return [...path, ...query, ...idempotency, ...resumption];
+}
+
+function examplesOf(...schemas: v.GenericSchema[]): Json {
+  const examples = schemas.map((schema) => v.getExamples(schema)).find(({ length }) => length > 0);
+  return examples ? { examples } : {};
 }
 
 function requestBody(route: Route): Json {
@@ -122,58 +246,109 @@ function requestBody(route: Route): Json {
     return {
       requestBody: {
         required: true,
+        description:
+          "A JSON object of names, each with a value or with { value, secret }; or as text/plain the text of a .env file, whose " +
+          "values are all secret. {} removes all of them, and an empty body is a 400",
         content: {
-          ...content({ type: "object", additionalProperties: true }),
-          "text/plain": { schema: { type: "string" } },
+          "application/json": {
+            schema: {
+              type: "object",
+              additionalProperties: {
+                anyOf: [{ type: "string" }, convert(newVariable, "input")],
+                description: "A value, which is secret then, or a value with its kind",
+              },
+            },
+            example: { BASE_URL: { value: "https://staging.shop.example", secret: false }, API_TOKEN: "s3cret" },
+          },
+          "text/plain": {
+            schema: { type: "string", format: "dotenv" },
+            example: 'BASE_URL=https://staging.shop.example\nAPI_TOKEN="s3cret"\n',
+          },
         },
       },
     };
   if (route.body !== "upload") {
     // No body is an empty one.
     const required = !v.safeParse(route.body, {}).success;
-    return { requestBody: { required, content: content(convert(route.body, "input")) } };
+    const schema = convert(route.body, "input");
+    const { body: example } = route.example;
+    const json = { schema, ...(example === undefined ? {} : { example }) };
+    return { requestBody: { required, content: { "application/json": json } } };
   }
   const form = {
     type: "object",
     description: "One or more files, merged into one run; every query parameter may be a form field instead",
     additionalProperties: true,
   };
+  const native = {
+    ...convert(nativeReport, "input"),
+    description: "A report of your own, where no tool writes one; the other formats are theirs",
+  };
   return {
     requestBody: {
       required: true,
-      description: "The report itself, of any content type, gzip or zstd allowed; or a form with files",
+      description:
+        "The report itself as the body, whatever its content type says: the format is recognised from the content. Or " +
+        "multipart/form-data with one or more files, which are merged into one run; every query parameter may be a field of the " +
+        "form instead. Content-Encoding gzip and zstd are taken, and files that are packed so",
       content: {
-        ...content(convert(nativeReport, "input")),
-        "application/xml": { schema: { type: "string" } },
+        "application/json": {
+          schema: native,
+          example: { taskSlug: "unit", passed: 3, failed: 0, skipped: 1 },
+        },
+        "application/xml": {
+          schema: { type: "string", description: "JUnit, TRX, NUnit, xUnit, Robot Framework or doctest XML" },
+        },
         "multipart/form-data": { schema: form },
-        "*/*": { schema: { type: "string", format: "binary" } },
+        "*/*": { schema: { type: "string", format: "binary", description: "Any of the formats" } },
       },
     },
   };
 }
 
+const statusText = (route: Route, status: number) => {
+  if (route.stream !== undefined) return status === 204 ? "Nothing more will come" : route.stream;
+  if (status === 204) return "Done; there is nothing to say";
+  const isEither = route.otherStatus !== undefined;
+  return status === 201 ? "It was made" : isEither ? "It was there already" : "The answer";
+};
+
 function operation(route: Route): Json {
-  const success = {
-    description: route.stream ?? (route.answer === null ? "Done" : "The answer"),
-    headers: rateHeaders,
-    ...(route.answer === null ? {} : { content: content(convert(route.answer, "output")) }),
-    ...(route.stream === undefined ? {} : { content: content({ type: "string" }, "text/event-stream") }),
+  const answer = route.answer && {
+    content: {
+      ...content(convert(route.answer, "output")),
+      ...(route.text === undefined ? {} : { "text/plain": { schema: { type: "string", description: route.text } } }),
+    },
   };
-  const other = route.stream === undefined ? success : { description: "Nothing more will come", headers: rateHeaders };
+  const stream = route.stream !== undefined && {
+    content: content(
+      { type: "string", format: "event-stream", description: "Server-Sent Events" },
+      "text/event-stream",
+    ),
+  };
+  const success = (status: number) => ({
+    [status]: {
+      ...{ description: statusText(route, status), headers: rateHeaders },
+      ...(stream ? status !== 204 && stream : answer),
+    },
+  });
   return {
     operationId: `${route.method.toLowerCase()}${route.path.replace(/[^A-Za-z]+([A-Za-z])/g, (_, letter: string) => letter.toUpperCase())}`,
     summary: route.summary,
-    tags: [/^\/\w+\/:\w+(?:\/([\w-]+))?/.exec(route.path)?.[1] ?? "projects"],
+    ...(route.description === undefined ? {} : { description: route.description }),
+    tags: [tagOf(route.path)],
+    security: [{ [`${route.access}Key`]: [] }],
     parameters: parameters(route),
     ...requestBody(route),
     responses: {
-      [route.status]: success,
-      ...(route.otherStatus === undefined ? {} : { [route.otherStatus]: other }),
-      400: error("Invalid parameters or body, or a state that does not allow it"),
-      401: error("Missing or invalid API key"),
-      404: error("Not found, or the key has no access to it"),
-      429: error("Rate limit exceeded"),
-      500: error("Internal error; with Retry-After when the database is not available"),
+      ...success(route.status),
+      ...(route.otherStatus === undefined ? {} : success(route.otherStatus)),
+      ...Object.fromEntries(
+        Object.entries(ERRORS).map(([code, [name]]) => [
+          STATUS[code as keyof typeof STATUS],
+          { $ref: `#/components/responses/${name}` },
+        ]),
+      ),
     },
   };
 }
@@ -187,31 +362,37 @@ export function createOpenapi(): Json {
     const path = route.path.replace(/:(\w+)/g, "{$1}");
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) };
   }
+  const used = new Set(ROUTES.map(({ path }) => tagOf(path)));
+  const tags = Object.entries(TAGS).flatMap(([name, description]) => (used.has(name) ? [{ name, description }] : []));
   return {
     openapi: "3.1.0",
     info: {
       title: "Assay",
       version: packageJson.version,
       description:
-        "Test execution and bug reporting. Every answer carries the rate limit headers; a limit of 2147483647 means none.",
+        "Test execution and bug reporting. Bodies are JSON in camelCase, query parameters snake_case, ids UUIDs, times ISO 8601 in " +
+        "UTC with milliseconds, durations integers of milliseconds. Unknown parameters and fields are refused. Every answer " +
+        "carries the rate limit headers; a limit of 2147483647 means none.",
     },
     servers: [{ url: "/api/v1" }],
-    security: [{ apiKey: [] }],
+    tags,
     paths,
     components: {
       securitySchemes: {
-        apiKey: {
+        projectKey: {
           type: "http",
           scheme: "bearer",
-          description: "A project key (svc_proj_…) or a team key (svc_team_…)",
+          description: "The key of the project (svc_proj_…): everything below its path, and nothing else",
+        },
+        teamKey: {
+          type: "http",
+          scheme: "bearer",
+          description: "A key of the team (svc_team_…): environments, integrations and automations, and no project",
         },
       },
       schemas: {
-        ...toJsonSchemaDefs(definitions, {
-          ...settings,
-          ignoreActions,
-          typeMode: "output",
-        }),
+        ...(hoist(toJsonSchemaDefs(definitions, { ...settings, typeMode: "output" } as never)) as Json),
+        ...(hoist(toJsonSchemaDefs(requests, { ...settings, typeMode: "input" } as never)) as Json),
         Error: {
           type: "object",
           required: ["error"],
@@ -219,17 +400,39 @@ export function createOpenapi(): Json {
           properties: {
             error: {
               type: "object",
+              description: "What was wrong",
               required: ["code", "message"],
               additionalProperties: false,
-              properties: { code: { enum: Object.keys(STATUS) }, message: { type: "string" } },
+              properties: {
+                code: {
+                  enum: Object.keys(STATUS),
+                  description: "Which kind of error, one of five",
+                  examples: ["VALIDATION_ERROR"],
+                },
+                message: {
+                  type: "string",
+                  description: "In words, for people; it names what is wrong, all of it at once",
+                  examples: ['Cannot read "limit": expected an integer from 1 to 100, got "abc"'],
+                },
+              },
             },
           },
         },
       },
+      responses: Object.fromEntries(
+        Object.values(ERRORS).map(([name, description]) => [
+          name,
+          { description, headers: rateHeaders, content: content({ $ref: "#/components/schemas/Error" }) },
+        ]),
+      ),
       headers: {
-        "X-RateLimit-Limit": integerHeader("Maximum requests per window of 60 seconds"),
-        "X-RateLimit-Remaining": integerHeader("Requests left in the current window"),
-        "X-RateLimit-Reset": integerHeader("Unix seconds at which the oldest counted request leaves the window"),
+        "X-RateLimit-Limit": integerHeader(
+          "How many requests are taken in any 60 seconds; 2147483647: there is no limit",
+        ),
+        "X-RateLimit-Remaining": integerHeader("How many of them are left now"),
+        "X-RateLimit-Reset": integerHeader(
+          "Unix seconds, rounded up, at which the oldest counted request leaves the window",
+        ),
       },
       parameters: {
         LastEventId: LAST_EVENT_ID,
@@ -237,8 +440,10 @@ export function createOpenapi(): Json {
           name: "Idempotency-Key",
           in: "header",
           required: false,
-          description: "The same key and request within 24 hours has one effect; the stored answer is given again",
-          schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" },
+          description:
+            "Any text of yours of 1 to 255 printable characters: the same key and request within 24 hours has one effect, and the " +
+            "stored answer is given again, with Idempotent-Replayed: true. With another body it is a 400",
+          schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$", examples: ["build-4711-unit"] },
         },
       },
     },

@@ -26,7 +26,12 @@ import { selectAutomationRuns, selectAutomations } from "../store/automations.ts
 export const automations: Route[] = [
   route(
     "GET /teams/:teamId/automations",
-    { summary: "List automations, newest first", query: automationFilter, answer: automationPage },
+    {
+      summary: "List automations, newest first",
+      description: "With their last run, and when a schedule runs next.",
+      query: automationFilter,
+      answer: automationPage,
+    },
     async (context) => {
       const { sql, params, query, after } = context;
       const rows = await selectAutomations(sql, params.teamId, query.limit, after?.[0]);
@@ -39,6 +44,17 @@ export const automations: Route[] = [
     {
       summary: "Create an automation",
       record: "automation.created",
+      description:
+        "What cannot work is a 400 that names all of it: a condition that the event never meets, an action that " +
+        "makes no sense of it, an integration that cannot do it. Try it with dryRun before relying on it.",
+      example: {
+        body: {
+          name: "main is red",
+          trigger: { event: "execution.failed" },
+          conditions: { branches: ["main"] },
+          actions: [{ type: "notify", integrationId: "0199b2c4-b1d2-7e33-9a44-6f5e4d3c2b1a" }],
+        },
+      },
       body: newAutomation,
       answer: automation,
       status: 201,
@@ -49,20 +65,36 @@ export const automations: Route[] = [
 
   route(
     "GET /teams/:teamId/automations/:automationId",
-    { summary: "One automation", answer: automation },
+    {
+      summary: "One automation",
+      description: "What it does and when, its last run, and when it runs next.",
+      answer: automation,
+    },
     async ({ fast, params }) => await findAutomation(fast, params),
   ),
 
   route(
     "PATCH /teams/:teamId/automations/:automationId",
-    { summary: "Change an automation", record: "automation.changed", body: automationPatch, answer: automation },
+    {
+      summary: "Change an automation",
+      description: "Changes what is given and leaves the rest. A schedule that stays the same keeps its next run.",
+      record: "automation.changed",
+      example: { body: { enabled: false } },
+      body: automationPatch,
+      answer: automation,
+    },
     async ({ params, body, transact, services: { seal } }) =>
       await transact((sql) => changeAutomation(sql, seal, params, body)),
   ),
 
   route(
     "DELETE /teams/:teamId/automations/:automationId",
-    { summary: "Delete an automation with its runs", record: "automation.deleted", answer: null },
+    {
+      summary: "Delete an automation with its runs",
+      description: "What it has begun goes on: messages on their way, executions, bug reports.",
+      record: "automation.deleted",
+      answer: null,
+    },
     async ({ params, transact }) => {
       await transact((sql) => removeAutomation(sql, params));
       return noContent();
@@ -73,6 +105,10 @@ export const automations: Route[] = [
     "POST /teams/:teamId/automations/:automationId/run",
     {
       summary: "Run it now, for the last event of its kind; or only say what would happen and why",
+      description:
+        "For the last event of its kind within 7 days, whether that met the conditions or not: the answer says. With " +
+        "dryRun nothing is done, and nothing is kept; without any such event only a dry run is possible.",
+      example: { body: { dryRun: true } },
       body: runRequest,
       answer: automationRun,
     },
@@ -85,7 +121,15 @@ export const automations: Route[] = [
 
   route(
     "GET /teams/:teamId/automations/:automationId/runs",
-    { summary: "What an automation did and why, newest first", query: automationRunFilter, answer: automationRunPage },
+    {
+      summary: "What an automation did and why, newest first",
+      description:
+        "One for each event that it looked at, and for each time of its schedule: what it did, or which condition " +
+        "did not hold.",
+      example: { query: { status: "skipped" } },
+      query: automationRunFilter,
+      answer: automationRunPage,
+    },
     async (context) => {
       const { sql, fast, params, query, after } = context;
       await findAutomation(fast, params);

@@ -1,7 +1,7 @@
 /** Bug reports: listed, opened by hand, edited, merged, and where they occurred. */
 
-import { absent, fail } from "../http/problem.ts";
-import { editBug, mergeBugs, openBug } from "../operations/bug_reports.ts";
+import { absent } from "../http/problem.ts";
+import { editBug, mergeBugs, openBugByHand } from "../operations/bug_reports.ts";
 import { toPage } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {
@@ -15,33 +15,21 @@ import {
   mergeRequest,
   newBugReport,
 } from "../schema/bug_reports.ts";
-import {
-  type BugState,
-  lockBugs,
-  selectBugReport,
-  selectBugReports,
-  selectBugState,
-  selectOccurrences,
-  selectTestCasesById,
-} from "../store/bug_reports.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import { selectBugReport, selectBugReports, selectBugState, selectOccurrences } from "../store/bug_reports.ts";
+import type { Sql } from "../store/connect.ts";
 
 type One = Pick<Context<{ projectId: string; bugReportId: string }>, "params">;
 
 const find = async (sql: Sql, { params }: One): Promise<BugReportDetail> =>
   (await selectBugReport(sql, params.projectId, params.bugReportId)) ?? absent();
 
-/** In a transaction: nobody else changes the bugs of the project until it commits. */
-async function lock(sql: Tx, { params }: One): Promise<BugState> {
-  await lockBugs(sql, params.projectId);
-  return (await selectBugState(sql, params.projectId, params.bugReportId)) ?? absent();
-}
-
 export const bugReports: Route[] = [
   route(
     "GET /projects/:projectId/bug-reports",
     {
       summary: "List bug reports, newest first or sorted, greatest first",
+      description: "All that were not merged into another, or those that match every filter that is given.",
+      example: { query: { status: "open,in_progress", sort: "occurrences" } },
       query: bugReportFilter,
       answer: bugReportPage,
     },
@@ -59,46 +47,59 @@ export const bugReports: Route[] = [
 
   route(
     "POST /projects/:projectId/bug-reports",
-    { summary: "Open a bug report by hand", body: newBugReport, answer: bugReportDetail, status: 201 },
-    async ({ params, body, conclude }) => {
-      const { projectId } = params;
-      const { testCaseIds, severity, ...bug } = body;
-      return await conclude(async (sql) => {
-        const testCases = await selectTestCasesById(sql, projectId, testCaseIds);
-        if (testCases.length < new Set(testCaseIds).size)
-          fail("VALIDATION_ERROR", `Cannot read "testCaseIds": not all of them are test cases of this project`);
-        await lockBugs(sql, projectId);
-        const now = new Date().toISOString();
-        const opened = { ...bug, severity: severity ?? "major", source: "manual" as const, now };
-        const { id } = await openBug(sql, projectId, opened, { testCases, depth: 0 });
-        return await find(sql, { params: { projectId, bugReportId: id } });
-      });
+    {
+      summary: "Open a bug report by hand",
+      description: "For what no test has found, or before it fails again: the next failures of its test cases join it.",
+      example: { body: { title: "The cart forgets items", severity: "critical" } },
+      body: newBugReport,
+      answer: bugReportDetail,
+      status: 201,
     },
+    async ({ params: { projectId }, body, conclude }) =>
+      await conclude(async (sql) => {
+        const { id } = await openBugByHand(sql, projectId, body);
+        return await find(sql, { params: { projectId, bugReportId: id } });
+      }),
   ),
 
   route(
     "GET /projects/:projectId/bug-reports/:bugReportId",
-    { summary: "One bug report, why its failures were grouped, and its history", answer: bugReportDetail },
+    {
+      summary: "One bug report, why its failures were grouped, and its history",
+      description:
+        "With grouping, which says what its failures have in common, and with the changes of its status. One that " +
+        "was merged says into which.",
+      answer: bugReportDetail,
+    },
     async (context) => await find(context.sql, context),
   ),
 
   route(
     "PATCH /projects/:projectId/bug-reports/:bugReportId",
-    { summary: "Change a bug report", body: bugReportPatch, answer: bugReportDetail },
+    {
+      summary: "Change a bug report",
+      description:
+        "Changes what is given and leaves the rest. A resolved one is reopened by itself where it occurs again, not " +
+        "by an execution that is older than that; an ignored one counts and stays silent.",
+      example: { body: { status: "in_progress", assignee: "ada" } },
+      body: bugReportPatch,
+      answer: bugReportDetail,
+    },
     async (context) =>
       await context.transact(async (sql) => {
-        const bug = await lock(sql, context);
-        if (bug.mergedInto !== null && context.body.status !== undefined)
-          fail("VALIDATION_ERROR", `Cannot change "status": the bug report was merged into ${bug.mergedInto}`);
-        const { projectId } = context.params;
-        await editBug(sql, projectId, bug, context.body, new Date().toISOString());
+        await editBug(sql, context.params.projectId, context.params.bugReportId, context.body);
         return await find(sql, context);
       }),
   ),
 
   route(
     "GET /projects/:projectId/bug-reports/:bugReportId/occurrences",
-    { summary: "Where a bug occurred, newest run first", query: bugOccurrenceFilter, answer: bugOccurrencePage },
+    {
+      summary: "Where a bug occurred, newest run first",
+      description: "Each failed test case in each run that is of this bug, as long as the results are kept.",
+      query: bugOccurrenceFilter,
+      answer: bugOccurrencePage,
+    },
     async (context) => {
       const { sql, fast, params, query, after } = context;
       if (!(await selectBugState(fast, params.projectId, params.bugReportId))) absent();
@@ -117,24 +118,17 @@ export const bugReports: Route[] = [
     "POST /projects/:projectId/bug-reports/:bugReportId/merge",
     {
       summary: "Merge a bug report into another, which gets its fingerprints and occurrences",
+      description:
+        "Future failures of its kind follow into the other one. It is resolved, and says where it went; that cannot " +
+        "be undone. The answer is the other one.",
+      example: { body: { into: "0199b2c4-a7f1-7d20-b3c4-1e9f8a7b6c5d" } },
       body: mergeRequest,
       answer: bugReportDetail,
     },
-    async (context) => {
-      const { params, body, conclude } = context;
-      const { projectId } = params;
-      return await conclude(async (sql) => {
-        const from = await lock(sql, context);
-        const into = await selectBugState(sql, projectId, body.into);
-        if (!into)
-          fail("VALIDATION_ERROR", `Cannot read "into": there is no bug report "${body.into}" in this project`);
-        if (into.id === from.id) fail("VALIDATION_ERROR", `Cannot read "into": it is the bug report itself`);
-        for (const bug of [from, into])
-          if (bug.mergedInto !== null)
-            fail("VALIDATION_ERROR", `Cannot merge: bug report ${bug.number} was merged into ${bug.mergedInto}`);
-        await mergeBugs(sql, projectId, { from, into, now: new Date().toISOString() });
-        return await find(sql, { params: { projectId, bugReportId: into.id } });
-      });
-    },
+    async ({ params: { projectId, bugReportId }, body: { into }, conclude }) =>
+      await conclude(async (sql) => {
+        await mergeBugs(sql, projectId, bugReportId, into);
+        return await find(sql, { params: { projectId, bugReportId: into } });
+      }),
   ),
 ];

@@ -31,7 +31,12 @@ import { selectEnvironment, selectEnvironments, selectVariables } from "../store
 export const environments: Route[] = [
   route(
     "GET /teams/:teamId/environments",
-    { summary: "List environments, by slug", query: environmentFilter, answer: environmentPage },
+    {
+      summary: "List environments, by slug",
+      description: "All environments of the team.",
+      query: environmentFilter,
+      answer: environmentPage,
+    },
     async (context) => {
       const { sql, params, query, after } = context;
       const rows = await selectEnvironments(sql, params.teamId, query.limit, after?.[0]);
@@ -44,6 +49,8 @@ export const environments: Route[] = [
     {
       summary: "Create an environment",
       record: "environment.created",
+      description: "One slug names one environment of the team; one that is taken is a 400.",
+      example: { body: { slug: "staging", baseUrl: "https://staging.shop.example" } },
       body: newEnvironment,
       answer: environment,
       status: 201,
@@ -53,19 +60,36 @@ export const environments: Route[] = [
 
   route(
     "GET /teams/:teamId/environments/:environmentId",
-    { summary: "One environment", answer: environment },
+    {
+      summary: "One environment",
+      description: "What it is called, and how many variables it has.",
+      answer: environment,
+    },
     async ({ fast, params }) => (await selectEnvironment(fast, params.teamId, params.environmentId)) ?? absent(),
   ),
 
   route(
     "PATCH /teams/:teamId/environments/:environmentId",
-    { summary: "Change an environment", record: "environment.changed", body: environmentPatch, answer: environment },
+    {
+      summary: "Change an environment",
+      description: "Changes what is given and leaves the rest; a slug that is taken is a 400.",
+      record: "environment.changed",
+      example: { body: { description: "Reset every night" } },
+      body: environmentPatch,
+      answer: environment,
+    },
     async ({ params, body, transact }) => await transact((sql) => changeEnvironment(sql, params, body)),
   ),
 
   route(
     "DELETE /teams/:teamId/environments/:environmentId",
-    { summary: "Delete an environment with its variables", record: "environment.deleted", answer: null },
+    {
+      summary: "Delete an environment with its variables",
+      description:
+        "Its variables are gone for good, and executions of mode run that name it are refused. Those that there are keep its name.",
+      record: "environment.deleted",
+      answer: null,
+    },
     async ({ params, transact }) => {
       await transact((sql) => removeEnvironment(sql, params));
       return noContent();
@@ -76,6 +100,7 @@ export const environments: Route[] = [
     "GET /teams/:teamId/environments/:environmentId/variables",
     {
       summary: "List variables, by name; secret ones without their values",
+      description: "The values of secret ones are null, for ever and for everybody.",
       query: variableFilter,
       answer: variablePage,
     },
@@ -97,6 +122,9 @@ export const environments: Route[] = [
     {
       summary: "Replace all variables: a JSON object, or the text of a .env file whose values are all secret",
       record: "variables.replaced",
+      description:
+        "All at once, or none: variables that are not named are deleted. At most 1,000. Of a .env file comments, " +
+        "export and quotes are understood, nothing is expanded, and the last of several of one name wins.",
       body: "text",
       isSecret: true,
       answer: replacedVariables,
@@ -113,6 +141,8 @@ export const environments: Route[] = [
     {
       summary: "Set a variable",
       record: "variable.changed",
+      description: "Sealed before it is stored. 201 where it is new. A secret one can be replaced, and never be read.",
+      example: { body: { value: "https://staging.shop.example", secret: false } },
       body: newVariable,
       isSecret: true,
       answer: variable,
@@ -127,7 +157,12 @@ export const environments: Route[] = [
 
   route(
     "DELETE /teams/:teamId/environments/:environmentId/variables/:variableName",
-    { summary: "Delete a variable", record: "variable.deleted", answer: null },
+    {
+      summary: "Delete a variable",
+      description: "Leases that were handed out before keep its value.",
+      record: "variable.deleted",
+      answer: null,
+    },
     async ({ params, transact }) => {
       await transact((sql) => removeVariable(sql, params, params.variableName));
       return noContent();

@@ -168,6 +168,10 @@ export const events: Route[] = [
     "GET /projects/:projectId/events",
     {
       summary: "What happens, live, as Server-Sent Events",
+      description:
+        "Ends by itself with the execution where one is named. Who is cut off comes back with Last-Event-ID and " +
+        "misses nothing: events are kept for 7 days, and what is gone is told as a gap. A key may follow a few streams at once, " +
+        "one more is a 429. A key that is revoked ends them.",
       query: eventsQuery,
       answer: null,
       stream:

@@ -23,13 +23,13 @@ import {
   execution,
   executionFilter,
   executionPage,
+  executionWait,
   newExecution,
   rerunRequest,
   type Task,
 } from "../schema/executions.ts";
 import { type Comparison, comparison, comparisonQuery } from "../schema/comparisons.ts";
 import { type Cause, executionFailures } from "../schema/failures.ts";
-import { integerText } from "../schema/fields.ts";
 import { type ComparedRow, selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../store/connect.ts";
 import {
@@ -182,6 +182,18 @@ export const executions: Route[] = [
     "POST /projects/:projectId/executions",
     {
       summary: "Create an execution, or get the one with this key",
+      description:
+        "For saying beforehand which tasks are to report: it then ends by itself when all have, and one that stays " +
+        "silent makes it timed_out. In mode run the tasks wait for runners of your own; with dispatch an engine is " +
+        "asked to run them. Who only uploads reports need not create one: execution_key does.",
+      example: {
+        body: {
+          key: "4712",
+          tasks: ["unit", "e2e"],
+          branch: "main",
+          commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
+        },
+      },
       body: newExecution,
       answer: execution,
       status: 201,
@@ -224,7 +236,13 @@ export const executions: Route[] = [
 
   route(
     "GET /projects/:projectId/executions",
-    { summary: "List executions, newest first", query: executionFilter, answer: executionPage },
+    {
+      summary: "List executions, newest first",
+      description: "All of them, or those that match every filter that is given.",
+      example: { query: { branch: "main", limit: "5" } },
+      query: executionFilter,
+      answer: executionPage,
+    },
     async (context) => {
       const { sql, params, query, after, publicUrl } = context;
       const rows = await selectExecutions(sql, params.projectId, query, after?.[0]);
@@ -241,7 +259,11 @@ export const executions: Route[] = [
     "GET /projects/:projectId/executions/:executionId",
     {
       summary: "One execution; with wait, as soon as it has ended",
-      query: v.strictObject({ wait: v.optional(integerText(1, 30)) }),
+      description:
+        "With wait it is answered as soon as it has ended, and at the latest after so many seconds as it is then: " +
+        "ask again until status says that it has ended.",
+      text: "One line for people: the status, the counts, what has not reported, and its page",
+      query: executionWait,
       answer: execution,
       deadlineSeconds: 60,
     },
@@ -267,7 +289,14 @@ export const executions: Route[] = [
 
   route(
     "POST /projects/:projectId/executions/:executionId/complete",
-    { summary: "Say that no further report will come", answer: execution },
+    {
+      summary: "Say that no further report will come",
+      description:
+        "Ends it now, by the results that are in: a declared task that has not reported makes it timed_out. One that " +
+        "has ended already is answered as it is; a cancelled one is a 400.",
+      text: "One line for people: the status, the counts, what has not reported, and its page",
+      answer: execution,
+    },
     async (context) => {
       const { params, conclude, wantsText } = context;
       return await conclude(async (sql) => {
@@ -280,7 +309,13 @@ export const executions: Route[] = [
 
   route(
     "POST /projects/:projectId/executions/:executionId/cancel",
-    { summary: "Cancel an execution that has not ended", answer: execution },
+    {
+      summary: "Cancel an execution that has not ended",
+      description:
+        "No automation hears of it. Runners that are at its tasks are told to end them; a report that comes later changes its " +
+        "figures, and it stays cancelled. One that has ended otherwise is a 400.",
+      answer: execution,
+    },
     async (context) => {
       const { params, conclude } = context;
       return await conclude(async (sql) => {
@@ -294,6 +329,11 @@ export const executions: Route[] = [
     "POST /projects/:projectId/executions/:executionId/rerun",
     {
       summary: "Ask for the tasks of an ended execution again: a new execution that waits for their reports",
+      description:
+        "Makes an execution like this one, linked by rerunOf, that waits for its tasks to report, or in mode run " +
+        "gives them to runners: with failedOnly only the tasks that are not green, and of these, for runners, only " +
+        "the test cases that failed. One that has not ended, or has nothing to repeat, is a 400.",
+      example: { body: { failedOnly: true } },
       body: rerunRequest,
       answer: execution,
       status: 201,
@@ -313,6 +353,10 @@ export const executions: Route[] = [
     "GET /projects/:projectId/executions/:executionId/comparison",
     {
       summary: "What has changed since the baseline: an execution, or the last one that ended on a branch",
+      description:
+        "Every failed test case is in exactly one of the first five lists, but for those of an outage, which blames " +
+        "nobody. It is compared with the baseline that was fixed when it began, so the answer does not move with " +
+        "time; baseline or branch compare with another.",
       query: comparisonQuery,
       answer: comparison,
     },
@@ -338,7 +382,13 @@ export const executions: Route[] = [
 
   route(
     "GET /projects/:projectId/executions/:executionId/failures",
-    { summary: "All failures of an execution, those of one cause together, new ones first", answer: executionFailures },
+    {
+      summary: "All failures of an execution, those of one cause together, new ones first",
+      description:
+        "Why is it red? Failures that joined one bug report, or say the same, stand together, those of new failures " +
+        "first. The first 500 are told; the cases of each run have all of them.",
+      answer: executionFailures,
+    },
     async ({ sql, params }) => {
       const { projectId, executionId } = params;
       const mine = (await selectExecution(sql, projectId, executionId)) ?? absent();
@@ -358,7 +408,11 @@ export const executions: Route[] = [
 
   route(
     "DELETE /projects/:projectId/executions/:executionId",
-    { summary: "Delete an execution with all its results", answer: null },
+    {
+      summary: "Delete an execution with all its results",
+      description: "It is gone with its runs, results and logs, at once and for good, whatever its status.",
+      answer: null,
+    },
     async ({ params, transact }) => {
       const found = await transact((sql) => deleteExecution(sql, params.projectId, params.executionId));
       return found ? noContent() : absent();

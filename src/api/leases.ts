@@ -57,6 +57,11 @@ export const leases: Route[] = [
     "POST /projects/:projectId/leases",
     {
       summary: "A runner's one call: what it has is kept, what it is to run is handed out; waits for news",
+      description:
+        "Reports what the runner is at, and gets what it is to begin. Leases that are named in held last 90 seconds " +
+        "from now; one that is not named in time goes to another runner. The answer waits up to waitSeconds for a " +
+        "task, or for news of what is held. A task goes to one runner, whatever the number of servers.",
+      example: { body: { runner: "build-3", labels: ["linux"], free: 1 } },
       body: leaseSync,
       answer: leaseAnswer,
       deadlineSeconds: 75,
@@ -112,6 +117,10 @@ export const leases: Route[] = [
     "POST /projects/:projectId/leases/:leaseId/fail",
     {
       summary: "Say that a task ended without a report: it counts as a failure, unless it was to be ended",
+      description:
+        "For a command that did not begin, was ended, or left no report. With a report, upload it with lease_id " +
+        "instead.",
+      example: { body: { exitCode: 137, message: "The command left no report" } },
       body: leaseFailure,
       answer: leaseEnd,
     },
@@ -153,6 +162,10 @@ export const leases: Route[] = [
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/log",
     {
       summary: "What a task has printed, from a byte offset on; the last mebibyte is kept",
+      description:
+        "Of a task that a runner runs or has run, while it runs as well: ask again with nextOffset until ended is " +
+        "true. Secrets were masked before it left the runner.",
+      text: "What was printed, from the offset on, all of it at once",
       query: logQuery,
       answer: leaseLog,
     },
@@ -175,6 +188,7 @@ export const leases: Route[] = [
     "GET /projects/:projectId/runners",
     {
       summary: "The runners that have asked for tasks in the last days, and what they hold",
+      description: "For seeing why a task is not taken: who is there, what each has and can run, and what it is at.",
       query: runnerFilter,
       answer: runnerPage,
     },

@@ -20,6 +20,11 @@ export const plans: Route[] = [
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/plan",
     {
       summary: "The files of one shard of a task, by what they took before; the same for ever once made",
+      description:
+        "Spreads the files over so many shards that all end at about the same time, by what they took in the last " +
+        "runs. It is made once for each task and number of shards: a shard that asks again gets its own slice again, " +
+        "and the slices are a whole. A file that timings does not name is to be given to a shard by its hash.",
+      example: { query: { shard: "2/4" } },
       query: planQuery,
       answer: plan,
     },

@@ -12,13 +12,29 @@ const toProject = (row: ProjectRow, retentionDays: number): Project => ({
 });
 
 export const projects: Route[] = [
-  route("GET /projects/:projectId", { summary: "The project", answer: project }, async ({ fast, params, services }) =>
-    toProject((await selectProject(fast, params.projectId)) ?? absent(), services.retentionDays),
+  route(
+    "GET /projects/:projectId",
+    {
+      summary: "The project",
+      description: "Its name, its default branch, and how long executions wait and results are kept.",
+      answer: project,
+    },
+    async ({ fast, params, services }) =>
+      toProject((await selectProject(fast, params.projectId)) ?? absent(), services.retentionDays),
   ),
 
   route(
     "PATCH /projects/:projectId",
-    { summary: "Change the project's settings", record: "project.changed", body: projectPatch, answer: project },
+    {
+      summary: "Change the project's settings",
+      description:
+        "Changes what is given and leaves the rest. Another default branch decides from now on what branches are " +
+        "compared with and which failures open bug reports; what was decided stays.",
+      record: "project.changed",
+      example: { body: { executionTimeoutMinutes: 45 } },
+      body: projectPatch,
+      answer: project,
+    },
     async ({ params, body, transact, services }) =>
       toProject(await transact((sql) => changeProject(sql, params.projectId, body)), services.retentionDays),
   ),

@@ -1,8 +1,9 @@
 /** The catalogue of test cases: the list, one case, its history, its owner and quarantine. */
 
-import { absent, fail } from "../http/problem.ts";
+import { absent } from "../http/problem.ts";
 import { catchUp } from "../operations/case_health.ts";
 import { readHistory } from "../operations/case_history.ts";
+import { changeTestCases, requireFuture } from "../operations/catalogue.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {
@@ -10,7 +11,6 @@ import {
   testCase,
   testCaseFilter,
   testCasePage,
-  type TestCasePatch,
   testCasePatch,
   testCaseResultFilter,
   testCaseResultPage,
@@ -26,18 +26,13 @@ type One = Pick<Context<{ projectId: string; testCaseId: string }>, "params">;
 const find = async (sql: Sql, { params }: One): Promise<TestCaseRow> =>
   (await selectTestCase(sql, params.projectId, params.testCaseId)) ?? absent();
 
-/** Fails with VALIDATION_ERROR where a quarantine would be over at once. */
-function requireFuture({ quarantine }: TestCasePatch): void {
-  const until = quarantine?.until;
-  if (until && Date.parse(until) <= Date.now())
-    fail("VALIDATION_ERROR", `Cannot read "quarantine.until": expected a time in the future, got "${until}"`);
-}
-
 export const testCases: Route[] = [
   route(
     "GET /projects/:projectId/test-cases",
     {
       summary: "The catalogue of test cases, in the order in which they were first seen or sorted, greatest first",
+      description: "Every test case that has been reported, with what is remembered of it.",
+      example: { query: { health: "flaky,broken", sort: "flakeRate" } },
       query: testCaseFilter,
       answer: testCasePage,
     },
@@ -51,7 +46,11 @@ export const testCases: Route[] = [
 
   route(
     "GET /projects/:projectId/test-cases/:testCaseId",
-    { summary: "One test case", answer: testCase },
+    {
+      summary: "One test case",
+      description: "What is remembered of it: health, rates, durations, owner, quarantine.",
+      answer: testCase,
+    },
     async (context) => {
       const { sql, services, params } = context;
       await catchUp(sql, services.begin, params.projectId);
@@ -61,7 +60,15 @@ export const testCases: Route[] = [
 
   route(
     "PATCH /projects/:projectId/test-cases/:testCaseId",
-    { summary: "Give a test case an owner, quarantine it, or end that", body: testCasePatch, answer: testCase },
+    {
+      summary: "Give a test case an owner, quarantine it, or end that",
+      description:
+        "Its failures go on being counted while it is quarantined, but turn no run red and are told apart. What is " +
+        "left out stays as it is.",
+      example: { body: { owner: "ada", quarantine: { reason: "#12" } } },
+      body: testCasePatch,
+      answer: testCase,
+    },
     async (context) => {
       const { params, sql, services, body, transact } = context;
       requireFuture(body);
@@ -77,20 +84,13 @@ export const testCases: Route[] = [
     "PATCH /projects/:projectId/test-cases",
     {
       summary: "Give up to 100 test cases an owner, quarantine them, or end that: all of them, or none",
+      description: "The same change for all of them. One that is not of this project is a 400, and none is changed.",
+      example: { body: { testCaseIds: ["0199b2c4-8e02-75cc-a1b0-52d7f90c6e13"], owner: "ada" } },
       body: testCasesPatch,
       answer: changedTestCases,
     },
-    async ({ params, body: { testCaseIds, ...patch }, transact }) => {
-      if (patch.owner === undefined && patch.quarantine === undefined)
-        fail("VALIDATION_ERROR", `Cannot change the test cases: expected "owner" or "quarantine"`);
-      requireFuture(patch);
-      return await transact(async (sql) => {
-        const updated = await updateTestCases(sql, params.projectId, testCaseIds, patch);
-        if (!("absent" in updated)) return updated;
-        const named = updated.absent.map((id) => `"${id}"`).join(", ");
-        return fail("VALIDATION_ERROR", `Cannot read "testCaseIds": this project has no test case ${named}`);
-      });
-    },
+    async ({ params, body: { testCaseIds, ...patch }, transact }) =>
+      await transact(async (sql) => await changeTestCases(sql, params.projectId, testCaseIds, patch)),
   ),
 
   route(
@@ -98,6 +98,10 @@ export const testCases: Route[] = [
     {
       summary:
         "The results of a test case, newest run first; where a filter matches few of very many, a page may hold fewer than the limit, or none, and yet not be the last",
+      description:
+        "Its history: one result for each run. A page may be short where a filter matches few of very many; the list " +
+        "goes on as long as hasMore says so.",
+      example: { query: { status: "failed", branch: "main" } },
       query: testCaseResultFilter,
       answer: testCaseResultPage,
     },

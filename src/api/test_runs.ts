@@ -144,7 +144,15 @@ const repeat = (report: Report, only: readonly CaseName[] | undefined): Report =
 export const testRuns: Route[] = [
   route(
     "GET /projects/:projectId/test-runs",
-    { summary: "List test runs, newest first", query: testRunFilter, answer: testRunPage },
+    {
+      summary: "List test runs, newest first",
+      description:
+        "Runs of which every announced shard is in, the last completed first. An execution that matches nothing " +
+        "makes an empty list.",
+      example: { query: { limit: "20" } },
+      query: testRunFilter,
+      answer: testRunPage,
+    },
     async (context) => {
       const { fast, caller, query, after } = context;
       const { elements, last } =
@@ -159,6 +167,26 @@ export const testRuns: Route[] = [
     "POST /projects/:projectId/test-runs",
     {
       summary: "Upload a test report",
+      description:
+        "Takes a report into its run, all of it or nothing, and answers what it makes of it. Uploads with the same " +
+        "execution_key, branch and commit meet in one execution, in any order. The same task again is one more " +
+        "attempt: results are merged case by case, the latest counts, and what failed before and passes now is " +
+        "flaky; the very same bytes again change nothing and are answered with 200. Counts are always made from the " +
+        "cases. Recognised are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest " +
+        "and Mocha JSON, CTRF, Go test2json, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit " +
+        "and xUnit XML, Robot Framework's output.xml, doctest XML, Cucumber and RSpec JSON, Allure results, and JSON " +
+        "of your own. What cannot be read is a 400 with file, place and reason; JUnit XML that broke off is read up " +
+        "to its last whole test case, and its run has failed. At most 32 MiB as sent, 128 MiB unpacked (MAX_BODY_MB, " +
+        "MAX_INFLATED_MB) and 200,000 test cases.",
+      example: {
+        query: {
+          execution_key: "4711",
+          task_slug: "unit",
+          branch: "main",
+          commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
+        },
+      },
+      text: "One line for people: the verdict, the counts, and the page of the execution",
       query: uploadParameters,
       body: "upload",
       answer: uploadedRun,
@@ -189,7 +217,13 @@ export const testRuns: Route[] = [
 
   route(
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug",
-    { summary: "One test run in detail", answer: testRunDetail },
+    {
+      summary: "One test run in detail",
+      description:
+        "The run with its shards, its verdict and its warnings, whether all of it is in or not. It is there as soon " +
+        "as its first report is.",
+      answer: testRunDetail,
+    },
     async (context) => {
       const run = (await selectRun(context)) ?? absent();
       return {
@@ -203,7 +237,14 @@ export const testRuns: Route[] = [
 
   route(
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/cases",
-    { summary: "The case results of a test run, failed ones first", query: caseResultFilter, answer: caseResultPage },
+    {
+      summary: "The case results of a test run, failed ones first",
+      description:
+        "One result for each test case: that of its last attempt. Failed ones come first, the others as they were first seen.",
+      example: { query: { status: "failed" } },
+      query: caseResultFilter,
+      answer: caseResultPage,
+    },
     async (context) => {
       const { sql, params, query, after } = context;
       const run = (await selectRun(context)) ?? absent();

@@ -31,6 +31,10 @@ export const trends: Route[] = [
     "GET /projects/:projectId/trends",
     {
       summary: "Runs, pass rate, duration and flakiness by day and task, on all branches or on one",
+      description:
+        "Figures of completed runs, by the day on which they were completed, in UTC. Days without runs are there " +
+        "with zeros. Sample data is left out of the sums.",
+      example: { query: { days: "30", branch: "main" } },
       query: trendFilter,
       answer,
     },

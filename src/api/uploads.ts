@@ -10,6 +10,9 @@ export const uploads: Route[] = [
     "GET /projects/:projectId/uploads",
     {
       summary: `List the uploads of the last ${KEPT_HOURS} hours that were refused or accepted with warnings, newest first`,
+      description:
+        "For when nothing arrives: each with the reason and with the parameters as they were given. Uploads without " +
+        "a valid key are nobody's and not among them; the last 200 are kept.",
       query: uploadFilter,
       answer: uploadPage,
     },

@@ -94,6 +94,12 @@ type BodyOf<B> = B extends "upload"
 export type Specification<Q, B, A> = {
   /** One line for the documentation. */
   summary: string;
+  /** What else there is to know for who calls it: what it does, when it refuses, what follows. Sentences. */
+  description?: string;
+  /** A request for the documentation: what of the query and which body make a good first try. */
+  example?: { query?: Record<string, string>; body?: unknown };
+  /** What `Accept: text/plain` gets in place of JSON, where it does. */
+  text?: string;
   query?: Q;
   /** A schema for a JSON body, "upload": raw bytes or multipart/form-data, or "text" of whatever kind. */
   body?: B;
@@ -120,6 +126,9 @@ export type Route = {
   access: "project" | "team";
   pathParameters: ObjectSchema;
   summary: string;
+  description: string | undefined;
+  example: { query?: Record<string, string>; body?: unknown };
+  text: string | undefined;
   query: ObjectSchema;
   body: v.GenericSchema | "upload" | "text" | undefined;
   isSecret: boolean;
@@ -153,14 +162,17 @@ export function route<
 ): Route {
   const [method, path] = pattern.split(" ") as [Method, string];
   const names = path.split("/").flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []));
-  const { summary, query, body, answer, stream, status, otherStatus, deadlineSeconds, isSecret, record } =
-    specification;
+  const { summary, description, example, text, query, body, answer, stream } = specification;
+  const { status, otherStatus, deadlineSeconds, isSecret, record } = specification;
   return {
     method,
     path,
     access: path.startsWith("/projects/") ? "project" : "team",
     pathParameters: v.strictObject(Object.fromEntries(names.map((name) => [name, pathParameter(name)]))),
     summary,
+    description,
+    example: example ?? {},
+    text,
     query: query ?? noQuery,
     body: body ?? (method === "POST" ? emptyBody : undefined),
     isSecret: isSecret ?? false,

@@ -3,7 +3,20 @@
 import * as v from "valibot";
 import { severity } from "./bug_reports.ts";
 import { EVENT_TYPES, type EventType } from "./events.ts";
-import { branchName, integer, patchOf, slug, text, time, timeoutMinutes, uuid } from "./fields.ts";
+import {
+  branchName,
+  createdAt,
+  described,
+  executionId,
+  integer,
+  patchOf,
+  slug,
+  text,
+  time,
+  timeoutMinutes,
+  updatedAt,
+  uuid,
+} from "./fields.ts";
 import { executionMode, fewShards, givenTask } from "./executions.ts";
 import { dispatch, pipeline } from "./integrations.ts";
 import { page, pageQuery } from "./page.ts";
@@ -34,15 +47,31 @@ const names = EVENT_TYPES.map((type) => `"${type}"`).join(", ");
 
 export const trigger = v.pipe(
   v.strictObject({
-    event: v.optional(v.picklist(EVENT_TYPES, `expected one of ${names}`)),
-    schedule: v.optional(
-      v.pipe(
-        text(200),
-        v.check((value) => nextTime(value, "UTC", new Date()) !== undefined, EXPECTED_SCHEDULE),
-      ),
+    event: described(
+      v.optional(v.picklist(EVENT_TYPES, `expected one of ${names}`)),
+      "On which event it runs; either this, or a schedule",
+      "execution.failed",
     ),
-    timezone: v.optional(v.pipe(text(100), v.check(isZone, EXPECTED_ZONE))),
+    schedule: described(
+      v.optional(
+        v.pipe(
+          text(200),
+          v.check((value) => nextTime(value, "UTC", new Date()) !== undefined, EXPECTED_SCHEDULE),
+          v.metadata({ format: "cron" }),
+        ),
+      ),
+      "At which times it runs: five cron fields (minute, hour, day of the month, month, day of the week), or @hourly, @daily, " +
+        "@weekly, @monthly",
+      "30 6 * * 1-5",
+    ),
+    timezone: described(
+      v.optional(v.pipe(text(100), v.check(isZone, EXPECTED_ZONE), v.metadata({ format: "iana-time-zone" }))),
+      "Of the schedule: an IANA time zone, which knows summer time. Default: UTC",
+      "Europe/Berlin",
+    ),
   }),
+  v.description("When it runs: either an event, or a schedule and its timezone"),
+  v.examples([{ event: "execution.failed" }]),
   v.check(
     ({ event, schedule, timezone }) =>
       (event === undefined) !== (schedule === undefined) && (timezone === undefined || event === undefined),
@@ -73,7 +102,7 @@ const severities = v.union(
 );
 
 export const conditions = v.strictObject({
-  projects: v.optional(listOf(uuid)),
+  projects: described(v.optional(listOf(uuid)), "It is about one of these projects of the team"),
   branches: v.pipe(
     v.optional(
       v.pipe(
@@ -86,59 +115,85 @@ export const conditions = v.strictObject({
       "Globs: * stays within a part of the name, ** does not, ! excludes of what stands before it; no branch counts as " +
         "the default one",
     ),
+    v.examples([["main", "release/*"]]),
   ),
-  environments: v.optional(listOf(text(200))),
-  taskSlugs: v.optional(listOf(slug)),
-  minFailed: v.optional(integer(1, 1_000_000)),
-  severity: v.optional(severities),
+  environments: described(v.optional(listOf(text(200))), "The tests ran against one of these environments", [
+    "staging",
+  ]),
+  taskSlugs: described(v.optional(listOf(slug)), "It is about one of these tasks", ["e2e"]),
+  minFailed: described(v.optional(integer(1, 1_000_000)), "So many test cases failed, or more", 5),
+  severity: described(v.optional(severities), "The bug report is of this severity, or of one of these", [
+    "critical",
+    "major",
+  ]),
 });
 export type Conditions = v.InferOutput<typeof conditions>;
 
-const labels = v.optional(
-  v.pipe(v.array(text(100), "expected a list of labels"), v.maxLength(20, "expected at most 20 labels")),
+const labels = described(
+  v.optional(v.pipe(v.array(text(100), "expected a list of labels"), v.maxLength(20, "expected at most 20 labels"))),
+  "What it is labelled with, at most 20. Default: of an issue what the integration says, else none",
+  ["assay"],
 );
+
+const integrationId = described(uuid, "An integration of the team that can do this");
+const type = <const Type extends string>(type: Type, what: string) => described(v.literal(type), what);
 
 /** What each type of action says besides. */
 const ACTIONS = [
-  v.strictObject({ type: v.literal("notify"), integrationId: uuid }),
-  v.strictObject({ type: v.literal("create_issue"), integrationId: uuid, labels }),
   v.strictObject({
-    type: v.literal("set_commit_status"),
-    integrationId: uuid,
+    type: type("notify", "Sends a message: to a chat, a webhook, as an alert, as a comment on the pull request"),
+    integrationId,
+  }),
+  v.strictObject({
+    type: type("create_issue", "Opens an issue: GitHub, GitLab, Jira, Linear"),
+    integrationId,
+    labels,
+  }),
+  v.strictObject({
+    type: type("set_commit_status", "Marks the commit as passed or failed: GitHub, GitLab"),
+    integrationId,
     context: v.pipe(v.optional(text(100)), v.description(`Default: "assay", and the task where there is one`)),
   }),
   v.strictObject({
-    type: v.literal("dispatch"),
-    integrationId: uuid,
+    type: type("dispatch", "Starts a pipeline, and tells it the execution that the event is about: GitHub, GitLab"),
+    integrationId,
     ...pipeline,
   }),
   v.strictObject({
-    type: v.literal("open_bug_report"),
-    title: v.optional(text(300)),
+    type: type("open_bug_report", "Opens a bug report, or reopens the one that it opened for this before"),
+    title: described(
+      v.optional(text(300)),
+      "What it is called. Default: what the event is about",
+      "The nightly run is red",
+    ),
     severity: v.optional(severity, "major"),
     labels,
-    assignee: v.optional(text(200)),
+    assignee: described(v.optional(text(200)), "Who is at it, by any name. Default: nobody", "ada"),
   }),
   v.strictObject({
-    type: v.literal("rerun_failed"),
+    type: type("rerun_failed", "Asks for the tasks that failed again, in an execution of their own"),
     maximum: v.pipe(
       v.optional(integer(1, 5), 1),
       v.description("How many executions in a row may repeat the first one"),
     ),
   }),
   v.strictObject({
-    type: v.literal("start_execution"),
+    type: type("start_execution", "Starts an execution of these tasks"),
     projectId: v.pipe(v.optional(uuid), v.description("Default: the project that it is about")),
     mode: v.pipe(v.optional(executionMode), v.description("Default: report")),
-    tasks: v.pipe(listOf(givenTask), fewShards()),
+    tasks: described(
+      v.pipe(listOf(givenTask), fewShards()),
+      "Its tasks, each by its slug or as an object, as in POST executions",
+      ["unit"],
+    ),
     key: v.pipe(
       v.optional(text(150)),
       v.description(
         "{date} becomes the day, such as 2026-01-31, {time} the minute, such as 06-30: for CI to meet there",
       ),
     ),
-    branch: v.optional(branchName),
-    environment: v.optional(text(200)),
+    branch: described(v.optional(branchName), "The branch that is tested. Default: that of the event", "main"),
+    environment: described(v.optional(text(200)), "What the tests run against. Default: that of the event", "staging"),
     timeoutMinutes: v.optional(timeoutMinutes),
     dispatch: v.pipe(v.optional(dispatch), v.description("Of mode report: the engine that is asked to run the tasks")),
   }),
@@ -195,85 +250,121 @@ export const ACTIONS_OF: Record<EventType | "schedule", readonly ActionType[]> =
   schedule: ANY,
 };
 
+const TOLD_CONDITIONS =
+  "What must hold as well, all of it; a condition that the event can never meet, or always does, is a 400";
+const TOLD_ACTIONS = "What it does, 1 to 20 actions; one that makes no sense of the event is a 400";
+
 export const newAutomation = v.strictObject({
-  name: text(200),
-  enabled: v.optional(v.boolean("expected true or false"), true),
+  name: described(text(200), "What people call it", "main is red"),
+  enabled: described(v.optional(v.boolean("expected true or false"), true), "Whether it runs by itself"),
   trigger,
-  conditions: v.optional(conditions, {}),
-  actions,
+  conditions: described(v.optional(conditions, {}), TOLD_CONDITIONS),
+  actions: described(actions, TOLD_ACTIONS),
 });
 export type NewAutomation = v.InferOutput<typeof newAutomation>;
 
 export const automationPatch = patchOf({
-  name: v.optional(text(200)),
-  enabled: v.optional(v.boolean("expected true or false")),
-  trigger: v.optional(trigger),
-  conditions: v.optional(conditions),
-  actions: v.optional(actions),
+  name: described(v.optional(text(200)), "What people call it", "main is red"),
+  enabled: described(v.optional(v.boolean("expected true or false")), "Whether it runs by itself", false),
+  trigger: described(v.optional(trigger), "When it runs: on an event, or at times"),
+  conditions: described(v.optional(conditions), `${TOLD_CONDITIONS}. They replace those before`),
+  actions: described(v.optional(actions), `${TOLD_ACTIONS}. They replace those before`),
 });
 export type AutomationPatch = v.InferOutput<typeof automationPatch>;
 
 const RUN_STATUSES = ["done", "skipped", "failed"] as const;
 export const runStatus = v.pipe(
   v.picklist(RUN_STATUSES, `expected "done", "skipped" or "failed"`),
-  v.description("skipped: a condition did not hold; failed: an action could not be begun"),
+  v.description(
+    "done: its actions were begun; skipped: a condition did not hold; failed: an action could not be begun",
+  ),
+  v.examples(["done"]),
 );
 export type RunStatus = v.InferOutput<typeof runStatus>;
 
 /** What became of one action. */
 const actionResult = v.strictObject({
-  type: v.picklist(ACTION_TYPES),
+  type: described(v.picklist(ACTION_TYPES), "Which action it was", "notify"),
   status: v.pipe(
     v.picklist(["done", "skipped", "failed", "planned"]),
     v.description("done: a message is on its way, an execution or a bug report is there; planned: in a dry run"),
   ),
-  reason: v.string(),
-  integrationId: v.optional(uuid),
-  deliveryId: v.optional(uuid),
-  executionId: v.optional(uuid),
-  bugReportId: v.optional(uuid),
+  reason: described(v.string(), "What was done, or why not, in words", "The message is on its way"),
+  integrationId: described(v.optional(uuid), "The integration that was asked"),
+  deliveryId: described(v.optional(uuid), "The delivery that it became"),
+  executionId: described(v.optional(executionId), "The execution that was started"),
+  bugReportId: described(v.optional(uuid), "The bug report that was opened, or is there already"),
 });
 export type ActionResult = v.InferOutput<typeof actionResult>;
 
 export const automationRun = v.strictObject({
   id: v.pipe(v.nullable(uuid), v.description("null: a dry run, which is not kept")),
-  cause: v.picklist(["event", "schedule", "manual"]),
-  eventId: v.nullable(uuid),
-  eventType: v.nullable(v.string()),
-  projectId: v.nullable(uuid),
+  cause: described(v.picklist(["event", "schedule", "manual"]), "Why it ran; manual: by a request", "event"),
+  eventId: described(v.nullable(uuid), "The event that it ran for; null: a schedule"),
+  eventType: described(v.nullable(v.string()), "The type of that event", "execution.failed"),
+  projectId: described(v.nullable(uuid), "The project that it was about; null: none"),
   status: runStatus,
-  reason: v.string(),
-  actions: v.array(actionResult),
-  createdAt: time,
+  reason: described(v.string(), "Which condition did not hold, or which all did", 'The branch "main" matches "main"'),
+  actions: described(v.array(actionResult), "What became of each action"),
+  createdAt: described(createdAt, "When it ran"),
 });
 export type AutomationRun = v.InferOutput<typeof automationRun>;
 export const automationRunPage = page(automationRun);
-export const automationRunFilter = v.strictObject({ ...pageQuery, status: v.optional(runStatus) });
+export const automationRunFilter = v.strictObject({
+  ...pageQuery,
+  status: described(v.optional(runStatus), "Only those of this status: done, skipped or failed", "failed"),
+});
 
 export const runRequest = v.strictObject({
   dryRun: v.pipe(
     v.optional(v.boolean("expected true or false"), false),
     v.description("Only say what would happen and why"),
+    v.examples([true]),
   ),
 });
 
 const plainTrigger = v.strictObject({
-  event: v.optional(v.string()),
-  schedule: v.optional(v.string()),
-  timezone: v.optional(v.string()),
+  event: described(v.optional(v.string()), "On which event it runs", "execution.failed"),
+  schedule: described(v.optional(v.string()), "At which times it runs, in cron's words", "30 6 * * 1-5"),
+  timezone: described(v.optional(v.string()), "Of the schedule", "Europe/Berlin"),
 });
 
 export const automation = v.strictObject({
-  id: uuid,
-  name: v.string(),
-  enabled: v.boolean(),
-  trigger: plainTrigger,
-  conditions: v.record(v.string(), v.unknown()),
-  actions: v.array(v.looseObject({ type: v.string() })),
-  lastRun: v.nullable(v.strictObject({ id: uuid, status: runStatus, reason: v.string(), createdAt: time })),
-  nextRunAt: v.pipe(v.nullable(time), v.description("Of a schedule")),
-  createdAt: time,
-  updatedAt: time,
+  id: described(uuid, "The id of the automation"),
+  name: described(v.string(), "What people call it", "main is red"),
+  enabled: described(v.boolean(), "Whether it runs by itself", true),
+  trigger: described(plainTrigger, "When it runs: either an event, or a schedule and its timezone", {
+    event: "execution.failed",
+  }),
+  conditions: described(v.record(v.string(), v.unknown()), "What must hold as well, as it was given", {
+    branches: ["main"],
+  }),
+  actions: described(
+    v.array(
+      v.looseObject({
+        type: described(v.string(), "Which action it is; its other fields as they were given", "notify"),
+      }),
+    ),
+    "What it does, as it was given",
+  ),
+  lastRun: described(
+    v.nullable(
+      v.strictObject({
+        id: described(uuid, "The id of the run"),
+        status: runStatus,
+        reason: described(
+          v.string(),
+          "Which condition did not hold, or which all did",
+          'The branch "main" matches "main"',
+        ),
+        createdAt: described(createdAt, "When it ran"),
+      }),
+    ),
+    "Its last run; null: none yet",
+  ),
+  nextRunAt: described(v.nullable(time), "Of a schedule: when it runs next; null: never, or it runs on an event"),
+  createdAt,
+  updatedAt,
 });
 export type Automation = v.InferOutput<typeof automation>;
 export const automationPage = page(automation);

@@ -1,13 +1,18 @@
 /** A test case as answers name it. */
 
 import * as v from "valibot";
-import { uuid } from "./fields.ts";
+import { described, taskSlug, testCaseId } from "./fields.ts";
 
-export const caseRef = v.strictObject({
-  testCaseId: uuid,
-  taskSlug: v.string(),
-  suite: v.string(),
-  name: v.string(),
-  file: v.nullable(v.string()),
-});
+/** What names a test case within its task. */
+export const caseNames = {
+  suite: described(
+    v.string(),
+    "Its suites, the outermost first, as the report names them; may be empty",
+    "checkout > cart",
+  ),
+  name: described(v.string(), "Its own name", "adds an item"),
+  file: described(v.nullable(v.string()), "Its file, where the report names it", "test/cart.test.ts"),
+};
+
+export const caseRef = v.strictObject({ testCaseId, taskSlug, ...caseNames });
 export type CaseRef = v.InferOutput<typeof caseRef>;

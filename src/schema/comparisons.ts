@@ -3,17 +3,25 @@
 import * as v from "valibot";
 import { caseRef } from "./case_ref.ts";
 import { blamedCounts, blamedFailures } from "./failures.ts";
-import { branchName, count, uuid } from "./fields.ts";
+import { branchName, count, described, executionId, uuid } from "./fields.ts";
 
 const refs = (what: string) => v.pipe(v.array(caseRef), v.description(`${what}; the first 100`));
 
 export const comparison = v.strictObject({
-  executionId: uuid,
+  executionId,
   baselineId: v.pipe(
     v.nullable(uuid),
     v.description("null: there was none, so that only the record of a case explains its failure"),
   ),
-  counts: v.strictObject({ ...blamedCounts, fixed: count, added: count, missing: count }),
+  counts: described(
+    v.strictObject({
+      ...blamedCounts,
+      fixed: described(count, "Passed, and failed in the baseline", 2),
+      added: described(count, "Not in the baseline", 4),
+      missing: described(count, "Only in the baseline", 0),
+    }),
+    "How many are in each of the lists, all of them",
+  ),
   ...blamedFailures,
   fixed: refs("Passed, and failed in the baseline"),
   added: refs("Not in the baseline"),
@@ -22,6 +30,13 @@ export const comparison = v.strictObject({
 export type Comparison = v.InferOutput<typeof comparison>;
 
 export const comparisonQuery = v.strictObject({
-  baseline: v.optional(uuid),
-  branch: v.optional(branchName),
+  baseline: described(
+    v.optional(uuid),
+    "The execution to compare with, whichever; not together with branch. Default: the one that was fixed when this one began",
+  ),
+  branch: described(
+    v.optional(branchName),
+    "Compare with the last execution of this branch that was over when this one began; a 400 where there is none",
+    "main",
+  ),
 });

@@ -1,35 +1,54 @@
 /** Environments of a team and their variables. */
 
 import * as v from "valibot";
-import { count, httpUrl, isStorable, patchOf, text, time, uuid } from "./fields.ts";
+import { count, createdAt, described, httpUrl, isStorable, patchOf, text, updatedAt, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 const EXPECTED_SLUG = `expected lower-case letters, digits, "-" and "_", at most 100, such as "staging"`;
 const environmentSlug = v.pipe(v.string(EXPECTED_SLUG), v.regex(/^[a-z0-9][a-z0-9_-]{0,99}$/, EXPECTED_SLUG));
 
 export const environment = v.strictObject({
-  id: uuid,
-  slug: v.string(),
-  name: v.string(),
-  baseUrl: v.nullable(v.string()),
-  description: v.nullable(v.string()),
-  variableCount: count,
-  createdAt: time,
-  updatedAt: time,
+  id: described(uuid, "The id of the environment"),
+  slug: described(v.string(), "The name by which executions call it", "staging"),
+  name: described(v.string(), "What people call it", "Staging"),
+  baseUrl: described(
+    v.nullable(v.string()),
+    "Where the system under test is; null: nobody has said",
+    "https://staging.shop.example",
+  ),
+  description: described(v.nullable(v.string()), "What is to be said of it", "Reset every night"),
+  variableCount: described(count, "How many variables it has", 4),
+  createdAt,
+  updatedAt,
 });
 export type Environment = v.InferOutput<typeof environment>;
 export const environmentPage = page(environment);
 export const environmentFilter = v.strictObject(pageQuery);
 
 export const newEnvironment = v.strictObject({
-  slug: environmentSlug,
-  name: v.optional(text(200)),
-  baseUrl: v.optional(v.nullable(httpUrl)),
-  description: v.optional(v.nullable(text(10_000))),
+  slug: described(
+    environmentSlug,
+    'The name by which executions call it: lower-case letters, digits, "-" and "_", at most 100; once in the team',
+    "staging",
+  ),
+  name: described(v.optional(text(200)), "What people call it; of a new one the slug where it is left out", "Staging"),
+  baseUrl: described(
+    v.optional(v.nullable(httpUrl)),
+    "Where the system under test is, an http or https address: runners are told it; null: nowhere",
+    "https://staging.shop.example",
+  ),
+  description: described(v.optional(v.nullable(text(10_000))), "What is to be said of it", "Reset every night"),
 });
 export type NewEnvironment = v.InferOutput<typeof newEnvironment>;
 
-export const environmentPatch = patchOf({ ...newEnvironment.entries, slug: v.optional(environmentSlug) });
+export const environmentPatch = patchOf({
+  ...newEnvironment.entries,
+  slug: described(
+    v.optional(environmentSlug),
+    "The name by which executions call it: what has called it by another stays as it is",
+    "staging",
+  ),
+});
 export type EnvironmentPatch = v.InferOutput<typeof environmentPatch>;
 
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
@@ -45,17 +64,28 @@ const variableValue = v.pipe(
 );
 
 export const variable = v.strictObject({
-  name: v.string(),
-  secret: v.boolean(),
-  value: v.pipe(v.nullable(v.string()), v.description("null for a secret: it is write-only, for ever")),
-  updatedAt: time,
+  name: described(v.string(), "The name of the variable", "BASE_URL"),
+  secret: described(v.boolean(), "Whether its value is shown to nobody, in the API, the logs and the dashboard", false),
+  value: v.pipe(
+    v.nullable(v.string()),
+    v.description("null for a secret: it is write-only, for ever"),
+    v.examples(["https://staging.shop.example"]),
+  ),
+  updatedAt: described(updatedAt, "When its value was last set"),
 });
 export type Variable = v.InferOutput<typeof variable>;
 export const variablePage = page(variable);
 export const variableFilter = v.strictObject(pageQuery);
 
-const secret = v.pipe(v.optional(v.boolean("expected true or false"), true), v.description("Write-only"));
-export const newVariable = v.strictObject({ value: variableValue, secret });
+const secret = described(
+  v.optional(v.boolean("expected true or false"), true),
+  "Whether the value is write-only: shown to nobody from then on",
+  false,
+);
+export const newVariable = v.strictObject({
+  value: described(variableValue, "Its value, at most 64 KiB", "https://staging.shop.example"),
+  secret,
+});
 
 /** Of one execution: they win over those of its environment. */
 export const executionVariables = v.pipe(
@@ -77,4 +107,6 @@ export const variableOrValue = v.union(
 );
 export const MAX_VARIABLES = 1_000;
 
-export const replacedVariables = v.strictObject({ variableCount: count });
+export const replacedVariables = v.strictObject({
+  variableCount: described(count, "How many variables the environment has now", 4),
+});

@@ -2,11 +2,17 @@
 
 import * as v from "valibot";
 import {
+  branch,
   branchName,
   buildUrl,
+  commit,
   count,
+  counts,
+  createdAt,
+  described,
   distinct,
   integer,
+  integerText,
   sample,
   slug,
   text,
@@ -22,7 +28,12 @@ import { page, pageQuery } from "./page.ts";
 
 const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
 const statuses = EXECUTION_STATUSES.map((status) => `"${status}"`).join(", ");
-export const executionStatus = v.picklist(EXECUTION_STATUSES, `expected one of ${statuses}`);
+export const executionStatus = described(
+  v.picklist(EXECUTION_STATUSES, `expected one of ${statuses}`),
+  "queued: nothing has arrived yet; running: reports are awaited; passed and failed: by the results; cancelled: somebody ended " +
+    "it; timed_out: a task never reported",
+  "failed",
+);
 export type ExecutionStatus = v.InferOutput<typeof executionStatus>;
 
 /** A task may also have ended with some of its announced shards missing. */
@@ -45,30 +56,47 @@ const task = v.strictObject({
     v.description(
       "incomplete: the execution has ended without some of its announced shards; timed_out: nothing of it has come",
     ),
+    v.examples(["failed"]),
   ),
   attempt: v.pipe(count, v.description("0: nothing has arrived yet")),
   missingShards: v.pipe(v.array(count), v.description("Those that are announced and not in")),
-  passed: count,
-  failed: count,
-  skipped: count,
-  total: count,
-  startedAt: v.nullable(time),
-  completedAt: v.nullable(time),
+  ...counts,
+  startedAt: described(v.nullable(time), "When its first report arrived, or a runner began it; null: neither yet"),
+  completedAt: described(v.nullable(time), "When it was complete; null: it is not yet"),
   runner: v.pipe(v.nullable(v.string()), v.description("Who runs it, or ran it last; null: no runner of ours")),
   reason: v.pipe(v.nullable(v.string()), v.description("Why it ended without a report, or without a whole one")),
 });
 export type Task = v.InferOutput<typeof task>;
 
+const buildKey = described(
+  v.nullable(v.string()),
+  "Its name in CI, as execution_key or key gave it; null: it has none",
+  "4711",
+);
+const pullRequest = described(
+  v.nullable(v.string()),
+  "The pull or merge request; null: none, or nobody has said",
+  "128",
+);
+const environment = described(v.nullable(v.string()), "What the tests ran against; null: nobody has said", "staging");
+
+/** Where an execution comes from, as runners are told it. */
+export const executionOrigin = { key: buildKey, branch, commit, pullRequest, environment };
+
 export const execution = v.strictObject({
-  id: uuid,
-  key: v.nullable(v.string()),
+  id: described(uuid, "The id of the execution"),
+  key: buildKey,
   status: executionStatus,
   mode: executionMode,
-  branch: v.nullable(v.string()),
-  commit: v.nullable(v.string()),
-  pullRequest: v.nullable(v.string()),
-  buildUrl: v.nullable(v.string()),
-  environment: v.nullable(v.string()),
+  branch,
+  commit,
+  pullRequest,
+  buildUrl: described(
+    v.nullable(v.string()),
+    "The page of the build in CI; null: nobody has said",
+    "https://ci.example/builds/4711",
+  ),
+  environment,
   trigger: v.pipe(
     executionTrigger,
     v.description(
@@ -84,17 +112,18 @@ export const execution = v.strictObject({
         "that of its base commit; null: there was none",
     ),
   ),
-  tasks: v.array(task),
-  passed: count,
-  failed: count,
-  skipped: count,
-  total: count,
-  flaky: count,
+  tasks: described(v.array(task), "Its tasks: those that were declared, and those that have reported"),
+  ...counts,
+  flaky: described(count, "Test cases that failed before they passed; they are among the passed ones", 2),
   verdict: v.pipe(v.nullable(verdict), v.description("null while nothing has failed and reports may still arrive")),
-  createdAt: time,
-  startedAt: v.nullable(time),
-  completedAt: v.nullable(time),
-  url: v.string(),
+  createdAt,
+  startedAt: described(v.nullable(time), "When its first report arrived, or a runner began; null: neither yet"),
+  completedAt: described(v.nullable(time), "When it ended; null: it has not"),
+  url: described(
+    v.string(),
+    "Its page in the dashboard",
+    "https://assay.example/projects/0199b2c4-7c1e-7a54-9f0d-3b1c5a7e8d21/executions/0199b2c4-7c1e-7a54-9f0d-3b1c5a7e8d21",
+  ),
   sample,
 });
 export type Execution = v.InferOutput<typeof execution>;
@@ -102,28 +131,50 @@ export const executionPage = page(execution);
 
 /** Where a build comes from. */
 const origin = {
-  branch: v.optional(branchName),
-  commit: v.optional(text(200)),
-  baseCommit: v.pipe(
-    v.optional(text(200)),
-    v.description("The commit that the branch began from: what the execution is compared with"),
+  branch: described(
+    v.optional(branchName),
+    "The branch that is tested; refs/heads/main is taken for main. What names none counts as the default one",
+    "main",
   ),
-  pullRequest: v.optional(text(200)),
-  buildUrl: v.optional(buildUrl),
-  environment: v.optional(text(200)),
+  commit: described(
+    v.optional(text(200)),
+    "The commit that is tested: of a pull request its head",
+    "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
+  ),
+  baseCommit: described(
+    v.optional(text(200)),
+    "The commit that the branch began from: what the execution is compared with. Default: the last execution of the default " +
+      "branch that is over",
+    "1a2b3c4d",
+  ),
+  pullRequest: described(v.optional(text(200)), "The pull or merge request", "128"),
+  buildUrl: described(
+    v.optional(buildUrl),
+    "The page of the build in CI, to link to; an http or https address",
+    "https://ci.example/builds/4711",
+  ),
+  environment: described(
+    v.optional(text(200)),
+    "What the tests run against. Of mode run it is the slug of an environment of the team, whose variables the tasks get",
+    "staging",
+  ),
 };
 
 /** What a runner must have to be given a task. */
-export const taskLabel = v.pipe(
-  v.string("expected a label"),
-  v.regex(/^[A-Za-z0-9][A-Za-z0-9._:=/-]{0,99}$/, 'expected a label such as "linux" or "browser=chrome"'),
+export const taskLabel = described(
+  v.pipe(
+    v.string("expected a label"),
+    v.regex(/^[A-Za-z0-9][A-Za-z0-9._:=/-]{0,99}$/, 'expected a label such as "linux" or "browser=chrome"'),
+  ),
+  "What a runner must have",
+  "browser=chrome",
 );
 
 /** How many shards an execution may have in all. */
 const MAX_SHARDS = 2_000;
 const EXPECTED_TASKS = `expected an array of task slugs, or objects with a "slug"`;
 
-const plannedTask = v.strictObject({
+export const plannedTask = v.strictObject({
   slug,
   shards: v.pipe(v.optional(integer(1, 500), 1), v.description("Each is run, or reported, by itself")),
   labels: v.pipe(
@@ -167,9 +218,19 @@ export const plannedTasks = v.pipe(
 );
 
 export const newExecution = v.strictObject({
-  key: v.optional(text(200)),
+  key: described(
+    v.optional(text(200)),
+    "Any name of yours for it, such as the number of the build: uploads meet it by their execution_key. Where an execution has " +
+      "this key, and agrees in branch and commit, it is answered with 200 and none is made",
+    "4711",
+  ),
   mode: v.optional(executionMode, "report"),
-  tasks: v.optional(plannedTasks, []),
+  tasks: described(
+    v.optional(plannedTasks, []),
+    "The tasks that are to report, each by its slug or as an object; it ends when all of them have. Without any it ends on " +
+      "complete, or when its timeout is over. At most 500, and 2,000 shards in all; of mode run at least one",
+    ["unit", { slug: "e2e", shards: 4 }],
+  ),
   ...origin,
   variables: v.pipe(
     v.optional(executionVariables),
@@ -179,7 +240,12 @@ export const newExecution = v.strictObject({
     v.optional(integer(1, 1_000_000)),
     v.description("Of mode run: after so many failures that are not quarantined, what has not begun is cancelled"),
   ),
-  timeoutMinutes: v.optional(timeoutMinutes),
+  timeoutMinutes: described(
+    v.optional(timeoutMinutes),
+    "How many minutes it may wait for its next report, up to a week; then it ends, as timed_out where a task has not reported. " +
+      "Default: executionTimeoutMinutes of the project",
+    45,
+  ),
   dispatch: v.pipe(
     v.optional(dispatch),
     v.description("Of mode report: the engine that is asked to run the tasks, when the execution is new"),
@@ -187,18 +253,25 @@ export const newExecution = v.strictObject({
 });
 export const executionFilter = v.strictObject({
   ...pageQuery,
-  status: v.optional(executionStatus),
-  key: v.optional(text(200)),
-  branch: v.optional(branchName),
+  status: described(v.optional(executionStatus), "Only those of this status", "failed"),
+  key: described(v.optional(text(200)), "Only those with this key, which is exactly this", "4711"),
+  branch: described(v.optional(branchName), "Only those of this branch", "main"),
   commit: v.pipe(
     v.optional(text(200)),
     v.description("A hash of 7 digits or more also finds the longer ones that begin with it"),
   ),
-  pull_request: v.optional(text(200)),
-  environment: v.optional(text(200)),
-  task_slug: v.optional(slug),
-  created_after: v.optional(timestamp),
-  created_before: v.optional(timestamp),
+  pull_request: described(v.optional(text(200)), "Only those of this pull or merge request", "128"),
+  environment: described(v.optional(text(200)), "Only those of this environment", "staging"),
+  task_slug: described(v.optional(slug), "Only those with this task", "unit"),
+  created_after: described(v.optional(timestamp), "Only those that were created after this time"),
+  created_before: described(v.optional(timestamp), "Only those that were created before this time"),
+});
+export const executionWait = v.strictObject({
+  wait: described(
+    v.optional(integerText(1, 30)),
+    "For so many seconds the answer waits until the execution has ended; without it, it is answered at once as it is",
+    30,
+  ),
 });
 export type ExecutionFilter = v.InferOutput<typeof executionFilter>;
 

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { caseRef } from "./case_ref.ts";
 import { bugStatus } from "./bug_reports.ts";
-import { count, time, uuid } from "./fields.ts";
+import { commit, count, described, executionId, time, uuid } from "./fields.ts";
 
 const BLAMES = ["new", "flaky", "main", "still", "quarantined"] as const;
 /** As it is stored. */
@@ -12,8 +12,12 @@ export type Blame = (typeof BLAMES)[number];
 const refs = (what: string) => v.pipe(v.array(caseRef), v.description(`${what}; the first 100`));
 
 const flakiness = {
-  flakeRate: v.pipe(v.nullable(v.number()), v.description("The share of its results that failed without a reason")),
-  lastFlakyAt: v.nullable(time),
+  flakeRate: described(
+    v.nullable(v.number()),
+    "The share of its results that failed without a reason, from 0 to 1",
+    0.04,
+  ),
+  lastFlakyAt: described(v.nullable(time), "When it last showed that it is flaky"),
 };
 
 /** Every failed case is in one of these, but for those of an outage, which are in none. */
@@ -36,11 +40,11 @@ export const blamedFailures = {
 };
 
 export const blamedCounts = {
-  newFailures: count,
-  flakyFailures: count,
-  alsoFailingOnMain: count,
-  stillFailing: count,
-  quarantinedFailures: count,
+  newFailures: described(count, "Failed, and nothing explains it", 3),
+  flakyFailures: described(count, "Failed, and the case's own record explains it", 1),
+  alsoFailingOnMain: described(count, "Failed, and so it did on the default branch since the baseline", 0),
+  stillFailing: described(count, "Failed, and did so in the baseline", 1),
+  quarantinedFailures: described(count, "Failed, and not counted by the verdict because the case is quarantined", 0),
 };
 
 const lists = v.strictObject(blamedFailures);
@@ -50,36 +54,49 @@ export type BlameCounts = v.InferOutput<typeof counts>;
 
 const failure = v.strictObject({
   ...caseRef.entries,
-  line: v.nullable(v.number()),
+  line: described(v.nullable(v.number()), "The line in its file, where the report names it", 42),
   attempt: v.pipe(count, v.description("The attempt of the run that this result is from")),
   blame: v.pipe(
     v.nullable(v.picklist(["new", "flaky", "also_failing_on_main", "still_failing", "quarantined"])),
-    v.description("null: of an outage, which blames nobody, or from before failures were judged"),
+    v.description(
+      "Which of the lists of a comparison it is in; null: of an outage, which blames nobody, or from before failures were judged",
+    ),
+    v.examples(["new"]),
   ),
   since: v.pipe(
-    v.nullable(v.strictObject({ executionId: uuid, commit: v.nullable(v.string()), at: v.nullable(time) })),
+    v.nullable(v.strictObject({ executionId, commit, at: described(v.nullable(time), "When that run was completed") })),
     v.description(
       "The first of its failures in a row, on this branch and the default branch; 100 results are looked at",
     ),
   ),
-  owner: v.nullable(v.string()),
+  owner: described(v.nullable(v.string()), "Who looks after the test case", "ada"),
   ...flakiness,
 });
 
 const cause = v.strictObject({
   message: v.pipe(v.nullable(v.string()), v.description("Of the first of its failures, as is the stack")),
-  stack: v.nullable(v.string()),
-  exceptionType: v.nullable(v.string()),
-  bugReport: v.nullable(v.strictObject({ id: uuid, number: count, title: v.string(), status: bugStatus })),
-  failures: v.array(failure),
+  stack: described(v.nullable(v.string()), "The stack of the failure", "at cart.test.ts:42:5"),
+  exceptionType: described(v.nullable(v.string()), "What was thrown, where the failure says it", "AssertionError"),
+  bugReport: described(
+    v.nullable(
+      v.strictObject({
+        id: described(uuid, "The id of the bug report"),
+        number: described(count, "Its number in the project", 17),
+        title: described(v.string(), "Its title", "expected # items, got #"),
+        status: bugStatus,
+      }),
+    ),
+    "The bug report that these failures have joined; null: none",
+  ),
+  failures: described(v.array(failure), "The test cases that failed of it"),
 });
 export type Cause = v.InferOutput<typeof cause>;
 
 /** The failures of an execution, those of one cause together. */
 export const executionFailures = v.strictObject({
-  executionId: uuid,
+  executionId,
   baselineId: v.pipe(v.nullable(uuid), v.description("The execution that it is measured by; it may be deleted by now")),
   failed: v.pipe(count, v.description("All of them; the first 500 are told below")),
-  counts,
-  causes: v.array(cause),
+  counts: described(counts, "How many failures are in each of the lists of a comparison"),
+  causes: described(v.array(cause), "What went wrong, new failures first; failures that have one cause stand together"),
 });

@@ -2,6 +2,23 @@
 
 import * as v from "valibot";
 
+/**
+ * The schema with what the documentation says of it in place of what was said before: what it is, what it defaults to, what
+ * happens otherwise; and examples, of which the first is shown.
+ */
+export function described<const Schema extends v.GenericSchema>(
+  schema: Schema,
+  description: string,
+  ...examples: unknown[]
+): Schema {
+  const [first, ...rest] = ("pipe" in schema ? schema.pipe : [schema]) as [v.GenericSchema, ...{ type: string }[]];
+  const said = [v.description(description), ...(examples.length > 0 ? [v.examples(examples)] : [])];
+  const kept = rest.filter((item) => !said.some(({ type }) => type === item.type));
+  // What is said stands right behind the schema: behind a transformation it would not be said of what is given. It is only
+  // there to be read: a pipe that ran through it would take twice the time with a large report.
+  return { ...schema, pipe: [first, ...said, ...kept] };
+}
+
 /** PostgreSQL stores neither NUL nor half a surrogate pair. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
 
@@ -18,9 +35,13 @@ export const text = (max: number) =>
   );
 
 /** Git's own name of a branch, refs/heads/main, which some CI systems give, is that of the branch. */
-export const branchName = v.pipe(
-  text(500),
-  v.transform((name) => name.replace(/^refs\/heads\/(?=.)/, "")),
+export const branchName = described(
+  v.pipe(
+    text(500),
+    v.transform((name) => name.replace(/^refs\/heads\/(?=.)/, "")),
+  ),
+  "The branch; refs/heads/main is taken for main",
+  "main",
 );
 
 const EXPECTED_URL = "expected an http or https address";
@@ -29,12 +50,14 @@ const EXPECTED_URL = "expected an http or https address";
 export const httpUrl = v.pipe(
   text(2_000),
   v.check((value) => /^https?:\/\/[^\s]+$/i.test(value) && URL.canParse(value), EXPECTED_URL),
+  v.metadata({ format: "uri" }),
 );
 
 /** What CI systems make of the names of projects may hold blanks. */
 export const buildUrl = v.pipe(
   text(2_000),
   v.check((value) => /^https?:\/\/[^/?#\s]/i.test(value) && URL.canParse(value), EXPECTED_URL),
+  v.metadata({ format: "uri" }),
   v.transform((value) => (/\s/.test(value) ? new URL(value).href : value)),
 );
 
@@ -59,8 +82,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 export const uuid = v.pipe(
   v.string("expected a UUID"),
   v.regex(UUID, "expected a UUID"),
+  v.examples(["0199b2c4-7c1e-7a54-9f0d-3b1c5a7e8d21"]),
+  v.metadata({ format: "uuid", openapi: { type: "string", format: "uuid" } }),
   v.transform((id) => id.toLowerCase()),
-  v.metadata({ openapi: { type: "string", format: "uuid" } }),
 );
 
 export const integer = (min: number, max: number) => {
@@ -81,7 +105,7 @@ export const listText = <const Value extends string>(values: readonly Value[]) =
     v.transform((value) => [...new Set(value.split(","))]),
     v.check((parts) => parts.every((part) => (values as readonly string[]).includes(part)), severalOf(values)),
     v.transform((parts) => parts as Value[]),
-    v.metadata({ openapi: { type: "string", description: severalOf(values) } }),
+    v.metadata({ openapi: { type: "string", pattern: `^(${values.join("|")})(,(${values.join("|")}))*$` } }),
   );
 
 /** An integer as a query parameter. */
@@ -127,13 +151,28 @@ const EXPECTED_TIME = "expected a date and time with offset, such as 2026-01-31T
 export const timestamp = v.pipe(
   v.string(EXPECTED_TIME),
   v.check(isRealTime, EXPECTED_TIME),
+  v.examples(["2026-01-31T12:00:00Z"]),
+  v.metadata({ format: "date-time" }),
   v.transform((value) => new Date(value).toISOString()),
 );
 
 /** As answered: ISO 8601, UTC, milliseconds. */
-export const time = v.pipe(v.string(), v.isoTimestamp());
+export const time = v.pipe(v.string(), v.isoTimestamp(), v.examples(["2026-01-31T12:00:00.000Z"]));
+export const createdAt = described(time, "When it was created");
+export const updatedAt = described(time, "When it was last changed");
 
-export const slug = text(200);
+export const slug = described(text(200), "Which task of its execution: unit, e2e, lint", "unit");
+
+/** As answered. */
+export const taskSlug = described(v.string(), "Which task of its execution: unit, e2e, lint", "unit");
+export const executionId = described(uuid, "The execution", "0199b2c4-7c1e-7a54-9f0d-3b1c5a7e8d21");
+export const testCaseId = described(uuid, "The test case", "0199b2c4-8e02-75cc-a1b0-52d7f90c6e13");
+export const branch = described(v.nullable(v.string()), "The branch; null: nobody has said", "main");
+export const commit = described(
+  v.nullable(v.string()),
+  "The commit; null: nobody has said",
+  "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
+);
 
 const SHARD = /^([1-9][0-9]{0,3})\/([1-9][0-9]{0,3})$/;
 const EXPECTED_SHARD = `expected a shard such as "2/4"`;
@@ -142,6 +181,7 @@ const EXPECTED_SHARD = `expected a shard such as "2/4"`;
 export const shard = v.pipe(
   v.string(EXPECTED_SHARD),
   v.regex(SHARD, EXPECTED_SHARD),
+  v.examples(["2/4"]),
   v.transform((value) => {
     const [index, of] = value.split("/").map(Number);
     return { index: index!, of: of! };
@@ -179,14 +219,34 @@ export const patchOf = <const Entries extends v.ObjectEntries>(entries: Entries)
   );
 
 /** How long an execution may wait for its next report: a minute to a week. */
-export const timeoutMinutes = integer(1, 10_080);
+export const timeoutMinutes = described(
+  integer(1, 10_080),
+  "How many minutes an execution may wait for its next report; then it ends, as timed_out where a task has not reported",
+  45,
+);
 
-export const caseStatus = v.picklist(["passed", "failed", "skipped"], `expected "passed", "failed" or "skipped"`);
+export const caseStatus = described(
+  v.picklist(["passed", "failed", "skipped"], `expected "passed", "failed" or "skipped"`),
+  "What came of the test case: passed, failed or skipped",
+  "failed",
+);
 export type CaseStatus = v.InferOutput<typeof caseStatus>;
 
 /** Only there on sample data. */
-export const sample = v.pipe(v.optional(v.literal(true)), v.description("There on sample data only"));
+export const sample = described(v.optional(v.literal(true)), "There on sample data only");
 
 /** Failed as soon as one failure counts. */
-export const verdict = v.picklist(["passed", "failed"]);
+export const verdict = described(
+  v.picklist(["passed", "failed"]),
+  "failed as soon as a test case failed that is not quarantined, or a runner failed without one",
+  "failed",
+);
+
+/** What the results of a run, or of several, add up to. */
+export const counts = {
+  passed: described(count, "Test cases that passed, in their last attempt", 1204),
+  failed: described(count, "Test cases that failed, quarantined ones among them", 3),
+  skipped: described(count, "Test cases that were skipped", 12),
+  total: described(count, "passed + failed + skipped", 1219),
+};
 export type Verdict = v.InferOutput<typeof verdict>;

@@ -1,8 +1,9 @@
 /** Leases: tasks that are handed out to runners, one to one. */
 
 import * as v from "valibot";
-import { taskLabel } from "./executions.ts";
-import { count, distinct, integer, slug, text, time, uuid } from "./fields.ts";
+import { executionOrigin, taskLabel } from "./executions.ts";
+import { caseNames } from "./case_ref.ts";
+import { count, described, distinct, executionId, integer, slug, text, time, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 /** Of a log, in one call; in UTF-16 units, which no text has more of than bytes. */
@@ -20,18 +21,33 @@ const logPart = v.strictObject({
   text: v.pipe(
     v.string("expected a text"),
     v.maxLength(MAX_LOG_PART, `expected a text of at most ${MAX_LOG_PART} characters`),
+    v.description("What was printed from there on, at most 262,144 characters; secrets masked by the runner"),
+    v.examples(["ok 1 adds an item\n"]),
   ),
 });
 export type LogPart = v.InferOutput<typeof logPart>;
 
-const heldLease = v.strictObject({ id: uuid, log: v.optional(logPart) });
+const heldLease = v.strictObject({
+  id: described(uuid, "The lease"),
+  log: described(v.optional(logPart), "What its task has printed since the last call"),
+});
+
+const shardPlace = {
+  index: described(count, "Which of them, from 1", 2),
+  total: described(count, "How many there are", 4),
+};
 
 export const leaseSync = v.strictObject({
-  runner: v.pipe(text(200), v.description("Its name: no two processes have the same")),
-  labels: v.optional(v.pipe(v.array(taskLabel, "expected a list of labels"), v.maxLength(50)), []),
+  runner: described(text(200), "Its name: no two processes have the same", "build-3/1"),
+  labels: described(
+    v.optional(v.pipe(v.array(taskLabel, "expected a list of labels"), v.maxLength(50)), []),
+    "What it has: it is only given tasks whose labels are all among these; at most 50",
+    ["linux"],
+  ),
   taskSlugs: v.pipe(
     v.optional(v.pipe(v.array(slug, "expected a list of task slugs"), v.maxLength(500))),
     v.description("What it can run; default: every task"),
+    v.examples([["unit"]]),
   ),
   free: v.pipe(v.optional(integer(0, MAX_FREE), 1), v.description("How many tasks it could begin now")),
   held: v.pipe(
@@ -60,101 +76,127 @@ export const leaseSync = v.strictObject({
 export type LeaseSync = v.InferOutput<typeof leaseSync>;
 
 const lease = v.strictObject({
-  id: uuid,
+  id: described(uuid, "The id of the lease: named in held from now on, and in lease_id of its report"),
   expiresAt: v.pipe(time, v.description("Until then it is to be named in held, or it goes to another runner")),
-  timeoutSeconds: count,
-  execution: v.strictObject({
-    id: uuid,
-    key: v.nullable(v.string()),
-    branch: v.nullable(v.string()),
-    commit: v.nullable(v.string()),
-    pullRequest: v.nullable(v.string()),
-    environment: v.nullable(v.string()),
-    baseUrl: v.pipe(v.nullable(v.string()), v.description("Of the environment")),
-  }),
+  timeoutSeconds: described(count, "After so long its command is to be ended", 2700),
+  execution: described(
+    v.strictObject({
+      id: described(uuid, "The id of the execution"),
+      key: executionOrigin.key,
+      branch: executionOrigin.branch,
+      commit: executionOrigin.commit,
+      pullRequest: executionOrigin.pullRequest,
+      environment: executionOrigin.environment,
+      baseUrl: described(v.nullable(v.string()), "Of the environment", "https://staging.shop.example"),
+    }),
+    "What the task belongs to",
+  ),
   taskSlug: slug,
   attempt: v.pipe(count, v.description("2: another runner had it and was lost")),
-  shard: v.optional(v.strictObject({ index: count, total: count })),
+  shard: described(v.optional(v.strictObject(shardPlace)), "Which slice of the task it is; absent: the whole task"),
   only: v.pipe(
-    v.optional(v.array(v.strictObject({ suite: v.string(), name: v.string(), file: v.nullable(v.string()) }))),
+    v.optional(v.array(v.strictObject(caseNames))),
     v.description("Of a rerun: the test cases that failed; absent: the whole task"),
   ),
   variables: v.pipe(
     v.record(v.string(), v.string()),
     v.description("Of the environment, and of the execution, which win"),
+    v.examples([{ BASE_URL: "https://staging.shop.example" }]),
   ),
-  secretNames: v.pipe(v.array(v.string()), v.description("Those whose values belong in no log")),
+  secretNames: v.pipe(
+    v.array(v.string()),
+    v.description("Those whose values belong in no log"),
+    v.examples([["API_TOKEN"]]),
+  ),
 });
 export type Lease = v.InferOutput<typeof lease>;
 
 const leaseState = v.strictObject({
-  id: uuid,
-  expiresAt: v.nullable(time),
+  id: described(uuid, "The lease"),
+  expiresAt: described(
+    v.nullable(time),
+    "Until then it is to be named in held again; null: it is not this runner's any more",
+  ),
   cancelled: v.pipe(v.boolean(), v.description("To be ended: cancelled, out of time, or not this runner's any more")),
-  reason: v.nullable(v.string()),
+  reason: described(v.nullable(v.string()), "Why it is to be ended; null: it is not", "The execution was cancelled"),
   logOffset: v.pipe(count, v.description("How many bytes of the log there have been: it goes on from here")),
 });
 export type LeaseState = v.InferOutput<typeof leaseState>;
 
 export const leaseAnswer = v.strictObject({
-  leases: v.array(lease),
-  held: v.array(leaseState),
+  leases: described(v.array(lease), "What the runner is to begin now"),
+  held: described(v.array(leaseState), "What has become of the leases that it has named"),
   nextSeconds: v.pipe(count, v.description("When the runner should come again if it holds anything")),
 });
 
 export const leaseFailure = v.strictObject({
-  exitCode: v.optional(integer(-2_147_483_648, 4_294_967_295)),
-  message: v.pipe(v.string("expected a text"), v.minLength(1, "expected a text"), v.maxLength(65_536)),
-  log: v.optional(logPart),
+  exitCode: described(v.optional(integer(-2_147_483_648, 4_294_967_295)), "How the command ended, if it did", 137),
+  message: described(
+    v.pipe(v.string("expected a text"), v.minLength(1, "expected a text"), v.maxLength(65_536)),
+    "Why there is no report, at most 65,536 characters: it becomes the message of a failed test case",
+    "The command left no report",
+  ),
+  log: described(v.optional(logPart), "The rest of what the task has printed; its end goes with the failure"),
 });
 export type LeaseFailure = v.InferOutput<typeof leaseFailure>;
 
 export const logQuery = v.strictObject({
   offset: v.pipe(
     v.optional(
-      v.pipe(v.string("expected a byte offset"), v.regex(/^\d{1,15}$/, "expected a byte offset"), v.transform(Number)),
+      v.pipe(
+        v.string("expected a byte offset"),
+        v.regex(/^\d{1,15}$/, "expected a byte offset"),
+        v.transform(Number),
+        v.metadata({ openapi: { type: "integer", minimum: 0 } }),
+      ),
       "0",
     ),
+    v.description("Where to go on, in bytes of UTF-8: nextOffset of the answer before"),
   ),
-  shard: v.optional(
-    v.pipe(
-      v.string("expected the number of a shard"),
-      v.regex(/^[1-9]\d{0,3}$/, "expected the number of a shard"),
-      v.transform(Number),
+  shard: described(
+    v.optional(
+      v.pipe(
+        v.string("expected the number of a shard"),
+        v.regex(/^[1-9]\d{0,3}$/, "expected the number of a shard"),
+        v.transform(Number),
+        v.metadata({ openapi: { type: "integer", minimum: 1, maximum: 9999 } }),
+      ),
     ),
+    "Of a task in shards: whose log. Default: the one that was begun last",
+    2,
   ),
 });
 
 export const leaseLog = v.strictObject({
   leaseId: v.pipe(v.nullable(uuid), v.description("null: nothing has run yet")),
   offset: v.pipe(count, v.description("Of the first byte of the text: the last mebibyte is kept")),
-  text: v.string(),
-  nextOffset: count,
+  text: described(v.string(), "What was printed", "ok 1 adds an item\n"),
+  nextOffset: described(count, "What the next request takes as offset", 18),
   ended: v.pipe(v.boolean(), v.description("Nothing more will come")),
 });
 
 /** What became of a lease that ended without a report. */
 export const leaseEnd = v.strictObject({
-  id: uuid,
-  executionId: uuid,
+  id: described(uuid, "The lease"),
+  executionId,
   taskSlug: slug,
   status: v.pipe(v.picklist(["failed", "cancelled"]), v.description("cancelled: it was to be ended, nothing failed")),
 });
 
 const runner = v.strictObject({
-  name: v.string(),
-  labels: v.array(v.string()),
+  name: described(v.string(), "Its name, as it gives it", "build-3/1"),
+  labels: described(v.array(v.string()), "What it has", ["linux"]),
   taskSlugs: v.pipe(v.nullable(v.array(v.string())), v.description("null: it runs every task")),
   free: v.pipe(count, v.description("How many tasks it could begin when it last asked")),
-  seenAt: time,
+  seenAt: described(time, "When it last asked for tasks"),
   leases: v.pipe(
     v.array(
       v.strictObject({
-        id: uuid,
-        executionId: uuid,
+        id: described(uuid, "The lease"),
+        executionId,
         taskSlug: slug,
-        shard: v.nullable(v.strictObject({ index: count, total: count })),
-        startedAt: v.nullable(time),
+        shard: described(v.nullable(v.strictObject(shardPlace)), "Which slice of the task; null: the whole task"),
+        startedAt: described(v.nullable(time), "When the runner began it; null: not yet"),
       }),
     ),
     v.description("What it has been handed and has not ended"),

@@ -1,25 +1,43 @@
 /** The project itself. */
 
 import * as v from "valibot";
-import { integer, patchOf, text, time, timeoutMinutes, uuid } from "./fields.ts";
+import { createdAt, described, integer, patchOf, text, timeoutMinutes, uuid } from "./fields.ts";
 
 export const project = v.strictObject({
-  id: uuid,
-  name: v.string(),
-  defaultBranch: v.string(),
-  executionTimeoutMinutes: v.number(),
-  retentionDays: v.pipe(v.number(), v.description("How long results are kept; 0: for ever. Runs keep their counts")),
-  createdAt: time,
+  id: described(uuid, "The id of the project"),
+  name: described(v.string(), "What the project is called", "shop"),
+  defaultBranch: described(
+    v.string(),
+    "The branch that others are compared with, and whose failures open bug reports; main where nobody has said otherwise",
+    "main",
+  ),
+  executionTimeoutMinutes: described(
+    v.number(),
+    "How many minutes an execution may wait for its next report, where it does not say so itself; 30 where nobody has said otherwise",
+    30,
+  ),
+  retentionDays: described(v.number(), "How many days results are kept; 0: for ever. Runs keep their counts", 90),
+  createdAt,
 });
 export type Project = v.InferOutput<typeof project>;
 
 export const projectPatch = patchOf({
-  name: v.optional(text(200)),
-  defaultBranch: v.optional(text(500)),
-  executionTimeoutMinutes: v.optional(timeoutMinutes),
-  retentionDays: v.pipe(
+  name: described(v.optional(text(200)), "What the project is called", "shop"),
+  defaultBranch: described(
+    v.optional(text(500)),
+    "The branch that others are compared with, and whose failures open bug reports",
+    "main",
+  ),
+  executionTimeoutMinutes: described(
+    v.optional(timeoutMinutes),
+    "How many minutes an execution may wait for its next report, where it does not say so itself; then it ends, as timed_out " +
+      "where a task has not reported",
+    45,
+  ),
+  retentionDays: described(
     v.optional(v.nullable(integer(0, 36_500))),
-    v.description("null: what the server is configured for"),
+    "How many days results are kept; 0: for ever; null: what the server is configured for (RETENTION_DAYS)",
+    90,
   ),
 });
 export type ProjectPatch = v.InferOutput<typeof projectPatch>;

@@ -1,6 +1,7 @@
 /** The native JSON body of a test report: what a client posts that has no report file. */
 
 import * as v from "valibot";
+import { described } from "./fields.ts";
 
 const MAX_INT = 2 ** 31 - 1;
 
@@ -29,7 +30,11 @@ const DAY =
   "(?:\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))" +
   "|(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
 const TIME = "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)";
-const instant = v.pipe(v.string(INSTANT), v.regex(new RegExp(`^${DAY}T${TIME}$`), INSTANT));
+const instant = v.pipe(
+  v.string(INSTANT),
+  v.regex(new RegExp(`^${DAY}T${TIME}$`), INSTANT),
+  v.metadata({ format: "date-time" }),
+);
 
 const toExpected = (options: readonly string[]) => {
   const quoted = options.map((option) => `"${option}"`);
@@ -40,31 +45,47 @@ const KINDS = ["failure", "error", "timeout"] as const;
 
 export const nativeCase = v.strictObject(
   {
-    suite: v.optional(text),
-    name: nonEmpty,
-    file: v.optional(text),
-    line: v.optional(positive),
-    status: v.picklist(STATUSES, toExpected(STATUSES)),
-    kind: v.optional(v.picklist(KINDS, toExpected(KINDS))),
-    flaky: v.optional(v.boolean("expected true or false")),
-    attempts: v.optional(positive),
-    durationMs: v.optional(count),
-    message: v.optional(text),
-    stack: v.optional(text),
-    output: v.optional(text),
+    suite: v.optional(described(text, "Its suites, the outermost first", "checkout > cart")),
+    name: described(nonEmpty, "Its own name; suite, name and file together name a test case", "adds an item"),
+    file: v.optional(described(text, "Its file", "test/cart.test.ts")),
+    line: v.optional(described(positive, "The line in its file", 42)),
+    status: described(v.picklist(STATUSES, toExpected(STATUSES)), "What came of it", "failed"),
+    kind: v.optional(
+      described(
+        v.picklist(KINDS, toExpected(KINDS)),
+        "Of a failed one. failure: an assertion did not hold; error: something else went wrong; timeout: it took too long",
+        "failure",
+      ),
+    ),
+    flaky: v.optional(
+      described(v.boolean("expected true or false"), "Whether it passed only after a failure in this same run", false),
+    ),
+    attempts: v.optional(described(positive, "How often it ran, its retries among them", 1)),
+    durationMs: v.optional(described(count, "How many milliseconds it took", 830)),
+    message: v.optional(described(text, "Why it failed, or was skipped; cut above 64 KiB", "expected 2 items, got 1")),
+    stack: v.optional(described(text, "The stack of the failure; cut above 64 KiB", "at cart.test.ts:42:5")),
+    output: v.optional(described(text, "What it printed; cut above 1 MiB", "GET /cart 200")),
   },
   "expected an object",
 );
 
 export const nativeReport = v.strictObject(
   {
-    taskSlug: v.optional(slug),
-    passed: count,
-    failed: count,
-    skipped: count,
-    completedAt: v.optional(instant),
-    durationMs: v.optional(count),
-    cases: v.optional(v.array(nativeCase, "expected a list")),
+    taskSlug: v.optional(described(slug, "Which task of the execution this is; task_slug wins over it", "unit")),
+    passed: described(count, "How many test cases passed", 3),
+    failed: described(count, "How many test cases failed", 1),
+    skipped: described(count, "How many test cases were skipped", 0),
+    completedAt: v.optional(
+      described(instant, "When the run was completed, if not now; completed_at wins over it", "2026-01-31T12:00:00Z"),
+    ),
+    durationMs: v.optional(described(count, "How many milliseconds the whole run took", 252_000)),
+    cases: v.optional(
+      described(
+        v.array(nativeCase, "expected a list"),
+        "The test cases, at most 200,000. The counts are made from them, and a total that disagrees is a warning; without them " +
+          "the counts are all that is known",
+      ),
+    ),
   },
   "expected an object",
 );

@@ -7,9 +7,14 @@ import {
   buildUrl,
   caseStatus,
   count,
+  counts,
+  described,
+  executionId,
   mayBeEmpty,
   shard,
   slug,
+  taskSlug,
+  testCaseId,
   text,
   time,
   timestamp,
@@ -17,33 +22,36 @@ import {
   verdict,
 } from "./fields.ts";
 import { touchedBug } from "./bug_reports.ts";
+import { caseNames } from "./case_ref.ts";
 import { blamedFailures } from "./failures.ts";
 import { taskStatus } from "./executions.ts";
 import { page, pageQuery } from "./page.ts";
 
 /** An element of the list: exactly the seven given fields. */
 export const testRun = v.strictObject({
-  executionId: uuid,
-  taskSlug: v.string(),
-  completedAt: time,
-  passed: count,
-  failed: count,
-  skipped: count,
-  total: count,
+  executionId,
+  taskSlug,
+  completedAt: described(time, "When the last report of the run arrived, or what completed_at has said"),
+  ...counts,
 });
 export type TestRun = v.InferOutput<typeof testRun>;
 export const testRunPage = page(testRun);
 
 export const testRunFilter = v.strictObject({
   ...pageQuery,
-  execution_id: v.optional(uuid),
-  task_slug: v.optional(slug),
+  execution_id: described(
+    v.optional(uuid),
+    "Only the runs of this execution; one that matches nothing makes an empty list",
+  ),
+  task_slug: described(v.optional(slug), "Only the runs of this task", "unit"),
 });
 
 const runDetail = {
   ...testRun.entries,
-  /** Left out until every announced shard is in. */
-  completedAt: v.optional(time),
+  completedAt: described(
+    v.optional(time),
+    "When the last report of the run arrived, or what completed_at has said; left out until every announced shard is in",
+  ),
   arrivedShards: v.pipe(
     v.array(count),
     v.description("The numbers of the shards that are in, ascending; [1] for a run that is not sharded"),
@@ -60,7 +68,11 @@ const runDetail = {
   flaky: v.pipe(count, v.description("Cases that failed before they passed; they are among the passed ones")),
   durationMs: v.pipe(count, v.description("Of all attempts together")),
   verdict,
-  warnings: v.array(v.string()),
+  warnings: described(
+    v.array(v.string()),
+    "What was odd about the report, or the upload: a total that disagrees, a text that was cut, a file that broke off",
+    ["The report says 1220 tests, it holds 1219"],
+  ),
   outage: v.pipe(
     v.boolean(),
     v.description("Nearly everything failed: kept out of what is remembered of the test cases"),
@@ -72,8 +84,12 @@ const runDetail = {
 export const testRunDetail = v.strictObject({
   ...runDetail,
   shards: v.pipe(count, v.description("As announced by the uploads; 1 for a run that is not sharded")),
-  format: v.nullable(v.string()),
-  exitCode: v.nullable(v.pipe(v.number(), v.integer())),
+  format: described(v.nullable(v.string()), "What the last report was read as", "junit"),
+  exitCode: described(
+    v.nullable(v.pipe(v.number(), v.integer())),
+    "What exit_code has said last; null: nobody has said it",
+    1,
+  ),
 });
 
 /** The answer to an upload. */
@@ -87,78 +103,128 @@ export type UploadedRun = v.InferOutput<typeof uploadedRun>;
 const EXPECTED_EXIT_CODE = "expected an exit code from -2147483648 to 4294967295";
 
 export const uploadParameters = v.strictObject({
-  execution_id: v.optional(uuid),
-  execution_key: v.optional(text(200)),
-  task_slug: v.optional(slug),
-  shard: v.optional(shard),
-  branch: mayBeEmpty(branchName),
-  commit: mayBeEmpty(text(200)),
-  base_commit: v.pipe(
-    mayBeEmpty(text(200)),
-    v.description(
-      "The commit that the branch began from: the execution that this upload begins is compared with that of this commit",
-    ),
-  ),
-  pull_request: mayBeEmpty(text(200)),
-  build_url: mayBeEmpty(buildUrl),
-  environment: mayBeEmpty(text(200)),
-  exit_code: v.optional(
-    v.pipe(
-      v.string(EXPECTED_EXIT_CODE),
-      v.regex(/^-?\d{1,10}$/, EXPECTED_EXIT_CODE),
-      v.transform(Number),
-      v.minValue(-2_147_483_648, EXPECTED_EXIT_CODE),
-      v.maxValue(4_294_967_295, EXPECTED_EXIT_CODE),
-      // Windows gives the 32 bits without a sign: 4294967295 is -1.
-      v.transform((code) => code | 0),
-    ),
-  ),
-  allow_empty: v.optional(booleanText, "false"),
-  format: v.optional(text(50)),
-  completed_at: v.optional(
-    v.pipe(
-      timestamp,
-      v.metadata({
-        openapi: {
-          type: "string",
-          format: "date-time",
-          description:
-            "When the run was completed, if not now: it dates the run, the execution that the upload makes, the " +
-            "results and the bugs; what newer runs have told stays",
-        },
-      }),
-    ),
-  ),
-  lease_id: v.pipe(
+  execution_id: described(
     v.optional(uuid),
-    v.description("Of a runner: the lease that this is the report of; it says which execution, task and shard"),
+    "The execution that the report belongs to, by its id; one that is not there is a 404. With neither it nor execution_key the " +
+      "upload is an execution of its own, complete at once",
   ),
-  complete: v.optional(booleanText, "false"),
+  execution_key: described(
+    v.optional(text(200)),
+    "The execution that the report belongs to, by any name of yours, such as the number of the build: the first upload makes " +
+      "it, whichever that is. It names an execution together with branch and commit, wherever both sides know them; a week " +
+      "after its end the key is free again",
+    "4711",
+  ),
+  task_slug: described(
+    v.optional(slug),
+    "Which task of the execution this is. Default: the name that the report gives itself, else default",
+    "unit",
+  ),
+  shard: described(
+    v.optional(shard),
+    "Which slice of how many of one and the same task: the run is complete when all of them are in. Jobs of a matrix are " +
+      "tasks of their own",
+    "2/4",
+  ),
+  branch: described(
+    mayBeEmpty(branchName),
+    "The branch that was tested; refs/heads/main is taken for main. An empty one says nothing, and what names no branch counts " +
+      "as the default one",
+    "main",
+  ),
+  commit: described(
+    mayBeEmpty(text(200)),
+    "The commit that was tested: of a pull request its head, not what CI merged it to. Empty: it says nothing",
+    "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
+  ),
+  base_commit: described(
+    mayBeEmpty(text(200)),
+    "The commit that the branch began from: the execution that this upload begins is compared with that of this commit",
+    "1a2b3c4d",
+  ),
+  pull_request: described(
+    mayBeEmpty(text(200)),
+    "The pull or merge request, by its number or whatever names it",
+    "128",
+  ),
+  build_url: described(
+    mayBeEmpty(buildUrl),
+    "The page of the build in CI, to link to; an http or https address",
+    "https://ci.example/builds/4711",
+  ),
+  environment: described(mayBeEmpty(text(200)), "What the tests ran against", "staging"),
+  exit_code: described(
+    v.optional(
+      v.pipe(
+        v.string(EXPECTED_EXIT_CODE),
+        v.regex(/^-?\d{1,10}$/, EXPECTED_EXIT_CODE),
+        v.transform(Number),
+        v.minValue(-2_147_483_648, EXPECTED_EXIT_CODE),
+        v.maxValue(4_294_967_295, EXPECTED_EXIT_CODE),
+        // Windows gives the 32 bits without a sign: 4294967295 is -1.
+        v.transform((code) => code | 0),
+        v.metadata({ openapi: { type: "integer", minimum: -2_147_483_648, maximum: 4_294_967_295 } }),
+      ),
+    ),
+    "How the test runner ended. Other than 0 without a failed test case, or without a report, it adds a failed case of its own: a " +
+      "runner that crashed is never green",
+    1,
+  ),
+  allow_empty: described(
+    v.optional(booleanText, "false"),
+    "Whether a report without any test case is right; else it is a 400, unless exit_code tells of a failure",
+  ),
+  format: described(
+    v.optional(text(50)),
+    "Which format the report has, where it is not to be recognised from the content: junit, playwright, jest (also Vitest), " +
+      "ctrf, mocha, go, dart, teamcity, tap, trx, nunit, xunit, robot, doctest, cucumber, rspec, allure, assay. Another is a 400",
+    "junit",
+  ),
+  completed_at: described(
+    v.optional(timestamp),
+    "When the run was completed, if not now; not in the future. It dates the run, the execution that the upload makes, the " +
+      "results and the bugs; what newer runs have told stays, and of what is older than a day nobody is told",
+  ),
+  lease_id: described(
+    v.optional(uuid),
+    "Of a runner: the lease that this is the report of; it says which execution, task and shard",
+  ),
+  complete: described(
+    v.optional(booleanText, "false"),
+    "Whether this was the last upload of its execution, which ends then. Else it ends when every declared task has reported, or " +
+      "when nothing has come for its timeout, 30 minutes where nobody has said otherwise",
+  ),
 });
 export type UploadParameters = v.InferOutput<typeof uploadParameters>;
 
 /** The result of one test case in one run. */
 export const caseResult = v.strictObject({
-  testCaseId: uuid,
-  suite: v.string(),
-  name: v.string(),
-  file: v.nullable(v.string()),
-  line: v.nullable(v.number()),
+  testCaseId,
+  ...caseNames,
+  line: described(v.nullable(v.number()), "The line in its file, where the report names it", 42),
   status: caseStatus,
-  kind: v.nullable(v.picklist(["failure", "error", "timeout"])),
-  flaky: v.boolean(),
+  kind: described(
+    v.nullable(v.picklist(["failure", "error", "timeout"])),
+    "failure: an assertion did not hold; error: something else went wrong; timeout: it took too long; null: the report does not " +
+      "say, or nothing failed",
+  ),
+  flaky: described(v.boolean(), "Whether it failed before it passed, within this run", false),
   attempt: v.pipe(count, v.description("The attempt of the run that this result is from")),
-  durationMs: v.nullable(count),
-  message: v.nullable(v.string()),
-  stack: v.nullable(v.string()),
+  durationMs: described(v.nullable(count), "How many milliseconds it took; null: the report does not say", 830),
+  message: described(v.nullable(v.string()), "Why it failed, or was skipped", "expected 2 items, got 1"),
+  stack: described(v.nullable(v.string()), "The stack of the failure", "at cart.test.ts:42:5"),
   output: v.pipe(v.nullable(v.string()), v.description("The last 16 KiB of what the case printed")),
-  properties: v.nullable(v.record(v.string(), v.string())),
+  properties: described(
+    v.nullable(v.record(v.string(), v.string())),
+    "Further things that the report says of it, by their names",
+    { browser: "chrome" },
+  ),
 });
 export type CaseResult = v.InferOutput<typeof caseResult>;
 export const caseResultPage = page(caseResult);
 
 export const caseResultFilter = v.strictObject({
   ...pageQuery,
-  status: v.optional(caseStatus),
-  flaky: v.optional(booleanText),
+  status: described(v.optional(caseStatus), "Only results of this status: passed, failed or skipped", "failed"),
+  flaky: described(v.optional(booleanText), "true: only cases that failed before they passed; false: only the others"),
 });

@@ -1,22 +1,31 @@
 /** How a project has been doing, day by day: figures of its completed runs, all together and of each task. */
 
 import * as v from "valibot";
-import { branchName, count, integerText, sample, slug } from "./fields.ts";
+import { branchName, count, described, integerText, sample, slug, taskSlug } from "./fields.ts";
 
 const figures = {
-  runs: v.pipe(count, v.description("Test runs that were completed on that day")),
-  passed: v.pipe(count, v.description("Of these, those whose verdict is passed")),
-  failed: count,
+  runs: v.pipe(count, v.description("Test runs that were completed on that day"), v.examples([40])),
+  passed: v.pipe(count, v.description("Of these, those whose verdict is passed"), v.examples([38])),
+  failed: described(count, "Of these, those whose verdict is failed", 2),
   passRate: v.pipe(
     v.nullable(v.number()),
     v.description("The share of runs that passed, from 0 to 1; null without runs"),
+    v.examples([0.95]),
   ),
-  p50Ms: v.pipe(v.nullable(count), v.description("The median duration of the runs; null without runs")),
-  p95Ms: v.pipe(v.nullable(count), v.description("The 95th percentile of it; null without runs")),
+  p50Ms: v.pipe(
+    v.nullable(count),
+    v.description("The median duration of the runs, in milliseconds; null without runs"),
+    v.examples([252_000]),
+  ),
+  p95Ms: v.pipe(
+    v.nullable(count),
+    v.description("The 95th percentile of it; null without runs"),
+    v.examples([310_000]),
+  ),
   flaky: v.pipe(count, v.description("Results of cases that failed before they passed within a run")),
 };
 
-const day = v.pipe(v.string(), v.isoDate(), v.description("In UTC"));
+const day = v.pipe(v.string(), v.isoDate(), v.description("The day, in UTC"), v.examples(["2026-01-31"]));
 const taskDay = v.strictObject({ day, ...figures });
 const allDay = v.strictObject({
   day,
@@ -27,14 +36,14 @@ const allDay = v.strictObject({
 export const trends = v.strictObject({
   days: v.pipe(v.array(allDay), v.description("Every day, oldest first, today the last; sample data left out")),
   tasks: v.pipe(
-    v.array(v.strictObject({ taskSlug: v.string(), days: v.array(taskDay), sample })),
+    v.array(v.strictObject({ taskSlug, days: described(v.array(taskDay), "Every day, oldest first"), sample })),
     v.description("The same days for each task; the 50 with the most runs, most first"),
   ),
 });
 export type Trends = v.InferOutput<typeof trends>;
 
 export const trendFilter = v.strictObject({
-  days: v.optional(integerText(1, 90), "30"),
-  branch: v.optional(branchName),
-  task_slug: v.optional(slug),
+  days: described(v.optional(integerText(1, 90), "30"), "How many days, today among them"),
+  branch: described(v.optional(branchName), "Only the runs of this branch; default: of all", "main"),
+  task_slug: described(v.optional(slug), "Only the runs of this task; default: of all", "unit"),
 });

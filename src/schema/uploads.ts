@@ -1,7 +1,7 @@
 /** Uploads that were refused, or accepted with warnings, lately. */
 
 import * as v from "valibot";
-import { count, time, uuid } from "./fields.ts";
+import { count, described, time, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 /** So many of a project are kept, for so many hours. */
@@ -9,7 +9,11 @@ export const KEPT_UPLOADS = 200;
 export const KEPT_HOURS = 24;
 
 const OUTCOMES = ["refused", "warned"] as const;
-const outcome = v.picklist(OUTCOMES, `expected "refused" or "warned"`);
+const outcome = described(
+  v.picklist(OUTCOMES, `expected "refused" or "warned"`),
+  "refused: nothing of it was stored; warned: it was accepted, and something about it was odd",
+  "refused",
+);
 export type UploadOutcome = v.InferOutput<typeof outcome>;
 
 /** The parameters that are told: none of them holds a secret. By their names in a request. */
@@ -25,41 +29,45 @@ export const TOLD_PARAMETERS = {
   lease_id: "leaseId",
 } as const;
 
-const given = v.optional(v.string());
+const given = (name: string) => described(v.optional(v.string()), `${name}, as it was given`);
 const parameters = v.pipe(
   v.strictObject({
-    executionId: given,
-    executionKey: given,
-    taskSlug: given,
-    shard: given,
-    branch: given,
-    commit: given,
-    pullRequest: given,
-    format: given,
-    leaseId: given,
+    executionId: given("execution_id"),
+    executionKey: given("execution_key"),
+    taskSlug: given("task_slug"),
+    shard: given("shard"),
+    branch: given("branch"),
+    commit: given("commit"),
+    pullRequest: given("pull_request"),
+    format: given("format"),
+    leaseId: given("lease_id"),
   } satisfies Record<(typeof TOLD_PARAMETERS)[keyof typeof TOLD_PARAMETERS], v.GenericSchema>),
   v.description("As they were given, right or wrong; each only there where it was, and cut to 200 characters"),
 );
 export type GivenParameters = v.InferOutput<typeof parameters>;
 
 export const upload = v.strictObject({
-  id: uuid,
-  answeredAt: time,
+  id: described(uuid, "The id of this note"),
+  answeredAt: described(time, "When it was answered"),
   outcome,
-  statusCode: count,
-  message: v.pipe(v.nullable(v.string()), v.description("Why it was refused; null: it was accepted")),
+  statusCode: described(count, "The status of the answer", 400),
+  message: v.pipe(
+    v.nullable(v.string()),
+    v.description("Why it was refused; null: it was accepted"),
+    v.examples([`Cannot read "report.xml": it is empty`]),
+  ),
   warnings: v.pipe(v.array(v.string()), v.description("The first 20 of what was odd about a report that was accepted")),
   parameters,
   bytes: v.pipe(
     v.nullable(count),
     v.description("What has come of the body; where nothing was read, as its head announced it, or null"),
   ),
-  userAgent: v.nullable(v.string()),
-  clientAddress: v.string(),
+  userAgent: described(v.nullable(v.string()), "What sent it; null: it did not say", "curl/8.14.1"),
+  clientAddress: described(v.string(), "Where it came from", "192.0.2.7"),
   keyLeading: v.pipe(v.string(), v.description("The leading part of the key")),
-  requestId: v.string(),
+  requestId: described(v.string(), "X-Request-Id of the answer", "0199b2c4-9d3e-7b11-8c55-70a1e2f3b4c5"),
   executionId: v.pipe(v.nullable(uuid), v.description("Of what was accepted; it may have been deleted since")),
-  taskSlug: v.nullable(v.string()),
+  taskSlug: described(v.nullable(v.string()), "The task of what was accepted", "unit"),
   times: v.pipe(
     count,
     v.description("How often: requests beyond the rate limit, one after the other, are told as one; else 1"),
@@ -69,4 +77,7 @@ export const upload = v.strictObject({
 export type Upload = v.InferOutput<typeof upload>;
 export const uploadPage = page(upload);
 
-export const uploadFilter = v.strictObject({ ...pageQuery, outcome: v.optional(outcome) });
+export const uploadFilter = v.strictObject({
+  ...pageQuery,
+  outcome: described(v.optional(outcome), "Only those that were refused, or only those with warnings", "refused"),
+});

@@ -31,7 +31,7 @@ export type BuildRow = {
 };
 
 /** `ids` is a statement that selects ids of executions; newest first. */
-const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => sql<BuildRow[]>`
+export const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => sql<BuildRow[]>`
   select e.id, e.key, e.status, e.branch, e.commit, e.pull_request as "pullRequest", e.environment, e.mode,
     coalesce(r.passed, 0)::int as passed, coalesce(r.failed, 0)::int as failed, coalesce(r.skipped, 0)::int as skipped,
     coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
@@ -86,6 +86,28 @@ export const selectBuilds = (sql: Sql, projectId: string, limit: number, filter:
       order by id desc limit ${limit + 1}`,
   );
 
+/** The oldest that a report has come to; sample data does not count. */
+export const selectFirstBuild = async (sql: Sql, projectId: string): Promise<BuildRow | undefined> => {
+  const [build] = await buildsOf(
+    sql,
+    projectId,
+    sql`
+      select id from execution e where project_id = ${projectId} and not sample and exists (
+        select from test_run r where r.project_id = e.project_id and r.execution_id = e.id and r.completed_at is not null)
+      order by id limit 1`,
+  );
+  return build;
+};
+
+export const selectBuild = async (sql: Sql, projectId: string, id: string): Promise<BuildRow | undefined> => {
+  const [build] = await buildsOf(
+    sql,
+    projectId,
+    sql`select id from execution where project_id = ${projectId} and id = ${id}`,
+  );
+  return build;
+};
+
 /** What filters are offered: branches and environments of the newest executions. */
 export const selectBuildOrigins = async (
   sql: Sql,
@@ -96,6 +118,20 @@ export const selectBuildOrigins = async (
       (json_agg(distinct environment) filter (where environment is not null)) as environments
     from (select branch, environment from execution where project_id = ${projectId} order by id desc limit 200) newest`;
   return { branches: row!.branches ?? [], environments: row!.environments ?? [] };
+};
+
+export type BuildName = { id: string; key: string | null; createdAt: string };
+
+/** What these executions are called by. */
+export const selectBuildNames = async (
+  sql: Sql,
+  projectId: string,
+  ids: readonly string[],
+): Promise<Map<string, BuildName>> => {
+  const rows = await sql<BuildName[]>`
+    select id, key, created_at as "createdAt" from execution
+    where project_id = ${projectId} and id = any(${toTextArray([...new Set(ids)])}::uuid[])`;
+  return new Map(rows.map((row) => [row.id, row]));
 };
 
 export type BranchState = {
@@ -109,6 +145,16 @@ export type BranchState = {
 /** What has ended on a branch; what names none counts as being on the default one. */
 const endedOn = (sql: Sql, projectId: string, branch: string) => sql`
   project_id = ${projectId} and branch = ${branch} and status in ('passed', 'failed', 'timed_out')`;
+
+/** The newest that has ended on a branch. */
+export const selectLastBuild = async (sql: Sql, projectId: string, branch: string): Promise<BuildRow | undefined> => {
+  const [build] = await buildsOf(
+    sql,
+    projectId,
+    sql`select id from execution where ${endedOn(sql, projectId, branch)} order by id desc limit 1`,
+  );
+  return build;
+};
 
 /** Undefined: nothing has ended on it yet. */
 export async function selectBranchState(sql: Sql, projectId: string, branch: string): Promise<BranchState | undefined> {

@@ -35,6 +35,8 @@ const WORDS: Record<AuditAction, string> = {
   "automation.created": "created the automation",
   "automation.changed": "changed the automation",
   "automation.deleted": "deleted the automation",
+  "share.created": "shared",
+  "share.revoked": "stopped sharing",
 };
 
 /** `role: member · by: invitation`; what is null says nothing. */

@@ -50,6 +50,7 @@ import {
   toPercent,
   wordOf,
 } from "./parts.ts";
+import { shareForm } from "./share_parts.ts";
 
 const PAGE = 30;
 const DAY_MS = 86_400_000;
@@ -226,9 +227,9 @@ function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, Execut
 
 // ── What can be done
 
-type Doing = { base: string; csrf: string; role: string; execution: ExecutionRow };
+type Doing = { base: string; csrf: string; role: string; execution: ExecutionRow; share: Html | null };
 
-function actionsOf({ base, csrf, role, execution }: Doing): Html | null {
+function actionsOf({ base, csrf, role, execution, share }: Doing): Html | null {
   const { status, mode, tasks } = execution;
   if (role === "viewer") return null;
   const red = tasks.filter(({ verdict, status }) => verdict !== "passed" || status === "timed_out");
@@ -259,7 +260,7 @@ function actionsOf({ base, csrf, role, execution }: Doing): Html | null {
     mode === "report" && hasEnded(status) && tasks.length > 0
       ? html`<span class="hint">A rerun waits for reports: your CI runs the tests.</span>`
       : null;
-  return html`<div class="actions">${forms}${remove}${hint}</div>`;
+  return html`<div class="actions">${forms}${share}${remove}${hint}</div>`;
 }
 
 // ── Failures by cause
@@ -610,7 +611,7 @@ ${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAG
       const body = html`<div data-region="state">
 <h1>${mark(execution.status, { word: false })} ${toHtml(words)}</h1>
 <div class="meta">${metaOf(projectId, told, names, now)}</div>
-${actionsOf({ base, csrf, role, execution })}
+${actionsOf({ base, csrf, role, execution, share: shareForm({ csrf, role, project, params }) })}
 </div>
 <div data-region="failures">${failureSections(failures, told, around, query)}</div>
 <div data-region="tasks">${taskTable(projectId, execution, query.tasks === "all", now)}</div>

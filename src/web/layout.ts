@@ -45,9 +45,40 @@ function navigation({ project, team, role }: Framed, section: View["section"]): 
   ];
 }
 
+/** The bar on top. */
+function bar(view: View, framed: Framed): Html {
+  const { project, team, visitor, csrf } = framed;
+  return html`<header class="bar">
+    <a class="brand" href="/">${team?.name ?? "Assay"}</a>
+    <nav aria-label="Sections">${navigation(framed, view.section)}</nav>
+    ${
+      project
+        ? html`<form action="/projects/${project.id}/search" role="search">
+            <input
+              type="search"
+              name="q"
+              aria-label="Search tests, bugs, commits"
+              placeholder="Search tests, bugs, commits  /"
+              data-key="/"
+              maxlength="200"
+            />
+          </form>`
+        : null
+    }
+    <div class="who">
+      ${
+        visitor
+          ? html`<a href="/account">${visitor.name}</a>
+              <form method="post" action="/logout">${hidden(csrf)}<button>Sign out</button></form>`
+          : html`<a href="/login">Sign in</a>`
+      }
+    </div>
+  </header>`;
+}
+
 /** A whole page. Markup is served whole; the script only adds to it. */
 export function layout(view: View, framed: Framed): Html {
-  const { project, team, visitor, csrf } = framed;
+  const { project } = framed;
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -56,36 +87,12 @@ export function layout(view: View, framed: Framed): Html {
         <title>${view.title}${project ? ` · ${project.name}` : ""} · Assay</title>
         <link rel="stylesheet" href="${STYLE}" />
         <link rel="icon" href="/icon.svg" type="image/svg+xml" />
+        ${view.isShared ? html`<meta name="robots" content="noindex" />` : null}
         <script type="module" src="${SCRIPT}"></script>
       </head>
       <body>
         <a class="skip-link" href="#main">Skip to the content</a>
-        <header class="bar">
-          <a class="brand" href="/">${team?.name ?? "Assay"}</a>
-          <nav aria-label="Sections">${navigation(framed, view.section)}</nav>
-          ${
-            project
-              ? html`<form action="/projects/${project.id}/search" role="search">
-                  <input
-                    type="search"
-                    name="q"
-                    aria-label="Search tests, bugs, commits"
-                    placeholder="Search tests, bugs, commits  /"
-                    data-key="/"
-                    maxlength="200"
-                  />
-                </form>`
-              : null
-          }
-          <div class="who">
-            ${
-              visitor
-                ? html`<a href="/account">${visitor.name}</a>
-                    <form method="post" action="/logout">${hidden(csrf)}<button>Sign out</button></form>`
-                : html`<a href="/login">Sign in</a>`
-            }
-          </div>
-        </header>
+        ${view.isShared ? html`<header class="bar"><span class="brand">Assay</span></header>` : bar(view, framed)}
         <main
           id="main"
           ${view.isNarrow ? html` class="narrow"` : null}${view.live ? html` data-live="${view.live}"` : null}

@@ -114,6 +114,8 @@ export type View = {
   isNarrow?: boolean;
   /** Where events tell that the page has news. */
   live?: string;
+  /** For whoever has its address: without the rest of the dashboard around it, and for no search engine. */
+  isShared?: boolean;
 };
 
 /** After a form: where to go on. `to` is a path of ours. */
