@@ -27,12 +27,10 @@ export const MAX_SEGMENTS = 16;
  * Bun 1.4.5 resolves dot segments (`%2e` is a dot) and backslashes before it shows a URL, but matches its routes against
  * the path as sent: patterns of parameters alone tell the segments of every path that can be one of ours.
  */
-export const segmentPatterns = (): string[] => [
-  "/",
-  ...Array.from({ length: MAX_SEGMENTS }, (_, last) =>
+export const segmentPatterns = (): string[] =>
+  Array.from({ length: MAX_SEGMENTS }, (_, last) =>
     Array.from({ length: last + 1 }, (_, index) => `/:segment${index}`).join(""),
-  ),
-];
+  );
 
 /** Whether `path` is what was sent; `segments` are what a pattern has found there, in their order, decoded. */
 export function isAsSent(path: string, segments: Record<string, string> | undefined): boolean {
@@ -43,7 +41,7 @@ export function isAsSent(path: string, segments: Record<string, string> | undefi
     const segment = shown[++index];
     if (segment === undefined || (segment !== segments[name] && !decodesTo(segment, segments[name]!))) return false;
   }
-  return index === (path === "/" ? 0 : shown.length - 1);
+  return index === shown.length - 1;
 }
 
 function decodesTo(segment: string, decoded: string): boolean {

@@ -210,7 +210,7 @@ export const integrationPatch = patchOf({
 export const MAX_WAITING = 1_000;
 
 const DELIVERY_STATUSES = ["pending", "sent", "failed"] as const;
-const deliveryStatus = v.picklist(DELIVERY_STATUSES, `expected "pending", "sent" or "failed"`);
+export const deliveryStatus = v.picklist(DELIVERY_STATUSES, `expected "pending", "sent" or "failed"`);
 export type DeliveryStatus = v.InferOutput<typeof deliveryStatus>;
 
 /** One try to deliver something. */

@@ -29,8 +29,11 @@ export type CaseBuild = {
   completedAt: string | null;
 };
 
-/** The first build of those that fail in a row up to now, and the last that passed before it. */
-export type FirstBad = { bad: CaseBuild; good: CaseBuild | undefined };
+/**
+ * The first build of those that fail in a row up to now, and the last that passed before it. Without `good` no pass is
+ * kept, or none among those looked at: then others may have failed before `bad`, unless it `isFirst`.
+ */
+export type FirstBad = { bad: CaseBuild; good: CaseBuild | undefined; isFirst: boolean };
 
 /** So many of a case's results are looked at. */
 const LOOKED_AT = 1_000;
@@ -38,15 +41,15 @@ const LOOKED_AT = 1_000;
 /** On the default branch, outages left out; undefined where the case does not fail there now. */
 export async function selectFirstBad(sql: Sql, projectId: string, id: string): Promise<FirstBad | undefined> {
   const number = numberOfTestCase(id);
-  const rows = await sql<(CaseBuild & { isGood: boolean })[]>`
-    with main as materialized (
+  const rows = await sql<(CaseBuild & { isGood: boolean; looked: number })[]>`
+    with looked as materialized (
+      select run_id, statuses, test_cases from case_result
+      where project_id = ${projectId} and block = ${blockOf(number)} order by run_id desc limit ${LOOKED_AT}
+    ), main as materialized (
       select h.run_id, h.letter in ('p', 'P') as passed, e.*
       from (
         select b.run_id, substr(b.statuses, array_position(b.test_cases, ${number}::int), 1) as letter
-        from (
-          select run_id, statuses, test_cases from case_result
-          where project_id = ${projectId} and block = ${blockOf(number)} order by run_id desc limit ${LOOKED_AT}
-        ) b
+        from looked b
       ) h, lateral (
         -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
         select r.execution_id, e.key, e.commit, e.created_at, r.completed_at from test_run r
@@ -61,10 +64,11 @@ export async function selectFirstBad(sql: Sql, projectId: string, id: string): P
         and run_id > coalesce((select run_id from good), '00000000-0000-0000-0000-000000000000')
       order by run_id limit 1)
     select x.passed as "isGood", x.execution_id as "executionId", x.key, x.commit, x.created_at as "createdAt",
-      x.completed_at as "completedAt"
+      x.completed_at as "completedAt", (select count(*)::int from looked) as looked
     from (select * from good union all select * from bad) x`;
   const bad = rows.find(({ isGood }) => !isGood);
-  return bad && { bad, good: rows.find(({ isGood }) => isGood) };
+  const good = rows.find(({ isGood }) => isGood);
+  return bad && { bad, good, isFirst: good !== undefined || bad.looked < LOOKED_AT };
 }
 
 export type CaseMessage = { message: string | null; stack: string | null };

@@ -110,13 +110,13 @@ export const hidden = (csrf: string): Html => html`<input type="hidden" name="cs
 export const action = (
   to: string,
   csrf: string,
-  label: string,
+  label: Piece,
   { kind = "", fields = null }: { kind?: string; fields?: Piece } = {},
 ): Html =>
   html`<form method="post" action="${to}">${hidden(csrf)}${fields}<button class="${kind}">${label}</button></form>`;
 
 /** What cannot be taken back: it opens, says what is lost, and then there is the button. */
-export const danger = (to: string, csrf: string, label: string, loss: Piece, fields: Piece = null): Html =>
+export const danger = (to: string, csrf: string, label: Piece, loss: Piece, fields: Piece = null): Html =>
   html`<details class="danger">
     <summary>${label}</summary>
     <p>${loss}</p>

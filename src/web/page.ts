@@ -1,5 +1,6 @@
 /** Declares a page or a form of the dashboard: its path, who may come, and the function that makes it. */
 
+import type { BlockList } from "node:net";
 import * as v from "valibot";
 import type { EventStreams } from "../http/events.ts";
 import type { Html } from "../http/html.ts";
@@ -40,6 +41,8 @@ export type PageServices = Pick<Database, "begin"> & {
   log: Log;
   seal: Seal;
   outbound: Outbound;
+  /** Private addresses that may be reached all the same. */
+  outboundAllow: BlockList;
   signals: Pick<Signals, "watch" | "tell">;
   live: Pick<Live, "watch">;
   eventStreams: Pick<EventStreams, "refusal" | "open">;

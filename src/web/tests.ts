@@ -48,7 +48,7 @@ import {
   wordOf,
 } from "./parts.ts";
 
-const ROWS = 25;
+const ROWS = 20;
 const BROKEN = 5;
 /** While counting goes on the page tells what is counted so far. */
 const PATIENCE_MS = 500;
@@ -252,7 +252,7 @@ function trustOf({ test, record, rows, firstBad }: Trust, branch: string, now: D
   const failures = results.filter(isFailure);
   const clean = record?.clean ?? 0;
   const passes = clean === 1 ? "passed the last time" : `passed the last ${count(clean)} times`;
-  const since = firstBad ? html`, first${commitAt(firstBad.bad.commit, firstBad.bad.completedAt, now)}` : null;
+  const since = firstBad?.isFirst ? html`, first${commitAt(firstBad.bad.commit, firstBad.bad.completedAt, now)}` : null;
   if (test.health === "broken")
     return {
       status: "broken",
@@ -316,12 +316,12 @@ const buildLink = (projectId: string, { executionId, ...build }: NonNullable<Fir
 
 function whereItBegan(projectId: string, firstBad: FirstBad | undefined, branch: string, now: Date): Html | null {
   if (!firstBad) return null;
-  const { bad, good } = firstBad;
+  const { bad, good, isFirst } = firstBad;
   return html`<section class="card padded prose">
 <h2 class="first">Where it began to fail on ${branch}</h2>
 <dl class="facts">
-<dt>passed last</dt><dd>${good ? html`${buildLink(projectId, good)} <span class="soft">${good.completedAt === null ? null : ago(good.completedAt, now)}</span>` : "in none of the results that are kept"}</dd>
-<dt>failed first</dt><dd>${buildLink(projectId, bad)} <span class="soft">${bad.completedAt === null ? null : ago(bad.completedAt, now)}</span></dd>
+<dt>passed last</dt><dd>${good ? html`${buildLink(projectId, good)} <span class="soft">${good.completedAt === null ? null : ago(good.completedAt, now)}</span>` : isFirst ? "in none of the results that are kept" : "longer ago than is looked back here"}</dd>
+<dt>${isFirst ? "failed first" : "failed already"}</dt><dd>${buildLink(projectId, bad)} <span class="soft">${bad.completedAt === null ? null : ago(bad.completedAt, now)}</span></dd>
 </dl>
 ${good?.commit && bad.commit && good.commit !== bad.commit ? html`<p>What broke it lies between the two: <code>git log ${good.commit.slice(0, 12)}..${bad.commit.slice(0, 12)}</code></p>` : null}
 </section>`;
