@@ -67,7 +67,7 @@ const SHARED: Record<string, string[]> = {
     "put_offs",
     "shards",
   ],
-  web: ["builds", "layout", "page", "parts", "project_state", "script.js", "style.css"],
+  web: ["builds", "layout", "page", "parts", "project_state", "reference", "script.js", "style.css"],
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */

@@ -68,6 +68,7 @@ export function layout(view: View, framed: Framed): Html {
               : null
           }
           <div class="who">
+            <a href="/docs">API</a>
             ${
               visitor
                 ? html`<a href="/account">${visitor.name}</a>
