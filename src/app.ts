@@ -73,6 +73,7 @@ export type AppOptions = Omit<ExecuteOptions, "cursors"> &
     /** Who is signed in to the dashboard. */
     visitors: Visitors;
     sessions: PageServices["sessions"];
+    signIn: PageServices["signIn"];
     /** The moment that pages speak from. */
     clock?: () => Date;
     metrics: Metrics;

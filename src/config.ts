@@ -37,6 +37,20 @@ export type Config = {
   secretKey: Uint8Array | undefined;
   /** What SECRET_KEY was before: values are sealed anew. */
   secretKeyOld: Uint8Array | undefined;
+  /** Undefined: people sign in with passwords only. */
+  oidc: OidcConfig | undefined;
+  /** Whether people sign in with passwords. */
+  passwordLogin: boolean;
+};
+
+/** One OpenID Connect provider. */
+export type OidcConfig = {
+  /** As it calls itself: https, or a server on this machine. */
+  issuer: string;
+  clientId: string;
+  clientSecret: string;
+  /** Who has a verified address there gets an account; lower case. */
+  allowedDomains: string[];
 };
 
 /** Every mistake at once, a line each. */
@@ -126,6 +140,36 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     }
   }
 
+  function oidc(): OidcConfig | undefined {
+    const names = ["OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET"] as const;
+    const allowedDomains = (
+      read("OIDC_ALLOWED_DOMAINS")
+        ?.toLowerCase()
+        .split(/[\s,]+/) ?? []
+    ).filter(Boolean);
+    if (!allowedDomains.every((domain) => /^[^\s@.]+(\.[^\s@.]+)+$/.test(domain)))
+      expect("OIDC_ALLOWED_DOMAINS", "domains such as acme.example, with commas between them");
+    const missing = names.filter((name) => read(name) === undefined);
+    if (missing.length > 0) {
+      // The allowed domains alone mean something only with a provider.
+      const isMeant = missing.length < names.length || allowedDomains.length > 0;
+      if (isMeant) mistakes.push(`Cannot use OpenID Connect: ${missing.join(" and ")} missing`);
+      return undefined;
+    }
+    const [issuer, clientId, clientSecret] = names.map((name) => read(name)!) as [string, string, string];
+    const isSafe = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$))[^\s?#@]*$/i.test(issuer);
+    if (!isSafe || !URL.canParse(issuer)) expect("OIDC_ISSUER", "an https address without query");
+    return { issuer, clientId, clientSecret, allowedDomains };
+  }
+
+  function passwordLogin(): boolean {
+    const text = read("PASSWORD_LOGIN") ?? "true";
+    if (text !== "true" && text !== "false") expect("PASSWORD_LOGIN", `"true" or "false"`);
+    if (text === "false" && read("OIDC_ISSUER") === undefined)
+      mistakes.push("Cannot read PASSWORD_LOGIN: without OIDC_ISSUER nobody could sign in");
+    return text !== "false";
+  }
+
   if (read("SECRET_KEY") !== undefined && read("SECRET_KEY_FILE") !== undefined)
     mistakes.push("Cannot read SECRET_KEY_FILE: SECRET_KEY is set as well");
 
@@ -153,6 +197,8 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     retentionDays: integer("RETENTION_DAYS", 90, 0, 36_500),
     secretKey: secret("SECRET_KEY", read("SECRET_KEY")) ?? secret("SECRET_KEY_FILE", readFile("SECRET_KEY_FILE")),
     secretKeyOld: secret("SECRET_KEY_OLD", read("SECRET_KEY_OLD")),
+    oidc: oidc(),
+    passwordLogin: passwordLogin(),
   };
   if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
   return config;

@@ -1,20 +1,23 @@
 /** Starts Assay: configuration, database, migrations, server, loops; and ends it in the reverse order. */
 
 import { createApp } from "./app.ts";
-import { readConfig } from "./config.ts";
+import { type OidcConfig, readConfig } from "./config.ts";
+import { createAddressList } from "./http/address.ts";
 import { descriptorLimit } from "./http/descriptors.ts";
 import { createEventStreams } from "./http/events.ts";
-import { createOutbound } from "./http/outbound.ts";
+import { createOidc } from "./http/oidc.ts";
+import { createOutbound, type Outbound } from "./http/outbound.ts";
 import { startServer } from "./http/serve.ts";
 import { createLog } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
 import { createSetupToken } from "./operations/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
-import { createMetrics } from "./metrics.ts";
 import { createLive } from "./operations/live.ts";
 import { loadSecretKey } from "./operations/secret_key.ts";
-import { toVisitors } from "./web/visitors.ts";
 import { createVisitors } from "./request/visitors.ts";
 import { createUploadThread } from "./request/upload_thread.ts";
+import { createAttempts } from "./secrets/attempts.ts";
+import { createPasswords } from "./secrets/passwords.ts";
 import { createSeal } from "./secrets/seal.ts";
 import { createGauges } from "./store/gauges.ts";
 import { selectCursorSecret, useAllConnections } from "./store/instance.ts";
@@ -23,6 +26,7 @@ import { openDatabase } from "./store/open.ts";
 import { selectAnyTeam } from "./store/projects.ts";
 import { createReadiness } from "./store/readiness.ts";
 import { createSignals } from "./store/signals.ts";
+import { OIDC_CALLBACK } from "./web/log_in.ts";
 import { createDeliverer } from "./work/deliver.ts";
 import { startLoops } from "./work/loops.ts";
 
@@ -83,10 +87,16 @@ async function main(): Promise<void> {
       secret: cursorSecret,
       onNotSeen: (error) => log.warn("Cannot note that a session was seen", { error }),
     });
+    const signIn = {
+      passwords: createPasswords(),
+      attempts: createAttempts(),
+      policy: { allowedDomains: config.oidc?.allowedDomains ?? [], passwordLogin: config.passwordLogin },
+      oidc: config.oidc && openOidc(config.oidc, { publicUrl, outbound, proxy: config.outboundProxy }),
+    };
     const app = createApp({
       ...config,
       ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics, live, eventStreams },
-      ...{ sessions, visitors: toVisitors(sessions) },
+      ...{ sessions, visitors: sessions, signIn },
       isReady: async () => !draining && (await isReady()),
     });
     server.answerWith(app);
@@ -102,9 +112,11 @@ async function main(): Promise<void> {
         "The database is empty: bun run assay admin create-team --name NAME, then create-project --team ID --name NAME, then generate-key --project ID",
       );
     }
+    // Whoever reads that it is ready may stop it at once.
+    const stopping = stopSignal();
     log.info("Assay is ready", { url: publicUrl });
 
-    await stopSignal();
+    await stopping;
     draining = true;
     log.info("Stopping: running requests may end");
     signals.close();
@@ -118,6 +130,16 @@ async function main(): Promise<void> {
     await database.close();
   }
   log.info("Stopped");
+}
+
+/** The operator has named the issuer, which may be private therefore; hosts that only the issuer names may not. */
+function openOidc(
+  config: OidcConfig,
+  { publicUrl, outbound, proxy }: { publicUrl: string; outbound: Outbound; proxy: string | undefined },
+) {
+  const issuerOutbound = createOutbound({ allow: createAddressList(["0.0.0.0/0", "::/0"]), proxy });
+  const redirectUri = `${publicUrl}${OIDC_CALLBACK}`;
+  return { ...createOidc({ ...config, redirectUri, outbound, issuerOutbound }), host: new URL(config.issuer).host };
 }
 
 /** Resolves at the first SIGTERM, SIGINT or SIGHUP; later ones change nothing, for the drain is on its way. */

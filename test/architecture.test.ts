@@ -8,7 +8,7 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "work", "web"],
+  main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "web", "work"],
   upload_worker: ["api", "http", "log", "operations", "request", "secrets", "store"],
   openapi: ["app", "http", "request", "schema"],
   app: ["api", "http", "log", "metrics", "request", "store", "web"],
@@ -17,8 +17,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   api: ["http", "operations", "reports", "request", "rules", "schema", "secrets", "senders", "store"],
   work: ["config", "log", "operations", "schema", "secrets", "store"],
   operations: ["reports", "rules", "schema", "secrets", "senders", "store"],
-  cli: ["config", "operations", "rules", "runner", "schema", "secrets", "store"],
-  runner: ["rules", "schema"],
+  cli: ["config", "log", "operations", "rules", "runner", "schema", "secrets", "store"],
+  runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema"],
   store: ["postgres", "rules", "schema"],
   rules: ["reports", "schema"],
@@ -35,9 +35,9 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
   cli: ["annotations", "ci", "client", "terminal", "usage"],
-  http: ["address", "descriptors", "outbound", "problem", "target", "turns"],
+  http: ["address", "descriptors", "id_token", "outbound", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
-  rules: ["blame", "digest_table", "fingerprint", "identity", "randomness", "shards", "shell", "stack"],
+  rules: ["ansi", "blame", "digest_table", "fingerprint", "identity", "randomness", "shards", "shell", "stack"],
   reports: ["fields", "report", "text", "totals"],
   schema: [
     "bug_reports",
@@ -63,15 +63,35 @@ const SHARED: Record<string, string[]> = {
     "leases",
     "locks",
     "moment",
+    "overview",
     "packing",
     "put_offs",
     "shards",
   ],
-  web: ["builds", "layout", "page", "parts", "project_state", "reference", "script.js", "style.css"],
+  web: [
+    "automation_fields",
+    "builds",
+    "changes",
+    "evidence",
+    "fields",
+    "filters",
+    "form_fields",
+    "integration_fields",
+    "layout",
+    "page",
+    "parts",
+    "people",
+    "project_state",
+    "reference",
+    "script.js",
+    "share_parts",
+    "style.css",
+    "trends",
+  ],
   work: ["loop"],
 };
 /** Folders in which one step leads to the next. */
-const STEPS = ["operations", "request"];
+const STEPS = ["operations", "request", "runner"];
 /** Files that put their neighbours together. */
 const GATHERERS = [
   "cli/assay",
@@ -167,7 +187,7 @@ test("only the store speaks SQL", async () => {
 });
 
 test("only the entry points read the environment, and the built-in PostgreSQL its PATH", async () => {
-  const entries = ["main.ts", "cli/admin.ts", "cli/split.ts", "cli/upload.ts", "postgres/home.ts"];
+  const entries = ["main.ts", "cli/admin.ts", "cli/runner.ts", "cli/split.ts", "cli/upload.ts", "postgres/home.ts"];
   for (const file of files.filter((file) => !entries.includes(file)))
     expect([file, /process\.env|Bun\.env/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([file, false]);
 });

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { ConfigError, readConfig } from "../src/config.ts";
 
 test("nothing set is a server on 8080 of this machine with the built-in PostgreSQL", () => {
@@ -83,4 +83,44 @@ test("SECRET_KEY is 32 bytes in base64, and a wrong one is not repeated", () => 
   }
   expect(() => readConfig({ SECRET_KEY: key, SECRET_KEY_FILE: "x" })).toThrow("SECRET_KEY is set as well");
   expect(() => readConfig({ SECRET_KEY_FILE: "/nowhere" })).toThrow("SECRET_KEY_FILE");
+});
+
+describe("OpenID Connect", () => {
+  const provider = {
+    OIDC_ISSUER: "https://id.example/realms/a",
+    OIDC_CLIENT_ID: "assay",
+    OIDC_CLIENT_SECRET: "hunter2",
+  };
+
+  test("is a provider with the client's name and secret, and perhaps domains that are let in", () => {
+    expect(readConfig({})).toMatchObject({ oidc: undefined, passwordLogin: true });
+    const more = { OIDC_ALLOWED_DOMAINS: "Acme.example, dev.acme.example", PASSWORD_LOGIN: "false" };
+    expect(readConfig({ ...provider, ...more })).toMatchObject({
+      oidc: {
+        issuer: "https://id.example/realms/a",
+        clientId: "assay",
+        clientSecret: "hunter2",
+        allowedDomains: ["acme.example", "dev.acme.example"],
+      },
+      passwordLogin: false,
+    });
+    for (const issuer of ["http://localhost:3000", "http://127.0.0.1:3000/a", "http://[::1]:1"])
+      expect(readConfig({ ...provider, OIDC_ISSUER: issuer }).oidc?.issuer).toBe(issuer);
+  });
+
+  test.each<[environment: Record<string, string>, message: string]>([
+    [{ OIDC_ISSUER: "https://id.example" }, "OIDC_CLIENT_ID and OIDC_CLIENT_SECRET missing"],
+    [{ OIDC_ALLOWED_DOMAINS: "acme.example" }, "OIDC_ISSUER and OIDC_CLIENT_ID and OIDC_CLIENT_SECRET missing"],
+    [{ ...provider, OIDC_ISSUER: "http://id.example" }, "Cannot read OIDC_ISSUER: expected an https address"],
+    [{ ...provider, OIDC_ISSUER: "http://localhost.evil.example" }, "OIDC_ISSUER"],
+    [{ ...provider, OIDC_ISSUER: "https://id.example?x" }, "OIDC_ISSUER"],
+    [{ ...provider, OIDC_ALLOWED_DOMAINS: "*" }, "OIDC_ALLOWED_DOMAINS"],
+    [{ ...provider, OIDC_ALLOWED_DOMAINS: "@acme.example" }, "OIDC_ALLOWED_DOMAINS"],
+    [{ ...provider, PASSWORD_LOGIN: "no" }, "PASSWORD_LOGIN"],
+    [{ PASSWORD_LOGIN: "false" }, "without OIDC_ISSUER nobody could sign in"],
+  ])("%p is refused", (environment, message) => {
+    const read = () => readConfig(environment);
+    expect(read).toThrow(message);
+    expect(read).not.toThrow("hunter2");
+  });
 });

@@ -2,7 +2,7 @@
 
 import { afterAll, expect } from "bun:test";
 import * as v from "valibot";
-import { createApp, ROUTES } from "../src/app.ts";
+import { type AppOptions, createApp, ROUTES } from "../src/app.ts";
 import { createAddressList } from "../src/http/address.ts";
 import { createUploadThread } from "../src/request/upload_thread.ts";
 import { createEventStreams, type EventStreamsOptions } from "../src/http/events.ts";
@@ -10,12 +10,13 @@ import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
 import { createMetrics } from "../src/metrics.ts";
+import { createAttempts } from "../src/secrets/attempts.ts";
+import { createPasswords } from "../src/secrets/passwords.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/store/connect.ts";
 import type { Visitors } from "../src/web/page.ts";
 import { createGauges } from "../src/store/gauges.ts";
-import { toVisitors } from "../src/web/visitors.ts";
 import { createVisitors } from "../src/request/visitors.ts";
 import { createSignals } from "../src/store/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
@@ -87,6 +88,8 @@ export type TestServerOptions = {
   database?: Database;
   /** Who is signed in; default: who has a session. */
   visitors?: Visitors;
+  /** How people sign in; default: with passwords. Gets the address that browsers find the server at. */
+  signIn?: (publicUrl: string) => AppOptions["signIn"];
   clock?: () => Date;
   metricsToken?: string;
   /** Gets every log line, from "debug" on. */
@@ -134,7 +137,13 @@ export async function createServer(database: Database, options: TestServerOption
     eventStreams,
     isReady: async () => true,
     sessions,
-    visitors: options.visitors ?? toVisitors(sessions),
+    visitors: options.visitors ?? sessions,
+    signIn: options.signIn?.(publicUrl) ?? {
+      passwords: createPasswords(),
+      attempts: createAttempts(),
+      policy: { allowedDomains: [], passwordLogin: true },
+      oidc: undefined,
+    },
     ...(options.clock ? { clock: options.clock } : {}),
   });
   server.answerWith(app);

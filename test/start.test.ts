@@ -85,6 +85,40 @@ test("the first start prints lines that work as they are, the second no key, and
   expect(await second.stop("SIGINT")).toBe(0);
 });
 
+test("a start prints a link that makes the first account, a later one another, and none when there is an account", async () => {
+  const dataDir = createDirectory();
+  const linkOf = ({ output, url }: { output: () => string; url: string }) =>
+    new RegExp(`${url}/setup\\?token=[\\w-]{43}`).exec(output())?.[0];
+  const first = await start(dataDir);
+  const link = linkOf(first)!;
+  expect(first.output().match(/setup\?token=/g)).toHaveLength(1);
+  expect((await fetch(link)).status).toBe(200);
+  const second = await start(dataDir);
+  await until(() => linkOf(second) !== undefined);
+  const other = linkOf(second)!;
+  expect(other.split("=")[1]).not.toBe(link.split("=")[1]);
+  // Each server takes the other's link.
+  const crossed = [link.replace(first.url, second.url), other.replace(second.url, first.url)];
+  for (const url of crossed) expect((await fetch(url)).status).toBe(200);
+  expect((await fetch(`${first.url}/setup?token=${"x".repeat(43)}`)).status).toBe(404);
+  await second.stop("SIGTERM");
+
+  const team = /Team +([0-9a-f-]{36})/.exec(first.output())![1]!;
+  const create = ["admin", "create-user", "--email", "ada@acme.example", "--team", team, "--no-password"];
+  const made = Bun.spawn([process.execPath, "src/cli/assay.ts", ...create], {
+    cwd: ROOT,
+    env: environment({ DATA_DIR: dataDir }),
+    stdout: "ignore",
+    stderr: "inherit",
+  });
+  expect(await made.exited).toBe(0);
+  expect((await fetch(link)).status).toBe(404);
+  await first.stop("SIGTERM");
+  const third = await start(dataDir);
+  expect(linkOf(third)).toBeUndefined();
+  expect(await third.stop("SIGTERM")).toBe(0);
+});
+
 test("kill -9 during uploads loses nothing that was acknowledged and halves nothing", async () => {
   const dataDir = createDirectory();
   let server = await start(dataDir);

@@ -1,7 +1,7 @@
 /** Bug reports: listed, opened by hand, edited, merged, and where they occurred. */
 
-import { absent, fail } from "../http/problem.ts";
-import { editBug, mergeBugs, openBug } from "../operations/bug_reports.ts";
+import { absent } from "../http/problem.ts";
+import { editBug, mergeBugs, openBugByHand } from "../operations/bug_reports.ts";
 import { toPage } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {
@@ -15,27 +15,13 @@ import {
   mergeRequest,
   newBugReport,
 } from "../schema/bug_reports.ts";
-import {
-  type BugState,
-  lockBugs,
-  selectBugReport,
-  selectBugReports,
-  selectBugState,
-  selectOccurrences,
-  selectTestCasesById,
-} from "../store/bug_reports.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import { selectBugReport, selectBugReports, selectBugState, selectOccurrences } from "../store/bug_reports.ts";
+import type { Sql } from "../store/connect.ts";
 
 type One = Pick<Context<{ projectId: string; bugReportId: string }>, "params">;
 
 const find = async (sql: Sql, { params }: One): Promise<BugReportDetail> =>
   (await selectBugReport(sql, params.projectId, params.bugReportId)) ?? absent();
-
-/** In a transaction: nobody else changes the bugs of the project until it commits. */
-async function lock(sql: Tx, { params }: One): Promise<BugState> {
-  await lockBugs(sql, params.projectId);
-  return (await selectBugState(sql, params.projectId, params.bugReportId)) ?? absent();
-}
 
 export const bugReports: Route[] = [
   route(
@@ -69,20 +55,11 @@ export const bugReports: Route[] = [
       answer: bugReportDetail,
       status: 201,
     },
-    async ({ params, body, conclude }) => {
-      const { projectId } = params;
-      const { testCaseIds, severity, ...bug } = body;
-      return await conclude(async (sql) => {
-        const testCases = await selectTestCasesById(sql, projectId, testCaseIds);
-        if (testCases.length < new Set(testCaseIds).size)
-          fail("VALIDATION_ERROR", `Cannot read "testCaseIds": not all of them are test cases of this project`);
-        await lockBugs(sql, projectId);
-        const now = new Date().toISOString();
-        const opened = { ...bug, severity: severity ?? "major", source: "manual" as const, now };
-        const { id } = await openBug(sql, projectId, opened, { testCases, depth: 0 });
+    async ({ params: { projectId }, body, conclude }) =>
+      await conclude(async (sql) => {
+        const { id } = await openBugByHand(sql, projectId, body);
         return await find(sql, { params: { projectId, bugReportId: id } });
-      });
-    },
+      }),
   ),
 
   route(
@@ -110,11 +87,7 @@ export const bugReports: Route[] = [
     },
     async (context) =>
       await context.transact(async (sql) => {
-        const bug = await lock(sql, context);
-        if (bug.mergedInto !== null && context.body.status !== undefined)
-          fail("VALIDATION_ERROR", `Cannot change "status": the bug report was merged into ${bug.mergedInto}`);
-        const { projectId } = context.params;
-        await editBug(sql, projectId, bug, context.body, new Date().toISOString());
+        await editBug(sql, context.params.projectId, context.params.bugReportId, context.body);
         return await find(sql, context);
       }),
   ),
@@ -152,21 +125,10 @@ export const bugReports: Route[] = [
       body: mergeRequest,
       answer: bugReportDetail,
     },
-    async (context) => {
-      const { params, body, conclude } = context;
-      const { projectId } = params;
-      return await conclude(async (sql) => {
-        const from = await lock(sql, context);
-        const into = await selectBugState(sql, projectId, body.into);
-        if (!into)
-          fail("VALIDATION_ERROR", `Cannot read "into": there is no bug report "${body.into}" in this project`);
-        if (into.id === from.id) fail("VALIDATION_ERROR", `Cannot read "into": it is the bug report itself`);
-        for (const bug of [from, into])
-          if (bug.mergedInto !== null)
-            fail("VALIDATION_ERROR", `Cannot merge: bug report ${bug.number} was merged into ${bug.mergedInto}`);
-        await mergeBugs(sql, projectId, { from, into, now: new Date().toISOString() });
-        return await find(sql, { params: { projectId, bugReportId: into.id } });
-      });
-    },
+    async ({ params: { projectId, bugReportId }, body: { into }, conclude }) =>
+      await conclude(async (sql) => {
+        await mergeBugs(sql, projectId, bugReportId, into);
+        return await find(sql, { params: { projectId, bugReportId: into } });
+      }),
   ),
 ];

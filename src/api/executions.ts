@@ -6,12 +6,18 @@ import { toPage } from "../request/page.ts";
 import { json, noContent, plainText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import { dispatchExecution } from "../operations/dispatch.ts";
-import { advanceExecution, findOrInsertExecution, planTasks, rerunExecution } from "../operations/executions.ts";
+import {
+  cancelExecution,
+  completeExecution,
+  findOrInsertExecution,
+  planTasks,
+  rerunEnded,
+} from "../operations/executions.ts";
+import { type CauseOf, toCauses } from "../operations/failures.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
-import { fingerprint } from "../rules/fingerprint.ts";
-import { shardsOf, toShardList } from "../rules/shards.ts";
+import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import {
   type Execution,
   execution,
@@ -20,6 +26,7 @@ import {
   executionWait,
   newExecution,
   rerunRequest,
+  type Task,
 } from "../schema/executions.ts";
 import { type Comparison, comparison, comparisonQuery } from "../schema/comparisons.ts";
 import { type Cause, executionFailures } from "../schema/failures.ts";
@@ -28,7 +35,6 @@ import type { Sql } from "../store/connect.ts";
 import {
   deleteExecution,
   type ExecutionRow,
-  lockExecution,
   selectExecution,
   selectExecutions,
   updateExecution,
@@ -60,11 +66,7 @@ function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): E
     trigger: row.trigger,
     rerunOf: row.rerunOf,
     baselineId: row.baselineId,
-    tasks: row.tasks.map(({ flaky: _, verdict: __, declared: ___, outage: ____, shards, namedShards, ...task }) => ({
-      ...task,
-      total: task.passed + task.failed + task.skipped,
-      missingShards: shards === 1 ? [] : shardsOf({ shards, completedAt: task.completedAt }, namedShards).missingShards,
-    })),
+    tasks: row.tasks.map(toTask),
     ...counts,
     total: counts.passed + counts.failed + counts.skipped,
     flaky: sum(row.tasks, "flaky"),
@@ -76,6 +78,21 @@ function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): E
     ...(row.sample ? { sample: true } : {}),
   };
 }
+
+const toTask = (task: ExecutionRow["tasks"][number]): Task => ({
+  slug: task.slug,
+  status: task.status,
+  attempt: task.attempt,
+  missingShards: missingShardsOf(task),
+  passed: task.passed,
+  failed: task.failed,
+  skipped: task.skipped,
+  total: task.passed + task.failed + task.skipped,
+  startedAt: task.startedAt,
+  completedAt: task.completedAt,
+  runner: task.runner,
+  reason: task.reason,
+});
 
 /** One line for people; what free texts hold must not break it. */
 function toLine({ status, key, branch, passed, failed, skipped, tasks, url }: Execution): string {
@@ -113,28 +130,34 @@ function toComparison(rows: readonly ComparedRow[]): Omit<Comparison, "execution
 /** How many failures of an execution are told. */
 const MAX_FAILURES = 500;
 
-/** What has joined one bug report is one cause; what has none is told apart by its fingerprint. */
-function toCauses(rows: readonly FailureRow[]): Cause[] {
-  const causes = new Map<string, Cause>();
-  for (const row of rows) {
-    const { blame, since, bugReport, message, stack, kind, ...failure } = toFailure(row);
-    const mark = fingerprint({ ...failure, kind, message, stack });
-    const key = bugReport?.id ?? mark.digest;
-    const cause = causes.get(key) ?? { message, stack, exceptionType: mark.exceptionType, bugReport, failures: [] };
-    causes.set(key, cause);
-    cause.failures.push({ ...failure, blame: blame === null ? null : WORD_OF[blame], since });
-  }
-  return [...causes.values()];
-}
-
-function toFailure({ sinceExecutionId, sinceCommit, sinceAt, ...row }: FailureRow) {
-  const { bugId, bugNumber, bugTitle, bugStatus, ...failure } = row;
+const toCause = ({ exceptionType, failures }: CauseOf<FailureRow>): Cause => {
+  const [{ message, stack, bugId, bugNumber, bugTitle, bugStatus }] = failures;
   return {
-    ...failure,
-    since: sinceExecutionId === null ? null : { executionId: sinceExecutionId, commit: sinceCommit, at: sinceAt },
+    message,
+    stack,
+    exceptionType,
     bugReport: bugId === null ? null : { id: bugId, number: bugNumber!, title: bugTitle!, status: bugStatus! },
+    failures: failures.map(toFailure),
   };
-}
+};
+
+const toFailure = (row: FailureRow): Cause["failures"][number] => ({
+  testCaseId: row.testCaseId,
+  taskSlug: row.taskSlug,
+  suite: row.suite,
+  name: row.name,
+  file: row.file,
+  line: row.line,
+  attempt: row.attempt,
+  blame: row.blame === null ? null : WORD_OF[row.blame],
+  since:
+    row.sinceExecutionId === null
+      ? null
+      : { executionId: row.sinceExecutionId, commit: row.sinceCommit, at: row.sinceAt },
+  owner: row.owner,
+  flakeRate: row.flakeRate,
+  lastFlakyAt: row.lastFlakyAt,
+});
 
 /** What only runners can heed is refused where there are none. */
 function requireRunnable({ mode, tasks, variables, failFast }: v.InferOutput<typeof newExecution>): void {
@@ -277,10 +300,7 @@ export const executions: Route[] = [
     async (context) => {
       const { params, conclude, wantsText } = context;
       return await conclude(async (sql) => {
-        const locked = (await lockExecution(sql, params.projectId, params.executionId)) ?? absent();
-        if (locked.status === "cancelled") fail("VALIDATION_ERROR", "Cannot complete the execution: it was cancelled");
-        if (!hasEnded(locked.status))
-          await advanceExecution(sql, params.projectId, locked, "completed", { arrived: false, now: new Date() });
+        await completeExecution(sql, params.projectId, params.executionId, new Date());
         const found = await find(sql, context);
         return wantsText ? plainText(200, toLine(found)) : found;
       });
@@ -299,10 +319,7 @@ export const executions: Route[] = [
     async (context) => {
       const { params, conclude } = context;
       return await conclude(async (sql) => {
-        const locked = (await lockExecution(sql, params.projectId, params.executionId)) ?? absent();
-        if (hasEnded(locked.status) && locked.status !== "cancelled")
-          fail("VALIDATION_ERROR", `Cannot cancel the execution: it has ended as "${locked.status}"`);
-        await advanceExecution(sql, params.projectId, locked, "cancelled", { arrived: false, now: new Date() });
+        await cancelExecution(sql, params.projectId, params.executionId, new Date());
         return await find(sql, context);
       });
     },
@@ -325,11 +342,9 @@ export const executions: Route[] = [
       const { params, body, conclude, publicUrl } = context;
       const { projectId, executionId } = params;
       return await conclude(async (sql) => {
-        const locked = (await lockExecution(sql, projectId, executionId)) ?? absent();
-        const rerun = { failedOnly: body.failedOnly, trigger: "rerun" as const, depth: 0, now: new Date() };
-        const created = await rerunExecution(sql, projectId, locked, rerun);
-        if ("reason" in created) fail("VALIDATION_ERROR", `Cannot rerun the execution: ${created.reason}`);
-        return await find(sql, { params: { projectId, executionId: created.id }, publicUrl });
+        const { failedOnly } = body;
+        const id = await rerunEnded(sql, projectId, executionId, { failedOnly, now: new Date() });
+        return await find(sql, { params: { projectId, executionId: id }, publicUrl });
       });
     },
   ),
@@ -386,7 +401,7 @@ export const executions: Route[] = [
         baselineId: mine.baselineId,
         failed: sum(mine.tasks, "failed"),
         counts: toCounts(counts),
-        causes: toCauses(rows),
+        causes: toCauses(rows).map(toCause),
       };
     },
   ),

@@ -23,6 +23,7 @@ import { toStorable } from "../schema/fields.ts";
 import { lockExecution } from "../store/executions.ts";
 import {
   appendLogs,
+  countRunners,
   lockLease,
   selectHasNews,
   selectLease,
@@ -72,7 +73,6 @@ export const leases: Route[] = [
       const sync = (what: Sync) => transact((sql) => syncRunner(sql, projectId, asker, what));
       const me = `${projectId} ${runner}`;
       services.signals.tell("sync", me);
-      const until = performance.now() + waitSeconds * 1000;
       // The watch begins before the first look: what happens between the two would be missed otherwise.
       const watch = services.signals.watch([
         ["lease", projectId],
@@ -81,6 +81,9 @@ export const leases: Route[] = [
       try {
         let synced = await sync(body);
         const before = synced.isWatched;
+        // Who looks at what it holds does not wait as long as the runner would.
+        const longest = before ? nextSeconds({ ...budget, ...synced }) : waitSeconds;
+        const until = performance.now() + Math.min(waitSeconds, longest) * 1000;
         const ids = held.map(({ id }) => id);
         let waited = false;
         for (;;) {
@@ -94,12 +97,12 @@ export const leases: Route[] = [
           if (await selectHasNews(sql, projectId, asker, looking))
             synced = await sync({ free, held: ids.map((id) => ({ id })), returned: [] });
         }
-        // Since the first look the key may have been revoked.
-        if (waited) await transact(async () => undefined);
+        // Since the first look the key may have been revoked, and others may have come.
+        const runners = waited ? await transact((sql) => countRunners(sql, projectId)) : synced.runners;
         const answer = {
           leases: [],
           held: synced.held,
-          nextSeconds: nextSeconds({ ...budget, ...synced }),
+          nextSeconds: nextSeconds({ ...budget, ...synced, runners }),
         };
         const offered = await Promise.all(synced.leases.map((lease) => toLease(sql, services.seal, projectId, lease)));
         // Variables are in it: it is not kept for who repeats the request.

@@ -1,57 +1,9 @@
 /** Onboarding: what a new project has done and what comes next, snippets for its CI, and sample data. */
 
-import { absent } from "../http/problem.ts";
+import { addSampleData, changeOnboarding, findOnboarding, removeSampleData } from "../operations/onboarding.ts";
 import { json, noContent } from "../request/reply.ts";
-import { type Context, route, type Route } from "../request/route.ts";
-import { insertSampleData } from "../operations/sample_data.ts";
-import { type Onboarding, onboarding, onboardingPatch, sampleData, type StepId, STEPS } from "../schema/onboarding.ts";
-import { createSnippets } from "../rules/snippets.ts";
-import type { Sql } from "../store/connect.ts";
-import { countSample, deleteSample, lockSample, selectOnboarding, upsertOnboarding } from "../store/onboarding.ts";
-import { selectProject } from "../store/projects.ts";
-
-const TEXTS: Record<StepId, { title: string; hint: string }> = {
-  first_run: {
-    title: "Upload a first report",
-    hint: "Paste the snippet of your CI, or the one of curl, with your tests in place of npm test.",
-  },
-  commit_and_branch: {
-    title: "Tell the commit and the branch",
-    hint: "Send commit and branch with each upload: the snippets for CI do. Flaky tests and bugs are found by them.",
-  },
-  environment: {
-    title: "Tell the environment",
-    hint: "Send environment, such as staging, with uploads of tests against a deployed system.",
-  },
-  integration: {
-    title: "Connect what the team uses",
-    hint: "POST /teams/{teamId}/integrations with the team key: Slack, Teams, GitHub, Jira, a webhook of your own.",
-  },
-  automation: {
-    title: "Be told when the branch turns red",
-    hint: "POST /teams/{teamId}/automations with the team key: what to do on an event, or at a time.",
-  },
-  bug_triaged: {
-    title: "Triage a first bug report",
-    hint: "Failures on the default branch open bug reports: set the status of one, or merge two.",
-  },
-};
-
-type Here = Pick<Context<{ projectId: string }>, "params" | "publicUrl">;
-
-async function find(sql: Sql, { params, publicUrl }: Here): Promise<Onboarding> {
-  const { skipped, dismissed, doneAt } = await selectOnboarding(sql, params.projectId);
-  const steps = STEPS.map((id): Onboarding["steps"][number] => {
-    const status = doneAt[id] !== null ? "done" : skipped.includes(id) ? "skipped" : "todo";
-    return { id, title: TEXTS[id].title, status, doneAt: doneAt[id], hint: TEXTS[id].hint };
-  });
-  return {
-    completed: steps.every(({ status }) => status !== "todo"),
-    dismissed,
-    steps,
-    snippets: createSnippets(`${publicUrl}/api/v1/projects/${params.projectId}/test-runs`),
-  };
-}
+import { route, type Route } from "../request/route.ts";
+import { onboarding, onboardingPatch, sampleData } from "../schema/onboarding.ts";
 
 export const onboardings: Route[] = [
   route(
@@ -63,7 +15,7 @@ export const onboardings: Route[] = [
         "key from ASSAY_KEY.",
       answer: onboarding,
     },
-    async (context) => await find(context.sql, context),
+    async ({ sql, params, publicUrl }) => await findOnboarding(sql, params.projectId, publicUrl),
   ),
 
   route(
@@ -75,10 +27,10 @@ export const onboardings: Route[] = [
       body: onboardingPatch,
       answer: onboarding,
     },
-    async (context) =>
-      await context.transact(async (sql) => {
-        await upsertOnboarding(sql, context.params.projectId, context.body);
-        return await find(sql, context);
+    async ({ params: { projectId }, body, publicUrl, transact }) =>
+      await transact(async (sql) => {
+        await changeOnboarding(sql, projectId, body);
+        return await findOnboarding(sql, projectId, publicUrl);
       }),
   ),
 
@@ -96,12 +48,8 @@ export const onboardings: Route[] = [
     },
     async ({ params: { projectId }, conclude }) =>
       await conclude(async (sql) => {
-        await lockSample(sql, projectId);
-        const there = await countSample(sql, projectId);
-        if (there.executions > 0) return json(200, there);
-        const { defaultBranch } = (await selectProject(sql, projectId)) ?? absent();
-        await insertSampleData(sql, projectId, defaultBranch, new Date());
-        return json(201, await countSample(sql, projectId));
+        const { added, ...there } = await addSampleData(sql, projectId);
+        return json(added ? 201 : 200, there);
       }),
   ),
 
@@ -113,10 +61,7 @@ export const onboardings: Route[] = [
       answer: null,
     },
     async ({ params: { projectId }, transact }) => {
-      await transact(async (sql) => {
-        await lockSample(sql, projectId);
-        await deleteSample(sql, projectId);
-      });
+      await transact((sql) => removeSampleData(sql, projectId));
       return noContent();
     },
   ),

@@ -1,8 +1,9 @@
 /** The catalogue of test cases: the list, one case, its history, its owner and quarantine. */
 
-import { absent, fail } from "../http/problem.ts";
+import { absent } from "../http/problem.ts";
 import { catchUp } from "../operations/case_health.ts";
 import { readHistory } from "../operations/case_history.ts";
+import { changeTestCases, requireFuture } from "../operations/catalogue.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {
@@ -10,7 +11,6 @@ import {
   testCase,
   testCaseFilter,
   testCasePage,
-  type TestCasePatch,
   testCasePatch,
   testCaseResultFilter,
   testCaseResultPage,
@@ -25,13 +25,6 @@ type One = Pick<Context<{ projectId: string; testCaseId: string }>, "params">;
 
 const find = async (sql: Sql, { params }: One): Promise<TestCaseRow> =>
   (await selectTestCase(sql, params.projectId, params.testCaseId)) ?? absent();
-
-/** Fails with VALIDATION_ERROR where a quarantine would be over at once. */
-function requireFuture({ quarantine }: TestCasePatch): void {
-  const until = quarantine?.until;
-  if (until && Date.parse(until) <= Date.now())
-    fail("VALIDATION_ERROR", `Cannot read "quarantine.until": expected a time in the future, got "${until}"`);
-}
 
 export const testCases: Route[] = [
   route(
@@ -96,17 +89,8 @@ export const testCases: Route[] = [
       body: testCasesPatch,
       answer: changedTestCases,
     },
-    async ({ params, body: { testCaseIds, ...patch }, transact }) => {
-      if (patch.owner === undefined && patch.quarantine === undefined)
-        fail("VALIDATION_ERROR", `Cannot change the test cases: expected "owner" or "quarantine"`);
-      requireFuture(patch);
-      return await transact(async (sql) => {
-        const updated = await updateTestCases(sql, params.projectId, testCaseIds, patch);
-        if (!("absent" in updated)) return updated;
-        const named = updated.absent.map((id) => `"${id}"`).join(", ");
-        return fail("VALIDATION_ERROR", `Cannot read "testCaseIds": this project has no test case ${named}`);
-      });
-    },
+    async ({ params, body: { testCaseIds, ...patch }, transact }) =>
+      await transact(async (sql) => await changeTestCases(sql, params.projectId, testCaseIds, patch)),
   ),
 
   route(

@@ -1,6 +1,7 @@
 /** The command line: finds the command, prints its result, sets the exit code (0, 1 failed, 2 usage, or the command's own). */
 
 import { ADMIN_USAGE, admin } from "./admin.ts";
+import { RUNNER_USAGE, runner } from "./runner.ts";
 import { SPLIT_USAGE, split } from "./split.ts";
 import { upload } from "./upload.ts";
 import { UPLOAD_USAGE } from "./upload_options.ts";
@@ -10,6 +11,7 @@ const USAGE = `Usage: bun run assay <command> [--json]
 
 ${UPLOAD_USAGE}
 ${SPLIT_USAGE}
+${RUNNER_USAGE}
 
 ${ADMIN_USAGE}`;
 
@@ -18,6 +20,7 @@ async function run([command, ...rest]: string[]): Promise<number | void> {
   if (command === "admin") return await admin(rest);
   if (command === "upload") return await upload(rest);
   if (command === "split") return await split(rest);
+  if (command === "runner") return await runner(rest);
   if (command === "help" || command === "--help") return void console.log(USAGE);
   throw new UsageError(command === undefined ? "A command is missing" : `No such command: ${command}`);
 }

@@ -36,6 +36,9 @@ import {
 } from "../store/sessions.ts";
 import { type Person, recordInTeams, requireSession } from "./audit.ts";
 
+/** Transactions, and the two ways to read beside them. */
+export type Stores = Pick<Database, "pool" | "fast" | "begin">;
+
 /** What signing in takes beside the database. */
 export type SignIn = { passwords: Passwords; attempts: Attempts };
 
@@ -101,7 +104,7 @@ export async function addMember(
 
 /** Makes the first account and signs it in. */
 export async function setUp(
-  database: Database,
+  database: Stores,
   { passwords }: Pick<SignIn, "passwords">,
   { token, account, client }: { token: string; account: NewAccount; client: Client },
 ): Promise<StartedSession> {
@@ -136,7 +139,7 @@ async function attempt<T>(
  * session that this browser had: it ends.
  */
 export async function logIn(
-  database: Database,
+  database: Stores,
   signIn: SignIn,
   { email, password, client, before }: { email: string; password: string; client: Client; before?: string | undefined },
 ): Promise<StartedSession> {
@@ -160,7 +163,7 @@ export async function logOut({ pool }: Pick<Database, "pool">, token: string): P
 }
 
 /** In a transaction. The account comes first, then its sessions: those who end each other's take turns. */
-async function requireOwnAccount(sql: Tx, person: Person): Promise<{ account: Account; actor: Actor }> {
+export async function requireOwnAccount(sql: Tx, person: Person): Promise<{ account: Account; actor: Actor }> {
   const account = (await lockAccount(sql, person.accountId)) ?? refuseAbsent();
   return { account, actor: await requireSession(sql, person) };
 }
@@ -190,7 +193,7 @@ export async function renameAccount({ begin }: Pick<Database, "begin">, person: 
 
 /** All other sessions end. Who has no password signs in otherwise and gets none here. */
 export async function changePassword(
-  database: Database,
+  database: Stores,
   signIn: SignIn,
   person: Person,
   { current, password, address }: { current: string; password: string; address: string },

@@ -1,12 +1,11 @@
 /** Who acts in the dashboard: proved, with the role that it takes, in the transaction that does it. */
 
-import type { Role } from "../schema/accounts.ts";
-import { isAtLeast } from "../schema/accounts.ts";
+import { isAtLeast, type Role } from "../schema/accounts.ts";
 import type { Actor, NewAuditEntry } from "../schema/audit.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import { lockRole, selectAccount, selectTeamIdsOf } from "../store/accounts.ts";
 import { insertAuditEntry } from "../store/audit.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Database, Tx } from "../store/connect.ts";
 import { lockSession } from "../store/sessions.ts";
 
 /** Somebody who is signed in. */
@@ -28,6 +27,22 @@ export async function requireRole(sql: Tx, person: Person, teamId: string, neede
   const role = (await lockRole(sql, teamId, person.accountId)) ?? refuseAbsent();
   if (!isAtLeast(role, needed)) refuse(`This is for ${needed === "owner" ? "owners" : "members"} of the team only`);
   return actor;
+}
+
+/**
+ * One transaction of somebody with a role in a team: `record` tells what it does. For forms, whose visitor was looked up
+ * before.
+ */
+export async function actInTeam<T>(
+  { begin }: Pick<Database, "begin">,
+  person: Person,
+  { teamId, needed }: { teamId: string; needed: Role },
+  work: (sql: Tx, record: (entry: NewAuditEntry) => Promise<void>, actor: Actor) => Promise<T>,
+): Promise<T> {
+  return await begin(async (sql) => {
+    const actor = await requireRole(sql, person, teamId, needed);
+    return await work(sql, async (entry) => void (await insertAuditEntry(sql, teamId, actor, entry)), actor);
+  });
 }
 
 /** What concerns an account is told in all its teams. */

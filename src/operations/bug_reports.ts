@@ -3,7 +3,8 @@
 import { type FailureGroup, groupFailures, groupOutage } from "./bug_grouping.ts";
 import { FINGERPRINT_VERSION, type Fingerprint } from "../rules/fingerprint.ts";
 import { eventOf, type Transition } from "../rules/bug_transition.ts";
-import type { BugReportPatch, TouchedBug } from "../schema/bug_reports.ts";
+import type { BugReportPatch, NewBugReport, TouchedBug } from "../schema/bug_reports.ts";
+import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import {
   type BugMark,
   type BugState,
@@ -19,8 +20,10 @@ import {
   moveBug,
   type Occurrence,
   resetCleanCases,
+  selectBugState,
   selectHasLiveBugs,
   selectRunFailures,
+  selectTestCasesById,
   type StatusChange,
   updateBugReport,
   updateStatus,
@@ -174,6 +177,21 @@ export async function openBug(
   return opened;
 }
 
+/** In a transaction: a bug report that somebody has written. Refuses test cases that are not the project's. */
+export async function openBugByHand(
+  sql: Tx,
+  projectId: string,
+  { testCaseIds, severity, ...bug }: NewBugReport,
+): Promise<{ id: string; number: number }> {
+  const testCases = await selectTestCasesById(sql, projectId, testCaseIds);
+  if (testCases.length < new Set(testCaseIds).size)
+    refuse(`Cannot read "testCaseIds": not all of them are test cases of this project`);
+  await lockBugs(sql, projectId);
+  const now = new Date().toISOString();
+  const opened = { ...bug, severity: severity ?? "major", source: "manual" as const, now };
+  return await openBug(sql, projectId, opened, { testCases, depth: 0 });
+}
+
 /** In a transaction that holds the lock: what was resolved is there again. */
 export async function reopenBug(
   sql: Tx,
@@ -184,8 +202,21 @@ export async function reopenBug(
   await insertBugEvents(sql, projectId, await changeStatus(sql, projectId, change), depth);
 }
 
-/** In a transaction that holds the lock: what somebody has changed by hand. */
-export async function editBug(
+/** In a transaction: nobody else changes the bugs of the project until it commits. */
+async function lockBug(sql: Tx, projectId: string, id: string): Promise<BugState> {
+  await lockBugs(sql, projectId);
+  return (await selectBugState(sql, projectId, id)) ?? refuseAbsent();
+}
+
+/** In a transaction: what somebody has changed by hand. Refuses another status for what is part of another bug by now. */
+export async function editBug(sql: Tx, projectId: string, id: string, patch: BugReportPatch): Promise<void> {
+  const bug = await lockBug(sql, projectId, id);
+  if (bug.mergedInto !== null && patch.status !== undefined)
+    refuse(`Cannot change "status": the bug report was merged into ${bug.mergedInto}`);
+  await edit(sql, projectId, bug, patch, new Date().toISOString());
+}
+
+async function edit(
   sql: Tx,
   projectId: string,
   { id, status }: Pick<BugState, "id" | "status">,
@@ -200,8 +231,19 @@ export async function editBug(
   await insertBugEvents(sql, projectId, events, 0);
 }
 
-/** In a transaction that holds the lock: everything that `from` is known by becomes that of `into`. */
-export async function mergeBugs(
+/** In a transaction: everything that the bug is known by becomes that of `intoId`. Refuses what is merged already. */
+export async function mergeBugs(sql: Tx, projectId: string, id: string, intoId: string): Promise<void> {
+  const from = await lockBug(sql, projectId, id);
+  const into =
+    (await selectBugState(sql, projectId, intoId)) ??
+    refuse(`Cannot read "into": there is no bug report "${intoId}" in this project`);
+  if (into.id === from.id) refuse(`Cannot read "into": it is the bug report itself`);
+  for (const bug of [from, into])
+    if (bug.mergedInto !== null) refuse(`Cannot merge: bug report ${bug.number} was merged into ${bug.mergedInto}`);
+  await merge(sql, projectId, { from, into, now: new Date().toISOString() });
+}
+
+async function merge(
   sql: Tx,
   projectId: string,
   { from, into, now }: { from: BugState; into: BugState; now: string },

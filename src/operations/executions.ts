@@ -315,3 +315,30 @@ export async function rerunExecution(
   await planTasks(sql, projectId, inserted, again, now);
   return { id: inserted.id };
 }
+
+/** In a transaction: an execution that goes on ends with what has come. Refuses one that was cancelled. */
+export async function completeExecution(sql: Tx, projectId: string, id: string, now: Date): Promise<void> {
+  const locked = (await lockExecution(sql, projectId, id)) ?? refuseAbsent();
+  if (locked.status === "cancelled") refuse("Cannot complete the execution: it was cancelled");
+  if (!hasEnded(locked.status)) await advanceExecution(sql, projectId, locked, "completed", { arrived: false, now });
+}
+
+/** In a transaction. Refuses one that has ended otherwise. */
+export async function cancelExecution(sql: Tx, projectId: string, id: string, now: Date): Promise<void> {
+  const locked = (await lockExecution(sql, projectId, id)) ?? refuseAbsent();
+  if (hasEnded(locked.status) && locked.status !== "cancelled")
+    refuse(`Cannot cancel the execution: it has ended as "${locked.status}"`);
+  await advanceExecution(sql, projectId, locked, "cancelled", { arrived: false, now });
+}
+
+/** In a transaction: asked for by somebody. Answers the id of the new execution; refuses one that goes on. */
+export async function rerunEnded(
+  sql: Tx,
+  projectId: string,
+  id: string,
+  { failedOnly, now }: Pick<Rerun, "failedOnly" | "now">,
+): Promise<string> {
+  const locked = (await lockExecution(sql, projectId, id)) ?? refuseAbsent();
+  const created = await rerunExecution(sql, projectId, locked, { failedOnly, trigger: "rerun", depth: 0, now });
+  return "reason" in created ? refuse(`Cannot rerun the execution: ${created.reason}`) : created.id;
+}

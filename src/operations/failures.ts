@@ -1,12 +1,14 @@
 /** Judges the failures of a run, and tells them. */
 
 import { toCounts } from "../rules/blame.ts";
+import { fingerprint } from "../rules/fingerprint.ts";
 import { findStrays } from "../rules/stray.ts";
 import type { Blame, BlameCounts } from "../schema/failures.ts";
 import type { Tx } from "../store/connect.ts";
 import {
   countFailures,
   deleteFailures,
+  type FailureRow,
   insertFailures,
   type JudgedRun,
   selectStrayFailures,
@@ -42,3 +44,19 @@ export async function judgeFailures(
 /** How many failures of an execution have which blame. */
 export const countBlames = async (sql: Tx, projectId: string, executionId: string) =>
   toCounts(await countFailures(sql, projectId, executionId));
+
+/** Failures that are one: they have joined one bug report, or bear the same fingerprint. */
+export type CauseOf<Row> = { exceptionType: string | null; failures: [Row, ...Row[]] };
+
+/** In the order of their first failures. */
+export function toCauses<Row extends FailureRow>(rows: readonly Row[]): CauseOf<Row>[] {
+  const causes = new Map<string, CauseOf<Row>>();
+  for (const row of rows) {
+    const mark = fingerprint(row);
+    const key = row.bugId ?? mark.digest;
+    const cause = causes.get(key);
+    if (cause) cause.failures.push(row);
+    else causes.set(key, { exceptionType: mark.exceptionType, failures: [row] });
+  }
+  return [...causes.values()];
+}

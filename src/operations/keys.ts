@@ -1,10 +1,18 @@
 /** Generates API keys: a project has one, and a new one revokes the one before; a team has any number. */
 
 import { type Actor, SERVER } from "../schema/audit.ts";
+import { refuseAbsent } from "../schema/refusal.ts";
 import { createKey } from "../secrets/keys.ts";
 import { insertAuditEntry } from "../store/audit.ts";
 import type { Tx } from "../store/connect.ts";
-import { insertKey, lockProjectForKey, revokeKey, selectLiveKeyIds } from "../store/keys.ts";
+import {
+  insertKey,
+  lockProjectForKey,
+  lockTeamForKey,
+  revokeKey,
+  selectIsTeamKey,
+  selectLiveKeyIds,
+} from "../store/keys.ts";
 
 /** The only time that the key is shown. */
 export type GeneratedKey = { id: string; key: string; leading: string };
@@ -40,6 +48,42 @@ export async function revokeKeyById(sql: Tx, id: string, by: Actor = SERVER): Pr
     await insertAuditEntry(sql, revoked.teamId, by, { action: "key.revoked", subject: revoked.leading, details });
   }
   return revoked?.revokedAt;
+}
+
+/**
+ * In a transaction: a new key in the place of this one, null: of none. Undefined where the project has another one by now:
+ * a form that is sent twice would revoke the key that it has just shown.
+ */
+export async function replaceProjectKey(
+  sql: Tx,
+  projectId: string,
+  replaces: string | null,
+  by: Actor,
+): Promise<GeneratedKey | undefined> {
+  if ((await lockProjectForKey(sql, projectId)) === undefined) refuseAbsent();
+  const [live = null] = await selectLiveKeyIds(sql, projectId);
+  return live === replaces ? await generateProjectKey(sql, projectId, by) : undefined;
+}
+
+/**
+ * In a transaction: one more key for the team, whose newest one is `newest`, null: it has none. Undefined where there is a
+ * newer one by now: a form that is sent twice makes one key.
+ */
+export async function addTeamKey(
+  sql: Tx,
+  teamId: string,
+  name: string,
+  newest: string | null,
+  by: Actor,
+): Promise<GeneratedKey | undefined> {
+  const found = (await lockTeamForKey(sql, teamId)) ?? refuseAbsent();
+  return found.newestKeyId === newest ? await generateTeamKey(sql, teamId, name, by) : undefined;
+}
+
+/** In a transaction: a key of a project is only ever replaced. */
+export async function revokeTeamKey(sql: Tx, teamId: string, id: string, by: Actor): Promise<void> {
+  if (!(await selectIsTeamKey(sql, teamId, id))) refuseAbsent();
+  await revokeKeyById(sql, id, by);
 }
 
 async function generate(

@@ -23,8 +23,8 @@ import {
 } from "../store/accounts.ts";
 import { insertAuditEntry } from "../store/audit.ts";
 import type { Database, Tx } from "../store/connect.ts";
-import { addMember, startSession, type StartedSession } from "./accounts.ts";
-import { type Person, requireRole, requireSession } from "./audit.ts";
+import { addMember, startSession, type StartedSession, type Stores } from "./accounts.ts";
+import { actInTeam, type Person, requireRole, requireSession } from "./audit.ts";
 
 const INVITATION_DAYS = 7;
 
@@ -37,31 +37,19 @@ export async function invite(
   teamId: string,
   { role, email }: NewInvitation,
 ): Promise<Pick<Invitation, "id" | "expiresAt"> & { token: string }> {
-  return await begin(async (sql) => {
-    const actor = await requireRole(sql, person, teamId, "owner");
+  return await actInTeam({ begin }, person, { teamId, needed: "owner" }, async (sql, record) => {
     const { token, digest } = createToken();
     const row = { teamId, role, email: email ?? null, createdBy: person.accountId, digest, days: INVITATION_DAYS };
     const invitation = await insertInvitation(sql, row);
-    const entry = {
-      action: "invitation.created",
-      subject: email ?? "whoever has the link",
-      details: { role },
-    } as const;
-    await insertAuditEntry(sql, teamId, actor, entry);
+    await record({ action: "invitation.created", subject: email ?? "whoever has the link", details: { role } });
     return { ...invitation, token };
   });
 }
 
 export async function revokeInvitation({ begin }: Begin, person: Person, teamId: string, id: string): Promise<void> {
-  await begin(async (sql) => {
-    const actor = await requireRole(sql, person, teamId, "owner");
+  await actInTeam({ begin }, person, { teamId, needed: "owner" }, async (sql, record) => {
     const { role, email } = (await deleteInvitation(sql, teamId, id)) ?? refuseAbsent();
-    const entry = {
-      action: "invitation.revoked",
-      subject: email ?? "whoever has the link",
-      details: { role },
-    } as const;
-    await insertAuditEntry(sql, teamId, actor, entry);
+    await record({ action: "invitation.revoked", subject: email ?? "whoever has the link", details: { role } });
   });
 }
 
@@ -85,7 +73,7 @@ export async function takeInvitation(sql: Tx, token: string, email: string): Pro
 
 /** By a new account, which is signed in. */
 export async function acceptAsNew(
-  database: Database,
+  database: Stores,
   { passwords }: { passwords: Passwords },
   { token, account, client }: { token: string; account: NewAccount; client: Client },
 ): Promise<StartedSession & { teamId: string }> {

@@ -7,7 +7,9 @@ import { answerOnce, type Once } from "./idempotency.ts";
 import { json, Reply } from "./reply.ts";
 import type { Context, Route, Services } from "./route.ts";
 import { noFacts, type UploadFacts } from "./upload_notes.ts";
+import type { AuditAction, NewAuditEntry } from "../schema/audit.ts";
 import { Refusal } from "../schema/refusal.ts";
+import { insertAuditEntryOfKey } from "../store/audit.ts";
 import type { Database, Tx } from "../store/connect.ts";
 import { lockLiveKey } from "../store/keys.ts";
 
@@ -57,6 +59,15 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
     const { caller, budget, params, query, body, wantsText, lastEventId = null, idempotencyKey, digest } = request;
     const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
     const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
+    const recorded = <T>(work: (sql: Tx) => Promise<T>) =>
+      route.record === undefined
+        ? work
+        : async (sql: Tx): Promise<T> => {
+            const value = await work(sql);
+            // What was not there was not changed.
+            if (value !== false) await insertAuditEntryOfKey(sql, caller, toAuditEntry(route.record!, request, value));
+            return value;
+          };
     const run = async (once?: Once) => {
       const context: Context = {
         sql: database.pool,
@@ -73,10 +84,10 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
         after: cursor === undefined ? undefined : cursors.read(list, cursor),
         wantsText,
         lastEventId,
-        transact: (work) => transact(caller, progress, work),
+        transact: (work) => transact(caller, progress, recorded(work)),
         conclude: (work) =>
           transact(caller, progress, async (sql) => {
-            const value = await work(sql);
+            const value = await recorded(work)(sql);
             await once?.answer(sql, toReply(route, value));
             return value;
           }),
@@ -94,6 +105,16 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
 }
 
 export type Execute = ReturnType<typeof createExecute>;
+
+/** Names of fields, and never what they hold: that may be secret. */
+function toAuditEntry(action: AuditAction, { params, body }: CheckedRequest, value: unknown): NewAuditEntry {
+  const { teamId: _, projectId: __, variableName, ...ids } = params;
+  const shown: unknown = value instanceof Reply ? JSON.parse(value.repeatedBody ?? "null") : value;
+  const { id, slug, name } = (shown ?? {}) as Record<string, unknown>;
+  const called = [variableName, slug, name, ...Object.values(ids), id].find((text) => typeof text === "string");
+  const fields = Object.entries(body ?? {}).flatMap(([name, given]) => (given === undefined ? [] : [name]));
+  return { action, subject: (called as string | undefined) ?? "", details: { ...ids, fields } };
+}
 
 /** What the product refuses becomes HTTP's. */
 function translate(error: unknown): never {

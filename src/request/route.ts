@@ -10,6 +10,7 @@ import type { Method, PathParameters } from "../http/router.ts";
 import type { Upload } from "../http/upload.ts";
 import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
+import type { AuditAction } from "../schema/audit.ts";
 import { variableName } from "../schema/environments.ts";
 import { slug, uuid } from "../schema/fields.ts";
 import type { Live } from "../schema/live.ts";
@@ -104,6 +105,8 @@ export type Specification<Q, B, A> = {
   body?: B;
   /** The body may hold secrets: no error quotes it. */
   isSecret?: boolean;
+  /** What the team's audit log calls it: it is told there in the transaction that does it. */
+  record?: AuditAction;
   /** What the answer holds; null: nothing, or a stream of events. */
   answer: A;
   /** The answer is a stream of events; what they are, for the documentation. */
@@ -129,6 +132,7 @@ export type Route = {
   query: ObjectSchema;
   body: v.GenericSchema | "upload" | "text" | undefined;
   isSecret: boolean;
+  record: AuditAction | undefined;
   answer: v.GenericSchema | null;
   stream: string | undefined;
   status: number;
@@ -159,7 +163,7 @@ export function route<
   const [method, path] = pattern.split(" ") as [Method, string];
   const names = path.split("/").flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []));
   const { summary, description, example, text, query, body, answer, stream } = specification;
-  const { status, otherStatus, deadlineSeconds, isSecret } = specification;
+  const { status, otherStatus, deadlineSeconds, isSecret, record } = specification;
   return {
     method,
     path,
@@ -172,6 +176,7 @@ export function route<
     query: query ?? noQuery,
     body: body ?? (method === "POST" ? emptyBody : undefined),
     isSecret: isSecret ?? false,
+    record,
     answer,
     stream,
     status: status ?? (answer === null && stream === undefined ? 204 : 200),

@@ -24,6 +24,11 @@ export type VisitorsOptions = {
   onNotSeen?: (error: unknown) => void;
 };
 
+type Asking = Pick<Request, "headers">;
+
+/** No cookie of a stranger can hold it. */
+const bindingOf = (sessionId: string) => `session ${sessionId}`;
+
 const DAY_SECONDS = 24 * 60 * 60;
 
 export function createVisitors(
@@ -55,23 +60,23 @@ export function createVisitors(
     /** For Set-Cookie, after a log-out. */
     forget: (): string => sessionCookie.clear(),
 
-    /** What a form of somebody who is signed in holds as its token. */
-    csrfToken: (sessionId: string): string => forms.token(`session ${sessionId}`),
-    isOwnForm: (request: Pick<Request, "headers">, sessionId: string, token: string): boolean =>
-      forms.isFromOurPage(request) && forms.isToken(`session ${sessionId}`, token),
-
-    /** For the forms of those who are not signed in: the token, and the Set-Cookie that goes with it where one is new. */
-    strangerToken(cookieHeader: string | null): { csrfToken: string; setCookie: string | undefined } {
-      const known = formCookie.read(cookieHeader);
-      const isKnown = known !== undefined && isToken(known);
-      const value = isKnown ? known : createToken().token;
-      return { csrfToken: forms.token(`form ${value}`), setCookie: isKnown ? undefined : formCookie.write(value) };
+    /**
+     * The token that a form holds; `cookie` is for Set-Cookie, where who is not signed in has none yet that the token can
+     * be bound to.
+     */
+    csrf(request: Asking, visitor: Pick<Visitor, "sessionId"> | undefined): { token: string; cookie?: string } {
+      if (visitor) return { token: forms.token(bindingOf(visitor.sessionId)) };
+      const known = formCookie.read(request.headers.get("cookie"));
+      if (known !== undefined && isToken(known)) return { token: forms.token(known) };
+      const { token: value } = createToken();
+      return { token: forms.token(value), cookie: formCookie.write(value) };
     },
-    isStrangersForm(request: Pick<Request, "headers">, token: string): boolean {
-      const value = formCookie.read(request.headers.get("cookie"));
-      return (
-        value !== undefined && isToken(value) && forms.isFromOurPage(request) && forms.isToken(`form ${value}`, token)
-      );
+
+    /** Whether a form with this token comes from a page that this visitor, or this stranger's browser, got from us. */
+    isOwnForm(request: Asking, visitor: Pick<Visitor, "sessionId"> | undefined, token: string): boolean {
+      const cookie = formCookie.read(request.headers.get("cookie"));
+      const value = visitor ? bindingOf(visitor.sessionId) : cookie && isToken(cookie) ? cookie : undefined;
+      return value !== undefined && forms.isFromOurPage(request) && forms.isToken(value, token);
     },
   };
 }

@@ -14,6 +14,13 @@ export function shardsOf(
   return { arrivedShards: all.filter(hasArrived), missingShards: all.filter((shard) => !hasArrived(shard)) };
 }
 
+/** Announced and not in; none of a task that is not sharded. */
+export const missingShardsOf = (task: {
+  shards: number;
+  completedAt: string | null;
+  namedShards: readonly number[];
+}): number[] => (task.shards === 1 ? [] : shardsOf(task, task.namedShards).missingShards);
+
 /** "shard 1", "shards 1, 2 and 3"; of many the first ten. */
 export function toShardList(numbers: readonly number[]): string {
   const named = numbers.slice(0, 10);

@@ -120,6 +120,24 @@ export function ownFrames(stack: string): Frame[] {
   return isPython ? frames.reverse() : frames;
 }
 
+/** A line of a stack trace as it stands: of the project, of others, or no frame at all. */
+export type StackLine = { text: string; kind: "own" | "foreign" | "text" };
+
+/** Frames of runtimes that name no file. */
+const RUNTIME = /^\s*at (?:.{1,200} \()?(?:<anonymous>|native\b|(?:node|bun|internal|deno|ext):)/;
+
+/** At most 200 lines. */
+export function readStack(stack: string): StackLine[] {
+  return stack.split("\n", MAX_LINES).map((text): StackLine => {
+    if (text.length > 2_000) return { text, kind: "text" };
+    for (const { pattern, toFrame } of DIALECTS) {
+      const match = pattern.exec(text);
+      if (match) return { text, kind: toFrame(match) ? "own" : "foreign" };
+    }
+    return { text, kind: RUNTIME.test(text) ? "foreign" : "text" };
+  });
+}
+
 /** Whether the frame is of a test and not of what it tests. */
 export const isTestFrame = ({ file, function: name }: Frame): boolean =>
   /(?:^|[/._-])(?:tests?|specs?|__tests__|e2e|features|steps|step_definitions|conftest)(?:[/._-]|$)|(?:Tests?|Specs?|IT)(?=[.$]|$)|_test\.\w+$/.test(

@@ -1,16 +1,15 @@
-/** Accounts of people: what forms take, roles, and what is shown of members, sessions and invitations. */
+/** Accounts of people: roles, what forms take, and what is shown of members, sessions and invitations. */
 
 import * as v from "valibot";
 import { isStorable, mayBeEmpty } from "./fields.ts";
 
-/** From the one who may most. */
-export const ROLES = ["owner", "member", "viewer"] as const;
-export type Role = (typeof ROLES)[number];
-
-export const role = v.picklist(ROLES, `expected "owner", "member" or "viewer"`);
+/** viewer: reads; member: triage, quarantine, rerun, the keys of projects; owner: members, team keys, integrations. */
+export const ROLES = ["viewer", "member", "owner"] as const;
+export const role = v.picklist(ROLES, `expected "viewer", "member" or "owner"`);
+export type Role = v.InferOutput<typeof role>;
 
 /** Whether what `needed` may do is also for somebody who is `actual`. */
-export const isAtLeast = (actual: Role, needed: Role): boolean => ROLES.indexOf(actual) <= ROLES.indexOf(needed);
+export const isAtLeast = (actual: Role, needed: Role): boolean => ROLES.indexOf(actual) >= ROLES.indexOf(needed);
 
 const EXPECTED_EMAIL = "expected an e-mail address";
 

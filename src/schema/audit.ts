@@ -33,6 +33,8 @@ export const AUDIT_ACTIONS = [
   "automation.created",
   "automation.changed",
   "automation.deleted",
+  "share.created",
+  "share.revoked",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

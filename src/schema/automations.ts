@@ -273,7 +273,7 @@ export const automationPatch = patchOf({
 export type AutomationPatch = v.InferOutput<typeof automationPatch>;
 
 const RUN_STATUSES = ["done", "skipped", "failed"] as const;
-const runStatus = v.pipe(
+export const runStatus = v.pipe(
   v.picklist(RUN_STATUSES, `expected "done", "skipped" or "failed"`),
   v.description(
     "done: its actions were begun; skipped: a condition did not hold; failed: an action could not be begun",

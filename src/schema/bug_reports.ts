@@ -220,6 +220,7 @@ export const newBugReport = v.strictObject({
     ["0199b2c4-8e02-75cc-a1b0-52d7f90c6e13"],
   ),
 });
+export type NewBugReport = v.InferOutput<typeof newBugReport>;
 export const bugReportPatch = patchOf({
   ...editable,
   title: described(v.optional(text(300)), "What it is called", "The cart forgets items"),

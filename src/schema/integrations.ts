@@ -304,7 +304,7 @@ export const integrationPatch = patchOf({
 export const MAX_WAITING = 1_000;
 
 const DELIVERY_STATUSES = ["pending", "sent", "failed"] as const;
-const deliveryStatus = described(
+export const deliveryStatus = described(
   v.picklist(DELIVERY_STATUSES, `expected "pending", "sent" or "failed"`),
   "pending: it is still tried; sent: the receiver has taken it; failed: it was given up",
   "sent",

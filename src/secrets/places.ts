@@ -16,3 +16,6 @@ export const integrationPlace = (teamId: string, integrationId: string): string[
   teamId,
   integrationId,
 ];
+
+/** What a browser keeps while its owner signs in elsewhere. */
+export const oidcFlowPlace = (): string[] => ["oidc flow"];

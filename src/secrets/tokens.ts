@@ -8,6 +8,18 @@ export const createToken = (): { token: string; digest: string } => {
   return { token, digest: tokenDigest(token) };
 };
 
+/** Digits and small letters: what people read out, and what no chat takes for the end of an address. */
+const LINK_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+const LINK_SHAPE = /^[0-9a-hjkmnp-tv-z]{32}$/;
+
+/** 160 bits, for links that are passed on and pasted. */
+export const createLinkToken = (): { token: string; digest: string } => {
+  const token = Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => LINK_ALPHABET[byte & 31]).join("");
+  return { token, digest: tokenDigest(token) };
+};
+
+export const isLinkToken = (text: string): boolean => LINK_SHAPE.test(text);
+
 /** What is no token costs no database work. */
 export const isToken = (text: string): boolean => SHAPE.test(text);
 

@@ -13,7 +13,7 @@ import type {
 } from "../schema/bug_reports.ts";
 import { toStorable } from "../schema/fields.ts";
 import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
-import { isFlaky } from "./health.ts";
+import { healthOf, isFlaky } from "./health.ts";
 import { takeTurn } from "./locks.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
 
@@ -58,6 +58,7 @@ export type BugReportQuery = {
   assignee?: string | undefined;
   q?: string | undefined;
   sort?: BugReportSort | undefined;
+  regressed?: boolean | undefined;
   /** The place of the page before: the last bug's key and number. */
   after?: readonly string[] | undefined;
 };
@@ -94,6 +95,7 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
       ${query.severity === undefined ? sql`` : sql`and b.severity = ${query.severity}`}
       ${query.source === undefined ? sql`` : sql`and b.source = ${query.source}`}
       ${query.assignee === undefined ? sql`` : sql`and b.assignee = ${query.assignee}`}
+      ${query.regressed === undefined ? sql`` : sql`and b.regressed = ${query.regressed}`}
       ${
         query.task_slug === undefined
           ? sql``
@@ -140,6 +142,68 @@ export const selectBugState = async (sql: Sql, projectId: string, id: string): P
     where project_id = ${projectId} and id = ${id}`;
   return row;
 };
+
+/** Merged ones as well. */
+export const selectBugByNumber = async (sql: Sql, projectId: string, number: number): Promise<BugState | undefined> => {
+  const [row] = await sql<BugState[]>`
+    select id, number, title, status, merged_into as "mergedInto" from bug_report
+    where project_id = ${projectId} and number = ${number}::int`;
+  return row;
+};
+
+/** How many are open, by severity. */
+export const countOpenBugs = (sql: Sql, projectId: string) => sql<
+  { severity: Severity; open: number; regressed: number }[]
+>`
+  select severity, count(*)::int as open, (count(*) filter (where regressed))::int as regressed from bug_report
+  where project_id = ${projectId} and status in ('open', 'in_progress') and merged_into is null group by severity`;
+
+export type BugCaseRow = {
+  number: number;
+  id: string;
+  taskSlug: string;
+  suite: string;
+  name: string;
+  file: string | null;
+  health: string;
+  lastStatus: string | null;
+  /** Passed so often in a row on the default branch since the bug was seen last. */
+  clean: number;
+};
+
+/** The test cases of a bug, in the order in which they were first seen; one row more than `limit`. */
+export const selectBugCases = (sql: Sql, projectId: string, bugId: string, limit: number, after = 0) => sql<
+  BugCaseRow[]
+>`
+  select c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${healthOf(sql)} as health,
+    h.last_status as "lastStatus", k.clean
+  from (
+    select test_case, clean from bug_case
+    where project_id = ${projectId} and bug_report_id = ${bugId} and test_case > ${after}
+    order by test_case limit ${limit + 1}
+  ) k
+  join test_case c on c.project_id = ${projectId} and c.number = k.test_case
+  left join case_health h on h.project_id = ${projectId} and h.test_case = k.test_case
+  order by c.number`;
+
+export type BugOfCase = {
+  id: string;
+  number: number;
+  title: string;
+  status: BugStatus;
+  severity: Severity;
+  regressed: boolean;
+};
+
+/** The open bugs that a test case belongs to, newest first. */
+export const selectOpenBugsOfCase = (sql: Sql, projectId: string, testCaseId: string, limit: number) => sql<
+  BugOfCase[]
+>`
+  select b.id, b.number, b.title, b.status, b.severity, b.regressed
+  from bug_case k join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
+  where k.project_id = ${projectId} and k.test_case = ${numberOfTestCase(testCaseId)}
+    and b.merged_into is null and b.status in ('open', 'in_progress')
+  order by b.number desc limit ${limit}`;
 
 export type KnownBug = Omit<BugState, "mergedInto"> & { resolvedAt: string | null };
 

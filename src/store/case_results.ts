@@ -100,6 +100,10 @@ export type CaseResultQuery = {
   limit: number;
   status?: CaseStatus | undefined;
   flaky?: boolean | undefined;
+  /** Part of suite, name or file. */
+  q?: string | undefined;
+  /** Only this one: its test_case.number. */
+  testCase?: number | undefined;
   /** The place of the page before: rank and test_case.number of its last result. */
   after?: string[] | undefined;
 };
@@ -113,7 +117,7 @@ export async function selectCaseResults(
   sql: Sql,
   projectId: string,
   runId: string,
-  { limit, status, flaky, after }: CaseResultQuery,
+  { limit, status, flaky, q, testCase, after }: CaseResultQuery,
 ): Promise<CaseResultRow[]> {
   const rank = Number(after?.[0] ?? 0);
   const number = Number(after?.[1] ?? -1);
@@ -135,9 +139,12 @@ export async function selectCaseResults(
         select result.number, result.letter, coalesce(result.attempt, 1) as attempt, result.duration
         from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts, b.durations)
           as result (number, letter, attempt, duration)
+        ${q === undefined ? sql`` : sql`join test_case c on c.project_id = ${projectId} and c.number = result.number`}
         where b.project_id = ${projectId} and b.run_id = ${runId} and b.block >= ${blockOf(after)}
           and b.statuses ~ ${`[${letters.join("")}]`} and result.number > ${after}
           and result.letter = any(${toTextArray(letters)}::text[])
+          ${q === undefined ? sql`` : sql`and position(lower(${q}) in lower(concat_ws(' ', c.suite, c.name, c.file))) > 0`}
+          ${testCase === undefined ? sql`` : sql`and b.block = ${blockOf(testCase)} and result.number = ${testCase}`}
         order by b.block, result.number limit ${limit}
       ) r
       join test_case c on c.project_id = ${projectId} and c.number = r.number

@@ -34,6 +34,8 @@ export type TaskRow = {
   verdict: "passed" | "failed" | null;
   outage: boolean;
   declared: boolean;
+  /** Of all attempts together. */
+  durationMs: number;
   startedAt: string | null;
   completedAt: string | null;
   runner: string | null;
@@ -77,7 +79,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict, r.outage as task_outage,
       r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", r.started_at as "task_startedAt", r.completed_at as "task_completedAt",
-      r.reason as task_reason, case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
+      r.duration_ms as "task_durationMs", r.reason as task_reason, case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
     from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     order by e.id desc, r.id`;
   const found = new Map<string, ExecutionRow>();
@@ -99,6 +101,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
         declared: row.task_declared!,
         shards: row.task_shards!,
         namedShards: row.task_namedShards!,
+        durationMs: row.task_durationMs!,
         startedAt: row.task_startedAt,
         completedAt: row.task_completedAt,
         runner: row.task_runner,
@@ -110,6 +113,13 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
 
 export const selectExecution = async (sql: Sql, projectId: string, id: string): Promise<ExecutionRow | undefined> =>
   (await selectWithTasks(sql, sql`select * from execution where project_id = ${projectId} and id = ${id}`))[0];
+
+/** What an execution is called by. */
+export type ExecutionName = Pick<ExecutionRow, "id" | "key" | "branch" | "commit" | "createdAt">;
+
+export const selectExecutionNames = (sql: Sql, projectId: string, ids: readonly string[]) => sql<ExecutionName[]>`
+  select id, key, branch, commit, created_at as "createdAt" from execution
+  where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
 
 /** Newest first, one row more than `limit`. */
 export const selectExecutions = (
@@ -325,7 +335,7 @@ export const insertDeclaredTasks = (
 /** The tasks of a locked execution. */
 export const selectTasks = (sql: Sql, projectId: string, executionId: string) => sql<TaskRow[]>`
   select task_slug as slug, status, attempt, passed, failed, skipped, flaky, verdict, outage, declared, shards,
-    ${namedShards(sql, sql`r`)} as "namedShards", started_at as "startedAt", completed_at as "completedAt", reason,
+    ${namedShards(sql, sql`r`)} as "namedShards", duration_ms as "durationMs", started_at as "startedAt", completed_at as "completedAt", reason,
     null as runner
   from test_run r where project_id = ${projectId} and execution_id = ${executionId} order by id`;
 

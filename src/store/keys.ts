@@ -46,6 +46,17 @@ export const lockProjectForKey = async (sql: Tx, projectId: string): Promise<str
   return project?.teamId;
 };
 
+/** In a transaction: the row of a team is where two that add a key at once meet. */
+export const lockTeamForKey = async (sql: Tx, teamId: string): Promise<{ newestKeyId: string | null } | undefined> => {
+  if ((await sql`select from team where id = ${teamId} for no key update`).length === 0) return undefined;
+  const [newest] = await sql<{ id: string }[]>`
+    select id from api_key where team_id = ${teamId} and project_id is null order by id desc limit 1`;
+  return { newestKeyId: newest?.id ?? null };
+};
+
+export const selectIsTeamKey = async (sql: Sql, teamId: string, id: string): Promise<boolean> =>
+  (await sql`select from api_key where team_id = ${teamId} and id = ${id} and project_id is null`).length === 1;
+
 export const selectLiveKeyIds = async (sql: Sql, projectId: string): Promise<string[]> => {
   const rows = await sql<{ id: string }[]>`
     select id from api_key where project_id = ${projectId} and revoked_at is null`;
@@ -79,6 +90,31 @@ export const selectKeys = (sql: Sql, teamId: string) => sql<ApiKey[]>`
   select id, case when project_id is null then 'team' else 'project' end as kind, name, project_id as "projectId",
     leading_part as "leading", created_at as "createdAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
   from api_key where team_id = ${teamId} order by id desc`;
+
+export type ShownKey = Pick<ApiKey, "id" | "name" | "leading" | "createdAt" | "lastUsedAt" | "revokedAt"> & {
+  /** As the audit log calls who has made it; null: it was made before there was one. */
+  madeBy: string | null;
+};
+
+/** The entry of the audit log was written right after the key. */
+const shownColumns = (sql: Sql) => sql`
+  k.id, k.name, k.leading_part as "leading", k.created_at as "createdAt", k.last_used_at as "lastUsedAt",
+  k.revoked_at as "revokedAt", (
+    select a.actor from (
+      select * from audit_entry a where a.team_id = k.team_id and a.id > k.id order by a.id limit 20) a
+    where a.action = 'key.generated' and a.subject = k.leading_part limit 1) as "madeBy"`;
+
+/** The one that opens the project now. */
+export const selectProjectKey = async (sql: Sql, projectId: string): Promise<ShownKey | undefined> => {
+  const [key] = await sql<ShownKey[]>`
+    select ${shownColumns(sql)} from api_key k where project_id = ${projectId} and revoked_at is null`;
+  return key;
+};
+
+/** Without those of its projects: live ones first, newest first; at most `limit`. */
+export const selectTeamKeys = (sql: Sql, teamId: string, limit: number) => sql<ShownKey[]>`
+  select ${shownColumns(sql)} from api_key k where team_id = ${teamId} and project_id is null
+  order by revoked_at is not null, id desc limit ${limit}`;
 
 export type RevokedKey = {
   teamId: string;

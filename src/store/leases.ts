@@ -207,6 +207,14 @@ export const selectHasNews = async (
   return row!.hasNews;
 };
 
+/** How many runners of the project have asked lately. */
+export const countRunners = async (sql: Sql, projectId: string): Promise<number> => {
+  const [row] = await sql<{ seen: number }[]>`
+    select count(*)::int as seen from runner
+    where project_id = ${projectId} and seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;
+  return row!.seen;
+};
+
 /** Notes that the runner has asked; answers how many of the project have lately. */
 export const upsertRunner = async (
   sql: Tx,
@@ -278,6 +286,10 @@ export const selectLogParts = (sql: Sql, projectId: string, leaseId: string, off
   select start, bytes from lease_log
   where project_id = ${projectId} and lease_id = ${leaseId} and start + length(bytes) > ${offset}
   order by start limit ${limit}`;
+
+/** In order, the last parts of a log, of at most so many bytes, and the one before them where that reaches into them. */
+export const selectLogTail = (sql: Sql, projectId: string, lease: { id: string; logBytes: number }, bytes: number) =>
+  selectLogParts(sql, projectId, lease.id, Math.max(0, lease.logBytes - bytes), 100_000);
 
 export type HeldLease = {
   id: string;
@@ -438,6 +450,73 @@ export const deleteOldLeases = async (sql: Sql, projectId: string, floor: string
 
 export const deleteOldRunners = (sql: Sql, days: number) =>
   sql`delete from runner where seen_at < now() - ${days}::int * interval '1 day'`;
+
+export type TeamRunner = Omit<Runner, "leases"> & {
+  projectId: string;
+  projectName: string;
+  /** It has asked for work lately. */
+  isThere: boolean;
+  /** What it has been handed and has not ended; of many the first ones. */
+  leases: (Runner["leases"][number] & { execution: { key: string | null; createdAt: string } })[];
+  held: number;
+};
+
+const MAX_SHOWN_LEASES = 8;
+
+/** Of the team's projects, by project and name; one row more than `limit`. */
+export const selectTeamRunners = (
+  sql: Sql,
+  teamId: string,
+  limit: number,
+  after?: { projectId: string; name: string },
+) => sql<TeamRunner[]>`
+  select p.id as "projectId", p.name as "projectName", r.name, to_json(r.labels) as labels,
+    to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt",
+    r.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' as "isThere", (
+      select coalesce(json_agg(json_build_object(
+        'id', l.id, 'executionId', l.execution_id, 'taskSlug', l.task_slug,
+        'shard', case when l.shard > 0 then json_build_object('index', l.shard, 'total', l.shards) end,
+        'startedAt', ${toJsonTime(sql, sql`l.started_at`)},
+        'execution', json_build_object('key', e.key, 'createdAt', ${toJsonTime(sql, sql`e.created_at`)})) order by l.id), '[]')
+      from (
+        select * from lease l where l.project_id = r.project_id and l.runner = r.name and ${isHeld(sql, sql`l`)}
+        order by l.id limit ${MAX_SHOWN_LEASES}) l
+      join execution e on e.project_id = l.project_id and e.id = l.execution_id) as leases, (
+      select count(*)::int from lease l
+      where l.project_id = r.project_id and l.runner = r.name and ${isHeld(sql, sql`l`)}) as held
+  from project p join runner r on r.project_id = p.id
+  where p.team_id = ${teamId}
+    ${after === undefined ? sql`` : sql`and (p.id, r.name) > (${after.projectId}::uuid, ${after.name})`}
+  order by p.id, r.name limit ${limit + 1}`;
+
+export type Waiting = {
+  projectId: string;
+  projectName: string;
+  labels: string[];
+  waiting: number;
+  since: string;
+  /** Of many the first ones, by name. */
+  taskSlugs: string[];
+  tasks: number;
+  /** Of those that wait: no runner that is there has the labels and takes the task. */
+  unserved: number;
+};
+
+/** What waits in the team's projects, by the labels that it asks of a runner, what waits longest first; at most `limit`. */
+export const selectTeamQueue = (sql: Sql, teamId: string, limit: number) => sql<Waiting[]>`
+  with waiting as materialized (
+    select l.project_id, p.name as project, l.labels, l.task_slug, count(*)::int as waiting, min(l.queued_at) as since
+    from project p join lease l on l.project_id = p.id and l.status = 'queued'
+    where p.team_id = ${teamId} group by l.project_id, p.name, l.labels, l.task_slug)
+  select w.project_id as "projectId", w.project as "projectName", to_json(w.labels) as labels,
+    sum(w.waiting)::int as waiting, min(w.since) as since,
+    to_json((array_agg(w.task_slug order by w.task_slug))[1:8]) as "taskSlugs", count(*)::int as tasks,
+    coalesce(sum(w.waiting) filter (where not exists (
+      select from runner r
+      where r.project_id = w.project_id and r.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'
+        and w.labels <@ r.labels and (r.task_slugs is null or w.task_slug = any(r.task_slugs)))), 0)::int as unserved
+  from waiting w group by w.project_id, w.project, w.labels
+  order by min(w.since), w.project_id, w.labels limit ${limit}`;
 
 /** By name; one row more than `limit`. */
 export const selectRunners = (sql: Sql, projectId: string, limit: number, after: string | undefined) => sql<Runner[]>`

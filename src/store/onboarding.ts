@@ -60,6 +60,12 @@ export const upsertOnboarding = (sql: Sql, projectId: string, { skip, dismissed 
     skipped = ${skip === undefined ? sql`o.skipped` : sql`excluded.skipped`},
     dismissed = ${dismissed === undefined ? sql`o.dismissed` : sql`excluded.dismissed`}`;
 
+/** One step; the others stay as they are. */
+export const updateSkipped = (sql: Sql, projectId: string, step: StepId, isSkipped: boolean) => sql`
+  insert into onboarding as o (project_id, skipped)
+  values (${projectId}, ${toTextArray(isSkipped ? [step] : [])}::text[])
+  on conflict (project_id) do update set skipped = array_remove(o.skipped, ${step}) || excluded.skipped`;
+
 /** Uploads of sample data to one project take turns. */
 export const lockSample = (sql: Tx, projectId: string) => takeTurn(sql, "sample", projectId);
 

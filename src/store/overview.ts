@@ -1,5 +1,6 @@
 /** How a project stands, for its first page: the state of the default branch, what failed lately, what there is to do. */
 
+import { isCommit } from "./commits.ts";
 import { type Sql, toTextArray } from "./connect.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
 
@@ -30,7 +31,7 @@ export type BuildRow = {
 };
 
 /** `ids` is a statement that selects ids of executions; newest first. */
-const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => sql<BuildRow[]>`
+export const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => sql<BuildRow[]>`
   select e.id, e.key, e.status, e.branch, e.commit, e.pull_request as "pullRequest", e.environment, e.mode,
     coalesce(r.passed, 0)::int as passed, coalesce(r.failed, 0)::int as failed, coalesce(r.skipped, 0)::int as skipped,
     coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
@@ -52,8 +53,12 @@ export type BuildFilter = {
   status?: string | undefined;
   branch?: string | undefined;
   environment?: string | undefined;
+  /** A key, or the beginning of a commit. */
+  q?: string | undefined;
   /** Of a page before: only older ones. */
   before?: string | undefined;
+  /** An id: only those from then on. */
+  from?: string | undefined;
 };
 
 /** Newest first, one row more than `limit`. */
@@ -66,9 +71,68 @@ export const selectBuilds = (sql: Sql, projectId: string, limit: number, filter:
         ${filter.status === undefined ? sql`` : sql`and status = ${filter.status}`}
         ${filter.branch === undefined ? sql`` : sql`and branch = ${filter.branch}`}
         ${filter.environment === undefined ? sql`` : sql`and environment = ${filter.environment}`}
+        ${
+          // Few have that key or are of that commit: looked up by themselves, whatever the planner thinks of the rest.
+          filter.q === undefined
+            ? sql``
+            : sql`and id = any(array(
+                (select id from execution where project_id = ${projectId} and key = any(${toTextArray([filter.q, filter.q.replace(/^#/, "")])}::text[])
+                  order by id desc limit 1000)
+                union all
+                (select id from execution where project_id = ${projectId} and ${isCommit(sql, filter.q)} order by id desc limit 1000)))`
+        }
+        ${filter.from === undefined ? sql`` : sql`and id >= ${filter.from}`}
         ${filter.before === undefined ? sql`` : sql`and id < ${filter.before}`}
       order by id desc limit ${limit + 1}`,
   );
+
+/** The oldest that a report has come to; sample data does not count. */
+export const selectFirstBuild = async (sql: Sql, projectId: string): Promise<BuildRow | undefined> => {
+  const [build] = await buildsOf(
+    sql,
+    projectId,
+    sql`
+      select id from execution e where project_id = ${projectId} and not sample and exists (
+        select from test_run r where r.project_id = e.project_id and r.execution_id = e.id and r.completed_at is not null)
+      order by id limit 1`,
+  );
+  return build;
+};
+
+export const selectBuild = async (sql: Sql, projectId: string, id: string): Promise<BuildRow | undefined> => {
+  const [build] = await buildsOf(
+    sql,
+    projectId,
+    sql`select id from execution where project_id = ${projectId} and id = ${id}`,
+  );
+  return build;
+};
+
+/** What filters are offered: branches and environments of the newest executions. */
+export const selectBuildOrigins = async (
+  sql: Sql,
+  projectId: string,
+): Promise<{ branches: string[]; environments: string[] }> => {
+  const [row] = await sql<{ branches: string[] | null; environments: string[] | null }[]>`
+    select (json_agg(distinct branch) filter (where branch is not null)) as branches,
+      (json_agg(distinct environment) filter (where environment is not null)) as environments
+    from (select branch, environment from execution where project_id = ${projectId} order by id desc limit 200) newest`;
+  return { branches: row!.branches ?? [], environments: row!.environments ?? [] };
+};
+
+export type BuildName = { id: string; key: string | null; createdAt: string };
+
+/** What these executions are called by. */
+export const selectBuildNames = async (
+  sql: Sql,
+  projectId: string,
+  ids: readonly string[],
+): Promise<Map<string, BuildName>> => {
+  const rows = await sql<BuildName[]>`
+    select id, key, created_at as "createdAt" from execution
+    where project_id = ${projectId} and id = any(${toTextArray([...new Set(ids)])}::uuid[])`;
+  return new Map(rows.map((row) => [row.id, row]));
+};
 
 export type BranchState = {
   last: BuildRow;
@@ -81,6 +145,16 @@ export type BranchState = {
 /** What has ended on a branch; what names none counts as being on the default one. */
 const endedOn = (sql: Sql, projectId: string, branch: string) => sql`
   project_id = ${projectId} and branch = ${branch} and status in ('passed', 'failed', 'timed_out')`;
+
+/** The newest that has ended on a branch. */
+export const selectLastBuild = async (sql: Sql, projectId: string, branch: string): Promise<BuildRow | undefined> => {
+  const [build] = await buildsOf(
+    sql,
+    projectId,
+    sql`select id from execution where ${endedOn(sql, projectId, branch)} order by id desc limit 1`,
+  );
+  return build;
+};
 
 /** Undefined: nothing has ended on it yet. */
 export async function selectBranchState(sql: Sql, projectId: string, branch: string): Promise<BranchState | undefined> {

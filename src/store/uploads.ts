@@ -52,6 +52,35 @@ export const selectUploads = (sql: Sql, projectId: string, hours: number, { limi
       ${after === undefined ? sql`` : sql`and id < ${after[0]!}`}
     order by id desc limit ${limit + 1}`;
 
+/** `text` is why it was refused, or the first of its warnings. */
+export type UploadTally = { outcome: UploadOutcome; text: string; number: number; lastAt: string };
+
+/** What is noted of the last `hours`, the same words together, the most frequent first. */
+export const selectUploadTally = (sql: Sql, projectId: string, hours: number) => sql<UploadTally[]>`
+  select outcome, coalesce(message, warnings->>0, '') as text, sum(times)::int as number,
+    max(last_answered_at) as "lastAt"
+  from upload where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR)}
+  group by 1, 2 order by number desc, "lastAt" desc`;
+
+/** How many reports of the last `hours` were taken in, with warnings or without, and when the last of them was. */
+export const selectTaken = async (
+  sql: Sql,
+  projectId: string,
+  hours: number,
+  limit: number,
+): Promise<{ number: number; lastAt: string | null }> => {
+  // Of runs that began long before them there are few.
+  const [row] = await sql<{ number: number; lastAt: string | null }[]>`
+    select count(*)::int as number, max(received_at) as "lastAt" from (
+      select a.received_at from test_run r join attempt a on a.project_id = r.project_id and a.run_id = r.id
+      join execution e on e.project_id = r.project_id and e.id = r.execution_id and not e.sample
+      where r.project_id = ${projectId} and r.id >= ${firstIdAt(Date.now() - 2 * hours * HOUR)}
+        and a.received_at >= now() - ${hours}::int * interval '1 hour'
+      order by r.id desc limit ${limit}
+    ) taken`;
+  return row!;
+};
+
 /** What is too old to be asked for, and of each project what is more than it may keep. */
 export async function deleteOldUploads(sql: Sql, { hours, kept }: { hours: number; kept: number }): Promise<void> {
   await sql`delete from upload where id < ${firstIdAt(Date.now() - hours * HOUR)}`;

@@ -12,6 +12,11 @@ export function nameOf({ key, createdAt }: Pick<BuildRow, "key" | "createdAt">):
 }
 
 export const executionPath = (projectId: string, id: string): string => `/projects/${projectId}/executions/${id}`;
+/** A slug is free text; one of nothing but dots would be read as a way up by browsers, and has no page. */
+export const taskPath = (projectId: string, executionId: string, slug: string): string =>
+  /^\.{1,2}$/.test(slug)
+    ? executionPath(projectId, executionId)
+    : `${executionPath(projectId, executionId)}/tasks/${encodeURIComponent(slug)}`;
 export const testPath = (projectId: string, id: string): string => `/projects/${projectId}/tests/${id}`;
 export const bugPath = (projectId: string, id: string): string => `/projects/${projectId}/bugs/${id}`;
 

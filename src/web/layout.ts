@@ -20,7 +20,7 @@ type Framed = Pick<PageContext<unknown, unknown, unknown, unknown>, "csrf" | "pr
 const entry = (href: string, text: string, isCurrent: boolean): Html =>
   html`<a href="${href}" ${isCurrent ? html` aria-current="page"` : null}>${text}</a>`;
 
-function navigation({ project, team }: Framed, section: View["section"]): Html[] {
+function navigation({ project, team, role }: Framed, section: View["section"]): Html[] {
   if (project) {
     const base = `/projects/${project.id}`;
     return [
@@ -32,12 +32,54 @@ function navigation({ project, team }: Framed, section: View["section"]): Html[]
       entry(`${base}/settings`, "Settings", section === "settings"),
     ];
   }
-  return team ? [entry(`/teams/${team.id}/settings`, team.name, section === "team")] : [];
+  if (!team) return [];
+  const base = `/teams/${team.id}`;
+  return [
+    entry(`${base}/settings`, "Team", section === "team"),
+    entry(`${base}/members`, "Members", section === "members"),
+    entry(`${base}/environments`, "Environments", section === "environments"),
+    entry(`${base}/integrations`, "Integrations", section === "integrations"),
+    entry(`${base}/automations`, "Automations", section === "automations"),
+    entry(`${base}/runners`, "Runners", section === "runners"),
+    role === "owner" ? entry(`${base}/audit`, "Audit log", section === "audit") : html``,
+  ];
+}
+
+/** The bar on top. */
+function bar(view: View, framed: Framed): Html {
+  const { project, team, visitor, csrf } = framed;
+  return html`<header class="bar">
+    <a class="brand" href="/">${team?.name ?? "Assay"}</a>
+    <nav aria-label="Sections">${navigation(framed, view.section)}</nav>
+    ${
+      project
+        ? html`<form action="/projects/${project.id}/search" role="search">
+            <input
+              type="search"
+              name="q"
+              aria-label="Search tests, bugs, commits"
+              placeholder="Search tests, bugs, commits  /"
+              data-key="/"
+              maxlength="200"
+            />
+          </form>`
+        : null
+    }
+    <div class="who">
+      <a href="/docs">API</a>
+      ${
+        visitor
+          ? html`<a href="/account">${visitor.name}</a>
+              <form method="post" action="/logout">${hidden(csrf)}<button>Sign out</button></form>`
+          : html`<a href="/login">Sign in</a>`
+      }
+    </div>
+  </header>`;
 }
 
 /** A whole page. Markup is served whole; the script only adds to it. */
 export function layout(view: View, framed: Framed): Html {
-  const { project, team, visitor, csrf } = framed;
+  const { project } = framed;
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -46,37 +88,12 @@ export function layout(view: View, framed: Framed): Html {
         <title>${view.title}${project ? ` · ${project.name}` : ""} · Assay</title>
         <link rel="stylesheet" href="${STYLE}" />
         <link rel="icon" href="/icon.svg" type="image/svg+xml" />
+        ${view.isShared ? html`<meta name="robots" content="noindex" />` : null}
         <script type="module" src="${SCRIPT}"></script>
       </head>
       <body>
         <a class="skip-link" href="#main">Skip to the content</a>
-        <header class="bar">
-          <a class="brand" href="/">${team?.name ?? "Assay"}</a>
-          <nav aria-label="Sections">${navigation(framed, view.section)}</nav>
-          ${
-            project
-              ? html`<form action="/projects/${project.id}/search" role="search">
-                  <input
-                    type="search"
-                    name="q"
-                    aria-label="Search tests, bugs, commits"
-                    placeholder="Search tests, bugs, commits  /"
-                    data-key="/"
-                    maxlength="200"
-                  />
-                </form>`
-              : null
-          }
-          <div class="who">
-            <a href="/docs">API</a>
-            ${
-              visitor
-                ? html`<a href="/account">${visitor.name}</a>
-                    <form method="post" action="/logout">${hidden(csrf)}<button>Sign out</button></form>`
-                : html`<a href="/login">Sign in</a>`
-            }
-          </div>
-        </header>
+        ${view.isShared ? html`<header class="bar"><span class="brand">Assay</span></header>` : bar(view, framed)}
         <main
           id="main"
           ${view.isNarrow ? html` class="narrow"` : null}${view.live ? html` data-live="${view.live}"` : null}
@@ -94,13 +111,13 @@ export const hidden = (csrf: string): Html => html`<input type="hidden" name="cs
 export const action = (
   to: string,
   csrf: string,
-  label: string,
+  label: Piece,
   { kind = "", fields = null }: { kind?: string; fields?: Piece } = {},
 ): Html =>
   html`<form method="post" action="${to}">${hidden(csrf)}${fields}<button class="${kind}">${label}</button></form>`;
 
 /** What cannot be taken back: it opens, says what is lost, and then there is the button. */
-export const danger = (to: string, csrf: string, label: string, loss: Piece, fields: Piece = null): Html =>
+export const danger = (to: string, csrf: string, label: Piece, loss: Piece, fields: Piece = null): Html =>
   html`<details class="danger">
     <summary>${label}</summary>
     <p>${loss}</p>

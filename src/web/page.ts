@@ -1,11 +1,15 @@
 /** Declares a page or a form of the dashboard: its path, who may come, and the function that makes it. */
 
+import type { BlockList } from "node:net";
 import * as v from "valibot";
 import type { EventStreams } from "../http/events.ts";
 import type { Html } from "../http/html.ts";
+import type { Oidc } from "../http/oidc.ts";
 import type { Outbound } from "../http/outbound.ts";
 import type { Method, PathParameters } from "../http/router.ts";
 import type { Log } from "../log.ts";
+import type { SignIn } from "../operations/accounts.ts";
+import type { OidcPolicy } from "../operations/oidc_accounts.ts";
 import type { Reply } from "../request/reply.ts";
 import { slug, uuid } from "../schema/fields.ts";
 import type { Visitor, Visitors as Sessions } from "../request/visitors.ts";
@@ -37,11 +41,19 @@ export type PageServices = Pick<Database, "begin"> & {
   log: Log;
   seal: Seal;
   outbound: Outbound;
+  /** Private addresses that may be reached all the same. */
+  outboundAllow: BlockList;
   signals: Pick<Signals, "watch" | "tell">;
   live: Pick<Live, "watch">;
   eventStreams: Pick<EventStreams, "refusal" | "open">;
   /** For those who sign in and out. */
   sessions: Pick<Sessions, "keep" | "forget" | "tokenOf">;
+  /** How people sign in. */
+  signIn: SignIn & {
+    policy: OidcPolicy;
+    /** Undefined: with passwords only. `host` is what the provider is called. */
+    oidc: (Oidc & { host: string }) | undefined;
+  };
   /** Without a trailing slash. */
   publicUrl: string;
   retentionDays: number;
@@ -81,13 +93,29 @@ export type View = {
   title: string;
   body: Html;
   /** Which entry of the navigation it belongs to. */
-  section?: "overview" | "executions" | "tests" | "bugs" | "uploads" | "settings" | "team" | "account";
+  section?:
+    | "overview"
+    | "executions"
+    | "tests"
+    | "bugs"
+    | "uploads"
+    | "settings"
+    | "team"
+    | "members"
+    | "environments"
+    | "integrations"
+    | "automations"
+    | "runners"
+    | "audit"
+    | "account";
   /** Default 200. */
   status?: number;
   /** A page of one form. */
   isNarrow?: boolean;
   /** Where events tell that the page has news. */
   live?: string;
+  /** For whoever has its address: without the rest of the dashboard around it, and for no search engine. */
+  isShared?: boolean;
 };
 
 /** After a form: where to go on. `to` is a path of ours. */

@@ -1,9 +1,52 @@
 /** Every page of the dashboard, a family a line. */
 
+import { account } from "./account.ts";
+import { audit } from "./audit.ts";
+import { automations } from "./automations.ts";
+import { bugs } from "./bugs.ts";
 import { docs } from "./docs.ts";
+import { environments } from "./environments.ts";
+import { executions } from "./executions.ts";
 import { home } from "./home.ts";
+import { integrations } from "./integrations.ts";
+import { invitations } from "./invitations.ts";
 import { lives } from "./live.ts";
+import { logIn } from "./log_in.ts";
+import { members } from "./members.ts";
+import { onboarding } from "./onboarding.ts";
+import { projectSettings } from "./project_settings.ts";
 import { projects } from "./projects.ts";
+import { runners } from "./runners.ts";
+import { search } from "./search.ts";
+import { shares } from "./shares.ts";
+import { tasks } from "./tasks.ts";
+import { teamSettings } from "./team_settings.ts";
+import { tests } from "./tests.ts";
+import { uploads } from "./uploads.ts";
 import type { Page } from "./page.ts";
 
-export const PAGES: readonly Page[] = [...home, ...projects, ...lives, ...docs];
+export const PAGES: readonly Page[] = [
+  ...home,
+  ...logIn,
+  ...invitations,
+  ...account,
+  ...projects,
+  ...members,
+  ...audit,
+  ...lives,
+  ...executions,
+  ...tasks,
+  ...tests,
+  ...bugs,
+  ...search,
+  ...projectSettings,
+  ...teamSettings,
+  ...environments,
+  ...integrations,
+  ...automations,
+  ...runners,
+  ...onboarding,
+  ...uploads,
+  ...shares,
+  ...docs,
+];

@@ -16,6 +16,11 @@ const MARKS: Record<string, readonly [shape: string, word: string]> = {
   broken: ["✕", "broken"],
   healthy: ["●", "healthy"],
   new: ["○", "new"],
+  open: ["○", "open"],
+  in_progress: ["◌", "in progress"],
+  resolved: ["●", "resolved"],
+  ignored: ["–", "ignored"],
+  regressed: ["▲", "came back"],
 };
 
 export const wordOf = (status: string): string => MARKS[status]?.[1] ?? status.replaceAll("_", " ");
@@ -28,6 +33,10 @@ export function mark(status: string, { word = true }: { word?: boolean } = {}): 
     word ? html`<span class="visually-hidden">${name}</span>` : null
   }`;
 }
+
+/** Of a test: its health, but what has just failed is not shown as sound. */
+export const standingOf = ({ health, lastStatus }: { health: string; lastStatus: string | null }): string =>
+  lastStatus === "failed" && (health === "healthy" || health === "new") ? "failed" : health;
 
 export const tag = (text: string, kind = ""): Html => html`<span class="tag ${kind}">${text}</span>`;
 
@@ -102,25 +111,29 @@ export const strip = (items: readonly StripItem[], label: string): Html =>
         <tbody>
           <tr>
             ${items.map(
-              ({ status, href, label }) =>
-                html`<td>
-                  <a class="${status}" href="${href}" title="${label}"><span class="visually-hidden">${label}</span></a>
-                </td>`,
+              ({ status, href, label }) => html`<td><a class="${status}" href="${href}" title="${label}"></a></td>`,
             )}
           </tr>
         </tbody>
       </table>`;
 
-export type Point = { day: string; value: number | null; href?: string | undefined; label: string };
+export type Point = {
+  day: string;
+  /** In the table, in the place of the day. */
+  name?: string;
+  value: number | null;
+  href?: string | undefined;
+  label: string;
+};
 export type Line = { name: string; points: readonly Point[]; isMain?: boolean };
 
 const CHART = { width: 520, height: 96, top: 8, bottom: 84 };
 
-/** A line chart of days with its table as a twin. `show` words a value; `min` and `max` bound the axis. */
+/** A line chart of days, or of what else `of` names, with its table as a twin. `show` words a value; `min` and `max` bound the axis. */
 export function chart(
   title: string,
   lines: readonly Line[],
-  { show, min, max }: { show: (value: number) => string; min?: number; max?: number },
+  { show, min, max, of = "Day" }: { show: (value: number) => string; min?: number; max?: number; of?: string },
 ): Html {
   const values = lines.flatMap(({ points }) => points.flatMap(({ value }) => (value === null ? [] : [value])));
   const low = min ?? Math.min(...values);
@@ -186,16 +199,16 @@ export function chart(
         <table>
           <thead>
             <tr>
-              <th scope="col">Day</th>
+              <th scope="col">${of}</th>
               ${lines.map(({ name }) => html`<th scope="col" class="number">${name}</th>`)}
             </tr>
           </thead>
           <tbody>
-            ${days.map(({ day }, index) =>
+            ${days.map(({ day, name }, index) =>
               lines.every(({ points }) => (points[index]?.value ?? null) === null)
                 ? null
                 : html`<tr>
-                  <th scope="row">${toDay(day)}</th>
+                  <th scope="row">${name ?? toDay(day)}</th>
                   ${lines.map(({ points }) => {
                     const value = points[index]?.value ?? null;
                     return html`<td class="number">${value === null ? "–" : show(value)}</td>`;

@@ -4,7 +4,6 @@ import { html, type Html } from "../http/html.ts";
 import { firstIdAt } from "../store/moment.ts";
 import {
   type BuildRow,
-  type DayFigures,
   type GridRow,
   type NewsRow,
   selectBranchDays,
@@ -19,55 +18,12 @@ import { selectTestCases } from "../store/test_cases.ts";
 import { bugPath, buildTable, executionPath, nameOf, testPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
 import { headlineOf, summaryOf } from "./project_state.ts";
-import { ago, breakable, chart, counted, mark, toDay, toDuration, toPercent } from "./parts.ts";
+import { ago, breakable, counted, mark, toDay, toDuration, toPercent } from "./parts.ts";
+import { TREND_DAYS, trends } from "./trends.ts";
 
 const DAY_MS = 86_400_000;
-const DAYS = 30;
 const GRID_EXECUTIONS = 10;
 const GRID_TESTS = 8;
-
-function trends(projectId: string, branch: string, figures: readonly DayFigures[], now: Date): Html | null {
-  if (figures.length === 0) return null;
-  const byDay = new Map(figures.map((row) => [row.day, row]));
-  const days = Array.from({ length: DAYS }, (_, index) =>
-    new Date(now.getTime() - (DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
-  );
-  const points = (value: (row: DayFigures) => number | null, show: (value: number) => string) =>
-    days.map((day) => {
-      const row = byDay.get(day);
-      const found = row ? value(row) : null;
-      const href = row
-        ? `/projects/${projectId}/executions?branch=${encodeURIComponent(branch)}&day=${day}`
-        : undefined;
-      return { day, value: found, href, label: found === null ? "" : `${toDay(day)}: ${show(found)}` };
-    });
-  const executions = figures.reduce((sum, row) => sum + row.executions, 0);
-  const passed = figures.reduce((sum, row) => sum + row.passed, 0);
-  const rate = points(({ passed, executions }) => passed / executions, toPercent);
-  const lowest = rate.reduce((low, point) => ((point.value ?? 2) < (low.value ?? 2) ? point : low));
-  const p50 = points(({ p50Ms }) => p50Ms, toDuration);
-  const p95 = points(({ p95Ms }) => p95Ms, toDuration);
-  const newest = figures.at(-1)!;
-  return html`<div class="columns">
-    <section class="card padded">
-      <h3>Executions of ${branch} that passed, ${DAYS} days</h3>
-      <div class="big">${toPercent(passed / executions)}</div>
-      ${chart(`Share of executions of ${branch} that passed, by day; lowest: ${lowest.label}`, [{ name: "Passed", points: rate }], { show: toPercent, min: 0, max: 1 })}
-    </section>
-    <section class="card padded">
-      <h3>Duration on ${branch}, median and 95th percentile</h3>
-      <div class="big">${newest.p50Ms === null ? "–" : toDuration(newest.p50Ms)}</div>
-      ${chart(
-        `Duration of executions of ${branch}, by day`,
-        [
-          { name: "Median", points: p50 },
-          { name: "95th percentile", points: p95, isMain: false },
-        ],
-        { show: toDuration, min: 0 },
-      )}
-    </section>
-  </div>`;
-}
 
 type Needs = {
   news: readonly NewsRow[];
@@ -203,7 +159,7 @@ export const projects: Page[] = [
     const [state, tally, days, builds, branchBuilds, news, regressed, flaky, slowest] = await Promise.all([
       selectBranchState(sql, id, defaultBranch),
       selectTally(sql, id),
-      selectBranchDays(sql, id, defaultBranch, firstIdAt(now.getTime() - DAYS * DAY_MS)),
+      selectBranchDays(sql, id, defaultBranch, firstIdAt(now.getTime() - TREND_DAYS * DAY_MS)),
       selectBuilds(sql, id, 14),
       selectBuilds(sql, id, GRID_EXECUTIONS - 1, { branch: defaultBranch }),
       selectNews(sql, id, week, 5),
@@ -232,7 +188,12 @@ export const projects: Page[] = [
             </div>`
           : null
       }
-      ${trends(id, defaultBranch, days, now)}
+      ${trends(
+        defaultBranch,
+        days,
+        now,
+        (day) => `${base}/executions?branch=${encodeURIComponent(defaultBranch)}&day=${day}`,
+      )}
       <div data-region="needs">${needsYou(id, needs, now)}</div>
       ${
         rows.length === 0

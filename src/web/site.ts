@@ -45,6 +45,9 @@ const PAGE_HEADERS = {
   "Cross-Origin-Opener-Policy": "same-origin",
 };
 
+/** Of a page for whoever has its address: nobody else is told it. */
+const SHARED_HEADERS = { "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex" };
+
 const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="#176f42"/><path d="M4.5 8.2l2.4 2.4 4.6-5" fill="none" stroke="#fff" stroke-width="1.8"/></svg>';
 
@@ -122,7 +125,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     const cookies: Record<string, string> = cookie === undefined ? {} : { "Set-Cookie": cookie };
     if (result instanceof Reply) return result;
     if (result instanceof SeeOther) return seeOther(result.to, { ...cookies, ...result.headers });
-    return toReply(result, { ...frame, csrf: token }, cookies);
+    return toReply(result, { ...frame, csrf: token }, result.isShared ? SHARED_HEADERS : cookies);
   }
 
   async function mayStay(route: Page, params: Record<string, string>, request: Request): Promise<boolean> {

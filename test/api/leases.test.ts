@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { createHarness, createServer, junit, until } from "../harness.ts";
+import { notifyLeases } from "../../src/store/signals.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 
@@ -159,6 +160,20 @@ describe("the queue", () => {
     await until(async () => (await database.pool`select from runner where project_id = ${place.project}`).length === 1);
     await start(place);
     expect((await waiting).leases).toHaveLength(1);
+  });
+
+  test("a call that waits brings what is printed sooner while somebody looks", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const [lease] = await take(place);
+    const looks = () => database.pool`
+      update execution set watched_until = now() + interval '20 seconds' where id = ${id}`;
+    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 });
+    await looks();
+    await database.begin((sql) => notifyLeases(sql, place.project));
+    expect((await waiting).nextSeconds).toBe(3);
+    await looks();
+    expect((await sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 })).nextSeconds).toBe(3);
   });
 
   test("the next call of a runner takes the place of the one that waits", async () => {

@@ -1,7 +1,7 @@
 /** The first account, signing in and out, sessions and passwords. */
 
 import { describe, expect, test } from "bun:test";
-import { createDatabase, createHarness } from "../harness.ts";
+import { createDatabase, createHarness, until } from "../harness.ts";
 import { CLIENT, createPerson, createSignIn, PASSWORD } from "../people.ts";
 import {
   changePassword,
@@ -101,6 +101,26 @@ describe("the first account", () => {
     expect(await database.begin((sql) => createUser(sql, user))).toEqual({ id: expect.any(String) });
     expect(await isSetupToken(database, token)).toBe(false);
     expect(await refusal(setUp(database, signIn, { token, account: ada(), client: CLIENT }))).toContain("over");
+  });
+
+  test("waits for one that is being made elsewhere, and is not made then", async () => {
+    const { database } = await createDatabase();
+    const { signIn } = createSignIn();
+    const token = (await createSetupToken(database))!;
+    const teamId = await database.begin((sql) => insertTeam(sql, "Team"));
+    const user = { email: "cli@acme.example", name: "Cli", passwordHash: null, teamId, role: "owner" as const };
+    let raced: Promise<string> | undefined;
+    await database.begin(async (sql) => {
+      await createUser(sql, user);
+      raced = refusal(setUp(database, signIn, { token, account: ada(), client: CLIENT }));
+      const waiting = async () =>
+        (
+          await database.pool`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        ).length > 0;
+      await until(waiting);
+    });
+    expect(await raced).toContain("This link is over");
+    expect(await database.pool`select from account`).toHaveLength(1);
   });
 
   test("is made by no link that is older than a week, and a start that is repeated leaves few", async () => {
@@ -233,7 +253,6 @@ describe("a session", () => {
       update session set last_seen_at = now() - interval '6 minutes', expires_at = now() + interval '1 minute'
       where id = ${person.sessionId}`;
     await visit(person);
-    const { until } = await import("../harness.ts");
     await until(async () => (await look()).expiresAt > new Date(Date.now() + 13 * 86_400_000).toISOString());
     await database.pool`
       update session set last_seen_at = now() - interval '6 minutes', created_at = now() - interval '89 days'

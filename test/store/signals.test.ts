@@ -35,6 +35,14 @@ test("what happens between two waits is not missed", async () => {
   signals.close();
 });
 
+test("a connection that comes back displaces nobody", async () => {
+  const { signals } = await open();
+  const [told, displaced] = [signals.watch([["lease", "a"]]), signals.watch([["sync", "a"]])];
+  expect(await told.next(LONG)).toBe("lease");
+  expect(await displaced.next(1)).toBe("time");
+  signals.close();
+});
+
 test("a connection that ends is replaced, and who waits looks again", async () => {
   const { database, signals } = await open();
   const watch = signals.watch([["lease", "a"]]);

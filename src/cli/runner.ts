@@ -1,0 +1,103 @@
+/** `assay runner`: runs on this machine the tasks that assay.yaml knows, until it is told to stop. */
+
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { parseArgs } from "node:util";
+import { createLog } from "../log.ts";
+import { openRunnerConfig } from "../runner/config.ts";
+import { startRunner } from "../runner/runner.ts";
+import { shield } from "../runner/shield.ts";
+import { ask, messageOf, readServerAddress, type ServerAddress } from "./client.ts";
+import { UsageError } from "./usage.ts";
+
+export const RUNNER_USAGE = `  runner [options]                              runs tasks on this machine (runner --help)`;
+
+const RUNNER_HELP = `Usage: assay runner [options]
+
+Takes tasks from a server and runs them on this machine, as assay.yaml says, until it is told to stop: SIGTERM lets what runs
+end, a second one cancels it. docs/runner.md tells more.
+
+  --config FILE           what the names of tasks mean here (default: assay.yaml)
+  --concurrency N         so many tasks at once (default: 1)
+  --labels a,b            what this machine has
+  --name NAME             how the server knows it (default: the host's name and the process)
+  --once                  one task; the exit code is 0 if it passed, 1 if not
+
+ASSAY_URL, ASSAY_PROJECT, and ASSAY_KEY or ASSAY_KEY_FILE say for whom.`;
+
+const MAX_CONCURRENCY = 64;
+/** SIGHUP is what a terminal says that is closed. */
+const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
+
+type Environment = Record<string, string | undefined>;
+
+/** Answers the exit code: 1 where `--once` had a task that did not pass. */
+export async function runner(args: string[]): Promise<number> {
+  if (args.includes("--help")) {
+    console.log(RUNNER_HELP);
+    return 0;
+  }
+  const environment: Environment = process.env;
+  const options = readOptions(args);
+  const address = readAddress(environment);
+  const { tasks } = await openRunnerConfig(options.config);
+  const log = createLog("info");
+  const isShielded = shield();
+  const { name, labels, concurrency, once } = options;
+  log.info("The runner begins", {
+    name,
+    labels,
+    concurrency,
+    tasks: [...tasks.keys()],
+    server: address.url,
+    isShielded,
+  });
+  const server = { ask: (asking: Parameters<typeof ask>[1]) => ask(address, asking), messageOf };
+  const { ended, stop } = startRunner({ name, labels, concurrency, once, tasks, host: environment, server, log });
+  for (const signal of SIGNALS) process.on(signal, stop);
+  const allPassed = await ended;
+  log.info("The runner has ended");
+  return once && !allPassed ? 1 : 0;
+}
+
+function readOptions(args: string[]) {
+  const { values } = parse(args);
+  const concurrency = Number(values.concurrency ?? "1");
+  if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY)
+    throw new UsageError(
+      `Cannot read --concurrency: expected an integer from 1 to ${MAX_CONCURRENCY}, got "${values.concurrency}"`,
+    );
+  const labels = (values.labels ?? "").split(",").map((label) => label.trim());
+  return {
+    config: values.config ?? "assay.yaml",
+    name: values.name?.trim() || `${hostname()}-${process.pid}`,
+    labels: labels.filter((label) => label !== ""),
+    concurrency,
+    once: values.once === true,
+  };
+}
+
+function parse(args: string[]) {
+  try {
+    const text = { type: "string" } as const;
+    return parseArgs({
+      args,
+      options: { config: text, concurrency: text, labels: text, name: text, once: { type: "boolean" } },
+      allowPositionals: false,
+    });
+  } catch (error) {
+    throw new UsageError((error as Error).message.split("\n")[0]!);
+  }
+}
+
+/** A key in a file is not in the environment, which others may read. */
+function readAddress(environment: Environment): ServerAddress {
+  const path = environment["ASSAY_KEY_FILE"]?.trim();
+  if (!path || environment["ASSAY_KEY"]?.trim()) return readServerAddress(environment);
+  try {
+    return readServerAddress({ ...environment, ASSAY_KEY: readFileSync(path, "utf8") });
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`Cannot read ASSAY_KEY_FILE: ${(error as Error).message}`);
+  }
+}

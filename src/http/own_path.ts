@@ -1,0 +1,30 @@
+/** Where a link of ours may lead back to: a path of this server, and nowhere else, however it is written. */
+
+const MAX_LENGTH = 1_000;
+const NOWHERE = "http://own.invalid";
+/** Browsers read a backslash as a slash, and pass over tabs and line ends. */
+const TREACHEROUS = /[\\\s\p{Cc}]/u;
+
+const isOwn = (path: string): boolean =>
+  path.startsWith("/") &&
+  !path.startsWith("//") &&
+  !TREACHEROUS.test(path) &&
+  URL.canParse(path, NOWHERE) &&
+  new URL(path, NOWHERE).origin === NOWHERE;
+
+function decoded(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The path with its query as a browser would ask for it; `/` where the text is anything else. */
+export function toOwnPath(text: string | undefined): string {
+  if (text === undefined || text.length > MAX_LENGTH || !isOwn(text)) return "/";
+  const { pathname, search } = new URL(text, NOWHERE);
+  // What decodes to another host's address is one for whoever decodes it before us.
+  const plain = decoded(pathname);
+  return plain !== undefined && isOwn(plain.replaceAll(" ", "%20")) ? `${pathname}${search}` : "/";
+}

@@ -1,0 +1,68 @@
+/** A badge: a small picture of two words, drawn so that it is readable wherever it is shown. */
+
+export type BadgeTone = "good" | "bad" | "none";
+/** `title` says it in full. */
+export type Badge = { label: string; message: string; tone: BadgeTone; title: string };
+
+/** Tenths of a pixel at 11 px, of what most systems draw for "Verdana, DejaVu Sans". */
+const WIDTHS: readonly (readonly [tenths: number, characters: string])[] = [
+  [30, "'"],
+  [32, "IJijl"],
+  [36, " ,./:;\\|"],
+  [40, "-f"],
+  [44, "!()[]tr"],
+  [52, '"'],
+  [56, "*_`?zs"],
+  [60, "Fc"],
+  [64, "Lkvxy"],
+  [68, "PTYaoe"],
+  [70, "$0123456789ESbdghnpqu{}"],
+  [76, "ABVXZCRK"],
+  [82, "NUH"],
+  [87, "&DGOQ"],
+  [91, "#+<=>^~w"],
+  [95, "M"],
+  [108, "%@Wm"],
+];
+const TENTHS = new Map(WIDTHS.flatMap(([tenths, characters]) => [...characters].map((one) => [one, tenths] as const)));
+/** Accented letters and the like; what is wider than ASCII ever is. */
+const OTHER = 75;
+const WIDE = 115;
+
+/** Pixels. */
+export const widthOf = (text: string): number =>
+  Math.ceil([...text].reduce((sum, one) => sum + (TENTHS.get(one) ?? (one < "\u1100" ? OTHER : WIDE)), 0) / 10);
+
+const COLOURS: Record<BadgeTone, string> = { good: "#176f42", bad: "#b9252b", none: "#5f656d" };
+const LABEL = "#3a3d42";
+const PADDING = 6;
+const HEIGHT = 20;
+const MAX_LENGTH = 40;
+
+const cut = (text: string): string => {
+  const characters = [...text];
+  return characters.length > MAX_LENGTH ? `${characters.slice(0, MAX_LENGTH - 1).join("")}…` : text;
+};
+
+/** What XML cannot hold, and what would turn the text around. */
+// oxlint-disable-next-line no-control-regex
+const UNFIT = /[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffe\uffff]/g;
+const escape = (text: string): string => Bun.escapeHTML(text.toWellFormed().replace(UNFIT, "\ufffd"));
+
+/** An SVG that needs nothing else; where the font is another one, the text is fitted to its place. */
+export function drawBadge({ label, message, tone, title }: Badge): string {
+  const [left, right] = [cut(label), cut(message)];
+  const [labelWidth, messageWidth] = [widthOf(left) + 2 * PADDING, widthOf(right) + 2 * PADDING];
+  const width = labelWidth + messageWidth;
+  const text = (words: string, at: number, space: number) =>
+    `<text x="${at + space / 2}" y="14" textLength="${space - 2 * PADDING}" lengthAdjust="spacingAndGlyphs">${escape(words)}</text>`;
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${HEIGHT}" viewBox="0 0 ${width} ${HEIGHT}" role="img" aria-label="${escape(title)}">` +
+    `<title>${escape(title)}</title>` +
+    `<clipPath id="r"><rect width="${width}" height="${HEIGHT}" rx="3"/></clipPath>` +
+    `<g clip-path="url(#r)"><rect width="${labelWidth}" height="${HEIGHT}" fill="${LABEL}"/>` +
+    `<rect x="${labelWidth}" width="${messageWidth}" height="${HEIGHT}" fill="${COLOURS[tone]}"/></g>` +
+    `<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">` +
+    `${text(left, 0, labelWidth)}${text(right, labelWidth, messageWidth)}</g></svg>`
+  );
+}

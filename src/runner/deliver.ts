@@ -1,0 +1,79 @@
+/** Tells the server how a task ended: its report, or a failure that says why there is none. */
+
+import type { TaskConfig } from "./config.ts";
+import { askPatiently, type Line } from "./line.ts";
+import type { Mask } from "./mask.ts";
+import type { Asking, LogPart, Server, ServerAnswer } from "./protocol.ts";
+import type { TaskEnd } from "./task.ts";
+import { listPaths } from "./report_files.ts";
+import { readReports } from "./upload.ts";
+
+const UPLOAD_MS = 120_000;
+/** What the server takes. */
+const MAX_MESSAGE = 60_000;
+
+export type Delivery = {
+  leaseId: string;
+  config: TaskConfig;
+  mask: Mask;
+  end: TaskEnd;
+  /** The end of the log, with all that the server does not have of it. */
+  tail: () => LogPart | undefined;
+  /** The server says that the lease is over. */
+  isGone: () => boolean;
+};
+
+/** What became of it: how the server judges it, or why it was not taken. */
+export type Delivered = { result: "passed" | "failed" | "cancelled" } | { refused: string };
+
+/** Throws a RunnerError where the key is refused. */
+export async function deliver(line: Line, { messageOf }: Server, delivery: Delivery): Promise<Delivered> {
+  const { end, config, mask } = delivery;
+  // It may be over because the try before was heard: then the same again is answered as that was.
+  const patiently = (asking: Asking) => askPatiently(line, asking, delivery.isGone);
+  if (end.kind === "failure") return await fail(end.message, end.exitCode);
+  let report;
+  try {
+    report = await readReports(end.paths, config.workingDirectory, mask);
+  } catch (error) {
+    return await fail((error as Error).message, end.exitCode);
+  }
+  const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(end.exitCode) });
+  if (config.format !== undefined) query.set("format", config.format);
+  const answer = await patiently({
+    method: "POST",
+    path: `/test-runs?${query}`,
+    headers: { ...report.headers, "Idempotency-Key": `${delivery.leaseId}-report` },
+    body: report.body,
+    timeoutMs: UPLOAD_MS,
+  });
+  if (!answer) return { refused: "no answer" };
+  if (answer.status < 300) return { result: wordIn(answer, "verdict") === "passed" ? "passed" : "failed" };
+  const names = listPaths(end.paths, config.workingDirectory);
+  return await fail(`The report ${names} was refused: ${messageOf(answer)}`, end.exitCode);
+
+  async function fail(message: string, exitCode: number | undefined): Promise<Delivered> {
+    const log = delivery.tail();
+    const answer = await patiently({
+      method: "POST",
+      path: `/leases/${delivery.leaseId}/fail`,
+      headers: { "Content-Type": "application/json", "Idempotency-Key": `${delivery.leaseId}-fail` },
+      body: JSON.stringify({
+        ...(exitCode === undefined ? {} : { exitCode }),
+        message: mask.text(message).slice(0, MAX_MESSAGE).toWellFormed(),
+        ...(log ? { log } : {}),
+      }),
+    });
+    if (!answer) return { refused: "no answer" };
+    if (answer.status >= 300) return { refused: messageOf(answer) };
+    return { result: wordIn(answer, "status") === "cancelled" ? "cancelled" : "failed" };
+  }
+}
+
+function wordIn({ text }: ServerAnswer, name: "verdict" | "status"): unknown {
+  try {
+    return (JSON.parse(text) as Record<string, unknown>)[name];
+  } catch {
+    return;
+  }
+}

@@ -1,0 +1,155 @@
+/** Ends all the processes of a task: its process groups, and on Linux whoever else has its mark in the environment. */
+
+import { readdirSync, readFileSync } from "node:fs";
+
+/** How long processes have between SIGTERM and SIGKILL. */
+export const GRACE_MS = 10_000;
+/** What does not end by SIGKILL hangs in the kernel, or belongs to another user. */
+const KILL_MS = 5_000;
+/** All processes of the machine are looked at for it: less often the longer it takes. */
+const LOOK_MS = { first: 10, last: 250 };
+
+export type Family = {
+  /** `NAME=value`, in the environment of all of them. */
+  mark: string;
+  /** Their groups, which are sessions as well. */
+  groups: ReadonlySet<number>;
+};
+
+type Process = { pid: number; parent: number; group: number; session: number };
+
+/**
+ * Ends when none of them is left: SIGTERM, and SIGKILL after `graceMs` or when `hurry` is aborted. False: some could not
+ * be ended.
+ */
+export async function endProcesses(family: Family, graceMs: number, hurry?: AbortSignal): Promise<boolean> {
+  if (!isAlive(family)) return true;
+  send(family, "SIGTERM");
+  if (await areGone(family, graceMs, hurry)) return true;
+  for (const end = performance.now() + KILL_MS; performance.now() < end;) {
+    // Again and again: one that forks all the time may have slipped through.
+    send(family, "SIGKILL");
+    if (await areGone(family, 100)) return true;
+  }
+  return false;
+}
+
+async function areGone(family: Family, ms: number, hurry?: AbortSignal): Promise<boolean> {
+  const end = performance.now() + ms;
+  for (let wait = LOOK_MS.first; ; wait = Math.min(2 * wait, LOOK_MS.last)) {
+    await Bun.sleep(wait);
+    if (!isAlive(family)) return true;
+    if (performance.now() > end || hurry?.aborted) return false;
+  }
+}
+
+function isAlive(family: Family): boolean {
+  const found = find(family);
+  return found ? found.length > 0 : [...family.groups].some((group) => signal(-group, 0));
+}
+
+function send(family: Family, name: NodeJS.Signals): void {
+  for (const group of family.groups) signal(-group, name);
+  for (const pid of find(family) ?? []) signal(pid, name);
+}
+
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
+}
+
+/** undefined: the system does not tell what processes there are. */
+function find({ mark, groups }: Family): number[] | undefined {
+  let names: string[];
+  try {
+    names = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  } catch {
+    return;
+  }
+  const processes = names.map((name) => readProcess(Number(name))).filter((one) => one !== undefined);
+  const members = new Set(
+    processes
+      .filter(({ pid, group, session }) => groups.has(group) || groups.has(session) || hasMark(pid, mark))
+      .map(({ pid }) => pid),
+  );
+  // Children that have thrown off all of that, as long as their parents are there.
+  for (let before = -1; before !== members.size;) {
+    before = members.size;
+    for (const { pid, parent } of processes) if (members.has(parent)) members.add(pid);
+  }
+  return [...members];
+}
+
+/** undefined: it is gone, or ended and only waits for its parent to notice. */
+function readProcess(pid: number): Process | undefined {
+  try {
+    // After the name, which may hold anything.
+    const [state, ...rest] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
+    const [parent, group, session] = rest.slice(0, 3).map(Number) as [number, number, number];
+    return state === "Z" || state === "X" ? undefined : { pid, parent, group, session };
+  } catch {
+    return;
+  }
+}
+
+function hasMark(pid: number, mark: string): boolean {
+  try {
+    return `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`.includes(`\0${mark}\0`);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Reads process groups, a line each, until "end"; if that never comes, the runner is gone. $0 is the mark, $1 how many seconds
+ * they have.
+ */
+const GUARD = `
+groups=
+while read -r word; do
+  [ "$word" = end ] && exit 0
+  groups="$groups $word"
+done
+send() {
+  for group in $groups; do kill -s "$1" -- "-$group" 2>/dev/null; done
+  for file in $(grep -slF "$0" /proc/[0-9]*/environ); do
+    pid=\${file#/proc/}
+    kill -s "$1" "\${pid%/environ}" 2>/dev/null
+  done
+}
+send TERM
+sleep "$1"
+send KILL
+`;
+
+export type Guard = {
+  /** One more group to be ended. */
+  add(group: number): void;
+  release(): void;
+};
+
+/** A small process beside the runner: should that be killed, the task's processes are ended all the same. */
+export function startGuard(mark: string, path: string | undefined): Guard {
+  const child = Bun.spawn(["/bin/sh", "-c", GUARD, mark, String(GRACE_MS / 1000)], {
+    // In a session of its own: what is sent to the runner's group is not for it.
+    detached: true,
+    env: path === undefined ? {} : { PATH: path },
+    stdin: "pipe",
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  // Somebody may have ended it: that is no reason to fail.
+  const tell = async (line: string) => {
+    try {
+      child.stdin.write(`${line}\n`);
+      await child.stdin.flush();
+      if (line === "end") await child.stdin.end();
+    } catch {
+      child.kill("SIGKILL");
+    }
+  };
+  return { add: (group) => void tell(String(group)), release: () => void tell("end") };
+}

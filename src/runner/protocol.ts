@@ -1,0 +1,70 @@
+/** What a runner and the server say to each other; fields that a newer server adds are passed over. */
+
+import * as v from "valibot";
+
+const text = v.nullish(v.string(), null);
+
+const lease = v.object({
+  id: v.string(),
+  timeoutSeconds: v.number(),
+  execution: v.object({ id: v.string(), branch: text, commit: text, baseUrl: text }),
+  taskSlug: v.string(),
+  attempt: v.number(),
+  shard: v.optional(v.object({ index: v.number(), total: v.number() })),
+  only: v.optional(v.array(v.object({ suite: v.string(), name: v.string(), file: text }))),
+  variables: v.record(v.string(), v.string()),
+  secretNames: v.array(v.string()),
+});
+export type Lease = v.InferOutput<typeof lease>;
+
+const heldState = v.object({
+  id: v.string(),
+  /** null: it is not this runner's any more. */
+  expiresAt: text,
+  cancelled: v.boolean(),
+  reason: text,
+  /** How many bytes of its log the server has. */
+  logOffset: v.number(),
+});
+
+const syncAnswer = v.object({ leases: v.array(lease), held: v.array(heldState), nextSeconds: v.number() });
+export type SyncAnswer = v.InferOutput<typeof syncAnswer>;
+
+export type LogPart = { offset: number; text: string };
+
+export type SyncBody = {
+  runner: string;
+  labels: readonly string[];
+  taskSlugs: readonly string[];
+  free: number;
+  held: { id: string; log?: LogPart }[];
+  returned: string[];
+  waitSeconds: number;
+};
+
+/** undefined: this is no answer of an Assay server. */
+export function readSyncAnswer(text: string): SyncAnswer | undefined {
+  try {
+    return v.parse(syncAnswer, JSON.parse(text));
+  } catch {
+    return;
+  }
+}
+
+export type Asking = {
+  method: "GET" | "POST";
+  /** Relative to the project, with its query. */
+  path: string;
+  headers?: Record<string, string>;
+  body?: string | Uint8Array<ArrayBuffer>;
+  timeoutMs?: number;
+};
+export type ServerAnswer = { status: number; text: string; headers: Headers };
+
+/** How the runner reaches its server. */
+export type Server = {
+  /** Rejects where there is no answer. */
+  ask(asking: Asking): Promise<ServerAnswer>;
+  /** What an answer that is no success says. */
+  messageOf(answer: ServerAnswer): string;
+};

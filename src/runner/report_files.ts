@@ -1,0 +1,53 @@
+/** The report files that a command has left, and not those that lay there before: a stale report is a false green. */
+
+import { type BigIntStats, statSync } from "node:fs";
+import { isAbsolute, relative, resolve } from "node:path";
+
+/** File systems round times, and the clock of a file server is a little off. */
+const SLACK_MS = 2_000;
+
+export type ReportFiles = { fresh: string[]; stale: string[] };
+
+/**
+ * Looks at once; the function that it answers looks again and tells what is new, by absolute path, in order. A file is stale
+ * if it is as it was, or older than the first look.
+ */
+export function watchReports(patterns: readonly string[], directory: string): () => ReportFiles {
+  const began = Date.now();
+  const before = look(patterns, directory);
+  return () => {
+    const found: ReportFiles = { fresh: [], stale: [] };
+    for (const [path, now] of look(patterns, directory)) {
+      const was = before.get(path);
+      const isSame = was !== undefined && was.mtimeNs === now.mtimeNs && was.size === now.size && was.ino === now.ino;
+      found[isSame || Number(now.mtimeMs) < began - SLACK_MS ? "stale" : "fresh"].push(path);
+    }
+    return found;
+  };
+}
+
+function look(patterns: readonly string[], directory: string): Map<string, BigIntStats> {
+  const paths = new Set(patterns.flatMap((pattern) => expand(pattern, directory)));
+  const stats = [...paths]
+    .sort()
+    .map((path) => [path, statSync(path, { bigint: true, throwIfNoEntry: false })] as const);
+  return new Map(stats.filter((entry): entry is [string, BigIntStats] => entry[1]?.isFile() === true));
+}
+
+/** What exists under this very name is meant, even if the name reads like a glob. */
+function expand(pattern: string, directory: string): string[] {
+  const path = resolve(directory, pattern);
+  if (statSync(path, { throwIfNoEntry: false })?.isFile()) return [path];
+  // A glob is looked for below the part of it that has no wildcard.
+  const fixed = /^[^*?[{!]*\//.exec(pattern)?.[0] ?? "";
+  const root = isAbsolute(pattern) ? fixed : resolve(directory, fixed);
+  if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) return [];
+  const glob = new Bun.Glob(pattern.slice(fixed.length));
+  return [...glob.scanSync({ cwd: root, dot: true, onlyFiles: true, absolute: true })];
+}
+
+/** As a message names files: from the directory of the task, and not all of many. */
+export function listPaths(paths: readonly string[], directory: string): string {
+  const names = paths.slice(0, 3).map((path) => JSON.stringify(isAbsolute(path) ? relative(directory, path) : path));
+  return [...names, ...(paths.length > 3 ? [`${paths.length - 3} more`] : [])].join(", ");
+}

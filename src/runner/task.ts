@@ -1,0 +1,134 @@
+/** One lease at work: its commands, one after the other, and how it ended. */
+
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { LIST_VARIABLE, toRerunCommand } from "../rules/rerun_command.ts";
+import { runCommand } from "./command.ts";
+import type { TaskConfig } from "./config.ts";
+import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
+import { startGuard } from "./processes.ts";
+import type { Lease } from "./protocol.ts";
+import { listPaths, watchReports } from "./report_files.ts";
+
+/** Names the file with the plan of the shard, for `assay split`. */
+const PLAN_VARIABLE = "ASSAY_PLAN";
+/** What a shell says of a command that took too long. */
+const TIMED_OUT = 124;
+/** For clearing up, all together: the server waits for the report meanwhile. */
+const AFTER_SECONDS = 120;
+
+export type TaskOptions = {
+  lease: Lease;
+  config: TaskConfig;
+  /** Of a shard: which files are its own, as the server answered it. */
+  plan?: string | undefined;
+  /** The runner's environment. */
+  host: Record<string, string | undefined>;
+  onOutput: (bytes: Uint8Array) => void;
+  /** Of a rerun: why more runs than what failed. */
+  onNote: (note: string) => void;
+  /** Ends it; the reason is why, a text. */
+  stop: AbortSignal;
+  /** Ends it at once: nobody waits for what it clears up. */
+  hurry: AbortSignal;
+  graceMs: number;
+};
+
+/** How a task ended, its processes being gone. */
+export type TaskEnd =
+  { kind: "report"; paths: string[]; exitCode: number } | { kind: "failure"; message: string; exitCode?: number };
+
+/** Never rejects. */
+export async function runTask(options: TaskOptions): Promise<TaskEnd> {
+  try {
+    const folder = mkdtempSync(join(tmpdir(), "assay-runner-"));
+    try {
+      return await runIn(folder, options);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  } catch (error) {
+    return cannotRun(error);
+  }
+}
+
+const cannotRun = (error: unknown): TaskEnd => ({
+  kind: "failure",
+  message: `Cannot run the command: ${(error as Error).message}`,
+});
+
+async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
+  const { lease, config, plan, host, onOutput, hurry, graceMs } = options;
+  const mark = `${LEASE_VARIABLE}=${lease.id}`;
+  const guard = startGuard(mark, host["PATH"]);
+  const environment = environmentOf(lease, host, config.pass);
+  if (plan !== undefined) {
+    environment[PLAN_VARIABLE] = join(folder, "plan.json");
+    writeFileSync(environment[PLAN_VARIABLE], plan);
+  }
+  const shared = { directory: config.workingDirectory, environment, mark, guard, folder, onOutput, hurry, graceMs };
+  const run: Run = (command, stop, more) =>
+    runCommand({ ...shared, environment: { ...environment, ...more }, command, stop });
+  const end = await runAll(options, run, join(folder, "rerun")).catch(cannotRun);
+  const late = AbortSignal.timeout(AFTER_SECONDS * 1000);
+  for (const command of config.after) await run(command, late).catch(() => {});
+  guard.release();
+  return end;
+}
+
+type Run = (command: string, stop: AbortSignal, more?: Record<string, string>) => Promise<number>;
+
+async function runAll(options: TaskOptions, run: Run, listPath: string): Promise<TaskEnd> {
+  const { lease, config, stop } = options;
+  const seconds = Math.min(lease.timeoutSeconds, config.timeoutSeconds ?? lease.timeoutSeconds);
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), seconds * 1000);
+  const either = AbortSignal.any([stop, timeout.signal]);
+  /** Why the task ends now, whatever the command has said. */
+  const stopped = (): TaskEnd | undefined => {
+    if (stop.aborted) return { kind: "failure", message: String(stop.reason) };
+    if (timeout.signal.aborted)
+      return { kind: "failure", message: `Timed out after ${seconds} s`, exitCode: TIMED_OUT };
+    return undefined;
+  };
+  try {
+    for (const command of config.before) {
+      const exitCode = await run(command, either);
+      const end = stopped();
+      if (end) return end;
+      if (exitCode !== 0) return { kind: "failure", message: `A before command ended with ${exitCode}`, exitCode };
+    }
+    const look = watchReports(config.report, config.workingDirectory);
+    const { command, environment } = commandOf(options, listPath);
+    const exitCode = await run(command, either, environment);
+    const end = stopped();
+    const { fresh, stale } = look();
+    // What was cut off counts as far as it got, and its exit code keeps it from being green.
+    if (fresh.length > 0 && !stop.aborted)
+      return { kind: "report", paths: fresh, exitCode: end ? TIMED_OUT : exitCode };
+    if (end) return end;
+    const why =
+      stale.length > 0
+        ? `the report is older than the task: ${listPaths(stale, config.workingDirectory)}`
+        : `no report: ${listPaths(config.report, config.workingDirectory)}`;
+    return { kind: "failure", message: `The command ended with ${exitCode}, ${why}`, exitCode };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** All of the task, or what failed of it where that was asked for and can be told to its tool. */
+function commandOf({ lease, config, onNote }: TaskOptions, listPath: string) {
+  const whole = { command: config.command, environment: {} };
+  if (lease.only === undefined || config.rerun === undefined) return whole;
+  const { rerun, command, workingDirectory: directory } = config;
+  const again = toRerunCommand({ rerun, command, only: lease.only, directory, exists: existsSync });
+  if (again.whole) {
+    onNote(`The whole task runs again: ${again.reason}`);
+    return whole;
+  }
+  if (again.note !== null) onNote(again.note);
+  if (again.list !== null) writeFileSync(listPath, again.list);
+  return { command: again.command, environment: again.list === null ? {} : { [LIST_VARIABLE]: listPath } };
+}

@@ -1,0 +1,62 @@
+/** A report on its way to the server: what its files hold, with the secrets hidden. */
+
+import { readFileSync } from "node:fs";
+import { relative } from "node:path";
+import { decode } from "../reports/text.ts";
+import { unpack } from "../reports/unpack.ts";
+import type { Mask } from "./mask.ts";
+
+/** What a server with its usual limits takes, all files together. */
+const MAX_BYTES = 128 * 1_048_576;
+/** Larger bodies are compressed. */
+const GZIP_FROM = 262_144;
+
+export type ReportBody = { body: Uint8Array<ArrayBuffer>; headers: Record<string, string> };
+
+/** Throws an error that says which file cannot be read and why. The same files make the same body. */
+export async function readReports(paths: readonly string[], directory: string, mask: Mask): Promise<ReportBody> {
+  let room = MAX_BYTES;
+  const files = paths.map((path) => {
+    const name = relative(directory, path);
+    try {
+      const plain = unpack(readFileSync(path), room);
+      room -= plain.length;
+      return new File([new Uint8Array(maskReport(plain, mask))], mask.text(name));
+    } catch (error) {
+      throw new Error(`Cannot read the report ${JSON.stringify(name)}: ${(error as Error).message}`);
+    }
+  });
+  return await pack(files.length === 1 ? new Response(await files[0]!.arrayBuffer()) : new Response(formOf(files)));
+}
+
+function formOf(files: readonly File[]): FormData {
+  const form = new FormData();
+  for (const file of files) form.append("report", file);
+  return form;
+}
+
+async function pack(response: Response): Promise<ReportBody> {
+  // Before the body is read: after it a form does not know its own boundary any more.
+  const headers = { "Content-Type": response.headers.get("content-type") ?? "application/octet-stream" };
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  if (bytes.length < GZIP_FROM) return { body: bytes, headers };
+  return { body: Bun.gzipSync(bytes), headers: { ...headers, "Content-Encoding": "gzip" } };
+}
+
+/** In whatever encoding it is; what is not UTF-8 becomes that, and says so by its byte order mark. */
+function maskReport(bytes: Uint8Array, mask: Mask): Uint8Array {
+  const isUtf8 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(0) < 0 && isValidUtf8(bytes);
+  if (isUtf8) return mask.bytes(bytes);
+  const text = decode(bytes);
+  const masked = mask.text(text);
+  return masked === text ? bytes : new TextEncoder().encode(`\ufeff${masked}`);
+}
+
+function isValidUtf8(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,101 @@
+/** The record of one test case: how it stands, where it began to fail, what it said last. */
+
+import { blockOf } from "../rules/merge.ts";
+import { numberOfTestCase } from "../rules/test_case_id.ts";
+import type { Sql } from "./connect.ts";
+
+export type CaseRecord = {
+  /** Passed in a row since the last failure or sign of flakiness. */
+  clean: number;
+  /** Passes in a row after which a flaky case has recovered. */
+  recoversAfter: number;
+  /** Failed in a row on the default branch. */
+  broken: number;
+};
+
+/** Undefined: no complete run had it. */
+export const selectCaseRecord = async (sql: Sql, projectId: string, id: string): Promise<CaseRecord | undefined> => {
+  const [row] = await sql<CaseRecord[]>`
+    select clean, recovers_after as "recoversAfter", broken from case_health
+    where project_id = ${projectId} and test_case = ${numberOfTestCase(id)}`;
+  return row;
+};
+
+export type CaseBuild = {
+  executionId: string;
+  key: string | null;
+  commit: string | null;
+  createdAt: string;
+  completedAt: string | null;
+};
+
+/**
+ * The first build of those that fail in a row up to now, and the last that passed before it. Without `good` no pass is
+ * kept, or none among those looked at: then others may have failed before `bad`, unless it `isFirst`.
+ */
+export type FirstBad = { bad: CaseBuild; good: CaseBuild | undefined; isFirst: boolean };
+
+/** So many of a case's results are looked at. */
+const LOOKED_AT = 1_000;
+
+/** On the default branch, outages left out; undefined where the case does not fail there now. */
+export async function selectFirstBad(sql: Sql, projectId: string, id: string): Promise<FirstBad | undefined> {
+  const number = numberOfTestCase(id);
+  const rows = await sql<(CaseBuild & { isGood: boolean; looked: number })[]>`
+    with looked as materialized (
+      select run_id, statuses, test_cases from case_result
+      where project_id = ${projectId} and block = ${blockOf(number)} order by run_id desc limit ${LOOKED_AT}
+    ), main as materialized (
+      select h.run_id, h.letter in ('p', 'P') as passed, e.*
+      from (
+        select b.run_id, substr(b.statuses, array_position(b.test_cases, ${number}::int), 1) as letter
+        from looked b
+      ) h, lateral (
+        -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
+        select r.execution_id, e.key, e.commit, e.created_at, r.completed_at from test_run r
+        join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+        where r.project_id = ${projectId} and r.id = h.run_id and r.completed_at is not null and not r.outage
+          and (e.branch is null or e.branch = (select default_branch from project where id = ${projectId})) offset 0
+      ) e
+      where h.letter in ('p', 'P', 'f', 'F')
+    ), good as (select * from main where passed order by run_id desc limit 1),
+    bad as (
+      select * from main where not passed
+        and run_id > coalesce((select run_id from good), '00000000-0000-0000-0000-000000000000')
+      order by run_id limit 1)
+    select x.passed as "isGood", x.execution_id as "executionId", x.key, x.commit, x.created_at as "createdAt",
+      x.completed_at as "completedAt", (select count(*)::int from looked) as looked
+    from (select * from good union all select * from bad) x`;
+  const bad = rows.find(({ isGood }) => !isGood);
+  const good = rows.find(({ isGood }) => isGood);
+  return bad && { bad, good, isFirst: good !== undefined || bad.looked < LOOKED_AT };
+}
+
+export type CaseMessage = { message: string | null; stack: string | null };
+
+/** What a result of the case says, at most `limit` characters of its stack; of several attempts the last that says anything. */
+export const selectCaseMessage = async (
+  sql: Sql,
+  projectId: string,
+  id: string,
+  runId: string,
+  limit: number,
+): Promise<CaseMessage | undefined> => {
+  const [row] = await sql<CaseMessage[]>`
+    select left(message, ${limit}) as message, left(stack, ${limit}) as stack from case_detail
+    where project_id = ${projectId} and run_id = ${runId} and test_case = ${numberOfTestCase(id)}
+      and (message is not null or stack is not null)
+    order by attempt desc limit 1`;
+  return row;
+};
+
+export type OwnerTally = { owner: string | null; flaky: number; broken: number };
+
+/** Whose the flaky and the broken test cases are, most first. */
+export const selectOwnerTally = (sql: Sql, projectId: string, limit: number) => sql<OwnerTally[]>`
+  select c.owner, (count(*) filter (where not h.broken))::int as flaky, (count(*) filter (where h.broken))::int as broken
+  from (
+    select test_case, false as broken from case_health where project_id = ${projectId} and flaky and broken < 5
+    union all select test_case, true from case_health where project_id = ${projectId} and broken >= 5
+  ) h join test_case c on c.project_id = ${projectId} and c.number = h.test_case
+  group by c.owner order by count(*) desc, c.owner limit ${limit}`;

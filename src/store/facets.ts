@@ -1,0 +1,38 @@
+/** What lists can be filtered by: the names in use. */
+
+import type { Fragment, Sql } from "./connect.ts";
+
+/** One look-up for each name, however many rows have it; at most `limit`, in alphabetical order. */
+async function selectDistinct(
+  sql: Sql,
+  next: (after: Fragment | undefined) => Fragment,
+  limit: number,
+): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    with recursive names as (
+      select (${next(undefined)}) as name
+      union all select (${next(sql`n.name`)}) from names n where n.name is not null)
+    select name from names where name is not null limit ${limit}`;
+  return rows.map(({ name }) => name);
+}
+
+/** The tasks that have had a run. */
+export const selectTaskSlugs = (sql: Sql, projectId: string, limit: number) =>
+  selectDistinct(
+    sql,
+    (after) => sql`
+      select task_slug from test_run where project_id = ${projectId} ${after ? sql`and task_slug > ${after}` : sql``}
+      order by task_slug limit 1`,
+    limit,
+  );
+
+/** The owners of test cases. */
+export const selectOwners = (sql: Sql, projectId: string, limit: number) =>
+  selectDistinct(
+    sql,
+    (after) => sql`
+      select owner from test_case where project_id = ${projectId} and owner is not null
+        ${after ? sql`and owner > ${after}` : sql``}
+      order by owner limit 1`,
+    limit,
+  );

@@ -1,0 +1,711 @@
+/** Executions: the list, and one of them: what broke, is it new, whose is it? */
+
+import * as v from "valibot";
+import { html, type Html, type Piece, safeUrl } from "../http/html.ts";
+import { absent, fail } from "../http/problem.ts";
+import { cancelExecution, completeExecution, rerunEnded } from "../operations/executions.ts";
+import { type CauseOf, toCauses } from "../operations/failures.ts";
+import { hasEnded } from "../rules/execution.ts";
+import { missingShardsOf, toShardList } from "../rules/shards.ts";
+import { ownFrames } from "../rules/stack.ts";
+import type { CaseRef } from "../schema/case_ref.ts";
+import type { Blame } from "../schema/failures.ts";
+import { executionStatus } from "../schema/executions.ts";
+import { branchName, text, uuid } from "../schema/fields.ts";
+import { type ComparedRow, selectComparison } from "../store/comparisons.ts";
+import {
+  deleteExecution,
+  type ExecutionName,
+  type ExecutionRow,
+  selectExecution,
+  selectExecutionNames,
+  type TaskRow,
+} from "../store/executions.ts";
+import {
+  countFailures,
+  type FailureEvidence,
+  type FailurePlace,
+  type PlacedFailure,
+  selectFailureEvidence,
+  selectFailurePage,
+} from "../store/failures.ts";
+import { firstIdAt } from "../store/moment.ts";
+import { selectBuildOrigins, selectBuilds } from "../store/overview.ts";
+import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
+import { BRIEF, evidenceOf, firstLine, FULL, history } from "./evidence.ts";
+import { action, danger } from "./layout.ts";
+import { form, page, type Page, SeeOther } from "./page.ts";
+import {
+  ago,
+  breakable,
+  commit,
+  count,
+  counted,
+  mark,
+  pager,
+  tag,
+  toAddress,
+  toDay,
+  toDuration,
+  toPercent,
+  wordOf,
+} from "./parts.ts";
+import { shareForm } from "./share_parts.ts";
+
+const PAGE = 30;
+const DAY_MS = 86_400_000;
+
+/** Where a filter was left empty, the browser sends it all the same. */
+const maybe = <const Schema extends v.GenericSchema<string, string>>(schema: Schema) =>
+  v.optional(
+    v.union([
+      v.pipe(
+        v.literal(""),
+        v.transform(() => undefined),
+      ),
+      schema,
+    ]),
+  );
+
+const day = v.pipe(
+  v.string(),
+  v.check(
+    (text) => /^\d{4}-\d\d-\d\d$/.test(text) && Number.isFinite(Date.parse(text)),
+    "expected a day as 2026-01-31",
+  ),
+);
+
+const listQuery = v.strictObject({
+  q: maybe(text(200)),
+  branch: maybe(branchName),
+  status: maybe(executionStatus),
+  environment: maybe(text(200)),
+  day: maybe(day),
+  cursor: v.optional(uuid),
+});
+
+const STATUSES = ["running", "queued", "failed", "passed", "timed_out", "cancelled"];
+
+// ── One execution in words
+
+/** A link or plain words. */
+type Word = string | { text: string; href: string };
+const toText = (words: readonly Word[]) => words.map((word) => (typeof word === "string" ? word : word.text)).join("");
+const toHtml = (words: readonly Word[]) =>
+  words.map((word): Piece => (typeof word === "string" ? word : html`<a href="${word.href}">${word.text}</a>`));
+
+const sum = (tasks: readonly TaskRow[], name: "passed" | "failed" | "skipped" | "flaky") =>
+  tasks.reduce((total, task) => total + task[name], 0);
+
+/** Long keys are for machines. */
+export function shortNameOf(name: ExecutionName): string {
+  const long = nameOf(name);
+  return long.length <= 24 ? long : (name.commit?.slice(0, 7) ?? toDay(name.createdAt));
+}
+
+const list = (names: readonly string[]): string =>
+  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+const some = (tasks: readonly TaskRow[], all: number): string =>
+  tasks.length <= 3 ? list(tasks.map(({ slug }) => slug)) : `${tasks.length} of ${counted(all, "task")}`;
+
+export type Told = {
+  execution: ExecutionRow;
+  counts: Partial<Record<Blame, number>>;
+  baseline: Word | null;
+  defaultBranch: string;
+};
+
+/** "3 new failures since #412, 1 also failing on main". */
+function failuresOf({ counts, baseline, defaultBranch }: Told): Word[] {
+  const { new: fresh = 0, main = 0, still = 0, flaky = 0, quarantined = 0 } = counts;
+  const since: Word[] = baseline === null ? [] : [" since ", baseline];
+  const known = [
+    main > 0 && `${count(main)} also failing on ${defaultBranch}`,
+    still > 0 && `${count(still)} still failing`,
+    flaky > 0 && `${count(flaky)} known flaky`,
+    quarantined > 0 && fresh + main + still + flaky === 0 && `${count(quarantined)} quarantined`,
+  ].filter((words) => words !== false);
+  if (fresh > 0) {
+    const told = known.filter((words) => !/known flaky|quarantined/.test(words)).join(", ");
+    return [counted(fresh, "new failure"), ...since, told === "" ? "" : `, ${told}`];
+  }
+  return ["Nothing new", ...since, known.length === 0 ? "" : `: ${known.join(", ")}`];
+}
+
+/** What came of it, the worst first. */
+export function headlineOf(told: Told): Word[] {
+  const { execution, counts } = told;
+  const { status, tasks } = execution;
+  const [passed, failed, flaky] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "flaky")];
+  const over = tasks.filter((task) => hasEnded(task.status)).length;
+  const broken: Word[] = failed === 0 ? [] : [", ", ...failuresOf(told)];
+  if (!hasEnded(status)) {
+    const progress = tasks.length === 0 ? "" : `, ${over} of ${counted(tasks.length, "task")}`;
+    const fresh = counts.new ?? 0;
+    const soFar =
+      fresh > 0
+        ? `, ${counted(fresh, "new failure")} so far`
+        : failed > 0
+          ? `, ${counted(failed, "failure")} so far`
+          : "";
+    return [`${status === "queued" ? "Queued" : "Running"}${progress}${soFar}`];
+  }
+  if (status === "cancelled") {
+    const had = tasks.filter(({ attempt }) => attempt > 0).length;
+    return [
+      `Cancelled${tasks.length === 0 ? "" : `, ${had} of ${counted(tasks.length, "task")} had reported`}`,
+      ...broken,
+    ];
+  }
+  if (tasks.some(({ outage }) => outage))
+    return [`An outage: ${count(failed)} of ${counted(passed + failed, "test")} failed`];
+  if (status === "timed_out") {
+    const silent = tasks.filter((task) => task.status === "timed_out");
+    return [`Timed out: nothing has come${silent.length === 0 ? "" : ` of ${some(silent, tasks.length)}`}`, ...broken];
+  }
+  if (failed > 0 && status === "failed") return failuresOf(told);
+  if (status === "failed") {
+    const incomplete = tasks.filter((task) => task.status === "incomplete");
+    if (incomplete.length > 0) return [`Incomplete: not all of ${some(incomplete, tasks.length)} has come`];
+    const red = tasks.filter(({ verdict }) => verdict === "failed");
+    return [`Failed without a failing test${red.length === 0 ? "" : `: ${some(red, tasks.length)}`}`];
+  }
+  if (passed + failed === 0) return [sum(tasks, "skipped") > 0 ? "All tests were skipped" : "Nothing ran"];
+  const longest = Math.max(0, ...tasks.map(({ durationMs }) => durationMs));
+  return [
+    `${count(passed)} passed${longest > 0 ? ` in ${toDuration(longest)}` : ""}`,
+    flaky > 0 ? `, ${count(flaky)} flaky` : "",
+    failed > 0 ? `, ${counted(failed, "quarantined failure")}` : "",
+  ];
+}
+
+const TRIGGERS: Record<string, string> = {
+  automation: "by an automation",
+  schedule: "by a schedule",
+  api: "by the API",
+  upload: "",
+  rerun: "",
+};
+
+function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, ExecutionName>, now: Date): Piece[] {
+  const { execution, counts } = told;
+  const { tasks, rerunOf, baselineId } = execution;
+  const [passed, skipped] = [sum(tasks, "passed"), sum(tasks, "skipped")];
+  const { flaky = 0, quarantined = 0 } = counts;
+  const link = (id: string) => {
+    const name = names.get(id);
+    return name ? html`<a href="${executionPath(projectId, id)}">${shortNameOf(name)}</a>` : "one that was deleted";
+  };
+  const baseline = baselineId === null ? undefined : names.get(baselineId);
+  const baselineName = baseline ? shortNameOf(baseline) : "its baseline";
+  const longest = Math.max(0, ...tasks.map(({ durationMs }) => durationMs));
+  const build = safeUrl(execution.buildUrl);
+  const at = execution.completedAt ?? execution.startedAt ?? execution.createdAt;
+  const [ended, isOver] = [execution.completedAt !== null, hasEnded(execution.status)];
+  const isGreen = execution.status === "passed";
+  return [
+    html`<span><b>${nameOf(execution)}</b>${execution.sample ? html` ${tag("sample")}` : null}</span>`,
+    execution.branch === null ? null : html`<code>${execution.branch}</code>`,
+    execution.commit === null ? null : commit(execution.commit),
+    execution.pullRequest === null ? null : html`<span>pull request ${execution.pullRequest}</span>`,
+    execution.environment === null ? null : html`<span>on ${execution.environment}</span>`,
+    !isGreen && passed > 0
+      ? html`<span>${count(passed)} passed${longest > 0 ? ` in ${toDuration(longest)}` : ""}</span>`
+      : null,
+    skipped > 0 ? html`<span>${count(skipped)} skipped</span>` : null,
+    isOver && flaky > 0 && (counts.new ?? 0) > 0 ? html`<span>${count(flaky)} known flaky failed</span>` : null,
+    isOver && quarantined > 0 && !isGreen ? html`<span>${count(quarantined)} quarantined, not counted</span>` : null,
+    rerunOf === null ? null : html`<span>repeats ${link(rerunOf)}</span>`,
+    TRIGGERS[execution.trigger] ? html`<span>${TRIGGERS[execution.trigger]}</span>` : null,
+    baselineId === null
+      ? null
+      : html`<a href="${executionPath(projectId, execution.id)}/comparison">compare with ${baselineName}</a>`,
+    build ? html`<a href="${build}" rel="noreferrer">build</a>` : null,
+    html`<span>${ended ? "ended " : execution.startedAt === null ? "created " : "began "}${ago(at, now)}</span>`,
+  ];
+}
+
+// ── What can be done
+
+type Doing = { base: string; csrf: string; role: string; execution: ExecutionRow; share: Html | null };
+
+function actionsOf({ base, csrf, role, execution, share }: Doing): Html | null {
+  const { status, mode, tasks } = execution;
+  if (role === "viewer") return null;
+  const red = tasks.filter(({ verdict, status }) => verdict !== "passed" || status === "timed_out");
+  const failed = sum(tasks, "failed");
+  // Runners run the tests that failed, everybody else the tasks in which they are.
+  const again = mode === "run" && failed > 0 ? `${count(failed)} failed` : `${counted(red.length, "failed task")}`;
+  const forms = hasEnded(status)
+    ? [
+        red.length > 0
+          ? action(`${base}/rerun`, csrf, `Rerun ${again}`, {
+              kind: "main",
+              fields: html`<input type="hidden" name="failedOnly" value="true" />`,
+            })
+          : null,
+        tasks.length > 0 ? action(`${base}/rerun`, csrf, "Rerun all") : null,
+      ]
+    : [action(`${base}/complete`, csrf, "Complete"), action(`${base}/cancel`, csrf, "Cancel")];
+  const remove =
+    role === "owner"
+      ? danger(
+          `${base}/delete`,
+          csrf,
+          "Delete execution",
+          `Its ${counted(sum(tasks, "passed") + sum(tasks, "failed") + sum(tasks, "skipped"), "result")}, messages and logs are lost, and what was found by them of flaky tests and bugs is not told from them any more.`,
+        )
+      : null;
+  const hint =
+    mode === "report" && hasEnded(status) && tasks.length > 0
+      ? html`<span class="hint">A rerun waits for reports: your CI runs the tests.</span>`
+      : null;
+  return html`<div class="actions">${forms}${share}${remove}${hint}</div>`;
+}
+
+// ── Failures by cause
+
+const SECTIONS: Record<string, { title: (defaultBranch: string) => string; hint: string; mark: string; tag: string }> =
+  {
+    new: {
+      title: () => "New failures",
+      hint: "neither the baseline nor the default branch nor their own record explains them",
+      mark: "failed",
+      tag: "new",
+    },
+    main: {
+      title: (branch) => `Also failing on ${branch}`,
+      hint: "not this build's doing",
+      mark: "failed",
+      tag: "on main",
+    },
+    still: { title: () => "Still failing", hint: "they failed in the baseline", mark: "failed", tag: "still" },
+    flaky: { title: () => "Known flaky", hint: "they fail now and then without a change", mark: "flaky", tag: "flaky" },
+    quarantined: { title: () => "Quarantined", hint: "not counted", mark: "skipped", tag: "quarantined" },
+    none: { title: () => "Failures", hint: "nobody is blamed", mark: "failed", tag: "failed" },
+  };
+
+/** Read for one page, and so many causes shown of them. */
+const WINDOW = 100;
+const CAUSES = 50;
+/** With history, and with everything they say. */
+const DEEP = 20;
+const WHOLE = 12;
+/** Of one cause. */
+const TESTS = 10;
+
+type Cause = CauseOf<PlacedFailure>;
+type Failures = {
+  causes: readonly Cause[];
+  evidence: ReadonlyMap<string, FailureEvidence>;
+  next: string | undefined;
+  /** How many failures before this page, and on it. */
+  shown: number;
+};
+
+const CURSOR = /^([1-9])\.([0-9a-f-]{36})\.(\d{1,9})\.(\d{1,4})$/;
+const causeCursor = v.pipe(
+  v.string(),
+  v.check((text) => CURSOR.test(text), "expected a place that this page has told"),
+);
+const keyOf = ({ runId, number }: { runId: string; number: number }) => `${runId} ${number}`;
+
+type Reading = { sql: Parameters<typeof selectFailurePage>[0]; projectId: string; executionId: string };
+
+/** Causes from a place on: failures are put together within a window, which may hold several pages of causes. */
+async function readFailures({ sql, projectId, executionId }: Reading, cursor: string | undefined): Promise<Failures> {
+  const match = cursor === undefined ? null : CURSOR.exec(cursor);
+  const isFirst = match === null || match[2] === NO_RUN;
+  const after: FailurePlace | undefined = isFirst
+    ? undefined
+    : { rank: Number(match[1]), runId: match[2]!, number: Number(match[3]) };
+  const skip = Number(match?.[4] ?? 0);
+  const rows = await selectFailurePage(sql, projectId, executionId, { limit: WINDOW, after });
+  const window = rows.slice(0, WINDOW);
+  const all = toCauses(window);
+  const causes = all.slice(skip, skip + CAUSES);
+  const last = window.at(-1);
+  const next =
+    all.length > skip + CAUSES
+      ? `${after?.rank ?? 1}.${after?.runId ?? NO_RUN}.${after?.number ?? 0}.${skip + CAUSES}`
+      : rows.length > WINDOW && last
+        ? `${last.rank}.${last.runId}.${last.number}.0`
+        : undefined;
+  const heads = causes.map(({ failures }, index) => ({ ...failures[0], deep: index < DEEP }));
+  const found = heads.length === 0 ? [] : await selectFailureEvidence(sql, projectId, executionId, heads);
+  const shown = causes.reduce((total, { failures }) => total + failures.length, 0);
+  return { causes, evidence: new Map(found.map((row) => [keyOf(row), row])), next, shown };
+}
+/** In a cursor: the window is the first one. */
+const NO_RUN = "00000000-0000-0000-0000-000000000000";
+
+const fullName = ({ suite, name }: Pick<CaseRef, "suite" | "name">): string =>
+  [suite, name].filter(Boolean).join(" › ");
+const blameOf = ({ blame }: { blame: Blame | null }) => blame ?? "none";
+
+type Around = { projectId: string; executionId: string; defaultBranch: string; isLive: boolean; now: Date };
+
+function causeItem(cause: Cause, index: number, around: Around, told: FailureEvidence | undefined): Html {
+  const { projectId, executionId, now } = around;
+  const [first] = cause.failures;
+  const kind = blameOf(first);
+  const section = SECTIONS[kind]!;
+  const said = firstLine(first.message) || firstLine(first.stack);
+  const title = said || fullName(first);
+  const own = ownFrames(first.stack ?? "")[0];
+  const owners = [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))];
+  const isOne = cause.failures.length === 1;
+  const measure = index < WHOLE ? FULL : BRIEF;
+  const isMain = kind === "main";
+  const badge =
+    kind === "flaky" && first.flakeRate !== null
+      ? `flaky ${toPercent(first.flakeRate)}`
+      : isMain
+        ? `on ${around.defaultBranch}`
+        : section.tag;
+  const isOld = told?.sinceExecutionId && told.sinceExecutionId !== executionId;
+  const sub: Piece[] = [
+    said === "" ? null : isOne ? [html`<span>${breakable(fullName(first))}</span>`] : `${cause.failures.length} tests`,
+    own ? html`<code>${breakable([own.file, own.function].filter(Boolean).join(" "))}</code>` : null,
+    owners.length > 0 ? `owner ${owners.slice(0, 3).join(", ")}` : null,
+    isOld ? html`since ${told.sinceAt === null ? "before" : toDay(told.sinceAt)}` : null,
+    first.bugNumber === null ? null : `bug ${first.bugNumber}`,
+  ].filter((piece) => piece !== null);
+  // The first answer needs no click; live, what is open is the reader's.
+  const isOpen = index === 0 && !around.isLive;
+  const id = `c${first.testCaseId.slice(-8)}-${first.runId.slice(-6)}`;
+  const whole = toAddress(taskPath(projectId, executionId, first.taskSlug), { case: first.testCaseId });
+  return html`<details class="failure" id="${id}" ${isOpen ? html`open` : null}><summary ${around.isLive ? html`id="${id}s"` : null}>
+<span>${mark(section.mark)}</span>
+<span class="long">${title}<span class="small soft dots">${sub.map((piece) => html`<span>${piece}</span>`)}</span></span>
+<span>${told?.letters ? history(told.letters) : null}</span>
+<span>${tag(badge, section.mark === "skipped" ? "" : section.mark)}</span>
+</summary>
+<div class="evidence">${evidenceOf({ ...first, output: told?.output ?? null }, measure, title)}
+<div>${facts(cause, told, around)}<p class="small"><a href="${whole}">The whole of it</a></p></div>
+</div></details>`;
+
+  function facts(cause: Cause, told: FailureEvidence | undefined, around: Around): Html {
+    const tests = cause.failures.slice(0, TESTS);
+    const rest = cause.failures.length - tests.length;
+    return html`<h3>${isOne ? "Test" : `${cause.failures.length} tests`}</h3>
+<ul class="plain">${tests.map(
+      (failure) =>
+        html`<li><a href="${testPath(projectId, failure.testCaseId)}">${breakable([failure.taskSlug, fullName(failure)].join(" › "))}</a>${
+          failure.file === null
+            ? null
+            : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`
+        }${blameOf(failure) === kind ? null : html` ${tag(SECTIONS[blameOf(failure)]!.tag)}`}${
+          failure.owner === null || owners.length < 2 ? null : html` <span class="soft">${failure.owner}</span>`
+        }</li>`,
+    )}${rest > 0 ? html`<li class="soft">and ${rest} more</li>` : null}</ul>
+${isOld ? html`<p class="small">Failing since <a href="${executionPath(around.projectId, told!.sinceExecutionId!)}">${told!.sinceAt === null ? "an earlier execution" : ago(told!.sinceAt, now)}</a>${told!.sinceCommit === null ? null : html`, ${commit(told!.sinceCommit)}`}</p>` : null}
+${first.bugId === null ? null : html`<p class="small"><a href="${bugPath(projectId, first.bugId)}">Bug ${first.bugNumber}: ${first.bugTitle}</a> ${tag(wordOf(first.bugStatus!))}</p>`}`;
+  }
+}
+
+type Section = { kind: string; causes: Cause[] };
+
+function failureSections(
+  failures: Failures,
+  { counts, execution }: Told,
+  around: Around,
+  query: { cause_after?: string | undefined },
+): Piece[] {
+  const { causes, evidence, next } = failures;
+  const failed = sum(execution.tasks, "failed");
+  if (causes.length === 0) return [];
+  const sections = causes.reduce<Section[]>((all, cause) => {
+    const kind = blameOf(cause.failures[0]);
+    const last = all.at(-1);
+    if (last?.kind === kind) last.causes.push(cause);
+    else all.push({ kind, causes: [cause] });
+    return all;
+  }, []);
+  let index = 0;
+  const path = executionPath(around.projectId, around.executionId);
+  return [
+    sections.map(({ kind, causes }) => {
+      const { title, hint } = SECTIONS[kind]!;
+      const tests = causes.reduce((total, { failures }) => total + failures.length, 0);
+      const total = kind === "none" ? failed : (counts[kind as Blame] ?? 0);
+      const part =
+        total > tests && (next !== undefined || query.cause_after !== undefined) ? ` of ${count(total)}` : "";
+      return html`<h2>${title(around.defaultBranch)} <small>${counted(causes.length, "cause")}, ${count(tests)}${part} ${total === 1 ? "test" : "tests"} · ${hint}</small></h2>
+<div class="card">${causes.map((cause) => causeItem(cause, index++, around, evidence.get(keyOf(cause.failures[0]))))}</div>`;
+    }),
+    next || query.cause_after
+      ? html`<nav class="pages" aria-label="Pages of failures">${query.cause_after ? html`<a href="${path}">The first failures</a>` : null}${
+          next ? html`<a rel="next" href="${toAddress(path, { cause_after: next })}">Further failures</a>` : null
+        }<span class="hint">${count(failures.shown)} of ${counted(failed, "failure")} on this page</span></nav>`
+      : null,
+  ];
+}
+
+// ── Tasks
+
+const ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];
+const TASKS = 50;
+
+function taskTable(projectId: string, { id, mode, tasks }: ExecutionRow, showsAll: boolean, now: Date): Piece[] {
+  if (tasks.length === 0) return [];
+  const worstFirst = tasks.toSorted(
+    (a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.failed - a.failed || 0,
+  );
+  const shown = showsAll ? worstFirst : worstFirst.slice(0, TASKS);
+  const hasRunners = mode === "run";
+  return [
+    html`<h2>Tasks <small>${counted(tasks.length, "task")}</small></h2>
+<div class="card"><table>
+<caption class="visually-hidden">Tasks of this execution, the worst first</caption>
+<thead><tr><th scope="col"><span class="visually-hidden">Status</span></th><th scope="col">Task</th><th scope="col" class="number">Passed</th><th scope="col" class="number">Failed</th><th scope="col" class="number wide">Skipped</th><th scope="col" class="number">Duration</th>${
+      hasRunners ? html`<th scope="col" class="wide">Runner</th><th scope="col" class="wide">Log</th>` : null
+    }</tr></thead>
+<tbody>${shown.map((task) => taskRow(projectId, id, task, hasRunners, now))}</tbody></table></div>`,
+    shown.length < tasks.length
+      ? html`<p class="pages"><a href="${executionPath(projectId, id)}?tasks=all">All ${tasks.length} tasks</a></p>`
+      : null,
+  ];
+}
+
+export const shardsWord = (task: TaskRow): string | null => {
+  if (task.shards === 1) return null;
+  return `${task.shards - missingShardsOf(task).length} of ${task.shards} shards`;
+};
+
+/** Why a task is not in, or not all of it; null where there is nothing to say. */
+export function whyMissing(task: TaskRow): string | null {
+  const missing = missingShardsOf(task);
+  if (task.status === "incomplete" || (missing.length > 0 && hasEnded(task.status)))
+    return [`Without ${toShardList(missing)}`, task.reason].filter(Boolean).join(": ");
+  if (task.reason !== null) return task.reason;
+  if (task.status === "timed_out") return "Nothing has come of it";
+  return missing.length > 0 && task.attempt > 0 ? `Waits for ${toShardList(missing)}` : null;
+}
+
+function taskRow(projectId: string, executionId: string, task: TaskRow, hasRunners: boolean, now: Date): Html {
+  const path = taskPath(projectId, executionId, task.slug);
+  const shards = shardsWord(task);
+  const why = whyMissing(task);
+  const isRunning = task.status === "running" && task.startedAt !== null;
+  const span = isRunning ? now.getTime() - Date.parse(task.startedAt!) : task.durationMs;
+  return html`<tr><td class="mark-cell">${mark(task.status)}</td><td class="long"><a href="${path}">${breakable(task.slug)}</a> ${
+    shards ? tag(shards) : null
+  } ${task.attempt > 1 ? tag(`attempt ${task.attempt}`) : null} ${task.outage ? tag("outage", "failed") : null}${
+    ["queued", "running", "cancelled"].includes(task.status) ? html` ${tag(wordOf(task.status), task.status)}` : null
+  }${why ? html`<span class="small soft">${why}</span>` : null}</td><td class="number">${count(task.passed)}</td><td class="number">${
+    task.failed > 0 ? html`<a class="failed" href="${path}?status=failed">${count(task.failed)}</a>` : "0"
+  }</td><td class="number soft wide">${count(task.skipped)}</td><td class="number${isRunning ? " running" : ""}">${
+    span > 0 ? toDuration(span) : "–"
+  }</td>${
+    hasRunners
+      ? html`<td class="soft wide">${task.runner ?? "–"}</td><td class="wide">${task.runner === null ? "–" : html`<a href="${path}/log">Log<span class="visually-hidden"> of ${task.slug}</span></a>`}</td>`
+      : null
+  }</tr>`;
+}
+
+// ── Comparison
+
+const COMPARED: Record<string, { title: string; hint: string; mark: string }> = {
+  fixed: { title: "Fixed", hint: "passed, and failed there", mark: "passed" },
+  new: { title: "New failures", hint: "failed, and nothing explains it", mark: "failed" },
+  main: { title: "Also failing on the default branch", hint: "", mark: "failed" },
+  still: { title: "Still failing", hint: "failed in both", mark: "failed" },
+  flaky: { title: "Known flaky", hint: "failed, and its record explains it", mark: "flaky" },
+  quarantined: { title: "Quarantined", hint: "failed, and not counted", mark: "skipped" },
+  added: { title: "Added", hint: "not in the other", mark: "new" },
+  missing: { title: "Missing", hint: "only in the other", mark: "skipped" },
+};
+
+function comparedTable(projectId: string, kind: string, rows: readonly ComparedRow[]): Html {
+  const { title, hint, mark: shape } = COMPARED[kind]!;
+  const total = rows[0]!.total;
+  return html`<h2 id="${kind}">${title} <small>${counted(total, "test")}${hint ? `, ${hint}` : ""}${total > rows.length ? `; the first ${rows.length}` : ""}</small></h2>
+<div class="card"><table><caption class="visually-hidden">${title}</caption>
+<thead class="visually-hidden"><tr><th scope="col">Kind</th><th scope="col">Test</th></tr></thead>
+<tbody>${rows.map(
+    (row) =>
+      html`<tr><td class="mark-cell">${mark(shape, { word: false })}</td><td class="long"><span class="soft">${breakable(row.taskSlug)} › </span><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a></td></tr>`,
+  )}</tbody></table></div>`;
+}
+
+export const executions: Page[] = [
+  page(
+    "/projects/:projectId/executions",
+    { access: "viewer", query: listQuery },
+    async ({ sql, project, query, path, now }) => {
+      const { q, branch, status, environment, day, cursor } = query;
+      // A day is one of UTC; ids begin with their time.
+      const start = day === undefined ? undefined : Date.parse(day);
+      const end = start === undefined ? undefined : firstIdAt(start + DAY_MS);
+      const before = [cursor, end].filter((id) => id !== undefined).toSorted()[0];
+      const from = start === undefined ? undefined : firstIdAt(start);
+      const [rows, origins] = await Promise.all([
+        selectBuilds(sql, project.id, PAGE, { q, branch, status, environment, before, from }),
+        selectBuildOrigins(sql, project.id),
+      ]);
+      const builds = rows.slice(0, PAGE);
+      const isFiltered = [q, branch, status, environment, day].some((value) => value !== undefined);
+      const what = status ? `${wordOf(status)} executions` : "executions";
+      const said = [
+        branch ? `of ${branch}` : null,
+        environment ? `on ${environment}` : null,
+        day ? `on ${toDay(day)}` : null,
+      ].filter(Boolean);
+      const title = [`${what[0]!.toUpperCase()}${what.slice(1)}`, ...said].join(" ");
+      const body = html`<h1>${title}</h1>
+<form class="filters" method="get" action="${path}">
+<label>Key or commit<input type="search" name="q" value="${q}" maxlength="200" /></label>
+<label>Branch<input name="branch" value="${branch}" list="branches" maxlength="500" /></label>
+<label>Status<select name="status"><option value="">any</option>${STATUSES.map((value) => html`<option value="${value}" ${value === status ? html`selected` : null}>${wordOf(value)}</option>`)}</select></label>
+<label>Environment<input name="environment" value="${environment}" list="environments" maxlength="200" /></label>
+<label>Day<input type="date" name="day" value="${day}" /></label>
+<button>Filter</button>${isFiltered ? html`<a class="button" href="${path}">Clear</a>` : null}
+<datalist id="branches">${origins.branches.map((name) => html`<option value="${name}"></option>`)}</datalist>
+<datalist id="environments">${origins.environments.map((name) => html`<option value="${name}"></option>`)}</datalist>
+</form>
+${
+  builds.length > 0
+    ? buildTable(project.id, builds, now, title)
+    : html`<div class="card empty">${
+        isFiltered
+          ? html`<p>No execution matches.</p><p><a class="button" href="${path}">Show all</a></p>`
+          : html`<p>No report has arrived yet.</p><p><a class="button main" href="/projects/${project.id}/onboarding">Send the first one</a></p>`
+      }</div>`
+}
+${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAGE ? builds.at(-1)!.id : undefined)}`;
+      return { title, body, section: "executions" };
+    },
+  ),
+
+  page(
+    "/projects/:projectId/executions/:executionId",
+    {
+      access: "viewer",
+      query: v.strictObject({ cause_after: v.optional(causeCursor), tasks: v.optional(v.literal("all")) }),
+    },
+    async ({ sql, project, params, query, role, csrf, now }) => {
+      const { id: projectId, defaultBranch } = project;
+      const { executionId } = params;
+      const [found, counts, failures] = await Promise.all([
+        selectExecution(sql, projectId, executionId),
+        countFailures(sql, projectId, executionId),
+        readFailures({ sql, projectId, executionId }, query.cause_after),
+      ]);
+      const execution = found ?? absent();
+      const others = [execution.baselineId, execution.rerunOf].filter((id) => id !== null);
+      const names = new Map(
+        (others.length === 0 ? [] : await selectExecutionNames(sql, projectId, others)).map((name) => [name.id, name]),
+      );
+      const baseline = execution.baselineId === null ? undefined : names.get(execution.baselineId);
+      const told: Told = {
+        execution,
+        counts,
+        baseline: baseline ? { text: shortNameOf(baseline), href: executionPath(projectId, baseline.id) } : null,
+        defaultBranch,
+      };
+      const words = headlineOf(told);
+      const isLive = !hasEnded(execution.status);
+      const base = executionPath(projectId, executionId);
+      const around = { projectId, executionId, defaultBranch, isLive, now };
+      const body = html`<div data-region="state">
+<h1>${mark(execution.status, { word: false })} ${toHtml(words)}</h1>
+<div class="meta">${metaOf(projectId, told, names, now)}</div>
+${actionsOf({ base, csrf, role, execution, share: shareForm({ csrf, role, project, params }) })}
+</div>
+<div data-region="failures">${failureSections(failures, told, around, query)}</div>
+<div data-region="tasks">${taskTable(projectId, execution, query.tasks === "all", now)}</div>
+${execution.tasks.length === 0 && !isLive ? html`<div class="card empty"><p>No report has come of it.</p></div>` : null}
+${execution.tasks.length === 0 && isLive ? html`<div class="card empty" data-region="waiting"><p>It waits for its first report.</p></div>` : null}`;
+      return {
+        title: `${toText(words)} · ${shortNameOf(execution)}`,
+        body,
+        section: "executions",
+        ...(isLive ? { live: `${base}/live` } : {}),
+      };
+    },
+  ),
+
+  page(
+    "/projects/:projectId/executions/:executionId/comparison",
+    { access: "viewer", query: v.strictObject({ baseline: maybe(uuid) }) },
+    async ({ sql, project, params, query, path, now }) => {
+      const { id: projectId, defaultBranch } = project;
+      const { executionId } = params;
+      const [found, offered] = await Promise.all([
+        selectExecution(sql, projectId, executionId),
+        selectBuilds(sql, projectId, 20, { branch: defaultBranch, before: executionId }),
+      ]);
+      const mine = found ?? absent();
+      const baselineId = query.baseline ?? mine.baselineId;
+      const [[baseline], rows] = await Promise.all([
+        baselineId === null ? [] : selectExecutionNames(sql, projectId, [baselineId]),
+        selectComparison(sql, projectId, executionId, query.baseline),
+      ]);
+      if (query.baseline !== undefined && !baseline)
+        fail("VALIDATION_ERROR", `There is no execution "${query.baseline}" in this project`);
+      const byKind = Map.groupBy(rows, ({ kind }) => kind as string);
+      const kinds = Object.keys(COMPARED).filter((kind) => byKind.has(kind));
+      const other = baseline ? shortNameOf(baseline) : "nothing";
+      const title = `${shortNameOf(mine)} compared with ${other}`;
+      const said = kinds.map((kind) => `${count(byKind.get(kind)![0]!.total)} ${COMPARED[kind]!.title.toLowerCase()}`);
+      const options = offered.slice(0, 20).map(({ id, key, createdAt, status }) => {
+        const label = `${nameOf({ key, createdAt })}, ${wordOf(status)}`;
+        return html`<option value="${id}" ${id === baselineId ? html`selected` : null}>${label}</option>`;
+      });
+      const isOffered = offered.slice(0, 20).some(({ id }) => id === baselineId);
+      const body = html`<h1>${said.length === 0 ? "Nothing has changed" : said.slice(0, 3).join(", ")}</h1>
+<div class="meta"><span><a href="${executionPath(projectId, executionId)}"><b>${shortNameOf(mine)}</b></a> compared with ${
+        baseline
+          ? html`<a href="${executionPath(projectId, baseline.id)}">${other}</a>`
+          : "nothing: there was no execution to compare with when it began"
+      }</span>${baseline ? html`<span>${ago(baseline.createdAt, now)}</span>` : null}</div>
+<form class="filters" method="get" action="${path}">
+<label>Compare with<select name="baseline"><option value="">its baseline</option>${
+        isOffered || !query.baseline || !baseline
+          ? null
+          : html`<option value="${baseline.id}" selected>${nameOf(baseline)}</option>`
+      }${options}</select></label><button>Compare</button></form>
+${kinds.map((kind) => comparedTable(projectId, kind, byKind.get(kind)!))}
+${kinds.length === 0 ? html`<div class="card empty"><p>The same tests, with the same outcome.</p></div>` : null}`;
+      return { title, body, section: "executions" };
+    },
+  ),
+
+  form(
+    "/projects/:projectId/executions/:executionId/rerun",
+    { access: "member", fields: v.strictObject({ failedOnly: v.optional(v.literal("true")) }) },
+    async ({ begin, project, params, fields }) => {
+      const failedOnly = fields.failedOnly === "true";
+      const id = await begin((sql) => rerunEnded(sql, project.id, params.executionId, { failedOnly, now: new Date() }));
+      return new SeeOther(executionPath(project.id, id));
+    },
+  ),
+
+  form(
+    "/projects/:projectId/executions/:executionId/complete",
+    { access: "member" },
+    async ({ begin, project, params }) => {
+      await begin((sql) => completeExecution(sql, project.id, params.executionId, new Date()));
+      return new SeeOther(executionPath(project.id, params.executionId));
+    },
+  ),
+
+  form(
+    "/projects/:projectId/executions/:executionId/cancel",
+    { access: "member" },
+    async ({ begin, project, params }) => {
+      await begin((sql) => cancelExecution(sql, project.id, params.executionId, new Date()));
+      return new SeeOther(executionPath(project.id, params.executionId));
+    },
+  ),
+
+  form(
+    "/projects/:projectId/executions/:executionId/delete",
+    { access: "owner" },
+    async ({ begin, project, params }) => {
+      if (!(await begin((sql) => deleteExecution(sql, project.id, params.executionId)))) absent();
+      return new SeeOther(`/projects/${project.id}/executions`);
+    },
+  ),
+];

@@ -1,0 +1,350 @@
+/** Sharing: links and badges are made and revoked, and what those see who have one. */
+
+import * as v from "valibot";
+import { html, type Html, type Piece } from "../http/html.ts";
+import { type CauseOf, toCauses } from "../operations/failures.ts";
+import { createShare, findShared, revokeShare } from "../operations/shares.ts";
+import { Reply } from "../request/reply.ts";
+import { type Badge, drawBadge } from "../rules/badge.ts";
+import { hasEnded } from "../rules/execution.ts";
+import type { CaseRef } from "../schema/case_ref.ts";
+import type { Blame } from "../schema/failures.ts";
+import { uuid } from "../schema/fields.ts";
+import { refuseAbsent } from "../schema/refusal.ts";
+import { newBadge, type SharedPlace } from "../schema/shares.ts";
+import { maskKeys } from "../secrets/keys.ts";
+import type { Sql } from "../store/connect.ts";
+import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
+import { type FailurePlace, type PlacedFailure, selectFailurePage } from "../store/failures.ts";
+import { firstIdAt } from "../store/moment.ts";
+import {
+  type BuildRow,
+  selectBranchDays,
+  selectBranchState,
+  selectBuild,
+  selectBuilds,
+  selectLastBuild,
+} from "../store/overview.ts";
+import { executionPath, nameOf, outcomeOf } from "./builds.ts";
+import { BRIEF, evidenceOf, firstLine, FULL } from "./evidence.ts";
+import { form, page, type Page, SeeOther, type View } from "./page.ts";
+import { ago, breakable, commit, count, counted, mark, pager, tag, toDuration, wordOf } from "./parts.ts";
+import { headlineOf } from "./project_state.ts";
+import { shareName, shareSection } from "./share_parts.ts";
+import { TREND_DAYS, trends } from "./trends.ts";
+
+const DAY_MS = 86_400_000;
+
+// ── Made, shown once, revoked
+
+const onceMore = (projectId: string): Html =>
+  html`<p class="actions"><a class="button" href="/projects/${projectId}/shares">All links and badges</a></p>`;
+
+function madeLink(projectId: string, what: Html, url: string, sees: string, back: Html): View {
+  const body = html`<h1>A link for whoever has it</h1>
+<div class="message good" role="status"><p><b>Copy it now: it is shown this once.</b> ${what}</p></div>
+<div class="copied"><pre data-copy>${url}</pre></div>
+<div class="prose"><p>${sees}</p><p>It opens without signing in, until somebody revokes it.</p></div>
+<p class="actions">${back}<a class="button" href="/projects/${projectId}/shares">All links and badges</a></p>`;
+  return { title: "A link for whoever has it", body, section: "settings" };
+}
+
+/** Of Markdown, where brackets would end it. */
+const inBrackets = (text: string): string => text.replace(/[[\]\\`*_<>\n]/g, " ").trim();
+
+function madeBadge(
+  { projectId, publicUrl }: { projectId: string; publicUrl: string },
+  { what, alt, badge, token }: { what: Html; alt: string; badge: Badge; token: string },
+): View {
+  const image = `${publicUrl}/badge/${token}.svg`;
+  const target = `${publicUrl}/projects/${projectId}`;
+  const text = inBrackets(alt);
+  const body = html`<h1>A badge</h1>
+<div class="message good" role="status"><p><b>Copy it now: its address is shown this once.</b> ${what}.</p></div>
+<p><img src="/badge/${token}.svg" alt="${badge.title}" height="20" /></p>
+<h2>Markdown</h2>
+<div class="copied"><pre data-copy>${`[![${text}](${image})](${target})`}</pre></div>
+<h2>HTML</h2>
+<div class="copied"><pre data-copy>${html`<a href="${target}"><img src="${image}" alt="${text}" height="20"></a>`.text}</pre></div>
+<h2>Its address</h2>
+<div class="copied"><pre data-copy>${image}</pre></div>
+<p class="hint">The picture is for everybody; what it links to is for members of the team, who sign in.</p>
+${onceMore(projectId)}`;
+  return { title: "A badge", body, section: "settings" };
+}
+
+const SEES_EXECUTION =
+  "Whoever has it sees the outcome, the counts, the tasks, and the failures by cause with their messages and stacks; no logs, no output of tests, no variables, no runners, no names of people, and nothing of other executions.";
+const SEES_PROJECT =
+  "Whoever has it sees the state of the default branch, how it has been going, and how the newest executions ended; nothing behind them.";
+
+// ── What those see who have a link
+
+/** Without what only members may know; keys that somebody has put into a text are cut. */
+const told = <Row extends { message: string | null; stack: string | null }>({ message, stack }: Row) => ({
+  message: message === null ? null : maskKeys(message),
+  stack: stack === null ? null : maskKeys(stack),
+});
+
+const fullName = ({ suite, name }: Pick<CaseRef, "suite" | "name">): string =>
+  [suite, name].filter(Boolean).join(" › ");
+
+const BLAMES: Record<Blame | "none", readonly [mark: string, tag: string]> = {
+  new: ["failed", "new"],
+  main: ["failed", "known"],
+  still: ["failed", "known"],
+  flaky: ["flaky", "flaky"],
+  quarantined: ["skipped", "quarantined"],
+  none: ["failed", "failed"],
+};
+
+/** Failures that are read together, causes of them on a page, those with everything they say, tests of one by name. */
+const WINDOW = 200;
+const CAUSES = 40;
+const WHOLE = 12;
+const TESTS = 20;
+
+function causeItem({ failures }: CauseOf<PlacedFailure>, index: number): Html {
+  const [first] = failures;
+  const said = told(first);
+  const title = firstLine(said.message) || firstLine(said.stack) || fullName(first);
+  const [shape, word] = BLAMES[first.blame ?? "none"];
+  const isOne = failures.length === 1;
+  const more = failures.length - TESTS;
+  return html`<details class="failure" id="c${index}"${index === 0 ? html` open` : null}><summary>
+<span>${mark(shape, { word: false })}</span>
+<span class="long">${title}<span class="small soft">${isOne ? breakable(fullName(first)) : counted(failures.length, "test")} · ${breakable(first.taskSlug)}</span></span>
+<span class="wide"></span><span>${tag(word, shape === "skipped" ? "" : shape)}</span>
+</summary>
+<div class="evidence">${evidenceOf(said, index < WHOLE ? FULL : BRIEF, title)}
+<div><h3>${isOne ? "Test" : counted(failures.length, "test")}</h3><ul class="reasons small">${failures
+    .slice(0, TESTS)
+    .map(
+      (failure) =>
+        html`<li class="long">${breakable([failure.taskSlug, fullName(failure)].join(" › "))}${failure.file === null ? null : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`}</li>`,
+    )}${more > 0 ? html`<li class="soft">and ${more} more</li>` : null}</ul></div></div></details>`;
+}
+
+const ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];
+const TASKS = 100;
+
+function taskTable(tasks: readonly TaskRow[]): Html | null {
+  if (tasks.length === 0) return null;
+  const worstFirst = tasks.toSorted((a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.failed - a.failed);
+  const more = tasks.length - TASKS;
+  return html`<h2>Tasks <small>${counted(tasks.length, "task")}${more > 0 ? `, the first ${TASKS}` : null}</small></h2>
+<div class="card"><table><caption class="visually-hidden">Tasks, the worst first</caption>
+<thead><tr><th scope="col"><span class="visually-hidden">Status</span></th><th scope="col">Task</th><th scope="col" class="number">Passed</th><th scope="col" class="number">Failed</th><th scope="col" class="number wide">Skipped</th><th scope="col" class="number">Duration</th></tr></thead>
+<tbody>${worstFirst.slice(0, TASKS).map(
+    ({ slug, status, passed, failed, skipped, durationMs }) => html`<tr>
+<td class="mark-cell">${mark(status)}</td><td class="long">${breakable(slug)}${["passed", "failed"].includes(status) ? null : html` ${tag(wordOf(status), status === "running" ? "running" : "failed")}`}</td>
+<td class="number">${count(passed)}</td><td class="number${failed > 0 ? " failed" : ""}">${count(failed)}</td><td class="number soft wide">${count(skipped)}</td><td class="number">${durationMs > 0 ? toDuration(durationMs) : "–"}</td></tr>`,
+  )}</tbody></table></div>`;
+}
+
+const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function countsOf({ passed, failed, skipped, flaky, durationMs }: BuildRow): string | null {
+  const parts = [
+    `${count(passed)} passed`,
+    failed > 0 && `${count(failed)} failed`,
+    skipped > 0 && `${count(skipped)} skipped`,
+    flaky > 0 && `${count(flaky)} flaky`,
+  ].filter(Boolean);
+  return passed + failed + skipped === 0
+    ? null
+    : `${parts.join(", ")}${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`;
+}
+
+/** The place that a window of failures begins behind, and how many causes of it come before. */
+const CURSOR = /^(\d)\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})\.(\d{1,3})$/;
+const START = { rank: 0, runId: "00000000-0000-0000-0000-000000000000", number: 0 };
+const sharedQuery = v.strictObject({
+  cursor: v.optional(v.pipe(v.string(), v.regex(CURSOR, "expected a place that this page has told"))),
+});
+
+function readCursor(cursor: string | undefined): { after: FailurePlace; skip: number } {
+  const match = cursor === undefined ? null : CURSOR.exec(cursor);
+  if (!match) return { after: START, skip: 0 };
+  return { after: { rank: Number(match[1]), runId: match[2]!, number: Number(match[3]) }, skip: Number(match[4]) };
+}
+
+const writeCursor = ({ rank, runId, number }: FailurePlace, skip: number) => `${rank}.${runId}.${number}.${skip}`;
+
+/** The causes of a page, and where the next one begins. */
+function pageOf(rows: readonly PlacedFailure[], after: FailurePlace, skip: number) {
+  const all = toCauses(rows.slice(0, WINDOW));
+  const causes = all.slice(skip, skip + CAUSES);
+  const isWhole = all.length <= skip + CAUSES;
+  const next = !isWhole
+    ? writeCursor(after, skip + CAUSES)
+    : rows.length > WINDOW
+      ? writeCursor(rows[WINDOW - 1]!, 0)
+      : undefined;
+  return { causes, next };
+}
+
+type Showing = { sql: Sql; path: string; now: Date; cursor: string | undefined };
+
+async function sharedExecution({ projectId, projectName, executionId }: SharedPlace, showing: Showing): Promise<View> {
+  const { sql, path, now, cursor } = showing;
+  const { after, skip } = readCursor(cursor);
+  const [build, execution, rows] = await Promise.all([
+    selectBuild(sql, projectId, executionId!),
+    selectExecution(sql, projectId, executionId!),
+    selectFailurePage(sql, projectId, executionId!, { limit: WINDOW, after }),
+  ]);
+  if (!build || !execution) return refuseAbsent();
+  const { causes, next } = pageOf(rows, after, skip);
+  const title = upper(outcomeOf(build));
+  const body = html`<h1>${mark(build.status, { word: false })} ${title}</h1>
+${executionMeta(projectName, build, execution, now)}
+${failureList(causes, build, next !== undefined || cursor !== undefined)}
+${pager(path, { cursor }, next)}
+${taskTable(execution.tasks)}`;
+  return { title: `${title} · ${projectName}`, body, isShared: true };
+}
+
+function executionMeta(projectName: string, build: BuildRow, { pullRequest }: ExecutionRow, now: Date): Html {
+  const at = build.completedAt ?? build.startedAt ?? build.createdAt;
+  return html`<div class="meta"><span><b>${projectName}</b> ${nameOf(build)}</span>
+${build.branch === null ? null : html`<code>${build.branch}</code>`}${build.commit === null ? null : commit(build.commit)}
+${pullRequest === null ? null : html`<span>pull request ${pullRequest}</span>`}
+${countsOf(build) === null ? null : html`<span>${countsOf(build)}</span>`}
+<span>${hasEnded(build.status as ExecutionRow["status"]) ? "ended" : "began"} ${ago(at, now)}</span></div>`;
+}
+
+function failureList(causes: readonly CauseOf<PlacedFailure>[], { failed }: BuildRow, isPart: boolean): Piece {
+  if (causes.length === 0) return null;
+  const shown = causes.reduce((total, { failures }) => total + failures.length, 0);
+  const some = isPart ? `${count(shown)} of ${counted(failed, "failure")}` : counted(shown, "failure");
+  return html`<h2>Failures by cause <small>${counted(causes.length, "cause")}, ${some}</small></h2>
+    <div class="card">${causes.map(causeItem)}</div>`;
+}
+
+const NEWEST = 20;
+
+async function sharedProject(
+  { projectId, projectName, defaultBranch }: SharedPlace,
+  { sql, now }: Showing,
+): Promise<View> {
+  const [state, days, builds] = await Promise.all([
+    selectBranchState(sql, projectId, defaultBranch),
+    selectBranchDays(sql, projectId, defaultBranch, firstIdAt(now.getTime() - TREND_DAYS * DAY_MS)),
+    selectBuilds(sql, projectId, NEWEST),
+  ]);
+  const headline = headlineOf(defaultBranch, state, now);
+  const last = state?.last;
+  const body = html`<h1>${mark(headline.status, { word: false })} ${headline.text}</h1>
+<div class="meta"><span><b>${projectName}</b></span>${last ? html`<span>${nameOf(last)} ${last.commit === null ? null : commit(last.commit)} ${outcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : null}</span>` : null}</div>
+${days.length === 0 ? null : html`<h2>How it has been going</h2>${trends(defaultBranch, days, now)}`}
+${
+  builds.length === 0
+    ? null
+    : html`<h2>Newest executions</h2><div class="card"><table><caption class="visually-hidden">The newest executions</caption>
+<thead class="visually-hidden"><tr><th scope="col">Status</th><th scope="col">Execution</th><th scope="col">Outcome</th><th scope="col">Duration</th><th scope="col">When</th></tr></thead>
+<tbody>${builds.slice(0, NEWEST).map(
+        (build) => html`<tr><td class="mark-cell">${mark(build.status)}</td>
+<td class="long"><b>${nameOf(build)}</b> ${build.branch === null ? null : html`<code>${build.branch}</code>`}</td>
+<td>${outcomeOf(build)}</td><td class="number wide">${build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
+<td class="number soft">${ago(build.completedAt ?? build.createdAt, now)}</td></tr>`,
+      )}</tbody></table></div>`
+}`;
+  return { title: `${headline.text} · ${projectName}`, body, isShared: true };
+}
+
+// ── Badges
+
+const UNKNOWN: Badge = { label: "tests", message: "unknown", tone: "none", title: "Tests: unknown" };
+
+async function readBadge(
+  sql: Sql,
+  { projectId, defaultBranch, branch, shows }: Omit<SharedPlace, "kind">,
+): Promise<Badge> {
+  const of = branch ?? defaultBranch;
+  const last = await selectLastBuild(sql, projectId, of);
+  const label = shows === "status" ? of : branch === null ? "tests" : `tests on ${branch}`;
+  if (!last) return { label, message: "no results", tone: "none", title: `${of}: no results yet` };
+  const { status, passed, failed } = last;
+  const isGood = status === "passed";
+  const tests = failed > 0 ? `${count(failed)} failed, ${count(passed)} passed` : `${count(passed)} passed`;
+  const message = shows === "tests" && passed + failed > 0 ? tests : wordOf(status);
+  return { label, message, tone: isGood ? "good" : "bad", title: `${of}: ${wordOf(status)}, ${tests}` };
+}
+
+const BADGE_HEADERS = {
+  "Cache-Control": "max-age=60",
+  "Content-Security-Policy": "default-src 'none'",
+  "Cross-Origin-Resource-Policy": "cross-origin",
+};
+
+function badgeReply(request: Request, status: number, badge: Badge): Reply {
+  const text = drawBadge(badge);
+  const etag = `W/"${Bun.SHA256.hash(text, "hex").slice(0, 20)}"`;
+  const known = (request.headers.get("if-none-match") ?? "").split(",").map((one) => one.trim());
+  const headers = { ...BADGE_HEADERS, ETag: etag };
+  if (status === 200 && known.includes(etag)) return new Reply(304, null, null, headers);
+  return new Reply(status, text, "image/svg+xml", headers);
+}
+
+export const shares: Page[] = [
+  page(
+    "/projects/:projectId/shares",
+    { access: "viewer", query: v.strictObject({ cursor: v.optional(uuid) }) },
+    async (context) => {
+      const { sql, csrf, role, project, now, query } = context;
+      const body = html`<h1>Sharing</h1>
+<div class="meta"><span>What is open to people who do not sign in. An execution is shared from its own page.</span></div>
+${await shareSection({ sql, csrf, role, project, now }, query.cursor)}`;
+      return { title: "Sharing", body, section: "settings" };
+    },
+  ),
+
+  form("/projects/:projectId/executions/:executionId/share", { access: "member" }, async (context) => {
+    const { begin, visitor, project, params, publicUrl } = context;
+    const what = { kind: "execution", executionId: params.executionId } as const;
+    const { share, token } = await createShare({ begin }, visitor, project, what);
+    const name = shareName(project.id, share, project.defaultBranch);
+    const back = html`<a class="button main" href="${executionPath(project.id, params.executionId)}">Back to the execution</a>`;
+    return madeLink(project.id, name, `${publicUrl}/shared/${token}`, SEES_EXECUTION, back);
+  }),
+
+  form("/projects/:projectId/shares", { access: "member" }, async ({ begin, visitor, project, publicUrl }) => {
+    const { share, token } = await createShare({ begin }, visitor, project, { kind: "project" });
+    const name = shareName(project.id, share, project.defaultBranch);
+    const back = html`<a class="button main" href="/projects/${project.id}">Back to the project</a>`;
+    return madeLink(project.id, name, `${publicUrl}/shared/${token}`, SEES_PROJECT, back);
+  }),
+
+  form("/projects/:projectId/badges", { access: "member", fields: newBadge }, async (context) => {
+    const { begin, fast, visitor, project, publicUrl, fields } = context;
+    const { shows, branch = null } = fields;
+    const { share, token } = await createShare({ begin }, visitor, project, { kind: "badge", shows, branch });
+    const { id: projectId, name: projectName, defaultBranch } = project;
+    const badge = await readBadge(fast, { projectId, projectName, defaultBranch, executionId: null, branch, shows });
+    const alt = `${shows === "tests" ? "Tests" : "Status"} on ${branch ?? defaultBranch}`;
+    const what = shareName(projectId, share, defaultBranch);
+    return madeBadge({ projectId, publicUrl }, { what, alt, badge, token });
+  }),
+
+  form(
+    "/projects/:projectId/shares/:shareId/revoke",
+    { access: "member" },
+    async ({ begin, visitor, project, params }) => {
+      await revokeShare({ begin }, visitor, project, params.shareId);
+      return new SeeOther(`/projects/${project.id}/shares`);
+    },
+  ),
+
+  page("/shared/:token", { access: "public", query: sharedQuery }, async ({ sql, fast, params, query, path, now }) => {
+    const place = (await findShared({ fast }, params.token, ["execution", "project"])) ?? refuseAbsent();
+    const showing = { sql, path, now, cursor: query.cursor };
+    return await (place.kind === "project" ? sharedProject : sharedExecution)(place, showing);
+  }),
+
+  page("/badge/:token", { access: "public" }, async ({ fast, params, request }) => {
+    const match = /^(.+)\.svg$/.exec(params.token);
+    const place = match ? await findShared({ fast }, match[1]!, ["badge"]) : undefined;
+    return badgeReply(request, place ? 200 : 404, place ? await readBadge(fast, place) : UNKNOWN);
+  }),
+];

@@ -1,0 +1,317 @@
+/** A task of an execution: its cases, what was uploaded, what it printed. */
+
+import * as v from "valibot";
+import { html, type Html, type Piece } from "../http/html.ts";
+import { absent } from "../http/problem.ts";
+import { plainText } from "../request/reply.ts";
+import { stripAnsi } from "../rules/ansi.ts";
+import { hasEnded } from "../rules/execution.ts";
+import { joinLog } from "../rules/log_parts.ts";
+import { missingShardsOf, toShardList } from "../rules/shards.ts";
+import { numberOfTestCase } from "../rules/test_case_id.ts";
+import { text, uuid } from "../schema/fields.ts";
+import { type CaseResultRow, selectCaseResults } from "../store/case_results.ts";
+import type { Sql } from "../store/connect.ts";
+import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
+import { selectLogLease, selectLogTail } from "../store/leases.ts";
+import { selectRunId, selectTestRun, selectUploadsOfRun, type UploadRow } from "../store/test_runs.ts";
+import { executionPath, nameOf, taskPath, testPath } from "./builds.ts";
+import { evidenceOf, firstLine, FULL, type Measure, terminal } from "./evidence.ts";
+import { page, type Page } from "./page.ts";
+import { ago, breakable, count, counted, mark, pager, tag, toAddress, toDuration, wordOf } from "./parts.ts";
+
+const PAGE = 50;
+const UPLOADS = 50;
+/** Bytes: of the log on its own page, and below the cases. */
+const LOG = 262_144;
+const TAIL = 8_192;
+
+/** Of one result, which has a page for itself. */
+const WHOLE: Measure = { isWhole: true, message: 1_000_000, stackLines: 200, diffLines: 200, output: 1_000_000 };
+
+const STATUSES = ["failed", "flaky", "passed", "skipped"] as const;
+const CURSOR = /^([01])\.(\d{1,9})$/;
+
+const optionalText = (max: number) =>
+  v.optional(
+    v.union([
+      v.pipe(
+        v.literal(""),
+        v.transform(() => undefined),
+      ),
+      text(max),
+    ]),
+  );
+
+const taskQuery = v.strictObject({
+  status: v.optional(
+    v.union([
+      v.pipe(
+        v.literal(""),
+        v.transform(() => undefined),
+      ),
+      v.picklist(STATUSES, "expected a status"),
+    ]),
+  ),
+  q: optionalText(200),
+  case: v.optional(uuid),
+  cursor: v.optional(
+    v.pipe(
+      v.string(),
+      v.check((value) => CURSOR.test(value), "expected a place that this page has told"),
+    ),
+  ),
+});
+
+const shard = v.optional(
+  v.pipe(v.string(), v.regex(/^[1-9]\d{0,3}$/, "expected the number of a shard"), v.transform(Number)),
+);
+
+type Place = { projectId: string; executionId: string; taskSlug: string };
+
+async function find(
+  sql: Sql,
+  { projectId, executionId, taskSlug }: Place,
+): Promise<{ execution: ExecutionRow; task: TaskRow }> {
+  const execution = (await selectExecution(sql, projectId, executionId)) ?? absent();
+  const task = execution.tasks.find(({ slug }) => slug === taskSlug) ?? absent();
+  return { execution, task };
+}
+
+/** Whoever may follow a log of a task, and what it is called there. */
+type Log = { text: string; isCut: boolean; isOver: boolean };
+
+/** The end of what a task, or a shard of it, has printed; undefined: nobody has run it for us. */
+async function readLog(sql: Sql, place: Place, shard: number | undefined, bytes: number): Promise<Log | undefined> {
+  const { projectId, executionId, taskSlug } = place;
+  const runId = await selectRunId(sql, projectId, executionId, taskSlug);
+  const lease = runId === undefined ? undefined : await selectLogLease(sql, projectId, runId, shard);
+  if (!lease) return undefined;
+  const from = Math.max(0, lease.logBytes - bytes);
+  const { text, offset } = joinLog(await selectLogTail(sql, projectId, lease, bytes), from);
+  // It may begin within a line, or within a character.
+  const whole = offset === 0 ? text : text.slice(text.indexOf("\n") + 1);
+  return { text: whole, isCut: offset > 0, isOver: lease.isOver };
+}
+
+const fullName = ({ suite, name }: { suite: string; name: string }) => [suite, name].filter(Boolean).join(" › ");
+
+/** What came of it in words. */
+function headlineOf(task: TaskRow): string {
+  const { passed, failed, skipped, flaky, status, attempt, durationMs } = task;
+  if (attempt === 0)
+    return status === "queued"
+      ? "waits"
+      : status === "running"
+        ? "runs"
+        : status === "timed_out"
+          ? "did not report"
+          : wordOf(status);
+  const counts = [
+    failed > 0 && `${count(failed)} failed`,
+    `${count(passed)} passed`,
+    skipped > 0 && `${count(skipped)} skipped`,
+    flaky > 0 && `${count(flaky)} flaky`,
+  ].filter(Boolean);
+  return `${counts.join(", ")}${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`;
+}
+
+const letterOf = ({ status, flaky }: CaseResultRow) => (flaky ? "flaky" : status);
+
+/** A result that failed opens in place; the others are a line. */
+function caseItem(place: Place, row: CaseResultRow, isAlone: boolean): Html {
+  const { projectId, executionId, taskSlug } = place;
+  const said = firstLine(row.message) || firstLine(row.stack);
+  const hasMore = said !== "" || (row.output ?? "") !== "";
+  const status = letterOf(row);
+  const took = row.durationMs === null ? "–" : toDuration(row.durationMs);
+  const file =
+    row.file === null ? null : html`<span>${breakable(row.file)}${row.line === null ? null : `:${row.line}`}</span>`;
+  const whole = toAddress(taskPath(projectId, executionId, taskSlug), { case: row.testCaseId });
+  const properties = Object.entries(row.properties ?? {});
+  const links = html`<p class="small"><a href="${testPath(projectId, row.testCaseId)}">This test over time</a>${
+    isAlone ? null : html` · <a href="${whole}">The whole of it</a>`
+  }</p>`;
+  if (!hasMore && !isAlone)
+    return html`<div class="failure-line"><span>${mark(status)}</span><span class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a></span><span class="small soft">${took}</span></div>`;
+  return html`<details class="failure" id="r${row.number}" ${isAlone ? html`open` : null}><summary><span>${mark(status)}</span>
+<span class="long">${breakable(fullName(row))}<span class="small soft dots">${said === "" ? null : html`<span>${said}</span>`}${file}</span></span>
+<span>${row.attempt > 1 ? tag(`attempt ${row.attempt}`) : null} ${row.kind === null || row.kind === "failure" ? null : tag(row.kind, "failed")}</span><span class="small soft">${took}</span></summary>
+<div class="evidence">${evidenceOf(row, isAlone ? WHOLE : FULL, "")}
+${
+  isAlone && properties.length > 0
+    ? html`<div><h3>Properties</h3><dl class="facts">${properties.map(([name, value]) => html`<dt>${name}</dt><dd class="long">${value}</dd>`)}</dl></div>`
+    : null
+}<div>${links}</div></div></details>`;
+}
+
+function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, now: Date): Html | null {
+  if (uploads.length === 0) return null;
+  return html`<h2>Uploads <small>${counted(uploads.length, "report")}</small></h2>
+<div class="card scroll"><table><caption class="visually-hidden">Reports of this task, the newest attempt first</caption>
+<thead><tr><th scope="col">Attempt</th>${isSharded ? html`<th scope="col">Shard</th>` : null}<th scope="col">Format</th><th scope="col" class="number">Exit code</th><th scope="col" class="number">When</th></tr></thead>
+<tbody>${uploads.map(
+    (upload) =>
+      html`<tr><td>${upload.number}${upload.partial ? html` ${tag("partial")}` : null}</td>${
+        isSharded ? html`<td>${upload.shard === 0 ? "all" : upload.shard}</td>` : null
+      }<td class="soft">${upload.format}</td><td class="number soft">${upload.exitCode ?? "–"}</td><td class="number soft">${ago(upload.receivedAt, now)}</td></tr>`,
+  )}</tbody></table></div>`;
+}
+
+const logBox = (text: string, name: string): Html =>
+  html`<div class="log" data-tail tabindex="0" role="region" aria-label="${name}"><pre>${terminal(text)}</pre></div>`;
+
+export const tasks: Page[] = [
+  page(
+    "/projects/:projectId/executions/:executionId/tasks/:taskSlug",
+    { access: "viewer", query: taskQuery },
+    async ({ sql, project, params, query, now }) => {
+      const place: Place = { ...params, projectId: project.id };
+      const { projectId, executionId, taskSlug } = place;
+      const [{ execution, task }, run] = await Promise.all([
+        find(sql, place),
+        selectTestRun(sql, projectId, executionId, taskSlug),
+      ]);
+      const { status, q, cursor } = query;
+      const filter = {
+        limit: query.case === undefined ? PAGE : 1,
+        q,
+        status: status === "flaky" ? ("passed" as const) : status,
+        flaky: status === "flaky" ? true : undefined,
+        testCase: query.case === undefined ? undefined : numberOfTestCase(query.case),
+        after: CURSOR.exec(cursor ?? "")?.slice(1),
+      };
+      const isOver = hasEnded(task.status);
+      const [rows, uploads, log] = await Promise.all([
+        run ? selectCaseResults(sql, projectId, run.id, filter) : [],
+        run ? selectUploadsOfRun(sql, projectId, run.id, UPLOADS) : [],
+        task.runner === null ? undefined : readLog(sql, place, undefined, TAIL),
+      ]);
+      const shown = rows
+        .slice(0, filter.limit)
+        .filter((row) => query.case === undefined || row.testCaseId === query.case);
+      if (query.case !== undefined && shown.length === 0) absent();
+      const path = taskPath(projectId, executionId, taskSlug);
+      const total = task.passed + task.failed + task.skipped;
+      const last = shown.at(-1);
+      const missing = missingShardsOf(task);
+      const warnings = [
+        ...(missing.length > 0
+          ? [`${isOver ? "Ended without" : "Waits for"} ${toShardList(missing)} of ${task.shards}`]
+          : []),
+        ...(task.reason === null ? [] : [task.reason]),
+        ...(run?.outage
+          ? ["Nearly everything failed: an outage, which blames nobody and is not remembered of the tests"]
+          : []),
+        ...(run?.warnings ?? []),
+      ];
+      const facts: Piece[] = [
+        html`<span><a href="${executionPath(projectId, executionId)}"><b>${nameOf(execution)}</b></a></span>`,
+        execution.branch === null ? null : html`<code>${execution.branch}</code>`,
+        task.attempt > 1 ? html`<span>attempt ${task.attempt}</span>` : null,
+        task.shards > 1 ? html`<span>${task.shards - missing.length} of ${task.shards} shards</span>` : null,
+        run?.format ? html`<span>${run.format}</span>` : null,
+        run && run.exitCode !== null ? html`<span>exit code ${run.exitCode}</span>` : null,
+        task.runner === null ? null : html`<span>run by ${task.runner}</span>`,
+        task.completedAt === null ? null : html`<span>ended ${ago(task.completedAt, now)}</span>`,
+        task.runner === null ? null : html`<a href="${path}/log">log</a>`,
+      ];
+      const cases = html`
+${
+  query.case !== undefined
+    ? html`<p class="filters"><a class="button" href="${path}">All cases of ${taskSlug}</a></p>`
+    : total > 0
+      ? html`<form class="filters" method="get" action="${path}">
+<label>Test<input type="search" name="q" value="${q}" maxlength="200" /></label>
+<label>Status<select name="status"><option value="">any</option>${STATUSES.map((value) => html`<option value="${value}" ${value === status ? html`selected` : null}>${value}</option>`)}</select></label>
+<button>Filter</button>${q || status ? html`<a class="button" href="${path}">Clear</a>` : null}</form>`
+      : null
+}
+${
+  shown.length > 0
+    ? html`<div class="card">${shown.map((row) => caseItem(place, row, query.case !== undefined))}</div>`
+    : html`<div class="card empty"><p>${total > 0 ? "No case matches." : task.attempt > 0 ? "The report tells no single cases." : "Nothing has come yet."}</p></div>`
+}
+${pager(path, { q, status, cursor }, rows.length > filter.limit && last && query.case === undefined ? `${last.rank}.${last.number}` : undefined)}`;
+      const title = `${taskSlug}: ${headlineOf(task)}`;
+      const body = html`<div data-region="state"><h1>${mark(task.status, { word: false })} ${breakable(taskSlug)}: ${headlineOf(task)}</h1>
+<div class="meta">${facts}</div>
+${
+  warnings.length > 0
+    ? html`<div class="message${task.status === "passed" ? "" : " bad"}" role="note"><ul class="plain">${warnings.slice(0, 20).map((warning) => html`<li>${stripAnsi(warning)}</li>`)}</ul></div>`
+    : null
+}</div>
+<h2>Cases <small>failed ones first</small></h2>
+${isOver ? cases : html`<div data-region="cases">${cases}</div>`}
+<div data-region="log">${
+        log && log.text !== ""
+          ? html`<h2>End of the log <small><a href="${path}/log">more of it</a></small></h2>${logBox(log.text, "End of the log")}`
+          : null
+      }</div>
+${query.case === undefined && cursor === undefined ? uploadTable(uploads, task.shards > 1, now) : null}`;
+      return {
+        title,
+        body,
+        section: "executions",
+        ...(isOver ? {} : { live: `${executionPath(projectId, executionId)}/live` }),
+      };
+    },
+  ),
+
+  page(
+    "/projects/:projectId/executions/:executionId/tasks/:taskSlug/log",
+    { access: "viewer", query: v.strictObject({ shard }) },
+    async ({ sql, project, params, query }) => {
+      const place: Place = { ...params, projectId: project.id };
+      const { execution, task } = await find(sql, place);
+      const log = await readLog(sql, place, query.shard, LOG);
+      const path = taskPath(project.id, place.executionId, place.taskSlug);
+      const shards = Array.from({ length: task.shards > 1 ? task.shards : 0 }, (_, index) => index + 1);
+      const of = query.shard === undefined ? "" : `, shard ${query.shard}`;
+      const isLive = !hasEnded(task.status) || log?.isOver === false;
+      const text = toAddress(`${path}/log/text`, { shard: query.shard?.toString() });
+      const body = html`<h1>Log of ${breakable(place.taskSlug)}${of}</h1>
+<div class="meta"><a href="${executionPath(project.id, place.executionId)}"><b>${nameOf(execution)}</b></a><a href="${path}">cases</a>${
+        log ? html`<a href="${text}">as text</a>` : null
+      }${task.runner === null ? null : html`<span>run by ${task.runner}</span>`}</div>
+${
+  shards.length > 0
+    ? html`<nav class="pages" aria-label="Shards">${shards.map(
+        (shard) =>
+          html`<a href="${path}/log?shard=${shard}" ${shard === query.shard ? html`aria-current="page"` : null}>Shard ${shard}</a>`,
+      )}</nav>`
+    : null
+}
+<div data-region="log">${
+        log?.isCut
+          ? html`<p class="hint">The last 256 KiB. The text holds all that is kept, the last mebibyte.</p>`
+          : null
+      }${
+        log && log.text !== ""
+          ? logBox(log.text, `Log of ${place.taskSlug}`)
+          : html`<div class="card empty"><p>${
+              log
+                ? "It has printed nothing yet."
+                : "There is no log: none of our runners has run it. Logs of other runs are where they ran."
+            }</p></div>`
+      }</div>`;
+      return {
+        title: `Log of ${place.taskSlug}`,
+        body,
+        section: "executions",
+        ...(isLive && execution.mode === "run" ? { live: `${executionPath(project.id, place.executionId)}/live` } : {}),
+      };
+    },
+  ),
+
+  page(
+    "/projects/:projectId/executions/:executionId/tasks/:taskSlug/log/text",
+    { access: "viewer", query: v.strictObject({ shard }) },
+    async ({ sql, project, params, query }) => {
+      const place: Place = { ...params, projectId: project.id };
+      await find(sql, place);
+      const log = await readLog(sql, place, query.shard, Number.MAX_SAFE_INTEGER);
+      return plainText(200, log?.text ?? "");
+    },
+  ),
+];

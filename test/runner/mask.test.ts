@@ -1,0 +1,115 @@
+/** What is hidden: every writing of every secret, wherever the output is cut into pieces, and nothing else. */
+
+import { describe, expect, test } from "bun:test";
+import { createMask } from "../../src/runner/mask.ts";
+import { createRandom } from "../simulation/random.ts";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** As a program prints it, cut at these places. */
+function throughStream(values: readonly string[], text: string, cuts: readonly number[]): string {
+  const { push, end } = createMask(values).stream();
+  const bytes = encoder.encode(text);
+  const places = [0, ...[...cuts].sort((a, b) => a - b), bytes.length];
+  const parts = places.slice(1).map((to, at) => push(bytes.slice(places[at], to)));
+  return decoder.decode(Buffer.concat([...parts, end()]));
+}
+
+describe("a secret", () => {
+  const secret = `p"ä<s/s&w'ö rd+`;
+  const base64 = (before: string, after = "") => Buffer.from(`${before}${secret}${after}`).toString("base64");
+  test.each([
+    ["as it is", secret],
+    ["in JSON", JSON.stringify(secret).slice(1, -1)],
+    ["in JSON of ASCII", `p\\"\\u00e4<s/s&w'\\u00f6 rd+`],
+    ["in JSON for HTML", `p\\"ä\\u003cs/s\\u0026w'ö rd+`],
+    ["in JSON with escaped slashes", `p\\"ä<s\\/s&w'ö rd+`],
+    ["in a URI", encodeURIComponent(secret)],
+    ["in a URI, lower case", encodeURIComponent(secret).replace(/%../g, (code) => code.toLowerCase())],
+    ["in a form", new URLSearchParams([["", secret]]).toString().slice(1)],
+    ["in XML", "p&quot;ä&lt;s/s&amp;w&apos;ö rd+"],
+    ["in the XML of Go", "p&#34;ä&lt;s/s&amp;w&#39;ö rd+"],
+    ["in the text of XML", `p"ä&lt;s/s&amp;w'ö rd+`],
+  ])("is hidden %s", (_, written) => {
+    expect(createMask([secret]).text(`before ${written} after`)).toBe("before *** after");
+  });
+
+  test("is hidden in base64, whatever stands before it and after it", () => {
+    for (const before of ["", "u", "us", "use", "user:"])
+      for (const after of ["", "x", "xy", "xyz"]) {
+        const written = base64(before, after);
+        const inner = Buffer.from(secret).toString("base64").slice(4, 12);
+        const masked = createMask([secret]).text(`Basic ${written}!`);
+        expect(masked).toContain("***");
+        // What is left of it are the characters that it shares with what stands around it.
+        expect(masked.length).toBeLessThan("Basic !".length + before.length * 2 + after.length * 2 + 3 + 6);
+        expect(masked).not.toContain(inner);
+        expect(createMask([secret]).text(written.replaceAll("+", "-").replaceAll("/", "_"))).toContain("***");
+      }
+  });
+
+  test("of several lines is hidden line by line, and lines that are short or empty are not", () => {
+    const key = "-----BEGIN KEY-----\n  abcdefgh\r\n\n        \nxy\n-----END KEY-----\n";
+    const text = createMask([key]).text(`${key}|abcdefgh|xy|        |-----END KEY-----|${JSON.stringify(key)}`);
+    expect(text).toBe(`***|***|xy|        |***|"***"`);
+  });
+
+  test("of less than six characters is not hidden: it would black out the log", () => {
+    const text = "a 12345 b true c";
+    expect(createMask(["a", "12345", "true", ""]).text(text)).toBe(text);
+    expect(createMask(["123456"]).text("1234567")).toBe("***7");
+  });
+
+  test("that overlaps another one is hidden with it", () => {
+    expect(createMask(["abcdefgh", "efghijkl"]).text("x abcdefghijkl y")).toBe("x *** y");
+    expect(createMask(["abcdef", "abcdefghi"]).text("abcdefghi abcdefgx")).toBe("*** ***gx");
+  });
+
+  test("is told from what only begins like it, which comes as soon as that is known", () => {
+    const { push, end } = createMask(["secret-token"]).stream();
+    const say = (text: string) => decoder.decode(push(encoder.encode(text)));
+    expect([say("no "), say("sec"), say("ond "), say("Password: "), say("secret-"), say("token"), say(" sec")]).toEqual(
+      [...["no ", "", "second ", "Password: ", "", "***", " "]],
+    );
+    expect(decoder.decode(end())).toBe("sec");
+  });
+});
+
+test("bytes that are no text go through as they are", () => {
+  const bytes = Uint8Array.from({ length: 4_096 }, (_, at) => (at * 7) % 256);
+  expect(createMask(["abcdefgh"]).bytes(bytes)).toEqual(bytes);
+  expect(createMask([]).bytes(bytes)).toBe(bytes);
+});
+
+test("wherever the output is cut, what comes out is the same and holds no secret", () => {
+  const { chance, integer, pick } = createRandom(7);
+  const below = (limit: number) => integer(0, limit - 1);
+  const letters = ["a", "b", "ab", "ä", "€", "😀", "\n", " ", '"', "<", "/"];
+  const word = (length: number) => Array.from({ length }, () => pick(letters)).join("");
+  for (let round = 0; round < 400; round++) {
+    const secrets = Array.from({ length: 1 + below(4) }, () => word(1 + below(12)));
+    const writings = [
+      (secret: string) => secret,
+      (secret: string) => Buffer.from(word(below(3)) + secret).toString("base64"),
+      (secret: string) => JSON.stringify(secret),
+      (secret: string) => encodeURIComponent(secret),
+    ];
+    const text = Array.from({ length: 12 }, () => (chance(0.5) ? word(below(10)) : pick(writings)(pick(secrets)))).join(
+      "",
+    );
+    const length = encoder.encode(text).length;
+    const whole = createMask(secrets).text(text);
+    const cuts = Array.from({ length: below(20) }, () => below(length + 1));
+    expect(throughStream(secrets, text, cuts)).toBe(whole);
+    expect(
+      throughStream(
+        secrets,
+        text,
+        Array.from({ length }, (_, at) => at),
+      ),
+    ).toBe(whole);
+    for (const secret of secrets.filter((secret) => secret.length >= 6)) expect(whole).not.toContain(secret);
+    if (secrets.every((secret) => secret.length < 6)) expect(whole).toBe(text);
+  }
+});

@@ -1,0 +1,354 @@
+/** Tasks as they run: their processes, environment, output and reports. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import type { TaskConfig } from "../../src/runner/config.ts";
+import type { Lease } from "../../src/runner/protocol.ts";
+import { runTask } from "../../src/runner/task.ts";
+import { until } from "../harness.ts";
+import { createPlace, removePlace } from "../places.ts";
+
+const place = createPlace("tasks");
+afterAll(() => removePlace(place));
+let places = 0;
+
+const host = {
+  PATH: process.env["PATH"],
+  HOME: "/nowhere",
+  ASSAY_KEY: "svc_proj_key",
+  OTHER: "other",
+  PASSED: "passed",
+};
+
+type More = { config?: Partial<TaskConfig>; lease?: Partial<Lease>; host?: Record<string, string>; graceMs?: number };
+
+/** Begins a task in a directory of its own. */
+function begin(command: string, more: More = {}) {
+  const directory = join(place, `task-${places++}`);
+  mkdirSync(directory);
+  const config: TaskConfig = {
+    command,
+    report: ["report.xml"],
+    format: undefined,
+    workingDirectory: directory,
+    timeoutSeconds: undefined,
+    before: [],
+    after: [],
+    rerun: undefined,
+    pass: [],
+    ...more.config,
+  };
+  const lease: Lease = {
+    id: crypto.randomUUID(),
+    timeoutSeconds: 600,
+    execution: { id: "the-execution", branch: null, commit: null, baseUrl: null },
+    taskSlug: "unit",
+    attempt: 1,
+    variables: {},
+    secretNames: [],
+    ...more.lease,
+  };
+  const [stop, hurry] = [new AbortController(), new AbortController()];
+  const chunks: Uint8Array[] = [];
+  const notes: string[] = [];
+  const ended = runTask({
+    ...{ lease, config, host: { ...host, ...more.host }, stop: stop.signal, hurry: hurry.signal },
+    ...{
+      onOutput: (bytes) => void chunks.push(bytes),
+      onNote: (note) => void notes.push(note),
+      graceMs: more.graceMs ?? 10_000,
+    },
+  });
+  const output = () => Buffer.concat(chunks).toString();
+  const file = (name: string) => join(directory, name);
+  return { ended, output, stop, hurry, directory, file, notes, leaseId: lease.id };
+}
+
+/** Whether a process is there and has not ended. */
+function lives(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+const pidsIn = (output: string) => [...output.matchAll(/pid (\d+)/g)].map(([, pid]) => Number(pid));
+
+describe("the exit code", () => {
+  test.each([
+    ["exit 3", 3],
+    ["exit 0", 0],
+    ["kill -9 $$", 137],
+    ["kill -TERM $$", 143],
+    ["no-such-command", 127],
+    ["false | true; exit 255", 255],
+  ])("of %p is %i", async (command, exitCode) => {
+    const message = `The command ended with ${exitCode}, no report: "report.xml"`;
+    expect(await begin(command).ended).toEqual({ kind: "failure", message, exitCode });
+  });
+
+  test("is none where the command cannot be started", async () => {
+    const end = await begin("true", { config: { workingDirectory: join(place, "gone") } }).ended;
+    expect(end).toEqual({ kind: "failure", message: expect.stringMatching(/^Cannot run the command: .*ENOENT/) });
+  });
+});
+
+describe("the output", () => {
+  test("of both streams comes in its order, however it is written", async () => {
+    const task = begin(
+      `for i in 1 2 3 4 5 6 7 8 9; do echo "out $i"; echo "err $i" >&2; done
+       echo path > /dev/stdout; echo path > /dev/stderr; printf 'no end'`,
+    );
+    await task.ended;
+    const lines = Array.from({ length: 9 }, (_, at) => `out ${at + 1}\nerr ${at + 1}\n`).join("");
+    expect(task.output()).toBe(`${lines}path\npath\nno end`);
+  });
+
+  test("of 50 MB comes whole, and takes no memory", async () => {
+    const before = process.memoryUsage.rss();
+    let [bytes, peak, hash] = [0, 0, new Bun.CryptoHasher("sha256")];
+    const script = `process.stdout.write(Buffer.from("0123456789abcde\\n".repeat(65536)).toString().repeat(50))`;
+    const directory = join(place, "much");
+    mkdirSync(directory);
+    const end = await runTask({
+      lease: {
+        ...{
+          id: crypto.randomUUID(),
+          timeoutSeconds: 600,
+          taskSlug: "unit",
+          attempt: 1,
+          variables: {},
+          secretNames: [],
+        },
+        execution: { id: "the-execution", branch: null, commit: null, baseUrl: null },
+      },
+      config: {
+        ...{
+          command: `${process.execPath} -e '${script}'`,
+          report: ["no"],
+          format: undefined,
+          workingDirectory: directory,
+        },
+        ...{ timeoutSeconds: undefined, before: [], after: [], rerun: undefined, pass: [] },
+      },
+      ...{ host, stop: new AbortController().signal, hurry: new AbortController().signal, graceMs: 1_000 },
+      onNote: () => {},
+      onOutput: (chunk) => {
+        bytes += chunk.length;
+        hash.update(chunk);
+        peak = Math.max(peak, process.memoryUsage.rss() - before);
+      },
+    });
+    expect(end).toMatchObject({ exitCode: 0 });
+    expect(bytes).toBe(50 * 1_048_576);
+    const expected = new Bun.CryptoHasher("sha256").update("0123456789abcde\n".repeat(65_536 * 50));
+    expect(hash.digest("hex")).toBe(expected.digest("hex"));
+    expect(peak / 1_048_576).toBeLessThan(100);
+  });
+});
+
+describe("the environment", () => {
+  test("is exactly what is promised", async () => {
+    const task = begin("/usr/bin/env", {
+      config: { pass: ["PASSED", "ABSENT", "ASSAY_KEY"] },
+      lease: {
+        id: "the-lease",
+        execution: { id: "the-execution", branch: "main", commit: "abcdef1", baseUrl: "http://app.test" },
+        attempt: 2,
+        shard: { index: 2, total: 4 },
+        variables: { TOKEN: "several\nlines = $HOME", PASSED: "by the lease", ASSAY_TASK: "another" },
+      },
+      host: { LANG: "C.UTF-8", TMPDIR: "/tmp" },
+    });
+    await task.ended;
+    const lines = task.output().trimEnd().split("\n");
+    // What shells set by themselves.
+    const own = lines.filter((line) => !/^(?:PWD|OLDPWD|SHLVL|_)=/.test(line));
+    expect(own.sort()).toEqual(
+      [
+        `PATH=${host.PATH}`,
+        "HOME=/nowhere",
+        "LANG=C.UTF-8",
+        "TMPDIR=/tmp",
+        "PASSED=by the lease",
+        "TOKEN=several",
+        "lines = $HOME",
+        "ASSAY_LEASE_ID=the-lease",
+        "ASSAY_EXECUTION_ID=the-execution",
+        "ASSAY_TASK=unit",
+        "ASSAY_ATTEMPT=2",
+        "ASSAY_SHARD=2/4",
+        "ASSAY_BASE_URL=http://app.test",
+        "ASSAY_BRANCH=main",
+        "ASSAY_COMMIT=abcdef1",
+        "CI=true",
+      ].sort(),
+    );
+  });
+
+  test("has the directory of the task, no input, and a lower priority", async () => {
+    const task = begin("pwd; cat; nice");
+    await task.ended;
+    const [directory, niceness] = task.output().trimEnd().split("\n");
+    expect([directory, Number(niceness)]).toEqual([task.directory, expect.any(Number)]);
+    const [own] = (await Bun.$`nice`.text()).split("\n");
+    expect(Number(niceness)).toBe(Math.min(19, Number(own) + 10));
+  });
+});
+
+describe("no process is left", () => {
+  test("when a command ends: neither children nor grandchildren, nor those in sessions of their own", async () => {
+    const task = begin(
+      `sleep 1000 & echo "pid $!"
+       sh -c 'trap "" HUP; sleep 1000 & echo "pid $!"; wait' &
+       setsid sh -c 'echo "pid $$"; exec sleep 1000' &
+       sh -c 'setsid sh -c '\\''echo "pid $$"; sleep 1000'\\'' &' &
+       while [ "$(cat seen 2>/dev/null | wc -l)" -lt 4 ]; do sleep 0.01; done; exit 5`,
+    );
+    await until(() => pidsIn(task.output()).length === 4);
+    const pids = pidsIn(task.output());
+    expect(pids.map(lives)).toEqual([true, true, true, true]);
+    await Bun.write(task.file("seen"), "\n\n\n\n");
+    expect(await task.ended).toMatchObject({ exitCode: 5 });
+    // One that is about to end has no environment any more, by which it could be known.
+    await until(() => !pids.some(lives));
+  });
+
+  test("when it is ended: politely first, and then by force", async () => {
+    const task = begin(
+      `trap 'echo "was asked"' TERM; sh -c 'trap "" TERM; echo "pid $$"; while :; do sleep 0.05; done' &
+       echo "pid $$"; while :; do sleep 0.05; done`,
+      { graceMs: 200 },
+    );
+    await until(() => pidsIn(task.output()).length === 2);
+    task.stop.abort("Cancelled by somebody");
+    expect(await task.ended).toEqual({ kind: "failure", message: "Cancelled by somebody" });
+    expect(task.output()).toContain("was asked");
+    expect(pidsIn(task.output()).map(lives)).toEqual([false, false]);
+  });
+
+  test("when there is no time for politeness", async () => {
+    const task = begin(`trap "" TERM; echo "pid $$"; while :; do sleep 0.05; done`, { graceMs: 600_000 });
+    await until(() => pidsIn(task.output()).length === 1);
+    task.stop.abort("Stopped");
+    task.hurry.abort();
+    await task.ended;
+    expect(pidsIn(task.output()).map(lives)).toEqual([false]);
+  });
+
+  test("of one that forks all the time", async () => {
+    const task = begin(`f() { trap "" TERM; echo "pid $$"; (sleep 0.02; f) & }; f; sleep 1000`, { graceMs: 50 });
+    await until(() => pidsIn(task.output()).length > 5);
+    task.stop.abort("Stopped");
+    await task.ended;
+    expect(pidsIn(task.output()).some(lives)).toBe(false);
+    const marked = await Bun.$`grep -sl ${task.leaseId} /proc/[0-9]*/environ`.nothrow().text();
+    expect(marked).toBe("");
+  });
+});
+
+describe("a time-out", () => {
+  test("is the shorter one of assay.yaml and the lease, and ends the command", async () => {
+    const task = begin(`echo "pid $$"; sleep 1000`, { config: { timeoutSeconds: 1 }, lease: { timeoutSeconds: 600 } });
+    expect(await task.ended).toEqual({ kind: "failure", message: "Timed out after 1 s", exitCode: 124 });
+    expect(pidsIn(task.output()).map(lives)).toEqual([false]);
+  });
+
+  test("leaves what was reported, which cannot be green", async () => {
+    const task = begin("echo '<x/>' > report.xml; sleep 1000", { lease: { timeoutSeconds: 1 } });
+    expect(await task.ended).toEqual({ kind: "report", paths: [task.file("report.xml")], exitCode: 124 });
+  });
+});
+
+describe("before and after", () => {
+  test("run around the command, in their order, with its environment", async () => {
+    const config = { before: ["echo one", "echo $ASSAY_TASK"], after: ["echo three; exit 9", "echo four"] };
+    const task = begin("echo two; echo '<x/>' > report.xml; exit 1", { config });
+    expect(await task.ended).toEqual({ kind: "report", paths: [task.file("report.xml")], exitCode: 1 });
+    expect(task.output()).toBe("one\nunit\ntwo\nthree\nfour\n");
+  });
+
+  test("a before that fails is the failure of the task, and what is after it runs all the same", async () => {
+    const config = { before: ["exit 7", "echo never"], after: ["echo after"] };
+    const task = begin("echo '<x/>' > report.xml", { config });
+    expect(await task.ended).toEqual({ kind: "failure", message: "A before command ended with 7", exitCode: 7 });
+    expect(task.output()).toBe("after\n");
+  });
+
+  test("after a task that was ended, too", async () => {
+    const task = begin("echo began; sleep 1000", { config: { after: ["echo after"] } });
+    await until(() => task.output() !== "");
+    task.stop.abort("Cancelled");
+    expect(await task.ended).toEqual({ kind: "failure", message: "Cancelled" });
+    expect(task.output()).toBe("began\nafter\n");
+  });
+});
+
+describe("the report", () => {
+  test("is what the globs find, below the directory of the task or elsewhere", async () => {
+    const elsewhere = join(place, "elsewhere");
+    mkdirSync(elsewhere);
+    const config = { report: ["out/**/*.xml", "TEST-[1].xml", join(elsewhere, "*.json"), "out/a.xml"] };
+    const task = begin(
+      `mkdir -p out/.deep; for f in out/a.xml out/.deep/b.xml "TEST-[1].xml" TEST-1.xml out/c.txt ${elsewhere}/d.json; do echo x > "$f"; done`,
+      { config },
+    );
+    const end = await task.ended;
+    expect("paths" in end && end.paths.sort()).toEqual(
+      [...["out/.deep/b.xml", "out/a.xml", "TEST-[1].xml"].map(task.file), join(elsewhere, "d.json")].sort(),
+    );
+  });
+
+  test("that lay there before is not this one's, whether it is new or old", async () => {
+    for (const age of [0, 3_600]) {
+      const task = begin("true", {
+        config: { before: [`echo '<x/>' > report.xml; echo ready; while [ ! -e go ]; do sleep 0.01; done`] },
+      });
+      await until(() => task.output() === "ready\n");
+      utimesSync(task.file("report.xml"), Date.now() / 1000 - age, Date.now() / 1000 - age);
+      await Bun.write(task.file("go"), "");
+      const message = `The command ended with 0, the report is older than the task: "report.xml"`;
+      expect(await task.ended).toEqual({ kind: "failure", message, exitCode: 0 });
+    }
+  });
+
+  test("that is copied from long ago is not this one's, and one that is written again is", async () => {
+    const old = begin("echo x > report.xml; touch -d '1 hour ago' report.xml");
+    expect(await old.ended).toMatchObject({ kind: "failure" });
+    const again = begin("echo x > report.xml", { config: { before: ["echo x > report.xml"] } });
+    expect(await again.ended).toEqual({ kind: "report", paths: [again.file("report.xml")], exitCode: 0 });
+  });
+});
+
+describe("a rerun of what failed", () => {
+  const only = [{ suite: "unit", name: "adds $HOME", file: "a.test.ts" }];
+
+  test("is what assay.yaml makes of it, and its list is a file", async () => {
+    const config = { command: "echo whole", rerun: `echo {names}; cat "$ASSAY_RERUN_LIST"; echo {list} | wc -l` };
+    const task = begin("echo whole", { config, lease: { only } });
+    await task.ended;
+    expect(task.output()).toContain("adds $HOME\n");
+    expect(task.output()).not.toContain("whole");
+    expect(task.notes).toEqual([]);
+  });
+
+  test("is the whole task where assay.yaml says nothing, or what failed is no test, which is told", async () => {
+    const without = begin("echo whole", { lease: { only } });
+    await without.ended;
+    expect([without.output(), without.notes]).toEqual(["whole\n", []]);
+    const lease = { only: [{ suite: "", name: "runner exited 3", file: null }] };
+    const outside = begin("echo whole", { config: { rerun: "echo {names}" }, lease });
+    await outside.ended;
+    expect([outside.output(), outside.notes]).toEqual([
+      "whole\n",
+      [expect.stringMatching(/^The whole task runs again: /)],
+    ]);
+  });
+});
+
+test("the files of the runner for a task are gone after it", async () => {
+  const task = begin("ls -d ${TMPDIR:-/tmp}/assay-runner-*/", { host: { TMPDIR: place } });
+  await task.ended;
+  for (const path of task.output().trimEnd().split("\n")) await until(() => !existsSync(path));
+});

@@ -1,0 +1,301 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { createRoles, type Who } from "./roles.ts";
+
+const { acme, rival, ask, look, fill, report, addProject, database } = await createRoles();
+const base = `/projects/${acme.project}/bugs`;
+const api = `/projects/${acme.project}/bug-reports`;
+
+const open = async (title: string, more: Record<string, unknown> = {}) =>
+  (await ask(`POST ${api}`, { key: acme.key, body: { title, ...more } })).body;
+const read = async (id: string) => (await ask(`GET ${api}/${id}`, { key: acme.key })).body;
+
+const HOSTILE = `<script>alert("x")</script> total`;
+// Bug 1 is found by itself in four executions, the others are opened by hand.
+beforeAll(async () => {
+  for (let build = 1; build <= 4; build++)
+    await report("pf", { execution_key: String(build), commit: `${build}abcdef0`, says: HOSTILE });
+  await open("slow start", { severity: "critical", labels: ["perf"], assignee: "ann" });
+  await open("a typo", { severity: "trivial", description: "see <b>the</b> page" });
+  await open("came back", { severity: "minor" });
+  await database.pool`update bug_report set regressed = true where title = 'came back'`;
+});
+const found = async () => (await ask(`GET ${api}?source=automatic`, { key: acme.key })).body.data[0];
+
+describe("the list", () => {
+  test("says what is open by severity, and what came back stands first", async () => {
+    const { words, html } = await look("viewer", base);
+    expect(words).toContain("4 open bugs: 1 critical, 1 major, 1 minor, 1 trivial; 1 came back");
+    const order = ["came back", "slow start", "alert", "a typo"].map((title) => words.lastIndexOf(title));
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    expect(html.length).toBeLessThan(30_000);
+  });
+
+  test("is filtered by its address", async () => {
+    const titles = async (query: string) => {
+      const { words, status } = await look("viewer", `${base}?${query}`);
+      expect([query, status]).toEqual([query, 200]);
+      return ["came back minor", "slow start", "alert(", "a typo"].filter((title) => words.includes(title));
+    };
+    expect(await titles("severity=critical")).toEqual(["slow start"]);
+    expect(await titles("source=automatic&q=")).toEqual(["alert("]);
+    expect(await titles("assignee=ann&sort=newest")).toEqual(["slow start"]);
+    expect(await titles("task=unit")).toEqual(["alert("]);
+    expect(await titles("q=TYPO&sort=occurrences")).toEqual(["a typo"]);
+    expect(await titles("status=resolved,ignored&sort=lastSeenAt")).toEqual([]);
+    for (const query of ["status=x", "sort=x", "cursor=back~1", "cursor=back~x~1", "severity=x"])
+      expect([query, (await look("viewer", `${base}?${query}`)).status]).toEqual([query, 400]);
+  });
+
+  test("is walked exactly once, those that came back first", async () => {
+    const { project, key } = await addProject(acme);
+    for (let index = 0; index < 50; index++)
+      await ask(`POST /projects/${project}/bug-reports`, {
+        key,
+        body: { title: `walked ${index}`, severity: ["minor", "major", "trivial"][index % 3] },
+      });
+    await database.pool`update bug_report set regressed = number % 2 = 0 where project_id = ${project}`;
+    for (const sort of ["", "newest", "lastSeenAt", "occurrences"]) {
+      const seen: number[] = [];
+      for (let path: string | undefined = `/projects/${project}/bugs?sort=${sort}`; path;) {
+        const { html } = await look("viewer", path);
+        seen.push(...[...html.matchAll(/<b>Bug (\d+)<\/b>/g)].map(([, number]) => Number(number)));
+        path = /rel="next" href="([^"]+)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
+      }
+      expect([sort, seen.length, new Set(seen).size]).toEqual([sort, 50, 50]);
+      if (sort === "") expect(seen.map((number) => number % 2)).toEqual([...Array(25).fill(0), ...Array(25).fill(1)]);
+    }
+  });
+
+  test("is triaged in one click, and stays the view that it was", async () => {
+    const { id, number } = await open("to be triaged");
+    const click = async (verb: string) => {
+      const { status, location } = await fill("member", `${base}/triage`, {
+        do: `${verb} ${number}`,
+        back: "severity=major",
+      });
+      expect([status, location]).toEqual([303, `${base}?severity=major`]);
+      const { status: now, severity, assignee } = await read(id);
+      return { now, severity, assignee };
+    };
+    expect(await click("take")).toMatchObject({ assignee: "member" });
+    expect(await click("start")).toMatchObject({ now: "in_progress" });
+    expect(await click("critical")).toMatchObject({ severity: "critical" });
+    expect(await click("ignore")).toMatchObject({ now: "ignored" });
+    expect(await click("reopen")).toMatchObject({ now: "open" });
+    expect(await click("resolve")).toEqual({ now: "resolved", severity: "critical", assignee: "member" });
+    for (const what of ["constructor 1", "resolve 999999", "delete 1", "resolve 1; x"])
+      expect([what, (await fill("member", `${base}/triage`, { do: what, back: "" })).status]).toEqual([what, 400]);
+    expect((await fill("member", `${base}/triage`, { do: `take ${number}`, back: "//evil.example" })).location).toBe(
+      base,
+    );
+  });
+});
+
+describe("one bug", () => {
+  test("says what it is, why its failures are one bug, where it occurred and what became of it", async () => {
+    const { words, html } = await look("viewer", `${base}/${(await found()).id}`);
+    expect(words).toContain("Bug 1: open, major, not assigned, 4 failures");
+    expect(words).toContain("Why these failures are one bug");
+    expect(words).toMatch(
+      /The failures say the same: .*, from src\/work.ts|The failures say the same: .*, from work.ts work/,
+    );
+    expect(words).toContain("Where it occurred 4 failures, newest first");
+    expect(words).toContain("unit › case 1");
+    expect(words.indexOf("#4")).toBeLessThan(words.lastIndexOf("#1"));
+    expect(words).toContain("it is resolved when all of them have passed in three runs of main in a row");
+    expect(words).toMatch(/What became of it .*opened just now/);
+    expect(html).not.toContain("<script>alert");
+    expect(html.length).toBeLessThan(30_000);
+  });
+
+  test("its occurrences and its tests are listed a page at a time", async () => {
+    const { project, key } = await addProject(acme);
+    const cases = Array.from(
+      { length: 70 },
+      (_, index) =>
+        `<testcase classname="s" name="case ${index}"><failure message="the disk is full">Error: the disk is full\n at write (src/disk.ts:3:1)</failure></testcase>`,
+    );
+    const passing = Array.from({ length: 300 }, (_, index) => `<testcase classname="s" name="sound ${index}"/>`);
+    await ask(`POST /projects/${project}/test-runs?task_slug=unit&branch=main`, {
+      key,
+      body: `<testsuite name="s">${cases.join("")}${passing.join("")}</testsuite>`,
+    });
+    const [bug] = (await ask(`GET /projects/${project}/bug-reports`, { key })).body.data;
+    const occurrences: string[] = [];
+    const one = `/projects/${project}/bugs/${bug.id}`;
+    for (let path: string | undefined = one; path;) {
+      const { html } = await look("viewer", path);
+      const table = /Where it occurred, newest first[^]*?<\/table>/.exec(html)![0];
+      occurrences.push(...[...table.matchAll(/tests\/([0-9a-f-]{36})/g)].map(([, id]) => id!));
+      path = /rel="next" href="([^"]+)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
+    }
+    expect([occurrences.length, new Set(occurrences).size]).toEqual([70, 70]);
+    const first = await look("viewer", `${one}?cases=0`);
+    const [, rest] = /href="([^"]+\?cases=\d+)">More tests/.exec(first.html)!;
+    const inTable = (html: string) =>
+      /The tests of this bug[^]*?<\/table>/.exec(html)![0].match(/tests\/[0-9a-f-]{36}/g)!.length;
+    expect(inTable(first.html) + inTable((await look("viewer", rest!)).html)).toBe(70);
+  });
+
+  test("is resolved with the commit of its fix, opened again, begun and ignored", async () => {
+    const { id } = await open("to be resolved");
+    const path = `${base}/${id}`;
+    expect((await fill("member", `${path}/status`, { status: "resolved", fixedInCommit: "9f8e7d6c5b" })).location).toBe(
+      path,
+    );
+    expect(await read(id)).toMatchObject({ status: "resolved", fixedInCommit: "9f8e7d6c5b" });
+    expect((await look("viewer", path)).words).toMatch(/Fixed in 9f8e7d6/);
+    await fill("member", `${path}/status`, { status: "open" });
+    await fill("member", `${path}/status`, { status: "in_progress" });
+    await fill("member", `${path}/take`);
+    const { words } = await look("viewer", path);
+    expect(words).toContain("in progress, major, assigned to member");
+    expect(words).toMatch(
+      /open → in progress by somebody .*resolved → open by somebody .*open → resolved by somebody .*opened/,
+    );
+    expect((await fill("member", `${path}/status`, { status: "gone" })).status).toBe(400);
+  });
+
+  test("is edited as a whole; what is emptied is nothing", async () => {
+    const { id } = await open("old", { assignee: "ann", labels: ["a"], externalUrl: "https://tracker.example/1" });
+    const path = `${base}/${id}`;
+    const fields = {
+      title: "new <i>",
+      description: "one\r\n\r\n  two",
+      severity: "minor",
+      assignee: "",
+      labels: " perf, ,disk ",
+      externalUrl: "https://tracker.example/2?a=1&b=2",
+      fixedInCommit: "",
+    };
+    expect((await fill("member", path, fields)).status).toBe(303);
+    expect(await read(id)).toMatchObject({
+      title: "new <i>",
+      description: "one\n\n  two",
+      severity: "minor",
+      assignee: null,
+      labels: ["perf", "disk"],
+      externalUrl: "https://tracker.example/2?a=1&b=2",
+      fixedInCommit: null,
+    });
+    const { html } = await look("viewer", path);
+    expect(html).toContain(`href="https://tracker.example/2?a=1&amp;b=2" rel="noopener noreferrer"`);
+    expect(html).toContain("one\n\n  two");
+    for (const wrong of [
+      { title: "" },
+      { externalUrl: "javascript:alert(1)" },
+      { severity: "x" },
+      { labels: "x".repeat(101) },
+    ])
+      expect((await fill("member", path, { ...fields, ...wrong })).status).toBe(400);
+    await database.pool`update bug_report set external_url = 'javascript:alert(1)' where project_id = ${acme.project} and id = ${id}`;
+    expect((await look("member", path)).html).not.toContain(`href="javascript:`);
+  });
+
+  test("is merged into another that is searched by number or title", async () => {
+    const [from, into] = [await open("same thing"), await open("the thing itself")];
+    const path = `${base}/${from.id}/merge`;
+    expect((await look("member", `${path}?q=${into.number}`)).words).toContain(`Merge into bug ${into.number}`);
+    expect((await look("member", `${path}?q=thing+itself`)).words).toContain(`Bug ${into.number} the thing itself`);
+    expect((await look("member", `${path}?q=${from.number}`)).words).toContain("No other bug is like that");
+    expect((await look("member", `${path}?q=99999`)).words).toContain("No other bug is like that");
+    const { location } = await fill("member", path, { into: into.id });
+    expect(location).toBe(`${base}/${into.id}`);
+    expect(await read(from.id)).toMatchObject({ status: "resolved", mergedInto: into.id });
+    expect((await look("member", `${base}/${from.id}`)).words).toContain(
+      `Merged into bug ${into.number}: the thing itself`,
+    );
+    expect((await fill("member", path, { into: into.id })).words).toContain(
+      `bug report ${from.number} was merged into`,
+    );
+    expect((await fill("member", `${base}/${into.id}/merge`, { into: into.id })).words).toContain(
+      "it is the bug report itself",
+    );
+  });
+
+  test("is opened by hand, also about a test", async () => {
+    const [testCaseId] = (await found()).testCaseIds;
+    const { words, html } = await look("member", `${base}/new?test=${testCaseId}`);
+    expect(words).toContain("It is about the test unit › case 1");
+    expect(html).toContain(`name="tests" value="${testCaseId}"`);
+    const fields = {
+      title: "by hand",
+      severity: "minor",
+      description: "d",
+      assignee: "",
+      labels: "",
+      externalUrl: "",
+      fixedInCommit: "",
+    };
+    const { location } = await fill("member", base, { ...fields, tests: testCaseId });
+    const id = location!.split("/").at(-1)!;
+    expect(await read(id)).toMatchObject({
+      title: "by hand",
+      source: "manual",
+      severity: "minor",
+      testCaseIds: [testCaseId],
+    });
+    expect((await fill("member", base, { ...fields, tests: crypto.randomUUID() })).words).toContain(
+      "not all of them are test cases of this project",
+    );
+    expect((await look("member", `${base}/new`)).words).toContain("Open a bug");
+  });
+});
+
+describe("access", () => {
+  test("viewers read, others learn nothing, forms are for members", async () => {
+    const { id, number } = await open("guarded");
+    const one = `${base}/${id}`;
+    for (const path of [base, one]) {
+      const { html } = await look("viewer", path);
+      expect(/<main[^]*method="post"/.test(html)).toBe(false);
+      expect((await look("rival", path)).status).toBe(404);
+      expect((await look("nobody", path)).location).toStartWith("/login?next=");
+    }
+    const asked: [string, Record<string, string>][] = [
+      [base, { title: "x", severity: "major" }],
+      [`${base}/triage`, { do: `resolve ${number}`, back: "" }],
+      [one, { title: "x", severity: "major" }],
+      [`${one}/status`, { status: "resolved" }],
+      [`${one}/take`, {}],
+      [`${one}/merge`, { into: (await found()).id }],
+    ];
+    for (const [path, fields] of asked)
+      for (const [who, status] of [
+        ["viewer", 403],
+        ["rival", 404],
+        ["nobody", 303],
+      ] as [Who, number][])
+        expect([path, who, (await fill(who, path, fields)).status]).toEqual([path, who, status]);
+    for (const path of [`${base}/new`, `${one}/merge`])
+      expect([path, (await look("viewer", path)).status]).toEqual([path, 403]);
+    expect(await read(id)).toMatchObject({ status: "open", title: "guarded", mergedInto: null });
+  });
+
+  test("a bug of another project is not there, to no form either", async () => {
+    const foreign = (
+      await ask(`POST /projects/${rival.project}/bug-reports`, { key: rival.key, body: { title: "secret" } })
+    ).body;
+    const path = `${base}/${foreign.id}`;
+    expect((await look("owner", path)).status).toBe(404);
+    for (const to of [`${path}/status`, `${path}/take`, path, `${path}/merge`])
+      expect([
+        to,
+        (
+          await fill(
+            "owner",
+            to,
+            to === path
+              ? { title: "x", severity: "major" }
+              : to.endsWith("status")
+                ? { status: "resolved" }
+                : to.endsWith("merge")
+                  ? { into: (await found()).id }
+                  : {},
+          )
+        ).status,
+      ]).toEqual([to, 404]);
+    const merged = await fill("owner", `${base}/${(await found()).id}/merge`, { into: foreign.id });
+    expect([merged.status, merged.words.includes("secret")]).toEqual([400, false]);
+  });
+});

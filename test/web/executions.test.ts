@@ -1,0 +1,429 @@
+import { describe, expect, test } from "bun:test";
+import type { Visitor } from "../../src/request/visitors.ts";
+import type { Role } from "../../src/schema/accounts.ts";
+import { createHarness, junit } from "../harness.ts";
+
+type Somebody = Role | "rival" | "nobody";
+const NOW = new Date(Date.now() + 60 * 60_000);
+let places: Visitor["teams"][number]["teamId"][] = [];
+const visitorOf = (who: Somebody): Visitor => ({
+  accountId: crypto.randomUUID(),
+  email: `${who}@acme.example`,
+  name: who,
+  sessionId: "s",
+  teams: [
+    who === "rival"
+      ? { teamId: places[1]!, teamName: "Rival", role: "owner" }
+      : { teamId: places[0]!, teamName: "Acme", role: who as Role },
+  ],
+});
+const { ask, url, acme, rival, addProject } = await createHarness({
+  clock: () => NOW,
+  visitors: {
+    find: async (cookies) => (cookies ? visitorOf(cookies as Somebody) : undefined),
+    csrf: () => ({ token: "token" }),
+    isOwnForm: (_, __, token) => token === "token",
+  },
+});
+places = [acme.team, rival.team];
+
+type Shown = { status: number; text: string; words: string; location: string | null };
+
+/** `words`: what stands on the page, one blank between two. */
+async function visit(path: string, who: Somebody = "owner", fields?: Record<string, string>): Promise<Shown> {
+  const response = await fetch(`${url}${path}`, {
+    redirect: "manual",
+    headers: { accept: "text/html", ...(who === "nobody" ? {} : { cookie: who }) },
+    ...(fields ? { method: "POST", body: new URLSearchParams({ csrf: "token", ...fields }) } : {}),
+  });
+  const text = await response.text();
+  const words = text
+    .replace(/<(script|title)[^>]*>.*?<\/\1>/gs, "")
+    .replace(/<[^>]*>/g, " ")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#x27;", "'")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&")
+    .replace(/\s+/g, " ");
+  return { status: response.status, text, words, location: response.headers.get("location") };
+}
+const headline = ({ text }: Shown) =>
+  /<h1>(.*?)<\/h1>/s
+    .exec(text)![1]!
+    .replace(/<[^>]*>/g, "")
+    .replace(/\s+/g, " ")
+    .replace(/^ *[^\w ] /, "")
+    .trim();
+
+type Case = { name: string; message?: string; stack?: string; output?: string };
+const escape = (text: string) => Bun.escapeHTML(text).replaceAll("\n", "&#10;");
+const report = (cases: readonly Case[]) =>
+  `<testsuite name="cart">${cases
+    .map(
+      ({ name, message, stack = "", output }) =>
+        `<testcase classname="cart" name="${escape(name)}" time="0.1">${
+          message === undefined ? "" : `<failure message="${escape(message)}">${escape(stack)}</failure>`
+        }${output === undefined ? "" : `<system-out>${escape(output)}</system-out>`}</testcase>`,
+    )
+    .join("")}</testsuite>`;
+
+type Project = { project: string; key: string };
+const upload = async ({ project, key }: Project, query: Record<string, string>, body: string): Promise<string> => {
+  const {
+    body: run,
+    status,
+    text,
+  } = await ask(`POST /projects/${project}/test-runs?${new URLSearchParams({ task_slug: "unit", ...query })}`, {
+    key,
+    body,
+  });
+  expect(`${status} ${status === 201 ? "" : text}`).toBe("201 ");
+  return run.executionId;
+};
+const create = async ({ project, key }: Project, body: unknown): Promise<string> =>
+  (await ask(`POST /projects/${project}/executions`, { key, body })).body.id;
+const pathOf = ({ project }: Project, id: string) => `/projects/${project}/executions/${id}`;
+const main = (key: string) => ({ execution_key: key, branch: "main", commit: `aaaaaaa${key}`, complete: "true" });
+
+describe("what came of an execution is said in words", () => {
+  test("all passed", async () => {
+    const mine = await addProject(acme);
+    const id = await upload(mine, main("1"), junit("ppps"));
+    const page = await visit(pathOf(mine, id));
+    expect(headline(page)).toBe("3 passed in 40 ms");
+    expect(page.words).toContain("1 skipped");
+    expect(page.text).not.toContain("data-live");
+  });
+
+  test("new failures since the baseline, still failing, also failing on main, known flaky", async () => {
+    const mine = await addProject(acme);
+    const baseline = await upload(mine, main("411"), junit("pppfp"));
+    const id = await upload(mine, { ...main("500"), branch: "feature" }, junit("ffpfp"));
+    const page = await visit(pathOf(mine, id));
+    expect(headline(page)).toBe("2 new failures since #411, 1 still failing");
+    expect(page.text).toContain(`href="${pathOf(mine, baseline)}">#411</a>`);
+    expect(page.words).toContain("2 passed in 50 ms");
+    expect(page.words).toContain("compare with #411");
+    const second = await upload(mine, { ...main("501"), branch: "feature" }, junit("pppfp"));
+    expect(headline(await visit(pathOf(mine, second)))).toBe("Nothing new since #411: 1 still failing");
+  });
+
+  test("what the default branch fails as well is not the build's", async () => {
+    const mine = await addProject(acme);
+    await upload(mine, main("1"), junit("pp"));
+    const id = await create(mine, { key: "feature", branch: "feature", tasks: ["unit"] });
+    await upload(mine, main("2"), junit("pf"));
+    await upload(mine, { execution_id: id }, junit("pf"));
+    expect(headline(await visit(pathOf(mine, id)))).toBe("Nothing new since #1: 1 also failing on main");
+  });
+
+  test("running, with what has come so far; queued; live", async () => {
+    const mine = await addProject(acme);
+    const id = await create(mine, { tasks: ["unit", "e2e", "web"] });
+    const queued = await visit(pathOf(mine, id));
+    expect(headline(queued)).toBe("Queued, 0 of 3 tasks");
+    await upload(mine, { execution_id: id }, junit("pf"));
+    const running = await visit(pathOf(mine, id));
+    expect(headline(running)).toBe("Running, 1 of 3 tasks, 1 new failure so far");
+    expect(running.text).toContain(`data-live="${pathOf(mine, id)}/live"`);
+    for (const region of ["state", "failures", "tasks"]) expect(running.text).toContain(`data-region="${region}"`);
+  });
+
+  test("timed out: which tasks are missing and why; incomplete: which shards", async () => {
+    const mine = await addProject(acme);
+    const id = await create(mine, { tasks: ["unit", "e2e"] });
+    await upload(mine, { execution_id: id, shard: "2/3" }, junit("p"));
+    await ask(`POST /projects/${mine.project}/executions/${id}/complete`, mine);
+    const page = await visit(pathOf(mine, id));
+    expect(headline(page)).toBe("Timed out: nothing has come of e2e");
+    expect(page.words).toContain("e2e The execution was completed without it");
+    expect(page.words).toContain("unit 1 of 3 shards Without shards 1 and 3");
+    const other = await upload(mine, { shard: "1/2", complete: "true" }, junit("p"));
+    expect(headline(await visit(pathOf(mine, other)))).toBe("Incomplete: not all of unit has come");
+  });
+
+  test("cancelled, failed by its exit code, an outage, nothing", async () => {
+    const mine = await addProject(acme);
+    const id = await create(mine, { tasks: ["unit", "e2e"] });
+    await upload(mine, { execution_id: id }, junit("p"));
+    await ask(`POST /projects/${mine.project}/executions/${id}/cancel`, mine);
+    expect(headline(await visit(pathOf(mine, id)))).toBe("Cancelled, 1 of 2 tasks had reported");
+    const failed = await upload(mine, { exit_code: "3", complete: "true" }, report([]));
+    expect(headline(await visit(pathOf(mine, failed)))).toBe("1 new failure");
+    const empty = await upload(mine, { allow_empty: "true", complete: "true" }, report([]));
+    expect(headline(await visit(pathOf(mine, empty)))).toBe("Nothing ran");
+    await upload(mine, main("1"), junit("p".repeat(40)));
+    const outage = await upload(mine, main("2"), junit("f".repeat(40)));
+    expect(headline(await visit(pathOf(mine, outage)))).toBe("An outage: 40 of 40 tests failed");
+  });
+});
+
+describe("failures by cause", () => {
+  const stack = `TypeError: x is undefined
+    at priceOf (/app/src/price.ts:41:17)
+    at run (/app/node_modules/vitest/runner.js:1:1)
+    at next (/app/node_modules/vitest/runner.js:2:1)`;
+  const broken = { message: "TypeError: x is undefined", stack };
+
+  test("those of one cause are together, with stack, tests, history, since and bug", async () => {
+    const mine = await addProject(acme);
+    for (const key of ["1", "2", "3"])
+      await upload(
+        mine,
+        main(key),
+        report([{ name: "a" }, { name: "b" }, { name: "old", ...(key === "1" ? {} : { message: "boom here now" }) }]),
+      );
+    const id = await upload(
+      mine,
+      { ...main("9"), branch: "feature" },
+      report([
+        { name: "a", ...broken, output: "the last words" },
+        { name: "b", ...broken },
+        { name: "old", message: "boom here now" },
+      ]),
+    );
+    const page = await visit(pathOf(mine, id));
+    expect(page.words).toContain("New failures 1 cause, 2 tests");
+    expect(page.words).toContain("TypeError: x is undefined 2 tests");
+    expect(page.text.match(/<details class="failure"/g)).toHaveLength(2);
+    // Own frames stand out, those of others are counted.
+    expect(page.text).toContain("<b>at priceOf (/app/src/price.ts:41:17)</b>");
+    expect(page.text).toContain("2 frames of node_modules");
+    expect(page.text).not.toContain("runner.js");
+    expect(page.words).toContain("End of the output the last words");
+    expect(page.text).toContain("The last 4 results: 1 failed, 3 passed");
+    expect(page.words).toContain("Still failing 1 cause, 1 test");
+    expect(page.words).toMatch(/Failing since .* ago , aaaaaaa/);
+    expect(page.words).toMatch(/Bug \d+: .*open/);
+    expect(page.words.indexOf("New failures")).toBeLessThan(page.words.indexOf("Still failing 1"));
+  });
+
+  test("expected and received stand as a difference, once", async () => {
+    const mine = await addProject(acme);
+    const message =
+      "expect(received).toEqual(expected)\n\n- Expected  - 1\n+ Received  + 1\n\n  {\n-   a: 1,\n+   a: 2,\n  }";
+    const id = await upload(mine, main("1"), report([{ name: "a", message }]));
+    const { text } = await visit(pathOf(mine, id));
+    expect(text).toContain("<del>−   a: 1,</del><ins>+   a: 2,</ins>");
+    expect(text).not.toContain("+ Received  + 1");
+  });
+
+  test("an execution of many causes comes in pages that show each failure once", async () => {
+    const mine = await addProject(acme);
+    await upload(mine, main("1"), junit("p"));
+    const words = ["alpha", "beta", "gamma", "delta", "mail", "order"];
+    const word = (index: number) =>
+      [index % 6, Math.floor(index / 6) % 6, Math.floor(index / 36) % 6].map((at) => words[at]).join(" ");
+    const cases = Array.from({ length: 130 }, (_, index) => ({
+      name: `case ${index}.`,
+      message: `Error: cannot ${word(index)}`,
+    }));
+    const passed = Array.from({ length: 60 }, (_, index) => ({ name: `fine ${index}` }));
+    const id = await upload(mine, { ...main("2"), branch: "feature" }, report([...cases, ...passed]));
+    const seen: string[] = [];
+    let path: string | undefined = pathOf(mine, id);
+    const sizes: number[] = [];
+    while (path) {
+      const page: Shown = await visit(path);
+      const found = [...page.words.matchAll(/unit › cart › (case \d+\.)/g)].map((match) => match[1]!);
+      sizes.push(found.length);
+      seen.push(...found);
+      path = /rel="next" href="([^"]*)"/.exec(page.text)?.[1]?.replaceAll("&amp;", "&");
+      expect(sizes.length).toBeLessThan(10);
+    }
+    expect(sizes[0]).toBe(50);
+    expect(seen.toSorted()).toEqual(cases.map(({ name }) => name).toSorted());
+    expect((await visit(`${pathOf(mine, id)}?cause_after=nonsense`)).status).toBe(400);
+  });
+
+  test("what others have written is text", async () => {
+    const mine = await addProject(acme);
+    const evil = `"><img src=x onerror=alert(1)><script>alert(1)</script>\u202Egnp`;
+    const id = await upload(
+      mine,
+      {
+        branch: evil,
+        commit: evil.slice(0, 100),
+        pull_request: evil,
+        environment: evil,
+        execution_key: evil,
+        task_slug: evil,
+        complete: "true",
+      },
+      report([{ name: evil, message: `${evil}\nmore`, stack: `Error\n    at ${evil} (a.ts:1:1)`, output: evil }]),
+    );
+    for (const path of [pathOf(mine, id), `/projects/${mine.project}/executions`, `${pathOf(mine, id)}/comparison`]) {
+      const { text, status } = await visit(path);
+      expect(status).toBe(200);
+      expect(text).not.toContain("<img");
+      expect(text).not.toContain("<script>");
+      expect(text).not.toContain("\u202E");
+    }
+  });
+});
+
+describe("forms", () => {
+  test("rerun of all and of what failed goes on to the new execution", async () => {
+    const mine = await addProject(acme);
+    const id = await upload(mine, { execution_key: "7" }, junit("pf"));
+    await upload(mine, { execution_id: id, task_slug: "e2e", complete: "true" }, junit("p"));
+    const page = await visit(pathOf(mine, id), "member");
+    expect(page.words).toContain("Rerun 1 failed task Rerun all");
+    expect(page.words).not.toContain("Delete execution");
+    const failed = await visit(`${pathOf(mine, id)}/rerun`, "member", { failedOnly: "true" });
+    expect(failed.status).toBe(303);
+    const again = await visit(failed.location!);
+    expect(headline(again)).toBe("Queued, 0 of 1 task");
+    expect(again.words).toContain("repeats #7");
+    const all = await visit(`${pathOf(mine, id)}/rerun`, "member", {});
+    expect(headline(await visit(all.location!))).toBe("Queued, 0 of 2 tasks");
+    const refused = await visit(`${failed.location!}/rerun`, "member", {});
+    expect(refused.status).toBe(400);
+    expect(refused.words).toContain("Cannot rerun the execution: it has not ended");
+  });
+
+  test("cancel and complete, and what cannot be", async () => {
+    const mine = await addProject(acme);
+    const cancelled = await create(mine, { tasks: ["unit"] });
+    expect((await visit(pathOf(mine, cancelled), "member")).words).toContain("Complete Cancel");
+    expect((await visit(`${pathOf(mine, cancelled)}/cancel`, "member", {})).location).toBe(pathOf(mine, cancelled));
+    expect(headline(await visit(pathOf(mine, cancelled)))).toBe("Cancelled, 0 of 1 task had reported");
+    const refused = await visit(`${pathOf(mine, cancelled)}/complete`, "member", {});
+    expect([refused.status, refused.words.includes("it was cancelled")]).toEqual([400, true]);
+    const completed = await create(mine, { tasks: ["unit"] });
+    await visit(`${pathOf(mine, completed)}/complete`, "member", {});
+    expect(headline(await visit(pathOf(mine, completed)))).toBe("Timed out: nothing has come of unit");
+  });
+
+  test("owners delete", async () => {
+    const mine = await addProject(acme);
+    const id = await upload(mine, main("1"), junit("ppf"));
+    expect((await visit(pathOf(mine, id))).words).toContain("Its 3 results, messages and logs are lost");
+    const deleted = await visit(`${pathOf(mine, id)}/delete`, "owner", {});
+    expect(deleted.location).toBe(`/projects/${mine.project}/executions`);
+    expect((await visit(pathOf(mine, id))).status).toBe(404);
+    expect((await visit(`${pathOf(mine, id)}/delete`, "owner", {})).status).toBe(404);
+  });
+
+  test("each role sees and does what it may", async () => {
+    const mine = await addProject(acme);
+    const id = await upload(mine, main("1"), junit("pf"));
+    const base = pathOf(mine, id);
+    expect((await visit(base, "viewer")).text).not.toContain(`action="${base}`);
+    const statuses = async (who: Somebody) =>
+      await Promise.all(
+        ["rerun", "complete", "cancel", "delete"].map(async (name) => (await visit(`${base}/${name}`, who, {})).status),
+      );
+    expect(await statuses("viewer")).toEqual([403, 403, 403, 403]);
+    expect(await statuses("rival")).toEqual([404, 404, 404, 404]);
+    expect((await visit(`${base}/delete`, "member", {})).status).toBe(403);
+    for (const path of [
+      base,
+      `/projects/${mine.project}/executions`,
+      `${base}/comparison`,
+      `${base}/tasks/unit`,
+      `${base}/tasks/unit/log`,
+      `${base}/tasks/unit/log/text`,
+    ]) {
+      expect((await visit(path, "rival")).status).toBe(404);
+      expect((await visit(path, "nobody")).location).toBe(`/login?next=${encodeURIComponent(path)}`);
+      expect((await visit(path, "viewer")).status).toBe(200);
+    }
+    expect((await visit(`${base}/rerun`, "nobody", {})).location).toBe("/login");
+    expect((await visit(`${base}/cancel`, "owner", { csrf: "other" })).status).toBe(403);
+    // Nothing of that has happened.
+    expect(headline(await visit(base))).toBe("1 new failure");
+  });
+
+  test("an execution of another project is not there", async () => {
+    const [mine, other] = [await addProject(acme), await addProject(acme)];
+    const id = await upload(other, main("1"), junit("p"));
+    expect((await visit(pathOf(mine, id))).status).toBe(404);
+    expect((await visit(`${pathOf(mine, id)}/comparison`)).status).toBe(404);
+    expect((await visit(`${pathOf(mine, id)}/rerun`, "owner", {})).status).toBe(404);
+  });
+});
+
+test("a page of many tasks shows the worst, and all of them when asked", async () => {
+  const mine = await addProject(acme);
+  const slugs = Array.from({ length: 60 }, (_, index) => `task-${index}`);
+  const id = await create(mine, { tasks: slugs });
+  await upload(mine, { execution_id: id, task_slug: "task-59" }, junit("f"));
+  const rows = ({ text }: Shown) => [...text.matchAll(/\/tasks\/(task-\d+)">/g)].map((match) => match[1]!);
+  const some = await visit(pathOf(mine, id));
+  expect(rows(some)).toHaveLength(50);
+  expect(rows(some)[0]).toBe("task-59");
+  expect(some.words).toContain("All 60 tasks");
+  expect(rows(await visit(`${pathOf(mine, id)}?tasks=all`)).toSorted()).toEqual(slugs.toSorted());
+});
+
+describe("the list", () => {
+  const keys = ({ text }: Shown) => [...text.matchAll(/<b>([^<]*)<\/b><\/a>/g)].map((match) => match[1]!);
+
+  test("filters are in the address, and stay there over pages", async () => {
+    const mine = await addProject(acme);
+    const list = `/projects/${mine.project}/executions`;
+    expect((await visit(list)).words).toContain("No report has arrived yet");
+    const old = "2026-01-05T12:00:00Z";
+    await upload(mine, { ...main("1"), completed_at: old, environment: "staging" }, junit("p"));
+    await upload(mine, { ...main("2"), commit: "BCDEF0123456789" }, junit("pf"));
+    await upload(mine, { ...main("3"), branch: "feature" }, junit("p"));
+    expect(keys(await visit(list))).toEqual(["#3", "#2", "#1"]);
+    expect(keys(await visit(`${list}?branch=main`))).toEqual(["#2", "#1"]);
+    expect(keys(await visit(`${list}?status=failed`))).toEqual(["#2"]);
+    expect(keys(await visit(`${list}?environment=staging`))).toEqual(["#1"]);
+    expect(keys(await visit(`${list}?day=2026-01-05`))).toEqual(["#1"]);
+    expect(keys(await visit(`${list}?day=2026-01-04`))).toEqual([]);
+    expect(keys(await visit(`${list}?q=%233`))).toEqual(["#3"]);
+    expect(keys(await visit(`${list}?q=bcdef012`))).toEqual(["#2"]);
+    // What a form sends where a filter was left empty.
+    const page = await visit(`${list}?q=&branch=main&status=passed&environment=&day=`);
+    expect(keys(page)).toEqual(["#1"]);
+    expect(headline(page)).toBe("Passed executions of main");
+    expect(page.text).toContain('value="main"');
+    expect((await visit(`${list}?q=none`)).words).toContain("No execution matches");
+    expect((await visit(`${list}?day=yesterday`)).status).toBe(400);
+  });
+
+  test("pages follow each other without a gap", async () => {
+    const mine = await addProject(acme);
+    for (let index = 0; index < 65; index++)
+      await create(mine, { key: `${100 + index}`, branch: index % 13 === 0 ? "other" : "main" });
+    const seen: string[] = [];
+    let path: string | undefined = `/projects/${mine.project}/executions?branch=main`;
+    let pages = 0;
+    while (path && pages < 5) {
+      const page: Shown = await visit(path);
+      seen.push(...keys(page));
+      path = /rel="next" href="([^"]*)"/.exec(page.text)?.[1]?.replaceAll("&amp;", "&");
+      pages++;
+    }
+    expect(pages).toBe(2);
+    const expected = Array.from({ length: 65 }, (_, index) => index).filter((index) => index % 13 !== 0);
+    expect(seen).toEqual(expected.toReversed().map((index) => `#${100 + index}`));
+  });
+});
+
+describe("comparison", () => {
+  test("fixed, added, missing, with the baseline or another execution", async () => {
+    const mine = await addProject(acme);
+    const cases = (names: string, failing = "") =>
+      report([...names].map((name) => ({ name, ...(failing.includes(name) ? { message: `boom ${name} here` } : {}) })));
+    const first = await upload(mine, main("1"), cases("abcd", "ab"));
+    await upload(mine, main("2"), cases("abcd", "a"));
+    const id = await upload(mine, main("3"), cases("bcde", "c"));
+    const page = await visit(`${pathOf(mine, id)}/comparison`);
+    expect(page.words).toContain("#3 compared with #2");
+    expect(headline(page)).toBe("1 new failures, 1 added, 1 missing");
+    const other = await visit(`${pathOf(mine, id)}/comparison?baseline=${first}`);
+    expect(headline(other)).toBe("1 fixed, 1 new failures, 1 added");
+    expect(other.words).toContain("Fixed 1 test, passed, and failed there");
+    expect(other.words).toContain("Missing 1 test, only in the other");
+    expect((await visit(`${pathOf(mine, id)}/comparison?baseline=`)).words).toContain("#3 compared with #2");
+    expect((await visit(`${pathOf(mine, id)}/comparison?baseline=${crypto.randomUUID()}`)).status).toBe(400);
+    expect((await visit(`${pathOf(mine, first)}/comparison`)).words).toContain(
+      "there was no execution to compare with",
+    );
+  });
+});

@@ -1,0 +1,319 @@
+/** The pages about people: one's account, members, invitations, the audit log; as each role, as others, as nobody. */
+
+import { describe, expect, test } from "bun:test";
+import { type Browser, createBrowser, wordsOf } from "../browser.ts";
+import { createHarness } from "../harness.ts";
+import { createPerson, createSignIn, PASSWORD } from "../people.ts";
+import { selectAuditEntries } from "../../src/store/audit.ts";
+import { createToken } from "../../src/secrets/tokens.ts";
+import { insertTeam } from "../../src/store/projects.ts";
+import type { Role } from "../../src/schema/accounts.ts";
+
+const lines: string[] = [];
+const { url, database, acme, rival, ask } = await createHarness({
+  signIn: () => ({
+    ...createSignIn().signIn,
+    policy: { allowedDomains: [], passwordLogin: true },
+    oidc: undefined,
+  }),
+  log: (line) => lines.push(line),
+});
+
+async function open(team: string | undefined, role: Role = "viewer") {
+  const person = await createPerson(database, team === undefined ? undefined : { team, role });
+  const browser = createBrowser(url);
+  browser.cookies.set("assay_session", person.token);
+  return { ...person, browser };
+}
+async function createTeam(name = "Team") {
+  const team = await database.begin((sql) => insertTeam(sql, name));
+  return {
+    team,
+    owner: await open(team, "owner"),
+    member: await open(team, "member"),
+    viewer: await open(team, "viewer"),
+    other: await open(acme.team, "owner"),
+    nobody: { browser: createBrowser(url) },
+  };
+}
+/** A form sent with one's own token, whether or not a page shows it. */
+async function force(browser: Browser, path: string, fields: Record<string, string> = {}) {
+  const page = await browser.get(browser.cookies.has("assay_session") ? "/account" : "/login");
+  const { csrf } = browser.hiddenOf(page, browser.cookies.has("assay_session") ? "/account/name" : "/login");
+  return await browser.post(path, { csrf: csrf!, ...fields });
+}
+
+describe("access", () => {
+  test("pages are for their roles; others learn nothing of the team", async () => {
+    const { team, owner, member, viewer, other, nobody } = await createTeam();
+    const see = async ({ browser }: { browser: Browser }, path: string) => {
+      const { status, location } = await browser.get(path);
+      return location === null ? status : location.split("?")[0];
+    };
+    const all = [owner, member, viewer, other, nobody];
+    const statuses = (path: string) => Promise.all(all.map((who) => see(who, path)));
+    expect(await statuses(`/teams/${team}/members`)).toEqual([200, 200, 200, 404, "/login"]);
+    expect(await statuses(`/teams/${team}/audit`)).toEqual([200, 403, 403, 404, "/login"]);
+    expect(await statuses("/account")).toEqual([200, 200, 200, 200, "/login"]);
+    expect(await statuses(`/teams/${crypto.randomUUID()}/members`)).toEqual([404, 404, 404, 404, "/login"]);
+  });
+
+  test("forms are, too, whatever is sent", async () => {
+    const { team, owner, member, viewer, other, nobody } = await createTeam();
+    const victim = await open(team, "viewer");
+    const base = `/teams/${team}`;
+    for (const [path, fields] of [
+      [`${base}/invitations`, { role: "owner" }],
+      [`${base}/invitations/${crypto.randomUUID()}/revoke`, {}],
+      [`${base}/members/${victim.accountId}/role`, { role: "owner" }],
+      [`${base}/members/${victim.accountId}/remove`, {}],
+    ] as const) {
+      const statuses = [];
+      for (const { browser } of [member, viewer, other, nobody])
+        statuses.push((await force(browser, path, fields)).status);
+      const isRemoval = path.endsWith("/remove");
+      // Leaving is everybody's own: of others the operation refuses it.
+      expect([path, statuses]).toEqual([path, isRemoval ? [400, 400, 404, 303] : [403, 403, 404, 303]]);
+    }
+    const page = wordsOf(await owner.browser.get(`${base}/members`));
+    expect(page).toContain("4 members of Team");
+    expect(page).not.toContain("Open invitations");
+    expect((await database.pool`select from audit_entry where team_id = ${team}`).length).toBe(0);
+  });
+
+  test("who sees no button is told no way: members of a team see each other and nothing to change", async () => {
+    const { team, owner, viewer } = await createTeam();
+    const page = await viewer.browser.get(`/teams/${team}/members`);
+    expect(wordsOf(page)).toContain(owner.email);
+    expect(page.text).not.toContain("/role");
+    expect(page.text).not.toContain(`/members/${owner.accountId}/remove`);
+    expect(page.text).toContain(`/members/${viewer.accountId}/remove`);
+    expect(page.text).not.toContain("/invitations");
+    expect(page.text).not.toContain("/audit");
+  });
+});
+
+describe("an invitation", () => {
+  async function makeLink(browser: Browser, team: string, fields: Record<string, string>) {
+    const shown = await browser.submit(`/teams/${team}/members`, `/teams/${team}/invitations`, fields);
+    const link = new RegExp(`${url}(/invitations/[\\w-]{43})`).exec(shown.text)?.[1];
+    return { shown, link: link! };
+  }
+
+  test("is a link that is shown once, and makes a member of whoever has no account", async () => {
+    const { team, owner } = await createTeam();
+    const { shown, link } = await makeLink(owner.browser, team, { role: "member", email: "" });
+    expect(shown.status).toBe(200);
+    expect(wordsOf(shown)).toContain("Send this link to whom you invite as a member. It is shown this once.");
+    const page = await owner.browser.get(`/teams/${team}/members`);
+    expect(page.text).not.toContain(link);
+    expect(wordsOf(page)).toContain("whoever has the link as a member, by");
+    expect(wordsOf(page)).toContain("in 7 days");
+
+    const guest = createBrowser(url);
+    expect(wordsOf(await guest.get(link))).toContain("Join Team You are invited as a member");
+    const given = { name: "Grace", email: "grace@new.example", password: PASSWORD };
+    const wrong = await guest.submit(link, "/invitations", { ...given, password: "short" });
+    expect([wrong.status, wordsOf(wrong)]).toEqual([400, expect.stringContaining("Expected a password")]);
+    const joined = await guest.submit(link, "/invitations", given);
+    expect([joined.status, joined.location]).toEqual([303, "/"]);
+    expect(wordsOf(await guest.get("/"))).toContain("you are a member");
+    const over = await createBrowser(url).get(link);
+    expect([over.status, wordsOf(over)]).toEqual([404, expect.stringContaining("This invitation is over")]);
+    expect(lines.join("\n")).not.toContain(link.split("/").at(-1));
+  });
+
+  test("is joined by who is signed in, and by who signs in first", async () => {
+    const { team, owner, other } = await createTeam();
+    const first = await makeLink(owner.browser, team, { role: "viewer" });
+    expect(wordsOf(await other.browser.get(first.link))).toContain(`Join as ${other.email}`);
+    expect((await other.browser.submit(first.link, "/invitations")).status).toBe(303);
+    expect((await other.browser.get(`/teams/${team}/members`)).status).toBe(200);
+
+    const second = await makeLink(owner.browser, team, { role: "viewer" });
+    const person = await createPerson(database, undefined);
+    const guest = createBrowser(url);
+    const shown = await guest.get(second.link);
+    expect(shown.text).toContain(`/login?${new URLSearchParams({ next: second.link })}`);
+    const taken = await guest.submit(second.link, "/invitations", {
+      name: "Eve",
+      email: person.email,
+      password: PASSWORD,
+    });
+    expect([taken.status, wordsOf(taken)]).toEqual([
+      400,
+      expect.stringContaining("sign in, then open the invitation again"),
+    ]);
+    const login = `/login?${new URLSearchParams({ next: second.link })}`;
+    const back = await guest.submit(login, "/login", { email: person.email, password: PASSWORD });
+    expect(back.location).toBe(second.link);
+    expect((await guest.submit(second.link, "/invitations")).status).toBe(303);
+  });
+
+  test("for an address says so, is revoked, and a wrong role or address is refused in words", async () => {
+    const { team, owner } = await createTeam();
+    const bound = await makeLink(owner.browser, team, { role: "viewer", email: "Only@acme.example" });
+    const guest = createBrowser(url);
+    expect(wordsOf(await guest.get(bound.link))).toContain("Your account will be only@acme.example");
+    const page = await owner.browser.get(`/teams/${team}/members`);
+    const revoke = /action="([^"]+\/revoke)"/.exec(page.text)![1]!;
+    expect((await owner.browser.submit(`/teams/${team}/members`, revoke)).location).toBe(
+      `/teams/${team}/members?done=revoked`,
+    );
+    expect((await guest.get(bound.link)).status).toBe(404);
+    for (const fields of [{ role: "king" }, { role: "viewer", email: "nonsense" }]) {
+      const { shown } = await makeLink(owner.browser, team, fields);
+      expect([shown.status, wordsOf(shown)]).toEqual([400, expect.stringContaining("Expected")]);
+    }
+  });
+});
+
+test("roles are changed and members removed; the last owner is told why not; all of it is in the log", async () => {
+  const { team, owner, member, viewer } = await createTeam("<script>alert(1)</script>");
+  const page = `/teams/${team}/members`;
+  const place = (who: { accountId: string }) => `${page}/${who.accountId}`;
+  const change = (who: { accountId: string }, role: Role) => owner.browser.submit(page, `${place(who)}/role`, { role });
+  expect((await change(member, "owner")).location).toBe(`${page}?done=role`);
+  expect((await change(member, "member")).location).toBe(`${page}?done=role`);
+  const last = await change(owner, "viewer");
+  expect([last.status, wordsOf(last)]).toEqual([
+    400,
+    expect.stringContaining("A team needs an owner: make somebody else one first"),
+  ]);
+  expect((await owner.browser.submit(page, `${place(viewer)}/remove`)).location).toBe(`${page}?done=removed`);
+  expect((await viewer.browser.get(page)).status).toBe(404);
+  expect((await member.browser.submit(page, `${place(member)}/remove`)).location).toBe("/");
+  const log = await owner.browser.get(`/teams/${team}/audit`);
+  const words = wordsOf(log);
+  for (const sentence of [
+    `${owner.email} changed the role of ${member.email} from: member · to: owner`,
+    `${owner.email} removed the member ${viewer.email} role: viewer`,
+    `${member.email} removed the member ${member.email} role: member`,
+  ])
+    expect(words.replaceAll(" .", ".").replace(/([.@_:/>]) (?=\S)/g, "$1")).toContain(
+      sentence.replace(/([.@_:/>]) (?=\S)/g, "$1"),
+    );
+  expect(log.text).not.toContain("<script>alert");
+});
+
+test("the log pages back by fifties", async () => {
+  const { team, owner } = await createTeam();
+  await database.pool`
+    insert into audit_entry (team_id, id, actor, action, subject)
+    select ${team}, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'command line', 'key.revoked', 'key number ' || n
+    from generate_series(1, 60) n`;
+  const first = await owner.browser.get(`/teams/${team}/audit`);
+  const subjects = ({ text }: { text: string }) =>
+    [...text.matchAll(/key number (\d+)/g)].map(([, number]) => Number(number));
+  expect(subjects(first)).toEqual(Array.from({ length: 50 }, (_, index) => 60 - index));
+  const older = /href="([^"]+\?after=[^"]+)"/.exec(first.text)![1]!;
+  expect(subjects(await owner.browser.get(older))).toEqual(Array.from({ length: 10 }, (_, index) => 10 - index));
+});
+
+test("what keys change through the API is in the log by name, and never what was set", async () => {
+  const { browser } = await open(rival.team, "owner");
+  const key = rival.teamKey;
+  const base = `/teams/${rival.team}`;
+  const { body: environment } = await ask(`POST ${base}/environments`, { key, body: { slug: "staging" } });
+  const there = `${base}/environments/${environment.id}`;
+  await ask(`PUT ${there}/variables/TOKEN`, { key, body: { value: "hunter2" } });
+  await ask(`PUT ${there}/variables`, { key, body: { OTHER: "hunter3" } });
+  await ask(`DELETE ${there}/variables/OTHER`, { key });
+  expect((await ask(`DELETE ${there}/variables/OTHER`, { key })).status).toBe(404);
+  await ask(`PATCH ${there}`, { key, body: { name: "Staging" } });
+  const hook = { kind: "webhook", name: "Hook", config: { url: "https://hooks.example/hunter4" } };
+  const { body: integration } = await ask(`POST ${base}/integrations`, { key, body: hook });
+  expect(integration.config.secret).toStartWith("whsec_");
+  await ask(`PATCH ${base}/integrations/${integration.id}`, { key, body: { enabled: false } });
+  const automation = { name: "Tell", trigger: { event: "execution.failed" } };
+  const actions = [{ type: "notify", integrationId: integration.id }];
+  const { body: made } = await ask(`POST ${base}/automations`, { key, body: { ...automation, actions } });
+  await ask(`PATCH ${base}/automations/${made.id}`, { key, body: { name: "Tell all" } });
+  await ask(`DELETE ${base}/automations/${made.id}`, { key });
+  await ask(`DELETE ${base}/integrations/${integration.id}`, { key });
+  await ask(`DELETE ${there}`, { key });
+  await ask(`PATCH /projects/${rival.project}`, { key: rival.key, body: { name: "Renamed" } });
+  // What is refused or only read is no news.
+  await ask(`POST ${base}/environments`, { key, body: {} });
+  await ask(`GET ${base}/environments`, { key });
+  const entries = await selectAuditEntries(database.pool, rival.team, { limit: 100 });
+  const leading = `key ${key.slice(0, 17)}`;
+  expect(
+    entries
+      .filter(({ action }) => !action.startsWith("key."))
+      .map(({ actor, action, subject }) => [actor, action, subject]),
+  ).toEqual([
+    [`key ${rival.key.slice(0, 17)}`, "project.changed", "Renamed"],
+    [leading, "environment.deleted", environment.id],
+    [leading, "integration.deleted", integration.id],
+    [leading, "automation.deleted", made.id],
+    [leading, "automation.changed", "Tell all"],
+    [leading, "automation.created", "Tell"],
+    [leading, "integration.changed", "Hook"],
+    [leading, "integration.created", "Hook"],
+    [leading, "environment.changed", "staging"],
+    [leading, "variable.deleted", "OTHER"],
+    [leading, "variables.replaced", environment.id],
+    [leading, "variable.changed", "TOKEN"],
+    [leading, "environment.created", "staging"],
+  ]);
+  const everything = JSON.stringify(entries);
+  for (const secret of ["hunter", key, integration.config.secret]) expect(everything).not.toContain(secret);
+  expect(wordsOf(await browser.get(`${base}/audit`))).toContain("set the variable TOKEN");
+});
+
+describe("/account", () => {
+  test("changes the name and the password, and lists where one is signed in", async () => {
+    const person = await open(undefined);
+    const { browser } = person;
+    const second = createBrowser(url);
+    await second.submit("/login", "/login", { email: person.email, password: PASSWORD });
+    const page = await browser.get("/account");
+    expect(wordsOf(page)).toContain("Firefox on Linux");
+    expect(wordsOf(page)).toContain("Tester/1.0 this one");
+    expect((await browser.submit("/account", "/account/name", { name: " " })).status).toBe(400);
+    expect((await browser.submit("/account", "/account/name", { name: "Ada <i>" })).location).toBe(
+      "/account?done=name",
+    );
+    expect((await browser.get("/account?done=name")).text).toContain('value="Ada &lt;i&gt;"');
+    const change = (current: string, password: string) =>
+      browser.submit("/account", "/account/password", { current, password });
+    for (const [current, password, message] of [
+      ["wrong", "another one entirely", "The current password is wrong"],
+      [PASSWORD, "short", "Expected a password of 10"],
+    ] as const)
+      expect(wordsOf(await change(current, password))).toContain(message);
+    expect((await change(PASSWORD, "another one entirely")).location).toBe("/account?done=password");
+    expect((await second.get("/account")).status).toBe(303);
+    expect((await browser.get("/account")).status).toBe(200);
+  });
+
+  test("ends one other session, or all of them, and never somebody else's", async () => {
+    const person = await open(undefined);
+    const stranger = await open(undefined);
+    const others = [createBrowser(url), createBrowser(url), createBrowser(url)];
+    for (const other of others) await other.submit("/login", "/login", { email: person.email, password: PASSWORD });
+    expect((await force(stranger.browser, `/account/sessions/${person.sessionId}/revoke`)).status).toBe(404);
+    const page = await person.browser.get("/account");
+    const ends = [...page.text.matchAll(/action="(\/account\/sessions\/[0-9a-f-]+\/revoke)"/g)].map(
+      ([, action]) => action!,
+    );
+    expect(ends).toHaveLength(3);
+    expect((await person.browser.submit("/account", ends[0]!)).location).toBe("/account?done=session");
+    const alive = async () =>
+      (await Promise.all(others.map((other) => other.get("/account")))).filter(({ status }) => status === 200).length;
+    expect(await alive()).toBe(2);
+    expect((await person.browser.submit("/account", "/account/sessions/revoke")).location).toBe(
+      "/account?done=sessions",
+    );
+    expect([await alive(), (await person.browser.get("/account")).status]).toEqual([0, 200]);
+  });
+
+  test("is out of date with a cookie that was changed by one character", async () => {
+    const { browser, token } = await open(undefined);
+    browser.cookies.set("assay_session", `${token.slice(0, 20)}${token[20] === "A" ? "B" : "A"}${token.slice(21)}`);
+    expect((await browser.get("/account")).status).toBe(303);
+    browser.cookies.set("assay_session", createToken().token);
+    expect((await browser.get("/account")).status).toBe(303);
+  });
+});

@@ -1,0 +1,162 @@
+/** Signing in at a real OpenID Connect provider, as a browser does, over HTTP. */
+
+import { describe, expect, test } from "bun:test";
+import { createBrowser, wordsOf } from "../browser.ts";
+import { createDatabase, createServer } from "../harness.ts";
+import { createProvider, OIDC_CLIENT, type TestProvider } from "../oidc.ts";
+import { createPerson, createSignIn, PASSWORD } from "../people.ts";
+import { createAddressList } from "../../src/http/address.ts";
+import { createOidc } from "../../src/http/oidc.ts";
+import { createOutbound } from "../../src/http/outbound.ts";
+import { createSetupToken } from "../../src/operations/accounts.ts";
+import { invite } from "../../src/operations/members.ts";
+import { insertTeam } from "../../src/store/projects.ts";
+import { OIDC_CALLBACK } from "../../src/web/log_in.ts";
+
+const verified = (name: string) => ({
+  email: `${name}@acme.example`,
+  email_verified: true,
+  name: `${name} of the provider`,
+});
+const people = {
+  ada: verified("ada"),
+  grace: verified("grace"),
+  eve: { ...verified("eve"), email: "eve@evil.example" },
+};
+
+/** A server with a provider of its own. */
+async function createPlace({ passwordLogin = true, allowedDomains = ["acme.example"] } = {}) {
+  const { database } = await createDatabase();
+  let provider: TestProvider | undefined;
+  const log: string[] = [];
+  // The provider must know where to send people back to, and the server where the provider is.
+  const outbound = createOutbound({ allow: createAddressList(["127.0.0.0/8"]) });
+  const { promise: opened, resolve } = Promise.withResolvers<TestProvider>();
+  const server = await createServer(database, {
+    log: (line) => log.push(line),
+    signIn: (publicUrl) => {
+      const redirectUri = `${publicUrl}${OIDC_CALLBACK}`;
+      void createProvider({ people, redirectUri }).then(resolve);
+      const open = async () => {
+        provider ??= await opened;
+        const { issuer } = provider;
+        return createOidc({ ...OIDC_CLIENT, issuer, redirectUri, outbound, issuerOutbound: outbound });
+      };
+      let oidc: ReturnType<typeof open> | undefined;
+      return {
+        ...createSignIn().signIn,
+        policy: { allowedDomains, passwordLogin },
+        oidc: {
+          host: "id.acme.example",
+          begin: async () => await (await (oidc ??= open())).begin(),
+          finish: async (answer, flow) => await (await oidc!).finish(answer, flow),
+        },
+      };
+    },
+  });
+  const team = await database.begin((sql) => insertTeam(sql, "Team"));
+  const owner = await createPerson(database, { team, role: "owner" });
+  /** Follows the way to the provider and back; `start` is a page's link, or where a form has led. */
+  const follow = async (browser: ReturnType<typeof createBrowser>, name: string, start: string) => {
+    const away = start.startsWith("http") ? start : (await browser.get(start)).location!;
+    const answer = await (await opened).signIn(away, name);
+    return await browser.get(`${OIDC_CALLBACK}?${new URLSearchParams(answer)}`);
+  };
+  return { ...server, database, team, owner, follow, log, provider: () => opened };
+}
+
+test("somebody of a domain that is let in signs in, is a viewer of the only team, and is led back", async () => {
+  const { url, follow, team } = await createPlace();
+  const browser = createBrowser(url);
+  const page = await browser.get(`/login?${new URLSearchParams({ next: `/teams/${team}/members` })}`);
+  expect(wordsOf(page)).toContain("Continue with id.acme.example");
+  const link = /href="(\/login\/oidc\?[^"]+)"/.exec(page.text)![1]!;
+  const back = await follow(browser, "ada", link);
+  expect([back.status, back.location]).toEqual([303, `/teams/${team}/members`]);
+  expect(back.headers.getSetCookie().join()).toMatch(/assay_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax/);
+  expect(wordsOf(await browser.get(back.location!))).toContain("ada of the provider you ada@acme.example viewer");
+  const away = await browser.get("/login/oidc?next=//evil.example");
+  expect(away.status).toBe(303);
+  expect((await follow(browser, "ada", away.location!)).location).toBe("/");
+});
+
+test("a stranger is told to ask for an invitation, and gets in with one", async () => {
+  const { url, follow, database, team, owner } = await createPlace({ allowedDomains: [], passwordLogin: false });
+  const browser = createBrowser(url);
+  const refused = await follow(browser, "eve", "/login/oidc");
+  expect([refused.status, wordsOf(refused)]).toEqual([
+    400,
+    expect.stringContaining("There is no account for eve@evil.example: ask an owner of a team for an invitation"),
+  ]);
+  expect(browser.cookies.has("assay_session")).toBe(false);
+  const { token } = await invite(database, owner, team, { role: "member" });
+  const page = await browser.get(`/invitations/${token}`);
+  expect(page.text).not.toContain('type="password"');
+  const link = /href="(\/login\/oidc\?[^"]+)"/.exec(page.text)![1]!;
+  expect((await follow(browser, "eve", link)).location).toBe("/");
+  expect((await browser.get(`/teams/${team}/members`)).status).toBe(200);
+  // Who has an account already comes back to the invitation's page.
+  const other = await invite(database, owner, team, { role: "member" });
+  const again = await follow(createBrowser(url), "eve", `/login/oidc?invitation=${other.token}`);
+  expect(again.location).toBe(`/invitations/${other.token}`);
+});
+
+test("the first account is made at the provider with the link that the start has printed", async () => {
+  const { url, follow, database } = await createPlace({ passwordLogin: false });
+  await database.pool`delete from account`;
+  const setup = (await createSetupToken(database))!;
+  const browser = createBrowser(url);
+  const page = await browser.get(`/setup?token=${setup}`);
+  const link = /href="(\/login\/oidc\?[^"]+)"/.exec(page.text)![1]!;
+  expect((await follow(browser, "grace", link)).location).toBe("/");
+  expect(wordsOf(await browser.get("/"))).toContain("you are an owner");
+  expect(wordsOf(await follow(createBrowser(url), "eve", `/login/oidc?setup=${setup}`))).toContain("This link is over");
+});
+
+describe("an account with a password", () => {
+  test("is not taken over by its address; its owner links it, and it opens either way", async () => {
+    const { url, follow, database, log } = await createPlace();
+    const person = await createPerson(database, undefined);
+    await database.pool`update account set email = 'ada@acme.example' where id = ${person.accountId}`;
+    const stranger = createBrowser(url);
+    expect(wordsOf(await follow(stranger, "ada", "/login/oidc"))).toContain(
+      "has a password: sign in with it, then link it",
+    );
+    const browser = createBrowser(url);
+    await browser.submit("/login", "/login", { email: "ada@acme.example", password: PASSWORD });
+    expect(wordsOf(await browser.get("/account"))).toContain("id.acme.example does not open this account yet");
+    const to = await browser.submit("/account", "/account/link");
+    expect(to.location).toBe("/account/link");
+    const page = await browser.get("/account/link");
+    const away = /href="(http[^"]+)"/.exec(page.text)![1]!.replaceAll("&amp;", "&");
+    // Somebody else's browser, or one that has signed in anew, links nothing.
+    const answer = await follow(createBrowser(url), "ada", away);
+    expect(wordsOf(answer)).toContain("took too long, or began in another browser");
+    await browser.submit("/account", "/account/link");
+    const second = /href="(http[^"]+)"/.exec((await browser.get("/account/link")).text)![1]!.replaceAll("&amp;", "&");
+    expect((await follow(browser, "ada", second)).location).toBe("/account?done=linked");
+    expect((await follow(createBrowser(url), "ada", "/login/oidc")).location).toBe("/");
+    expect(log.join("\n")).not.toContain(PASSWORD);
+  });
+});
+
+test("an answer that was made up, or is for another browser, opens nothing; the log says why, without a secret", async () => {
+  const { url, follow, log, provider } = await createPlace();
+  const [mine, theirs] = [createBrowser(url), createBrowser(url)];
+  const away = (await theirs.get("/login/oidc")).location!;
+  expect((await follow(mine, "ada", away)).status).toBe(400);
+  await mine.get("/login/oidc");
+  const wrong = await follow(mine, "ada", away);
+  expect([wrong.status, wordsOf(wrong)]).toEqual([
+    502,
+    expect.stringContaining("The provider did not confirm who you are"),
+  ]);
+  expect(log.join("\n")).toContain("The answer is for another log-in");
+  mine.cookies.set("assay_oidc", `${mine.cookies.get("assay_oidc")!.slice(0, -4)}AAAA`);
+  expect((await mine.get(`${OIDC_CALLBACK}?code=x&state=y`)).status).toBe(400);
+  expect((await createBrowser(url).get(`${OIDC_CALLBACK}?code=x&state=y&session_state=z`)).status).toBe(400);
+  for (const browser of [mine, theirs]) expect(browser.cookies.has("assay_session")).toBe(false);
+  for (const cookie of theirs.cookies.values()) expect(cookie).not.toContain(new URL(away).searchParams.get("nonce")!);
+  expect(log.join("\n")).not.toContain(OIDC_CLIENT.clientSecret);
+  expect((await provider()).requests.filter((request) => request === "POST /token")).toEqual([]);
+});

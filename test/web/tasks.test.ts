@@ -1,0 +1,197 @@
+import { describe, expect, test } from "bun:test";
+import type { Visitor } from "../../src/request/visitors.ts";
+import { createHarness, junit } from "../harness.ts";
+
+const teams: Visitor["teams"][number][] = [];
+const { ask, url, acme, addProject } = await createHarness({
+  visitors: {
+    find: async () => ({
+      accountId: crypto.randomUUID(),
+      email: "ada@acme.example",
+      name: "Ada",
+      sessionId: "s",
+      teams,
+    }),
+    csrf: () => ({ token: "token" }),
+    isOwnForm: () => true,
+  },
+});
+teams.push({ teamId: acme.team, teamName: "Acme", role: "viewer" });
+
+const get = async (path: string) => {
+  const response = await fetch(`${url}${path}`, { headers: { accept: "text/html" } });
+  const text = await response.text();
+  const words = text
+    .replace(/<title[^>]*>.*?<\/title>/gs, "")
+    .replace(/<[^>]*>/g, " ")
+    .replaceAll("&#x27;", "'")
+    .replace(/\s+/g, " ");
+  return { status: response.status, headers: response.headers, text, words };
+};
+type Project = { project: string; key: string };
+const upload = async ({ project, key }: Project, query: Record<string, string>, body: string) =>
+  (await ask(`POST /projects/${project}/test-runs?${new URLSearchParams(query)}`, { key, body })).body;
+const pathOf = ({ project }: Project, execution: string, slug = "unit") =>
+  `/projects/${project}/executions/${execution}/tasks/${encodeURIComponent(slug)}`;
+const names = (words: string) => [...words.matchAll(/unit › case (\d+)/g)].map((match) => Number(match[1]));
+
+describe("a task", () => {
+  test("its cases, failed ones first, and what was uploaded", async () => {
+    const mine = await addProject(acme);
+    const { executionId } = await upload(mine, { task_slug: "unit" }, junit("psfp"));
+    const page = await get(pathOf(mine, executionId));
+    expect(page.words).toContain("unit: 1 failed, 2 passed, 1 skipped in 40 ms");
+    expect(names(page.words)).toEqual([2, 0, 1, 3]);
+    expect(page.words).toContain("case 2 failed");
+    expect(page.words).toContain("Uploads 1 report");
+    expect((await get(pathOf(mine, executionId, "other"))).status).toBe(404);
+    expect((await get(pathOf(mine, crypto.randomUUID()))).status).toBe(404);
+  });
+
+  test("filters by status and text, and pages within them", async () => {
+    const mine = await addProject(acme);
+    await upload(mine, { task_slug: "unit", execution_key: "1" }, junit(`f${"p".repeat(9)}`));
+    const { executionId } = await upload(
+      mine,
+      { task_slug: "unit", execution_key: "1" },
+      junit(`p${"f".repeat(70)}${"p".repeat(200)}ss`),
+    );
+    const path = pathOf(mine, executionId);
+    expect(names((await get(`${path}?status=skipped`)).words)).toEqual([271, 272]);
+    expect(names((await get(`${path}?status=flaky`)).words)).toEqual([0]);
+    expect(names((await get(`${path}?q=CASE+26&status=`)).words)).toEqual([
+      26, 260, 261, 262, 263, 264, 265, 266, 267, 268, 269,
+    ]);
+    expect((await get(`${path}?q=nothing`)).words).toContain("No case matches");
+    expect((await get(`${path}?status=odd`)).status).toBe(400);
+    const seen: number[] = [];
+    let next: string | undefined = `${path}?q=case`;
+    let pages = 0;
+    while (next && pages < 10) {
+      const page: { text: string; words: string } = await get(next);
+      seen.push(...names(page.words));
+      next = /rel="next" href="([^"]*)"/.exec(page.text)?.[1]?.replaceAll("&amp;", "&");
+      pages++;
+    }
+    const all = Array.from({ length: 273 }, (_, index) => index);
+    expect(seen).toEqual([...all.slice(1, 71), 0, ...all.slice(71)]);
+  });
+
+  test("one result is shown whole", async () => {
+    const mine = await addProject(acme);
+    const stack = Array.from(
+      { length: 150 },
+      (_, index) => `    at f${"abcdefghij"[index % 10]} (src/a${index}.ts:1:1)`,
+    ).join("&#10;");
+    const body = `<testsuite><testcase classname="s" name="long"><failure message="${"m".repeat(9_000)} end">${stack}</failure><system-out>${"o".repeat(9_000)} end of output</system-out></testcase><testcase classname="s" name="other"/></testsuite>`;
+    const { executionId } = await upload(mine, { task_slug: "unit", execution_key: "1" }, body);
+    const list = await get(pathOf(mine, executionId));
+    expect(list.words).not.toContain("m end");
+    const link = /href="([^"]*case=[^"]*)"/.exec(list.text)![1]!;
+    const page = await get(link);
+    expect(page.words).toContain("m end");
+    expect(page.words).toContain("src/a149.ts:1:1");
+    expect(page.words).toContain("end of output");
+    expect(page.words).not.toContain("s › other");
+    expect((await get(`${pathOf(mine, executionId)}?case=${crypto.randomUUID()}`)).status).toBe(404);
+  });
+
+  test("says what is missing, why, and what was warned of", async () => {
+    const mine = await addProject(acme);
+    const { body } = await ask(`POST /projects/${mine.project}/executions`, {
+      key: mine.key,
+      body: { tasks: ["unit", "e2e"] },
+    });
+    await upload(mine, { task_slug: "unit", execution_id: body.id, shard: "1/3" }, junit("pp"));
+    const waiting = await get(pathOf(mine, body.id));
+    expect(waiting.words).toContain("Waits for shards 2 and 3 of 3");
+    expect(waiting.text).toContain(`data-live="/projects/${mine.project}/executions/${body.id}/live"`);
+    expect((await get(pathOf(mine, body.id, "e2e"))).words).toContain("Nothing has come yet");
+    await ask(`POST /projects/${mine.project}/executions/${body.id}/complete`, mine);
+    const ended = await get(pathOf(mine, body.id));
+    expect(ended.words).toContain("Ended without shards 2 and 3 of 3");
+    expect(ended.text).not.toContain("data-live");
+    expect((await get(pathOf(mine, body.id, "e2e"))).words).toContain("The execution was completed without it");
+  });
+
+  test.each(["a/b", "100%", "a%2Fb", "what?", "#1", "ü 🦊", "a+b&c=d", "..a", "%00"])(
+    "may be called %p",
+    async (slug) => {
+      const mine = await addProject(acme);
+      const { executionId } = await upload(mine, { task_slug: slug }, junit("f"));
+      const page = await get(`/projects/${mine.project}/executions/${executionId}`);
+      const hrefs = [...page.text.matchAll(/href="([^"]*\/tasks\/[^"]*)"/g)].map((match) =>
+        match[1]!.replaceAll("&amp;", "&"),
+      );
+      expect(hrefs.length).toBeGreaterThan(1);
+      for (const href of hrefs) expect((await get(href)).text).toContain(`<title>${Bun.escapeHTML(slug)}: 1 failed`);
+      expect((await get(`${pathOf(mine, executionId, slug)}/log`)).status).toBe(200);
+    },
+  );
+
+  test("of nothing but dots has no page, and no link that leads elsewhere", async () => {
+    const mine = await addProject(acme);
+    const { executionId } = await upload(mine, { task_slug: ".." }, junit("f"));
+    const { text } = await get(`/projects/${mine.project}/executions/${executionId}`);
+    expect(text).not.toContain("/tasks/");
+  });
+});
+
+describe("the log of a task", () => {
+  async function run(log: string) {
+    const mine = await addProject(acme);
+    const asked = { key: mine.key, body: { mode: "run", tasks: ["unit"] } };
+    const { id } = (await ask(`POST /projects/${mine.project}/executions`, asked)).body;
+    const sync = (body: object) =>
+      ask(`POST /projects/${mine.project}/leases`, { key: mine.key, body: { runner: "build-2", ...body } });
+    const [lease] = (await sync({ free: 1 })).body.leases;
+    let offset = 0;
+    for (let at = 0; at < log.length || at === 0; at += 200_000) {
+      const text = log.slice(at, at + 200_000);
+      await sync({ free: 0, held: [{ id: lease.id, log: { offset, text } }] });
+      offset += Buffer.byteLength(text);
+    }
+    return pathOf(mine, id);
+  }
+
+  test("stands there with its colours, and nothing in it is more than text", async () => {
+    const path = await run(
+      "\x1b[1m$ bun test\x1b[0m\n\x1b[31m✗ fails\x1b[0m <script>alert(1)</script>\n10 %\r100 %\n\x1b]0;title\x07end",
+    );
+    const page = await get(`${path}/log`);
+    expect(page.text).toContain(
+      `<b>$ bun test</b>\n<span class="failed">✗ fails</span> &lt;script&gt;alert(1)&lt;/script&gt;\n100 %\nend</pre>`,
+    );
+    expect(page.text).toContain("data-tail");
+    expect(page.text).toContain('data-region="log"');
+    expect(page.text).toContain("data-live=");
+    expect(page.words).toContain("run by build-2");
+    const task = await get(path);
+    expect(task.words).toContain("End of the log");
+    expect(task.words).toContain("100 % end");
+  });
+
+  test("of a long one shows its end; the text holds all that is kept", async () => {
+    const line = `${"ü".repeat(40)} line\n`;
+    const path = await run(`first\n${line.repeat(8_000)}last`);
+    const page = await get(`${path}/log`);
+    expect(page.words).toContain("The last 256 KiB");
+    expect(page.words).not.toContain("first");
+    expect(page.words).not.toContain("\ufffd");
+    expect(page.words).toContain("last");
+    expect(page.text.length).toBeLessThan(300_000);
+    const text = await get(`${path}/log/text`);
+    expect(text.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    expect(text.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(text.text.endsWith("line\nlast")).toBe(true);
+    expect(text.text.startsWith("first\n")).toBe(true);
+  });
+
+  test("is not there where no runner of ours has run it", async () => {
+    const mine = await addProject(acme);
+    const { executionId } = await upload(mine, { task_slug: "unit" }, junit("p"));
+    expect((await get(`${pathOf(mine, executionId)}/log`)).words).toContain("There is no log");
+    expect((await get(`${pathOf(mine, executionId)}/log/text`)).text).toBe("");
+    expect((await get(`${pathOf(mine, executionId)}/log?shard=0`)).status).toBe(400);
+  });
+});

@@ -1,0 +1,243 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { createRoles, type Who } from "./roles.ts";
+
+const { acme, ask, look, fill, report, addProject } = await createRoles();
+const base = `/projects/${acme.project}/tests`;
+
+const commitOf = (index: number) => Bun.SHA256.hash(`commit ${index}`, "hex").slice(0, 40);
+const idOf = async (name: string): Promise<string> => {
+  const { body } = await ask(`GET /projects/${acme.project}/test-cases?limit=100`, { key: acme.key });
+  return body.data.find((one: { name: string }) => one.name === name).id;
+};
+
+// case 0 passes always, case 1 is flaky by a retry, case 2 fails since build 5, case 3 is new with hostile words
+const HOSTILE = `<script>alert("x")</script>`;
+beforeAll(async () => {
+  for (let build = 1; build <= 10; build++) {
+    const broken = build >= 5 ? "f" : "p";
+    const of = { execution_key: String(build), commit: commitOf(build), says: `total is ${build} <b>now</b>` };
+    if (build === 8) await report("pf" + broken, of);
+    await report("pp" + broken, of);
+  }
+  await report("f", { execution_key: "h", task_slug: "hostile", says: HOSTILE, branch: "feature/<i>" }, HOSTILE);
+});
+
+describe("the catalogue", () => {
+  test("says what is rotten before it lists anything", async () => {
+    const { status, words, html } = await look("viewer", base);
+    expect(status).toBe(200);
+    expect(words).toContain("1 broken test, 1 flaky test");
+    expect(words).toContain("Broken");
+    expect(words.indexOf("broken unit › case 2")).toBeLessThan(words.indexOf("All tests"));
+    expect(words).toMatch(/passed last just now/);
+    expect(words).toMatch(/slowest: case 2, 300 ms/);
+    // In figures: failures of runs.
+    expect(words).toContain("6 of 10");
+    expect(html.length).toBeLessThan(30_000);
+  });
+
+  test("is filtered and sorted by its address, and says which filter is on", async () => {
+    const flaky = await look("viewer", `${base}?health=flaky`);
+    expect(flaky.words).toContain("case 1");
+    expect(flaky.words).not.toContain("case 0");
+    expect(flaky.html).toContain(`<option value="flaky" selected>`);
+    expect((await look("viewer", `${base}?q=CASE+2&sort=p95Ms`)).words).not.toContain("case 1");
+    expect((await look("viewer", `${base}?task=hostile`)).words).not.toContain("case 0");
+    expect((await look("viewer", `${base}?quarantined=false&owner=&q=`)).words).toContain("case 0");
+    expect((await look("viewer", `${base}?q=nothing+like+it`)).words).toContain("No test is like that");
+  });
+
+  test("names what is wrong with an address, and takes no place that it has not given", async () => {
+    for (const query of [
+      "health=ill",
+      "sort=name",
+      "x=1",
+      "cursor=1",
+      "cursor=0.1~2'",
+      "cursor=0.1~99999999999",
+      "sort=lastRunAt&cursor=2026-99-99 00:00:00%2B00~1",
+    ])
+      expect([query, (await look("viewer", `${base}?${query}`)).status]).toEqual([query, 400]);
+  });
+
+  test("is walked exactly once in every order", async () => {
+    const { project, key } = await addProject(acme);
+    const cases = Array.from(
+      { length: 60 },
+      (_, index) =>
+        `<testcase classname="s" name="walked ${index}" time="0.${index % 9}">${index % 3 === 0 ? `<failure message="x"/>` : ""}</testcase>`,
+    );
+    await ask(`POST /projects/${project}/test-runs?task_slug=many`, {
+      key,
+      body: `<testsuite name="s">${cases.join("")}</testsuite>`,
+    });
+    for (const sort of ["", "failures", "p95Ms", "lastRunAt", "firstSeen"]) {
+      const seen: string[] = [];
+      for (let path: string | undefined = `/projects/${project}/tests?sort=${sort}`; path;) {
+        const { html, status } = await look("member", path);
+        expect(status).toBe(200);
+        seen.push(...[...html.matchAll(/name="case\d+" value="([^"]+)"/g)].map(([, id]) => id!));
+        path = /rel="next" href="([^"]+)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
+      }
+      expect([sort, seen.length, new Set(seen).size]).toEqual([sort, 60, 60]);
+    }
+  });
+
+  test("quarantines, frees and gives away the ticked ones, and comes back to the view", async () => {
+    const [a, b] = [await idOf("case 0"), await idOf("case 1")];
+    const ticked = { case0: a, case7: b, back: "q=case&sort=p95Ms" };
+    const done = await fill("member", `${base}/change`, {
+      ...ticked,
+      do: "quarantine",
+      reason: "tax <moved>",
+      until: "2999-12-31",
+    });
+    expect([done.status, done.location]).toEqual([303, `${base}?q=case&sort=p95Ms&changed=2`]);
+    expect((await look("viewer", done.location!)).words).toContain("2 tests changed");
+    const { body } = await ask(`GET /projects/${acme.project}/test-cases/${a}`, { key: acme.key });
+    expect(body.quarantine).toMatchObject({ reason: "tax <moved>", until: "2999-12-31T23:59:59.999Z" });
+    expect((await look("viewer", `${base}?quarantined=true`)).words).toContain("2 quarantined");
+    await fill("member", `${base}/change`, { ...ticked, do: "release" });
+    await fill("member", `${base}/change`, { ...ticked, do: "own", owner: "ann" });
+    expect((await look("viewer", `${base}?owner=ann`)).words).toContain("case 1");
+    const after = await ask(`GET /projects/${acme.project}/test-cases/${b}`, { key: acme.key });
+    expect(after.body).toMatchObject({ quarantine: null, owner: "ann" });
+    await fill("member", `${base}/change`, { ...ticked, do: "own", owner: "" });
+    expect((await ask(`GET /projects/${acme.project}/test-cases/${b}`, { key: acme.key })).body.owner).toBeNull();
+  });
+
+  test("refuses what makes no sense in words, and leads nowhere else", async () => {
+    const ticked = { case0: await idOf("case 0"), back: "" };
+    const refused = async (fields: Record<string, string>, words: string) => {
+      const seen = await fill("member", `${base}/change`, fields);
+      expect([seen.status, seen.words.includes(words)]).toEqual([400, true]);
+    };
+    await refused({ back: "", do: "release" }, "No test was ticked");
+    await refused({ ...ticked, do: "quarantine" }, "A quarantine needs a reason");
+    await refused({ ...ticked, do: "quarantine", reason: "x", until: "2001-01-01" }, "expected a time in the future");
+    await refused({ ...ticked, do: "quarantine", reason: "x", until: "soon" }, "expected a date");
+    await refused({ ...ticked, case1: crypto.randomUUID(), do: "own", owner: "x" }, "this project has no test case");
+    const { location } = await fill("member", `${base}/change`, {
+      ...ticked,
+      back: "//evil.example\r\nX: y",
+      do: "release",
+    });
+    expect(location).toStartWith(`${base}?`);
+    expect(location).not.toContain("//evil");
+  });
+});
+
+describe("one test", () => {
+  test("that fails says since when, by which commit, and between which two builds it began", async () => {
+    const { words, html } = await look("viewer", `${base}/${await idOf("case 2")}`);
+    expect(words).toContain(`Broken on main: failed the last 6 times, first at ${commitOf(5).slice(0, 7)} just now`);
+    expect(words).toContain("Where it began to fail on main");
+    expect(words).toContain(`passed last #4 ${commitOf(4).slice(0, 7)}`);
+    expect(words).toContain(`failed first #5 ${commitOf(5).slice(0, 7)}`);
+    expect(words).toContain(`git log ${commitOf(4).slice(0, 12)}..${commitOf(5).slice(0, 12)}`);
+    expect(words).toContain("Last failure #10");
+    expect(words).toContain("at work (src/work.ts:7:1)");
+    expect(words).toMatch(/Bug \d+ Error: total is \d+ <b>now<\/b>/);
+    expect(words).toContain("The last 10 results 4 passed, 6 failed; newest right");
+    expect(html.length).toBeLessThan(30_000);
+  });
+
+  test("that is flaky says how often, why it counts as that, and when it will have recovered", async () => {
+    const { words } = await look("viewer", `${base}/${await idOf("case 1")}`);
+    expect(words).toContain(`Flaky: failed at first in 1 of the last 10 runs, first at ${commitOf(8).slice(0, 7)}`);
+    expect(words).toContain("it passed after a failure within one run, on the same code");
+    expect(words).toMatch(/It recovers after \d+ more passes in a row: 2 of \d+ so far/);
+    expect(words).toContain("and passed when it was tried again");
+  });
+
+  test("that is sound says how often it has passed", async () => {
+    const { words } = await look("viewer", `${base}/${await idOf("case 0")}`);
+    expect(words).toContain("Healthy: passed the last 10 times");
+    expect(words).not.toContain("Last failure");
+  });
+
+  test("links its strip to the executions, oldest left, and tells its durations in a table as well", async () => {
+    const { html, words } = await look("viewer", `${base}/${await idOf("case 2")}`);
+    const strip = /<table class="strip">[^]*?<\/table>/.exec(html)![0];
+    const links = [...strip.matchAll(/class="(\w+)" href="([^"]+)"/g)];
+    expect(links.map(([, status]) => status)).toEqual([...Array(4).fill("passed"), ...Array(6).fill("failed")]);
+    const first = new URL(links[0]![2]!, `http://x${base}/id`).pathname;
+    expect(first).toMatch(new RegExp(`^/projects/${acme.project}/executions/[0-9a-f-]{36}$`));
+    expect(words).toContain("Show as table Execution Duration #1 300 ms");
+  });
+
+  test("filters its history by status and branch, a page at a time", async () => {
+    const path = `${base}/${await idOf("case 2")}`;
+    const history = (words: string) => words.slice(words.indexOf("History"));
+    const passed = history((await look("viewer", `${path}?status=passed`)).words);
+    expect([passed.includes("#4"), passed.includes("#5")]).toEqual([true, false]);
+    expect(history((await look("viewer", `${path}?branch=other`)).words)).toContain("No result is like that");
+    expect((await look("viewer", `${path}?cursor=x`)).status).toBe(400);
+    expect((await look("viewer", `${path}?status=broken`)).status).toBe(400);
+  });
+
+  test("is quarantined, freed and given to somebody on its own page", async () => {
+    const path = `${base}/${await idOf("case 2")}`;
+    const { status, location } = await fill("member", `${path}/quarantine`, { reason: "known <i>", until: "" });
+    expect([status, location]).toEqual([303, path]);
+    expect((await look("viewer", path)).words).toContain("Quarantined just now, until somebody ends it");
+    await fill("owner", `${path}/owner`, { owner: "@acme/cart" });
+    expect((await look("viewer", path)).words).toContain("owner @acme/cart");
+    await fill("member", `${path}/release`);
+    expect((await look("viewer", path)).words).not.toContain("Quarantined");
+  });
+});
+
+test("what others have written is text, also where it would be markup", async () => {
+  for (const path of [base, `${base}/${await idOf(HOSTILE)}`, `${base}?q=${encodeURIComponent('"><img src=x>')}`]) {
+    const { html, words, status } = await look("member", path);
+    expect(status).toBe(200);
+    expect(html).not.toContain("<script>alert");
+    expect(html).not.toContain("<img");
+    expect(html).not.toContain("<i>");
+    if (!path.includes("?q=")) expect(words).toContain(HOSTILE);
+  }
+});
+
+describe("access", () => {
+  test("viewers read and have no buttons, others learn nothing, nobody is asked to sign in", async () => {
+    const one = `${base}/${await idOf("case 0")}`;
+    for (const path of [base, one]) {
+      expect((await look("viewer", path)).html.slice(1_000)).not.toMatch(/<main[^]*method="post"/);
+      expect((await look("member", path)).html).toMatch(/<main[^]*method="post"/);
+      expect((await look("rival", path)).status).toBe(404);
+      const { status, location } = await look("nobody", path);
+      expect([status, location]).toEqual([303, `/login?${new URLSearchParams({ next: path })}`]);
+    }
+  });
+
+  test("forms are for members, with the token of our own forms", async () => {
+    const one = `${base}/${await idOf("case 0")}`;
+    const forms: [string, Record<string, string>][] = [
+      [`${base}/change`, { case0: await idOf("case 0"), do: "own", owner: "mallory", back: "" }],
+      [`${one}/quarantine`, { reason: "x" }],
+      [`${one}/release`, {}],
+      [`${one}/owner`, { owner: "mallory" }],
+    ];
+    for (const [path, fields] of forms)
+      for (const [who, status] of [
+        ["viewer", 403],
+        ["rival", 404],
+        ["nobody", 303],
+      ] as [Who, number][])
+        expect([path, who, (await fill(who, path, fields)).status]).toEqual([path, who, status]);
+    expect((await fill("member", `${one}/owner`, { owner: "mallory", csrf: "guessed" })).status).toBe(403);
+    expect(
+      (await ask(`GET /projects/${acme.project}/test-cases/${await idOf("case 0")}`, { key: acme.key })).body.owner,
+    ).toBeNull();
+  });
+
+  test("a test of another project, or of none, is not there", async () => {
+    const other = await addProject(acme);
+    const id = await idOf("case 0");
+    for (const path of [`/projects/${other.project}/tests/${id}`, `${base}/${crypto.randomUUID()}`]) {
+      expect((await look("owner", path)).status).toBe(404);
+      expect((await fill("owner", `${path}/owner`, { owner: "x" })).status).toBe(404);
+    }
+  });
+});

@@ -1,0 +1,149 @@
+import { describe, expect, test } from "bun:test";
+import { headlineOf, shortAgent } from "../../src/web/uploads.ts";
+import { createHarness, junit } from "../harness.ts";
+import { createBrowser, toWords } from "./browsing.ts";
+
+const harness = await createHarness();
+const { acme, rival, app, ask, addProject } = harness;
+const viewer = await createBrowser(harness, { team: acme.team, role: "viewer" });
+const stranger = await createBrowser(harness, { team: rival.team, role: "owner" });
+const nobody = await createBrowser(harness, undefined);
+
+type Own = { project: string; key: string };
+
+const post = async ({ project, key }: Own, query: string, body: string, headers: Record<string, string> = {}) => {
+  const answer = await ask(`POST /projects/${project}/test-runs${query}`, { key, body, headers });
+  await app.settled();
+  return answer;
+};
+const look = ({ project }: Own, query = "") => viewer.get(`/projects/${project}/uploads${query}`);
+const heading = (html: string) => toWords(/<h1>[^]*?<\/h1>/.exec(html)![0]);
+
+describe("/projects/:projectId/uploads", () => {
+  test("says that nothing has arrived, and where to look", async () => {
+    const { status, html, words } = await look(await addProject(acme));
+    expect(status).toBe(200);
+    expect(heading(html)).toBe("○ Nothing has arrived in the last 24 hours");
+    expect(words).toContain("No report has ever come to this project");
+    expect(words).toContain("A wrong key is answered with 401");
+    expect(html).toContain("/onboarding");
+  });
+
+  test("says how many were refused, what they say, and what to do about it", async () => {
+    const own = await addProject(acme);
+    for (const build of ["1", "2", "3"]) await post(own, `?execution_key=${build}`, junit("p"));
+    for (const _ of [1, 2]) await post(own, "?task_slug=e2e&branch=main", "hello");
+    const { html, words } = await look(own);
+    expect(heading(html)).toBe("✕ 2 of 5 uploads of the last 24 hours were refused");
+    expect(words).toContain('Both say: Cannot read "body": it is plain text, not a test report');
+    expect(words).toContain("it is not what the test runner wrote");
+  });
+
+  test("shows of each upload its outcome, reason, task, client, parameters and request", async () => {
+    const own = await addProject(acme);
+    await post(own, "?task_slug=unit&shard=9/4&branch=feature/x", junit("p"), {
+      "user-agent": "curl/8.5.0 (x86_64-pc-linux-gnu)",
+      "x-request-id": "job-7",
+    });
+    const { html, words } = await look(own);
+    expect(heading(html)).toBe("✕ The only upload of the last 24 hours was refused");
+    for (const told of [
+      "refused",
+      'expected a shard from "1/4" to "4/4", got "9/4"',
+      "A shard is a number of how many",
+      "curl 8.5.0, 127.0.0.1",
+      "shard 9/4",
+      "branch feature/x",
+      "task_slug unit",
+      "Request job-7",
+      `Key ${own.key.slice(0, 17)}…`,
+      "Answered 400, ",
+    ])
+      expect(words).toContain(told);
+    expect(html).not.toContain(own.key);
+  });
+
+  test("shows warnings of what was taken in, with its execution", async () => {
+    const own = await addProject(acme);
+    const { body } = await post(own, "?task_slug=unit", junit("pp").replace("<testsuite", `<testsuite tests="7"`));
+    const { html, words } = await look(own);
+    expect(heading(html)).toBe("◐ The only upload of the last 24 hours had warnings, none was refused");
+    expect(words).toContain(body.warnings[0]);
+    expect(html).toContain(`/projects/${own.project}/executions/${body.executionId}`);
+  });
+
+  test("is content where all that came was clean; sample data is none of it", async () => {
+    const own = await addProject(acme);
+    await ask(`POST /projects/${own.project}/onboarding/sample-data`, { key: own.key });
+    await post(own, "?execution_key=1", junit("pfs"));
+    await post(own, "?execution_key=2", junit("p"));
+    const { html, words } = await look(own);
+    expect(heading(html)).toBe("● Both uploads of the last 24 hours were taken in");
+    expect(words).not.toContain("With warnings");
+  });
+
+  test("filters by outcome, and goes on page by page without losing the filter", async () => {
+    const own = await addProject(acme);
+    await post(own, "", junit("pp").replace("<testsuite", `<testsuite tests="7"`));
+    for (let index = 0; index < 27; index++) await post(own, `?task_slug=t${index}`, "hello");
+    const [all, warned, refused] = [
+      await look(own),
+      await look(own, "?outcome=warned"),
+      await look(own, "?outcome=refused"),
+    ];
+    expect(all.words).toContain("All 28 Refused 27 With warnings 1");
+    const tasks = (html: string) =>
+      [...html.matchAll(/<td class="long wide">\s*([^<]*?)\s*<\/td>/g)].map(([, task]) => task);
+    expect(tasks(warned.html)).toEqual(["unit"]);
+    expect(tasks(refused.html)).toEqual(Array.from({ length: 25 }, (_, index) => `t${26 - index}`));
+    const next = /rel="next" href="([^"]+)"/.exec(refused.html)![1]!.replaceAll("&amp;", "&");
+    expect(next).toContain("outcome=refused");
+    const last = await viewer.get(next);
+    expect(tasks(last.html)).toEqual(["t1", "t0"]);
+    expect(last.html).not.toContain('rel="next"');
+    expect(last.html).toContain("From the beginning");
+  });
+
+  test("shows hostile text as text", async () => {
+    const own = await addProject(acme);
+    const script = `"><script>alert(1)</script>`;
+    await post(own, `?task_slug=${encodeURIComponent(script)}&branch=${encodeURIComponent(script)}`, "hello", {
+      "user-agent": "<img src=x onerror=alert(1)>",
+    });
+    const { html, words } = await look(own);
+    expect(html).not.toContain("<script>alert");
+    expect(html).not.toContain("<img src=x");
+    expect(words).toContain(script);
+    expect(words).toContain("<img src=x onerror=alert(1)>");
+  });
+
+  test("is for members of the team", async () => {
+    const path = `/projects/${acme.project}/uploads`;
+    expect((await viewer.get(path)).status).toBe(200);
+    expect((await stranger.get(path)).status).toBe(404);
+    expect((await nobody.get(path)).location).toBe(`/login?next=${encodeURIComponent(path)}`);
+    expect((await viewer.get(`${path}?outcome=lost`)).status).toBe(400);
+    expect((await viewer.get(`${path}?cursor=x`)).status).toBe(400);
+  });
+});
+
+test("counts in words, where one is all there is and where more than can be counted", () => {
+  const lastAt = "2026-11-22T00:00:00.000Z";
+  const refused = (number: number) => [{ outcome: "refused", text: "no", number, lastAt } as const];
+  const text = (tally: Parameters<typeof headlineOf>[0], number: number) =>
+    headlineOf(tally, { number, lastAt: null }).text;
+  expect(text(refused(3), 0)).toBe("All 3 uploads of the last 24 hours were refused");
+  expect(text(refused(2), 0)).toBe("Both uploads of the last 24 hours were refused");
+  expect(text(refused(1), 41)).toBe("1 of 42 uploads of the last 24 hours was refused");
+  expect(text(refused(2), 1_000)).toBe("2 of more than 1,000 uploads of the last 24 hours were refused");
+  expect(text([], 1)).toBe("The only upload of the last 24 hours was taken in");
+  expect(text([], 1_000)).toBe("More than 1,000 uploads of the last 24 hours were taken in");
+});
+
+test("shortens user agents", () => {
+  expect(shortAgent("curl/8.5.0 (x86_64-pc-linux-gnu) libcurl/8.5.0")).toBe("curl 8.5.0");
+  expect(shortAgent("Bun/v1.4.5")).toBe("Bun 1.4.5");
+  expect(shortAgent("Wget")).toBe("Wget");
+  expect(shortAgent("x".repeat(100))).toBe(`${"x".repeat(40)}…`);
+  expect(shortAgent(null)).toBe("no user agent");
+});
