@@ -108,7 +108,7 @@ async function findIds(
 
 const namesIn = ({ path }: Operation) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
 
-const shell = (text: string): Html => html`<div class="shell"><pre data-copy>${text}</pre></div>`;
+const shell = (text: string): Html => html`<div class="copied"><pre data-copy>${text}</pre></div>`;
 const json = (value: unknown): Html => html`<pre>${JSON.stringify(value, null, 2)}</pre>`;
 
 /** Tells where this is, and leads to the rest. */
