@@ -465,7 +465,7 @@ function overview(here: Here): Html {
     ${choice(here, "/docs")}
     <h2 id="start">Upload a report, see what came of it</h2>
     ${shell(`curl ${authorization} --data-binary @report.xml \\\n  "${base}/test-runs?execution_key=4711&task_slug=unit&branch=main"`)}
-    ${shell(`curl ${authorization} "${base}/test-runs?limit=1"`)}
+    ${shell(`curl ${authorization} \\\n  "${base}/test-runs?limit=1"`)}
     <p class="prose">
       <code>-H "Accept: text/plain"</code> makes one line for people of the answer to an upload. What CI systems need is ready
       to paste in <a href="${pathTo(here, "onboarding")}#get-onboarding">the snippets</a>.
@@ -481,20 +481,6 @@ function overview(here: Here): Html {
       <dt>Team</dt>
       <dd>${KEYS["teamKey"]!.description}. <code>ASSAY_TEAM_KEY</code> in the lines here.</dd>
     </dl>
-    <h2 id="operations">All operations</h2>
-    <div class="packed">
-      ${TAGS.map(
-        ({ name, title }) =>
-          html`<section>
-            <h3 class="family"><a href="${pathTo(here, name)}">${title}</a></h3>
-            ${lines(
-              here,
-              OPERATIONS.filter(({ tag }) => tag === name),
-              `Operations of ${title}`,
-            )}
-          </section>`,
-      )}
-    </div>
     <h2 id="lists">Lists</h2>
     <p class="prose">
       A list is answered in pages, <code>{ "data": […], "pagination": { "hasMore", "cursor" } }</code>, of 10 elements unless
@@ -503,7 +489,7 @@ function overview(here: Here): Html {
       more is added, and no page costs more than the first. A cursor of another list is refused, and so is a parameter that
       nobody knows: a filter with a typing error must not answer everything.
     </p>
-    ${shell(`curl ${authorization} "${base}/executions?limit=2"\ncurl ${authorization} "${base}/executions?limit=2&cursor=$CURSOR"`)}
+    ${shell(`curl ${authorization} \\\n  "${base}/executions?limit=2&cursor=$CURSOR"`)}
     <h2 id="errors">Errors</h2>
     <p class="prose">
       They are always this object, with one of five codes. The message names all that is wrong at once; a request that failed
@@ -527,13 +513,27 @@ function overview(here: Here): Html {
       stored answer is given again, with <code>Idempotent-Replayed: true</code>. With another body it is a 400, and while the
       first is under way the second waits. All other methods may be sent again as they are.
     </p>
-    ${shell(`curl ${authorization} -H "Idempotency-Key: build-4711" "${base}/executions" \\\n  -d '{"key":"4711","tasks":["unit"]}'`)}
+    ${shell(`curl ${authorization} -H "Idempotency-Key: build-4711" \\\n  "${base}/executions" \\\n  -d '{"key":"4711","tasks":["unit"]}'`)}
     <h2 id="bodies">Bodies</h2>
     <p class="prose">
       Requests may be sent with <code>Content-Encoding: gzip</code> or <code>zstd</code>, and answers over 1 KiB come so where
       <code>Accept-Encoding</code> allows it. Every answer has an <code>X-Request-Id</code>, yours where you send one: the
       server's log knows the request by it.
-    </p>`;
+    </p>
+    <h2 id="operations">All operations</h2>
+    <div class="packed">
+      ${TAGS.map(
+        ({ name, title }) =>
+          html`<section>
+            <h3 class="family"><a href="${pathTo(here, name)}">${title}</a></h3>
+            ${lines(
+              here,
+              OPERATIONS.filter(({ tag }) => tag === name),
+              `Operations of ${title}`,
+            )}
+          </section>`,
+      )}
+    </div>`;
 }
 
 export const docs: Page[] = [

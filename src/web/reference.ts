@@ -156,11 +156,23 @@ export function groupsOf(schema: Schema): Group[] {
   const isSame = (a: Field) => (b: Field) => told(a) === told(b);
   const shared = first!.filter((field) => others.every((fields) => fields.some(isSame(field))));
   const groups = variants.map((variant): Group => {
-    const [name, { const: value }] = Object.entries(variant.properties!).find(([, inner]) => "const" in inner)!;
+    const { name } = tellerOf(variants);
     const fields = fieldsOf(variant, "").filter((field) => field.name !== name && !shared.some(isSame(field)));
-    return { when: { name, value: String(value) }, fields };
+    return { when: { name, value: String(variant.properties![name]!.const) }, fields };
   });
-  return shared.length === 0 ? groups : [{ when: undefined, fields: shared }, ...groups];
+  return [{ when: undefined, fields: [tellerOf(variants), ...shared] }, ...groups];
+}
+
+/** The field whose value says which of the variants it is. */
+function tellerOf(variants: readonly Schema[]): Field {
+  const tellers = variants.map(({ properties }) => Object.entries(properties!).find(([, inner]) => "const" in inner)!);
+  const [name, { description }] = tellers[0]!;
+  const isSame = tellers.every(([, inner]) => inner.description === description);
+  const schema = {
+    enum: tellers.map(([, inner]) => inner.const),
+    description: isSame ? description! : "Which of these it is",
+  };
+  return { prefix: "", name, schema, isRequired: true };
 }
 
 function fieldsOf(schema: Schema, prefix: string): Field[] {
