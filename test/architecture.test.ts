@@ -82,6 +82,7 @@ const SHARED: Record<string, string[]> = {
     "parts",
     "people",
     "project_state",
+    "reference",
     "script.js",
     "share_parts",
     "style.css",

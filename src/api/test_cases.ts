@@ -96,8 +96,7 @@ export const testCases: Route[] = [
   route(
     "GET /projects/:projectId/test-cases/:testCaseId/results",
     {
-      summary:
-        "The results of a test case, newest run first; where a filter matches few of very many, a page may hold fewer than the limit, or none, and yet not be the last",
+      summary: "The results of a test case, newest run first",
       description:
         "Its history: one result for each run. A page may be short where a filter matches few of very many; the list " +
         "goes on as long as hasMore says so.",

@@ -169,15 +169,15 @@ export const testRuns: Route[] = [
       summary: "Upload a test report",
       description:
         "Takes a report into its run, all of it or nothing, and answers what it makes of it. Uploads with the same " +
-        "execution_key, branch and commit meet in one execution, in any order. The same task again is one more " +
-        "attempt: results are merged case by case, the latest counts, and what failed before and passes now is " +
-        "flaky; the very same bytes again change nothing and are answered with 200. Counts are always made from the " +
-        "cases. Recognised are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest " +
-        "and Mocha JSON, CTRF, Go test2json, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit " +
-        "and xUnit XML, Robot Framework's output.xml, doctest XML, Cucumber and RSpec JSON, Allure results, and JSON " +
-        "of your own. What cannot be read is a 400 with file, place and reason; JUnit XML that broke off is read up " +
-        "to its last whole test case, and its run has failed. At most 32 MiB as sent, 128 MiB unpacked (MAX_BODY_MB, " +
-        "MAX_INFLATED_MB) and 200,000 test cases.",
+        "execution_key, branch and commit meet in one execution, in any order. The same task again is one more attempt: " +
+        "results are merged case by case, the latest counts, and what failed before and passes now is flaky; the very same " +
+        "bytes again change nothing and are answered with 200. Counts are always made from the cases.\n\n" +
+        "Recognised are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest and Mocha JSON, " +
+        "CTRF, Go test2json, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit and xUnit XML, Robot " +
+        "Framework's output.xml, doctest XML, Cucumber and RSpec JSON, Allure results, and JSON of your own.\n\n" +
+        "What cannot be read is a 400 with file, place and reason; JUnit XML that broke off is read up to its last whole " +
+        "test case, and its run has failed. At most 32 MiB as sent, 128 MiB unpacked (MAX_BODY_MB, MAX_INFLATED_MB of the " +
+        "server) and 200,000 test cases; longer texts than 64 KiB of a message or stack, or 1 MiB of output, are cut",
       example: {
         query: {
           execution_key: "4711",

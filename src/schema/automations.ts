@@ -49,7 +49,8 @@ export const trigger = v.pipe(
   v.strictObject({
     event: described(
       v.optional(v.picklist(EVENT_TYPES, `expected one of ${names}`)),
-      "On which event it runs; either this, or a schedule",
+      "On which event it runs; either this, or a schedule. execution.recovered: the first green one of its branch after a red " +
+        "one; task.missed: a task that a schedule expects did not report; integration.disabled: Assay has switched one off",
       "execution.failed",
     ),
     schedule: described(

@@ -168,7 +168,7 @@ export const logQuery = v.strictObject({
 });
 
 export const leaseLog = v.strictObject({
-  leaseId: v.pipe(v.nullable(uuid), v.description("null: nothing has run yet")),
+  leaseId: v.pipe(v.nullable(uuid), v.description("The lease whose log it is; null: nothing has run yet")),
   offset: v.pipe(count, v.description("Of the first byte of the text: the last mebibyte is kept")),
   text: described(v.string(), "What was printed", "ok 1 adds an item\n"),
   nextOffset: described(count, "What the next request takes as offset", 18),

@@ -507,15 +507,21 @@ export const selectTeamQueue = (sql: Sql, teamId: string, limit: number) => sql<
   with waiting as materialized (
     select l.project_id, p.name as project, l.labels, l.task_slug, count(*)::int as waiting, min(l.queued_at) as since
     from project p join lease l on l.project_id = p.id and l.status = 'queued'
-    where p.team_id = ${teamId} group by l.project_id, p.name, l.labels, l.task_slug)
+    where p.team_id = ${teamId} group by l.project_id, p.name, l.labels, l.task_slug),
+  -- Many runners are alike.
+  there as materialized (
+    select distinct r.project_id, r.labels, r.task_slugs from project p join runner r on r.project_id = p.id
+    where p.team_id = ${teamId} and r.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'),
+  served as materialized (
+    select distinct w.project_id, w.labels, w.task_slug from waiting w join there r on r.project_id = w.project_id
+      and w.labels <@ r.labels and (r.task_slugs is null or w.task_slug = any(r.task_slugs)))
   select w.project_id as "projectId", w.project as "projectName", to_json(w.labels) as labels,
     sum(w.waiting)::int as waiting, min(w.since) as since,
     to_json((array_agg(w.task_slug order by w.task_slug))[1:8]) as "taskSlugs", count(*)::int as tasks,
-    coalesce(sum(w.waiting) filter (where not exists (
-      select from runner r
-      where r.project_id = w.project_id and r.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'
-        and w.labels <@ r.labels and (r.task_slugs is null or w.task_slug = any(r.task_slugs)))), 0)::int as unserved
-  from waiting w group by w.project_id, w.project, w.labels
+    coalesce(sum(w.waiting) filter (where s.project_id is null), 0)::int as unserved
+  from waiting w left join served s
+    on s.project_id = w.project_id and s.labels = w.labels and s.task_slug = w.task_slug
+  group by w.project_id, w.project, w.labels
   order by min(w.since), w.project_id, w.labels limit ${limit}`;
 
 /** By name; one row more than `limit`. */

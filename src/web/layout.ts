@@ -66,6 +66,7 @@ function bar(view: View, framed: Framed): Html {
         : null
     }
     <div class="who">
+      <a href="/docs">API</a>
       ${
         visitor
           ? html`<a href="/account">${visitor.name}</a>

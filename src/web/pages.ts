@@ -4,6 +4,7 @@ import { account } from "./account.ts";
 import { audit } from "./audit.ts";
 import { automations } from "./automations.ts";
 import { bugs } from "./bugs.ts";
+import { docs } from "./docs.ts";
 import { environments } from "./environments.ts";
 import { executions } from "./executions.ts";
 import { home } from "./home.ts";
@@ -47,4 +48,5 @@ export const PAGES: readonly Page[] = [
   ...onboarding,
   ...uploads,
   ...shares,
+  ...docs,
 ];
