@@ -26,6 +26,8 @@ const LOOK_EVERY_MS = 5_000;
 const LOOKS_SECONDS = 10;
 /** What has ended is shown to slow readers for so long. */
 const SHOW_ENDED_MS = 60_000;
+/** Of a project, the newest, beside those that are watched by themselves. */
+const SHOWN = 100;
 /** Events are forgotten after as many; see work/prune.ts. */
 const KEPT_DAYS = 7;
 /** In a restored database events are found again by the time in their ids: no transaction takes longer. */
@@ -92,11 +94,12 @@ export function createLive(database: Pick<Database, "pool" | "begin">, options: 
     for (const watcher of project.watchers) for (const keys of [rows.keys, batch.keys]) watcher.onKeys(keys);
     project.position = batch.to;
     note(project, rows);
-    for (const id of project.states.keys()) {
-      const state = project.states.get(id)!;
-      const isThere = rows.executions.some((row) => row.id === id);
-      const isShown = state.endedAt === undefined || monotonic() - state.endedAt < SHOW_ENDED_MS;
-      if (!isThere || (!followed.has(id) && !(openToo && isShown))) project.states.delete(id);
+    const there = new Set(rows.executions.map(({ id }) => id));
+    let shown = 0;
+    // By their ids, newest first.
+    for (const [id, { endedAt }] of [...project.states].sort(([a], [b]) => (a < b ? 1 : -1))) {
+      const isShown = openToo && (endedAt === undefined || monotonic() - endedAt < SHOW_ENDED_MS) && ++shown <= SHOWN;
+      if (!there.has(id) || !(followed.has(id) || isShown)) project.states.delete(id);
     }
     for (const watcher of watchers) watcher.isRead = true;
     return batch;

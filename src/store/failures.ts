@@ -199,16 +199,13 @@ export type FailureRow = CaseRef & {
 /** What a build has to answer for comes first; of `failure f`. */
 const rank = (sql: Sql) => sql`array_position(array['new', 'main', 'still', 'flaky', 'quarantined'], f.blame)`;
 
-/**
- * A statement: the first of the failures in a row that failed `f` is the last of, where `condition` holds. `mine` is its
- * execution, `p` the project.
- */
-const streakOf = (sql: Sql, projectId: string, condition: Fragment) => sql`
+/** A statement: the first of the failures in a row that `f` is the last of. `mine` is its execution, `p` the project. */
+const streakOf = (sql: Sql, projectId: string) => sql`
   select execution_id, commit, completed_at from (
     select h.run_id, e.execution_id, e.commit, e.completed_at,
       count(*) filter (where h.letter in ('p', 'P')) over (order by h.run_id desc) as passes
     from (
-      ${lastResults(sql, projectId, sql`f.number`, sql`${condition} and b.run_id <= f.run_id`, STREAK)}
+      ${lastResults(sql, projectId, sql`f.number`, sql`b.run_id <= f.run_id`, STREAK)}
     ) h, lateral (
       select r.execution_id, r.completed_at, e.commit, e.branch from test_run r
       join execution e on e.project_id = ${projectId} and e.id = r.execution_id
@@ -246,7 +243,7 @@ export const selectExecutionFailures = (sql: Sql, projectId: string, executionId
   join test_case c on c.project_id = ${projectId} and c.number = f.number
   left join case_detail d on d.project_id = ${projectId} and d.run_id = f.run_id and d.test_case = f.number
     and d.attempt = f.attempt
-  left join lateral (${streakOf(sql, projectId, sql`true`)}) s on true
+  left join lateral (${streakOf(sql, projectId)}) s on true
   ${bugOf(sql, projectId)}
   order by ${rank(sql)}, f.run_id, f.number`;
 };
@@ -326,24 +323,63 @@ export type FailureEvidence = {
   sinceAt: string | null;
 };
 
-/** What is told beside failures of an execution; the history only of those that are `deep`. */
+/**
+ * What is told beside failures of an execution; the history, and since when it fails as `selectExecutionFailures` has it,
+ * only of those that are `deep`. Their rows are read once for all cases that are packed together.
+ */
 export const selectFailureEvidence = (
   sql: Sql,
   projectId: string,
   executionId: string,
-  failures: readonly (Pick<PlacedFailure, "runId" | "number" | "attempt"> & { deep: boolean })[],
+  failures: readonly (Pick<PlacedFailure, "runId" | "number" | "attempt" | "taskSlug"> & { deep: boolean })[],
 ) => sql<FailureEvidence[]>`
+  with wanted as materialized (
+    select *, ${blockOfCase(sql, sql`number`)} as block from unnest(
+      ${toTextArray(failures.map(({ runId }) => runId))}::uuid[], ${toNumberArray(failures.map(({ number }) => number))}::int[],
+      ${toNumberArray(failures.map(({ attempt }) => attempt))}::int[],
+      ${toTextArray(failures.map(({ taskSlug }) => taskSlug))}::text[],
+      ${toTextArray(failures.map(({ deep }) => String(deep)))}::bool[]) as f (run_id, number, attempt, task_slug, deep)
+  ), row as materialized (
+    select k.block, b.*, e.*
+    from (
+      select block, array_agg(number) as numbers, min(number) as low, max(number) as high,
+        (array_agg(run_id order by run_id desc))[1] as newest, count(distinct task_slug) as tasks
+      from wanted where deep group by block
+    ) k cross join lateral (
+      -- What runs together is found together: tasks that share the rows take turns.
+      select run_id, statuses, test_cases from (
+        select run_id, statuses, test_cases from case_result
+        where project_id = ${projectId} and block = k.block and run_id <= k.newest
+        order by run_id desc limit ${STREAK * ROWS_LOOKED_AT}) last
+      where test_cases[1] <= k.high and test_cases[cardinality(test_cases)] >= k.low and test_cases && k.numbers
+      order by run_id desc limit ${STREAK} * k.tasks
+    ) b cross join lateral (
+      select r.execution_id, r.completed_at, e.commit, r.outage, e.branch is null or e.branch = p.default_branch
+        or e.id = mine.id or e.branch is not distinct from mine.branch as counts
+      from test_run r
+      join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+      join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
+      join project p on p.id = ${projectId}
+      where r.project_id = ${projectId} and r.id = b.run_id offset 0) e
+  ), seen as materialized (
+    select w.run_id as mine, w.number, b.*, substr(b.statuses, x.place, 1) as letter,
+      row_number() over (partition by w.run_id, w.number order by b.run_id desc) as place
+    from row b
+    join wanted w on w.deep and w.block = b.block and b.run_id <= w.run_id
+    cross join lateral (select array_position(b.test_cases, w.number) as place) x
+    where x.place is not null
+  ), streak as (
+    select *, count(*) filter (where letter in ('p', 'P')) over (partition by mine, number order by run_id desc) as passes
+    from seen where place <= ${STREAK} and counts and not outage and letter in ('p', 'P', 'f', 'F')
+  )
   select f.run_id as "runId", f.number, right(d.output, ${OUTPUT}) as output, h.letters,
     s.execution_id as "sinceExecutionId", s.commit as "sinceCommit", s.completed_at as "sinceAt"
-  from unnest(
-    ${toTextArray(failures.map(({ runId }) => runId))}::uuid[], ${toNumberArray(failures.map(({ number }) => number))}::int[],
-    ${toNumberArray(failures.map(({ attempt }) => attempt))}::int[],
-    ${toTextArray(failures.map(({ deep }) => String(deep)))}::bool[]) as f (run_id, number, attempt, deep)
-  join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
-  join project p on p.id = ${projectId}
+  from wanted f
   left join lateral (${detailOf(sql, projectId, sql`f.attempt`)}) d on true
-  left join lateral (
-    select string_agg(letter, '' order by run_id) as letters
-    from (${lastResults(sql, projectId, sql`f.number`, sql`f.deep and b.run_id <= f.run_id`, BESIDE)}) last
-  ) h on true
-  left join lateral (${streakOf(sql, projectId, sql`f.deep`)}) s on true`;
+  left join (
+    select mine, number, string_agg(letter, '' order by run_id) as letters from seen where place <= ${BESIDE} group by 1, 2
+  ) h on h.mine = f.run_id and h.number = f.number
+  left join (
+    select distinct on (mine, number) mine, number, execution_id, commit, completed_at from streak where passes = 0
+    order by mine, number, run_id
+  ) s on s.mine = f.run_id and s.number = f.number`;

@@ -217,7 +217,7 @@ export function automationForm(fields: AutomationFields, { projects, integration
       ${field("Schedule", "schedule", { value: value("schedule"), max: 200, isCode: true, placeholder: "30 6 * * 1-5", kind: "for-schedule", hint: "Minute, hour, day, month, weekday; or @hourly, @daily, @weekly, @monthly." })}
       ${field("Time zone", "timezone", { value: value("timezone") ?? "UTC", max: 100, isCode: true, kind: "for-schedule", hint: `As in ${ZONES.slice(1, 3).join(" or ")}.` })}
     </fieldset>
-    <fieldset class="fields"><legend>Where <small>what is left empty is everywhere</small></legend>
+    <fieldset class="fields"><legend>Where</legend><p class="hint">What is left empty is everywhere.</p>
       ${
         projects.length === 0
           ? null

@@ -100,7 +100,7 @@ async function list(
             <thead><tr><th scope="col"><span class="visually-hidden">Status</span></th><th scope="col">Automation</th><th scope="col" class="wide">Last run</th><th scope="col" class="number">When</th></tr></thead>
             <tbody>${rows.map(
               (row) =>
-                html`<tr><td class="mark-cell">${mark(!row.enabled ? "cancelled" : row.lastRun ? MARKS[row.lastRun.status]! : "queued", { word: false })}</td>
+                html`<tr><td class="mark-cell">${mark(!row.enabled ? "cancelled" : row.lastRun ? MARKS[row.lastRun.status]! : "queued", { word: false })}<span class="visually-hidden">${!row.enabled ? "disabled" : row.lastRun ? wordOf(row.lastRun.status) : "never ran"}</span></td>
                   <td class="long"><a href="${base}/${row.id}"><b>${row.name}</b></a>${row.enabled ? null : html` ${tag("disabled")}`} <span class="small soft">${sentenceOf(row, choices)}</span></td>
                   <td class="long wide soft">${row.lastRun ? `${wordOf(row.lastRun.status)}: ${row.lastRun.reason}` : "never ran"}</td>
                   <td class="number soft">${row.lastRun ? ago(row.lastRun.createdAt, now) : "–"}</td></tr>`,

@@ -15,7 +15,7 @@ const MAX_LINE = 600;
 const TALL = 18;
 
 const box = (name: string, lines: number, content: Piece): Html =>
-  html`<div><h3>${name}</h3><pre ${lines > TALL ? html`tabindex="0" role="region" aria-label="${name}"` : null}>${content}</pre></div>`;
+  html`<div><h3>${name}</h3><pre ${lines > TALL ? html`tabindex="0" role="group" aria-label="${name}"` : null}>${content}</pre></div>`;
 
 /** The first line that says something, without colours; "" where there is none. */
 export const firstLine = (text: string | null): string =>
@@ -80,6 +80,7 @@ export function evidenceOf({ message, stack, output = null }: Said, measure: Mea
   const said = stripAnsi(message ?? "").trim();
   const trace = withoutMessage(stripAnsi(stack ?? "").replace(/^\s*\n/, ""), said).trimEnd();
   const lines = readStack(dedent(trace)).filter(({ text }) => text.trim() !== "");
+  const shownLines = stackLines(lines, measure.stackLines);
   const diff = readDiff(message, stack);
   const told = diff !== null && !measure.isWhole ? withoutDiff(said) : said;
   const shown = told.slice(0, measure.message);
@@ -90,7 +91,7 @@ export function evidenceOf({ message, stack, output = null }: Said, measure: Mea
           shown,
           shown.length < told.length ? html`<span class="soft"> …</span>` : null,
         ]),
-    lines.length === 0 ? null : box("Stack", lines.length, stackLines(lines, measure.stackLines)),
+    shownLines.length === 0 ? null : box("Stack", shownLines.length, shownLines),
     diff === null
       ? null
       : box(`− ${diff.minus}   + ${diff.plus}`, diff.lines.length, [

@@ -241,11 +241,11 @@ ${days.length === 0 ? null : html`<h2>How it has been going</h2>${trends(default
 ${
   builds.length === 0
     ? null
-    : html`<h2>Newest executions</h2><div class="card"><table><caption class="visually-hidden">The newest executions</caption>
+    : html`<h2>Newest executions</h2><div class="card scroll"><table><caption class="visually-hidden">The newest executions</caption>
 <thead class="visually-hidden"><tr><th scope="col">Status</th><th scope="col">Execution</th><th scope="col">Outcome</th><th scope="col">Duration</th><th scope="col">When</th></tr></thead>
 <tbody>${builds.slice(0, NEWEST).map(
         (build) => html`<tr><td class="mark-cell">${mark(build.status)}</td>
-<td class="long"><b>${nameOf(build)}</b> ${build.branch === null ? null : html`<code>${build.branch}</code>`}</td>
+<td><b>${nameOf(build)}</b> ${build.branch === null ? null : html`<code>${breakable(build.branch)}</code>`}</td>
 <td>${outcomeOf(build)}</td><td class="number wide">${build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
 <td class="number soft">${ago(build.completedAt ?? build.createdAt, now)}</td></tr>`,
       )}</tbody></table></div>`

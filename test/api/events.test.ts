@@ -234,6 +234,21 @@ describe("GET /projects/:projectId/events", () => {
     await until(async () => (await refused(second)).status === 200);
   });
 
+  test("goes on where connections to the database end", async () => {
+    const own = await addProject(acme);
+    const stream = await open(own);
+    await tell(own, "before");
+    await until(() => notesOf(stream).length === 1);
+    const admin = connect(connection as never, 1);
+    await admin.pool`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`;
+    await admin.begin((sql) => insertEvents(sql, own.project, [event("after")]));
+    await admin.close();
+    await until(() => notesOf(stream).length === 2, 15);
+    expect(notesOf(stream)).toEqual(["before", "after"]);
+  });
+
   test("a server that stops ends its streams, and says so", async () => {
     const server = await createServer(database);
     const own = await addProject(acme);

@@ -9,6 +9,34 @@ const FOLDER = join(import.meta.dir, "../../sql");
 const files = readdirSync(FOLDER).sort();
 const { database } = await createDatabase();
 
+test("0016 leaves the events that are there where they are, and numbers what comes", async () => {
+  await database.begin(async (sql) => {
+    await sql`create schema before_live`;
+    await sql`set local search_path = before_live`;
+    const migrate = async (from: number, to: number) => {
+      for (const name of files.slice(from, to)) await sql.unsafe(await Bun.file(join(FOLDER, name)).text()).simple();
+    };
+    const node = async () =>
+      (await sql<{ node: number }[]>`select pg_relation_filenode('event')::int as node`)[0]!.node;
+    await migrate(0, 15);
+    const id = Bun.randomUUIDv7();
+    await sql`insert into team (id, name) values (${id}, 'team')`;
+    const insert = () => sql`
+      insert into event (team_id, id, type, data) values (${id}, ${Bun.randomUUIDv7()}, 'execution.completed', '{}')`;
+    await insert();
+    const before = await node();
+    await migrate(15, 16);
+    expect(await node()).toBe(before);
+    await insert();
+    const rows = await sql<{ isOld: boolean; isMine: boolean }[]>`
+      select xact = '0' as "isOld", xact = pg_current_xact_id() as "isMine" from event order by id`;
+    expect([...rows]).toEqual([
+      { isOld: true, isMine: false },
+      { isOld: false, isMine: true },
+    ]);
+  });
+});
+
 test("0009 finds the baselines of many executions in a moment", async () => {
   const project = Bun.randomUUIDv7();
   const baselines = await database.begin(async (sql) => {

@@ -195,6 +195,9 @@ describe("failures by cause", () => {
     expect(page.text).toContain("The last 4 results: 1 failed, 3 passed");
     expect(page.words).toContain("Still failing 1 cause, 1 test");
     expect(page.words).toMatch(/Failing since .* ago , aaaaaaa/);
+    const { body } = await ask(`GET /projects/${mine.project}/executions/${id}/failures`, mine);
+    const { since } = body.causes.at(-1).failures[0];
+    expect(page.text).toContain(`Failing since <a href="${pathOf(mine, since.executionId)}">`);
     expect(page.words).toMatch(/Bug \d+: .*open/);
     expect(page.words.indexOf("New failures")).toBeLessThan(page.words.indexOf("Still failing 1"));
   });

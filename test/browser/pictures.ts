@@ -1,0 +1,72 @@
+/** What screenshots.ts runs: every page by its name, of which pictures are taken. */
+
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { createSetupToken } from "../../src/operations/accounts.ts";
+import { createFirstProject } from "../../src/operations/first_project.ts";
+import { LOOKED_AT, createEverything } from "../everything.ts";
+import { createDatabase, createHarness, createServer } from "../harness.ts";
+import { openChromium, SCHEMES, WIDTHS } from "./chromium.ts";
+
+const folder = process.env["PICTURES_FOLDER"]!;
+const part = process.env["PICTURES_PART"] ?? "";
+
+/** `/projects/:projectId/tests/:testId` becomes `projects-tests-testId`; what all share is left out. */
+const nameOf = (path: string) =>
+  path
+    .split("/")
+    .filter((segment) => segment !== "" && segment !== ":projectId" && segment !== ":teamId")
+    .map((segment) => segment.replace(":", ""))
+    .join("-") || "home";
+
+test("a picture of every page", async () => {
+  const everything = await createEverything(await createHarness({ outboundAllow: ["127.0.0.0/8"] }));
+  const { people, fill, running, cases, bug, acme, addProject } = everything;
+  const empty = await addProject(acme);
+  const { database } = await createDatabase();
+  const fresh = await createServer(database);
+  await createFirstProject(database);
+  const setup = `${fresh.url}/setup?token=${await createSetupToken(database)}`;
+
+  const ofOwner = LOOKED_AT.filter(({ path }) => !/^\/(setup|login|invitations)/.test(path)).map(
+    ({ path }) => [nameOf(path), fill(path)] as const,
+  );
+  const base = `/projects/${acme.project}`;
+  const flaky = cases.find(({ health }: { health: string }) => health === "flaky")!;
+  const more = [
+    ["projects-executions-running", `${base}/executions/${running.id}`],
+    ["projects-executions-tasks-running-log", `${base}/executions/${running.id}/tasks/e2e/log?shard=1`],
+    ["projects-tests-flaky", `${base}/tests/${flaky.id}`],
+    ["projects-bugs-manual", `${base}/bugs/${bug.id}`],
+    ["projects-search-found", `${base}/search?q=voucher`],
+    ["projects-search-nothing", `${base}/search?q=nowhere`],
+    ["projects-tests-broken", `${base}/tests?health=broken`],
+    ...["", "/executions", "/tests", "/bugs", "/uploads", "/shares", "/onboarding"].map(
+      (path) => [`empty${path.replace("/", "-")}`, `/projects/${empty.project}${path}`] as const,
+    ),
+    ["teams-integrations-new-github", `/teams/${acme.team}/integrations/new?kind=github`],
+    ["nowhere", "/nowhere"],
+  ] as const;
+  const ofNobody = [
+    ["login", "/login"],
+    ["setup", setup],
+    ["invitation", fill("/invitations/:token")],
+  ] as const;
+
+  const chromium = await openChromium(everything.url);
+  const take = async (pages: readonly (readonly [string, string])[]) => {
+    for (const [name, path] of pages)
+      if (name.includes(part))
+        for (const width of WIDTHS)
+          for (const scheme of SCHEMES) {
+            await chromium.appear({ width, scheme });
+            await chromium.go(path);
+            await Bun.write(join(folder, `${name}-${width}-${scheme}.png`), await chromium.picture());
+          }
+  };
+  await take(ofNobody);
+  await chromium.signIn(people.owner);
+  await take([...ofOwner, ...more]);
+  expect(chromium.complaints.filter((complaint) => !complaint.includes("404"))).toEqual([]);
+  console.log(`The pictures are in ${folder}`);
+});

@@ -1,0 +1,308 @@
+/** A team with something behind every page: two weeks of a shop's builds, one that runs, people, settings, what was sent. */
+
+import { PAGES } from "../src/web/pages.ts";
+import { invite } from "../src/operations/members.ts";
+import { createShare } from "../src/operations/shares.ts";
+import { startSession } from "../src/operations/accounts.ts";
+import { createLog } from "../src/log.ts";
+import type { Role } from "../src/schema/accounts.ts";
+import { createSeal } from "../src/secrets/seal.ts";
+import { insertAccount, insertMembership } from "../src/store/accounts.ts";
+import { createDeliverer } from "../src/work/deliver.ts";
+import { type createHarness, SECRET_KEY } from "./harness.ts";
+import { CLIENT, PASSWORD } from "./people.ts";
+import { createReceiver, outboundToReceivers } from "./receiver.ts";
+
+type Harness = Awaited<ReturnType<typeof createHarness>>;
+/** What people and programs call things; a hostile one makes something else of it. */
+type Naming = (plain: string) => string;
+
+const DAY = 86_400_000;
+const xml = (text: string) => Bun.escapeHTML(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, ""));
+
+/** With a session and a place in a team. */
+async function enrol({ database }: Harness, team: string, name: string, email: string, role: Role) {
+  const cheap = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
+  const passwordHash = await Bun.password.hash(PASSWORD, cheap);
+  return await database.begin(async (sql) => {
+    const accountId = (await insertAccount(sql, { email, name, passwordHash }))!;
+    await insertMembership(sql, team, accountId, role);
+    return { email, name, ...(await startSession(sql, accountId, CLIENT)) };
+  });
+}
+
+type Failure = { says: string; stack: string };
+const CURRENCY: Failure = {
+  says: "TypeError: Cannot read properties of undefined (reading 'currency')",
+  stack: [
+    "TypeError: Cannot read properties of undefined (reading 'currency')",
+    "    at priceOf (src/cart/price.ts:41:17)",
+    "    at lineTotal (src/cart/lines.ts:18:10)",
+    "    at Object.<anonymous> (test/cart.test.ts:33:21)",
+    "    at run (node_modules/vitest/dist/chunk.js:1512:12)",
+  ].join("\n"),
+};
+const VOUCHER: Failure = {
+  says: "AssertionError: expected 2 items, got 1",
+  stack: [
+    "AssertionError: expected 2 items, got 1",
+    "Expected: 2",
+    "Received: 1",
+    "    at toHaveLength (test/voucher.test.ts:57:24)",
+  ].join("\n"),
+};
+const SLOW: Failure = { says: "Timed out: no answer within 2000 ms", stack: "at waitFor (test/search.e2e.ts:88:9)" };
+
+/** Of a task: its cases, and how those that do not pass fail. */
+function toReport(suite: string, names: readonly string[], failures: Record<string, Failure>, naming: Naming): string {
+  const cases = names.map((name, index) => {
+    const failure = failures[name];
+    const inner = failure
+      ? `<failure message="${xml(naming(failure.says))}">${xml(naming(failure.stack))}</failure><system-out>${xml(naming("GET /cart 200 in 12 ms\nPOST /cart/lines 500 in 31 ms"))}</system-out>`
+      : name.startsWith("skips")
+        ? "<skipped/>"
+        : "";
+    return `<testcase classname="${xml(naming(suite))}" name="${xml(naming(name))}" file="test/${suite.toLowerCase()}.test.ts" line="${12 + index * 9}" time="${((index * 37) % 11) / 10 + 0.02}">${inner}</testcase>`;
+  });
+  return `<testsuite name="${xml(naming(suite))}">${cases.join("")}</testsuite>`;
+}
+
+const CART = [
+  ...[
+    "adds an item to the cart",
+    "removes an item",
+    "keeps the cart over a log-in",
+    "adds up prices in two currencies",
+  ],
+  ...["rounds prices to cents", "shows the delivery date", "refuses an empty cart", "skips gift cards for now"],
+];
+const VOUCHERS = ["applies a voucher", "refuses an expired voucher", "applies two vouchers at once"];
+const SEARCH = ["finds by title", "suggests while typing", "ranks exact matches first", "answers in time"];
+const LOG = [
+  "$ npx playwright test --shard 1/2",
+  "Running 64 tests using 4 workers",
+  "",
+  ...Array.from(
+    { length: 24 },
+    (_, index) =>
+      `\u001b[32m  ✓\u001b[39m  ${index + 1} [chromium] › checkout.spec.ts:${12 + index * 7} › checkout › step ${index + 1} (${300 + index * 41}ms)`,
+  ),
+  "\u001b[31m  ✘\u001b[39m  25 [chromium] › voucher.spec.ts:31 › applies two vouchers at once (2.1s)",
+  "",
+].join("\n");
+
+/** `there` has something for every parameter of a page's path. */
+export async function createEverything(harness: Harness, naming: Naming = (plain) => plain) {
+  const { ask, acme, rival, database } = harness;
+  const { project, team, key, teamKey } = acme;
+  const call = async (target: string, body: unknown, own = key) => {
+    const answer = await ask(target, { key: own, body });
+    if (answer.status >= 400) throw new Error(`${target}: ${answer.text}`);
+    return answer.body;
+  };
+  const upload = (query: Record<string, string>, body: string) =>
+    call(`POST /projects/${project}/test-runs?${new URLSearchParams(query)}`, body);
+
+  const people = {
+    owner: await enrol(harness, team, naming("Ada Lovelace"), "ada@acme.example", "owner"),
+    member: await enrol(harness, team, naming("Grace Hopper"), "grace@acme.example", "member"),
+    viewer: await enrol(harness, team, naming("Alan Turing"), "alan@acme.example", "viewer"),
+    stranger: await enrol(harness, rival.team, naming("Mallory"), "mallory@rival.example", "owner"),
+  };
+  const { owner } = people;
+
+  await call(`PATCH /projects/${project}`, { name: naming("shop") });
+  const sample = await harness.addProject(acme);
+  await call(`PATCH /projects/${sample.project}`, { name: naming("payments") }, sample.key);
+  await call(`POST /projects/${sample.project}/onboarding/sample-data`, undefined, sample.key);
+
+  const now = Date.now();
+  for (let day = 9; day >= 1; day--) {
+    const at = new Date(now - day * DAY + 3_600_000).toISOString();
+    const commit = Bun.SHA1.hash(`main ${day}`, "hex");
+    const build = { execution_key: String(412 - day), branch: "main", commit, completed_at: at };
+    const failures: Record<string, Failure> = {};
+    if (day <= 2) failures["applies two vouchers at once"] = VOUCHER;
+    await upload({ ...build, task_slug: "unit" }, toReport("Cart", CART, {}, naming));
+    await upload({ ...build, task_slug: "voucher" }, toReport("Voucher", VOUCHERS, failures, naming));
+    if (day % 2 === 1)
+      await upload({ ...build, task_slug: "e2e" }, toReport("Search", SEARCH, { "answers in time": SLOW }, naming));
+    await upload({ ...build, task_slug: "e2e", complete: "true" }, toReport("Search", SEARCH, {}, naming));
+  }
+  const feature = {
+    execution_key: "413",
+    branch: naming("feature/two-currencies-in-one-cart"),
+    commit: "1a2b3c4d5e6f70819293a4b5c6d7e8f901234567",
+    build_url: "https://ci.acme.example/shop/builds/413",
+    pull_request: "87",
+  };
+  await upload(
+    { ...feature, task_slug: "unit", exit_code: "1" },
+    toReport(
+      "Cart",
+      CART,
+      {
+        "adds up prices in two currencies": CURRENCY,
+        "rounds prices to cents": CURRENCY,
+        "refuses an empty cart": CURRENCY,
+      },
+      naming,
+    ),
+  );
+  await upload(
+    { ...feature, task_slug: "voucher" },
+    toReport("Voucher", VOUCHERS, { "applies two vouchers at once": VOUCHER }, naming),
+  );
+  await upload({ ...feature, task_slug: "e2e" }, toReport("Search", SEARCH, { "answers in time": SLOW }, naming));
+  const run = await upload({ ...feature, task_slug: "e2e", complete: "true" }, toReport("Search", SEARCH, {}, naming));
+  await ask(`POST /projects/${project}/test-runs?task_slug=unit&branch=main`, {
+    key,
+    body: naming("<testsuite><cut off"),
+  });
+  await ask(`POST /projects/${project}/test-runs?task_slug=unit`, { key, body: `<testsuite name="empty"/>` });
+
+  const environment = await call(
+    `POST /teams/${team}/environments`,
+    {
+      slug: "staging",
+      name: naming("Staging"),
+      baseUrl: "https://staging.acme.example",
+      description: naming("Reset every night"),
+    },
+    teamKey,
+  );
+  const variables = `/teams/${team}/environments/${environment.id}/variables`;
+  for (const [name, value, secret] of [
+    ["BASE_URL", naming("https://staging.acme.example"), false],
+    ["API_TOKEN", "t-4711", true],
+  ] as const)
+    await call(`PUT ${variables}/${name}`, { value, secret }, teamKey);
+
+  const running = await call(`POST /projects/${project}/executions`, {
+    mode: "run",
+    key: "414",
+    environment: "staging",
+    tasks: [{ slug: "e2e", shards: 2 }, "unit", "lint"],
+    branch: naming("main"),
+    commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
+  });
+  const sync = { runner: naming("build-3/1"), labels: ["linux"] };
+  const { leases } = await call(`POST /projects/${project}/leases`, { ...sync, free: 1 });
+  await call(`POST /projects/${project}/leases`, {
+    ...sync,
+    free: 0,
+    held: [{ id: leases[0].id, log: { offset: 0, text: naming(LOG) } }],
+  });
+
+  const receiver = createReceiver(
+    { status: 200 },
+    { status: 500, body: naming("the service is away") },
+    { status: 200 },
+  );
+  const integration = await call(
+    `POST /teams/${team}/integrations`,
+    { kind: "webhook", name: naming("Deployments"), config: { url: `${receiver.url}/assay` } },
+    teamKey,
+  );
+  const slack = await call(
+    `POST /teams/${team}/integrations`,
+    { kind: "slack", name: naming("#quality"), config: { url: "https://hooks.slack.invalid/services/T0/B0/X" } },
+    teamKey,
+  );
+  const services = { outbound: outboundToReceivers(2_000), seal: createSeal(SECRET_KEY) };
+  const deliverer = createDeliverer(
+    database,
+    services,
+    createLog("error", () => {}, false),
+  );
+  let delivery;
+  for (let index = 0; index < 2; index++) {
+    delivery = await call(`POST /teams/${team}/integrations/${integration.id}/test`, undefined, teamKey);
+    await deliverer.start();
+    await deliverer.ended();
+  }
+  const automation = await call(
+    `POST /teams/${team}/automations`,
+    {
+      name: naming("Tell the team that main is red"),
+      trigger: { event: "execution.failed" },
+      conditions: { branches: ["main", "release/*"] },
+      actions: [{ type: "notify", integrationId: slack.id }],
+    },
+    teamKey,
+  );
+  await call(
+    `POST /teams/${team}/automations`,
+    {
+      name: naming("Every night on staging"),
+      trigger: { schedule: "30 2 * * *", timezone: "Europe/Berlin" },
+      actions: [{ type: "notify", integrationId: integration.id }],
+    },
+    teamKey,
+  );
+  await call(`POST /teams/${team}/automations/${automation.id}/run`, { dryRun: true }, teamKey);
+
+  const { data: cases } = await call(`GET /projects/${project}/test-cases?health=flaky,broken&limit=50`, undefined);
+  const { data: bugs } = await call(`GET /projects/${project}/bug-reports?limit=50`, undefined);
+  const bug = await call(`POST /projects/${project}/bug-reports`, {
+    title: naming("The cart forgets its items after a log-in"),
+    description: naming("Since the cart was rewritten.\nSeen by two customers."),
+    severity: "critical",
+    assignee: naming("Grace Hopper"),
+    testCaseIds: [cases[0].id],
+  });
+  const quarantined = cases.find(({ name }: { name: string }) => name.includes("answers in time")) ?? cases[0];
+  await call(`PATCH /projects/${project}/test-cases/${quarantined.id}`, {
+    quarantine: { reason: naming("The search index is rebuilt: #12") },
+    owner: naming("search-team"),
+  });
+
+  const place = { teamId: team, id: project, name: naming("shop") };
+  const share = await createShare(database, owner, place, { kind: "execution", executionId: run.executionId });
+  const projectShare = await createShare(database, owner, place, { kind: "project" });
+  const badge = await createShare(database, owner, place, { kind: "badge", branch: null, shows: "status" });
+  const invitation = await invite(database, owner, team, { role: "member", email: undefined });
+  const [teamKeyRow] = await database.pool<{ id: string }[]>`
+    select id from api_key where team_id = ${team} and revoked_at is null limit 1`;
+
+  /** One of each parameter of a path. */
+  const there: Record<string, string> = {
+    projectId: project,
+    teamId: team,
+    executionId: run.executionId,
+    taskSlug: "unit",
+    testId: cases.find(({ name }: { name: string }) => name.includes("voucher"))?.id ?? cases[0].id,
+    bugId: bugs[0].id,
+    environmentId: environment.id,
+    variableName: "BASE_URL",
+    integrationId: integration.id,
+    deliveryId: delivery.id,
+    automationId: automation.id,
+    invitationId: invitation.id,
+    accountId: people.member.accountId,
+    sessionId: owner.sessionId,
+    keyId: teamKeyRow!.id,
+    shareId: share.share.id,
+  };
+  const tokens: Record<string, string> = {
+    "/invitations/:token": invitation.token,
+    "/shared/:token": share.token,
+    "/badge/:token": `${badge.token}.svg`,
+  };
+
+  /** The path of a page of ours; `other` takes the place of some parameters. */
+  function fill(path: string, other: Record<string, string> = {}): string {
+    return path.replace(/:(\w+)/g, (_, name: string) => {
+      const value = other[name] ?? (name === "token" ? tokens[path] : there[name]);
+      if (value === undefined) throw new Error(`There is nothing for ${name} of ${path}`);
+      return encodeURIComponent(value);
+    });
+  }
+
+  return { ...harness, people, there, fill, bug, running, projectShare, bugs, cases };
+}
+
+/** Pages that are looked at, beside those that stream, or lead elsewhere. */
+export const LOOKED_AT = PAGES.filter(
+  ({ method, path }) => method === "GET" && !/\/live$|\/text$|^\/login\/|^\/badge\/|^\/account\/link$/.test(path),
+);

@@ -1,0 +1,237 @@
+/** Automations in the dashboard: a form, JSON for the rest, dry runs, and runs with their reasons. */
+
+import { describe, expect, test } from "bun:test";
+import { createLog } from "../../src/log.ts";
+import { handleEvents } from "../../src/work/automate.ts";
+import { junit } from "../harness.ts";
+import { createVisits, formsOf, type Shown, valueOf } from "./visiting.ts";
+
+const { acme, rival, ask, visit, send, owner, member, viewer, stranger, database } = await createVisits();
+const base = `/teams/${acme.team}/automations`;
+const key = acme.teamKey;
+const integrate = async (team = acme) =>
+  (
+    await ask(`POST /teams/${team.team}/integrations`, {
+      key: team.teamKey,
+      body: { kind: "slack", name: "Team chat", config: { url: "https://hooks.slack.com/services/T/B/abcdefgh" } },
+    })
+  ).body.id as string;
+const chat = await integrate();
+
+/** What a browser would send of the form as it is shown. */
+function fieldsOf({ html }: Shown): Record<string, string> {
+  const form = /<form class="fields parts[^]*?<\/form>/.exec(html)![0];
+  const fields: Record<string, string> = {};
+  for (const [tag, name] of form.matchAll(/<input type="(?:text|url)" name="([^"]+)"[^>]*>/g))
+    fields[name!] = / value="([^"]*)"/.exec(tag)?.[1] ?? "";
+  for (const [tag, name] of form.matchAll(/<input type="(?:radio|checkbox)" name="([^"]+)"[^>]* checked[^>]*>/g))
+    fields[name!] = / value="([^"]*)"/.exec(tag)![1]!;
+  for (const [, name, text] of form.matchAll(/<textarea name="([^"]+)"[^>]*>\n?([^<]*)</g)) fields[name!] = text!;
+  for (const [, name, options] of form.matchAll(/<select name="([^"]+)"[^>]*>([^]*?)<\/select>/g))
+    fields[name!] = /value="([^"]*)" selected/.exec(options!)?.[1] ?? /value="([^"]*)"/.exec(options!)![1]!;
+  return fields;
+}
+
+async function create(fields: Record<string, string>): Promise<string> {
+  const { location, words } = await send(owner, `${base}/new`, fields);
+  if (!location) throw new Error(words);
+  return location.replace(/\?.*/, "");
+}
+
+const find = async (path: string) => (await ask(`GET ${path}`, { key })).body;
+const nightly = (rest: object = {}) => ({
+  name: "Nightly",
+  trigger: { schedule: "30 2 * * *", timezone: "Europe/Berlin" },
+  actions: [{ type: "start_execution", tasks: ["nightly"], ...rest }],
+});
+
+describe("the form", () => {
+  test("as it is first shown makes an automation for failures on main", async () => {
+    const fields = fieldsOf(await visit(owner, `${base}/new`));
+    const path = await create({ ...fields, name: "Red main", [`project.0`]: acme.project });
+    expect(await find(path)).toMatchObject({
+      name: "Red main",
+      enabled: true,
+      trigger: { event: "execution.failed" },
+      conditions: { projects: [acme.project], branches: ["main"] },
+      actions: [{ type: "notify", integrationId: chat }],
+    });
+    const seen = await visit(viewer, path);
+    expect(seen.words).toContain("When an execution has failed in Acme web on main: send a message to Team chat");
+    expect((await visit(viewer, base)).words).toContain("Red main When an execution has failed in Acme web on main");
+  });
+
+  test("says a schedule with its zone, and several actions", async () => {
+    const path = await create({
+      name: "Nightly",
+      when: "schedule",
+      event: "execution.failed",
+      schedule: "30 2 * * 1-5",
+      timezone: "Europe/Berlin",
+      branches: "left from before",
+      "action.0.type": "start_execution",
+      "action.0.tasks": "nightly, e2e",
+      "action.0.key": "nightly-{date}",
+      "action.1.type": "notify",
+      "action.1.integrationId": chat,
+    });
+    expect(await find(path)).toMatchObject({
+      trigger: { schedule: "30 2 * * 1-5", timezone: "Europe/Berlin" },
+      conditions: {},
+      actions: [
+        { type: "start_execution", tasks: ["nightly", "e2e"], key: "nightly-{date}" },
+        { type: "notify", integrationId: chat },
+      ],
+    });
+    const { words } = await visit(viewer, path);
+    expect(words).toContain(
+      "At 30 2 * * 1-5 (Europe/Berlin): start an execution of nightly, e2e, then send a message to Team chat",
+    );
+    expect(words).toMatch(/runs next at \d+ \w+ \d{4}/);
+  });
+
+  test("shown for an automation and sent as it is changes nothing of it", async () => {
+    const bodies = [
+      {
+        trigger: { event: "bug_report.opened" },
+        conditions: { severity: ["critical", "minor"], branches: ["main", "!main"], taskSlugs: ["unit"] },
+        actions: [{ type: "create_issue", integrationId: await integrateJira() }],
+      },
+      {
+        trigger: { event: "execution.completed" },
+        conditions: { projects: [acme.project], environments: ["staging"], minFailed: 3 },
+        actions: [
+          { type: "open_bug_report", severity: "trivial", title: "It & <that>" },
+          { type: "rerun_failed", maximum: 2 },
+          { type: "notify", integrationId: chat },
+        ],
+      },
+      nightly({ key: "nightly-{date}", environment: "staging" }),
+    ];
+    for (const body of bodies) {
+      const { body: before } = await ask(`POST ${base}`, { key, body: { name: "same", enabled: false, ...body } });
+      const path = `${base}/${before.id}`;
+      const fields = fieldsOf(await visit(owner, path));
+      const decoded = Object.fromEntries(
+        Object.entries(fields).map(([name, text]) => [
+          name,
+          text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&"),
+        ]),
+      );
+      expect((await send(owner, path, decoded)).location).toBe(`${path}?told=saved`);
+      const { updatedAt: _, ...after } = await find(path);
+      expect(after).toEqual({ ...before, updatedAt: undefined, lastRun: null });
+    }
+  });
+
+  test("comes back as it was filled in, with what is wrong", async () => {
+    const refused = await send(owner, `${base}/new`, {
+      name: "mine",
+      when: "schedule",
+      schedule: "every day",
+      "action.0.type": "start_execution",
+      "action.0.tasks": "",
+    });
+    expect(refused.status).toBe(400);
+    expect(refused.words).toContain('Cannot read "trigger.schedule": expected five cron fields');
+    expect(refused.words).toContain('Cannot read "actions.0.tasks": expected a list that is not empty');
+    expect([valueOf(refused, "name"), valueOf(refused, "schedule")]).toEqual(["mine", "every day"]);
+    const theirs = await send(owner, `${base}/new`, {
+      name: "x",
+      event: "execution.failed",
+      "project.0": rival.project,
+      "action.0.type": "notify",
+      "action.0.integrationId": await integrate(rival),
+    });
+    expect(theirs.words).toContain(`there is no project "${rival.project}" in this team`);
+    expect(theirs.words).toContain('Cannot read "actions.0.integrationId": there is no integration');
+  });
+
+  test("gives way to JSON for what it cannot say, and that says everything", async () => {
+    const { body } = await ask(`POST ${base}`, { key, body: nightly({ branch: "release" }) });
+    const path = `${base}/${body.id}`;
+    const shown = await visit(owner, path);
+    expect(shown.words).toContain("It says more than the form can: it is edited as JSON");
+    expect(shown.html).not.toContain('name="action.0.type"');
+    const json = JSON.parse(valueOf(shown, "json")!.replaceAll("&quot;", '"'));
+    json.actions[0].branch = "main";
+    expect((await send(owner, path, { json: JSON.stringify(json) })).location).toBe(`${path}?told=saved`);
+    expect((await find(path)).actions[0].branch).toBe("main");
+    const broken = await send(owner, path, { json: "{ nonsense" });
+    expect([broken.status, valueOf(broken, "json")]).toEqual([400, "{ nonsense"]);
+    expect(broken.words).toContain("Cannot read the JSON");
+    expect((await send(owner, `${base}/new`, { json: JSON.stringify(nightly()) })).status).toBe(303);
+  });
+});
+
+async function integrateJira(): Promise<string> {
+  const config = { baseUrl: "https://acme.atlassian.net", token: "t", projectKey: "WEB" };
+  return (await ask(`POST /teams/${acme.team}/integrations`, { key, body: { kind: "jira", config } })).body.id;
+}
+
+describe("an automation", () => {
+  test("says in a dry run what it would do and why, and does nothing", async () => {
+    const { body } = await ask(`POST ${base}`, {
+      key,
+      body: {
+        name: "dry",
+        trigger: { event: "execution.failed" },
+        conditions: { branches: ["main"] },
+        actions: [{ type: "notify", integrationId: chat }],
+      },
+    });
+    const path = `${base}/${body.id}`;
+    const nothing = await send(owner, `${path}/run`, { dryRun: "true" });
+    expect(nothing.words).toContain('It would do nothing: There was no "execution.failed" in the last 7 days');
+    expect((await send(owner, `${path}/run`, { dryRun: "false" })).words).toContain("Cannot run it");
+    await ask(`POST /projects/${acme.project}/test-runs?branch=main`, { key: acme.key, body: junit("f") });
+    const dry = await send(owner, `${path}/run`, { dryRun: "true" });
+    expect(dry.status).toBe(200);
+    expect(dry.words).toContain('It would run: The branch "main" matches "main" Tried with the last execution.failed');
+    expect(dry.words).toMatch(/send a message: planned Would send ".*" to "Team chat" \(slack\)/);
+    expect((await visit(owner, path)).words).toContain("It has not run yet");
+
+    expect((await send(owner, `${path}/run`, { dryRun: "false" })).location).toBe(`${path}?told=ran#runs`);
+    await handleEvents(
+      database,
+      "https://assay.test",
+      createLog("error", () => {}, false),
+    );
+    const ran = await visit(viewer, path);
+    expect(ran.words).toContain('done execution.failed, by hand The branch "main" matches "main"');
+    expect(ran.words).toMatch(/send a message: done Sends ".*" to "Team chat" \(slack\) The delivery/);
+    expect((await visit(viewer, `${path}?status=failed`)).words).toContain("None with this status");
+    expect((await visit(viewer, base)).words).toContain('done: The branch "main" matches "main"');
+  });
+
+  test("is switched off and on, and deleted", async () => {
+    const path = await create({ json: JSON.stringify(nightly()) });
+    await send(owner, `${path}/state`, { enabled: "false" });
+    expect(await find(path)).toMatchObject({ enabled: false, nextRunAt: null });
+    expect((await visit(viewer, base)).words).toContain("Nightly disabled");
+    await send(owner, `${path}/state`, { enabled: "true" });
+    expect((await find(path)).nextRunAt).not.toBeNull();
+    expect((await send(owner, `${path}/delete`)).location).toBe(`${base}?told=deleted`);
+    expect((await visit(owner, path)).status).toBe(404);
+    const log = (await visit(owner, `/teams/${acme.team}/audit`)).words;
+    expect(log).toContain("Nightly");
+  });
+
+  test("has forms for owners alone, and shows others what it is set to", async () => {
+    const path = await create({ json: JSON.stringify({ ...nightly(), name: "<script>alert(1)</script>" }) });
+    const owned = await visit(owner, path);
+    const forms = formsOf(owned);
+    expect(new Set(forms)).toEqual(new Set([path, `${path}/run`, `${path}/state`, `${path}/delete`]));
+    expect(owned.html).not.toContain("<script>alert");
+    for (const person of [member, viewer]) {
+      const seen = await visit(person, path);
+      expect([formsOf(seen), seen.words]).toEqual([[], expect.stringContaining('"schedule": "30 2 * * *"')]);
+      expect((await visit(person, `${base}/new`)).status).toBe(403);
+      for (const to of [...forms, `${base}/new`]) expect((await send(person, to, { dryRun: "true" })).status).toBe(403);
+    }
+    for (const to of [base, path]) expect((await visit(stranger, to)).status).toBe(404);
+    expect((await send(stranger, `${path}/delete`)).status).toBe(404);
+    expect((await visit(undefined, base)).location).toStartWith("/login");
+    expect((await find(path)).enabled).toBe(true);
+  });
+});

@@ -1,0 +1,194 @@
+/** Integrations in the dashboard: forms made from their schemas, tests, deliveries. */
+
+import { describe, expect, test } from "bun:test";
+import { CONFIGS, KINDS, SECRETS } from "../../src/schema/integrations.ts";
+import { createReceiver } from "../receiver.ts";
+import { createVisits, formsOf, type Shown, valueOf } from "./visiting.ts";
+
+const lines: string[] = [];
+const { acme, ask, visit, send, owner, member, viewer, stranger } = await createVisits({
+  outboundAllow: ["127.0.0.0/8"],
+  log: (line) => void lines.push(line),
+});
+const base = `/teams/${acme.team}/integrations`;
+const key = acme.teamKey;
+
+/** What is sent of a form as it is shown, with these fields in it. */
+function fill(shown: Shown, fields: Record<string, string>): Record<string, string> {
+  const names = [
+    ...shown.html.matchAll(/<(?:input type="(?:text|password|url)"|textarea|select) name="(config\.[^"]+|name)"/g),
+  ];
+  return { ...Object.fromEntries(names.map(([, name]) => [name, valueOf(shown, name!) ?? ""])), ...fields };
+}
+
+async function create(kind: string, fields: Record<string, string>): Promise<string> {
+  const shown = await visit(owner, `${base}/new?kind=${kind}`);
+  const { location, words } = await send(owner, `${base}/new`, { kind, ...fill(shown, fields) });
+  if (!location) throw new Error(words);
+  return location.replace(/\?.*/, "");
+}
+
+const find = async (path: string) => (await ask(`GET ${path}`, { key })).body;
+
+const FIELDS: Record<string, Record<string, string>> = {
+  webhook: { "config.url": "https://example.com/hook" },
+  slack: { "config.url": "https://hooks.slack.com/services/T/B/sekritsekrit" },
+  discord: { "config.url": "https://discord.com/api/webhooks/1/sekritsekrit" },
+  teams: { "config.url": "https://prod.example.com/workflows/sekritsekrit" },
+  github: { "config.repository": "acme/shop", "config.token": "ghp_sekritsekrit" },
+  gitlab: { "config.project": "acme/shop", "config.token": "glpat-sekritsekrit" },
+  jira: { "config.baseUrl": "https://acme.atlassian.net/", "config.projectKey": "WEB", "config.token": "sekritsekrit" },
+  linear: { "config.token": "lin_sekritsekrit", "config.teamId": "01890000-0000-7000-8000-000000000000" },
+  pagerduty: { "config.routingKey": "sekritsekrit", "config.severity": "warning" },
+};
+
+describe("the form of a kind", () => {
+  test("is there for each, made of its config", async () => {
+    const { html } = await visit(owner, `${base}/new`);
+    for (const kind of KINDS) {
+      expect(html).toContain(`${base}/new?kind=${kind}`);
+      const shown = await visit(owner, `${base}/new?kind=${kind}`);
+      for (const name of Object.keys(CONFIGS[kind].entries)) expect(shown.html).toContain(`name="config.${name}"`);
+    }
+  });
+
+  test.each(KINDS.map((kind) => [kind]))(
+    "%s creates what the API would, and shows no secret afterwards",
+    async (kind) => {
+      const path = await create(kind, { ...FIELDS[kind], name: `My ${kind}` });
+      const created = await find(path);
+      expect(created).toMatchObject({ kind, name: `My ${kind}`, enabled: true });
+      for (const [name, value] of Object.entries(FIELDS[kind]!)) {
+        const field = name.replace("config.", "");
+        const isSecret = SECRETS[kind].includes(field);
+        expect([field, created.config[field]]).toEqual([field, isSecret ? null : value.replace(/\/$/, "")]);
+      }
+      if ("labels" in created.config) expect(created.config.labels).toEqual(["assay"]);
+      for (const person of [owner, viewer])
+        for (const at of [path, base]) expect((await visit(person, at)).html).not.toContain("sekrit");
+      expect(lines.filter((line) => line.includes("sekrit"))).toEqual([]);
+    },
+  );
+
+  test("offers a webhook its signing secret, which signs what is sent", async () => {
+    const receiver = createReceiver({ status: 200 });
+    const shown = await visit(owner, `${base}/new?kind=webhook`);
+    const secret = valueOf(shown, "config.secret")!;
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    const path = await create("webhook", { "config.url": receiver.url, "config.secret": secret });
+    expect((await send(owner, `${path}/test`)).location).toBe(`${path}?told=tested#deliveries`);
+    const [{ headers, text }] = receiver.requests as [(typeof receiver.requests)[number]];
+    const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${text}`;
+    const mac = new Bun.CryptoHasher("sha256", Buffer.from(secret.slice(6), "base64")).update(signed).digest("base64");
+    expect(headers["webhook-signature"]).toBe(`v1,${mac}`);
+    expect((await visit(owner, path)).html).not.toContain(secret);
+  });
+
+  test("comes back with what was typed, but no secret, where something is wrong", async () => {
+    const fields = { name: "mine", "config.repository": "no slash", "config.token": "ghp_sekrit" };
+    const refused = await send(owner, `${base}/new`, { kind: "github", ...fields });
+    expect(refused.status).toBe(400);
+    expect(refused.words).toContain('Cannot read "config.repository": expected owner/name');
+    expect([valueOf(refused, "name"), valueOf(refused, "config.repository")]).toEqual(["mine", "no slash"]);
+    expect(refused.html).not.toContain("sekrit");
+    const away = await send(owner, `${base}/new`, { kind: "webhook", name: "", "config.url": "http://10.0.0.1/" });
+    expect(away.words).toContain("it is a private address");
+  });
+});
+
+describe("an integration", () => {
+  test("is changed with its secret left alone, until another is given", async () => {
+    const path = await create("github", { ...FIELDS["github"], "config.workflow": "tests.yml" });
+    const shown = await visit(owner, path);
+    await send(owner, path, fill(shown, { name: "renamed", "config.labels": "bug, flaky", "config.workflow": "" }));
+    const { name, config } = await find(path);
+    expect([name, config.labels, config.workflow, config.repository]).toEqual([
+      "renamed",
+      ["bug", "flaky"],
+      null,
+      "acme/shop",
+    ]);
+    const moved = await send(owner, path, fill(shown, { "config.baseUrl": "https://evil.example" }));
+    expect([moved.status, moved.words]).toEqual([400, expect.stringContaining('without "config.token"')]);
+    const emptied = await send(owner, path, fill(shown, { "config.repository": "" }));
+    expect([emptied.status, emptied.words]).toEqual([400, expect.stringContaining('Cannot read "config.repository"')]);
+    await send(owner, path, fill(shown, { "config.ref": "" }));
+    expect((await find(path)).config).toMatchObject({ ref: "main", repository: "acme/shop" });
+    expect((await visit(owner, `/teams/${acme.team}/audit`)).words).toContain("renamed");
+  });
+
+  test("forgets an optional secret where that is ticked", async () => {
+    const receiver = createReceiver({ status: 201, body: { web_url: "https://gitlab.example/1" } });
+    const path = await create("gitlab", {
+      ...FIELDS["gitlab"],
+      "config.baseUrl": receiver.url,
+      "config.triggerToken": "tr_sekrit",
+    });
+    const shown = await visit(owner, path);
+    expect(shown.words).toContain("Remove the trigger token");
+    expect((await send(owner, path, fill(shown, { "forget.triggerToken": "true" }))).location).toBe(
+      `${path}?told=saved`,
+    );
+    const token = await send(owner, path, fill(shown, { "config.baseUrl": "https://gitlab.example" }));
+    expect(token.words).toContain('without "config.token"');
+    expect(token.words).not.toContain("config.triggerToken");
+  });
+
+  test("tells what was delivered: status, latency, answer, which is text", async () => {
+    const receiver = createReceiver({ status: 503, body: "<script>alert(1)</script> is away" });
+    const path = await create("webhook", { name: "gate", "config.url": receiver.url });
+    expect((await visit(owner, path)).words).toContain("nothing sent yet");
+    expect((await send(owner, `${path}/test`)).location).toBe(`${path}?told=failed#deliveries`);
+    const seen = await visit(viewer, `${path}?told=failed`);
+    expect(seen.words).toContain("The test did not arrive");
+    expect(seen.words).toMatch(/Assay can reach gate message · test failed · 503 · \d+ ms just now/);
+    expect(seen.words).toContain("<script>alert(1)</script> is away");
+    expect(seen.html).not.toContain("<script>alert");
+    expect((await visit(viewer, base)).words).toContain("the last delivery failed, answered 503");
+    expect((await visit(viewer, `${path}?status=sent`)).words).toContain("None with this status");
+    expect((await visit(viewer, `${path}?status=`)).words).toContain("Assay can reach gate");
+  });
+
+  test("delivers again, but not while it is disabled", async () => {
+    const receiver = createReceiver({ status: 200 });
+    const path = await create("webhook", { "config.url": receiver.url });
+    await send(owner, `${path}/test`);
+    const [to] = formsOf(await visit(owner, path)).filter((action) => action.endsWith("/redeliver"));
+    expect((await send(owner, to!)).location).toMatch(/\?told=redelivered#d-/);
+    expect((await visit(viewer, path)).words).toMatch(/It is tried again at \d+ \w+/);
+    expect((await send(owner, `${path}/state`, { enabled: "false" })).location).toBe(`${path}?told=disabled`);
+    const disabled = await visit(owner, path);
+    expect(disabled.words).toContain("disabled");
+    expect(formsOf(disabled)).not.toContain(to);
+    const refused = await send(owner, to!);
+    expect([refused.status, refused.words]).toEqual([400, expect.stringContaining("the integration is disabled")]);
+    await send(owner, `${path}/state`, { enabled: "true" });
+    expect((await find(path)).enabled).toBe(true);
+  });
+
+  test("is deleted with its deliveries", async () => {
+    const path = await create("slack", FIELDS["slack"]!);
+    expect((await visit(owner, path)).words).toContain("Its deliveries and its secrets are lost");
+    expect((await send(owner, `${path}/delete`)).location).toBe(`${base}?told=deleted`);
+    expect((await visit(owner, path)).status).toBe(404);
+  });
+
+  test("has forms for owners alone", async () => {
+    const receiver = createReceiver({ status: 200 });
+    const path = await create("webhook", { name: "<img src=x onerror=alert(1)>", "config.url": receiver.url });
+    await send(owner, `${path}/test`);
+    const forms = formsOf(await visit(owner, path));
+    expect(forms.length).toBe(5);
+    expect((await visit(owner, path)).html).not.toContain("<img");
+    for (const person of [member, viewer]) {
+      const seen = await visit(person, path);
+      expect([formsOf(seen), seen.words]).toEqual([[], expect.stringContaining("Owners of the team can change this")]);
+      expect((await visit(person, `${base}/new`)).status).toBe(403);
+      for (const to of [...forms, `${base}/new`]) expect((await send(person, to)).status).toBe(403);
+    }
+    for (const to of [base, path]) expect((await visit(stranger, to)).status).toBe(404);
+    for (const to of forms) expect((await send(stranger, to)).status).toBe(404);
+    expect((await visit(undefined, path)).location).toStartWith("/login");
+    expect(receiver.requests.length).toBe(1);
+  });
+});

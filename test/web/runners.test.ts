@@ -1,0 +1,61 @@
+/** The page of a team's runners: what they do, what waits, and whether anybody will come for it. */
+
+import { expect, test } from "bun:test";
+import { createVisits } from "./visiting.ts";
+
+const { acme, rival, ask, visit, viewer, member, stranger, url, database } = await createVisits();
+const page = `/teams/${acme.team}/runners`;
+const P = `/projects/${acme.project}`;
+
+const sync = async (runner: string, labels: string[], rest: object = {}) =>
+  (await ask(`POST ${P}/leases`, { key: acme.key, body: { runner, labels, free: 0, ...rest } })).body;
+
+test("says how to start one where there is none", async () => {
+  const seen = await visit(viewer, page);
+  expect(seen.words).toContain("No runner has asked for work yet");
+  expect(seen.words).toContain(`export ASSAY_URL=${url} ASSAY_PROJECT=${acme.project}`);
+  expect(seen.html).not.toContain(acme.key);
+});
+
+test("tells what waits for a runner that is not there, for which labels, and what the others do", async () => {
+  const tasks = ["unit", { slug: "e2e", shards: 2, labels: ["linux"] }, { slug: "ios", labels: ["macos"] }];
+  await ask(`POST ${P}/executions`, { key: acme.key, body: { mode: "run", key: "77", branch: "main", tasks } });
+  expect((await visit(viewer, page)).words).toContain("4 tasks wait for a runner that is not there");
+
+  const { leases } = await sync("build-1 <b>", ["linux"], { free: 2 });
+  await sync("build-1 <b>", ["linux"], { held: leases.map(({ id }: any) => ({ id })) });
+  await sync("only-docs", ["macos"], { taskSlugs: ["docs"] });
+  const seen = await visit(member, page);
+  expect(seen.words).toContain("1 task waits for a runner that is not there");
+  expect(seen.words).toMatch(/at work build-1 <b> Acme web linux (unit|e2e 1\/2) of #77/);
+  expect(seen.words).toMatch(/waits for work only-docs Acme web, only docs macos nothing/);
+  expect(seen.words).toContain("1 task in Acme web ios");
+  expect(seen.words).toContain("nobody: no runner of the project that is there has these labels");
+  expect(seen.words).toContain("a runner that has these labels");
+  expect(seen.words).toContain("--concurrency 2 --labels macos");
+  expect(seen.html).not.toContain("build-1 <b>");
+
+  await sync("mac-1", ["macos", "fast"]);
+  expect((await visit(member, page)).words).toMatch(/3 runners, 1 at work, \d tasks? waiting/);
+});
+
+test("knows who has not asked for two minutes", async () => {
+  await database.pool`update runner set seen_at = now() - interval '3 minutes' where name = 'mac-1'`;
+  const { words } = await visit(viewer, page);
+  expect(words).toContain("not there mac-1 Acme web, not there");
+  expect(words).toContain("1 task waits for a runner that is not there");
+});
+
+test("is of one team, a page at a time", async () => {
+  await database.pool`
+    insert into runner (project_id, name, labels, free, held, seen_at)
+    select ${acme.project}, 'r' || to_char(i, 'FM000'), '{}', 1, 0, now() from generate_series(1, 110) i`;
+  const first = await visit(viewer, page);
+  expect(first.words).not.toContain("r110");
+  const next = /<a rel="next" href="([^"]*)"/.exec(first.html)![1]!.replaceAll("&amp;", "&");
+  expect((await visit(viewer, next)).words).toContain("r110");
+  const theirs = await visit(stranger, `/teams/${rival.team}/runners`);
+  expect(theirs.words).not.toContain("build-1");
+  expect((await visit(stranger, page)).status).toBe(404);
+  expect((await visit(undefined, page)).location).toStartWith("/login");
+});
