@@ -58,13 +58,21 @@ const task = v.strictObject({
     ),
     v.examples(["failed"]),
   ),
-  attempt: v.pipe(count, v.description("0: nothing has arrived yet")),
-  missingShards: v.pipe(v.array(count), v.description("Those that are announced and not in")),
+  attempt: v.pipe(count, v.description("0: nothing has arrived yet"), v.examples([1])),
+  missingShards: v.pipe(v.array(count), v.description("Those that are announced and not in"), v.examples([[]])),
   ...counts,
   startedAt: described(v.nullable(time), "When its first report arrived, or a runner began it; null: neither yet"),
   completedAt: described(v.nullable(time), "When it was complete; null: it is not yet"),
-  runner: v.pipe(v.nullable(v.string()), v.description("Who runs it, or ran it last; null: no runner of ours")),
-  reason: v.pipe(v.nullable(v.string()), v.description("Why it ended without a report, or without a whole one")),
+  runner: v.pipe(
+    v.nullable(v.string()),
+    v.description("Who runs it, or ran it last; null: no runner of ours"),
+    v.examples([null]),
+  ),
+  reason: v.pipe(
+    v.nullable(v.string()),
+    v.description("Why it ended without a report, or without a whole one"),
+    v.examples([null]),
+  ),
 });
 export type Task = v.InferOutput<typeof task>;
 

@@ -55,7 +55,7 @@ export type BlameCounts = v.InferOutput<typeof counts>;
 const failure = v.strictObject({
   ...caseRef.entries,
   line: described(v.nullable(v.number()), "The line in its file, where the report names it", 42),
-  attempt: v.pipe(count, v.description("The attempt of the run that this result is from")),
+  attempt: v.pipe(count, v.description("The attempt of the run that this result is from"), v.examples([1])),
   blame: v.pipe(
     v.nullable(v.picklist(["new", "flaky", "also_failing_on_main", "still_failing", "quarantined"])),
     v.description(
@@ -74,7 +74,11 @@ const failure = v.strictObject({
 });
 
 const cause = v.strictObject({
-  message: v.pipe(v.nullable(v.string()), v.description("Of the first of its failures, as is the stack")),
+  message: v.pipe(
+    v.nullable(v.string()),
+    v.description("Of the first of its failures, as is the stack"),
+    v.examples(["expected 2 items, got 1"]),
+  ),
   stack: described(v.nullable(v.string()), "The stack of the failure", "at cart.test.ts:42:5"),
   exceptionType: described(v.nullable(v.string()), "What was thrown, where the failure says it", "AssertionError"),
   bugReport: described(
@@ -96,7 +100,7 @@ export type Cause = v.InferOutput<typeof cause>;
 export const executionFailures = v.strictObject({
   executionId,
   baselineId: v.pipe(v.nullable(uuid), v.description("The execution that it is measured by; it may be deleted by now")),
-  failed: v.pipe(count, v.description("All of them; the first 500 are told below")),
+  failed: v.pipe(count, v.description("All of them; the first 500 are told below"), v.examples([4])),
   counts: described(counts, "How many failures are in each of the lists of a comparison"),
   causes: described(v.array(cause), "What went wrong, new failures first; failures that have one cause stand together"),
 });

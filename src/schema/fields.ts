@@ -238,7 +238,7 @@ export const sample = described(v.optional(v.literal(true)), "There on sample da
 /** Failed as soon as one failure counts. */
 export const verdict = described(
   v.picklist(["passed", "failed"]),
-  "failed as soon as a test case failed that is not quarantined, or a runner failed without one",
+  "failed: a test case failed that is not quarantined, or the runner did, or the report broke off, or shards are missing",
   "failed",
 );
 

@@ -316,8 +316,8 @@ export const attempt = v.strictObject({
   attemptedAt: described(time, "When it was tried"),
   statusCode: described(v.nullable(count), "The status of the answer; null: there was none", 200),
   latencyMs: described(count, "How many milliseconds the answer took", 120),
-  answer: v.pipe(v.nullable(v.string()), v.description("The first 1 KiB of it")),
-  error: v.pipe(v.nullable(v.string()), v.description("Why it does not count as sent")),
+  answer: v.pipe(v.nullable(v.string()), v.description("The first 1 KiB of it"), v.examples(["ok"])),
+  error: v.pipe(v.nullable(v.string()), v.description("Why it does not count as sent"), v.examples([null])),
 });
 export type DeliveryAttempt = v.InferOutput<typeof attempt>;
 
@@ -357,7 +357,7 @@ export const integration = v.strictObject({
   kind,
   name: described(v.string(), "What people call it", "Team channel"),
   enabled: described(v.boolean(), "Whether anything is sent there", true),
-  disabledReason: v.pipe(v.nullable(v.string()), v.description("Why Assay has disabled it")),
+  disabledReason: v.pipe(v.nullable(v.string()), v.description("Why Assay has disabled it"), v.examples([null])),
   config: v.pipe(
     v.record(v.string(), v.unknown()),
     v.description("How to reach it; secrets are null"),

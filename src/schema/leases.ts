@@ -97,7 +97,7 @@ const lease = v.strictObject({
     "What the task belongs to",
   ),
   taskSlug: slug,
-  attempt: v.pipe(count, v.description("2: another runner had it and was lost")),
+  attempt: v.pipe(count, v.description("2: another runner had it and was lost"), v.examples([1])),
   shard: described(v.optional(v.strictObject(shardPlace)), "Which slice of the task it is; absent: the whole task"),
   only: v.pipe(
     v.optional(v.array(v.strictObject(caseNames))),
@@ -129,14 +129,18 @@ const leaseState = v.strictObject({
   ),
   cancelled: v.pipe(v.boolean(), v.description("To be ended: cancelled, out of time, or not this runner's any more")),
   reason: described(v.nullable(v.string()), "Why it is to be ended; null: it is not", "The execution was cancelled"),
-  logOffset: v.pipe(count, v.description("How many bytes of the log there have been: it goes on from here")),
+  logOffset: v.pipe(
+    count,
+    v.description("How many bytes of the log there have been: it goes on from here"),
+    v.examples([18]),
+  ),
 });
 export type LeaseState = v.InferOutput<typeof leaseState>;
 
 export const leaseAnswer = v.strictObject({
   leases: described(v.array(lease), "What the runner is to begin now"),
   held: described(v.array(leaseState), "What has become of the leases that it has named"),
-  nextSeconds: v.pipe(count, v.description("When the runner should come again if it holds anything")),
+  nextSeconds: v.pipe(count, v.description("When the runner should come again if it holds anything"), v.examples([20])),
 });
 
 export const leaseFailure = v.strictObject({
@@ -185,7 +189,7 @@ export const logQuery = v.strictObject({
 
 export const leaseLog = v.strictObject({
   leaseId: v.pipe(v.nullable(uuid), v.description("The lease whose log it is; null: nothing has run yet")),
-  offset: v.pipe(count, v.description("Of the first byte of the text: the last mebibyte is kept")),
+  offset: v.pipe(count, v.description("Of the first byte of the text: the last mebibyte is kept"), v.examples([0])),
   text: described(v.string(), "What was printed", "ok 1 adds an item\n"),
   nextOffset: described(count, "What the next request takes as offset", 18),
   ended: v.pipe(v.boolean(), v.description("Nothing more will come")),
@@ -202,8 +206,8 @@ export const leaseEnd = v.strictObject({
 const runner = v.strictObject({
   name: described(v.string(), "Its name, as it gives it", "build-3/1"),
   labels: described(v.array(v.string()), "What it has", ["linux"]),
-  taskSlugs: v.pipe(v.nullable(v.array(v.string())), v.description("null: it runs every task")),
-  free: v.pipe(count, v.description("How many tasks it could begin when it last asked")),
+  taskSlugs: v.pipe(v.nullable(v.array(v.string())), v.description("null: it runs every task"), v.examples([["unit"]])),
+  free: v.pipe(count, v.description("How many tasks it could begin when it last asked"), v.examples([1])),
   seenAt: described(time, "When it last asked for tasks"),
   leases: v.pipe(
     v.array(

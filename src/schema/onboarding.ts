@@ -48,10 +48,9 @@ export const onboarding = v.strictObject({
   ),
   snippets: v.pipe(
     v.strictObject(
-      Object.fromEntries(SYSTEMS.map((system) => [system, described(v.string(), `For ${TITLES[system]}`)])) as Record<
-        System,
-        v.StringSchema<undefined>
-      >,
+      Object.fromEntries(
+        SYSTEMS.map((system) => [system, described(v.string(), `For ${TITLES[system]}`, "npm test …")]),
+      ) as Record<System, v.StringSchema<undefined>>,
     ),
     v.description(
       "Ready to paste: they run the tests, for which `npm test` stands, and upload their report.xml with the key in ASSAY_KEY; a runner that leaves no report is a failure, and the job ends as the tests did",

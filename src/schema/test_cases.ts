@@ -83,6 +83,7 @@ export const testCase = v.strictObject({
     v.description(
       "Of the last 50 results, the share that showed the case to be flaky, or of the last 100 on the default branch; above 0 as long as it is flaky",
     ),
+    v.examples([0.04]),
   ),
   averageMs: described(ms, "How many milliseconds it takes on average; null: nobody knows", 830),
   p95Ms: described(ms, "The 95th percentile of the last 20 durations", 1240),
@@ -155,7 +156,11 @@ export const testCasesPatch = v.strictObject({
 });
 
 export const changedTestCases = v.strictObject({
-  changed: v.pipe(count, v.description("Of the test cases that were named, those that are different now")),
+  changed: v.pipe(
+    count,
+    v.description("Of the test cases that were named, those that are different now"),
+    v.examples([1]),
+  ),
 });
 
 /** One result in the history of a test case. */

@@ -55,18 +55,28 @@ const runDetail = {
   arrivedShards: v.pipe(
     v.array(count),
     v.description("The numbers of the shards that are in, ascending; [1] for a run that is not sharded"),
+    v.examples([[1]]),
   ),
   missingShards: v.pipe(
     v.array(count),
     v.description("Those that are announced and not in; then completedAt is left out"),
+    v.examples([[]]),
   ),
   status: v.pipe(
     taskStatus,
     v.description("running: shards are still awaited; incomplete: the execution has ended without some of them"),
   ),
-  attempt: v.pipe(count, v.description("How often the run was uploaded: the highest attempt of any shard")),
-  flaky: v.pipe(count, v.description("Cases that failed before they passed; they are among the passed ones")),
-  durationMs: v.pipe(count, v.description("Of all attempts together")),
+  attempt: v.pipe(
+    count,
+    v.description("How often the run was uploaded: the highest attempt of any shard"),
+    v.examples([1]),
+  ),
+  flaky: v.pipe(
+    count,
+    v.description("Cases that failed before they passed; they are among the passed ones"),
+    v.examples([2]),
+  ),
+  durationMs: v.pipe(count, v.description("Of all attempts together"), v.examples([252_000])),
   verdict,
   warnings: described(
     v.array(v.string()),
@@ -77,13 +87,19 @@ const runDetail = {
     v.boolean(),
     v.description("Nearly everything failed: kept out of what is remembered of the test cases"),
   ),
-  url: v.pipe(v.string(), v.description("The page of the execution in the dashboard")),
+  url: v.pipe(
+    v.string(),
+    v.description("The page of the execution in the dashboard"),
+    v.examples([
+      "https://assay.example/projects/0199b2c4-7c1e-7a54-9f0d-3b1c5a7e8d21/executions/0199b2c4-7c1e-7a54-9f0d-3b1c5a7e8d21",
+    ]),
+  ),
 };
 
 /** One run in detail. */
 export const testRunDetail = v.strictObject({
   ...runDetail,
-  shards: v.pipe(count, v.description("As announced by the uploads; 1 for a run that is not sharded")),
+  shards: v.pipe(count, v.description("As announced by the uploads; 1 for a run that is not sharded"), v.examples([1])),
   format: described(v.nullable(v.string()), "What the last report was read as", "junit"),
   exitCode: described(
     v.nullable(v.pipe(v.number(), v.integer())),
@@ -209,11 +225,15 @@ export const caseResult = v.strictObject({
       "say, or nothing failed",
   ),
   flaky: described(v.boolean(), "Whether it failed before it passed, within this run", false),
-  attempt: v.pipe(count, v.description("The attempt of the run that this result is from")),
+  attempt: v.pipe(count, v.description("The attempt of the run that this result is from"), v.examples([1])),
   durationMs: described(v.nullable(count), "How many milliseconds it took; null: the report does not say", 830),
   message: described(v.nullable(v.string()), "Why it failed, or was skipped", "expected 2 items, got 1"),
   stack: described(v.nullable(v.string()), "The stack of the failure", "at cart.test.ts:42:5"),
-  output: v.pipe(v.nullable(v.string()), v.description("The last 16 KiB of what the case printed")),
+  output: v.pipe(
+    v.nullable(v.string()),
+    v.description("The last 16 KiB of what the case printed"),
+    v.examples(["GET /cart 200"]),
+  ),
   properties: described(
     v.nullable(v.record(v.string(), v.string())),
     "Further things that the report says of it, by their names",

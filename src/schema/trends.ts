@@ -22,14 +22,14 @@ const figures = {
     v.description("The 95th percentile of it; null without runs"),
     v.examples([310_000]),
   ),
-  flaky: v.pipe(count, v.description("Results of cases that failed before they passed within a run")),
+  flaky: v.pipe(count, v.description("Results of cases that failed before they passed within a run"), v.examples([3])),
 };
 
 const day = v.pipe(v.string(), v.isoDate(), v.description("The day, in UTC"), v.examples(["2026-01-31"]));
 const taskDay = v.strictObject({ day, ...figures });
 const allDay = v.strictObject({
   day,
-  executions: v.pipe(count, v.description("Executions with a run that was completed on that day")),
+  executions: v.pipe(count, v.description("Executions with a run that was completed on that day"), v.examples([12])),
   ...figures,
 });
 
