@@ -271,6 +271,7 @@ export async function createEverything(harness: Harness, naming: Naming = (plain
     teamId: team,
     executionId: run.executionId,
     taskSlug: "unit",
+    tag: "test-runs",
     testId: cases.find(({ name }: { name: string }) => name.includes("voucher"))?.id ?? cases[0].id,
     bugId: bugs[0].id,
     environmentId: environment.id,

@@ -29,7 +29,7 @@ async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<Html> {
   return html`<section class="card padded" data-region="${id}">
 <h2><a href="/projects/${id}">${name}</a></h2>
 <p class="lead">${mark(headline.status, { word: false })} ${headline.text}</p>
-<div class="meta quiet">${summaryOf(id, state, tally)}</div>
+<div class="meta quiet">${summaryOf(id, state, tally)}${builds.length === 0 ? html`<a href="/projects/${id}/onboarding">Send the first report</a>` : null}</div>
 ${strip(items, `The last ${counted(items.length, "execution")} of ${name}, newest right`)}
 </section>`;
 }

@@ -53,7 +53,7 @@ function bar(view: View, framed: Framed): Html {
     <nav aria-label="Sections">${navigation(framed, view.section)}</nav>
     ${
       project
-        ? html`<form action="/projects/${project.id}/search" role="search">
+        ? html`<form action="/projects/${project.id}/search" role="search" aria-label="Everywhere in the project">
             <input
               type="search"
               name="q"

@@ -2,6 +2,8 @@
 
 import { type StreamControl, toEventText, toKeepAlive } from "../http/events.ts";
 import { Reply, StreamReply } from "../request/reply.ts";
+import { refuseAbsent } from "../schema/refusal.ts";
+import { selectExecutionStatus } from "../store/executions.ts";
 import { page, type Page, type PageContext } from "./page.ts";
 
 const KEEP_ALIVE_MS = 15_000;
@@ -68,7 +70,9 @@ function stream(
 
 export const lives: Page[] = [
   page("/projects/:projectId/live", { access: "viewer" }, async (context) => stream(context, context.params.projectId)),
-  page("/projects/:projectId/executions/:executionId/live", { access: "viewer" }, async (context) =>
-    stream(context, context.params.projectId, context.params.executionId),
-  ),
+  page("/projects/:projectId/executions/:executionId/live", { access: "viewer" }, async (context) => {
+    const { projectId, executionId } = context.params;
+    if ((await selectExecutionStatus(context.fast, projectId, executionId)) === undefined) refuseAbsent();
+    return stream(context, projectId, executionId);
+  }),
 ];

@@ -139,6 +139,7 @@ export function chart(
   const low = min ?? Math.min(...values);
   const high = Math.max(max ?? Math.max(...values), low + 1e-9);
   const days = lines[0]?.points ?? [];
+  const isLinked = lines.some((line) => line.isMain !== false && line.points.some(({ href }) => href));
   const x = (index: number) => Math.round((index * CHART.width) / Math.max(1, days.length - 1));
   const y = (value: number) =>
     Math.round((CHART.bottom - ((value - low) / (high - low)) * (CHART.bottom - CHART.top)) * 10) / 10;
@@ -157,7 +158,8 @@ export function chart(
       width="100%"
       height="${CHART.height}"
       preserveAspectRatio="none"
-      role="img"
+      role="${isLinked ? "group" : "img"}"
+      aria-label="${title}"
     >
       <title>${title}</title>
       <line x1="0" y1="${CHART.bottom + 4}" x2="${CHART.width}" y2="${CHART.bottom + 4}" stroke="var(--line)" />
@@ -185,7 +187,7 @@ export function chart(
           points.map(({ value, href, label }, index) =>
             value === null || !href
               ? null
-              : html`<a href="${href}"
+              : html`<a href="${href}" aria-label="${label}"
                   ><circle cx="${x(index)}" cy="${y(value)}" r="4" fill="transparent"
                     ><title>${label}</title></circle
                   ></a

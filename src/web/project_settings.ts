@@ -146,6 +146,7 @@ function settings(
       <span>of ${project.name}</span>
       <a href="/teams/${team.id}/settings">Settings of ${team.name}</a>
       <a href="/projects/${project.id}/onboarding">How to send reports</a>
+      <a href="/projects/${project.id}/shares">Links and badges</a>
     </div>
     <h2>API key <small>what uploads reports and runs tasks for this project</small></h2>
     ${keyCard(shown, key)}

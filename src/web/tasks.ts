@@ -276,7 +276,7 @@ ${query.case === undefined && cursor === undefined ? uploadTable(uploads, task.s
       }${task.runner === null ? null : html`<span>run by ${task.runner}</span>`}</div>
 ${
   shards.length > 0
-    ? html`<nav class="pages" aria-label="Shards">${shards.map(
+    ? html`<nav class="tabs top" aria-label="Shards">${shards.map(
         (shard) =>
           html`<a href="${path}/log?shard=${shard}" ${shard === query.shard ? html`aria-current="page"` : null}>Shard ${shard}</a>`,
       )}</nav>`

@@ -36,12 +36,12 @@ export function trends(
   const newest = figures.at(-1)!;
   return html`<div class="columns">
     <section class="card padded">
-      <h3>Executions of ${branch} that passed, ${TREND_DAYS} days</h3>
+      <h2 class="label">Executions of ${branch} that passed, ${TREND_DAYS} days</h2>
       <div class="big">${toPercent(passed / executions)}</div>
       ${chart(`Share of executions of ${branch} that passed, by day; lowest: ${lowest.label}`, [{ name: "Passed", points: rate }], { show: toPercent, min: 0, max: 1 })}
     </section>
     <section class="card padded">
-      <h3>Duration on ${branch}, median and 95th percentile</h3>
+      <h2 class="label">Duration on ${branch}, median and 95th percentile</h2>
       <div class="big">${newest.p50Ms === null ? "–" : toDuration(newest.p50Ms)}</div>
       ${chart(
         `Duration of executions of ${branch}, by day`,

@@ -13,7 +13,7 @@ export const SCHEMES: readonly Scheme[] = ["light", "dark"];
 /** In pixels: a desk, and a telephone. */
 export const WIDTHS = [1280, 375] as const;
 
-const SECONDS = 20;
+const SECONDS = 10;
 
 export type Chromium = Awaited<ReturnType<typeof openChromium>>;
 
