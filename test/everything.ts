@@ -284,7 +284,6 @@ export async function createEverything(harness: Harness, naming: Naming = (plain
     sessionId: owner.sessionId,
     keyId: teamKeyRow!.id,
     shareId: share.share.id,
-    tag: "executions",
   };
   const tokens: Record<string, string> = {
     "/invitations/:token": invitation.token,
