@@ -84,8 +84,8 @@ function tryToRead(found: FoundReports): Reports {
 }
 
 /**
- * Where no report can be had but it is known how the tests ended, that is recorded in its place: a task without a report
- * would look as good as one that passed.
+ * Where no report can be had, or none that the server takes, but it is known how the tests ended, a failure is recorded in
+ * its place: a task without a report would look as good as one that passed.
  */
 async function deliver(address: Address, delivery: Delivery, signal: AbortSignal | undefined): Promise<End> {
   const { given, parameters, found, ended, voice } = delivery;
@@ -100,7 +100,8 @@ async function deliver(address: Address, delivery: Delivery, signal: AbortSignal
   const sent = exitCode === undefined ? parameters : { ...parameters, exit_code: exitCode };
   if (reports.length > 0) {
     const end = await sendReports(address, reports, sent, signal);
-    if (end.end !== "refused" || end.status !== 400 || !hasFailed) return end;
+    const isUnknown = exitCode === undefined || (mayBeEmpty && !hasFailed);
+    if (end.end !== "refused" || end.status !== 400 || isUnknown) return end;
     found.problems.push(end.problem);
     await voice.note(end.problem);
   } else if (exitCode === undefined && !mayBeEmpty) return { end: "nothing", problem: "There is no report" };

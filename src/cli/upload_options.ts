@@ -29,8 +29,8 @@ its streams and signals untouched, then sends what it has written; the exit code
 ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where. An option that is empty says nothing. Globs are expanded here, without
 node_modules and .git; "**" is any number of folders.
 
-No report, or one that is older than the command, is no success: where it is known how the tests ended, a failure
-is recorded in its place ("runner exited N", -1 where they claim success). A command that is told to stop (SIGINT, SIGTERM,
+No report, one that is older than the command, or one that cannot be read or has no test cases, is no success: where it is
+known how the tests ended, a failure is recorded in its place ("runner exited N", -1 where they claim success). A command that is told to stop (SIGINT, SIGTERM,
 SIGHUP) uploads nothing: a cancelled build has no result.
 
 Exit code: the command's, as a shell has it (128 + n for signal n, 127 not found, 126 not executable); else 0, also where the

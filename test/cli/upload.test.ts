@@ -481,7 +481,23 @@ describe("around a command", () => {
       expect(await onlyRun(project)).toMatchObject({ exitCode: 139, failed: 1, total: 1 });
     });
 
+    test.each([
+      ["has no test cases", "<testsuite/>", "holds no test case:"],
+      ["is broken", "<html/>", "Cannot read"],
+    ])("but one that %s, and claims success: that is no success", async (_, text, why) => {
+      const project = await addProject(acme);
+      const ended = await upload(project, ["r.xml", "--task", "unit", ...script(`echo '${text}' > r.xml`)]);
+      expect([ended.code, ended.output]).toEqual([0, ""]);
+      expect(ended.errors).toContain(why);
+      expect(ended.errors).toContain("assay: Without a report, this is recorded as a failure: runner exited -1\n");
+      expect(await onlyRun(project)).toMatchObject({ exitCode: -1, failed: 1, total: 1, verdict: "failed" });
+    });
+
     test("where that is right: --allow-empty", async () => {
+      const other = await addProject(acme);
+      const empty = script("echo '<testsuite/>' > r.xml");
+      expect(await upload(other, ["r.xml", "--allow-empty", ...empty])).toMatchObject({ code: 0 });
+      expect(await onlyRun(other)).toMatchObject({ exitCode: 0, total: 0, verdict: "passed" });
       const project = await addProject(acme);
       const { code, errors } = await upload(project, ["r.xml", "--allow-empty", "--strict", ...script("exit 0")]);
       expect([code, errors]).toEqual([0, expect.stringContaining("PASSED default: 0 passed")]);
