@@ -10,13 +10,12 @@ import {
   type Asking,
   askPatiently,
   messageOf,
-  type Patience,
   readServerAddress,
   type ServerAddress,
   type ServerAnswer,
   ServerAwayError,
 } from "./client.ts";
-import { UsageError } from "./usage.ts";
+import { readSeconds, UsageError } from "./usage.ts";
 
 export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]     the files of one of several jobs, by what they took (split --help)`;
 
@@ -34,6 +33,7 @@ reads the files from standard input. Without any it prints what the server knows
                           where the build comes from, as the uploads say it (default: as the CI system says, or git)
   --format playwright     the input is what "playwright test --list" prints, the output a file for its --test-list
   --timings bun           prints the file for "bun test --shard=2/4 --timings=FILE" instead
+  --patience SECONDS      how long a server may be away: there are four tries (default: 15; 0: one try)
   --fallback              where the server is away, or no key is set, all files go by hash
   --json                  one line of JSON: { shard, task, files }
 
@@ -55,6 +55,7 @@ const OPTIONS = {
   "base-commit": { type: "string" },
   format: { type: "string" },
   timings: { type: "string" },
+  patience: { type: "string" },
   fallback: { type: "boolean" },
   json: { type: "boolean" },
   help: { type: "boolean" },
@@ -69,6 +70,7 @@ type Wish = {
   build: Build;
   baseCommit: string | undefined;
   format: Format;
+  patienceMs: number;
   fallback: boolean;
   json: boolean;
   files: string[];
@@ -98,6 +100,7 @@ function readWish(args: string[], environment: Environment): Wish | undefined {
     build: { ...detected, ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)) },
     baseCommit: given("base-commit"),
     format: readFormat(given("format"), given("timings")),
+    patienceMs: readSeconds("patience", values.patience) ?? PATIENCE_MS,
     fallback: values.fallback === true,
     json: values.json === true,
     files: positionals,
@@ -139,20 +142,34 @@ function readAs<Schema extends v.GenericSchema>(schema: Schema, what: string, te
   }
 }
 
+/** A server that is started again is back before this is over. */
+const PATIENCE_MS = 15_000;
+const WAITS = [1 / 15, 4 / 15, 10 / 15];
 /** The shards of a build ask at the same moment, and may be over the rate limit, whose window is a minute. */
-const PATIENCE: Patience = { tries: 4, withinMs: 130_000 };
+const RATE_LIMIT_MS = 130_000;
 /** For one try: who wants to split by hash where the server is away wants to know soon. */
 const TIMEOUT_MS = 15_000;
 
-async function request(address: ServerAddress, asking: Asking, failing: string): Promise<ServerAnswer> {
-  const answer = await askPatiently(address, { ...asking, timeoutMs: TIMEOUT_MS }, PATIENCE);
+async function request(
+  address: ServerAddress,
+  asking: Asking,
+  { patienceMs }: Wish,
+  failing: string,
+): Promise<ServerAnswer> {
+  const waitsMs = patienceMs === 0 ? [] : WAITS.map((part) => part * patienceMs);
+  const answer = await askPatiently(
+    address,
+    { ...asking, timeoutMs: TIMEOUT_MS },
+    { waitsMs, withinMs: RATE_LIMIT_MS + patienceMs },
+  );
   if (answer.status < 300) return answer;
   const message = `${failing}: ${messageOf(answer)}`;
   throw answer.status === 429 || answer.status >= 500 ? new ServerAwayError(message) : new Error(message);
 }
 
 /** The execution that the shards' uploads will find by the same key, commit and branch. */
-async function findExecution(address: ServerAddress, { build, baseCommit }: Wish): Promise<string> {
+async function findExecution(address: ServerAddress, wish: Wish): Promise<string> {
+  const { build, baseCommit } = wish;
   const { executionKey: key, branch, commit, pullRequest, buildUrl } = build;
   if (key === undefined)
     throw new UsageError(
@@ -164,7 +181,7 @@ async function findExecution(address: ServerAddress, { build, baseCommit }: Wish
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ key, branch, commit, baseCommit, pullRequest, buildUrl }),
   };
-  const answer = await request(address, asking, `Cannot find the execution "${key}"`);
+  const answer = await request(address, asking, wish, `Cannot find the execution "${key}"`);
   return readAs(executionAnswer, `execution from ${address.url}`, answer.text).id;
 }
 
@@ -173,7 +190,7 @@ async function askPlan(wish: Wish, environment: Environment): Promise<Plan> {
   const address = readServerAddress(environment);
   const id = executionId ?? (await findExecution(address, wish));
   const path = planPath(id, task, shard);
-  const answer = await request(address, { path }, `Cannot get the plan of "${task}" in execution "${id}"`);
+  const answer = await request(address, { path }, wish, `Cannot get the plan of "${task}" in execution "${id}"`);
   return readAs(planAnswer, `plan from ${address.url}`, answer.text);
 }
 

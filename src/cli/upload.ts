@@ -90,6 +90,7 @@ function tryToRead(found: FoundReports): Reports {
 async function deliver(address: Address, delivery: Delivery, signal: AbortSignal | undefined): Promise<End> {
   const { given, parameters, found, ended, voice } = delivery;
   if (signal?.aborted) return { end: "stopped", problem: "Told to stop" };
+  const sending = { patienceMs: given.patienceMs, signal };
   const exitCode = ended ? String(ended.exitCode) : parameters["exit_code"];
   const hasFailed = Number(exitCode ?? 0) !== 0;
   const mayBeEmpty = given.flags["allow-empty"] === true;
@@ -99,15 +100,15 @@ async function deliver(address: Address, delivery: Delivery, signal: AbortSignal
   if ("problem" in address) return { end: "away", problem: address.problem };
   const sent = exitCode === undefined ? parameters : { ...parameters, exit_code: exitCode };
   if (reports.length > 0) {
-    const end = await sendReports(address, reports, sent, signal);
+    const end = await sendReports(address, reports, sent, sending);
     const isUnknown = exitCode === undefined || (mayBeEmpty && !hasFailed);
     if (end.end !== "refused" || end.status !== 400 || isUnknown) return end;
     found.problems.push(end.problem);
     await voice.note(end.problem);
   } else if (exitCode === undefined && !mayBeEmpty) return { end: "nothing", problem: "There is no report" };
   const failure = hasFailed ? exitCode : "-1";
-  if (mayBeEmpty && !hasFailed) return await sendReports(address, NOTHING, sent, signal);
-  const end = await sendReports(address, NOTHING, { ...sent, exit_code: failure! }, signal);
+  if (mayBeEmpty && !hasFailed) return await sendReports(address, NOTHING, sent, sending);
+  const end = await sendReports(address, NOTHING, { ...sent, exit_code: failure! }, sending);
   if (end.end === "uploaded")
     await voice.note(`Without a report, this is recorded as a failure: runner exited ${failure}`);
   return end;

@@ -1,7 +1,8 @@
 /** `assay split`, as processes of its own, as the jobs of a build would start it. */
 
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
+import { split as splitHere } from "../../src/cli/split.ts";
 import { hashShard, planPath } from "../../src/rules/plan.ts";
 import { createHarness } from "../harness.ts";
 import { createPlace, removePlace } from "../places.ts";
@@ -181,7 +182,7 @@ describe("assay split", () => {
 
   test("fails where the server is away, and goes by hash only if it is told to", async () => {
     const away = { ...server, ASSAY_URL: "http://127.0.0.1:1" };
-    const args = ["--execution-key", "9", "src/*.test.ts"];
+    const args = ["--patience", "0.5", "--execution-key", "9", "src/*.test.ts"];
     const [failed, ...shards] = await Promise.all([
       split(["--shard", "1/2", ...args], { environment: away }),
       split(["--shard", "1/2", "--fallback", ...args], { environment: away }),
@@ -200,6 +201,20 @@ describe("assay split", () => {
     }
     expect(shards.flatMap(({ lines }) => lines)).toHaveLength(8);
     expect(shards[1]!.errors).toStartWith("Set ASSAY_PROJECT, ASSAY_KEY: ");
+  });
+
+  test("gives a server that is started again some seconds for it", async () => {
+    const sleep = spyOn(Bun, "sleep").mockResolvedValue(undefined);
+    const random = spyOn(Math, "random").mockReturnValue(0.5);
+    try {
+      const args = ["--shard", "1/2", "--execution-key", "9", "a.test.ts"];
+      await expect(splitHere(args, { ...server, ASSAY_URL: "http://127.0.0.1:1" })).rejects.toThrow("Cannot reach");
+      const waits = sleep.mock.calls.map(([ms]) => Math.round(ms as number));
+      expect(waits).toEqual([1_000, 4_000, 10_000]);
+    } finally {
+      sleep.mockRestore();
+      random.mockRestore();
+    }
   });
 
   test("a key that is wrong is no server that is away", async () => {
