@@ -19,13 +19,14 @@ import { readSeconds, UsageError } from "./usage.ts";
 
 export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]     the files of one of several jobs, by what they took (split --help)`;
 
-const SPLIT_HELP = `Usage: assay split --shard 2/4 [options] [FILE|GLOB…|-]
+export const SPLIT_HELP = `Usage: assay split --shard 2/4 [options] [FILE|GLOB…|-]
 
 Prints those of the files that are this shard's, one a line: those that the server knows by what they took before, those
 that are new by hash. Over all shards each file is in exactly one, and a shard that is run again gets its files again. A "-"
 reads the files from standard input. Without any it prints what the server knows, and what is new is run nowhere.
 
-  --shard 2/4             (default: ASSAY_SHARD, or as the CI system numbers its parallel jobs)
+  --shard 2/4             (default: ASSAY_SHARD, or as the CI system numbers its parallel jobs; a task of a runner that has
+                          none is not split: all files)
   --task NAME             the task that the uploads name (default: ASSAY_TASK, or the CI job's name)
   --execution-key KEY     what all jobs of the build have in common (default: the CI build's id)
   --execution-id ID       an execution of the server (default: ASSAY_EXECUTION_ID)
@@ -65,6 +66,8 @@ type Format = "files" | "playwright" | "bun";
 
 type Wish = {
   shard: Shard;
+  /** A task of a runner that has no shards, as the rerun of one that had some: all files are its own. */
+  isWhole: boolean;
   task: string;
   executionId: string | undefined;
   build: Build;
@@ -87,17 +90,20 @@ function readWish(args: string[], environment: Environment): Wish | undefined {
   const [key, id] = [given("execution-key"), given("execution-id")];
   if (key !== undefined && id !== undefined)
     throw new UsageError("split takes either --execution-id or --execution-key");
-  const shard = given("shard") ?? told("ASSAY_SHARD") ?? detected.shard;
+  const named = given("shard") ?? told("ASSAY_SHARD") ?? detected.shard;
+  const isWhole = named === undefined && told("ASSAY_TASK") !== undefined && told("ASSAY_LEASE_ID") !== undefined;
+  const shard = isWhole ? "1/1" : named;
   if (shard === undefined) throw new UsageError("--shard is missing");
   const parsed = v.safeParse(shardText, shard);
   if (!parsed.success) throw new UsageError(`--shard: ${parsed.issues[0].message}, got "${shard}"`);
-  const named = { executionKey: key, branch: given("branch"), commit: given("commit") };
+  const source = { executionKey: key, branch: given("branch"), commit: given("commit") };
   return {
     shard: parsed.output,
+    isWhole,
     task: given("task") ?? told("ASSAY_TASK") ?? detected.task ?? "default",
     // A key that is given names another execution than the one that a runner is at.
     executionId: id ?? (key === undefined ? told("ASSAY_EXECUTION_ID") : undefined),
-    build: { ...detected, ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)) },
+    build: { ...detected, ...Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined)) },
     baseCommit: given("base-commit"),
     format: readFormat(given("format"), given("timings")),
     patienceMs: readSeconds("patience", values.patience) ?? PATIENCE_MS,
@@ -319,7 +325,7 @@ export async function split(args: string[], environment: Environment = process.e
       `--format playwright splits what "npx playwright test --list" prints: give it to standard input, and -`,
     );
   const list = format === "playwright" ? parsePlaywrightList(given!) : undefined;
-  const plan = await findPlan(wish, environment);
+  const plan = wish.isWhole ? undefined : await findPlan(wish, environment);
   if (format === "bun") {
     const names = given?.map((file) => toFileName(file, directory));
     return await print([toBunTimings(wish, plan, names)]);
@@ -327,6 +333,7 @@ export async function split(args: string[], environment: Environment = process.e
   const files = list ? [...list.keys()] : (given ?? plan?.files ?? []);
   if (given === undefined && Object.keys(plan?.timings ?? {}).length === 0)
     throw new Error(`No files: none is given, and of "${wish.task}" none is known`);
+  if (wish.isWhole) say(`"${wish.task}" has no shards here: all ${files.length} files`);
   if (given === undefined) say("No FILES are given: files that are new run nowhere");
   const own = splitFiles(files, { plan, shard, directory });
   const names = files.map((file) => toFileName(file, directory));

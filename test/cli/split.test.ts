@@ -273,6 +273,23 @@ describe("assay split", () => {
     expect([code, output, errors]).toEqual([2, "", expect.stringContaining(message)]);
   });
 
+  test("in a runner's task without shards, as the rerun of one that had some, all files are its own", async () => {
+    const environment = { ASSAY_TASK: "unit", ASSAY_LEASE_ID: crypto.randomUUID(), ASSAY_URL: "http://127.0.0.1:1" };
+    const files = ["src/b.test.ts", "src/a.test.ts"];
+    expect(await split(files, { environment })).toMatchObject({
+      code: 0,
+      lines: files,
+      errors: `"unit" has no shards here: all 2 files\n`,
+    });
+    const json = await split(["--json", ...files], { environment });
+    expect(JSON.parse(json.output)).toEqual({ shard: "1/1", task: "unit", files });
+    const { ASSAY_LEASE_ID: _, ...elsewhere } = environment;
+    expect(await split(files, { environment: elsewhere })).toMatchObject({
+      code: 2,
+      errors: expect.stringContaining("--shard is missing"),
+    });
+  });
+
   test("an empty standard input is an error: a shard without files would be green", async () => {
     const { code, errors } = await split(["--shard", "1/2", "--execution-key", "7", "-"]);
     expect([code, errors]).toEqual([1, "No files: standard input is empty\n"]);
