@@ -8,13 +8,16 @@ say() { printf 'assay-upload: %s\n' "$1" >&2; }
 lost() { say "Warning: the results are not uploaded: $1" && exit "$assay_lost"; }
 quote() { printf %s "$1" | tr '\n\r' '  ' | LC_ALL=C sed 's/[\\"]/\\&/g'; }
 option() { assay_config=$(printf '%s\n%s = "%s"' "$assay_config" "$1" "$(quote "$2")"); }
-field() { [ -z "$2" ] || option form-string "$1=$2"; }
+field() { [ -z "$2" ] || option form-string "$1=$2"; }; attach() { option form "report=@\"$(quote "$1")\""; }
+send() { field exit_code "$1"; status=$(printf 'header = "Authorization: Bearer %s"%s\n' "$ASSAY_KEY" "$assay_config" | curl -sS -K - \
+  -o "$assay_work/answer" -w '%{http_code}' --retry 5 --retry-connrefused --retry-max-time 30 --connect-timeout 10 --max-time 90 -H \
+  "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" -H Accept:text/plain "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs" 2>&1); }
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
   case $1 in
     --strict) assay_lost=3 ;;
     --task | --shard | --execution-key) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
       case $1 in --task) assay_task=$2 ;; --shard) assay_shard=$2 ;; *) assay_key=$2 ;; esac && shift ;;
-    -*) say "Unknown option $1" && exit 2 ;;
+    --help) sed -n '2,5s/^# //p' "$0" && exit ;; -*) say "Unknown option $1" && exit 2 ;;
     *) assay_files=$(printf '%s\n%s' "$assay_files" "$1") ;;
   esac && shift
 done
@@ -46,14 +49,11 @@ else key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=
 [ -n "$ASSAY_EXECUTION_ID" ] && field execution_id "$ASSAY_EXECUTION_ID" || field execution_key "${assay_key:-$key}"
 field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"
 field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"
-for file in $assay_files; do
-  [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && option form "report=@\"$(quote "$file")\"" && reports=1 && continue
+fields=$assay_config status=400; for file in $assay_files; do
+  [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && attach "$file" && reports=1 && continue
   say "No \"$file\", or none since the command began"; done
-[ -n "$reports$assay_code" ] || lost "there is no report"
-[ -n "$reports" ] || { echo '<testsuites/>' > "$assay_work/none.xml"; option form "report=@\"$assay_work/none.xml\""; }
-field exit_code "$([ "$reports$assay_code" = 0 ] && echo -1 || echo "$assay_code")" # Silence is red.
-status=$(printf 'header = "Authorization: Bearer %s"%s\n' "$ASSAY_KEY" "$assay_config" | curl -sS -K - -o "$assay_work/answer" \
-  -w '%{http_code}' --retry 6 --retry-connrefused --retry-max-time 120 --connect-timeout 10 --max-time 90 -H Accept:text/plain \
-  -H "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs")
-case $status in 20[01]) cat "$assay_work/answer" && exit "${assay_code:-0}" ;; esac
-lost "$(cat "$assay_work/answer" 2>/dev/null || echo "Assay was not reached") ($status)"
+[ -n "$reports$assay_code" ] || lost "there is no report"; [ -z "$reports" ] || send "$assay_code"
+case $assay_code:$status in ?*:*400) [ -z "$reports" ] || say "$(cat "$assay_work/answer")" # Silence is red.
+  echo '<testsuites/>' > "$assay_work/none.xml"; code=${assay_code#0} assay_config=$fields; attach "$assay_work/none.xml" && send "${code:--1}" ;; esac
+case $status in *20[01]) cat "$assay_work/answer" && exit "${assay_code:-0}" ;; esac
+lost "$(cat "$assay_work/answer" 2>/dev/null || printf '%s\n' "$status" | sed -n 'x;$p') (${status##*"$IFS"})"

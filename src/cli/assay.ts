@@ -1,19 +1,26 @@
 /** The command line: finds the command, prints its result, sets the exit code (0, 1 failed, 2 usage, or the command's own). */
 
 import { ADMIN_USAGE, admin } from "./admin.ts";
-import { RUNNER_USAGE, runner } from "./runner.ts";
-import { SPLIT_USAGE, split } from "./split.ts";
+import { RUNNER_HELP, RUNNER_USAGE, runner } from "./runner.ts";
+import { SPLIT_HELP, SPLIT_USAGE, split } from "./split.ts";
 import { upload } from "./upload.ts";
-import { UPLOAD_USAGE } from "./upload_options.ts";
+import { UPLOAD_HELP, UPLOAD_USAGE } from "./upload_options.ts";
 import { UsageError } from "./usage.ts";
 
-const USAGE = `Usage: bun run assay <command> [--json]
+const USAGE = `Usage: assay <command> [--json]
 
 ${UPLOAD_USAGE}
 ${SPLIT_USAGE}
 ${RUNNER_USAGE}
 
 ${ADMIN_USAGE}`;
+
+/** Of the commands that have a help of their own. */
+const HELPS = new Map([
+  ["upload", UPLOAD_HELP],
+  ["split", SPLIT_HELP],
+  ["runner", RUNNER_HELP],
+]);
 
 /** Answers the exit code, where a command has one of its own. */
 async function run([command, ...rest]: string[]): Promise<number | void> {
@@ -30,6 +37,6 @@ try {
 } catch (error) {
   const usage = error instanceof UsageError;
   console.error(error instanceof Error ? error.message : String(error));
-  if (usage) console.error(`\n${USAGE}`);
+  if (usage) console.error(`\n${HELPS.get(process.argv[2] ?? "") ?? USAGE}`);
   process.exit(usage ? 2 : 1);
 }

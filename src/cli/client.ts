@@ -69,8 +69,8 @@ export function messageOf({ status, text }: ServerAnswer): string {
 }
 
 export type Patience = {
-  /** How many tries in all. */
-  tries: number;
+  /** Before each try after the first, more or less: so many there are. */
+  waitsMs: readonly number[];
   /** Nothing is tried again after so many milliseconds. */
   withinMs: number;
   sleep?: (ms: number) => Promise<unknown>;
@@ -83,10 +83,10 @@ export type Patience = {
 export async function askPatiently(
   address: ServerAddress,
   asking: Asking,
-  { tries, withinMs, sleep = Bun.sleep }: Patience,
+  { waitsMs, withinMs, sleep = Bun.sleep }: Patience,
 ): Promise<ServerAnswer> {
   const until = performance.now() + withinMs;
-  for (let count = 1; ; count++) {
+  for (let count = 0; ; count++) {
     let answer: ServerAnswer | undefined;
     let failure: unknown;
     try {
@@ -97,8 +97,8 @@ export async function askPatiently(
       failure = error;
     }
     const asked = Number(answer?.headers.get("retry-after") ?? Number.NaN) * 1000;
-    const wait = asked >= 0 ? asked : 500 * 2 ** (count - 1) * (0.75 + Math.random() / 2);
-    if (count >= tries || performance.now() + wait > until) {
+    const wait = asked >= 0 ? asked : (waitsMs[count] ?? 0) * (0.75 + Math.random() / 2);
+    if (count >= waitsMs.length || performance.now() + wait > until) {
       if (answer) return answer;
       throw failure;
     }

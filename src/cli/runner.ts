@@ -12,7 +12,7 @@ import { UsageError } from "./usage.ts";
 
 export const RUNNER_USAGE = `  runner [options]                              runs tasks on this machine (runner --help)`;
 
-const RUNNER_HELP = `Usage: assay runner [options]
+export const RUNNER_HELP = `Usage: assay runner [options]
 
 Takes tasks from a server and runs them on this machine, as assay.yaml says, until it is told to stop: SIGTERM lets what runs
 end, a second one cancels it. docs/runner.md tells more.

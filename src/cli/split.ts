@@ -10,23 +10,23 @@ import {
   type Asking,
   askPatiently,
   messageOf,
-  type Patience,
   readServerAddress,
   type ServerAddress,
   type ServerAnswer,
   ServerAwayError,
 } from "./client.ts";
-import { UsageError } from "./usage.ts";
+import { readSeconds, UsageError } from "./usage.ts";
 
 export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]     the files of one of several jobs, by what they took (split --help)`;
 
-const SPLIT_HELP = `Usage: assay split --shard 2/4 [options] [FILE|GLOB…|-]
+export const SPLIT_HELP = `Usage: assay split --shard 2/4 [options] [FILE|GLOB…|-]
 
 Prints those of the files that are this shard's, one a line: those that the server knows by what they took before, those
 that are new by hash. Over all shards each file is in exactly one, and a shard that is run again gets its files again. A "-"
 reads the files from standard input. Without any it prints what the server knows, and what is new is run nowhere.
 
-  --shard 2/4             (default: ASSAY_SHARD, or as the CI system numbers its parallel jobs)
+  --shard 2/4             (default: ASSAY_SHARD, or as the CI system numbers its parallel jobs; a task of a runner that has
+                          none is not split: all files)
   --task NAME             the task that the uploads name (default: ASSAY_TASK, or the CI job's name)
   --execution-key KEY     what all jobs of the build have in common (default: the CI build's id)
   --execution-id ID       an execution of the server (default: ASSAY_EXECUTION_ID)
@@ -34,6 +34,7 @@ reads the files from standard input. Without any it prints what the server knows
                           where the build comes from, as the uploads say it (default: as the CI system says, or git)
   --format playwright     the input is what "playwright test --list" prints, the output a file for its --test-list
   --timings bun           prints the file for "bun test --shard=2/4 --timings=FILE" instead
+  --patience SECONDS      how long a server may be away: there are four tries (default: 15; 0: one try)
   --fallback              where the server is away, or no key is set, all files go by hash
   --json                  one line of JSON: { shard, task, files }
 
@@ -55,6 +56,7 @@ const OPTIONS = {
   "base-commit": { type: "string" },
   format: { type: "string" },
   timings: { type: "string" },
+  patience: { type: "string" },
   fallback: { type: "boolean" },
   json: { type: "boolean" },
   help: { type: "boolean" },
@@ -64,11 +66,14 @@ type Format = "files" | "playwright" | "bun";
 
 type Wish = {
   shard: Shard;
+  /** A task of a runner that has no shards, as the rerun of one that had some: all files are its own. */
+  isWhole: boolean;
   task: string;
   executionId: string | undefined;
   build: Build;
   baseCommit: string | undefined;
   format: Format;
+  patienceMs: number;
   fallback: boolean;
   json: boolean;
   files: string[];
@@ -85,19 +90,23 @@ function readWish(args: string[], environment: Environment): Wish | undefined {
   const [key, id] = [given("execution-key"), given("execution-id")];
   if (key !== undefined && id !== undefined)
     throw new UsageError("split takes either --execution-id or --execution-key");
-  const shard = given("shard") ?? told("ASSAY_SHARD") ?? detected.shard;
+  const named = given("shard") ?? told("ASSAY_SHARD") ?? detected.shard;
+  const isWhole = named === undefined && told("ASSAY_TASK") !== undefined && told("ASSAY_LEASE_ID") !== undefined;
+  const shard = isWhole ? "1/1" : named;
   if (shard === undefined) throw new UsageError("--shard is missing");
   const parsed = v.safeParse(shardText, shard);
   if (!parsed.success) throw new UsageError(`--shard: ${parsed.issues[0].message}, got "${shard}"`);
-  const named = { executionKey: key, branch: given("branch"), commit: given("commit") };
+  const source = { executionKey: key, branch: given("branch"), commit: given("commit") };
   return {
     shard: parsed.output,
+    isWhole,
     task: given("task") ?? told("ASSAY_TASK") ?? detected.task ?? "default",
     // A key that is given names another execution than the one that a runner is at.
     executionId: id ?? (key === undefined ? told("ASSAY_EXECUTION_ID") : undefined),
-    build: { ...detected, ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)) },
+    build: { ...detected, ...Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined)) },
     baseCommit: given("base-commit"),
     format: readFormat(given("format"), given("timings")),
+    patienceMs: readSeconds("patience", values.patience) ?? PATIENCE_MS,
     fallback: values.fallback === true,
     json: values.json === true,
     files: positionals,
@@ -139,20 +148,34 @@ function readAs<Schema extends v.GenericSchema>(schema: Schema, what: string, te
   }
 }
 
+/** A server that is started again is back before this is over. */
+const PATIENCE_MS = 15_000;
+const WAITS = [1 / 15, 4 / 15, 10 / 15];
 /** The shards of a build ask at the same moment, and may be over the rate limit, whose window is a minute. */
-const PATIENCE: Patience = { tries: 4, withinMs: 130_000 };
+const RATE_LIMIT_MS = 130_000;
 /** For one try: who wants to split by hash where the server is away wants to know soon. */
 const TIMEOUT_MS = 15_000;
 
-async function request(address: ServerAddress, asking: Asking, failing: string): Promise<ServerAnswer> {
-  const answer = await askPatiently(address, { ...asking, timeoutMs: TIMEOUT_MS }, PATIENCE);
+async function request(
+  address: ServerAddress,
+  asking: Asking,
+  { patienceMs }: Wish,
+  failing: string,
+): Promise<ServerAnswer> {
+  const waitsMs = patienceMs === 0 ? [] : WAITS.map((part) => part * patienceMs);
+  const answer = await askPatiently(
+    address,
+    { ...asking, timeoutMs: TIMEOUT_MS },
+    { waitsMs, withinMs: RATE_LIMIT_MS + patienceMs },
+  );
   if (answer.status < 300) return answer;
   const message = `${failing}: ${messageOf(answer)}`;
   throw answer.status === 429 || answer.status >= 500 ? new ServerAwayError(message) : new Error(message);
 }
 
 /** The execution that the shards' uploads will find by the same key, commit and branch. */
-async function findExecution(address: ServerAddress, { build, baseCommit }: Wish): Promise<string> {
+async function findExecution(address: ServerAddress, wish: Wish): Promise<string> {
+  const { build, baseCommit } = wish;
   const { executionKey: key, branch, commit, pullRequest, buildUrl } = build;
   if (key === undefined)
     throw new UsageError(
@@ -164,7 +187,7 @@ async function findExecution(address: ServerAddress, { build, baseCommit }: Wish
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ key, branch, commit, baseCommit, pullRequest, buildUrl }),
   };
-  const answer = await request(address, asking, `Cannot find the execution "${key}"`);
+  const answer = await request(address, asking, wish, `Cannot find the execution "${key}"`);
   return readAs(executionAnswer, `execution from ${address.url}`, answer.text).id;
 }
 
@@ -173,7 +196,7 @@ async function askPlan(wish: Wish, environment: Environment): Promise<Plan> {
   const address = readServerAddress(environment);
   const id = executionId ?? (await findExecution(address, wish));
   const path = planPath(id, task, shard);
-  const answer = await request(address, { path }, `Cannot get the plan of "${task}" in execution "${id}"`);
+  const answer = await request(address, { path }, wish, `Cannot get the plan of "${task}" in execution "${id}"`);
   return readAs(planAnswer, `plan from ${address.url}`, answer.text);
 }
 
@@ -302,7 +325,7 @@ export async function split(args: string[], environment: Environment = process.e
       `--format playwright splits what "npx playwright test --list" prints: give it to standard input, and -`,
     );
   const list = format === "playwright" ? parsePlaywrightList(given!) : undefined;
-  const plan = await findPlan(wish, environment);
+  const plan = wish.isWhole ? undefined : await findPlan(wish, environment);
   if (format === "bun") {
     const names = given?.map((file) => toFileName(file, directory));
     return await print([toBunTimings(wish, plan, names)]);
@@ -310,6 +333,7 @@ export async function split(args: string[], environment: Environment = process.e
   const files = list ? [...list.keys()] : (given ?? plan?.files ?? []);
   if (given === undefined && Object.keys(plan?.timings ?? {}).length === 0)
     throw new Error(`No files: none is given, and of "${wish.task}" none is known`);
+  if (wish.isWhole) say(`"${wish.task}" has no shards here: all ${files.length} files`);
   if (given === undefined) say("No FILES are given: files that are new run nowhere");
   const own = splitFiles(files, { plan, shard, directory });
   const names = files.map((file) => toFileName(file, directory));

@@ -84,12 +84,13 @@ function tryToRead(found: FoundReports): Reports {
 }
 
 /**
- * Where no report can be had but it is known how the tests ended, that is recorded in its place: a task without a report
- * would look as good as one that passed.
+ * Where no report can be had, or none that the server takes, but it is known how the tests ended, a failure is recorded in
+ * its place: a task without a report would look as good as one that passed.
  */
 async function deliver(address: Address, delivery: Delivery, signal: AbortSignal | undefined): Promise<End> {
   const { given, parameters, found, ended, voice } = delivery;
   if (signal?.aborted) return { end: "stopped", problem: "Told to stop" };
+  const sending = { patienceMs: given.patienceMs, signal };
   const exitCode = ended ? String(ended.exitCode) : parameters["exit_code"];
   const hasFailed = Number(exitCode ?? 0) !== 0;
   const mayBeEmpty = given.flags["allow-empty"] === true;
@@ -99,14 +100,15 @@ async function deliver(address: Address, delivery: Delivery, signal: AbortSignal
   if ("problem" in address) return { end: "away", problem: address.problem };
   const sent = exitCode === undefined ? parameters : { ...parameters, exit_code: exitCode };
   if (reports.length > 0) {
-    const end = await sendReports(address, reports, sent, signal);
-    if (end.end !== "refused" || end.status !== 400 || !hasFailed) return end;
+    const end = await sendReports(address, reports, sent, sending);
+    const isUnknown = exitCode === undefined || (mayBeEmpty && !hasFailed);
+    if (end.end !== "refused" || end.status !== 400 || isUnknown) return end;
     found.problems.push(end.problem);
     await voice.note(end.problem);
   } else if (exitCode === undefined && !mayBeEmpty) return { end: "nothing", problem: "There is no report" };
   const failure = hasFailed ? exitCode : "-1";
-  if (mayBeEmpty && !hasFailed) return await sendReports(address, NOTHING, sent, signal);
-  const end = await sendReports(address, NOTHING, { ...sent, exit_code: failure! }, signal);
+  if (mayBeEmpty && !hasFailed) return await sendReports(address, NOTHING, sent, sending);
+  const end = await sendReports(address, NOTHING, { ...sent, exit_code: failure! }, sending);
   if (end.end === "uploaded")
     await voice.note(`Without a report, this is recorded as a failure: runner exited ${failure}`);
   return end;

@@ -2,7 +2,7 @@
 
 import { parseArgs } from "node:util";
 import type { Build } from "./ci.ts";
-import { UsageError } from "./usage.ts";
+import { readSeconds, UsageError } from "./usage.ts";
 
 export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]    send test reports, of the command if there is one (upload --help)`;
 
@@ -23,14 +23,15 @@ its streams and signals untouched, then sends what it has written; the exit code
   --exit-code N           how the tests ended, where they are not run here
   --allow-empty           no test cases are right, too
   --complete              this is the last upload of the build
+  --patience SECONDS      how long a server may be away, or too busy: there are three tries (default: 30; 0: one try)
   --strict                an upload that fails is an exit code (below)
   --json                  one line of JSON: the server's answer, or { "error": { "message" } }
 
 ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where. An option that is empty says nothing. Globs are expanded here, without
 node_modules and .git; "**" is any number of folders.
 
-No report, or one that is older than the command, is no success: where it is known how the tests ended, a failure
-is recorded in its place ("runner exited N", -1 where they claim success). A command that is told to stop (SIGINT, SIGTERM,
+No report, one that is older than the command, or one that cannot be read or has no test cases, is no success: where it is
+known how the tests ended, a failure is recorded in its place ("runner exited N", -1 where they claim success). A command that is told to stop (SIGINT, SIGTERM,
 SIGHUP) uploads nothing: a cancelled build has no result.
 
 Exit code: the command's, as a shell has it (128 + n for signal n, 127 not found, 126 not executable); else 0, also where the
@@ -61,7 +62,10 @@ export type Given = {
   /** By the name of the upload's parameter; none is empty. */
   parameters: Record<string, string>;
   flags: Partial<Record<(typeof FLAGS)[number], boolean>>;
+  patienceMs: number;
 };
+
+const PATIENCE_MS = 30_000;
 
 /** Throws UsageError. */
 export function readArguments(args: string[]): Given {
@@ -74,7 +78,7 @@ export function readArguments(args: string[]): Given {
     ((values as Record<string, unknown>)[name] as string | undefined)?.trim() ?? "",
   ]);
   const parameters = Object.fromEntries(given.filter(([, value]) => value !== ""));
-  if (flags.help) return { reports: [], command, parameters, flags };
+  if (flags.help) return { reports: [], command, parameters, flags, patienceMs: PATIENCE_MS };
   if (positionals.length === 0) throw new UsageError("A report is missing after upload: name a file or a glob");
   if (command?.length === 0) throw new UsageError("A command is missing after --");
   if (command && parameters["exit_code"] !== undefined)
@@ -83,12 +87,13 @@ export function readArguments(args: string[]): Given {
     throw new UsageError("upload takes either --execution-id or --execution-key");
   if (!/^-?\d{1,10}$/.test(parameters["exit_code"] ?? "0"))
     throw new UsageError(`--exit-code: expected an integer, got "${parameters["exit_code"]}"`);
-  return { reports: positionals, command, parameters, flags };
+  const patienceMs = readSeconds("patience", (values as { patience?: string }).patience) ?? PATIENCE_MS;
+  return { reports: positionals, command, parameters, flags, patienceMs };
 }
 
 function parse(args: string[]) {
   const options = Object.fromEntries([
-    ...Object.keys(PARAMETERS).map((name) => [name, { type: "string" }] as const),
+    ...[...Object.keys(PARAMETERS), "patience"].map((name) => [name, { type: "string" }] as const),
     ...FLAGS.map((name) => [name, { type: "boolean" }] as const),
   ]);
   try {

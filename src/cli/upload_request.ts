@@ -52,14 +52,17 @@ async function toBody(reports: Reports, parameters: Record<string, string>): Pro
     : { bytes, headers };
 }
 
-const TRIES = { tries: 3, withinMs: 30_000 };
+/** Of the patience: a server that is started again is back after the first, after a longer outage the second may do. */
+const WAITS = [4 / 30, 10 / 30];
+export type Sending = { patienceMs: number; signal?: AbortSignal | undefined };
+
 /** Beside the 30 s that any try may take: slow lines carry this much. */
 const BYTES_PER_MS = 256;
 
 async function send(
   address: ServerAddress,
   { bytes, headers }: Body,
-  signal: AbortSignal | undefined,
+  { patienceMs, signal }: Sending,
 ): Promise<ServerAnswer> {
   const stopped = new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
   stopped.catch(() => {});
@@ -71,7 +74,11 @@ async function send(
     timeoutMs: 30_000 + bytes.length / BYTES_PER_MS,
     ...(signal ? { signal } : {}),
   } as const;
-  return await askPatiently(address, asking, { ...TRIES, sleep: (ms) => Promise.race([Bun.sleep(ms), stopped]) });
+  return await askPatiently(address, asking, {
+    waitsMs: WAITS.map((part) => part * patienceMs),
+    withinMs: patienceMs,
+    sleep: (ms) => Promise.race([Bun.sleep(ms), stopped]),
+  });
 }
 
 /** What a refusal says, with a hint where it is not the report's fault. */
@@ -84,15 +91,15 @@ function toProblem(answer: ServerAnswer): string {
   return said;
 }
 
-/** One upload, tried three times within 30 s under one Idempotency-Key. Does not throw for anything that a server does. */
+/** One upload, tried three times within the patience under one Idempotency-Key. Does not throw for anything that a server does. */
 export async function sendReports(
   address: ServerAddress,
   reports: Reports,
   parameters: Record<string, string>,
-  signal?: AbortSignal,
+  sending: Sending,
 ): Promise<Sent> {
   try {
-    const answer = await send(address, await toBody(reports, parameters), signal);
+    const answer = await send(address, await toBody(reports, parameters), sending);
     const { status, text } = answer;
     if (status === 429 || status >= 500) return { end: "away", status, problem: toProblem(answer) };
     if (status >= 300) return { end: "refused", status, problem: toProblem(answer) };
@@ -100,7 +107,7 @@ export async function sendReports(
     if (run) return { end: "uploaded", run, text };
     return { end: "refused", problem: `What answers at ${address.url} is no Assay server: check ASSAY_URL` };
   } catch (error) {
-    if (signal?.aborted) return { end: "away", problem: "Told to stop" };
+    if (sending.signal?.aborted) return { end: "away", problem: "Told to stop" };
     if (!(error instanceof ServerAwayError)) throw error;
     return { end: "away", problem: error.message };
   }

@@ -25,6 +25,17 @@ export function parseOptions(
   }
 }
 
+const MAX_SECONDS = 3600;
+
+/** A text such as "30" or "0.5", in seconds, as milliseconds; undefined where it says nothing. Throws UsageError. */
+export function readSeconds(name: string, given: string | undefined): number | undefined {
+  const text = given?.trim();
+  if (!text) return undefined;
+  if (!/^\d+(\.\d+)?$/.test(text) || Number(text) > MAX_SECONDS)
+    throw new UsageError(`--${name}: expected seconds from 0 to ${MAX_SECONDS}, got "${text}"`);
+  return Number(text) * 1000;
+}
+
 export function require(values: Record<string, string>, name: string): string {
   const value = values[name]?.trim();
   if (!value) throw new UsageError(`--${name} is missing`);

@@ -249,6 +249,15 @@ describe("people", () => {
   });
 });
 
+test.each(["upload", "split", "runner"])("%s tells its own help, also after a wrong usage", async (command) => {
+  const help = await assay([command, "--help"]);
+  expect([help.code, help.output]).toEqual([0, expect.stringContaining(`Usage: assay ${command} `)]);
+  const { code, errors } = await assay([command, "--nope"]);
+  expect([code, errors]).toEqual([2, expect.stringContaining("'--nope'")]);
+  expect(errors.trimEnd()).toEndWith(help.output.trimEnd());
+  expect(errors).not.toContain("create-team");
+});
+
 test("the help names every command, and what is none is a wrong usage", async () => {
   const { code, output } = await assay(["help"]);
   expect(code).toBe(0);

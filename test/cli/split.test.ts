@@ -1,7 +1,8 @@
 /** `assay split`, as processes of its own, as the jobs of a build would start it. */
 
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
+import { split as splitHere } from "../../src/cli/split.ts";
 import { hashShard, planPath } from "../../src/rules/plan.ts";
 import { createHarness } from "../harness.ts";
 import { createPlace, removePlace } from "../places.ts";
@@ -181,7 +182,7 @@ describe("assay split", () => {
 
   test("fails where the server is away, and goes by hash only if it is told to", async () => {
     const away = { ...server, ASSAY_URL: "http://127.0.0.1:1" };
-    const args = ["--execution-key", "9", "src/*.test.ts"];
+    const args = ["--patience", "0.5", "--execution-key", "9", "src/*.test.ts"];
     const [failed, ...shards] = await Promise.all([
       split(["--shard", "1/2", ...args], { environment: away }),
       split(["--shard", "1/2", "--fallback", ...args], { environment: away }),
@@ -200,6 +201,20 @@ describe("assay split", () => {
     }
     expect(shards.flatMap(({ lines }) => lines)).toHaveLength(8);
     expect(shards[1]!.errors).toStartWith("Set ASSAY_PROJECT, ASSAY_KEY: ");
+  });
+
+  test("gives a server that is started again some seconds for it", async () => {
+    const sleep = spyOn(Bun, "sleep").mockResolvedValue(undefined);
+    const random = spyOn(Math, "random").mockReturnValue(0.5);
+    try {
+      const args = ["--shard", "1/2", "--execution-key", "9", "a.test.ts"];
+      await expect(splitHere(args, { ...server, ASSAY_URL: "http://127.0.0.1:1" })).rejects.toThrow("Cannot reach");
+      const waits = sleep.mock.calls.map(([ms]) => Math.round(ms as number));
+      expect(waits).toEqual([1_000, 4_000, 10_000]);
+    } finally {
+      sleep.mockRestore();
+      random.mockRestore();
+    }
   });
 
   test("a key that is wrong is no server that is away", async () => {
@@ -256,6 +271,23 @@ describe("assay split", () => {
   ])("%j is a wrong usage", async (args, message) => {
     const { code, output, errors } = await split(args);
     expect([code, output, errors]).toEqual([2, "", expect.stringContaining(message)]);
+  });
+
+  test("in a runner's task without shards, as the rerun of one that had some, all files are its own", async () => {
+    const environment = { ASSAY_TASK: "unit", ASSAY_LEASE_ID: crypto.randomUUID(), ASSAY_URL: "http://127.0.0.1:1" };
+    const files = ["src/b.test.ts", "src/a.test.ts"];
+    expect(await split(files, { environment })).toMatchObject({
+      code: 0,
+      lines: files,
+      errors: `"unit" has no shards here: all 2 files\n`,
+    });
+    const json = await split(["--json", ...files], { environment });
+    expect(JSON.parse(json.output)).toEqual({ shard: "1/1", task: "unit", files });
+    const { ASSAY_LEASE_ID: _, ...elsewhere } = environment;
+    expect(await split(files, { environment: elsewhere })).toMatchObject({
+      code: 2,
+      errors: expect.stringContaining("--shard is missing"),
+    });
   });
 
   test("an empty standard input is an error: a shard without files would be green", async () => {

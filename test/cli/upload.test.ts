@@ -1,6 +1,6 @@
 /** `assay upload` as a process of its own, as a CI job runs it, against a server. */
 
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import {
   chmodSync,
   existsSync,
@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sendReports } from "../../src/cli/upload_request.ts";
 import { createHarness, junit, until } from "../harness.ts";
 import { guardProcess } from "../places.ts";
 import { createReceiver, createResettingReceiver } from "../receiver.ts";
@@ -80,6 +81,8 @@ const project = await addProject(acme);
 /** An answer as the server gives it, for a receiver to give. */
 const SAMPLE = (await ask(`POST /projects/${project.project}/test-runs`, { key: project.key, body: junit("p") })).body;
 
+/** For servers that never come back. */
+const SOON = ["--patience", "0.5"];
 const script = (text: string) => ["--", "sh", "-c", text];
 const writes = (letters: string, name = "report.xml") => `printf '%s' '${junit(letters)}' > ${name}`;
 
@@ -209,6 +212,7 @@ describe("reports", () => {
       ["r.xml", "--nope", "--", "touch", marker],
       ["r.xml", "--exit-code", "1", "--", "touch", marker],
       ["r.xml", "--exit-code", "x"],
+      ["r.xml", "--patience", "1m"],
       ["r.xml", "--execution-key", "a", "--execution-id", "b"],
     ])
       expect([args, (await upload(project, args)).code]).toEqual([args, 2]);
@@ -268,18 +272,18 @@ describe("an upload that fails breaks no build, unless it is to", () => {
   });
 
   test("a server that is away, or resets every connection", async () => {
-    const away = await both(["r.xml"], { variables: { ASSAY_URL: "http://127.0.0.1:1" } });
+    const away = await both(["r.xml", ...SOON], { variables: { ASSAY_URL: "http://127.0.0.1:1" } });
     expect([away.codes, away.errors]).toEqual([[0, 3], expect.stringContaining("Cannot reach http://127.0.0.1:1")]);
     const resetting = await createResettingReceiver();
     expect(
-      (await upload(project, ["r.xml", "--strict"], { folder, variables: { ASSAY_URL: resetting.url } })).code,
+      (await upload(project, ["r.xml", "--strict", ...SOON], { folder, variables: { ASSAY_URL: resetting.url } })).code,
     ).toBe(3);
     expect(resetting.count()).toBe(3);
   });
 
   test("a server that is broken is asked three times, and one that asks for patience beyond that is left", async () => {
     const broken = createReceiver({ status: 500, body: { error: { code: "INTERNAL_ERROR", message: "Broken" } } });
-    const { code, errors } = await upload(project, ["r.xml", "--strict"], {
+    const { code, errors } = await upload(project, ["r.xml", "--strict", ...SOON], {
       folder,
       variables: { ASSAY_URL: broken.url },
     });
@@ -289,6 +293,23 @@ describe("an upload that fails breaks no build, unless it is to", () => {
     const busy = createReceiver({ status: 429, headers: { "Retry-After": "31" } });
     expect((await upload(project, ["r.xml"], { folder, variables: { ASSAY_URL: busy.url } })).code).toBe(0);
     expect(busy.requests).toHaveLength(1);
+    const once = ["r.xml", "--patience", "0"];
+    expect((await upload(project, once, { folder, variables: { ASSAY_URL: broken.url } })).code).toBe(0);
+    expect(broken.requests).toHaveLength(4);
+  });
+
+  test("a server that is started again has some seconds for it, and then some more", async () => {
+    const sleep = spyOn(Bun, "sleep").mockResolvedValue(undefined);
+    const random = spyOn(Math, "random").mockReturnValue(0.5);
+    try {
+      const address = { ...project, url: "http://127.0.0.1:1" };
+      expect((await sendReports(address, [], {}, { patienceMs: 30_000 })).end).toBe("away");
+      const waits = sleep.mock.calls.map(([ms]) => Math.round(ms as number));
+      expect(waits).toEqual([4_000, 10_000]);
+    } finally {
+      sleep.mockRestore();
+      random.mockRestore();
+    }
   });
 
   test("what is no server of this kind, and one that has moved", async () => {
@@ -309,7 +330,7 @@ describe("an upload that fails breaks no build, unless it is to", () => {
 
   test("no password of an address is told", async () => {
     const variables = { ASSAY_URL: "http://operator:hunter22@127.0.0.1:1" };
-    const { errors } = await upload(project, ["r.xml"], { folder, variables });
+    const { errors } = await upload(project, ["r.xml", ...SOON], { folder, variables });
     expect(errors).toContain("Cannot reach http://***@127.0.0.1:1");
   });
 });
@@ -428,7 +449,10 @@ describe("around a command", () => {
         [["report.xml", "--strict", ...command], { CODE: "0" }],
         [["report.xml", "--strict", ...command], { CODE: "7" }],
       ].map(([args, more]) =>
-        upload(project, args as string[], { ...away, variables: { ...away.variables, ...(more as Variables) } }),
+        upload(project, [...SOON, ...(args as string[])], {
+          ...away,
+          variables: { ...away.variables, ...(more as Variables) },
+        }),
       ),
     );
     expect(ends.map(({ code, output }) => [code, output])).toEqual([
@@ -481,7 +505,23 @@ describe("around a command", () => {
       expect(await onlyRun(project)).toMatchObject({ exitCode: 139, failed: 1, total: 1 });
     });
 
+    test.each([
+      ["has no test cases", "<testsuite/>", "holds no test case:"],
+      ["is broken", "<html/>", "Cannot read"],
+    ])("but one that %s, and claims success: that is no success", async (_, text, why) => {
+      const project = await addProject(acme);
+      const ended = await upload(project, ["r.xml", "--task", "unit", ...script(`echo '${text}' > r.xml`)]);
+      expect([ended.code, ended.output]).toEqual([0, ""]);
+      expect(ended.errors).toContain(why);
+      expect(ended.errors).toContain("assay: Without a report, this is recorded as a failure: runner exited -1\n");
+      expect(await onlyRun(project)).toMatchObject({ exitCode: -1, failed: 1, total: 1, verdict: "failed" });
+    });
+
     test("where that is right: --allow-empty", async () => {
+      const other = await addProject(acme);
+      const empty = script("echo '<testsuite/>' > r.xml");
+      expect(await upload(other, ["r.xml", "--allow-empty", ...empty])).toMatchObject({ code: 0 });
+      expect(await onlyRun(other)).toMatchObject({ exitCode: 0, total: 0, verdict: "passed" });
       const project = await addProject(acme);
       const { code, errors } = await upload(project, ["r.xml", "--allow-empty", "--strict", ...script("exit 0")]);
       expect([code, errors]).toEqual([0, expect.stringContaining("PASSED default: 0 passed")]);

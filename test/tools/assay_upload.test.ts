@@ -481,6 +481,40 @@ describe.each(EACH)("in %s", (_, shell) => {
     expect(await listExecutions(project)).toEqual([]);
   });
 
+  test("a report without test cases, or none at all, is no success of a command: it is red with its code or -1", async () => {
+    for (const [text, end, told] of [
+      ["<testsuite/>", 0, -1],
+      ["<html/>", 0, -1],
+      ["<testsuite/>", 4, 4],
+    ] as const) {
+      const project = await addProject(acme);
+      const words = ["report.xml", "--task", "unit", "--", "sh", "-c", `echo '${text}' > report.xml; exit ${end}`];
+      const ran = await run(words, { shell, project, folder: createFolder() });
+      expect([ran.exit, ran.output]).toEqual([end, ""]);
+      expect(ran.errors).toMatch(/^(assay-upload: .+\n)?FAILED unit: 0 passed, 1 failed/);
+      expect(await runOf(project, "unit")).toMatchObject({ exitCode: told, verdict: "failed", failed: 1 });
+    }
+  });
+
+  test("a server that is away is tried for half a minute, and told of once", async () => {
+    const project = await addProject(acme);
+    const tools = createFolder();
+    const away = "curl: (7) Failed to connect to 127.0.0.1 port 1";
+    // As curl does it, without the half minute.
+    const log = join(tools, "words");
+    createTool(tools, "curl", `echo "$*" > '${log}'\nfor i in 1 2 3; do echo '${away}' >&2; done\nprintf 000`);
+    const { exit, errors } = await run(["--strict", "report.xml"], { shell, project, tools });
+    expect([exit, errors]).toEqual([3, `assay-upload: Warning: the results are not uploaded: ${away} (000)\n`]);
+    expect(await Bun.file(log).text()).toContain("--retry 5 --retry-connrefused --retry-max-time 30 ");
+  });
+
+  test("--help tells the usage", async () => {
+    const { exit, output, errors } = await run(["--help"], { shell, project: await addProject(acme) });
+    expect([exit, errors]).toEqual([0, ""]);
+    expect(output).toContain("  assay-upload.sh [--task T] [--shard 2/4]");
+    expect(output).toContain("Exits with the command's code, else 0; 2: wrong usage");
+  });
+
   test("wrong usage is exit code 2, and no command is run", async () => {
     const project = await addProject(acme);
     for (const words of [
