@@ -18,6 +18,9 @@ const TIMED_OUT = 124;
 /** For clearing up, all together: the server waits for the report meanwhile. */
 const AFTER_SECONDS = 120;
 
+/** Of variables in a message. */
+const MAX_NAMES = 20;
+
 export type TaskOptions = {
   lease: Lease;
   config: TaskConfig;
@@ -60,6 +63,8 @@ const cannotRun = (error: unknown): TaskEnd => ({
 
 async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
   const { lease, config, plan, host, onOutput, hurry, graceMs } = options;
+  const refused = refusedNames(lease, config);
+  if (refused.length > 0) return { kind: "failure", message: tellRefused(refused, lease.taskSlug) };
   const mark = `${LEASE_VARIABLE}=${lease.id}`;
   const guard = startGuard(mark, host["PATH"]);
   const environment = environmentOf(lease, host, config.pass);
@@ -75,6 +80,18 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
   for (const command of config.after) await run(command, late).catch(() => {});
   guard.release();
   return end;
+}
+
+/** Many variables make programs run code that is in them: what may be set is for whoever wrote assay.yaml to say. */
+function refusedNames({ executionNames }: Lease, { accept }: TaskConfig): string[] {
+  return executionNames.filter((name) => !accept.includes(name)).sort();
+}
+
+function tellRefused(names: readonly string[], taskSlug: string): string {
+  const shown = names.slice(0, MAX_NAMES).map((name) => JSON.stringify(name));
+  if (names.length > MAX_NAMES) shown.push(`${names.length - MAX_NAMES} more`);
+  const task = `task ${JSON.stringify(taskSlug)}`;
+  return `The execution sets ${shown.join(", ")}, which the ${task} does not take: "accept" in assay.yaml names what an execution may set`;
 }
 
 type Run = (command: string, stop: AbortSignal, more?: Record<string, string>) => Promise<number>;

@@ -37,6 +37,7 @@ function begin(command: string, more: More = {}) {
     after: [],
     rerun: undefined,
     pass: [],
+    accept: [],
     ...more.config,
   };
   const lease: Lease = {
@@ -47,6 +48,7 @@ function begin(command: string, more: More = {}) {
     attempt: 1,
     variables: {},
     secretNames: [],
+    executionNames: [],
     ...more.lease,
   };
   const [stop, hurry] = [new AbortController(), new AbortController()];
@@ -120,6 +122,7 @@ describe("the output", () => {
           attempt: 1,
           variables: {},
           secretNames: [],
+          executionNames: [],
         },
         execution: { id: "the-execution", branch: null, commit: null, baseUrl: null },
       },
@@ -130,7 +133,7 @@ describe("the output", () => {
           format: undefined,
           workingDirectory: directory,
         },
-        ...{ timeoutSeconds: undefined, before: [], after: [], rerun: undefined, pass: [] },
+        ...{ timeoutSeconds: undefined, before: [], after: [], rerun: undefined, pass: [], accept: [] },
       },
       ...{ host, stop: new AbortController().signal, hurry: new AbortController().signal, graceMs: 1_000 },
       onNote: () => {},
@@ -194,6 +197,32 @@ describe("the environment", () => {
     expect([directory, Number(niceness)]).toEqual([task.directory, expect.any(Number)]);
     const [own] = (await Bun.$`nice`.text()).split("\n");
     expect(Number(niceness)).toBe(Math.min(19, Number(own) + 10));
+  });
+});
+
+describe("a variable of the execution", () => {
+  const variables = {
+    BROWSER: "firefox",
+    NODE_OPTIONS: "--require ./theirs.js",
+    PATH: "/theirs",
+    TOKEN: "of the team",
+  };
+
+  test("that the task does not accept is refused before anything has begun", async () => {
+    const config = { before: ["echo before"], after: ["echo after"], accept: ["BROWSER"] };
+    const lease = { variables, executionNames: ["PATH", "NODE_OPTIONS", "BROWSER"] };
+    const task = begin("echo began", { config, lease });
+    const message = `The execution sets "NODE_OPTIONS", "PATH", which the task "unit" does not take: "accept" in assay.yaml names what an execution may set`;
+    expect(await task.ended).toEqual({ kind: "failure", message });
+    expect(task.output()).toBe("");
+  });
+
+  test("that the task accepts is set, and those of the environment are without that", async () => {
+    const config = { accept: ["BROWSER"] };
+    const lease = { variables: { BROWSER: "firefox", TOKEN: "of the team" }, executionNames: ["BROWSER"] };
+    const task = begin(`echo "$BROWSER, $TOKEN"`, { config, lease });
+    await task.ended;
+    expect(task.output()).toBe("firefox, of the team\n");
   });
 });
 
