@@ -93,7 +93,7 @@ const LOG = [
 
 /** `there` has something for every parameter of a page's path. */
 export async function createEverything(harness: Harness, naming: Naming = (plain) => plain) {
-  const { ask, acme, rival, database, url } = harness;
+  const { ask, acme, rival, database } = harness;
   const { project, team, key, teamKey } = acme;
   const call = async (target: string, body: unknown, own = key) => {
     const answer = await ask(target, { key: own, body });
@@ -112,14 +112,15 @@ export async function createEverything(harness: Harness, naming: Naming = (plain
   const { owner } = people;
 
   await call(`PATCH /projects/${project}`, { name: naming("shop") });
-  await call(`POST /projects/${project}/onboarding/sample-data`, undefined);
+  const sample = await harness.addProject(acme);
+  await call(`PATCH /projects/${sample.project}`, { name: naming("payments") }, sample.key);
+  await call(`POST /projects/${sample.project}/onboarding/sample-data`, undefined, sample.key);
 
   const now = Date.now();
-  const main = "main";
   for (let day = 9; day >= 1; day--) {
     const at = new Date(now - day * DAY + 3_600_000).toISOString();
     const commit = Bun.SHA1.hash(`main ${day}`, "hex");
-    const build = { execution_key: String(412 - day), branch: main, commit, completed_at: at };
+    const build = { execution_key: String(412 - day), branch: "main", commit, completed_at: at };
     const failures: Record<string, Failure> = {};
     if (day <= 2) failures["applies two vouchers at once"] = VOUCHER;
     await upload({ ...build, task_slug: "unit" }, toReport("Cart", CART, {}, naming));
@@ -286,7 +287,7 @@ export async function createEverything(harness: Harness, naming: Naming = (plain
   const tokens: Record<string, string> = {
     "/invitations/:token": invitation.token,
     "/shared/:token": share.token,
-    "/badge/:token": badge.token,
+    "/badge/:token": `${badge.token}.svg`,
   };
 
   /** The path of a page of ours; `other` takes the place of some parameters. */
@@ -298,7 +299,7 @@ export async function createEverything(harness: Harness, naming: Naming = (plain
     });
   }
 
-  return { ...harness, people, there, fill, bug, running, projectShare, bugs, cases, base: url };
+  return { ...harness, people, there, fill, bug, running, projectShare, bugs, cases };
 }
 
 /** Pages that are looked at, beside those that stream, or lead elsewhere. */

@@ -1,0 +1,171 @@
+/** Every page and form of the dashboard, present and future, is only for those it is meant for, and says so to the others. */
+
+import { describe, expect, test } from "bun:test";
+import { isAtLeast, ROLES } from "../../src/schema/accounts.ts";
+import { PAGES } from "../../src/web/pages.ts";
+import { createEverything } from "../everything.ts";
+import { createHarness } from "../harness.ts";
+
+const everything = await createEverything(await createHarness({ outboundAllow: ["127.0.0.0/8"] }));
+const { url, people, fill, database, rival } = everything;
+type Who = keyof typeof people | "nobody";
+
+const CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+];
+/** What is the same for everybody who has its address, and may be kept for a while. */
+const KEPT = ["/badge/:token"];
+
+async function ask(
+  who: Who,
+  method: string,
+  path: string,
+  { body, headers = {} }: { body?: string; headers?: object } = {},
+) {
+  const cookie = who === "nobody" ? {} : { cookie: `assay_session=${people[who].token}` };
+  const abort = new AbortController();
+  const response = await fetch(`${url}${path}`, {
+    method,
+    redirect: "manual",
+    signal: abort.signal,
+    headers: { accept: "text/html", ...cookie, ...headers },
+    ...(body === undefined ? {} : { body }),
+  });
+  const isStream = response.headers.get("content-type") === "text/event-stream";
+  const text = isStream ? "" : await response.text();
+  // It would not end.
+  if (isStream) abort.abort();
+  return { status: response.status, headers: response.headers, location: response.headers.get("location"), text };
+}
+const get = (who: Who, path: string) => ask(who, "GET", path);
+
+const FORM = "application/x-www-form-urlencoded";
+const tokens: Partial<Record<Who, string>> = {};
+async function tokenOf(who: Who): Promise<string> {
+  return (tokens[who] ??= /name="csrf" value="([^"]+)"/.exec((await get(who, "/account")).text)![1]!);
+}
+const send = async (
+  who: Who,
+  path: string,
+  { csrf = true, origin = url, fields = {} as Record<string, string> } = {},
+) =>
+  await ask(who, "POST", path, {
+    body: new URLSearchParams({
+      ...(csrf && who !== "nobody" ? { csrf: await tokenOf(who) } : {}),
+      ...fields,
+    }).toString(),
+    headers: { "content-type": FORM, origin },
+  });
+
+/** All that the database holds, but what everybody leaves behind who looks: when he was seen, and what is counted. */
+async function everythingHeld(): Promise<Record<string, string>> {
+  const { pool } = database;
+  const tables = await pool<{ name: string }[]>`
+    select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('r', 'p') and not c.relispartition and n.nspname = 'public' order by 1`;
+  const held: Record<string, string> = {};
+  for (const { name } of tables) {
+    if (name === "project_watch") continue;
+    const omit = `- 'last_seen_at' - 'expires_at' - 'last_used_at' - 'watched_until'`;
+    const [row] = await pool.unsafe(
+      `select count(*) || ' ' || coalesce(md5(string_agg(t, '|' order by t)), '') as held from (select (to_jsonb(x) ${omit})::text as t from "${name}" x) rows`,
+    );
+    held[name] = row!["held"];
+  }
+  return held;
+}
+
+const before = await everythingHeld();
+const unchanged = async () => expect(await everythingHeld()).toEqual(before);
+
+/** With an id or a token of a place, the path is about that; the rest of a path stays. */
+const elsewhere = (path: string) =>
+  path.replace(encodeURIComponent(everything.acme.project), rival.project).replace(everything.acme.team, rival.team);
+
+const placed = PAGES.filter(({ path }) => /:projectId|:teamId/.test(path));
+const named = (pages: readonly (typeof PAGES)[number][]) =>
+  pages.map((page) => ({ ...page, name: `${page.method} ${page.path}`, at: fill(page.path) }));
+
+describe.each(named(PAGES.filter(({ method }) => method === "GET")))("$name", ({ path, at, access }) => {
+  test("is shown to whom it is for, with a policy, kept nowhere; others learn who may", async () => {
+    for (const who of ["nobody", "viewer", "member", "owner"] as const) {
+      const { status, headers, location, text } = await get(who, at);
+      const seen = [who, status];
+      if (!KEPT.includes(path)) expect([...seen, headers.get("cache-control")]).toEqual([...seen, "no-store"]);
+      if (headers.get("content-type")?.startsWith("text/html")) {
+        const policy = headers.get("content-security-policy") ?? "";
+        for (const part of CSP) expect(policy).toContain(part);
+        expect(policy).not.toContain("unsafe");
+        expect(headers.get("x-frame-options")).toBe("DENY");
+        // Neither is run: nor is it in our pages.
+        expect(text).not.toMatch(/<script(?![^>]* src="\/assets\/)|<style|<[^>]* (?:style|on[a-z]+)=/);
+      }
+      if (who === "nobody" && access !== "public") {
+        expect([...seen, location]).toEqual(["nobody", 303, `/login?${new URLSearchParams({ next: at })}`]);
+      } else if (who !== "nobody" && access !== "public" && access !== "account" && !isAtLeast(who, access)) {
+        expect(seen).toEqual([who, 403]);
+        expect(text).toContain(access === "owner" ? "Only owners of the team may do this" : "Viewers may not do this");
+      } else if (access === "public") expect(status).toBeLessThan(500);
+      else expect([who, status < 400]).toEqual([who, true]);
+    }
+  });
+});
+
+describe.each(named(placed))("$name", ({ method, path, at }) => {
+  const tryIt = (who: Who, to: string) => (method === "GET" ? get(who, to) : send(who, to));
+
+  test("is a page that does not exist, for another team's owner and for a place that does not exist", async () => {
+    const nowhere = fill(path, { projectId: crypto.randomUUID(), teamId: crypto.randomUUID() });
+    const answers = [await tryIt("stranger", at), await tryIt("owner", elsewhere(at)), await tryIt("owner", nowhere)];
+    for (const { status, text } of answers) {
+      expect(status).toBe(404);
+      expect(text).toContain("There is no such page");
+      expect(text).not.toContain(">shop<");
+    }
+  });
+
+  if (/:(?!projectId|teamId|taskSlug|variableName)\w+/.test(path))
+    test("does not find what is another team's behind its own address", async () => {
+      // The stranger's own project or team, and Acme's thing.
+      const { status } = await tryIt("stranger", elsewhere(at));
+      // What is done by name or by somebody's id alone may be refused before it is looked for.
+      expect([400, 404]).toContain(status);
+    });
+});
+
+describe.each(named(PAGES.filter(({ method }) => method === "POST")))("$name", ({ path, at, access }) => {
+  test("does nothing for who may not, without its token, or from another page", async () => {
+    if (access !== "public") {
+      const { status, location } = await send("nobody", at);
+      expect([status, location]).toEqual([303, "/login"]);
+    }
+    if (access !== "public" && access !== "account")
+      for (const who of ROLES.filter((role) => !isAtLeast(role, access)))
+        expect([who, (await send(who, at)).status]).toEqual([who, 403]);
+    for (const origin of ["https://evil.example", "null", url.replace("127.0.0.1", "localhost")])
+      expect([origin, (await send("owner", at, { origin })).status]).toEqual([origin, 403]);
+    const others = await tokenOf("member");
+    const forged: [string, Record<string, string>][] = [
+      ["none", {}],
+      ["empty", { csrf: "" }],
+      ["made up", { csrf: "x".repeat(64) }],
+      ["somebody else's", { csrf: others }],
+    ];
+    for (const [what, fields] of forged)
+      expect([what, (await send("owner", at, { csrf: false, fields })).status]).toEqual([what, 403]);
+    // What another site's page could send without being asked for leave.
+    for (const type of ["text/plain", "multipart/form-data; boundary=x", "application/json"]) {
+      const body = `csrf=${await tokenOf("owner")}`;
+      const { status } = await ask("owner", "POST", at, { body, headers: { "content-type": type, origin: url } });
+      expect([type, status]).toEqual([type, 403]);
+    }
+    if (!PAGES.some((page) => page.method === "GET" && page.path === path))
+      expect((await get("owner", at)).status).toBe(404);
+  });
+});
+
+test("none of that has changed anything, nor does looking at every page", unchanged);
