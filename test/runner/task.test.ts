@@ -257,6 +257,28 @@ describe("no process is left", () => {
     expect(pidsIn(task.output()).map(lives)).toEqual([false, false]);
   });
 
+  test.each([
+    ["its parent ends by force", `trap '' TERM; setsid env -i sleep 6671 & echo "pid $!"; sleep 6672; sleep 6673`],
+    [
+      "its parent ends when it is asked to",
+      `setsid env -i sh -c "trap '' TERM; echo pid \\$\\$; sleep 6674; sleep 6675" & sleep 6676`,
+    ],
+  ])("of one that has neither session nor environment of the task, when %s", async (_, command) => {
+    const task = begin(command, { graceMs: 200 });
+    await until(() => pidsIn(task.output()).length === 1);
+    // By now it is a session of its own, with nothing in its environment.
+    const [pid] = pidsIn(task.output()) as [number];
+    await until(() => {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
+      return Number(stat[3]) === pid && !readFileSync(`/proc/${pid}/environ`, "utf8").includes("ASSAY_LEASE_ID");
+    });
+    task.stop.abort("Stopped");
+    await task.ended;
+    const left = lives(pid);
+    if (left) process.kill(-pid, "SIGKILL");
+    expect(left).toBe(false);
+  });
+
   test("when there is no time for politeness", async () => {
     const task = begin(`trap "" TERM; echo "pid $$"; while :; do sleep 0.05; done`, { graceMs: 600_000 });
     await until(() => pidsIn(task.output()).length === 1);
