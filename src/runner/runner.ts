@@ -99,13 +99,15 @@ export function startRunner(options: RunnerOptions): Runner {
     const isUrgent = isFlushing() || (stops > 0 && leases.length === 0);
     let room = MAX_LOG_JSON;
     let count = leases.length;
-    const taskSlugs = startable();
+    const now = startable();
+    // Each can be begun once: it would be in its own way.
+    const begins = short > 0 ? 0 : Math.min(free(), now.length);
     return {
       runner: name,
       labels,
-      taskSlugs,
-      // Each can be begun once: it would be in its own way.
-      free: short > 0 ? 0 : Math.min(free(), taskSlugs.length),
+      // By these the server tells what waits for no runner at all: with nothing to begin they are what it can run later.
+      taskSlugs: begins > 0 ? now : [...tasks.keys()],
+      free: begins,
       held: leases.map(({ lease: { id }, log }) => {
         const part = fitting(log.unsent, Math.floor(room / count--));
         if (!part) return { id };
@@ -189,7 +191,7 @@ export function startRunner(options: RunnerOptions): Runner {
     const onOutput = (bytes: Uint8Array) => taskLog.write(bytes);
     const onNote = (note: string) => log.info("A rerun", { ...namesOf(lease), note: one.mask.text(note) });
     const plan = await askPlan(one);
-    const shared = { lease, config, host, onOutput, onNote, graceMs };
+    const shared = { lease, config, host, mask: one.mask, onOutput, onNote, graceMs };
     const end: TaskEnd =
       plan === "no answer"
         ? { kind: "failure", message: "Cannot get the plan of the shard: the server does not answer" }

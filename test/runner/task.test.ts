@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { TaskConfig } from "../../src/runner/config.ts";
+import { createMask } from "../../src/runner/mask.ts";
 import type { Lease } from "../../src/runner/protocol.ts";
 import { runTask } from "../../src/runner/task.ts";
 import { until } from "../harness.ts";
@@ -21,7 +22,13 @@ const host = {
   PASSED: "passed",
 };
 
-type More = { config?: Partial<TaskConfig>; lease?: Partial<Lease>; host?: Record<string, string>; graceMs?: number };
+type More = {
+  secrets?: string[];
+  config?: Partial<TaskConfig>;
+  lease?: Partial<Lease>;
+  host?: Record<string, string>;
+  graceMs?: number;
+};
 
 /** Begins a task in a directory of its own. */
 function begin(command: string, more: More = {}) {
@@ -60,6 +67,7 @@ function begin(command: string, more: More = {}) {
       onOutput: (bytes) => void chunks.push(bytes),
       onNote: (note) => void notes.push(note),
       graceMs: more.graceMs ?? 10_000,
+      mask: createMask(more.secrets ?? []),
     },
   });
   const output = () => Buffer.concat(chunks).toString();
@@ -90,9 +98,18 @@ describe("the exit code", () => {
     expect(await begin(command).ended).toEqual({ kind: "failure", message, exitCode });
   });
 
-  test("is none where the command cannot be started", async () => {
-    const end = await begin("true", { config: { workingDirectory: join(place, "gone") } }).ended;
-    expect(end).toEqual({ kind: "failure", message: expect.stringMatching(/^Cannot run the command: .*ENOENT/) });
+  test("is none where the command cannot be started, which names the task and its directory", async () => {
+    const gone = join(place, "gone");
+    for (const config of [{ workingDirectory: gone }, { workingDirectory: gone, before: ["true"] }])
+      expect(await begin("true", { config }).ended).toEqual({
+        kind: "failure",
+        message: `Cannot run the task "unit": its working directory "${gone}" is missing`,
+      });
+    await Bun.write(join(place, "file"), "");
+    expect(await begin("true", { config: { workingDirectory: join(place, "file") } }).ended).toEqual({
+      kind: "failure",
+      message: `Cannot run the task "unit": its working directory "${join(place, "file")}" is no directory`,
+    });
   });
 });
 
@@ -137,6 +154,7 @@ describe("the output", () => {
       },
       ...{ host, stop: new AbortController().signal, hurry: new AbortController().signal, graceMs: 1_000 },
       onNote: () => {},
+      mask: createMask([]),
       onOutput: (chunk) => {
         bytes += chunk.length;
         hash.update(chunk);
@@ -323,8 +341,19 @@ describe("before and after", () => {
   test("a before that fails is the failure of the task, and what is after it runs all the same", async () => {
     const config = { before: ["exit 7", "echo never"], after: ["echo after"] };
     const task = begin("echo '<x/>' > report.xml", { config });
-    expect(await task.ended).toEqual({ kind: "failure", message: "A before command ended with 7", exitCode: 7 });
+    expect(await task.ended).toEqual({
+      kind: "failure",
+      message: 'The before command "exit 7" ended with 7',
+      exitCode: 7,
+    });
     expect(task.output()).toBe("after\n");
+  });
+
+  test("the message of a before is short, and holds no part of a secret", async () => {
+    const secret = "abcdefghijklmnop";
+    const before = [`: ${"x".repeat(190)} ${secret} ${"y".repeat(1_000)}; exit 7`];
+    const { message } = (await begin("true", { config: { before }, secrets: [secret] }).ended) as { message: string };
+    expect(message).toBe(`The before command ": ${"x".repeat(190)} *** yyy…" ended with 7`);
   });
 
   test("after a task that was ended, too", async () => {
@@ -380,19 +409,21 @@ describe("a rerun of what failed", () => {
     const task = begin("echo whole", { config, lease: { only } });
     await task.ended;
     expect(task.output()).toContain("adds $HOME\n");
-    expect(task.output()).not.toContain("whole");
-    expect(task.notes).toEqual([]);
+    expect(task.output()).not.toContain("echo whole");
+    expect(task.output()).toStartWith("[assay] The test case that failed runs again\nadds");
+    expect(task.notes).toEqual(["The test case that failed runs again"]);
   });
 
   test("is the whole task where assay.yaml says nothing, or what failed is no test, which is told", async () => {
     const without = begin("echo whole", { lease: { only } });
     await without.ended;
-    expect([without.output(), without.notes]).toEqual(["whole\n", []]);
+    const why = 'The whole task runs again: assay.yaml has no "rerun" for it';
+    expect([without.output(), without.notes]).toEqual([`[assay] ${why}\nwhole\n`, [why]]);
     const lease = { only: [{ suite: "", name: "runner exited 3", file: null }] };
     const outside = begin("echo whole", { config: { rerun: "echo {names}" }, lease });
     await outside.ended;
     expect([outside.output(), outside.notes]).toEqual([
-      "whole\n",
+      `[assay] ${outside.notes[0]}\nwhole\n`,
       [expect.stringMatching(/^The whole task runs again: /)],
     ]);
   });
