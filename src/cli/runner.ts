@@ -52,6 +52,8 @@ export async function runner(args: string[]): Promise<number> {
     server: address.url,
     isShielded,
   });
+  if (process.getuid?.() === 0)
+    log.warn("Tasks of root can read the runner's key from its memory: start the runner as a user of its own");
   const server = { ask: (asking: Parameters<typeof ask>[1]) => ask(address, asking), messageOf };
   const { ended, stop } = startRunner({ name, labels, concurrency, once, tasks, host: environment, server, log });
   for (const signal of SIGNALS) process.on(signal, stop);

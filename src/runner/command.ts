@@ -1,6 +1,6 @@
 /** Runs one command of a task in a process group of its own, its output in order, until none of its processes is left. */
 
-import { closeSync, constants as files, openSync, unlinkSync } from "node:fs";
+import { closeSync, constants as files, existsSync, openSync, statSync, unlinkSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { endProcesses, type Family, type Guard } from "./processes.ts";
@@ -33,6 +33,7 @@ export type CommandOptions = {
  */
 export async function runCommand(options: CommandOptions): Promise<number> {
   const { directory, environment, mark, guard, onOutput, stop, hurry, graceMs } = options;
+  requireDirectory(directory);
   const output = await createPipe(options.folder);
   let child: Bun.Subprocess;
   try {
@@ -67,6 +68,12 @@ export async function runCommand(options: CommandOptions): Promise<number> {
   if (child.signalCode) return 128 + constants.signals[child.signalCode as NodeJS.Signals];
   // Not ended even by SIGKILL: it hangs in the kernel.
   return child.exitCode ?? 128 + constants.signals.SIGKILL;
+}
+
+/** Throws an error that names it where it is not there: the system's words for that name the program instead. */
+export function requireDirectory(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw new Error(`its working directory ${JSON.stringify(path)} is ${existsSync(path) ? "no directory" : "missing"}`);
 }
 
 /**

@@ -24,6 +24,8 @@ export type TaskConfig = {
   rerun: string | undefined;
   /** Names of variables that the command gets from the runner's own environment. */
   pass: string[];
+  /** Names of variables that an execution may set. */
+  accept: string[];
 };
 
 export type RunnerConfig = {
@@ -61,10 +63,12 @@ const oneOrMore = (max: number) => {
 
 const EXPECTED_NAMES = `expected a list of names of variables, at most ${MAX_LIST}`;
 
-const passedName = v.pipe(
+const ownName = v.pipe(
   variableName,
   v.check((name) => !name.startsWith("ASSAY_"), "expected a name without ASSAY_, which the runner keeps to itself"),
 );
+
+const names = v.pipe(v.array(ownName, EXPECTED_NAMES), v.maxLength(MAX_LIST, EXPECTED_NAMES));
 
 const rerun = v.pipe(
   text(MAX_COMMAND),
@@ -83,7 +87,8 @@ const task = v.strictObject({
   before: v.optional(oneOrMore(MAX_COMMAND)),
   after: v.optional(oneOrMore(MAX_COMMAND)),
   rerun: v.optional(rerun),
-  pass: v.optional(v.pipe(v.array(passedName, EXPECTED_NAMES), v.maxLength(MAX_LIST, EXPECTED_NAMES))),
+  pass: v.optional(names),
+  accept: v.optional(names),
 });
 
 /** Throws a RunnerConfigError; `path` is for the messages, and what is relative begins at its folder. */
@@ -172,7 +177,7 @@ function readTask(
     }
     return undefined;
   }
-  const { workingDirectory = ".", before = [], after = [], pass = [], ...rest } = result.output;
+  const { workingDirectory = ".", before = [], after = [], pass = [], accept = [], ...rest } = result.output;
   return {
     command: rest.command,
     report: rest.report,
@@ -183,6 +188,7 @@ function readTask(
     after,
     rerun: rest.rerun,
     pass: [...new Set(pass)],
+    accept: [...new Set(accept)],
   };
 }
 

@@ -15,7 +15,7 @@ export type Mask = {
 
 /**
  * `values` are the secrets: each is hidden whole and line by line, as it is, and in base64 at its three alignments, escaped
- * for URIs, JSON and XML. What two of them cover together is hidden as one.
+ * for URIs, JSON (and JSON within JSON) and XML. What two of them cover together is hidden as one.
  */
 export function createMask(values: readonly string[]): Mask {
   const needles = createNeedles(writingsOf(values));
@@ -40,7 +40,13 @@ function writingsOf(values: readonly string[]): Set<string> {
   }
   const writings = new Set<string>();
   for (const text of [...texts].filter((text) => text.length >= MIN_SECRET_LENGTH))
-    for (const writing of [text, ...base64Of(text), ...uriOf(text), ...jsonOf(text), ...xmlOf(text)])
+    for (const writing of [
+      text,
+      ...base64Of(text),
+      ...uriOf(text),
+      ...jsonOf(text).flatMap(withJsonOf),
+      ...xmlOf(text),
+    ])
       writings.add(writing);
   return writings;
 }
@@ -72,8 +78,11 @@ function jsonOf(text: string): string[] {
   const forms = [plain, ...[code, upper].map((of) => plain.replace(/[^\0-\x7f]/g, of))];
   // For HTML some writers take codes for these as well, and others put a backslash before each slash.
   const all = [...forms, ...forms.map((form) => form.replace(/[<>&]/g, code)), plain.replace(/[<>&']/g, upper)];
-  return [...all, ...all.map((form) => form.replaceAll("/", "\\/"))];
+  return [...new Set([...all, ...all.map((form) => form.replaceAll("/", "\\/"))])];
 }
+
+/** A text of JSON is often a value in another one: a body in a log line, a message in a report. */
+const withJsonOf = (text: string): string[] => [text, ...jsonOf(text)];
 
 function xmlOf(text: string): string[] {
   const escape = (codes: Record<string, string>) => text.replace(/[&<>"']/g, (char) => codes[char] ?? char);

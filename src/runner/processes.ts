@@ -16,13 +16,18 @@ export type Family = {
   groups: ReadonlySet<number>;
 };
 
-type Process = { pid: number; parent: number; group: number; session: number };
+/** With those that were found once, by pid: one may have thrown off the mark and the session, and lose its parent. */
+type KnownFamily = Family & { started: Map<number, string> };
+
+/** `started` tells it from a later one of the same pid. */
+type Process = { pid: number; parent: number; group: number; session: number; started: string };
 
 /**
  * Ends when none of them is left: SIGTERM, and SIGKILL after `graceMs` or when `hurry` is aborted. False: some could not
  * be ended.
  */
-export async function endProcesses(family: Family, graceMs: number, hurry?: AbortSignal): Promise<boolean> {
+export async function endProcesses(of: Family, graceMs: number, hurry?: AbortSignal): Promise<boolean> {
+  const family: KnownFamily = { ...of, started: new Map() };
   if (!isAlive(family)) return true;
   send(family, "SIGTERM");
   if (await areGone(family, graceMs, hurry)) return true;
@@ -34,7 +39,7 @@ export async function endProcesses(family: Family, graceMs: number, hurry?: Abor
   return false;
 }
 
-async function areGone(family: Family, ms: number, hurry?: AbortSignal): Promise<boolean> {
+async function areGone(family: KnownFamily, ms: number, hurry?: AbortSignal): Promise<boolean> {
   const end = performance.now() + ms;
   for (let wait = LOOK_MS.first; ; wait = Math.min(2 * wait, LOOK_MS.last)) {
     await Bun.sleep(wait);
@@ -43,14 +48,16 @@ async function areGone(family: Family, ms: number, hurry?: AbortSignal): Promise
   }
 }
 
-function isAlive(family: Family): boolean {
+function isAlive(family: KnownFamily): boolean {
   const found = find(family);
   return found ? found.length > 0 : [...family.groups].some((group) => signal(-group, 0));
 }
 
-function send(family: Family, name: NodeJS.Signals): void {
+function send(family: KnownFamily, name: NodeJS.Signals): void {
+  // Before any of them ends: it may be the parent by which another one is known.
+  const found = find(family) ?? [];
   for (const group of family.groups) signal(-group, name);
-  for (const pid of find(family) ?? []) signal(pid, name);
+  for (const pid of found) signal(pid, name);
 }
 
 function signal(pid: number, name: NodeJS.Signals | 0): boolean {
@@ -62,7 +69,7 @@ function signal(pid: number, name: NodeJS.Signals | 0): boolean {
 }
 
 /** undefined: the system does not tell what processes there are. */
-function find({ mark, groups }: Family): number[] | undefined {
+function find({ mark, groups, started }: KnownFamily): number[] | undefined {
   let names: string[];
   try {
     names = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
@@ -72,7 +79,13 @@ function find({ mark, groups }: Family): number[] | undefined {
   const processes = names.map((name) => readProcess(Number(name))).filter((one) => one !== undefined);
   const members = new Set(
     processes
-      .filter(({ pid, group, session }) => groups.has(group) || groups.has(session) || hasMark(pid, mark))
+      .filter(
+        (one) =>
+          groups.has(one.group) ||
+          groups.has(one.session) ||
+          started.get(one.pid) === one.started ||
+          hasMark(one.pid, mark),
+      )
       .map(({ pid }) => pid),
   );
   // Children that have thrown off all of that, as long as their parents are there.
@@ -80,6 +93,7 @@ function find({ mark, groups }: Family): number[] | undefined {
     before = members.size;
     for (const { pid, parent } of processes) if (members.has(parent)) members.add(pid);
   }
+  for (const { pid, started: at } of processes) if (members.has(pid)) started.set(pid, at);
   return [...members];
 }
 
@@ -89,7 +103,7 @@ function readProcess(pid: number): Process | undefined {
     // After the name, which may hold anything.
     const [state, ...rest] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
     const [parent, group, session] = rest.slice(0, 3).map(Number) as [number, number, number];
-    return state === "Z" || state === "X" ? undefined : { pid, parent, group, session };
+    return state === "Z" || state === "X" ? undefined : { pid, parent, group, session, started: rest[18]! };
   } catch {
     return;
   }

@@ -14,6 +14,8 @@ const lease = v.object({
   only: v.optional(v.array(v.object({ suite: v.string(), name: v.string(), file: text }))),
   variables: v.record(v.string(), v.string()),
   secretNames: v.array(v.string()),
+  /** Those of `variables` that the execution has set, and not its environment. */
+  executionNames: v.optional(v.array(v.string()), []),
 });
 export type Lease = v.InferOutput<typeof lease>;
 

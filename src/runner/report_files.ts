@@ -26,6 +26,31 @@ export function watchReports(patterns: readonly string[], directory: string): ()
   };
 }
 
+/**
+ * Whether a file might be the report of both, as far as their patterns tell: a wildcard may find all that is below the
+ * folder where it begins.
+ */
+export function mayShareReport(one: ReportPlace, other: ReportPlace): boolean {
+  const others = other.report.map((pattern) => reachOf(pattern, other.workingDirectory));
+  return one.report
+    .map((pattern) => reachOf(pattern, one.workingDirectory))
+    .some((a) => others.some((b) => a.path === b.path || (a.isOpen && isBelow(b, a)) || (b.isOpen && isBelow(a, b))));
+}
+
+type ReportPlace = { report: readonly string[]; workingDirectory: string };
+type Reach = { path: string; isOpen: boolean };
+
+function reachOf(pattern: string, directory: string): Reach {
+  const isOpen = /[*?[{!\\]/.test(pattern);
+  return { path: resolve(directory, isOpen ? fixedPartOf(pattern) : pattern), isOpen };
+}
+
+const isBelow = ({ path }: Reach, { path: folder }: Reach) =>
+  path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
+
+/** What comes before the first part that has a wildcard. */
+const fixedPartOf = (pattern: string) => /^[^*?[{!]*\//.exec(pattern)?.[0] ?? "";
+
 function look(patterns: readonly string[], directory: string): Map<string, BigIntStats> {
   const paths = new Set(patterns.flatMap((pattern) => expand(pattern, directory)));
   const stats = [...paths]
@@ -39,7 +64,7 @@ function expand(pattern: string, directory: string): string[] {
   const path = resolve(directory, pattern);
   if (statSync(path, { throwIfNoEntry: false })?.isFile()) return [path];
   // A glob is looked for below the part of it that has no wildcard.
-  const fixed = /^[^*?[{!]*\//.exec(pattern)?.[0] ?? "";
+  const fixed = fixedPartOf(pattern);
   const root = isAbsolute(pattern) ? fixed : resolve(directory, fixed);
   if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) return [];
   const glob = new Bun.Glob(pattern.slice(fixed.length));

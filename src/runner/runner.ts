@@ -7,6 +7,7 @@ import { askPatiently, backoffMs, createLine, PATIENCE_MS, RunnerError } from ".
 import { createMask, type Mask } from "./mask.ts";
 import { GRACE_MS } from "./processes.ts";
 import { type Lease, type LogPart, readSyncAnswer, type Server, type SyncAnswer, type SyncBody } from "./protocol.ts";
+import { mayShareReport } from "./report_files.ts";
 import { createTaskLog, type TaskLog } from "./task_log.ts";
 import { runTask, type TaskEnd } from "./task.ts";
 
@@ -52,6 +53,7 @@ export type Runner = {
 
 type Held = {
   lease: Lease;
+  config: TaskConfig;
   log: TaskLog;
   mask: Mask;
   stop: AbortController;
@@ -85,6 +87,10 @@ export function startRunner(options: RunnerOptions): Runner {
   const running = () => [...held.values()].filter(({ isRunning }) => isRunning).length;
   const free = () =>
     isEnding() ? 0 : Math.max(0, Math.min((once ? 1 : concurrency) - running(), MAX_HELD - held.size));
+  /** Of two that write the same report one would be told as the other. */
+  const isInTheWay = (config: TaskConfig) =>
+    [...held.values()].some((one) => one.isRunning && mayShareReport(one.config, config));
+  const startable = () => [...tasks].filter(([, config]) => !isInTheWay(config)).map(([slug]) => slug);
   const isFlushing = () => [...held.values()].some(({ flush, log }) => flush && log.unsentBytes() > 0);
 
   function makeBody(): SyncBody {
@@ -93,11 +99,15 @@ export function startRunner(options: RunnerOptions): Runner {
     const isUrgent = isFlushing() || (stops > 0 && leases.length === 0);
     let room = MAX_LOG_JSON;
     let count = leases.length;
+    const now = startable();
+    // Each can be begun once: it would be in its own way.
+    const begins = short > 0 ? 0 : Math.min(free(), now.length);
     return {
       runner: name,
       labels,
-      taskSlugs: [...tasks.keys()],
-      free: short > 0 ? 0 : free(),
+      // By these the server tells what waits for no runner at all: with nothing to begin they are what it can run later.
+      taskSlugs: begins > 0 ? now : [...tasks.keys()],
+      free: begins,
       held: leases.map(({ lease: { id }, log }) => {
         const part = fitting(log.unsent, Math.floor(room / count--));
         if (!part) return { id };
@@ -158,11 +168,11 @@ export function startRunner(options: RunnerOptions): Runner {
     // The server learns of it at once: the open sync may not be the one that brought it.
     wake();
     const config = tasks.get(lease.taskSlug);
-    if (!config || free() <= 0) return void returned.add(lease.id);
+    if (!config || free() <= 0 || isInTheWay(config)) return void returned.add(lease.id);
     hasTaken = true;
     const mask = createMask(lease.secretNames.map((name) => lease.variables[name] ?? ""));
     const one: Held = {
-      ...{ lease, mask, log: createTaskLog(mask), stop: new AbortController() },
+      ...{ lease, config, mask, log: createTaskLog(mask), stop: new AbortController() },
       ...{ isRunning: true, isGone: false, flush: undefined, done: Promise.resolve() },
     };
     held.set(lease.id, one);
@@ -181,7 +191,7 @@ export function startRunner(options: RunnerOptions): Runner {
     const onOutput = (bytes: Uint8Array) => taskLog.write(bytes);
     const onNote = (note: string) => log.info("A rerun", { ...namesOf(lease), note: one.mask.text(note) });
     const plan = await askPlan(one);
-    const shared = { lease, config, host, onOutput, onNote, graceMs };
+    const shared = { lease, config, host, mask: one.mask, onOutput, onNote, graceMs };
     const end: TaskEnd =
       plan === "no answer"
         ? { kind: "failure", message: "Cannot get the plan of the shard: the server does not answer" }

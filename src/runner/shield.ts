@@ -7,10 +7,10 @@ const LIBRARIES = ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64
 
 /**
  * After it /proc/PID/environ of this process is root's, and no debugger of the same user attaches. False where the system
- * knows no such thing.
+ * knows no such thing, and to root, from whom nothing is closed.
  */
 export function shield(): boolean {
-  if (process.platform !== "linux") return false;
+  if (process.platform !== "linux" || process.getuid?.() === 0) return false;
   for (const library of LIBRARIES) {
     try {
       const { symbols, close } = dlopen(library, {

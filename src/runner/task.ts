@@ -4,10 +4,11 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LIST_VARIABLE, toRerunCommand } from "../rules/rerun_command.ts";
-import { runCommand } from "./command.ts";
+import { requireDirectory, runCommand } from "./command.ts";
 import type { TaskConfig } from "./config.ts";
 import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
 import { startGuard } from "./processes.ts";
+import type { Mask } from "./mask.ts";
 import type { Lease } from "./protocol.ts";
 import { listPaths, watchReports } from "./report_files.ts";
 
@@ -18,6 +19,11 @@ const TIMED_OUT = 124;
 /** For clearing up, all together: the server waits for the report meanwhile. */
 const AFTER_SECONDS = 120;
 
+/** Of a command in a message, in characters. */
+const MAX_QUOTED = 200;
+/** Of variables in a message. */
+const MAX_NAMES = 20;
+
 export type TaskOptions = {
   lease: Lease;
   config: TaskConfig;
@@ -26,7 +32,9 @@ export type TaskOptions = {
   /** The runner's environment. */
   host: Record<string, string | undefined>;
   onOutput: (bytes: Uint8Array) => void;
-  /** Of a rerun: why more runs than what failed. */
+  /** For what a message tells of the task's commands. */
+  mask: Mask;
+  /** Of a rerun: what runs, and why it is more than what failed; the task's log has it as well. */
   onNote: (note: string) => void;
   /** Ends it; the reason is why, a text. */
   stop: AbortSignal;
@@ -41,6 +49,7 @@ export type TaskEnd =
 
 /** Never rejects. */
 export async function runTask(options: TaskOptions): Promise<TaskEnd> {
+  const { taskSlug } = options.lease;
   try {
     const folder = mkdtempSync(join(tmpdir(), "assay-runner-"));
     try {
@@ -49,17 +58,19 @@ export async function runTask(options: TaskOptions): Promise<TaskEnd> {
       rmSync(folder, { recursive: true, force: true });
     }
   } catch (error) {
-    return cannotRun(error);
+    return cannotRun(error, taskSlug);
   }
 }
 
-const cannotRun = (error: unknown): TaskEnd => ({
+const cannotRun = (error: unknown, taskSlug: string): TaskEnd => ({
   kind: "failure",
-  message: `Cannot run the command: ${(error as Error).message}`,
+  message: `Cannot run the task ${JSON.stringify(taskSlug)}: ${(error as Error).message}`,
 });
 
 async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
   const { lease, config, plan, host, onOutput, hurry, graceMs } = options;
+  const refused = refusedNames(lease, config);
+  if (refused.length > 0) return { kind: "failure", message: tellRefused(refused, lease.taskSlug) };
   const mark = `${LEASE_VARIABLE}=${lease.id}`;
   const guard = startGuard(mark, host["PATH"]);
   const environment = environmentOf(lease, host, config.pass);
@@ -70,17 +81,34 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
   const shared = { directory: config.workingDirectory, environment, mark, guard, folder, onOutput, hurry, graceMs };
   const run: Run = (command, stop, more) =>
     runCommand({ ...shared, environment: { ...environment, ...more }, command, stop });
-  const end = await runAll(options, run, join(folder, "rerun")).catch(cannotRun);
+  const end = await runAll(options, run, join(folder, "rerun")).catch((error) => cannotRun(error, lease.taskSlug));
   const late = AbortSignal.timeout(AFTER_SECONDS * 1000);
   for (const command of config.after) await run(command, late).catch(() => {});
   guard.release();
   return end;
 }
 
+/** Many variables make programs run code that is in them: what may be set is for whoever wrote assay.yaml to say. */
+function refusedNames({ executionNames }: Lease, { accept }: TaskConfig): string[] {
+  return executionNames.filter((name) => !accept.includes(name)).sort();
+}
+
+function tellRefused(names: readonly string[], taskSlug: string): string {
+  const shown = names.slice(0, MAX_NAMES).map((name) => JSON.stringify(name));
+  if (names.length > MAX_NAMES) shown.push(`${names.length - MAX_NAMES} more`);
+  const task = `task ${JSON.stringify(taskSlug)}`;
+  return `The execution sets ${shown.join(", ")}, which the ${task} does not take: "accept" in assay.yaml names what an execution may set`;
+}
+
 type Run = (command: string, stop: AbortSignal, more?: Record<string, string>) => Promise<number>;
 
 async function runAll(options: TaskOptions, run: Run, listPath: string): Promise<TaskEnd> {
-  const { lease, config, stop } = options;
+  const { lease, config, mask, stop } = options;
+  // Cut afterwards: the half of a secret is none that is known.
+  const quote = (command: string) => {
+    const text = mask.text(command);
+    return JSON.stringify(text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…`.toWellFormed() : text);
+  };
   const seconds = Math.min(lease.timeoutSeconds, config.timeoutSeconds ?? lease.timeoutSeconds);
   const timeout = new AbortController();
   const timer = setTimeout(() => timeout.abort(), seconds * 1000);
@@ -97,8 +125,10 @@ async function runAll(options: TaskOptions, run: Run, listPath: string): Promise
       const exitCode = await run(command, either);
       const end = stopped();
       if (end) return end;
-      if (exitCode !== 0) return { kind: "failure", message: `A before command ended with ${exitCode}`, exitCode };
+      if (exitCode !== 0)
+        return { kind: "failure", message: `The before command ${quote(command)} ended with ${exitCode}`, exitCode };
     }
+    requireDirectory(config.workingDirectory);
     const look = watchReports(config.report, config.workingDirectory);
     const { command, environment } = commandOf(options, listPath);
     const exitCode = await run(command, either, environment);
@@ -119,16 +149,27 @@ async function runAll(options: TaskOptions, run: Run, listPath: string): Promise
 }
 
 /** All of the task, or what failed of it where that was asked for and can be told to its tool. */
-function commandOf({ lease, config, onNote }: TaskOptions, listPath: string) {
+function commandOf({ lease, config, onNote, onOutput }: TaskOptions, listPath: string) {
   const whole = { command: config.command, environment: {} };
-  if (lease.only === undefined || config.rerun === undefined) return whole;
+  if (lease.only === undefined) return whole;
+  const note = (text: string) => {
+    onNote(text);
+    onOutput(new TextEncoder().encode(`[assay] ${text}\n`));
+  };
   const { rerun, command, workingDirectory: directory } = config;
-  const again = toRerunCommand({ rerun, command, only: lease.only, directory, exists: existsSync });
-  if (again.whole) {
-    onNote(`The whole task runs again: ${again.reason}`);
+  if (rerun === undefined) {
+    note(`The whole task runs again: assay.yaml has no "rerun" for it`);
     return whole;
   }
-  if (again.note !== null) onNote(again.note);
+  const again = toRerunCommand({ rerun, command, only: lease.only, directory, exists: existsSync });
+  if (again.whole) {
+    note(`The whole task runs again: ${again.reason}`);
+    return whole;
+  }
+  const count = lease.only.length === 1 ? "The test case" : `The ${lease.only.length} test cases`;
+  note(
+    `${count} that failed ${lease.only.length === 1 ? "runs" : "run"} again${again.note === null ? "" : `. ${again.note}`}`,
+  );
   if (again.list !== null) writeFileSync(listPath, again.list);
   return { command: again.command, environment: again.list === null ? {} : { [LIST_VARIABLE]: listPath } };
 }

@@ -158,6 +158,9 @@ describe("a task", () => {
     expect(await logOf(project, id)).toMatchObject({ offset: 0, text: "hello €\non main abcdef1\n", ended: true });
     await stopped(runner);
     expect(runner.output()).toContain('"A task has ended"');
+    // Nothing that waits meanwhile is said to have no runner.
+    expect(runner.syncs().some(({ free }) => free === 0)).toBe(true);
+    for (const { taskSlugs } of runner.syncs()) expect(taskSlugs).toEqual(["unit"]);
     expect(runner.errors()).toBe("");
   });
 
@@ -325,6 +328,32 @@ describe("never more than --concurrency", () => {
   });
 });
 
+test("two that write the same report are not at work together, and what is free runs something else meanwhile", async () => {
+  const project = await fresh();
+  const ids = [await start(project), await start(project)];
+  const write = `printf '<testsuite name="u"><testcase name="%s"/></testsuite>' "$ASSAY_EXECUTION_ID"`;
+  const command = `echo + >> begun; ${awaitFile("go")}; ${write} > report.xml`;
+  const tasks = {
+    unit: { command, report: "report.xml" },
+    wide: { command: "true", report: "../*/*.xml" },
+    other: { command: report("pp", "other/o.xml"), report: "other/o.xml" },
+  };
+  const runner = startRunner({ place: project, tasks, args: ["--concurrency", "3"] });
+  await Bun.write(runner.file("other/.keep"), "");
+  await until(() => runner.syncs().some(({ returned }) => returned.length === 1));
+  const other = await start(project, { tasks: ["other"] });
+  expect((await ends(project, other)).status).toBe("passed");
+  await until(() => runner.syncs().at(-1).free === 1);
+  expect(runner.syncs().at(-1)).toMatchObject({ taskSlugs: ["other"], held: [expect.anything()] });
+  expect(await Bun.file(runner.file("begun")).text()).toBe("+\n");
+  await Bun.write(runner.file("go"), "");
+  for (const id of ids) {
+    expect((await ends(project, id)).status).toBe("passed");
+    expect((await casesOf(project, id)).map(({ name }: any) => name)).toEqual([id]);
+  }
+  await stopped(runner);
+});
+
 test("a cancelled execution ends the processes, and nothing is reported", async () => {
   const project = await fresh();
   const id = await start(project);
@@ -364,7 +393,8 @@ test("variables reach the task, and the values of the secret ones are found nowh
     const xml = TOKEN.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
     await Bun.write("report.xml", \`<testsuite name="unit"><testcase name="with \${xml}"><failure message="\${xml} ok">\${CERTIFICATE}</failure></testcase></testsuite>\`);
     await Bun.write("wide.xml", Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(\`<testsuite name="wide"><testcase name="\${xml}"/></testsuite>\`, "utf16le")]));`;
-  const runner = startRunner({ place: project, tasks: { unit: task(`${process.execPath} script.ts`) } });
+  const tasks = { unit: task(`${process.execPath} script.ts`, { accept: ["MORE"] }) };
+  const runner = startRunner({ place: project, tasks });
   await Bun.write(runner.file("script.ts"), script);
   await ends(project, id);
   const { text } = await logOf(project, id);
@@ -391,6 +421,21 @@ test("variables reach the task, and the values of the secret ones are found nowh
     expect([hidden, everything.includes(hidden), stored.includes(hidden)]).toEqual([hidden, false, false]);
 });
 
+test("a variable of the execution that the task does not accept is refused, by the execution and before it begins", async () => {
+  const project = await fresh();
+  const runner = startRunner({ place: project, tasks: { unit: task(`touch begun; ${report("p")}`) } });
+  await Bun.write(runner.file("theirs.sh"), "touch theirs");
+  const id = await start(project, { variables: { BASH_ENV: "./theirs.sh", ENV: "./theirs.sh" } });
+  expect((await ends(project, id)).status).toBe("failed");
+  expect(JSON.stringify(await casesOf(project, id))).toContain(
+    'The execution sets \\"BASH_ENV\\", \\"ENV\\", which the task \\"unit\\" does not take',
+  );
+  expect([await Bun.file(runner.file("begun")).exists(), await Bun.file(runner.file("theirs")).exists()]).toEqual([
+    ...[false, false],
+  ]);
+  await stopped(runner);
+});
+
 test("neither the environment nor the memory of the runner is open to its tasks, unless they are root's", async () => {
   const project = await fresh();
   const id = await start(project);
@@ -399,7 +444,9 @@ test("neither the environment nor the memory of the runner is open to its tasks,
   await ends(project, id);
   const { text } = await logOf(project, id);
   expect(text.split("\n").slice(0, 2)).toEqual([expect.stringContaining("-r--------"), "0"]);
-  expect(runner.output()).toContain('"isShielded":true');
+  const isRoot = process.getuid?.() === 0;
+  expect(runner.output()).toContain(`"isShielded":${!isRoot}`);
+  expect(runner.output().split("Tasks of root can read")).toHaveLength(isRoot ? 2 : 1);
   await stopped(runner);
 });
 

@@ -35,6 +35,7 @@ tasks:
     after: ["docker compose down", "rm -rf tmp"]
     rerun: pytest
     pass: [CI_TOKEN, LANG, CI_TOKEN]
+    accept: [BROWSER, BROWSER]
 `);
     expect([path, folder]).toEqual(["/srv/shop/assay.yaml", "/srv/shop"]);
     expect([...tasks]).toEqual([
@@ -50,6 +51,7 @@ tasks:
           after: [],
           rerun: undefined,
           pass: [],
+          accept: [],
         },
       ],
       [
@@ -64,6 +66,7 @@ tasks:
           after: ["docker compose down", "rm -rf tmp"],
           rerun: "pytest",
           pass: ["CI_TOKEN", "LANG"],
+          accept: ["BROWSER"],
         },
       ],
     ]);
@@ -93,6 +96,7 @@ tasks:
     before: [a, ""]
     after: {}
     pass: [1A, ASSAY_KEY, OK]
+    accept: [ASSAY_COMMIT]
     rerun: jset
   "": { command: a, report: b }
   api: bun test
@@ -110,6 +114,7 @@ tasks:
       expect.stringMatching(/^"tasks.unit.rerun": expected one of jest, vitest, .*, or a command .*, got "jset"$/),
       '"tasks.unit.pass.0": expected a name of letters, digits and _, at most 128, not beginning with a digit, got "1A"',
       '"tasks.unit.pass.1": expected a name without ASSAY_, which the runner keeps to itself, got "ASSAY_KEY"',
+      '"tasks.unit.accept.0": expected a name without ASSAY_, which the runner keeps to itself, got "ASSAY_COMMIT"',
       '"tasks.": expected a text of 1 to 200 characters as the name of a task',
       '"tasks.api": expected an object with "command" and "report", got "bun test"',
       '"tasks.web.report": expected a text of 1 to 1000 characters, or a list of 1 to 100 of them, got a list of 0',

@@ -35,6 +35,23 @@ describe("a secret", () => {
     expect(createMask([secret]).text(`before ${written} after`)).toBe("before *** after");
   });
 
+  test("is hidden in JSON within JSON, whichever of both wrote it in its own way", () => {
+    const secret = `p"ä\\s/\n<ö>&`;
+    const ascii = (json: string) =>
+      json.replace(/[^\0-\x7f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    const html = (json: string) =>
+      json.replace(/[<>&]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    const slashes = (json: string) => json.replaceAll("/", "\\/");
+    const writers = [JSON.stringify, ...[ascii, html, slashes].map((of) => (text: string) => of(JSON.stringify(text)))];
+    for (const inner of writers)
+      for (const outer of writers) {
+        const written = outer(`{"token":${inner(secret)}}`);
+        expect(createMask([secret]).text(written)).toBe(outer('{"token":"***"}'));
+      }
+    const lines = 'first "line"\nsecond "line"';
+    expect(createMask([lines]).text(JSON.stringify(JSON.stringify({ lines })))).toBe('"{\\"lines\\":\\"***\\"}"');
+  });
+
   test("is hidden in base64, whatever stands before it and after it", () => {
     for (const before of ["", "u", "us", "use", "user:"])
       for (const after of ["", "x", "xy", "xyz"]) {

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { TaskConfig } from "../../src/runner/config.ts";
+import { createMask } from "../../src/runner/mask.ts";
 import type { Lease } from "../../src/runner/protocol.ts";
 import { runTask } from "../../src/runner/task.ts";
 import { until } from "../harness.ts";
@@ -21,7 +22,13 @@ const host = {
   PASSED: "passed",
 };
 
-type More = { config?: Partial<TaskConfig>; lease?: Partial<Lease>; host?: Record<string, string>; graceMs?: number };
+type More = {
+  secrets?: string[];
+  config?: Partial<TaskConfig>;
+  lease?: Partial<Lease>;
+  host?: Record<string, string>;
+  graceMs?: number;
+};
 
 /** Begins a task in a directory of its own. */
 function begin(command: string, more: More = {}) {
@@ -37,6 +44,7 @@ function begin(command: string, more: More = {}) {
     after: [],
     rerun: undefined,
     pass: [],
+    accept: [],
     ...more.config,
   };
   const lease: Lease = {
@@ -47,6 +55,7 @@ function begin(command: string, more: More = {}) {
     attempt: 1,
     variables: {},
     secretNames: [],
+    executionNames: [],
     ...more.lease,
   };
   const [stop, hurry] = [new AbortController(), new AbortController()];
@@ -58,6 +67,7 @@ function begin(command: string, more: More = {}) {
       onOutput: (bytes) => void chunks.push(bytes),
       onNote: (note) => void notes.push(note),
       graceMs: more.graceMs ?? 10_000,
+      mask: createMask(more.secrets ?? []),
     },
   });
   const output = () => Buffer.concat(chunks).toString();
@@ -88,9 +98,18 @@ describe("the exit code", () => {
     expect(await begin(command).ended).toEqual({ kind: "failure", message, exitCode });
   });
 
-  test("is none where the command cannot be started", async () => {
-    const end = await begin("true", { config: { workingDirectory: join(place, "gone") } }).ended;
-    expect(end).toEqual({ kind: "failure", message: expect.stringMatching(/^Cannot run the command: .*ENOENT/) });
+  test("is none where the command cannot be started, which names the task and its directory", async () => {
+    const gone = join(place, "gone");
+    for (const config of [{ workingDirectory: gone }, { workingDirectory: gone, before: ["true"] }])
+      expect(await begin("true", { config }).ended).toEqual({
+        kind: "failure",
+        message: `Cannot run the task "unit": its working directory "${gone}" is missing`,
+      });
+    await Bun.write(join(place, "file"), "");
+    expect(await begin("true", { config: { workingDirectory: join(place, "file") } }).ended).toEqual({
+      kind: "failure",
+      message: `Cannot run the task "unit": its working directory "${join(place, "file")}" is no directory`,
+    });
   });
 });
 
@@ -120,6 +139,7 @@ describe("the output", () => {
           attempt: 1,
           variables: {},
           secretNames: [],
+          executionNames: [],
         },
         execution: { id: "the-execution", branch: null, commit: null, baseUrl: null },
       },
@@ -130,10 +150,11 @@ describe("the output", () => {
           format: undefined,
           workingDirectory: directory,
         },
-        ...{ timeoutSeconds: undefined, before: [], after: [], rerun: undefined, pass: [] },
+        ...{ timeoutSeconds: undefined, before: [], after: [], rerun: undefined, pass: [], accept: [] },
       },
       ...{ host, stop: new AbortController().signal, hurry: new AbortController().signal, graceMs: 1_000 },
       onNote: () => {},
+      mask: createMask([]),
       onOutput: (chunk) => {
         bytes += chunk.length;
         hash.update(chunk);
@@ -197,6 +218,32 @@ describe("the environment", () => {
   });
 });
 
+describe("a variable of the execution", () => {
+  const variables = {
+    BROWSER: "firefox",
+    NODE_OPTIONS: "--require ./theirs.js",
+    PATH: "/theirs",
+    TOKEN: "of the team",
+  };
+
+  test("that the task does not accept is refused before anything has begun", async () => {
+    const config = { before: ["echo before"], after: ["echo after"], accept: ["BROWSER"] };
+    const lease = { variables, executionNames: ["PATH", "NODE_OPTIONS", "BROWSER"] };
+    const task = begin("echo began", { config, lease });
+    const message = `The execution sets "NODE_OPTIONS", "PATH", which the task "unit" does not take: "accept" in assay.yaml names what an execution may set`;
+    expect(await task.ended).toEqual({ kind: "failure", message });
+    expect(task.output()).toBe("");
+  });
+
+  test("that the task accepts is set, and those of the environment are without that", async () => {
+    const config = { accept: ["BROWSER"] };
+    const lease = { variables: { BROWSER: "firefox", TOKEN: "of the team" }, executionNames: ["BROWSER"] };
+    const task = begin(`echo "$BROWSER, $TOKEN"`, { config, lease });
+    await task.ended;
+    expect(task.output()).toBe("firefox, of the team\n");
+  });
+});
+
 describe("no process is left", () => {
   test("when a command ends: neither children nor grandchildren, nor those in sessions of their own", async () => {
     const task = begin(
@@ -226,6 +273,28 @@ describe("no process is left", () => {
     expect(await task.ended).toEqual({ kind: "failure", message: "Cancelled by somebody" });
     expect(task.output()).toContain("was asked");
     expect(pidsIn(task.output()).map(lives)).toEqual([false, false]);
+  });
+
+  test.each([
+    ["its parent ends by force", `trap '' TERM; setsid env -i sleep 6671 & echo "pid $!"; sleep 6672; sleep 6673`],
+    [
+      "its parent ends when it is asked to",
+      `setsid env -i sh -c "trap '' TERM; echo pid \\$\\$; sleep 6674; sleep 6675" & sleep 6676`,
+    ],
+  ])("of one that has neither session nor environment of the task, when %s", async (_, command) => {
+    const task = begin(command, { graceMs: 200 });
+    await until(() => pidsIn(task.output()).length === 1);
+    // By now it is a session of its own, with nothing in its environment.
+    const [pid] = pidsIn(task.output()) as [number];
+    await until(() => {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
+      return Number(stat[3]) === pid && !readFileSync(`/proc/${pid}/environ`, "utf8").includes("ASSAY_LEASE_ID");
+    });
+    task.stop.abort("Stopped");
+    await task.ended;
+    const left = lives(pid);
+    if (left) process.kill(-pid, "SIGKILL");
+    expect(left).toBe(false);
   });
 
   test("when there is no time for politeness", async () => {
@@ -272,8 +341,19 @@ describe("before and after", () => {
   test("a before that fails is the failure of the task, and what is after it runs all the same", async () => {
     const config = { before: ["exit 7", "echo never"], after: ["echo after"] };
     const task = begin("echo '<x/>' > report.xml", { config });
-    expect(await task.ended).toEqual({ kind: "failure", message: "A before command ended with 7", exitCode: 7 });
+    expect(await task.ended).toEqual({
+      kind: "failure",
+      message: 'The before command "exit 7" ended with 7',
+      exitCode: 7,
+    });
     expect(task.output()).toBe("after\n");
+  });
+
+  test("the message of a before is short, and holds no part of a secret", async () => {
+    const secret = "abcdefghijklmnop";
+    const before = [`: ${"x".repeat(190)} ${secret} ${"y".repeat(1_000)}; exit 7`];
+    const { message } = (await begin("true", { config: { before }, secrets: [secret] }).ended) as { message: string };
+    expect(message).toBe(`The before command ": ${"x".repeat(190)} *** yyy…" ended with 7`);
   });
 
   test("after a task that was ended, too", async () => {
@@ -329,19 +409,21 @@ describe("a rerun of what failed", () => {
     const task = begin("echo whole", { config, lease: { only } });
     await task.ended;
     expect(task.output()).toContain("adds $HOME\n");
-    expect(task.output()).not.toContain("whole");
-    expect(task.notes).toEqual([]);
+    expect(task.output()).not.toContain("echo whole");
+    expect(task.output()).toStartWith("[assay] The test case that failed runs again\nadds");
+    expect(task.notes).toEqual(["The test case that failed runs again"]);
   });
 
   test("is the whole task where assay.yaml says nothing, or what failed is no test, which is told", async () => {
     const without = begin("echo whole", { lease: { only } });
     await without.ended;
-    expect([without.output(), without.notes]).toEqual(["whole\n", []]);
+    const why = 'The whole task runs again: assay.yaml has no "rerun" for it';
+    expect([without.output(), without.notes]).toEqual([`[assay] ${why}\nwhole\n`, [why]]);
     const lease = { only: [{ suite: "", name: "runner exited 3", file: null }] };
     const outside = begin("echo whole", { config: { rerun: "echo {names}" }, lease });
     await outside.ended;
     expect([outside.output(), outside.notes]).toEqual([
-      "whole\n",
+      `[assay] ${outside.notes[0]}\nwhole\n`,
       [expect.stringMatching(/^The whole task runs again: /)],
     ]);
   });
