@@ -39,7 +39,10 @@ export const waitsInVain = (sql: Sql, run: Fragment): Fragment => sql`(
 /** Whether a runner has asked lately, and has what a lease wants. */
 const canRun = (sql: Sql, runner: Fragment, lease: Fragment): Fragment => sql`
   ${runner}.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' and ${lease}.labels <@ ${runner}.labels
-  and (${runner}.task_slugs is null or ${lease}.task_slug = any(${runner}.task_slugs))`;
+  and (${runner}.task_slugs is null or ${lease}.task_slug = any(${runner}.task_slugs) or exists (
+    -- It does not ask for a task while it has one that would write the same report.
+    select from lease other where other.project_id = ${lease}.project_id and other.runner = ${runner}.name
+      and other.task_slug = ${lease}.task_slug and ${isHeld(sql, sql`other`)}))`;
 
 /** For each task a lease, or one for each of its shards; in the order of the tasks. */
 export const insertLeases = (

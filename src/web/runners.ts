@@ -130,7 +130,7 @@ export const runners: Page[] = [
                 return html`<details class="fold"${index === 0 ? html` open` : null}><summary>For ${project.name}${missing.has(project.id) ? html` ${tag("missing", "failed")}` : null}</summary>
                   <pre data-copy>export ASSAY_URL=${publicUrl} ASSAY_PROJECT=${project.id}
 export ASSAY_KEY_FILE=assay.key
-bun run assay runner --config assay.yaml --concurrency 2${labels.length > 0 ? ` --labels ${labels.join(",")}` : ""}</pre>
+assay runner --config assay.yaml --concurrency 2${labels.length > 0 ? ` --labels ${labels.join(",")}` : ""}</pre>
                   <p class="hint">assay.key holds the key of the project${project.leading === null ? html`, which has none yet: <a href="/projects/${project.id}/settings">generate it</a>` : html` (<code>${project.leading}…</code>)`}.</p></details>`;
               })}</div>`
         }`;

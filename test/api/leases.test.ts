@@ -139,6 +139,15 @@ describe("an execution of mode run", () => {
     ]);
   });
 
+  test("does not say so of a task that its runner will ask for once its hands are free", async () => {
+    const place = await fresh();
+    await start(place);
+    await take(place, { taskSlugs: ["unit"] });
+    const { id } = await start(place);
+    await sync(place, { taskSlugs: ["another"] });
+    expect((await see(place, id)).tasks[0].reason).toBeNull();
+  });
+
   test("needs tasks; variables, failFast and labels are for it alone", async () => {
     const place = await fresh();
     expect(message(await post(place, "/executions", { mode: "run" }))).toContain(`Cannot read "tasks"`);
