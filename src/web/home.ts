@@ -1,24 +1,30 @@
 /** My projects: which are green, and what needs me. */
 
 import { html, type Html } from "../http/html.ts";
-import { selectBranchState, selectBuilds, selectTally } from "../store/overview.ts";
+import { firstIdAt } from "../store/moment.ts";
+import { selectBranchState, selectBuilds, selectNews, selectTally } from "../store/overview.ts";
 import { selectTeamPlaces } from "../store/projects.ts";
 import { executionPath, nameOf, outcomeOf } from "./builds.ts";
 import { page, type Page, type ProjectPlace } from "./page.ts";
-import { counted, mark, strip } from "./parts.ts";
+import { ago, counted, mark, strip } from "./parts.ts";
 import { headlineOf, summaryOf } from "./project_state.ts";
 import type { Sql } from "../store/connect.ts";
 
 const STRIP = 30;
+/** What is new is told of so many branches, and of no older executions. */
+const NEWS = 3;
+const NEWS_DAYS = 7;
 /** More are listed by name alone. */
 const MAX_CARDS = 24;
 
 async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<Html> {
   const { id, name, defaultBranch } = project;
-  const [state, tally, builds] = await Promise.all([
+  const week = firstIdAt(now.getTime() - NEWS_DAYS * 86_400_000);
+  const [state, tally, builds, news] = await Promise.all([
     selectBranchState(sql, id, defaultBranch),
     selectTally(sql, id),
     selectBuilds(sql, id, STRIP - 1),
+    selectNews(sql, id, week, NEWS),
   ]);
   const headline = headlineOf(defaultBranch, state, now);
   const items = builds.toReversed().map((build) => ({
@@ -30,6 +36,10 @@ async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<Html> {
 <h2><a href="/projects/${id}">${name}</a></h2>
 <p class="lead">${mark(headline.status, { word: false })} ${headline.text}</p>
 <div class="meta quiet">${summaryOf(id, state, tally)}${builds.length === 0 ? html`<a href="/projects/${id}/onboarding">Send the first report</a>` : null}</div>
+${news.map(
+  (row) =>
+    html`<p class="small long"><a href="${executionPath(id, row.executionId)}">${nameOf(row)}</a> ${row.branch === null ? null : html`<code>${row.branch}</code>`} <span class="failed">${counted(row.failures, "new failure")}</span>, <span class="soft">${ago(row.createdAt, now)}</span></p>`,
+)}
 ${strip(items, `The last ${counted(items.length, "execution")} of ${name}, newest right`)}
 </section>`;
 }

@@ -1,0 +1,74 @@
+/** The first page and that of a project: is main green, since when, and what is new. */
+
+import { describe, expect, test } from "bun:test";
+import { createRoles } from "./roles.ts";
+
+const HOUR = 3_600_000;
+const now = new Date();
+const roles = await createRoles({ clock: () => now });
+const { acme, look, report } = roles;
+const base = `/projects/${acme.project}`;
+const before = (hours: number) => new Date(now.getTime() - hours * HOUR).toISOString();
+const build = (key: string, hours: number, letters: string, more: Record<string, string> = {}) =>
+  report(letters, { execution_key: key, complete: "true", branch: "main", completed_at: before(hours), ...more });
+
+test("a project without reports says so, and how to send the first one", async () => {
+  const { words, html } = await look("viewer", base);
+  expect(words).toContain("Nothing has ended on main yet");
+  expect(words).toContain("No report has arrived yet.");
+  expect(html).toContain(`href="${base}/onboarding"`);
+  expect((await look("viewer", "/")).words).toContain("Nothing has ended on main yet");
+});
+
+describe("a project with builds", () => {
+  test("is green since the first green build after a red one, in words, on both pages", async () => {
+    await build("1", 50, "pf");
+    await build("2", 30, "pp");
+    await build("3", 5.5, "pp", { commit: "1a2b3c4d5e6f7a8b9c0d" });
+    for (const path of ["/", base]) {
+      const { words } = await look("viewer", path);
+      expect(words).toContain("main has been green for 1 day");
+      expect(words).toContain("#3 1a2b3c4 2 passed");
+    }
+  });
+
+  test("says what is new on which branch, first of all, and what of it is only known", async () => {
+    await build("4", 1.5, "ppf", { branch: "feature/cart", says: "TypeError: no currency" });
+    for (const path of ["/", base]) {
+      const { words } = await look("viewer", path);
+      expect(words).toMatch(/#4 feature\/cart 1 new failure/);
+      expect(words).toContain("main has been green for 1 day");
+    }
+    expect((await look("viewer", base)).words).toContain(
+      "Needs you What needs somebody ✕ failed #4 feature/cart 1 new failure TypeError: no currency",
+    );
+  });
+
+  test("a branch that has passed since needs nobody", async () => {
+    await build("5", 1, "ppp", { branch: "feature/cart" });
+    expect((await look("viewer", base)).words).not.toContain("1 new failure TypeError");
+  });
+
+  test("is red since the build that broke it", async () => {
+    await build("6", 0.5, "fp", { says: "expected 2, got 1" });
+    await build("7", 0.2, "fp", { says: "expected 2, got 1" });
+    const { words } = await look("viewer", base);
+    expect(words).toContain("main has been red for 30 minutes");
+    expect(words).toContain("#6 main 1 new failure expected 2, got 1");
+    expect(words).toContain("#7 main 1 known failure");
+  });
+
+  test("shows what failed lately as a table of tests and builds", async () => {
+    const { html, words } = await look("viewer", base);
+    expect(words).toContain("What failed lately");
+    const row = /<th scope="row">(?:(?!<\/tr>)[^])*case 0[^]*?<\/tr>/.exec(html)![0];
+    const cells = [...row.matchAll(/class="cell (\w+)"/g)].map(([, status]) => status);
+    expect(cells).toEqual(["passed", "passed", "passed", "failed", "failed"]);
+  });
+
+  test("is for its team alone", async () => {
+    expect((await look("rival", base)).status).toBe(404);
+    expect((await look("nobody", base)).location).toBe(`/login?next=${encodeURIComponent(base)}`);
+    expect((await look("rival", "/")).words).not.toContain("Acme");
+  });
+});
