@@ -36,18 +36,27 @@ function* inChunks(texts: Iterable<string>): Generator<string> {
   if (chunk !== "") yield chunk;
 }
 
+const decoder = new TextDecoder();
+
+function toText(one: News): string {
+  const id = writePosition(one.position);
+  if (one.kind === "event") {
+    const { type, data, occurredAt } = one;
+    return toEventText({ id, event: type, data: { id: one.id, occurredAt, ...data } });
+  }
+  const { executionId, taskSlug, shard, leaseId, offset, bytes } = one;
+  const data = { executionId, taskSlug, shard, leaseId, offset, text: decoder.decode(bytes) };
+  return toEventText({ id, event: "log", data });
+}
+
+/** Written once for all streams that tell it. */
+const written = new WeakMap<News, string>();
+
 function* newsTexts(news: readonly News[]): Generator<string> {
-  const decoder = new TextDecoder();
   for (const one of news) {
-    const id = writePosition(one.position);
-    if (one.kind === "event") {
-      const { type, data, occurredAt } = one;
-      yield toEventText({ id, event: type, data: { id: one.id, occurredAt, ...data } });
-    } else {
-      const { executionId, taskSlug, shard, leaseId, offset, bytes } = one;
-      const data = { executionId, taskSlug, shard, leaseId, offset, text: decoder.decode(bytes) };
-      yield toEventText({ id, event: "log", data });
-    }
+    const text = written.get(one) ?? toText(one);
+    written.set(one, text);
+    yield text;
   }
 }
 

@@ -160,8 +160,23 @@ const toFailure = (row: FailureRow): Cause["failures"][number] => ({
 });
 
 /** What only runners can heed is refused where there are none. */
-function requireRunnable({ mode, tasks, variables, failFast }: v.InferOutput<typeof newExecution>): void {
+function requireRunnable({
+  mode,
+  tasks,
+  variables,
+  failFast,
+  branch,
+  commit,
+  pullRequest,
+}: v.InferOutput<typeof newExecution>): void {
   if (mode === "run") {
+    // A runner hands them to git: what begins so would be an option of it.
+    for (const [name, value] of Object.entries({ branch, commit, pullRequest }))
+      if (value?.startsWith("-"))
+        fail(
+          "VALIDATION_ERROR",
+          `Cannot read "${name}": expected no "-" at the beginning, got ${JSON.stringify(value.slice(0, 60))}`,
+        );
     if (tasks.length === 0)
       fail("VALIDATION_ERROR", `Cannot read "tasks": an execution of mode "run" runs at least one`);
     return;
@@ -268,18 +283,21 @@ export const executions: Route[] = [
       deadlineSeconds: 60,
     },
     async (context) => {
-      const { fast, query, params, services, wantsText } = context;
+      const { fast, query, params, caller, services, wantsText } = context;
       const toAnswer = (found: Execution) => (wantsText ? plainText(200, toLine(found)) : found);
       if (query.wait === undefined) return toAnswer(await find(fast, context));
       const until = performance.now() + query.wait * 1000;
       // The watch begins before the first look: an end between the two would be missed otherwise.
-      const watch = services.signals.watch([["execution_ended", params.executionId]]);
+      const watch = services.signals.watch([
+        ["execution_ended", params.executionId],
+        ["key_revoked", caller.id],
+      ]);
       try {
         for (let isLast = false; ;) {
           const found = await find(fast, context);
           const left = until - performance.now();
           if (isLast || left <= 0 || hasEnded(found.status)) return toAnswer(found);
-          isLast = (await watch.next(left)) === "closed";
+          isLast = ["closed", "key_revoked"].includes(await watch.next(left));
         }
       } finally {
         watch.end();

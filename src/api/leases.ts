@@ -28,6 +28,7 @@ import {
   selectHasNews,
   selectLease,
   selectLogLease,
+  selectHasShard,
   selectLogParts,
   selectRunners,
 } from "../store/leases.ts";
@@ -66,7 +67,7 @@ export const leases: Route[] = [
       answer: leaseAnswer,
       deadlineSeconds: 75,
     },
-    async ({ sql, params, body, transact, services, budget }) => {
+    async ({ sql, params, body, caller, transact, services, budget }) => {
       const { projectId } = params;
       const { runner, labels, taskSlugs, free, held, waitSeconds } = body;
       const asker = { runner, labels, taskSlugs };
@@ -77,6 +78,7 @@ export const leases: Route[] = [
       const watch = services.signals.watch([
         ["lease", projectId],
         ["sync", me],
+        ["key_revoked", caller.id],
       ]);
       try {
         let synced = await sync(body);
@@ -92,7 +94,7 @@ export const leases: Route[] = [
           if (hasNews || left <= 0) break;
           waited = true;
           const woken = await watch.next(left);
-          if (woken === "closed" || woken === "sync") break;
+          if (woken === "closed" || woken === "sync" || woken === "key_revoked") break;
           const looking = { wantsWork: free > 0, held: ids, knownAsWatched: before };
           if (await selectHasNews(sql, projectId, asker, looking))
             synced = await sync({ free, held: ids.map((id) => ({ id })), returned: [] });
@@ -172,6 +174,7 @@ export const leases: Route[] = [
     async ({ sql, params, query, wantsText }) => {
       const { projectId, executionId, taskSlug } = params;
       const runId = (await selectRunId(sql, projectId, executionId, taskSlug)) ?? absent();
+      if (query.shard !== undefined && !(await selectHasShard(sql, projectId, runId, query.shard))) absent();
       const lease = await selectLogLease(sql, projectId, runId, query.shard);
       if (!lease) {
         if (wantsText) return plainText(200, "");

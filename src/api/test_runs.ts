@@ -132,8 +132,10 @@ async function ofLease(
   };
   for (const [name, isOther] of Object.entries(others))
     if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease is of another, leave it out`);
+  const { format, exit_code, allow_empty, complete } = parameters;
   return {
-    parameters: { ...parameters, ...own, execution_id: lease.executionId },
+    // Where it comes from is the execution's to say, and when it was run is known.
+    parameters: { format, exit_code, allow_empty, complete, lease_id, ...own, execution_id: lease.executionId },
     only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),
   };
 }

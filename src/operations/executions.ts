@@ -87,7 +87,8 @@ const END_REASONS: Record<ExecutionEvent, string> = {
 async function settleLeases(sql: Tx, projectId: string, { id, status, failFast }: LockedExecution): Promise<void> {
   if (failFast !== null && !hasEnded(status)) {
     const failures = await countUnquarantined(sql, projectId, id);
-    const reason = `Not needed any more: ${failures} failures, and failFast is ${failFast}`;
+    const many = failures === 1 ? "1 failure" : `${failures} failures`;
+    const reason = `Not needed any more: ${many}, and failFast is ${failFast}`;
     if (failures >= failFast && (await stopLeases(sql, projectId, id, reason))) await notifyLeases(sql, projectId);
   }
   await endTasksWithoutLease(sql, projectId, id);

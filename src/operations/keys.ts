@@ -13,6 +13,7 @@ import {
   selectIsTeamKey,
   selectLiveKeyIds,
 } from "../store/keys.ts";
+import { notifyKeyRevoked } from "../store/signals.ts";
 
 /** The only time that the key is shown. */
 export type GeneratedKey = { id: string; key: string; leading: string };
@@ -28,7 +29,10 @@ export async function generateProjectKey(
 ): Promise<GeneratedKey | undefined> {
   const teamId = await lockProjectForKey(sql, projectId);
   if (teamId === undefined) return undefined;
-  for (const id of await selectLiveKeyIds(sql, projectId)) await revokeKey(sql, id);
+  for (const id of await selectLiveKeyIds(sql, projectId)) {
+    await revokeKey(sql, id);
+    await notifyKeyRevoked(sql, id);
+  }
   return await generate(sql, teamId, { kind: "project", projectId, name: null }, by);
 }
 
@@ -44,6 +48,7 @@ export const generateTeamKey = (
 export async function revokeKeyById(sql: Tx, id: string, by: Actor = SERVER): Promise<string | undefined> {
   const revoked = await revokeKey(sql, id);
   if (revoked?.isNew) {
+    await notifyKeyRevoked(sql, id);
     const details = { kind: revoked.projectId === null ? "team" : "project", projectId: revoked.projectId };
     await insertAuditEntry(sql, revoked.teamId, by, { action: "key.revoked", subject: revoked.leading, details });
   }

@@ -140,8 +140,10 @@ export async function toLease(
   const variables: Record<string, string> = {};
   for (const { name, sealed } of given)
     variables[name] = seal.open(variablePlace(teamId, environmentId!, name), sealed);
-  if (lease.ownVariables)
-    Object.assign(variables, JSON.parse(seal.open(executionVariablesPlace(projectId), lease.ownVariables)));
+  const own: Record<string, string> = lease.ownVariables
+    ? JSON.parse(seal.open(executionVariablesPlace(projectId), lease.ownVariables))
+    : {};
+  Object.assign(variables, own);
   const only = lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, taskSlug);
   return {
     id,
@@ -154,6 +156,7 @@ export async function toLease(
     ...(only ? { only } : {}),
     variables,
     secretNames: given.flatMap(({ name, secret }) => (secret ? [name] : [])),
+    executionNames: Object.keys(own),
   };
 }
 

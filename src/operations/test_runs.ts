@@ -22,6 +22,7 @@ import { countChanges, lockHealth } from "../store/case_health.ts";
 import { type CaseDetail, insertDetails, selectCounts } from "../store/case_results.ts";
 import type { Sql, Tx } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
+import { selectHasOpenLease } from "../store/leases.ts";
 import type { ExecutionOrigin, LockedExecution } from "../store/executions.ts";
 import { endByReport } from "./leases.ts";
 import { advanceExecution, type ExecutionAdvance, findOrCreateExecution, toOrigin } from "./executions.ts";
@@ -159,6 +160,11 @@ export async function takeReport(
   const end = failure ? { status: "failed" as const, ...failure } : { status: "reported" as const };
   const isOver = parameters.lease_id !== undefined && (await endByReport(sql, projectId, parameters.lease_id, end));
   const run = await selectOrInsertTestRun(sql, projectId, execution.id, taskSlug, at);
+  const isOwn = execution.mode !== "run" || parameters.lease_id !== undefined;
+  if (!isOwn && (await selectHasOpenLease(sql, projectId, run.id)))
+    refuse(
+      `Cannot take the report: the task ${JSON.stringify(taskSlug)} is run by runners, which report with their lease_id`,
+    );
   const before = run.attempt === 0 ? [] : await selectAttempts(sql, projectId, run.id);
   const shard = toShard(run, before, parameters);
   const change = { ...origin, arrived: true, now: at, silent };

@@ -196,7 +196,11 @@ export const givenTask = v.union([slug, plannedTask], ({ input, issues }) => {
   // Of an object the mistake within is told, of anything else what it should be.
   const isObject = typeof input === "object" && input !== null;
   const { success, issues: inner } = v.safeParse(isObject ? plannedTask : slug, input);
-  return success ? issues![0].message : inner[0].message;
+  if (success) return issues![0].message;
+  const [{ path, message, type, expected }] = inner;
+  const field = JSON.stringify(path?.map(({ key }) => String(key)).join(".") ?? "");
+  if (type === "strict_object") return `expected ${expected === "never" ? `no field ${field}` : `the field ${field}`}`;
+  return path ? `expected for ${field}: ${message.replace(/^expected /, "")}` : message;
 });
 export type GivenTask = v.InferOutput<typeof givenTask>;
 

@@ -15,7 +15,7 @@ const MAX_FREE = 64;
 /** A part of a log, from a byte offset on; of whatever a program prints. */
 const logPart = v.strictObject({
   offset: v.pipe(
-    integer(0, Number.MAX_SAFE_INTEGER),
+    integer(0, 2 ** 40),
     v.description("The place of the first byte of the text, as UTF-8, in the whole log; a gap before it is left out"),
   ),
   text: v.pipe(
@@ -40,12 +40,17 @@ const shardPlace = {
 export const leaseSync = v.strictObject({
   runner: described(text(200), "Its name: no two processes have the same", "build-3/1"),
   labels: described(
-    v.optional(v.pipe(v.array(taskLabel, "expected a list of labels"), v.maxLength(50)), []),
+    v.optional(
+      v.pipe(v.array(taskLabel, "expected a list of labels"), v.maxLength(50, "expected at most 50 labels")),
+      [],
+    ),
     "What it has: it is only given tasks whose labels are all among these; at most 50",
     ["linux"],
   ),
   taskSlugs: v.pipe(
-    v.optional(v.pipe(v.array(slug, "expected a list of task slugs"), v.maxLength(500))),
+    v.optional(
+      v.pipe(v.array(slug, "expected a list of task slugs"), v.maxLength(500, "expected at most 500 task slugs")),
+    ),
     v.description("What it can run; default: every task"),
     v.examples([["unit"]]),
   ),
@@ -108,6 +113,11 @@ const lease = v.strictObject({
     v.description("Those whose values belong in no log"),
     v.examples([["API_TOKEN"]]),
   ),
+  executionNames: described(
+    v.array(v.string()),
+    "Those that the execution itself has set: whoever has the project's key can, so a runner takes none that it was not told to",
+    ["BROWSER"],
+  ),
 });
 export type Lease = v.InferOutput<typeof lease>;
 
@@ -132,13 +142,19 @@ export const leaseAnswer = v.strictObject({
 export const leaseFailure = v.strictObject({
   exitCode: described(v.optional(integer(-2_147_483_648, 4_294_967_295)), "How the command ended, if it did", 137),
   message: described(
-    v.pipe(v.string("expected a text"), v.minLength(1, "expected a text"), v.maxLength(65_536)),
+    v.pipe(
+      v.string("expected a text"),
+      v.minLength(1, "expected a text"),
+      v.maxLength(65_536, "expected at most 65536 characters"),
+    ),
     "Why there is no report, at most 65,536 characters: it becomes the message of a failed test case",
     "The command left no report",
   ),
   log: described(v.optional(logPart), "The rest of what the task has printed; its end goes with the failure"),
 });
 export type LeaseFailure = v.InferOutput<typeof leaseFailure>;
+
+const EXPECTED_SHARD = `expected the number of a shard, such as "2", or "2/4"`;
 
 export const logQuery = v.strictObject({
   offset: v.pipe(
@@ -156,9 +172,9 @@ export const logQuery = v.strictObject({
   shard: described(
     v.optional(
       v.pipe(
-        v.string("expected the number of a shard"),
-        v.regex(/^[1-9]\d{0,3}$/, "expected the number of a shard"),
-        v.transform(Number),
+        v.string(EXPECTED_SHARD),
+        v.regex(/^[1-9]\d{0,3}(?:\/[1-9]\d{0,3})?$/, EXPECTED_SHARD),
+        v.transform((text) => Number.parseInt(text, 10)),
         v.metadata({ openapi: { type: "integer", minimum: 1, maximum: 9999 } }),
       ),
     ),

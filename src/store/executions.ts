@@ -12,7 +12,7 @@ import type {
 import { isCommit } from "./commits.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
 import { baselineOf } from "./baselines.ts";
-import { isAtWork, lastRunner } from "./leases.ts";
+import { isAtWork, lastRunner, waitsInVain } from "./leases.ts";
 import { takeTurn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
 import { firstIdAt } from "./moment.ts";
@@ -79,7 +79,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict, r.outage as task_outage,
       r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", r.started_at as "task_startedAt", r.completed_at as "task_completedAt",
-      r.duration_ms as "task_durationMs", r.reason as task_reason, case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
+      r.duration_ms as "task_durationMs", case when e.mode = 'run' and r.status = 'queued' then ${waitsInVain(sql, sql`r`)} else r.reason end as task_reason, case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
     from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     order by e.id desc, r.id`;
   const found = new Map<string, ExecutionRow>();

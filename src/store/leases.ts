@@ -28,6 +28,19 @@ export const lastRunner = (sql: Sql, run: Fragment): Fragment => sql`(
   select l.runner from lease l
   where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.runner is not null order by l.id desc limit 1)`;
 
+/** An expression: a task waits for a runner that there is not. `run` is a test_run that is queued. */
+export const waitsInVain = (sql: Sql, run: Fragment): Fragment => sql`(
+  select 'No runner that takes it has asked in the last 2 minutes'
+    || case when l.labels = '{}' then '' else ', with the labels ' || array_to_string(l.labels, ', ') end
+  from lease l where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.status = 'queued' and not exists (
+    select from runner r where r.project_id = l.project_id and ${canRun(sql, sql`r`, sql`l`)})
+  limit 1)`;
+
+/** Whether a runner has asked lately, and has what a lease wants. */
+const canRun = (sql: Sql, runner: Fragment, lease: Fragment): Fragment => sql`
+  ${runner}.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' and ${lease}.labels <@ ${runner}.labels
+  and (${runner}.task_slugs is null or ${lease}.task_slug = any(${runner}.task_slugs))`;
+
 /** For each task a lease, or one for each of its shards; in the order of the tasks. */
 export const insertLeases = (
   sql: Tx,
@@ -279,6 +292,18 @@ export const selectLogLease = async (
   return row;
 };
 
+/** Whether a run was planned with so many shards; one that was not is its own first. */
+export const selectHasShard = async (sql: Sql, projectId: string, runId: string, shard: number): Promise<boolean> =>
+  (await sql`select from test_run where project_id = ${projectId} and id = ${runId} and shards >= ${shard}`).length ===
+  1;
+
+/** Whether a task is a runner's, or waits for one. */
+export const selectHasOpenLease = async (sql: Sql, projectId: string, runId: string): Promise<boolean> =>
+  (
+    await sql`
+      select from lease l where project_id = ${projectId} and run_id = ${runId} and ${isOpen(sql, sql`l`)} limit 1`
+  ).length === 1;
+
 /** In order, from the part that holds `offset` on; at most 32 of them. */
 export const selectLogParts = (sql: Sql, projectId: string, leaseId: string, offset: number, limit = 32) => sql<
   { start: number; bytes: Uint8Array }[]
@@ -416,8 +441,7 @@ export const isAtWork = (sql: Sql): Fragment => sql`
     select from lease l where l.project_id = execution.project_id and l.execution_id = execution.id and (
       ${isHeld(sql, sql`l`)} or l.status = 'queued' and exists (
         select from runner r
-        where r.project_id = l.project_id and r.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'
-          and l.labels <@ r.labels and (r.task_slugs is null or l.task_slug = any(r.task_slugs)))))`;
+        where r.project_id = l.project_id and ${canRun(sql, sql`r`, sql`l`)})))`;
 
 /** More are not named one by one: who has so many failures runs all. */
 const MAX_ONLY = 5_000;

@@ -3,7 +3,7 @@
 import type { OpenListener, Sql, Tx } from "./connect.ts";
 
 /** What a transaction tells all servers when it commits; each is about an id. */
-const CHANNELS = ["execution_ended", "lease"] as const;
+const CHANNELS = ["execution_ended", "key_revoked", "lease"] as const;
 type Channel = (typeof CHANNELS)[number];
 /** "sync": a runner's next call has come; it is told within a server only. */
 export type Topic = Channel | "sync";
@@ -36,6 +36,9 @@ const LISTEN_AGAIN_MS = 250;
 const notify = (sql: Tx, channel: Channel, id: string) => sql`select pg_notify(${channel}, ${id})`;
 
 export const notifyExecutionEnded = (sql: Tx, executionId: string) => notify(sql, "execution_ended", executionId);
+
+/** Requests of the key that wait are answered, with 401. */
+export const notifyKeyRevoked = (sql: Tx, keyId: string) => notify(sql, "key_revoked", keyId);
 
 /** Something has changed for the runners of a project: there is work, or some is to be ended, or somebody looks. */
 export const notifyLeases = (sql: Tx, projectId: string) => notify(sql, "lease", projectId);

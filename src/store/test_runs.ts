@@ -200,7 +200,7 @@ export const updateTestRun = async (
       verdict = ${run.verdict}, exit_code = ${run.exitCode}, format = ${run.format},
       warnings = ${toTextArray(run.warnings)}::text[], started_at = coalesce(started_at, ${run.startedAt}),
       completed_at = ${run.completedAt}, quarantined = ${run.quarantined}, outage = ${run.outage},
-      was_outage = ${run.wasOutage},
+      was_outage = ${run.wasOutage}, reason = null,
       remembered = ${run.remembered}
     where project_id = ${projectId} and id = ${id} returning ${detailColumns(sql)}`;
   return updated!;

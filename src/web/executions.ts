@@ -398,7 +398,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
         }${blameOf(failure) === kind ? null : html` ${tag(SECTIONS[blameOf(failure)]!.tag)}`}${
           failure.owner === null || owners.length < 2 ? null : html` <span class="soft">${failure.owner}</span>`
         }</li>`,
-    )}${rest > 0 ? html`<li class="soft">and ${rest} more</li>` : null}</ul>
+    )}${rest > 0 ? html`<li><a href="${taskPath(projectId, executionId, first.taskSlug)}?status=failed">and ${rest} more</a></li>` : null}</ul>
 ${isOld ? html`<p class="small">Failing since <a href="${executionPath(around.projectId, told!.sinceExecutionId!)}">${told!.sinceAt === null ? "an earlier execution" : ago(told!.sinceAt, now)}</a>${told!.sinceCommit === null ? null : html`, ${commit(told!.sinceCommit)}`}</p>` : null}
 ${first.bugId === null ? null : html`<p class="small"><a href="${bugPath(projectId, first.bugId)}">Bug ${first.bugNumber}: ${first.bugTitle}</a> ${tag(wordOf(first.bugStatus!))}</p>`}`;
   }

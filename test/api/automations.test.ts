@@ -491,13 +491,15 @@ describe("actions", () => {
     const team = (path: string, body?: unknown) =>
       ask(path.replace("/", `/teams/${acme.team}/`), { key: acme.teamKey, ...(body ? { body } : {}) });
     const { body } = await team("POST /environments", { slug: "short-lived" });
-    const created = await ask(`POST /projects/${project.project}/executions`, {
+    await ask(`POST /projects/${project.project}/executions`, {
       key: project.key,
       body: { mode: "run", tasks: ["unit"], environment: "short-lived" },
     });
     await team(`DELETE /environments/${body.id}`);
     const { id } = await automate({ trigger: { event: "execution.failed" }, actions: [{ type: "rerun_failed" }] });
-    await upload("f", { execution_id: created.body.id, task_slug: "unit" });
+    const sync = { runner: "r" };
+    const { body: taken } = await ask(`POST /projects/${project.project}/leases`, { key: project.key, body: sync });
+    await upload("f", { lease_id: taken.leases[0].id });
     await handleAll();
     const [{ status, actions }] = await runsOf(id);
     expect([status, actions[0].reason]).toEqual([

@@ -66,6 +66,7 @@ describe("an execution of mode run", () => {
         attempt: 1,
         variables: {},
         secretNames: [],
+        executionNames: [],
       },
     ]);
     expect(nextSeconds).toBe(20);
@@ -99,12 +100,54 @@ describe("an execution of mode run", () => {
     expect((await report(place, lease.id, "p", "&task_slug=unit&shard=1/2")).status).toBe(201);
   });
 
+  test("a report without a lease is not taken for a task that runners have or wait for", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const upload = () =>
+      ask(`POST /projects/${place.project}/test-runs?execution_id=${id}&task_slug=unit`, {
+        key: place.key,
+        body: junit("p"),
+      });
+    const refused = `Cannot take the report: the task "unit" is run by runners, which report with their lease_id`;
+    expect(message(await upload())).toBe(refused);
+    const [lease] = await take(place);
+    expect(message(await upload())).toBe(refused);
+    await report(place, lease.id, "p");
+    expect((await upload()).status).toBe(200);
+  });
+
+  test("where it comes from is not for its reports to say", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { commit: "abcdef1" });
+    const [lease] = await take(place);
+    await report(place, lease.id, "p", "&branch=--upload-pack=x&completed_at=2020-01-01T00:00:00Z");
+    const { branch, commit, createdAt, completedAt } = await see(place, id);
+    expect([branch, commit, completedAt >= createdAt]).toEqual([null, "abcdef1", true]);
+    for (const name of ["branch", "commit", "pullRequest"])
+      expect(message(await post(place, "/executions", { mode: "run", tasks: ["a"], [name]: "--upload-pack=x" }))).toBe(
+        `Cannot read "${name}": expected no "-" at the beginning, got "--upload-pack=x"`,
+      );
+  });
+
+  test("says of a task that waits for a runner which there is not", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { tasks: [{ slug: "unit", labels: ["gpu"] }, "plain"] });
+    await sync(place, { free: 0 });
+    expect((await see(place, id)).tasks.map(({ reason }: any) => reason)).toEqual([
+      "No runner that takes it has asked in the last 2 minutes, with the labels gpu",
+      null,
+    ]);
+  });
+
   test("needs tasks; variables, failFast and labels are for it alone", async () => {
     const place = await fresh();
     expect(message(await post(place, "/executions", { mode: "run" }))).toContain(`Cannot read "tasks"`);
     const given = { tasks: [{ slug: "a", labels: ["x"], timeoutSeconds: 3 }], variables: { A: "1" }, failFast: 1 };
     expect(message(await post(place, "/executions", given))).toBe(
       `Cannot read "variables" and "failFast" and "tasks.labels" and "tasks.timeoutSeconds": that is for executions of mode "run"`,
+    );
+    expect(message(await post(place, "/executions", { tasks: [{ slug: "a", nope: 1 }] }))).toContain(
+      `"tasks.0": expected no field "nope"`,
     );
     expect(message(await post(place, "/executions", { tasks: [{ slug: "a", shards: 0 }] }))).toContain(
       "expected an integer from 1 to 500",
@@ -188,7 +231,7 @@ describe("the queue", () => {
     const place = await fresh();
     const waiting = ask(`POST /projects/${place.project}/leases`, {
       key: place.key,
-      body: { runner: "r", waitSeconds: 2 },
+      body: { runner: "r", waitSeconds: 50 },
     });
     await until(async () => (await database.pool`select from runner where project_id = ${place.project}`).length === 1);
     await harness.regenerate({ ...acme, project: place.project });
@@ -405,6 +448,7 @@ describe("variables", () => {
     const [lease] = await take(place);
     const variables = { MODE: "fast", OWN: "1", TOKEN: "hush-hush" };
     expect([lease.variables, lease.secretNames]).toEqual([variables, ["TOKEN"]]);
+    expect(lease.executionNames).toEqual(["MODE", "OWN"]);
     expect(lease.execution).toMatchObject({ environment: "lease-stage", baseUrl: "https://stage.example.org" });
     await report(place, lease.id, "f");
     await post(place, `/executions/${id}/rerun`, {});
