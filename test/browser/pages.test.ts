@@ -5,7 +5,7 @@ import { createSetupToken } from "../../src/operations/accounts.ts";
 import { createFirstProject } from "../../src/operations/first_project.ts";
 import { createEverything, LOOKED_AT } from "../everything.ts";
 import { createDatabase, createHarness, createServer } from "../harness.ts";
-import { type Chromium, hasChromium, openChromium, type Scheme, SCHEMES, WIDTHS } from "./chromium.ts";
+import { type Chromium, hasChromium, openChromium, SCHEMES, WIDTHS } from "./chromium.ts";
 
 const AXE = hasChromium ? await Bun.file(require.resolve("axe-core/axe.min.js")).text() : "";
 
