@@ -11,6 +11,7 @@ import {
   completeExecution,
   findOrInsertExecution,
   planTasks,
+  removeExecution,
   rerunEnded,
 } from "../operations/executions.ts";
 import { type CauseOf, toCauses } from "../operations/failures.ts";
@@ -32,13 +33,7 @@ import { type Comparison, comparison, comparisonQuery } from "../schema/comparis
 import { type Cause, executionFailures } from "../schema/failures.ts";
 import { type ComparedRow, selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../store/connect.ts";
-import {
-  deleteExecution,
-  type ExecutionRow,
-  selectExecution,
-  selectExecutions,
-  updateExecution,
-} from "../store/executions.ts";
+import { type ExecutionRow, selectExecution, selectExecutions, updateExecution } from "../store/executions.ts";
 import { countFailures, type FailureRow, selectExecutionFailures } from "../store/failures.ts";
 import { executionUrl } from "../schema/urls.ts";
 
@@ -432,7 +427,7 @@ export const executions: Route[] = [
       answer: null,
     },
     async ({ params, transact }) => {
-      const found = await transact((sql) => deleteExecution(sql, params.projectId, params.executionId));
+      const found = await transact((sql) => removeExecution(sql, params.projectId, params.executionId));
       return found ? noContent() : absent();
     },
   ),

@@ -24,6 +24,7 @@ import { lockExecution } from "../store/executions.ts";
 import {
   appendLogs,
   countRunners,
+  type HeldLease,
   lockLease,
   selectHasNews,
   selectLease,
@@ -40,6 +41,9 @@ const OUTPUT_TAIL = 16_384;
 /** Of a log, in one answer. */
 const FEW_PARTS = 32;
 const MOST_PARTS = 100_000;
+
+/** Its runner was told to end it, for another reason than its time. */
+const isStopped = ({ stopReason, overtime }: HeldLease) => stopReason !== null && !overtime;
 
 const nothing: Report = {
   format: "runner",
@@ -128,7 +132,8 @@ export const leases: Route[] = [
     },
     async ({ sql, params, body, transact, conclude }) => {
       const { projectId, leaseId } = params;
-      const { executionId, taskSlug, shard, shards } = (await selectLease(sql, projectId, leaseId)) ?? absent();
+      const known = (await selectLease(sql, projectId, leaseId)) ?? absent();
+      const { executionId, taskSlug, shard, shards } = known;
       const message = toStorable(body.message);
       const failure = {
         exitCode: body.exitCode === undefined || body.exitCode === 0 ? undefined : body.exitCode | 0,
@@ -144,7 +149,10 @@ export const leases: Route[] = [
         allow_empty: true,
         complete: false,
       };
-      const named = await nameReport(sql, transact, projectId, nothing, parameters, `lease ${leaseId}`, failure);
+      // Once it is to be ended it stays so: then it is no failure, whose name would stand among the test cases.
+      const named = isStopped(known)
+        ? undefined
+        : await nameReport(sql, transact, projectId, nothing, parameters, `lease ${leaseId}`, failure);
       return await conclude(async (sql) => {
         const execution = (await lockExecution(sql, projectId, executionId)) ?? absent();
         const lease = (await lockLease(sql, projectId, leaseId)) ?? absent();
@@ -152,10 +160,10 @@ export const leases: Route[] = [
           const bytes = new TextEncoder().encode(body.log.text);
           await appendLogs(sql, projectId, [{ id: leaseId, offset: body.log.offset, bytes }]);
         }
-        const isStopped = lease.stopReason !== null && !lease.overtime;
-        if (!isStopped) await takeReport(sql, projectId, named, parameters, { failure });
+        const isFailure = named !== undefined && !isStopped(lease);
+        if (isFailure) await takeReport(sql, projectId, named, parameters, { failure });
         else await endStopped(sql, projectId, { execution, lease }, message);
-        return { id: leaseId, executionId, taskSlug, status: isStopped ? "cancelled" : "failed" };
+        return { id: leaseId, executionId, taskSlug, status: isFailure ? "failed" : "cancelled" };
       });
     },
   ),

@@ -13,6 +13,7 @@ import { insertEvents, updateRedTasks } from "../store/events.ts";
 import {
   type Build,
   countUnquarantined,
+  deleteExecution,
   type ExecutionChange,
   type ExecutionOrigin,
   insertDeclaredTasks,
@@ -28,7 +29,14 @@ import {
   updateExecution,
   updateOpenTasks,
 } from "../store/executions.ts";
-import { endTasksWithoutLease, insertLeases, selectPlannedTasks, stopLeases } from "../store/leases.ts";
+import {
+  endTasksWithoutLease,
+  insertLeases,
+  lockOpenLeases,
+  selectCasesToRepeat,
+  selectPlannedTasks,
+  stopLeases,
+} from "../store/leases.ts";
 import { notifyExecutionEnded, notifyLeases } from "../store/signals.ts";
 
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
@@ -311,8 +319,13 @@ export async function rerunExecution(
   });
   const slugs = tasks.map(({ slug }) => slug);
   const planned = await selectPlannedTasks(sql, projectId, execution.id, slugs);
-  // Which shard a test case failed in is not known: those that failed are run together.
-  const again = failedOnly ? planned.map((task) => ({ ...task, shards: 1 })) : planned;
+  const again: PlannedTask[] = [];
+  for (const task of planned) {
+    // Which shard a test case failed in is not known: those that failed are run together.
+    const isPart =
+      failedOnly && task.shards > 1 && (await selectCasesToRepeat(sql, projectId, execution.id, task.slug));
+    again.push(isPart ? { ...task, shards: 1 } : task);
+  }
   await planTasks(sql, projectId, inserted, again, now);
   return { id: inserted.id };
 }
@@ -330,6 +343,18 @@ export async function cancelExecution(sql: Tx, projectId: string, id: string, no
   if (hasEnded(locked.status) && locked.status !== "cancelled")
     refuse(`Cannot cancel the execution: it has ended as "${locked.status}"`);
   await advanceExecution(sql, projectId, locked, "cancelled", { arrived: false, now });
+}
+
+/** In a transaction: with all that belongs to it; runners that are at its tasks hear of it. False: there is none. */
+export async function removeExecution(sql: Tx, projectId: string, id: string): Promise<boolean> {
+  const locked = await lockExecution(sql, projectId, id);
+  if (!locked) return false;
+  if (locked.mode === "run") {
+    await lockOpenLeases(sql, projectId, id);
+    await notifyLeases(sql, projectId);
+  }
+  await notifyExecutionEnded(sql, id);
+  return await deleteExecution(sql, projectId, id);
 }
 
 /** In a transaction: asked for by somebody. Answers the id of the new execution; refuses one that goes on. */

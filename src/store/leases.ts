@@ -117,7 +117,7 @@ export type OfferedLease = {
   environmentId: string | null;
   /** Sealed, of the execution. */
   ownVariables: Buffer | null;
-  /** Of a rerun of what failed: the execution that it repeats. */
+  /** Of a rerun of what failed, which is one lease a task: the execution that it repeats. */
   repeats: string | null;
 };
 
@@ -146,7 +146,7 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
   select o.id, o.expires_at as "expiresAt", o.timeout_seconds as "timeoutSeconds", o.task_slug as "taskSlug", o.attempt, o.shard,
     o.shards, e.id as "executionId", e.key, e.branch, e.commit, e.pull_request as "pullRequest", e.environment,
     v.base_url as "baseUrl", p.team_id as "teamId", v.id as "environmentId", e.variables as "ownVariables",
-    case when e.failed_only then e.rerun_of end as repeats
+    case when e.failed_only and o.shards = 1 then e.rerun_of end as repeats
   from offered o
   join execution e on e.project_id = o.project_id and e.id = o.execution_id
   join project p on p.id = o.project_id
@@ -215,8 +215,10 @@ export const selectHasNews = async (
             where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, asker, sql`l`)})`
         : sql`false`
     } or exists (
-      select from lease l join execution e on e.project_id = l.project_id and e.id = l.execution_id
-      where l.project_id = ${projectId} and l.id = any(${toTextArray(held)}::uuid[]) and (
+      select from unnest(${toTextArray(held)}::uuid[]) as named (id)
+      left join lease l on l.project_id = ${projectId} and l.id = named.id
+      left join execution e on e.project_id = l.project_id and e.id = l.execution_id
+      where l.id is null or (
         not ${isHeld(sql, sql`l`)} or l.runner <> ${asker.runner} or l.stop_reason is not null and not l.stop_told
         ${knownAsWatched ? sql`` : sql`or e.watched_until > now()`})
     ) as "hasNews"`;
@@ -251,7 +253,7 @@ export const upsertRunner = async (
 };
 
 /**
- * Appends to logs what is new of each part; a gap is left out. `bytes` are whole characters, and so is what there is
+ * Appends to logs what is new of each part; a gap is left out, also where nothing has come behind it yet. `bytes` are whole characters, and so is what there is
  * already: where a part begins before the end of it, the rest of the part is whole characters as well.
  */
 export async function appendLogs(
@@ -273,7 +275,8 @@ export async function appendLogs(
           and g.start + length(g.bytes) <= ${end - KEEP_LOG_BYTES}::bigint
       )
       insert into lease_log (project_id, lease_id, start, bytes)
-      select ${projectId}, id, start, substring(${bytes as never}::bytea from (start - ${offset}::bigint + 1)::int) from log`;
+      select ${projectId}, id, start, substring(${bytes as never}::bytea from (start - ${offset}::bigint + 1)::int) from log
+      where start < ${end}`;
   }
 }
 
@@ -340,7 +343,7 @@ const columns = (sql: Sql) => sql`
   id, execution_id as "executionId", run_id as "runId", task_slug as "taskSlug", shard, shards, status, attempt, runner,
   stop_reason as "stopReason", overtime, (
     select rerun_of from execution e
-    where e.project_id = lease.project_id and e.id = lease.execution_id and e.failed_only) as repeats`;
+    where e.project_id = lease.project_id and e.id = lease.execution_id and e.failed_only and lease.shards = 1) as repeats`;
 
 export const selectLease = async (sql: Sql, projectId: string, id: string): Promise<HeldLease | undefined> => {
   const [row] = await sql<HeldLease[]>`
@@ -389,6 +392,11 @@ export const stopLeases = async (sql: Tx, projectId: string, executionId: string
     from open where l.project_id = ${projectId} and l.id = open.id`;
   return stopped.count > 0;
 };
+
+/** Of a locked execution that is to be deleted: what is open, in the order in which the renewals of runners lock it. */
+export const lockOpenLeases = (sql: Tx, projectId: string, executionId: string) => sql`
+  select from lease l where project_id = ${projectId} and execution_id = ${executionId} and ${isOpen(sql, sql`l`)}
+  order by id for update`;
 
 /** Of a locked execution of mode run: tasks that nobody runs or waits for any more, and that are not in. */
 export const endTasksWithoutLease = (sql: Tx, projectId: string, executionId: string) => sql`
@@ -449,7 +457,10 @@ export const isAtWork = (sql: Sql): Fragment => sql`
 /** More are not named one by one: who has so many failures runs all. */
 const MAX_ONLY = 5_000;
 
-/** The test cases of a task that failed in an execution; undefined: too many, or none. */
+/**
+ * The test cases of a task that failed in an execution; undefined: all are to run, because those are too many or none, or
+ * not all of the task was seen: shards or the end of a report are missing, or a runner failed while its tests passed.
+ */
 export const selectCasesToRepeat = async (
   sql: Sql,
   projectId: string,
@@ -457,13 +468,20 @@ export const selectCasesToRepeat = async (
   taskSlug: string,
 ): Promise<{ suite: string; name: string; file: string | null }[] | undefined> => {
   const run = sql`
-    select id from test_run
-    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug}`;
-  const rows = await sql<{ suite: string; name: string; file: string | null }[]>`
-    select c.suite, c.name, c.file from ${failedResultsOf(sql, projectId, run)} f
+    select id from test_run r
+    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and completed_at is not null
+      and not exists (
+        select from attempt a where a.project_id = r.project_id and a.run_id = r.id and a.partial and not exists (
+          select from attempt later
+          where later.project_id = a.project_id and later.run_id = a.run_id and later.shard = a.shard and later.number > a.number))`;
+  const rows = await sql<{ suite: string; name: string; file: string | null; isRunner: boolean }[]>`
+    select c.suite, c.name, c.file, exists (
+      select from attempt a where a.project_id = ${projectId} and a.run_id = f.run_id and a.exit_case = f.number) as "isRunner"
+    from ${failedResultsOf(sql, projectId, run)} f
     join test_case c on c.project_id = ${projectId} and c.number = f.number
     order by c.number limit ${MAX_ONLY + 1}`;
-  return rows.length === 0 || rows.length > MAX_ONLY ? undefined : rows.map((row) => ({ ...row }));
+  const isAll = rows.length === 0 || rows.length > MAX_ONLY || rows.some(({ isRunner }) => isRunner);
+  return isAll ? undefined : rows.map(({ suite, name, file }) => ({ suite, name, file }));
 };
 
 /** How many of what is too old to be asked for: `floor` is the smallest id that is kept. */

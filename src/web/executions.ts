@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { html, type Html, type Piece, safeUrl } from "../http/html.ts";
 import { absent, fail } from "../http/problem.ts";
-import { cancelExecution, completeExecution, rerunEnded } from "../operations/executions.ts";
+import { cancelExecution, completeExecution, removeExecution, rerunEnded } from "../operations/executions.ts";
 import { type CauseOf, toCauses } from "../operations/failures.ts";
 import { hasEnded } from "../rules/execution.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
@@ -14,7 +14,6 @@ import { executionStatus } from "../schema/executions.ts";
 import { branchName, text, uuid } from "../schema/fields.ts";
 import { type ComparedRow, selectComparison } from "../store/comparisons.ts";
 import {
-  deleteExecution,
   type ExecutionName,
   type ExecutionRow,
   selectExecution,
@@ -704,7 +703,7 @@ ${kinds.length === 0 ? html`<div class="card empty"><p>The same tests, with the 
     "/projects/:projectId/executions/:executionId/delete",
     { access: "owner" },
     async ({ begin, project, params }) => {
-      if (!(await begin((sql) => deleteExecution(sql, project.id, params.executionId)))) absent();
+      if (!(await begin((sql) => removeExecution(sql, project.id, params.executionId)))) absent();
       return new SeeOther(`/projects/${project.id}/executions`);
     },
   ),

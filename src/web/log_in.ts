@@ -177,7 +177,11 @@ async function arrive(context: Context, kept: Kept, person: OidcPerson, sessionI
     before: sessionId === undefined ? undefined : tokenOf(context),
   });
   const isInvited = kept.invitation !== undefined && session.isKnown;
-  return signedIn(context, session.token, isInvited ? `/invitations/${kept.invitation}` : kept.next);
+  return signedIn(
+    context,
+    session.token,
+    isInvited ? `/invitations/${encodeURIComponent(kept.invitation!)}` : kept.next,
+  );
 }
 
 export const logIn: Page[] = [

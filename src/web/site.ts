@@ -194,7 +194,9 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     const code = status === 404 ? "NOT_FOUND" : "VALIDATION_ERROR";
     if (!isBrowser) return json(status, { error: { code, message } });
     const body: Html = html`<h1>${message}</h1><p class="hint">${hint}</p><p><a href="/">To the projects</a></p>`;
-    return toReply({ title: message, body, status, isNarrow: true }, { ...frame, csrf: "" });
+    // Who is signed in can sign out from here as well.
+    const csrf = frame.visitor ? visitors.csrf(request, frame.visitor).token : "";
+    return toReply({ title: message, body, status, isNarrow: true }, { ...frame, csrf });
   }
 
   function toRefused(error: unknown, requestId: string): Refused {

@@ -383,6 +383,8 @@ describe("cancellation", () => {
       0,
       ["cancelled", "cancelled"],
     ]);
+    const { data } = (await ask(`GET /projects/${place.project}/test-cases`, { key: place.key })).body;
+    expect(data).toEqual([]);
   });
 
   test("a runner that is lost while it should end leaves nothing waiting", async () => {
@@ -511,6 +513,75 @@ describe("POST …/rerun", () => {
       ["fine", undefined, undefined],
     ]);
   });
+
+  const rerun = async (place: Project, id: string) => {
+    await post(place, `/executions/${id}/rerun`, { failedOnly: true });
+    const leases = await take(place, { free: 5 });
+    return leases.map(({ shard, only }: any) => [shard?.index, only]);
+  };
+
+  test("of what failed hands out all of a task of which a shard never came, or crashed", async () => {
+    for (const ends of [{ exitCode: 3, message: "It crashed" }, undefined]) {
+      const place = await fresh();
+      const { id } = await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
+      const [first, second] = await take(place, { free: 2 });
+      await report(place, first.id, "pf");
+      if (ends) await fail(place, second.id, ends);
+      else await post(place, `/executions/${id}/complete`, {});
+      expect((await see(place, id)).tasks[0].status).toBe(ends ? "failed" : "incomplete");
+      expect(await rerun(place, id)).toEqual([
+        [1, undefined],
+        [2, undefined],
+      ]);
+    }
+  });
+
+  test("of what failed hands out all of a task whose report broke off", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const [lease] = await take(place);
+    const body = junit("pfpp").slice(0, -60);
+    await ask(`POST /projects/${place.project}/test-runs?lease_id=${lease.id}`, { key: place.key, body });
+    expect(await rerun(place, id)).toEqual([[undefined, undefined]]);
+  });
+});
+
+describe("DELETE of an execution", () => {
+  test("tells the runner that is at it, at once", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const [lease] = await take(place);
+    const began = performance.now();
+    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 55 });
+    await until(async () => {
+      const [runner] = await database.pool`select free from runner where project_id = ${place.project}`;
+      return runner?.["free"] === 0;
+    });
+    expect((await ask(`DELETE /projects/${place.project}/executions/${id}`, { key: place.key })).status).toBe(204);
+    expect((await waiting).held).toMatchObject([{ id: lease.id, cancelled: true }]);
+    expect(performance.now() - began).toBeLessThan(8_000);
+  });
+
+  test("locks leases in the order in which runners renew them", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { tasks: ["a", "b"] });
+    const [a, b] = (await sync(place, { free: 2 })).leases;
+    // What was handed out again has a later id than what came after it.
+    const [again] = (await sync(place, { free: 1, held: [{ id: b.id }], returned: [a.id] })).leases;
+    const target = `DELETE /projects/${place.project}/executions/${id}`;
+    const deleted = await database.begin(async (sql) => {
+      await sql`select from lease where id = ${b.id} for update`;
+      const deleting = ask(target, { key: place.key });
+      await until(async () => {
+        const waits = await database.pool`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+        return waits.length === 1;
+      });
+      await sql`select from lease where id = ${again.id} for update nowait`;
+      return { deleting };
+    });
+    expect((await deleted.deleting).status).toBe(204);
+  });
 });
 
 describe("GET …/log", () => {
@@ -527,6 +598,7 @@ describe("GET …/log", () => {
     expect(await say(0, "größe\n")).toBe(8);
     expect(await say(0, "größe\nzwei\n")).toBe(13);
     expect(await say(0, "größe\n")).toBe(13);
+    expect(await say(20, "")).toBe(20);
     expect(await say(20, "nach einer Lücke\n")).toBe(38);
     const whole = { leaseId: lease.id, offset: 0, text: "größe\nzwei\nnach einer Lücke\n", nextOffset: 38 };
     expect(await log(place, id)).toEqual({ ...whole, ended: false });

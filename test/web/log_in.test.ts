@@ -203,6 +203,12 @@ test("/logout ends the session for whoever has its cookie", async () => {
   expect((await browser.get("/account")).location).toBe("/login?next=%2Faccount");
 });
 
+test("/logout is there on the page of an error as well", async () => {
+  const browser = await signedIn(await createPerson(database, undefined));
+  const shown = await browser.submit(`/teams/${crypto.randomUUID()}/members`, "/logout");
+  expect([shown.status, shown.location]).toEqual([303, "/login"]);
+});
+
 test("no password and no token of a session, form or link is in the log", async () => {
   const person = await createPerson(database, undefined);
   const browser = await signedIn(person);

@@ -99,6 +99,9 @@ test("a stranger is told to ask for an invitation, and gets in with one", async 
   const other = await invite(database, owner, team, { role: "member" });
   const again = await follow(createBrowser(url), "eve", `/login/oidc?invitation=${other.token}`);
   expect(again.location).toBe(`/invitations/${other.token}`);
+  // What stands in a link is anybody's: it is a part of the path and nothing else.
+  const strange = await follow(createBrowser(url), "eve", `/login/oidc?invitation=${encodeURIComponent("€\r\nX: y")}`);
+  expect([strange.status, strange.location]).toEqual([303, "/invitations/%E2%82%AC%0D%0AX%3A%20y"]);
 });
 
 test("the first account is made at the provider with the link that the start has printed", async () => {
