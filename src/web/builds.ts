@@ -62,7 +62,7 @@ export const buildRows = (projectId: string, builds: readonly BuildRow[], now: D
 /** A table of executions; the caption names it for those who hear it. */
 export const buildTable = (projectId: string, builds: readonly BuildRow[], now: Date, caption: string): Html =>
   html`<div class="card">
-    <table>
+    <table class="builds">
       <caption class="visually-hidden">
         ${caption}
       </caption>

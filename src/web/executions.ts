@@ -189,7 +189,7 @@ const TRIGGERS: Record<string, string> = {
 function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, ExecutionName>, now: Date): Piece[] {
   const { execution, counts } = told;
   const { tasks, rerunOf, baselineId } = execution;
-  const [passed, skipped] = [sum(tasks, "passed"), sum(tasks, "skipped")];
+  const [passed, recovered, skipped] = [sum(tasks, "passed"), sum(tasks, "flaky"), sum(tasks, "skipped")];
   const { flaky = 0, quarantined = 0 } = counts;
   const link = (id: string) => {
     const name = names.get(id);
@@ -211,6 +211,7 @@ function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, Execut
     !isGreen && passed > 0
       ? html`<span>${count(passed)} passed${longest > 0 ? ` in ${toDuration(longest)}` : ""}</span>`
       : null,
+    !isGreen && recovered > 0 ? html`<span>${count(recovered)} flaky</span>` : null,
     skipped > 0 ? html`<span>${count(skipped)} skipped</span>` : null,
     isOver && flaky > 0 && (counts.new ?? 0) > 0 ? html`<span>${count(flaky)} known flaky failed</span>` : null,
     isOver && quarantined > 0 && !isGreen ? html`<span>${count(quarantined)} quarantined, not counted</span>` : null,

@@ -20,7 +20,9 @@ const nameOf = (path: string) =>
     .join("-") || "home";
 
 test("a picture of every page", async () => {
-  const everything = await createEverything(await createHarness({ outboundAllow: ["127.0.0.0/8"] }));
+  const everything = await createEverything(await createHarness({ outboundAllow: ["127.0.0.0/8"] }), (plain) => plain, {
+    days: 26,
+  });
   const { people, fill, running, cases, bug, acme, addProject } = everything;
   const empty = await addProject(acme);
   const { database } = await createDatabase();
