@@ -86,6 +86,14 @@ export const selectBuilds = (sql: Sql, projectId: string, limit: number, filter:
       order by id desc limit ${limit + 1}`,
   );
 
+/** The newest of the default branch, newest first. */
+export const selectDefaultBuilds = (sql: Sql, projectId: string, branch: DefaultBranch, limit: number) =>
+  buildsOf(
+    sql,
+    projectId,
+    sql`select id from execution where ${onDefault(sql, projectId, branch)} order by id desc limit ${limit}`,
+  );
+
 /** The oldest that a report has come to; sample data does not count. */
 export const selectFirstBuild = async (sql: Sql, projectId: string): Promise<BuildRow | undefined> => {
   const [build] = await buildsOf(
@@ -142,22 +150,39 @@ export type BranchState = {
   otherId: string | null;
 };
 
-/** What has ended on a branch; what names none counts as being on the default one. */
-const endedOn = (sql: Sql, projectId: string, branch: string) => sql`
-  project_id = ${projectId} and branch = ${branch} and status in ('passed', 'failed', 'timed_out')`;
+/** Sample data tells of a project only as long as there is nothing else. */
+export const selectHasOwnBuilds = async (sql: Sql, projectId: string): Promise<boolean> =>
+  (await sql`select from execution where project_id = ${projectId} and not sample limit 1`).length === 1;
+
+/** On the default branch; what names none counts as being on it. */
+const onDefault = (sql: Sql, projectId: string, { branch, sample }: DefaultBranch) => sql`
+  project_id = ${projectId} and (branch = ${branch} or branch is null) and sample = ${sample}`;
+
+const endedOn = (sql: Sql, projectId: string, branch: DefaultBranch) => sql`
+  ${onDefault(sql, projectId, branch)} and status in ('passed', 'failed', 'timed_out')`;
+
+/** `sample`: of the sample data, not of the project's own. */
+export type DefaultBranch = { branch: string; sample: boolean };
 
 /** The newest that has ended on a branch. */
 export const selectLastBuild = async (sql: Sql, projectId: string, branch: string): Promise<BuildRow | undefined> => {
   const [build] = await buildsOf(
     sql,
     projectId,
-    sql`select id from execution where ${endedOn(sql, projectId, branch)} order by id desc limit 1`,
+    sql`
+      select id from execution
+      where project_id = ${projectId} and branch = ${branch} and status in ('passed', 'failed', 'timed_out')
+      order by id desc limit 1`,
   );
   return build;
 };
 
 /** Undefined: nothing has ended on it yet. */
-export async function selectBranchState(sql: Sql, projectId: string, branch: string): Promise<BranchState | undefined> {
+export async function selectBranchState(
+  sql: Sql,
+  projectId: string,
+  branch: DefaultBranch,
+): Promise<BranchState | undefined> {
   const [state] = await sql<{ id: string; since: string; otherId: string | null }[]>`
     select last.id, other.id as "otherId", first.completed_at as since
     from (select id, status = 'passed' as green from execution where ${endedOn(sql, projectId, branch)} order by id desc limit 1) last
@@ -204,15 +229,15 @@ export type DayFigures = {
 };
 
 /** Executions that ended on a branch, by day in UTC; only days that have some. */
-export const selectBranchDays = (sql: Sql, projectId: string, branch: string, from: string) => sql<DayFigures[]>`
+export const selectBranchDays = (sql: Sql, projectId: string, branch: DefaultBranch, from: string) => sql<DayFigures[]>`
   select to_char((e.completed_at at time zone 'UTC')::date, 'YYYY-MM-DD') as day, count(*)::int as executions,
     (count(*) filter (where e.status = 'passed'))::int as passed,
     (percentile_disc(0.5) within group (order by r.ms))::bigint as "p50Ms",
     (percentile_disc(0.95) within group (order by r.ms))::bigint as "p95Ms"
   from execution e left join lateral (
     select max(duration_ms) as ms from test_run r where r.project_id = e.project_id and r.execution_id = e.id offset 0) r on true
-  where e.project_id = ${projectId} and e.branch = ${branch} and e.status in ('passed', 'failed', 'timed_out')
-    and e.id >= ${from}
+  where e.project_id = ${projectId} and (e.branch = ${branch.branch} or e.branch is null) and e.sample = ${branch.sample}
+    and e.status in ('passed', 'failed', 'timed_out') and e.id >= ${from}
   group by 1 order by 1`;
 
 export type GridRow = {

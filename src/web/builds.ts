@@ -25,6 +25,9 @@ const OPEN = ["queued", "running"];
 /** What came of it, the worst first: "3 new failures", "1,210 passed, 1 flaky", "running, 3 of 5 tasks". */
 export function outcomeOf(build: BuildRow): string {
   const { status, newFailures, failed, passed, flaky, skipped, tasks, openTasks, outage } = build;
+  // Nothing runs that is known of: an upload that is the last one says so, or the time does.
+  if (status === "running" && tasks > 0 && openTasks === 0 && build.mode === "report")
+    return `waiting for more reports, ${counted(passed + failed + skipped, "test")} so far${failed > 0 ? `, ${failed} failed` : ""}`;
   if (OPEN.includes(status)) {
     const progress = tasks === 0 ? "" : `, ${tasks - openTasks} of ${counted(tasks, "task")}`;
     return `${status}${progress}${failed > 0 ? `, ${counted(failed, "failure")} so far` : ""}`;

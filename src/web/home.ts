@@ -2,7 +2,7 @@
 
 import { html, type Html } from "../http/html.ts";
 import { firstIdAt } from "../store/moment.ts";
-import { selectBranchState, selectBuilds, selectNews, selectTally } from "../store/overview.ts";
+import { selectBranchState, selectBuilds, selectHasOwnBuilds, selectNews, selectTally } from "../store/overview.ts";
 import { selectTeamPlaces } from "../store/projects.ts";
 import { executionPath, nameOf, outcomeOf } from "./builds.ts";
 import { page, type Page, type ProjectPlace } from "./page.ts";
@@ -17,11 +17,12 @@ const NEWS_DAYS = 7;
 /** More are listed by name alone. */
 const MAX_CARDS = 24;
 
-async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<Html> {
+async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<{ status: string; html: Html }> {
   const { id, name, defaultBranch } = project;
   const week = firstIdAt(now.getTime() - NEWS_DAYS * 86_400_000);
+  const sample = !(await selectHasOwnBuilds(sql, id));
   const [state, tally, builds, news] = await Promise.all([
-    selectBranchState(sql, id, defaultBranch),
+    selectBranchState(sql, id, { branch: defaultBranch, sample }),
     selectTally(sql, id),
     selectBuilds(sql, id, STRIP - 1),
     selectNews(sql, id, week, NEWS),
@@ -32,7 +33,7 @@ async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<Html> {
     href: executionPath(id, build.id),
     label: `${nameOf(build)}: ${outcomeOf(build)}`,
   }));
-  return html`<section class="card padded" data-region="${id}">
+  const card = html`<section class="card padded" data-region="${id}">
 <h2><a href="/projects/${id}">${name}</a></h2>
 <p class="lead">${mark(headline.status, { word: false })} ${headline.text}</p>
 <div class="meta quiet">${summaryOf(id, state, tally)}${builds.length === 0 ? html`<a href="/projects/${id}/onboarding">Send the first report</a>` : null}</div>
@@ -42,7 +43,11 @@ ${news.map(
 )}
 ${strip(items, `The last ${counted(items.length, "execution")} of ${name}, newest right`)}
 </section>`;
+  return { status: headline.status, html: card };
 }
+
+/** What is red stands first, and what says nothing yet last. */
+const ORDER = ["failed", "passed", "queued"];
 
 export const home: Page[] = [
   page("/", { access: "account" }, async ({ sql, visitor, now }) => {
@@ -52,15 +57,16 @@ export const home: Page[] = [
       teams.map(({ teamId }) => teamId),
       200,
     );
-    const cards = new Map<string, Html>();
+    const cards = new Map<string, Awaited<ReturnType<typeof card>>>();
     for (const place of places.slice(0, MAX_CARDS)) cards.set(place.id, await card(sql, place, now));
     const sections = teams.map(({ teamId, teamName, role }) => {
-      const own = places.filter((place) => place.teamId === teamId);
+      const rank = (place: ProjectPlace) => ORDER.indexOf(cards.get(place.id)?.status ?? "queued");
+      const own = places.filter((place) => place.teamId === teamId).toSorted((a, b) => rank(a) - rank(b));
       return html`<h2>${teamName} <small>you are ${role === "owner" ? "an owner" : `a ${role}`} · <a href="/teams/${teamId}/settings">team settings</a></small></h2>
 ${
   own.length === 0
     ? html`<div class="card empty"><p>No project yet.</p>${role === "owner" ? html`<p><a class="button main" href="/teams/${teamId}/settings#projects">Create one</a></p>` : null}</div>`
-    : html`<div class="columns cards">${own.map((place) => cards.get(place.id) ?? html`<section class="card padded"><a href="/projects/${place.id}">${place.name}</a></section>`)}</div>`
+    : html`<div class="columns cards">${own.map((place) => cards.get(place.id)?.html ?? html`<section class="card padded"><a href="/projects/${place.id}">${place.name}</a></section>`)}</div>`
 }`;
     });
     const body = html`<h1>Projects</h1>

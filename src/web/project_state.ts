@@ -14,7 +14,8 @@ export function headlineOf(
   if (!state) return { status: "queued", text: `Nothing has ended on ${branch} yet` };
   const isGreen = state.last.status === "passed";
   const span = toSpan(now.getTime() - Date.parse(state.since));
-  return { status: isGreen ? "passed" : "failed", text: `${branch} has been ${isGreen ? "green" : "red"} for ${span}` };
+  const where = state.last.sample ? `In the sample data ${branch}` : branch;
+  return { status: isGreen ? "passed" : "failed", text: `${where} has been ${isGreen ? "green" : "red"} for ${span}` };
 }
 
 /** What is said below the headline. */

@@ -9,6 +9,8 @@ import {
   selectBranchDays,
   selectBranchState,
   selectBuilds,
+  selectDefaultBuilds,
+  selectHasOwnBuilds,
   selectGrid,
   selectNews,
   selectTally,
@@ -156,12 +158,14 @@ export const projects: Page[] = [
   page("/projects/:projectId", { access: "viewer" }, async ({ sql, project, now }) => {
     const { id, defaultBranch } = project;
     const week = firstIdAt(now.getTime() - 7 * DAY_MS);
+    const sample = !(await selectHasOwnBuilds(sql, id));
+    const branch = { branch: defaultBranch, sample };
     const [state, tally, days, builds, branchBuilds, news, regressed, flaky, slowest] = await Promise.all([
-      selectBranchState(sql, id, defaultBranch),
+      selectBranchState(sql, id, branch),
       selectTally(sql, id),
-      selectBranchDays(sql, id, defaultBranch, firstIdAt(now.getTime() - TREND_DAYS * DAY_MS)),
+      selectBranchDays(sql, id, branch, firstIdAt(now.getTime() - TREND_DAYS * DAY_MS)),
       selectBuilds(sql, id, 14),
-      selectBuilds(sql, id, GRID_EXECUTIONS - 1, { branch: defaultBranch }),
+      selectDefaultBuilds(sql, id, branch, GRID_EXECUTIONS),
       selectNews(sql, id, week, 5),
       selectBugReports(sql, id, { limit: 50, status: ["open"], sort: "lastSeenAt" }),
       selectTestCases(sql, id, { limit: 4, health: ["flaky"], sort: "flakeRate" }),

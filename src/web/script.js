@@ -87,6 +87,7 @@ if (main && window.EventSource) {
       offerCopies(region);
       for (const log of region.querySelectorAll("[data-tail]")) log.scrollTop = log.scrollHeight;
     }
+    document.title = fresh.title;
     if (!fresh.querySelector("main[data-live]")) events.close();
   }
   const events = new EventSource(main.dataset.live);

@@ -23,6 +23,7 @@ import {
   selectBranchState,
   selectBuild,
   selectBuilds,
+  selectHasOwnBuilds,
   selectLastBuild,
 } from "../store/overview.ts";
 import { executionPath, nameOf, outcomeOf } from "./builds.ts";
@@ -228,9 +229,10 @@ async function sharedProject(
   { projectId, projectName, defaultBranch }: SharedPlace,
   { sql, now }: Showing,
 ): Promise<View> {
+  const branch = { branch: defaultBranch, sample: !(await selectHasOwnBuilds(sql, projectId)) };
   const [state, days, builds] = await Promise.all([
-    selectBranchState(sql, projectId, defaultBranch),
-    selectBranchDays(sql, projectId, defaultBranch, firstIdAt(now.getTime() - TREND_DAYS * DAY_MS)),
+    selectBranchState(sql, projectId, branch),
+    selectBranchDays(sql, projectId, branch, firstIdAt(now.getTime() - TREND_DAYS * DAY_MS)),
     selectBuilds(sql, projectId, NEWEST),
   ]);
   const headline = headlineOf(defaultBranch, state, now);

@@ -94,9 +94,10 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
   async function answer(found: { route: Page; segments: string[] }, asking: Asking, frame: Frame): Promise<Reply> {
     const { request, target, address } = asking;
     const { route, segments } = found;
-    const params = parsePath(route.pathParameters, segments) as Record<string, string>;
+    // Before anything is refused: the page of an error is one of his, too.
     frame.visitor = await visitors.find(request.headers.get("cookie"));
     const { visitor } = frame;
+    const params = parsePath(route.pathParameters, segments) as Record<string, string>;
     if (route.access !== "public" && !visitor) {
       const next = `${target.path}${target.search === "" ? "" : `?${target.search}`}`;
       return seeOther(request.method === "POST" ? "/login" : `/login?${new URLSearchParams({ next })}`);
@@ -217,7 +218,13 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     const frame: Frame = { visitor: undefined, project: null, team: null, role: null };
     if (!found || "allow" in found) {
       const error = new Problem("NOT_FOUND", `No such page: the API is under ${api}`);
-      return { route: "unknown", answer: async () => refusal(error, frame, request, requestId) };
+      return {
+        route: "unknown",
+        answer: async () => {
+          frame.visitor = await visitors.find(request.headers.get("cookie")).catch(() => undefined);
+          return refusal(error, frame, request, requestId);
+        },
+      };
     }
     return {
       route: found.route.path,
