@@ -12,6 +12,7 @@ import {
   findOrInsertExecution,
   planTasks,
   removeExecution,
+  requireNoOption,
   rerunEnded,
 } from "../operations/executions.ts";
 import { type CauseOf, toCauses } from "../operations/failures.ts";
@@ -155,23 +156,9 @@ const toFailure = (row: FailureRow): Cause["failures"][number] => ({
 });
 
 /** What only runners can heed is refused where there are none. */
-function requireRunnable({
-  mode,
-  tasks,
-  variables,
-  failFast,
-  branch,
-  commit,
-  pullRequest,
-}: v.InferOutput<typeof newExecution>): void {
+function requireRunnable({ mode, tasks, variables, failFast, ...origin }: v.InferOutput<typeof newExecution>): void {
   if (mode === "run") {
-    // A runner hands them to git: what begins so would be an option of it.
-    for (const [name, value] of Object.entries({ branch, commit, pullRequest }))
-      if (value?.startsWith("-"))
-        fail(
-          "VALIDATION_ERROR",
-          `Cannot read "${name}": expected no "-" at the beginning, got ${JSON.stringify(value.slice(0, 60))}`,
-        );
+    requireNoOption(origin);
     if (tasks.length === 0)
       fail("VALIDATION_ERROR", `Cannot read "tasks": an execution of mode "run" runs at least one`);
     return;
@@ -233,6 +220,8 @@ export const executions: Route[] = [
           if (dispatch) await dispatchExecution(sql, dispatching, params.projectId, execution, dispatch);
         } else if (execution.mode !== mode)
           fail("VALIDATION_ERROR", `Cannot read "mode": the execution with this key is of mode "${execution.mode}"`);
+        else if (mode === "run" && execution.environment === null && origin.environment != null)
+          fail("VALIDATION_ERROR", `Cannot read "environment": the execution with this key began without one`);
         // What was not known of the build is known from now on, as with a report.
         if (!isNew) {
           const { id, status } = execution;

@@ -102,17 +102,26 @@ async function settleLeases(sql: Tx, projectId: string, { id, status, failFast }
   await endTasksWithoutLease(sql, projectId, id);
 }
 
+/** Of an execution of mode run: a runner hands these to git, for which what begins so would be an option. */
+export function requireNoOption({ branch, commit, pullRequest }: ExecutionOrigin): void {
+  for (const [name, value] of Object.entries({ branch, commit, pullRequest }))
+    if (value?.startsWith("-"))
+      refuse(`Cannot read "${name}": expected no "-" at the beginning, got ${JSON.stringify(value.slice(0, 60))}`);
+}
+
 /** Of a locked execution that has just begun: its tasks, waiting for their reports or, of mode run, for runners. */
 export async function planTasks(
   sql: Tx,
   projectId: string,
-  { id, mode, environment }: Pick<LockedExecution, "id" | "mode" | "environment">,
+  execution: Pick<LockedExecution, "id" | "mode" | "environment" | "branch" | "commit" | "pullRequest">,
   tasks: readonly PlannedTask[],
   now: Date,
 ): Promise<void> {
   if (tasks.length === 0) return;
+  const { id, mode, environment } = execution;
   await insertDeclaredTasks(sql, projectId, id, tasks);
   if (mode !== "run") return;
+  requireNoOption(execution);
   // Without its variables the tests would fail for reasons that are nobody's.
   if (environment !== null && !(await selectHasEnvironment(sql, projectId, environment)))
     refuse(

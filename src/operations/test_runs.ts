@@ -149,13 +149,15 @@ export async function takeReport(
   { now = new Date(), ...options }: { now?: Date; silent?: boolean; failure?: RunnerFailure } = {},
 ): Promise<TakenReport> {
   const { report, taskSlug } = named;
-  const origin = originOf(parameters, report);
+  const stated = originOf(parameters, report);
   const completedAt = parameters.completed_at ?? now.toISOString();
   // What was completed in the past has its place there, with all that comes of it.
   const at = new Date(Math.min(Date.parse(completedAt), now.getTime()));
   const silent = options.silent === true || !isNews(at.getTime(), now.getTime());
-  const found = await findOrCreateExecution(sql, projectId, parameters, origin, at);
+  const found = await findOrCreateExecution(sql, projectId, parameters, stated, at);
   const { execution } = found;
+  // What runners run, and with which variables, was said when it began: reports add nothing to it.
+  const origin = execution.mode === "run" ? {} : stated;
   const { failure } = options;
   const end = failure ? { status: "failed" as const, ...failure } : { status: "reported" as const };
   const isOver = parameters.lease_id !== undefined && (await endByReport(sql, projectId, parameters.lease_id, end));

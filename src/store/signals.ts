@@ -8,6 +8,8 @@ type Channel = (typeof CHANNELS)[number];
 /** "sync": a runner's next call has come; it is told within a server only. */
 export type Topic = Channel | "sync";
 
+const ENDINGS: ReadonlySet<Woken> = new Set<Woken>(["closed", "sync", "key_revoked"]);
+
 /** What ended the wait: a topic, the time, or a server that stops. */
 export type Woken = Topic | "time" | "closed";
 
@@ -92,7 +94,8 @@ export function createSignals(openListener: OpenListener): Signals {
       let woken: Woken | undefined;
       let resolve: ((topic: Woken) => void) | undefined;
       const wake = (topic: Woken) => {
-        woken = woken === "closed" ? woken : topic;
+        // What ends the wait of whoever watches it is not forgotten for what only sends him to look.
+        if (woken === undefined || !ENDINGS.has(woken) || topic === "closed") woken = topic;
         resolve?.(woken);
       };
       const keys = things.map(([topic, id]) => keyOf(topic, id));

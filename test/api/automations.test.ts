@@ -527,6 +527,20 @@ describe("actions", () => {
     });
   });
 
+  test("start_execution gives runners nothing of a report that git would take for an option", async () => {
+    const { id } = await automate({
+      trigger: { event: "execution.failed" },
+      actions: [{ type: "start_execution", mode: "run", tasks: ["diagnose"] }],
+    });
+    await upload("f", { branch: "--upload-pack=x" });
+    await handleAll();
+    expect((await runsOf(id))[0].actions[0]).toMatchObject({
+      status: "failed",
+      reason: `Cannot read "branch": expected no "-" at the beginning, got "--upload-pack=x"`,
+    });
+    expect(await executionsOf()).toHaveLength(1);
+  });
+
   test("dispatch starts a pipeline, and tells it the execution that it is about", async () => {
     const receiver = createReceiver({ status: 204 });
     const integrationId = await integrate("github", {

@@ -129,6 +129,32 @@ describe("an execution of mode run", () => {
       );
   });
 
+  test("nor for those of other tasks, which runners do not run", async () => {
+    const place = await fresh();
+    const { id } = await start(place, { key: "7" });
+    const query = new URLSearchParams({
+      branch: "--upload-pack=x",
+      commit: "--x",
+      pull_request: "-1",
+      environment: "e",
+    });
+    for (const which of [`execution_id=${id}`, "execution_key=7"])
+      await ask(`POST /projects/${place.project}/test-runs?${which}&task_slug=other&${query}`, {
+        key: place.key,
+        body: junit(which),
+      });
+    expect(message(await post(place, "/executions", { mode: "run", key: "7", environment: "e", tasks: ["a"] }))).toBe(
+      `Cannot read "environment": the execution with this key began without one`,
+    );
+    const [{ execution }] = await take(place);
+    expect([execution.branch, execution.commit, execution.pullRequest, execution.environment]).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
+  });
+
   test("says of a task that waits for a runner which there is not", async () => {
     const place = await fresh();
     const { id } = await start(place, { tasks: [{ slug: "unit", labels: ["gpu"] }, "plain"] });

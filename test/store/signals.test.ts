@@ -35,6 +35,24 @@ test("what happens between two waits is not missed", async () => {
   signals.close();
 });
 
+test("what ends a wait is not forgotten for what comes after it", async () => {
+  const { signals } = await open();
+  const things = [
+    ["lease", "a"],
+    ["sync", "b"],
+    ["key_revoked", "c"],
+  ] as const;
+  const watch = signals.watch(things);
+  expect(await watch.next(LONG)).toBe("lease");
+  for (const [topic, id] of things.slice(1)) {
+    signals.tell(topic, id);
+    signals.tell("lease", "a");
+    expect(await watch.next(LONG)).toBe(topic);
+  }
+  watch.end();
+  signals.close();
+});
+
 test("a connection that comes back displaces nobody", async () => {
   const { signals } = await open();
   const [told, displaced] = [signals.watch([["lease", "a"]]), signals.watch([["sync", "a"]])];
