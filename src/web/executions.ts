@@ -287,7 +287,7 @@ const SECTIONS: Record<string, { title: (defaultBranch: string) => string; hint:
 
 /** Read for one page, and so many causes shown of them. */
 const WINDOW = 100;
-const CAUSES = 50;
+const CAUSES = 25;
 /** With history, and with everything they say. */
 const DEEP = 20;
 const WHOLE = 12;
@@ -517,13 +517,17 @@ const COMPARED: Record<string, { title: string; hint: string; mark: string }> = 
   missing: { title: "Missing", hint: "only in the other", mark: "skipped" },
 };
 
+/** More are told by the API. */
+const COMPARED_OF_A_KIND = 40;
+
 function comparedTable(projectId: string, kind: string, rows: readonly ComparedRow[]): Html {
   const { title, hint, mark: shape } = COMPARED[kind]!;
   const total = rows[0]!.total;
-  return html`<h2 id="${kind}">${title} <small>${counted(total, "test")}${hint ? `, ${hint}` : ""}${total > rows.length ? `; the first ${rows.length}` : ""}</small></h2>
+  const shown = rows.slice(0, COMPARED_OF_A_KIND);
+  return html`<h2 id="${kind}">${title} <small>${counted(total, "test")}${hint ? `, ${hint}` : ""}${total > shown.length ? `; the first ${shown.length}` : ""}</small></h2>
 <div class="card"><table><caption class="visually-hidden">${title}</caption>
 <thead class="visually-hidden"><tr><th scope="col">Kind</th><th scope="col">Test</th></tr></thead>
-<tbody>${rows.map(
+<tbody>${shown.map(
     (row) =>
       html`<tr><td class="mark-cell">${mark(shape, { word: false })}</td><td class="long"><span class="soft">${breakable(row.taskSlug)} › </span><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a></td></tr>`,
   )}</tbody></table></div>`;

@@ -129,17 +129,11 @@ export function grid(projectId: string, rows: readonly GridRow[], builds: readon
             </th>
             ${columns.map((build) => {
               const cell = cells.get(build.id);
-              if (!cell)
-                return html`<td>
-                  <span class="soft" title="not run">·</span><span class="visually-hidden">not run</span>
-                </td>`;
+              if (!cell) return html`<td><span class="soft" role="img" aria-label="not run">·</span></td>`;
               const status = LETTERS[cell.letter] ?? "skipped";
               const label = `${status}${cell.durationMs === null ? "" : `, ${toDuration(cell.durationMs)}`}`;
-              return html`<td>
-                <a class="cell ${status}" href="${executionPath(projectId, build.id)}" title="${label}"
-                  ><span aria-hidden="true">${SHAPES[status]}</span><span class="visually-hidden">${label}</span></a
-                >
-              </td>`;
+              const to = executionPath(projectId, build.id);
+              return html`<td><a class="cell ${status}" href="${to}" title="${label}" aria-label="${label}">${SHAPES[status]}</a></td>`;
             })}
           </tr>`;
         })}

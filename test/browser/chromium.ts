@@ -47,13 +47,25 @@ export async function openChromium(url: string, { width = 1280 }: { width?: numb
   for (const domain of ["Runtime", "Log", "Page", "Network"]) await view.cdp(`${domain}.enable`);
   afterAll(() => view.close());
 
+  const hasLeft = (error: unknown) =>
+    error instanceof Error && /navigated or closed|context was destroyed|context with specified id/.test(error.message);
+  /** What leads to another page may take the page away before it is answered that it was pressed. */
+  const input = (method: string, params: Record<string, unknown>) =>
+    view.cdp(method, params).catch((error) => (hasLeft(error) ? undefined : Promise.reject(error)));
+
   /** The value of an expression on the page, in the page's world or, where scripts are off, in spite of it. */
   async function evaluate<T>(expression: string): Promise<T> {
-    const { result, exceptionDetails } = await view.cdp<any>("Runtime.evaluate", {
-      expression,
-      returnByValue: true,
-      awaitPromise: true,
-    });
+    // A page that goes away under a question is asked again where it has led to.
+    const ask = async (times: number): Promise<any> => {
+      try {
+        return await view.cdp("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true });
+      } catch (error) {
+        if (times === 0 || !hasLeft(error)) throw new Error(`${String(error)}: ${expression.slice(0, 200)}`);
+        await Bun.sleep(20);
+        return await ask(times - 1);
+      }
+    };
+    const { result, exceptionDetails } = await ask(50);
     if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
     return result.value as T;
   }
@@ -69,7 +81,8 @@ export async function openChromium(url: string, { width = 1280 }: { width?: numb
   const complete = "document.readyState === 'complete'";
 
   async function go(path: string): Promise<void> {
-    await view.navigate(new URL(path, url).href);
+    const to = new URL(path, url).href;
+    await view.navigate(to).catch((error) => (hasLeft(error) ? view.navigate(to) : Promise.reject(error)));
     await becomes(complete);
   }
 
@@ -99,7 +112,7 @@ export async function openChromium(url: string, { width = 1280 }: { width?: numb
       return { x: left + Math.min(width / 2, 100), y: top + height / 2 };
     })()`);
     for (const type of ["mousePressed", "mouseReleased"])
-      await view.cdp("Input.dispatchMouseEvent", { type, ...at, button: "left", clickCount: 1 });
+      await input("Input.dispatchMouseEvent", { type, ...at, button: "left", clickCount: 1 });
   }
 
   const labelled = (label: string) => `(() => {
@@ -130,8 +143,8 @@ export async function openChromium(url: string, { width = 1280 }: { width?: numb
     const code = { Tab: 9, Enter: 13, Escape: 27 }[name] ?? name.toUpperCase().charCodeAt(0);
     const text = name === "Enter" ? "\r" : name.length === 1 ? name : undefined;
     const stroke = { key: name, windowsVirtualKeyCode: code, modifiers, ...(text ? { text } : {}) };
-    await view.cdp("Input.dispatchKeyEvent", { type: text ? "keyDown" : "rawKeyDown", ...stroke });
-    await view.cdp("Input.dispatchKeyEvent", { type: "keyUp", ...stroke });
+    await input("Input.dispatchKeyEvent", { type: text ? "keyDown" : "rawKeyDown", ...stroke });
+    await input("Input.dispatchKeyEvent", { type: "keyUp", ...stroke });
   }
 
   return {

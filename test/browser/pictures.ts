@@ -69,6 +69,10 @@ test("a picture of every page", async () => {
   await take(ofNobody);
   await chromium.signIn(people.owner);
   await take([...ofOwner, ...more]);
+  // The one of the README.
+  await chromium.appear({});
+  await chromium.go(base);
+  await Bun.write(join(folder, "dashboard.png"), await chromium.picture({ maxHeight: 1_010 }));
   expect(chromium.complaints.filter((complaint) => !complaint.includes("404"))).toEqual([]);
   console.log(`The pictures are in ${folder}`);
 });

@@ -39,7 +39,9 @@ describe.skipIf(!hasChromium)("the pages", async () => {
     expect(expected.length).toBeGreaterThan(10);
     const reached: number[] = [];
     const unseen: string[] = [];
-    for (let index = 0; index < Math.min(expected.length, 60); index++) {
+    const most = Math.min(expected.length, 60);
+    // A date is three fields to the keyboard; a log that scrolls is reached as well.
+    for (let strokes = 0; reached.length < most && strokes < most + 20; strokes++) {
       await key("Tab");
       const { order, isSeen, html } = await evaluate<{ order: number; isSeen: boolean; html: string }>(`(() => {
         const one = document.activeElement;
@@ -49,17 +51,12 @@ describe.skipIf(!hasChromium)("the pages", async () => {
         return { order: Number(one.dataset.order ?? -1), html: one.outerHTML.slice(0, 120),
           isSeen: isThere && outlineStyle !== "none" && parseFloat(outlineWidth) >= 1 };
       })()`);
-      // A date is three fields to the keyboard; a log that scrolls is reached as well.
-      if (reached.at(-1) === order || order === -1) {
-        index--;
-        if (reached.length > 0 && order === -1 && reached.length >= expected.length) break;
-        if (order === -1 && !/type="date"|<pre|scroll|<div/.test(html)) throw new Error(`Nobody expected ${html}`);
-        continue;
-      }
+      if (order === -1 && !/type="date"|<pre|scroll|<div/.test(html)) throw new Error(`Nobody expected ${html}`);
+      if (order === -1 || reached.at(-1) === order) continue;
       reached.push(order);
       if (!isSeen) unseen.push(html);
     }
-    expect(reached).toEqual(reached.map((_, index) => index));
+    expect(reached).toEqual(Array.from({ length: most }, (_, index) => index));
     expect(unseen).toEqual([]);
   });
 

@@ -235,7 +235,7 @@ describe("failures by cause", () => {
       path = /rel="next" href="([^"]*)"/.exec(page.text)?.[1]?.replaceAll("&amp;", "&");
       expect(sizes.length).toBeLessThan(10);
     }
-    expect(sizes[0]).toBe(50);
+    expect(sizes[0]).toBe(25);
     expect(seen.toSorted()).toEqual(cases.map(({ name }) => name).toSorted());
     expect((await visit(`${pathOf(mine, id)}?cause_after=nonsense`)).status).toBe(400);
   });
