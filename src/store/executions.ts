@@ -302,7 +302,11 @@ export const insertExecution = async (
       ${rerunOf?.id ?? null}, ${rerunOf ? rerunOf.reruns + 1 : 0},
       ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id, baseCommit })}
     from (
-      select coalesce(${timeoutMinutes}::int, execution_timeout_minutes) as minutes from project where id = ${projectId}
+      select coalesce(${timeoutMinutes}::int, ${
+        rerunOf
+          ? sql`(select timeout_minutes from execution where project_id = ${projectId} and id = ${rerunOf.id})`
+          : sql`null`
+      }, execution_timeout_minutes) as minutes from project where id = ${projectId}
     ) as timeout
     returning ${executionColumns(sql)}, ${
       key === null

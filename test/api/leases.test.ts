@@ -519,7 +519,8 @@ describe("variables", () => {
 describe("POST …/rerun", () => {
   test("of what failed hands out the test cases that failed; of all, the shards as before", async () => {
     const place = await fresh();
-    const { id } = await start(place, { tasks: [{ slug: "unit", shards: 2, labels: ["l"] }, "fine"] });
+    const tasks = [{ slug: "unit", shards: 2, labels: ["l"] }, "fine"];
+    const { id } = await start(place, { tasks, timeoutMinutes: 240 });
     for (const lease of await take(place, { free: 5, labels: ["l"] }))
       await report(place, lease.id, lease.taskSlug === "fine" ? "p" : "pfp");
     await post(place, `/executions/${id}/rerun`, { failedOnly: true });
@@ -533,6 +534,9 @@ describe("POST …/rerun", () => {
     const repeated = await see(place, failed[0].execution.id);
     expect([repeated.status, repeated.passed, repeated.failed, repeated.skipped]).toEqual(["failed", 1, 1, 0]);
     const all = await take(place, { free: 5, labels: ["l"] });
+    const minutes =
+      await database.pool`select distinct timeout_minutes from execution where project_id = ${place.project}`;
+    expect(minutes.map((row) => row["timeout_minutes"])).toEqual([240]);
     expect(all.map(({ taskSlug, shard, only }: any) => [taskSlug, shard?.index, only])).toEqual([
       ["unit", 1, undefined],
       ["unit", 2, undefined],
