@@ -187,11 +187,7 @@ export function chart(
           points.map(({ value, href, label }, index) =>
             value === null || !href
               ? null
-              : html`<a href="${href}" aria-label="${label}"
-                  ><circle cx="${x(index)}" cy="${y(value)}" r="4" fill="transparent"
-                    ><title>${label}</title></circle
-                  ></a
-                >`,
+              : html`<a href="${href}"><title>${label}</title><circle cx="${x(index)}" cy="${y(value)}" r="4" fill="transparent" /></a>`,
           ),
         )}
     </svg>
