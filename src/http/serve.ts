@@ -160,9 +160,13 @@ export function startServer(options: ServerOptions) {
       const all = [...retired.keys(), ...(current ? [current] : [])];
       const closed = Promise.all(all.map((listener) => listener.stop()));
       const until = performance.now() + DRAIN_MS;
-      while (all.some(({ pendingRequests }) => pendingRequests > 0) && performance.now() < until) await Bun.sleep(20);
-      // An idle connection would keep the server open for seconds; what was answered a moment ago must still go out.
-      await Promise.race([closed, Bun.sleep(200)]);
+      const isBusy = () => all.some(({ pendingRequests }) => pendingRequests > 0) && performance.now() < until;
+      do {
+        while (isBusy()) await Bun.sleep(20);
+        // An idle connection would keep the server open for seconds; what was answered a moment ago must still go out, and
+        // a request that was on its way when this began is one that runs.
+        await Promise.race([closed, Bun.sleep(200)]);
+      } while (isBusy());
       await Promise.all(all.map((listener) => listener.stop(true)));
     },
   };

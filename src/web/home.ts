@@ -37,10 +37,14 @@ async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<{ statu
 <h2><a href="/projects/${id}">${name}</a></h2>
 <p class="lead">${mark(headline.status, { word: false })} ${headline.text}</p>
 <div class="meta quiet">${summaryOf(id, state, tally)}${builds.length === 0 ? html`<a href="/projects/${id}/onboarding">Send the first report</a>` : null}</div>
-${news.map(
-  (row) =>
-    html`<p class="small long"><a href="${executionPath(id, row.executionId)}">${nameOf(row)}</a> ${row.branch === null ? null : html`<code>${row.branch}</code>`} <span class="failed">${counted(row.failures, "new failure")}</span>, <span class="soft">${ago(row.createdAt, now)}</span></p>`,
-)}
+${
+  news.length === 0
+    ? null
+    : html`<div class="after">${news.map(
+        (row) =>
+          html`<p class="small long"><a href="${executionPath(id, row.executionId)}">${nameOf(row)}</a> ${row.branch === null ? null : html`<code>${row.branch}</code>`} <span class="failed">${counted(row.failures, "new failure")}</span>, <span class="soft">${ago(row.createdAt, now)}</span></p>`,
+      )}</div>`
+}
 ${strip(items, `The last ${counted(items.length, "execution")} of ${name}, newest right`)}
 </section>`;
   return { status: headline.status, html: card };
