@@ -117,9 +117,19 @@ export const selectExecution = async (sql: Sql, projectId: string, id: string): 
 /** What an execution is called by. */
 export type ExecutionName = Pick<ExecutionRow, "id" | "key" | "branch" | "commit" | "createdAt">;
 
-export const selectExecutionNames = (sql: Sql, projectId: string, ids: readonly string[]) => sql<ExecutionName[]>`
-  select id, key, branch, commit, created_at as "createdAt" from execution
-  where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
+/** By id; those that are gone are left out. */
+export const selectExecutionNames = async (
+  sql: Sql,
+  projectId: string,
+  ids: readonly (string | null)[],
+): Promise<Map<string, ExecutionName>> => {
+  const wanted = [...new Set(ids.filter((id) => id !== null))];
+  if (wanted.length === 0) return new Map();
+  const rows = await sql<ExecutionName[]>`
+    select id, key, branch, commit, created_at as "createdAt" from execution
+    where project_id = ${projectId} and id = any(${toTextArray(wanted)}::uuid[])`;
+  return new Map(rows.map((row) => [row.id, row]));
+};
 
 /** Newest first, one row more than `limit`. */
 export const selectExecutions = (

@@ -128,20 +128,6 @@ export const selectBuildOrigins = async (
   return { branches: row!.branches ?? [], environments: row!.environments ?? [] };
 };
 
-export type BuildName = { id: string; key: string | null; createdAt: string };
-
-/** What these executions are called by. */
-export const selectBuildNames = async (
-  sql: Sql,
-  projectId: string,
-  ids: readonly string[],
-): Promise<Map<string, BuildName>> => {
-  const rows = await sql<BuildName[]>`
-    select id, key, created_at as "createdAt" from execution
-    where project_id = ${projectId} and id = any(${toTextArray([...new Set(ids)])}::uuid[])`;
-  return new Map(rows.map((row) => [row.id, row]));
-};
-
 export type BranchState = {
   last: BuildRow;
   /** When the first execution was completed that ended like the last, after one that ended otherwise. */

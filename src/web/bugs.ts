@@ -30,7 +30,7 @@ import {
 } from "../store/bug_reports.ts";
 import type { Sql } from "../store/connect.ts";
 import { selectTaskSlugs } from "../store/facets.ts";
-import { type BuildName, selectBuildNames } from "../store/overview.ts";
+import { type ExecutionName, selectExecutionNames } from "../store/executions.ts";
 import { selectTestCaseNames, type TestCaseName } from "../store/test_cases.ts";
 import { bugPath, executionPath, nameOf, testPath } from "./builds.ts";
 import { choice, CHOICES, filterForm, nameFilter, type Option, PART, readPlace, words, writePlace } from "./filters.ts";
@@ -247,7 +247,7 @@ const changesOf = ({ history }: BugReportDetail, now: Date): Html => html`<h2>Wh
       html`<tr><td class="mark-cell">${mark(cause === "regression" ? "regressed" : to, { word: false })}</td><td>${from === null ? "opened" : `${wordOf(from)} → ${wordOf(to)}`} <span class="soft">${from === null ? "" : CAUSES[cause]}</span></td><td class="number soft">${ago(changedAt, now)}</td></tr>`,
   )}</tbody></table></div>`;
 
-type Names = { builds: ReadonlyMap<string, BuildName>; tests: ReadonlyMap<number, TestCaseName> };
+type Names = { builds: ReadonlyMap<string, ExecutionName>; tests: ReadonlyMap<number, TestCaseName> };
 
 const occurrenceTable = (
   projectId: string,
@@ -368,12 +368,17 @@ ${bug.description}</textarea></label>
 const fact = (name: string, value: Html | string | null): Html | null =>
   value === null ? null : html`<dt>${name}</dt><dd>${value}</dd>`;
 
-function factsOf(projectId: string, bug: BugReportDetail, now: Date): Html {
+function factsOf(
+  projectId: string,
+  bug: BugReportDetail,
+  { builds }: { builds: ReadonlyMap<string, ExecutionName> },
+  now: Date,
+): Html {
   const external = safeUrl(bug.externalUrl);
   const at = (when: string | null, execution: string | null) =>
     when === null
       ? null
-      : html`${ago(when, now)}${execution === null ? null : html`, <a href="${executionPath(projectId, execution)}">in this execution</a>`}`;
+      : html`${ago(when, now)}${execution === null ? null : builds.has(execution) ? html`, <a href="${executionPath(projectId, execution)}">in ${nameOf(builds.get(execution)!)}</a>` : ", in an execution that was deleted since"}`;
   return html`<dl class="facts card padded">
 ${fact("First seen", at(bug.firstSeenAt, bug.firstExecutionId))}
 ${fact("Last seen", bug.lastSeenAt === null ? null : html`${at(bug.lastSeenAt, bug.lastExecutionId)}${bug.branch === null ? null : html` on <code>${bug.branch}</code>`}${bug.commit === null ? null : html` ${commit(bug.commit)}`}`)}
@@ -512,11 +517,11 @@ ${name ? html`<p>It is about the test <a href="${testPath(project.id, name.id)}"
     ]);
     const shown = occurrences.slice(0, OCCURRENCES);
     const [builds, testNames] = await Promise.all([
-      selectBuildNames(
-        sql,
-        projectId,
-        shown.map(({ executionId }) => executionId),
-      ),
+      selectExecutionNames(sql, projectId, [
+        ...shown.map(({ executionId }) => executionId),
+        bug.firstExecutionId,
+        bug.lastExecutionId,
+      ]),
       selectTestCaseNames(
         sql,
         projectId,
@@ -532,7 +537,7 @@ ${name ? html`<p>It is about the test <a href="${testPath(project.id, name.id)}"
 <h1>${mark(isRegressed ? "regressed" : bug.status, { word: false })} ${bug.title}</h1>
 ${into ? html`<p class="message after">Merged into <a href="${bugPath(projectId, into.id)}">bug ${into.number}</a>: ${into.title}</p>` : null}
 ${role === "viewer" || into ? null : statusForms(path, bug, visitor.name, csrf)}
-<div class="columns">${factsOf(projectId, bug, now)}${bug.description === "" ? null : html`<section class="card padded"><h2 class="first">Description</h2><pre class="text">${bug.description}</pre></section>`}</div>
+<div class="columns">${factsOf(projectId, bug, names, now)}${bug.description === "" ? null : html`<section class="card padded"><h2 class="first">Description</h2><pre class="text">${bug.description}</pre></section>`}</div>
 ${groupingOf(bug)}
 ${listed.length === 0 ? null : html`<h2>Tests <small>it is resolved when all of them have passed in three runs of ${project.defaultBranch} in a row</small></h2>${caseTable(projectId, listed)}${cases.length > most ? html`<nav class="pages" aria-label="Pages of tests"><a href="${path}?cases=${from === undefined ? 0 : listed.at(-1)!.number}">More tests</a></nav>` : null}`}
 ${shown.length === 0 ? null : html`<h2 id="occurrences">Where it occurred <small>${counted(bug.occurrences, "failure")}, newest first</small></h2>${occurrenceTable(projectId, shown, names, now)}`}

@@ -597,10 +597,7 @@ ${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAG
         readFailures({ sql, projectId, executionId }, query.cause_after),
       ]);
       const execution = found ?? absent();
-      const others = [execution.baselineId, execution.rerunOf].filter((id) => id !== null);
-      const names = new Map(
-        (others.length === 0 ? [] : await selectExecutionNames(sql, projectId, others)).map((name) => [name.id, name]),
-      );
+      const names = await selectExecutionNames(sql, projectId, [execution.baselineId, execution.rerunOf]);
       const baseline = execution.baselineId === null ? undefined : names.get(execution.baselineId);
       const told: Told = {
         execution,
@@ -642,10 +639,11 @@ ${execution.tasks.length === 0 && isLive ? html`<div class="card empty" data-reg
       ]);
       const mine = found ?? absent();
       const baselineId = query.baseline ?? mine.baselineId;
-      const [[baseline], rows] = await Promise.all([
-        baselineId === null ? [] : selectExecutionNames(sql, projectId, [baselineId]),
+      const [names, rows] = await Promise.all([
+        selectExecutionNames(sql, projectId, [baselineId]),
         selectComparison(sql, projectId, executionId, query.baseline),
       ]);
+      const baseline = baselineId === null ? undefined : names.get(baselineId);
       if (query.baseline !== undefined && !baseline)
         fail("VALIDATION_ERROR", `There is no execution "${query.baseline}" in this project`);
       const byKind = Map.groupBy(rows, ({ kind }) => kind as string);

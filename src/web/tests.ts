@@ -21,7 +21,8 @@ import {
 } from "../store/case_record.ts";
 import type { Sql } from "../store/connect.ts";
 import { selectOwners, selectTaskSlugs } from "../store/facets.ts";
-import { type BuildName, selectBuildNames, selectTally, type Tally } from "../store/overview.ts";
+import { type ExecutionName, selectExecutionNames } from "../store/executions.ts";
+import { selectTally, type Tally } from "../store/overview.ts";
 import { type HistoryRow, selectTestCase, selectTestCases, type TestCaseRow } from "../store/test_cases.ts";
 import { bugPath, executionPath, nameOf, testPath } from "./builds.ts";
 import { choice, CHOICES, filterForm, nameFilter, type Option, PART, readPlace, words, writePlace } from "./filters.ts";
@@ -327,7 +328,7 @@ ${good?.commit && bad.commit && good.commit !== bad.commit ? html`<p>What broke 
 </section>`;
 }
 
-type Told = { projectId: string; rows: readonly HistoryRow[]; names: ReadonlyMap<string, BuildName> };
+type Told = { projectId: string; rows: readonly HistoryRow[]; names: ReadonlyMap<string, ExecutionName> };
 
 const buildNameOf = ({ executionId }: HistoryRow, names: Told["names"]): string => {
   const name = names.get(executionId);
@@ -562,7 +563,7 @@ ${pager(path, { ...filters, cursor }, next)}`;
     const firstBad = record && record.broken > 0 ? await selectFirstBad(sql, projectId, test.id) : undefined;
     const failure = await findLastFailure(sql, projectId, test, last.rows);
     const all = [...last.rows, ...shown, ...(failure ? [failure.row] : [])];
-    const names = await selectBuildNames(
+    const names = await selectExecutionNames(
       sql,
       projectId,
       all.map(({ executionId }) => executionId),

@@ -299,3 +299,16 @@ describe("access", () => {
     expect([merged.status, merged.words.includes("secret")]).toEqual([400, false]);
   });
 });
+
+test("an execution that was deleted is told of, and not linked to", async () => {
+  const { body } = await report(
+    "f",
+    { execution_key: "gone", branch: "main", says: "Error: gone with its build" },
+    "vanishes",
+  );
+  const bug = body.bugReports[0];
+  await ask(`DELETE /projects/${acme.project}/executions/${body.executionId}`, { key: acme.key });
+  const { html, words } = await look("viewer", `/projects/${acme.project}/bugs/${bug.id}`);
+  expect(words).toContain("in an execution that was deleted since");
+  expect(html).not.toContain(body.executionId);
+});
