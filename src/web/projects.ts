@@ -26,6 +26,8 @@ import { TREND_DAYS, trends } from "./trends.ts";
 const DAY_MS = 86_400_000;
 const GRID_EXECUTIONS = 10;
 const GRID_TESTS = 8;
+/** The others are a page away. */
+const BUILDS = 10;
 
 type Needs = {
   news: readonly NewsRow[];
@@ -158,7 +160,7 @@ export const projects: Page[] = [
       selectBranchState(sql, id, branch),
       selectTally(sql, id),
       selectBranchDays(sql, id, branch, firstIdAt(now.getTime() - TREND_DAYS * DAY_MS)),
-      selectBuilds(sql, id, 14),
+      selectBuilds(sql, id, BUILDS - 1),
       selectDefaultBuilds(sql, id, branch, GRID_EXECUTIONS),
       selectNews(sql, id, week, 5),
       selectBugReports(sql, id, { limit: 50, status: ["open"], sort: "lastSeenAt" }),
@@ -207,7 +209,7 @@ export const projects: Page[] = [
           : html`<h2>
                 Executions <small><a href="${base}/executions">all, with filters</a></small>
               </h2>
-              <div data-region="executions">${buildTable(id, builds.slice(0, 14), now, "The newest executions")}</div>`
+              <div data-region="executions">${buildTable(id, builds, now, "The newest executions")}</div>`
       }
       ${
         slowest.some(({ p95Ms }) => p95Ms !== null)
