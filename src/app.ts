@@ -209,8 +209,7 @@ export function createApp(options: AppOptions) {
       provedLive: false,
       expired: false,
     };
-    const readClient = () =>
-      clientAddress(connection.address(), request.headers.get("x-forwarded-for"), options.trustProxy);
+    const readClient = () => addressOf(request, connection);
     // What breaks off has no connection any more when it is told whose it was.
     const sender = request.method === "POST" ? readClient() : undefined;
     const client = () => sender ?? readClient();
@@ -232,6 +231,9 @@ export function createApp(options: AppOptions) {
     return { response, route: (route && labels.get(route)) ?? UNKNOWN };
   }
 
+  const addressOf = (request: Request, connection: Connection): string =>
+    clientAddress(connection.address(), request.headers.get("x-forwarded-for"), options.trustProxy);
+
   /** For a request that was refused before it came to its route. */
   function routeOf(method: string, path: string): Route | undefined {
     const found = find(method, path);
@@ -250,8 +252,7 @@ export function createApp(options: AppOptions) {
       requireHost(request, target);
       // Of the root there is one spelling that matters.
       if (target.path !== "/") requireAsSent(target, connection);
-      const address = () =>
-        clientAddress(connection.address(), request.headers.get("x-forwarded-for"), options.trustProxy);
+      const address = () => addressOf(request, connection);
       const page = findProbe(request, target.path) ?? findPage({ request, target, address }, requestId);
       route = page.route;
       reply = await page.answer();

@@ -3,7 +3,7 @@
 import { absent } from "../http/problem.ts";
 import { endStopped, type Sync, syncRunner, toLease } from "../operations/leases.ts";
 import { nameReport, takeReport } from "../operations/test_runs.ts";
-import type { Report } from "../reports/report.ts";
+import { emptyReport } from "../reports/report.ts";
 import { jsonOnce, plainText } from "../request/reply.ts";
 import { toPage } from "../request/page.ts";
 import { route, type Route } from "../request/route.ts";
@@ -44,18 +44,6 @@ const MOST_PARTS = 100_000;
 
 /** Its runner was told to end it, for another reason than its time. */
 const isStopped = ({ stopReason, overtime }: HeldLease) => stopReason !== null && !overtime;
-
-const nothing: Report = {
-  format: "runner",
-  suite: null,
-  cases: [],
-  countsOnly: null,
-  partial: false,
-  durationMs: null,
-  completedAt: null,
-  context: {},
-  warnings: [],
-};
 
 export const leases: Route[] = [
   route(
@@ -135,8 +123,9 @@ export const leases: Route[] = [
       const known = (await selectLease(sql, projectId, leaseId)) ?? absent();
       const { executionId, taskSlug, shard, shards } = known;
       const message = toStorable(body.message);
+      const exitCode = body.exitCode === undefined ? undefined : body.exitCode | 0;
       const failure = {
-        exitCode: body.exitCode === undefined || body.exitCode === 0 ? undefined : body.exitCode | 0,
+        exitCode: exitCode || undefined,
         message,
         output: body.log ? toStorable(body.log.text).slice(-OUTPUT_TAIL).toWellFormed() : null,
       };
@@ -144,7 +133,7 @@ export const leases: Route[] = [
         execution_id: executionId,
         task_slug: taskSlug,
         ...(shard === 0 ? {} : { shard: { index: shard, of: shards } }),
-        exit_code: body.exitCode === undefined ? undefined : body.exitCode | 0,
+        exit_code: exitCode,
         lease_id: leaseId,
         allow_empty: true,
         complete: false,
@@ -152,7 +141,7 @@ export const leases: Route[] = [
       // Once it is to be ended it stays so: then it is no failure, whose name would stand among the test cases.
       const named = isStopped(known)
         ? undefined
-        : await nameReport(sql, transact, projectId, nothing, parameters, `lease ${leaseId}`, failure);
+        : await nameReport(sql, transact, projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure);
       return await conclude(async (sql) => {
         const execution = (await lockExecution(sql, projectId, executionId)) ?? absent();
         const lease = (await lockLease(sql, projectId, leaseId)) ?? absent();

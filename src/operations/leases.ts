@@ -9,11 +9,12 @@ import { executionVariablesPlace, variablePlace } from "../secrets/places.ts";
 import type { Seal } from "../secrets/seal.ts";
 import type { Sql, Tx } from "../store/connect.ts";
 import { selectVariablesToOpen } from "../store/environments.ts";
-import { lockExecution } from "../store/executions.ts";
+import { type LockedExecution, lockExecution } from "../store/executions.ts";
 import {
   appendLogs,
   type Asker,
   endLease,
+  type HeldLease,
   lockLease,
   lockOverdueLease,
   type OfferedLease,
@@ -54,7 +55,7 @@ export async function syncRunner(
   const ids = held.map(({ id }) => id);
   // Executions first, then their leases: everybody locks in this order.
   const concerned = await selectExecutionsOf(sql, projectId, asker.runner, { offered: ids, returned });
-  const executions = new Map<string, NonNullable<Awaited<ReturnType<typeof lockExecution>>>>();
+  const executions = new Map<string, LockedExecution>();
   for (const { executionId } of concerned) {
     const execution = executions.has(executionId) ? undefined : await lockExecution(sql, projectId, executionId);
     if (execution) executions.set(executionId, execution);
@@ -100,17 +101,14 @@ export async function syncRunner(
 
 const isHeld = ({ status }: { status: string }) => status === "offered" || status === "running";
 
-type Locked = {
-  execution: NonNullable<Awaited<ReturnType<typeof lockExecution>>>;
-  lease: NonNullable<Awaited<ReturnType<typeof lockLease>>>;
-};
+type Locked = { execution: LockedExecution; lease: HeldLease };
 
 /** Of a locked execution: the lease is over, and its work waits for another runner, unless nobody wants it any more. */
 async function giveAgain(
   sql: Tx,
   projectId: string,
-  execution: Locked["execution"],
-  lease: Locked["lease"],
+  execution: LockedExecution,
+  lease: HeldLease,
   { costs, message }: { costs: 0 | 1; message: string },
 ): Promise<void> {
   const isUnwanted = lease.stopReason !== null || hasEnded(execution.status);
@@ -121,7 +119,7 @@ async function giveAgain(
 }
 
 /** What the end of a lease makes of its task and its execution. */
-async function settle(sql: Tx, projectId: string, execution: Locked["execution"]): Promise<void> {
+async function settle(sql: Tx, projectId: string, execution: LockedExecution): Promise<void> {
   await advanceExecution(sql, projectId, execution, "arrived", {
     arrived: !hasEnded(execution.status),
     now: new Date(),
@@ -202,15 +200,16 @@ export async function endOverdue(
   const execution = await lockExecution(sql, projectId, executionId);
   const lease = execution && (await lockOverdueLease(sql, projectId, id));
   if (!lease) return false;
-  const { isExpired, isTooLong, timeoutSeconds, attempt, runner, status } = lease;
+  const { isExpired, isTooLong, attempt, runner, status } = lease;
+  const overtime = `It ran longer than its ${lease.timeoutSeconds} s`;
   if (!isExpired && !isTooLong) {
-    await stopOvertime(sql, projectId, id, `It ran longer than its ${timeoutSeconds} s`);
+    await stopOvertime(sql, projectId, id, overtime);
     await notifyLeases(sql, projectId);
   } else if (status === "offered") {
     const message = `The runner ${runner} never said that it has it`;
     await giveAgain(sql, projectId, execution, lease, { costs: 0, message });
   } else if (isTooLong || lease.overtime) {
-    await endLease(sql, projectId, id, { status: "timed_out", message: `It ran longer than its ${timeoutSeconds} s` });
+    await endLease(sql, projectId, id, { status: "timed_out", message: overtime });
     await settle(sql, projectId, execution);
   } else if (attempt < MAX_ATTEMPTS || lease.stopReason !== null) {
     await giveAgain(sql, projectId, execution, lease, { costs: 1, message: `The runner ${runner} was lost` });

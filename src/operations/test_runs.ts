@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
 import { judgeFailures } from "./failures.ts";
 import { nameCases } from "./test_cases.ts";
-import type { ReportedCase, Report } from "../reports/report.ts";
+import { erroredCase, type ReportedCase, type Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
 import { type ChangedResult, type Result, toLetter } from "../rules/merge.ts";
 import { endOfTask, hasEnded } from "../rules/execution.ts";
@@ -57,21 +57,10 @@ export type NamedReport = {
 export type RunnerFailure = { exitCode: number | undefined; message: string; output: string | null };
 
 /** A failed case for a runner that failed while all its tests passed: no silent green. */
-const exitCaseOf = ({ exitCode, message, output }: RunnerFailure, shard: Shard | undefined): ReportedCase => ({
-  suite: "",
-  name: `runner ${exitCode ? `exited ${exitCode}` : "failed"}${shard ? ` (shard ${shard.index}/${shard.of})` : ""}`,
-  file: null,
-  line: null,
-  status: "failed",
-  kind: "error",
-  flaky: false,
-  attempts: 1,
-  durationMs: null,
-  message,
-  stack: null,
-  output,
-  properties: null,
-});
+const exitCaseOf = ({ exitCode, message, output }: RunnerFailure, shard: Shard | undefined): ReportedCase => {
+  const name = `runner ${exitCode ? `exited ${exitCode}` : "failed"}${shard ? ` (shard ${shard.index}/${shard.of})` : ""}`;
+  return erroredCase({ suite: "", name, file: null }, message, output);
+};
 
 /** The line alone would be a row for every case of some producers, and says little where nothing went wrong. */
 const tellsMore = (result: ReportedCase) =>

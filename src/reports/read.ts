@@ -14,7 +14,7 @@ import { isNative, readNative } from "./native.ts";
 import { readNunit } from "./nunit.ts";
 import { readPlaywright } from "./playwright.ts";
 import { binaryKind, hasFields, jsonKind, textKind, xmlKind } from "./refusals.ts";
-import { type Report, ReportError } from "./report.ts";
+import { emptyReport, type Report, ReportError } from "./report.ts";
 import { cut, decode, localName, MAX_CASES, MAX_COUNT, plural } from "./text.ts";
 import { isRobot, isSuite, readRobot } from "./robot.ts";
 import { readRspec } from "./rspec.ts";
@@ -220,17 +220,7 @@ export function readReport(
 const NOTHING = new Uint8Array();
 
 /** What a runner that died has left of its report. */
-const EMPTY: Report = {
-  format: "empty",
-  suite: null,
-  cases: [],
-  countsOnly: null,
-  partial: false,
-  durationMs: null,
-  completedAt: null,
-  context: {},
-  warnings: ["The report is empty"],
-};
+const EMPTY = emptyReport("empty", ["The report is empty"]);
 
 const isBlank = (bytes: Uint8Array): boolean => bytes.length < 1_000 && decode(bytes).trim() === "";
 /** From here on what has been read is given back at once, and not when the collector comes round to it. */

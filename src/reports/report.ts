@@ -25,6 +25,30 @@ export type ReportedCase = {
   properties: Record<string, string> | null;
 };
 
+/** What a test case is told apart by. */
+export type CaseName = Pick<ReportedCase, "suite" | "name" | "file">;
+
+/** A failed case that stands for what no test case shows. */
+export const erroredCase = (
+  { suite, name, file }: CaseName,
+  message: string,
+  output: string | null = null,
+): ReportedCase => ({
+  suite,
+  name,
+  file,
+  line: null,
+  status: "failed",
+  kind: "error",
+  flaky: false,
+  attempts: 1,
+  durationMs: null,
+  message,
+  stack: null,
+  output,
+  properties: null,
+});
+
 /** What a report says about the build it comes from; fills parameters that the upload leaves out. */
 export type ReportContext = { branch?: string; commit?: string; buildUrl?: string; environment?: string };
 
@@ -44,6 +68,19 @@ export type Report = {
   /** Sentences for the uploader: totals that disagree, texts that were cut, a broken end. */
   warnings: string[];
 };
+
+/** Of a runner that left nothing, or nothing in its file. */
+export const emptyReport = (format: string, warnings: string[] = []): Report => ({
+  format,
+  suite: null,
+  cases: [],
+  countsOnly: null,
+  partial: false,
+  durationMs: null,
+  completedAt: null,
+  context: {},
+  warnings,
+});
 
 /** A report that cannot be read. The message says what and where (line or byte) and is safe to show to the uploader. */
 export class ReportError extends Error {

@@ -1,7 +1,7 @@
 /** Tells the server how a task ended: its report, or a failure that says why there is none. */
 
 import type { TaskConfig } from "./config.ts";
-import { askPatiently, type Line } from "./line.ts";
+import { keepAsking, type Line } from "./line.ts";
 import type { Mask } from "./mask.ts";
 import type { Asking, LogPart, Server, ServerAnswer } from "./protocol.ts";
 import type { TaskEnd } from "./task.ts";
@@ -30,7 +30,7 @@ export type Delivered = { result: "passed" | "failed" | "cancelled" } | { refuse
 export async function deliver(line: Line, { messageOf }: Server, delivery: Delivery): Promise<Delivered> {
   const { end, config, mask } = delivery;
   // It may be over because the try before was heard: then the same again is answered as that was.
-  const patiently = (asking: Asking) => askPatiently(line, asking, delivery.isGone);
+  const patiently = (asking: Asking) => keepAsking(line, asking, delivery.isGone);
   if (end.kind === "failure") return await fail(end.message, end.exitCode);
   let report;
   try {

@@ -101,7 +101,7 @@ export const backoffMs = (failures: number): number =>
   Math.min(BACKOFF.firstMs * 2 ** (failures - 1), BACKOFF.lastMs) * (0.75 + Math.random() / 2);
 
 /** Again and again for some minutes; when `isEnough`, only once more. Undefined: no answer. Throws as the line does. */
-export async function askPatiently(
+export async function keepAsking(
   line: Line,
   asking: Asking,
   isEnough: () => boolean,

@@ -3,7 +3,7 @@
 import type { Log } from "../log.ts";
 import type { TaskConfig } from "./config.ts";
 import { deliver, type Delivered } from "./deliver.ts";
-import { askPatiently, backoffMs, createLine, PATIENCE_MS, RunnerError } from "./line.ts";
+import { keepAsking, backoffMs, createLine, PATIENCE_MS, RunnerError } from "./line.ts";
 import { createMask, type Mask } from "./mask.ts";
 import { GRACE_MS } from "./processes.ts";
 import { type Lease, type LogPart, readSyncAnswer, type Server, type SyncAnswer, type SyncBody } from "./protocol.ts";
@@ -217,7 +217,7 @@ export function startRunner(options: RunnerOptions): Runner {
     if (!shard) return;
     const task = `/executions/${execution.id}/test-runs/${encodeURIComponent(taskSlug)}`;
     const path = `${task}/plan?shard=${shard.index}/${shard.total}`;
-    const answer = await askPatiently(line, { method: "GET", path }, () => stop.signal.aborted);
+    const answer = await keepAsking(line, { method: "GET", path }, () => stop.signal.aborted);
     if (!answer) return stop.signal.aborted ? undefined : "no answer";
     if (answer.status === 200) return answer.text;
     log.warn("There is no plan of the shard", { ...namesOf(lease), reason: server.messageOf(answer) });

@@ -86,12 +86,29 @@ export const selectBuilds = (sql: Sql, projectId: string, limit: number, filter:
       order by id desc limit ${limit + 1}`,
   );
 
+/** The default branch as pages speak of it: `sample`, of the sample data and not of the project's own builds. */
+export type DefaultBranch = { branch: string; sample: boolean };
+
+/** Sample data tells of a project only as long as there is nothing else. */
+export const selectDefaultBranch = async (sql: Sql, projectId: string, branch: string): Promise<DefaultBranch> => {
+  const own = await sql`select from execution where project_id = ${projectId} and not sample limit 1`;
+  return { branch, sample: own.length === 0 };
+};
+
+/** On the default branch; what names none counts as being on it. `e` is an execution. */
+const onDefault = (sql: Sql, projectId: string, { branch, sample }: DefaultBranch) => sql`
+  e.project_id = ${projectId} and (e.branch = ${branch} or e.branch is null) and e.sample = ${sample}`;
+
+const hasOutcome = (sql: Sql) => sql`e.status in ('passed', 'failed', 'timed_out')`;
+const endedOn = (sql: Sql, projectId: string, branch: DefaultBranch) => sql`
+  ${onDefault(sql, projectId, branch)} and ${hasOutcome(sql)}`;
+
 /** The newest of the default branch, newest first. */
 export const selectDefaultBuilds = (sql: Sql, projectId: string, branch: DefaultBranch, limit: number) =>
   buildsOf(
     sql,
     projectId,
-    sql`select id from execution where ${onDefault(sql, projectId, branch)} order by id desc limit ${limit}`,
+    sql`select id from execution e where ${onDefault(sql, projectId, branch)} order by id desc limit ${limit}`,
   );
 
 /** The oldest that a report has come to; sample data does not count. */
@@ -136,28 +153,13 @@ export type BranchState = {
   otherId: string | null;
 };
 
-/** Sample data tells of a project only as long as there is nothing else. */
-export const selectHasOwnBuilds = async (sql: Sql, projectId: string): Promise<boolean> =>
-  (await sql`select from execution where project_id = ${projectId} and not sample limit 1`).length === 1;
-
-/** On the default branch; what names none counts as being on it. */
-const onDefault = (sql: Sql, projectId: string, { branch, sample }: DefaultBranch) => sql`
-  project_id = ${projectId} and (branch = ${branch} or branch is null) and sample = ${sample}`;
-
-const endedOn = (sql: Sql, projectId: string, branch: DefaultBranch) => sql`
-  ${onDefault(sql, projectId, branch)} and status in ('passed', 'failed', 'timed_out')`;
-
-/** `sample`: of the sample data, not of the project's own. */
-export type DefaultBranch = { branch: string; sample: boolean };
-
 /** The newest that has ended on a branch. */
 export const selectLastBuild = async (sql: Sql, projectId: string, branch: string): Promise<BuildRow | undefined> => {
   const [build] = await buildsOf(
     sql,
     projectId,
     sql`
-      select id from execution
-      where project_id = ${projectId} and branch = ${branch} and status in ('passed', 'failed', 'timed_out')
+      select id from execution e where project_id = ${projectId} and branch = ${branch} and ${hasOutcome(sql)}
       order by id desc limit 1`,
   );
   return build;
@@ -171,12 +173,12 @@ export async function selectBranchState(
 ): Promise<BranchState | undefined> {
   const [state] = await sql<{ id: string; since: string; otherId: string | null }[]>`
     select last.id, other.id as "otherId", first.completed_at as since
-    from (select id, status = 'passed' as green from execution where ${endedOn(sql, projectId, branch)} order by id desc limit 1) last
+    from (select id, status = 'passed' as green from execution e where ${endedOn(sql, projectId, branch)} order by id desc limit 1) last
     left join lateral (
-      select id from execution where ${endedOn(sql, projectId, branch)} and (status = 'passed') <> last.green
+      select id from execution e where ${endedOn(sql, projectId, branch)} and (status = 'passed') <> last.green
       order by id desc limit 1) other on true
     cross join lateral (
-      select completed_at from execution where ${endedOn(sql, projectId, branch)}
+      select completed_at from execution e where ${endedOn(sql, projectId, branch)}
         and id > coalesce(other.id, '00000000-0000-0000-0000-000000000000') order by id limit 1) first`;
   if (!state) return undefined;
   const [last] = await buildsOf(sql, projectId, sql`select ${state.id}::uuid as id`);
@@ -222,8 +224,7 @@ export const selectBranchDays = (sql: Sql, projectId: string, branch: DefaultBra
     (percentile_disc(0.95) within group (order by r.ms))::bigint as "p95Ms"
   from execution e left join lateral (
     select max(duration_ms) as ms from test_run r where r.project_id = e.project_id and r.execution_id = e.id offset 0) r on true
-  where e.project_id = ${projectId} and (e.branch = ${branch.branch} or e.branch is null) and e.sample = ${branch.sample}
-    and e.status in ('passed', 'failed', 'timed_out') and e.id >= ${from}
+  where ${endedOn(sql, projectId, branch)} and e.id >= ${from}
   group by 1 order by 1`;
 
 export type GridRow = {

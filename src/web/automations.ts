@@ -11,6 +11,7 @@ import {
   removeAutomation,
   runByHand,
 } from "../operations/automation_settings.ts";
+import type { Role } from "../schema/accounts.ts";
 import {
   automationPatch,
   type AutomationRun,
@@ -57,7 +58,6 @@ const DONE = {
   deleted: "The automation is deleted, with its runs.",
 } as const;
 
-type Role = "viewer" | "member" | "owner";
 type Shown = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & { role: Role; team: { id: string; name: string } };
 type Place = { teamId: string; automationId: string };
 

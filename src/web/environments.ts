@@ -15,6 +15,7 @@ import {
   setVariable,
   toVariable,
 } from "../operations/environments.ts";
+import type { Role } from "../schema/accounts.ts";
 import {
   type Environment,
   environmentPatch,
@@ -45,7 +46,6 @@ const DONE = {
   deleted: "The environment is deleted, with its variables.",
 } as const;
 
-type Role = "viewer" | "member" | "owner";
 type Shown = Pick<PageContext, "sql" | "csrf" | "now"> & { role: Role; team: { id: string; name: string } };
 
 const settingsFields = v.strictObject({

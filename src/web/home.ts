@@ -2,7 +2,7 @@
 
 import { html, type Html } from "../http/html.ts";
 import { firstIdAt } from "../store/moment.ts";
-import { selectBranchState, selectBuilds, selectHasOwnBuilds, selectNews, selectTally } from "../store/overview.ts";
+import { selectBranchState, selectBuilds, selectDefaultBranch, selectNews, selectTally } from "../store/overview.ts";
 import { selectTeamPlaces } from "../store/projects.ts";
 import { executionPath, nameOf, outcomeOf } from "./builds.ts";
 import { page, type Page, type ProjectPlace } from "./page.ts";
@@ -20,9 +20,9 @@ const MAX_CARDS = 24;
 async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<{ status: string; html: Html }> {
   const { id, name, defaultBranch } = project;
   const week = firstIdAt(now.getTime() - NEWS_DAYS * 86_400_000);
-  const sample = !(await selectHasOwnBuilds(sql, id));
+  const branch = await selectDefaultBranch(sql, id, defaultBranch);
   const [state, tally, builds, news] = await Promise.all([
-    selectBranchState(sql, id, { branch: defaultBranch, sample }),
+    selectBranchState(sql, id, branch),
     selectTally(sql, id),
     selectBuilds(sql, id, STRIP - 1),
     selectNews(sql, id, week, NEWS),

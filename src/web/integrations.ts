@@ -13,6 +13,7 @@ import {
   toIntegration,
   tryIntegration,
 } from "../operations/integrations.ts";
+import type { Role } from "../schema/accounts.ts";
 import { uuid } from "../schema/fields.ts";
 import {
   type Delivery,
@@ -54,7 +55,6 @@ const DONE = {
   deleted: "The integration is deleted, with its deliveries.",
 } as const;
 
-type Role = "viewer" | "member" | "owner";
 type Shown = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & { role: Role; team: { id: string; name: string } };
 type Place = { teamId: string; integrationId: string };
 

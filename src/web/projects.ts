@@ -9,8 +9,8 @@ import {
   selectBranchDays,
   selectBranchState,
   selectBuilds,
+  selectDefaultBranch,
   selectDefaultBuilds,
-  selectHasOwnBuilds,
   selectGrid,
   selectNews,
   selectTally,
@@ -154,8 +154,7 @@ export const projects: Page[] = [
   page("/projects/:projectId", { access: "viewer" }, async ({ sql, project, now }) => {
     const { id, defaultBranch } = project;
     const week = firstIdAt(now.getTime() - 7 * DAY_MS);
-    const sample = !(await selectHasOwnBuilds(sql, id));
-    const branch = { branch: defaultBranch, sample };
+    const branch = await selectDefaultBranch(sql, id, defaultBranch);
     const [state, tally, days, builds, branchBuilds, news, regressed, flaky, slowest] = await Promise.all([
       selectBranchState(sql, id, branch),
       selectTally(sql, id),

@@ -23,7 +23,7 @@ import {
   selectBranchState,
   selectBuild,
   selectBuilds,
-  selectHasOwnBuilds,
+  selectDefaultBranch,
   selectLastBuild,
 } from "../store/overview.ts";
 import { executionPath, nameOf, outcomeOf } from "./builds.ts";
@@ -229,7 +229,7 @@ async function sharedProject(
   { projectId, projectName, defaultBranch }: SharedPlace,
   { sql, now }: Showing,
 ): Promise<View> {
-  const branch = { branch: defaultBranch, sample: !(await selectHasOwnBuilds(sql, projectId)) };
+  const branch = await selectDefaultBranch(sql, projectId, defaultBranch);
   const [state, days, builds] = await Promise.all([
     selectBranchState(sql, projectId, branch),
     selectBranchDays(sql, projectId, branch, firstIdAt(now.getTime() - TREND_DAYS * DAY_MS)),
