@@ -3,7 +3,7 @@
 import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
 import { catchUp } from "../operations/case_health.ts";
-import { takeReport, nameReport } from "../operations/test_runs.ts";
+import { nameReport, takeReport, turnsOf } from "../operations/test_runs.ts";
 import { readReport } from "../reports/read.ts";
 import { type CaseName, type Report, ReportError } from "../reports/report.ts";
 import { toStatus } from "../rules/merge.ts";
@@ -205,15 +205,18 @@ export const testRuns: Route[] = [
       // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
       if (named.results.some(({ letter }) => toStatus(letter) === "failed"))
         await catchUp(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
-      return await conclude(async (sql) => {
-        const { run, added, bugReports, warnings } = await takeReport(sql, params.projectId, named, parameters);
-        const { executionId, taskSlug } = run;
-        context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
-        const failures = run.failed === 0 ? [] : await selectFailures(sql, params.projectId, run.id);
-        const answer = { ...toDetail(context, run), ...toLists(failures), bugReports };
-        const status = added ? 201 : 200;
-        return wantsText ? plainText(status, `${toRunLine(answer)}\n`) : json(status, answer);
-      });
+      return await conclude(
+        async (sql) => {
+          const { run, added, bugReports, warnings } = await takeReport(sql, params.projectId, named, parameters);
+          const { executionId, taskSlug } = run;
+          context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
+          const failures = run.failed === 0 ? [] : await selectFailures(sql, params.projectId, run.id);
+          const answer = { ...toDetail(context, run), ...toLists(failures), bugReports };
+          const status = added ? 201 : 200;
+          return wantsText ? plainText(status, `${toRunLine(answer)}\n`) : json(status, answer);
+        },
+        turnsOf(params.projectId, parameters),
+      );
     },
   ),
 

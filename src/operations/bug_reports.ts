@@ -21,7 +21,6 @@ import {
   type Occurrence,
   resetCleanCases,
   selectBugState,
-  selectHasLiveBugs,
   selectRunFailures,
   selectTestCasesById,
   type StatusChange,
@@ -43,8 +42,8 @@ export type TrackedRun = {
   onDefaultBranch: boolean;
   /** When the execution began, or the run ended where that was before: what failed before a bug was resolved is no regression. */
   startedAt: string;
-  /** It has just become complete; a further attempt would count as another clean run. */
-  isFirst: boolean;
+  /** It has just become complete and some bug is live, which it may resolve; a further attempt would count twice. */
+  mayResolve: boolean;
   /** Of the execution. */
   depth: number;
   /** Nothing is announced. */
@@ -66,7 +65,7 @@ export async function trackBugs(sql: Tx, projectId: string, run: TrackedRun, now
     run.failed === 0
       ? []
       : await selectRunFailures(sql, projectId, run.id, run.outage ? MAX_OUTAGE_FAILURES : MAX_FAILURES);
-  const mayResolve = run.isFirst && run.onDefaultBranch && !run.outage && (await selectHasLiveBugs(sql, projectId));
+  const { mayResolve } = run;
   if (failures.length === 0 && !mayResolve) return [];
   await lockBugs(sql, projectId);
   const { touched, events } =

@@ -7,7 +7,7 @@ import { countBlames } from "./failures.ts";
 import type { ExecutionStatus, PlannedTask } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
-import type { Tx } from "../store/connect.ts";
+import { type Fragment, type Tx, writeTogether } from "../store/connect.ts";
 import { selectHasEnvironment } from "../store/environments.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
 import {
@@ -19,15 +19,19 @@ import {
   insertDeclaredTasks,
   insertExecution,
   type InsertExecution,
+  insertUploadedExecution,
+  lockBuild,
   type LockedExecution,
   lockExecution,
   lockExecutionKey,
   lockExecutionOfBuild,
+  type MetBuild,
   selectOrigin,
   selectTasks,
   type TaskRow,
   updateExecution,
   updateOpenTasks,
+  type UploadedBuild,
 } from "../store/executions.ts";
 import {
   endTasksWithoutLease,
@@ -40,6 +44,14 @@ import {
 import { notifyExecutionEnded, notifyLeases } from "../store/signals.ts";
 
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
+  /** Its tasks, where they are known already: as they are when what is yet to be written is written. */
+  tasks?: readonly TaskRow[];
+  /** To be written in the same round trip; they leave open tasks alone. */
+  writes?: readonly Fragment[];
+  /** It is not stored yet. */
+  isNew?: { timeoutMinutes: number } | undefined;
+  /** False: nothing is red on its branch. */
+  hasRedTasks?: boolean;
   /** What else there is to announce. */
   events?: readonly NewEvent[];
   /** Nothing is announced: sample data tells of nothing that has happened. */
@@ -54,11 +66,14 @@ export async function advanceExecution(
   projectId: string,
   execution: LockedExecution,
   event: ExecutionEvent,
-  { events = [], silent = false, reason = END_REASONS[event], ...change }: ExecutionAdvance,
+  advance: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
+  const { tasks: known, writes: others = [], isNew, hasRedTasks = true, ...rest } = advance;
+  const { events = [], silent = false, reason = END_REASONS[event], ...change } = rest;
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
-  const tasks = await selectTasks(sql, projectId, execution.id);
+  const tasks = known?.map((task) => ({ ...task })) ?? (await selectTasks(sql, projectId, execution.id));
   const status = nextStatus(execution.status, tasks, event);
+  const writes = [...others];
   const silentTasks = tasks.filter((task) => !hasEnded(task.status));
   if (hasEnded(status) && silentTasks.length > 0) {
     for (const task of silentTasks) {
@@ -66,20 +81,28 @@ export async function advanceExecution(
       task.reason = reason;
       if (task.status === "incomplete") task.verdict = "failed";
     }
-    await updateOpenTasks(sql, projectId, execution.id, silentTasks, reason);
+    writes.push(updateOpenTasks(sql, projectId, execution.id, silentTasks, reason));
   }
-  await updateExecution(sql, projectId, execution.id, { ...change, status });
+  writes.push(
+    isNew
+      ? insertUploadedExecution(sql, projectId, execution, { ...change, ...isNew, status })
+      : updateExecution(sql, projectId, execution.id, { ...change, status }),
+  );
   const ends = hasEnded(status) && !hasEnded(execution.status);
-  if (ends) {
+  // Nobody can have begun to wait for what is not there yet.
+  if (ends && !isNew) {
     if (execution.mode === "run" && (await stopLeases(sql, projectId, execution.id, reason)))
       await notifyLeases(sql, projectId);
     await notifyExecutionEnded(sql, execution.id);
   }
-  if (silent) return status;
-  const ended = ends && status !== "cancelled";
-  const origin = toOrigin({ ...execution, status }, change);
-  const announced = ended ? await announceEnd(sql, projectId, execution, origin, tasks) : [];
-  await insertEvents(sql, projectId, [...events, ...announced]);
+  if (!silent) {
+    const ended = ends && status !== "cancelled";
+    const origin = toOrigin({ ...execution, status }, change);
+    const announced = ended ? await announceEnd(sql, projectId, execution, { origin, tasks, hasRedTasks }) : [];
+    const all = [...events, ...announced];
+    if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
+  }
+  await writeTogether(sql, writes);
   return status;
 }
 
@@ -159,21 +182,19 @@ const isRed = ({ verdict, status }: TaskRow) => verdict === "failed" || status =
 /** Also one whose runners were lost, which was over before its execution. */
 const isMissed = ({ declared, attempt, status }: TaskRow) => declared && attempt === 0 && status === "timed_out";
 
+type Ending = { origin: ExecutionData; tasks: readonly TaskRow[]; hasRedTasks: boolean };
+
 async function announceEnd(
   sql: Tx,
   projectId: string,
   { depth, trigger, defaultBranch }: LockedExecution,
-  origin: ExecutionData,
-  tasks: readonly TaskRow[],
+  { origin, tasks, hasRedTasks }: Ending,
 ): Promise<NewEvent[]> {
   const failed = origin.status !== "passed";
-  const states = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
-  const wasRed = await updateRedTasks(
-    sql,
-    projectId,
-    origin.branch ?? defaultBranch,
-    states.length === 0 ? [{ slug: "", failed }] : states,
-  );
+  const red = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
+  const states = red.length === 0 ? [{ slug: "", failed }] : red;
+  const staysGreen = !hasRedTasks && !states.some(({ failed }) => failed);
+  const wasRed = !staysGreen && (await updateRedTasks(sql, projectId, origin.branch ?? defaultBranch, states));
   const [passed, fails, skipped] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "skipped")];
   const worstFirst = tasks.toSorted((a, b) => Number(isRed(b)) - Number(isRed(a)));
   const execution: EventData["execution"] = {
@@ -229,17 +250,24 @@ export async function findOrInsertExecution(
   return { execution, isNew: true, warnings: namesake ? [otherBuild(build, namesake)] : [] };
 }
 
-function toFound(
-  { key, branch }: Build,
+const toFound = (
+  build: Build,
   { isUnclear, ...execution }: LockedExecution & { isUnclear: boolean },
-): FoundExecution {
+): FoundExecution => ({ execution, isNew: false, warnings: warningsOf(build, { isUnclear }) });
+
+function warningsOf({ key, branch }: UploadedBuild, { isUnclear }: { isUnclear: boolean }): string[] {
+  if (!isUnclear) return [];
   const unnamed = branch == null ? "neither commit nor branch" : "no commit";
-  const unclear = `Several builds have the execution_key "${key}", and this upload names ${unnamed}`;
-  return { execution, isNew: false, warnings: isUnclear ? [`${unclear}: it was taken for the newest`] : [] };
+  return [
+    `Several builds have the execution_key "${key}", and this upload names ${unnamed}: it was taken for the newest`,
+  ];
 }
 
 /** Usually jobs of one build that name a merge commit and a head commit. */
-function otherBuild({ key, branch, commit }: Build, namesake: Pick<LockedExecution, "branch" | "commit">): string {
+function otherBuild(
+  { key, branch, commit }: UploadedBuild,
+  namesake: Pick<LockedExecution, "branch" | "commit">,
+): string {
   const isCommit = commit != null && namesake.commit !== null && !isSameCommit(namesake.commit, commit);
   const [what, theirs, ours] = isCommit ? ["commit", namesake.commit, commit] : ["branch", namesake.branch, branch];
   return (
@@ -248,38 +276,64 @@ function otherBuild({ key, branch, commit }: Build, namesake: Pick<LockedExecuti
   );
 }
 
-/** In a transaction: the execution that an upload belongs to. */
-export async function findOrCreateExecution(
+/** What an upload meets: where its execution is new it is yet to be stored, by `advanceExecution`. */
+export type Arrival = FoundExecution & Pick<MetBuild, "timeoutMinutes" | "hasLiveBugs" | "hasRedTasks">;
+
+/** In a transaction that holds the turn of the execution_key, if there is one: the execution that an upload belongs to. */
+export async function meetExecution(
   sql: Tx,
   projectId: string,
-  { execution_id, execution_key, branch, commit, base_commit }: UploadParameters,
+  { execution_id, execution_key, branch: toldBranch, commit: toldCommit, base_commit }: UploadParameters,
   origin: ExecutionOrigin,
   now: Date,
-): Promise<FoundExecution> {
-  if (execution_id !== undefined) {
-    const execution = (await lockExecution(sql, projectId, execution_id)) ?? refuseAbsent();
-    if (execution_key !== undefined && execution.key !== execution_key)
-      refuse(`Cannot read "execution_key": the execution of "execution_id" has another key`);
-    if (branch !== undefined && execution.branch !== null && branch !== execution.branch)
-      refuse(
-        `Cannot read "branch": the execution of "execution_id" is of branch "${execution.branch}", got "${branch}"`,
-      );
-    if (commit !== undefined && execution.commit !== null && !isSameCommit(commit, execution.commit))
-      refuse(
-        `Cannot read "commit": the execution of "execution_id" is of commit "${execution.commit}", got "${commit}"`,
-      );
-    return await withBase(sql, projectId, { execution, isNew: false, warnings: [] }, base_commit);
-  }
-  const fresh: InsertExecution = {
-    ...origin,
-    key: execution_key ?? null,
+): Promise<Arrival> {
+  const { branch, commit } = origin;
+  const build = { key: execution_key ?? null, branch, commit };
+  const freshId = Bun.randomUUIDv7("hex", now.getTime());
+  const asked = { ...build, id: execution_id, baseCommit: base_commit };
+  const { execution: known, ...met } = await lockBuild(sql, projectId, asked, freshId, now);
+  if (execution_id !== undefined) requireSame(known ?? refuseAbsent(), execution_key, toldBranch, toldCommit);
+  const execution: LockedExecution = known ?? {
+    id: freshId,
+    key: build.key,
     status: "running",
+    mode: "report",
     trigger: "upload",
-    timeoutMinutes: null,
-    baseCommit: base_commit,
-    now,
+    branch: branch ?? null,
+    commit: commit ?? null,
+    pullRequest: origin.pullRequest ?? null,
+    buildUrl: origin.buildUrl ?? null,
+    environment: origin.environment ?? null,
+    createdAt: now.toISOString(),
+    startedAt: null,
+    completedAt: null,
+    sample: false,
+    rerunOf: null,
+    baselineId: met.baselineId,
+    depth: 0,
+    reruns: 0,
+    failFast: null,
+    defaultBranch: met.defaultBranch,
   };
-  return await withBase(sql, projectId, await findOrInsertExecution(sql, projectId, fresh), base_commit);
+  const warnings = known ? warningsOf(build, met) : met.namesake ? [otherBuild(build, met.namesake)] : [];
+  const found = await withBase(sql, projectId, { execution, isNew: known === undefined, warnings }, base_commit);
+  const { timeoutMinutes, hasLiveBugs, hasRedTasks } = met;
+  return { ...found, timeoutMinutes, hasLiveBugs, hasRedTasks };
+}
+
+/** Of an upload that names its execution. */
+function requireSame(
+  execution: LockedExecution,
+  key: string | undefined,
+  branch: string | undefined,
+  commit: string | undefined,
+): void {
+  if (key !== undefined && execution.key !== key)
+    refuse(`Cannot read "execution_key": the execution of "execution_id" has another key`);
+  if (branch !== undefined && execution.branch !== null && branch !== execution.branch)
+    refuse(`Cannot read "branch": the execution of "execution_id" is of branch "${execution.branch}", got "${branch}"`);
+  if (commit !== undefined && execution.commit !== null && !isSameCommit(commit, execution.commit))
+    refuse(`Cannot read "commit": the execution of "execution_id" is of commit "${execution.commit}", got "${commit}"`);
 }
 
 /** Warns where the baseline is not that of the commit that the upload names. */

@@ -1,12 +1,23 @@
 /** Merges the results of an attempt into those of its run, case by case. */
 
-import { blockOf, type ChangedResult, changesOf, mergeBlock, removeFromBlock, type Result } from "../rules/merge.ts";
+import {
+  blockOf,
+  type ChangedResult,
+  changesOf,
+  mergeBlock,
+  removeFromBlock,
+  type Result,
+  type ResultBlock,
+} from "../rules/merge.ts";
 import { WHOLE } from "../rules/run_outcome.ts";
-import { deleteBlock, selectBlocks, upsertBlocks } from "../store/case_results.ts";
+import { deleteBlock, selectBlocks } from "../store/case_results.ts";
 import type { Tx } from "../store/connect.ts";
 import type { Attempt } from "../store/test_runs.ts";
 
-/** In a transaction that holds the execution's lock. `before` are the attempts so far; answers what has changed. */
+/**
+ * In a transaction that holds the execution's lock. `before` are the attempts so far. Answers the blocks that are to be
+ * stored, and what has changed.
+ */
 export async function mergeResults(
   sql: Tx,
   projectId: string,
@@ -14,7 +25,7 @@ export async function mergeResults(
   results: readonly Result[],
   attempt: Attempt,
   before: readonly Attempt[],
-): Promise<ChangedResult[]> {
+): Promise<{ blocks: ResultBlock[]; changes: ChangedResult[] }> {
   const fresh = Map.groupBy(results, ({ testCase }) => blockOf(testCase));
   // A failure that only stood for an exit code is over with the next attempt, which has an exit code of its own.
   const outdated = before
@@ -31,13 +42,12 @@ export async function mergeResults(
     if (rest) old.set(block, rest);
     else if (old.delete(block)) await deleteBlock(sql, projectId, runId, block);
   }
-  const merged = touched.flatMap((block) => {
+  const blocks = touched.flatMap((block) => {
     const incoming = fresh.get(block);
     if (!incoming) return old.get(block) ?? [];
     const joined = mergeBlock(block, old.get(block), incoming, attempt.number);
     if (before.length > 0) changes.push(...changesOf(old.get(block), joined));
     return [joined];
   });
-  if (merged.length > 0) await upsertBlocks(sql, projectId, runId, merged);
-  return changes;
+  return { blocks, changes };
 }

@@ -1,11 +1,12 @@
 /** Two weeks of a plausible project, for looking around before the first report of one's own. */
 
-import { takeReport, nameReport } from "./test_runs.ts";
+import { nameReport, takeReport, turnsOf } from "./test_runs.ts";
 import { toCase } from "../reports/fields.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { createCutter } from "../reports/text.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import type { Tx } from "../store/connect.ts";
+import { takeTurn } from "../store/locks.ts";
 import { markSample } from "../store/onboarding.ts";
 
 const DAYS = 14;
@@ -116,6 +117,7 @@ export async function insertSampleData(sql: Tx, projectId: string, defaultBranch
         parameters,
         Bun.SHA256.hash(`${commit} ${index}`, "hex"),
       );
+      for (const turn of turnsOf(projectId, parameters)) await takeTurn(sql, turn);
       const taken = await takeReport(sql, projectId, named, parameters, { now: at, silent: true });
       executionId = taken.run.executionId;
     }

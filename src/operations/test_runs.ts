@@ -6,7 +6,7 @@ import { judgeFailures } from "./failures.ts";
 import { nameCases } from "./test_cases.ts";
 import { erroredCase, type ReportedCase, type Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
-import { type ChangedResult, type Result, toLetter } from "../rules/merge.ts";
+import { countStatuses, type Result, type ResultBlock, toLetter, toStatus } from "../rules/merge.ts";
 import { endOfTask, hasEnded } from "../rules/execution.ts";
 import { isNews } from "../rules/news.ts";
 import { latestAttempts, nextNumber, outcomeOf, WHOLE } from "../rules/run_outcome.ts";
@@ -19,20 +19,30 @@ import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import { selectBugsOfRun } from "../store/bug_reports.ts";
 import { countChanges, lockHealth } from "../store/case_health.ts";
-import { type CaseDetail, insertDetails, selectCounts } from "../store/case_results.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import { type CaseDetail, countQuarantined, insertDetails, selectCounts, upsertBlocks } from "../store/case_results.ts";
+import { type Sql, type Tx, writeTogether } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
 import { selectHasOpenLease } from "../store/leases.ts";
-import type { ExecutionOrigin, LockedExecution } from "../store/executions.ts";
+import {
+  type ExecutionOrigin,
+  insertUploadedExecution,
+  type LockedExecution,
+  type TaskRow,
+  turnOfKey,
+} from "../store/executions.ts";
+import type { Turn } from "../store/locks.ts";
 import { endByReport } from "./leases.ts";
-import { advanceExecution, type ExecutionAdvance, findOrCreateExecution, toOrigin } from "./executions.ts";
+import { advanceExecution, type ExecutionAdvance, meetExecution, toOrigin } from "./executions.ts";
 import { mergeResults } from "./results.ts";
 import {
   type Attempt,
   insertAttempt,
-  selectAttempts,
-  selectOrInsertTestRun,
+  insertTestRun,
+  lockRunAmongOthers,
+  newRun,
+  type RunRow,
   selectTestRun,
+  type TestRunChange,
   type TestRunDetailRow,
   updateTestRun,
 } from "../store/test_runs.ts";
@@ -129,7 +139,16 @@ export type TakenReport = {
   warnings: readonly string[];
 };
 
-/** In a transaction. `added` is false when these very bytes were there before. */
+/** What the transaction of an upload with these parameters is to hold before it takes the report. */
+export const turnsOf = (projectId: string, { execution_id, execution_key }: UploadParameters): Turn[] =>
+  execution_id === undefined && execution_key !== undefined ? [turnOfKey(projectId, execution_key)] : [];
+
+/**
+ * In a transaction that holds the turns of the upload. `added` is false when these very bytes were there before.
+ *
+ * What most uploads are, the first report of a task with nothing that failed, is read in one statement, or two where its
+ * execution is there already, and written in one.
+ */
 export async function takeReport(
   sql: Tx,
   projectId: string,
@@ -139,26 +158,29 @@ export async function takeReport(
 ): Promise<TakenReport> {
   const { report, taskSlug } = named;
   const stated = originOf(parameters, report);
-  const completedAt = parameters.completed_at ?? now.toISOString();
+  const completedAt = new Date(parameters.completed_at ?? now).toISOString();
   // What was completed in the past has its place there, with all that comes of it.
   const at = new Date(Math.min(Date.parse(completedAt), now.getTime()));
   const silent = options.silent === true || !isNews(at.getTime(), now.getTime());
-  const found = await findOrCreateExecution(sql, projectId, parameters, stated, at);
-  const { execution } = found;
+  const met = await meetExecution(sql, projectId, parameters, stated, at);
+  const { execution, timeoutMinutes, hasRedTasks } = met;
   // What runners run, and with which variables, was said when it began: reports add nothing to it.
   const origin = execution.mode === "run" ? {} : stated;
   const { failure } = options;
   const end = failure ? { status: "failed" as const, ...failure } : { status: "reported" as const };
   const isOver = parameters.lease_id !== undefined && (await endByReport(sql, projectId, parameters.lease_id, end));
-  const run = await selectOrInsertTestRun(sql, projectId, execution.id, taskSlug, at);
+  const { runs, attempts: before } = met.isNew
+    ? { runs: [], attempts: [] }
+    : await lockRunAmongOthers(sql, projectId, execution.id, taskSlug);
+  const known = runs.find((run) => run.taskSlug === taskSlug);
+  const run = known ?? newRun(execution.id, taskSlug, at);
   const isOwn = execution.mode !== "run" || parameters.lease_id !== undefined;
   if (!isOwn && (await selectHasOpenLease(sql, projectId, run.id)))
     refuse(
       `Cannot take the report: the task ${JSON.stringify(taskSlug)} is run by runners, which report with their lease_id`,
     );
-  const before = run.attempt === 0 ? [] : await selectAttempts(sql, projectId, run.id);
   const shard = toShard(run, before, parameters);
-  const change = { ...origin, arrived: true, now: at, silent };
+  const change = { ...origin, arrived: true, now: at, silent, hasRedTasks };
   if (before.some((attempt) => attempt.shard === shard.index && attempt.digest === named.digest)) {
     await advance(sql, projectId, execution, parameters, change);
     return await selectAgain(sql, projectId, execution.id, taskSlug);
@@ -166,13 +188,24 @@ export async function takeReport(
   if (isOver) refuse("Cannot take the report: there is another one of this lease already");
 
   const attempt = toAttempt(named, parameters, shard.index, before, [
-    ...found.warnings,
+    ...met.warnings,
     ...(hasEnded(execution.status) ? [tooLate(execution)] : []),
   ]);
-  const changes = await storeAttempt(sql, projectId, run.id, { named, attempt, before });
+  if (report.countsOnly) await requireMergeable(sql, projectId, run.id, attempt.shard, before);
+  const { blocks, changes } = await mergeResults(sql, projectId, run.id, named.results, attempt, before);
+  let writes = [
+    insertAttempt(sql, projectId, run.id, attempt),
+    ...(blocks.length > 0 ? [upsertBlocks(sql, projectId, run.id, blocks)] : []),
+  ];
+  const isFirst = before.length === 0;
+  if (!isFirst) {
+    await writeTogether(sql, writes);
+    writes = [];
+  }
   const attempts = [...before, attempt];
   const latest = latestAttempts(attempts);
-  const counts = addCounts(await selectCounts(sql, projectId, run.id), latest);
+  const results = isFirst ? await countFirst(sql, projectId, blocks) : await selectCounts(sql, projectId, run.id);
+  const counts = addCounts(results, latest);
   const outcome = outcomeOf(run, attempts, shard.of, counts);
   const { isIn, outage, wasOutage, staysRemembered } = outcome;
   const from = toOrigin(execution, origin);
@@ -184,7 +217,7 @@ export async function takeReport(
     const turned = await countChanges(sql, projectId, counted, changes);
     if (!silent) await insertTurns(sql, projectId, run.id, turned);
   }
-  const updated = await updateTestRun(sql, projectId, run.id, {
+  const runChange: TestRunChange = {
     ...counts,
     status: outcome.status,
     verdict: outcome.verdict,
@@ -194,23 +227,47 @@ export async function takeReport(
     exitCode: parameters.exit_code ?? run.exitCode,
     format: report.format,
     warnings: latest.flatMap(({ warnings }) => warnings).slice(0, 100),
-    startedAt: at.toISOString(),
+    startedAt: run.startedAt ?? at.toISOString(),
     completedAt: isIn ? completedAt : null,
     outage,
     wasOutage,
     remembered: isIn ? staysRemembered : null,
-  });
-  const blames = await judgeFailures(sql, projectId, updated, {
-    before: before.length > 0,
-    onDefaultBranch,
-  });
+  };
+  const updated: RunRow & TestRunDetailRow = {
+    ...run,
+    ...runChange,
+    namedShards: namedShardsOf(attempts, shard.of),
+    reason: null,
+  };
+  writes.unshift(
+    known ? updateTestRun(sql, projectId, run.id, runChange) : insertTestRun(sql, projectId, run, runChange),
+  );
+  const mayResolve = met.hasLiveBugs && isIn && run.completedAt === null && onDefaultBranch && !outage;
+  const isQuiet =
+    isFirst &&
+    isIn &&
+    updated.failed === 0 &&
+    named.details.length === 0 &&
+    !mayResolve &&
+    // Whose leases are settled by what is written.
+    execution.mode !== "run";
+  let isNew = met.isNew ? { timeoutMinutes } : undefined;
+  if (!isQuiet) {
+    // What comes next reads them.
+    if (isNew)
+      writes.unshift(insertUploadedExecution(sql, projectId, execution, { ...change, ...isNew, status: "running" }));
+    await writeTogether(sql, writes);
+    await insertDetails(sql, projectId, run.id, attempt.number, named.details);
+    [writes, isNew] = [[], undefined];
+  }
+  const blames = await judgeFailures(sql, projectId, updated, { before: !isFirst, onDefaultBranch });
   const tracked: TrackedRun = {
     ...updated,
     branch: from.branch,
     commit: from.commit,
     onDefaultBranch,
     startedAt: completedAt < execution.createdAt ? completedAt : execution.createdAt,
-    isFirst: run.completedAt === null,
+    mayResolve,
     depth: execution.depth,
     silent,
   };
@@ -218,10 +275,37 @@ export async function takeReport(
   // What comes after the end changes the figures, and is not announced.
   const events =
     isIn && !hasEnded(execution.status) ? [completedEvent(execution.depth, from, { ...updated, blames })] : [];
-  const status = await advance(sql, projectId, execution, parameters, { ...change, events });
+  const tasks = [...runs.filter((other) => other !== known), updated].sort(byId).map(toTask);
+  const status = await advance(sql, projectId, execution, parameters, {
+    ...change,
+    ...(execution.mode === "run" ? {} : { tasks }),
+    completedAt: updated.completedAt,
+    writes,
+    isNew,
+    events,
+  });
   const { warnings } = attempt;
   return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports, warnings };
 }
+
+const byId = (a: RunRow, b: RunRow) => (a.id < b.id ? -1 : 1);
+const toTask = (run: RunRow): TaskRow => ({ ...run, slug: run.taskSlug, runner: null });
+
+/** Of a run that has no results yet. */
+async function countFirst(sql: Tx, projectId: string, blocks: readonly ResultBlock[]) {
+  const counts = countStatuses(blocks.map(({ statuses }) => statuses).join(""));
+  if (counts.failed === 0) return { ...counts, quarantined: 0 };
+  const failed = blocks.flatMap(({ testCases, statuses }) =>
+    testCases.filter((_, index) => toStatus(statuses[index]!) === "failed"),
+  );
+  return { ...counts, quarantined: await countQuarantined(sql, projectId, failed) };
+}
+
+/** Those that its uploads have named; none for a run that is not sharded. */
+const namedShardsOf = (attempts: readonly Attempt[], shards: number): number[] =>
+  shards === 1
+    ? []
+    : [...new Set(attempts.map(({ shard }) => shard))].filter((shard) => shard > 0).sort((a, b) => a - b);
 
 const tooLate = ({ status }: LockedExecution) =>
   `The execution had ended before this upload, as "${status}": its figures change, and nobody is told`;
@@ -280,21 +364,6 @@ function toAttempt(
     skipped,
     warnings: [...more, ...warnings],
   };
-}
-
-type Storing = { named: NamedReport; attempt: Attempt; before: readonly Attempt[] };
-
-async function storeAttempt(
-  sql: Tx,
-  projectId: string,
-  runId: string,
-  { named, attempt, before }: Storing,
-): Promise<ChangedResult[]> {
-  if (named.report.countsOnly) await requireMergeable(sql, projectId, runId, attempt.shard, before);
-  await insertAttempt(sql, projectId, runId, attempt);
-  const changes = await mergeResults(sql, projectId, runId, named.results, attempt, before);
-  await insertDetails(sql, projectId, runId, attempt.number, named.details);
-  return changes;
 }
 
 /** Adds what reports without cases have counted. */

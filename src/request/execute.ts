@@ -12,6 +12,7 @@ import { Refusal } from "../schema/refusal.ts";
 import { insertAuditEntryOfKey } from "../store/audit.ts";
 import type { Database, Tx } from "../store/connect.ts";
 import { lockLiveKey } from "../store/keys.ts";
+import type { Turn } from "../store/locks.ts";
 
 /** A request after all checks; plain data, so that it can go to another thread. */
 export type CheckedRequest = {
@@ -43,9 +44,14 @@ export type ExecuteOptions = Omit<Services, "begin"> & Pick<Context, "publicUrl"
 export function createExecute(database: Database, { publicUrl, cursors, ...given }: ExecuteOptions) {
   const services: Services = { ...given, begin: database.begin };
 
-  async function transact<T>(caller: Caller, progress: Progress, work: (sql: Tx) => Promise<T>): Promise<T> {
+  async function transact<T>(
+    caller: Caller,
+    progress: Progress,
+    work: (sql: Tx) => Promise<T>,
+    turns: readonly Turn[] = [],
+  ): Promise<T> {
     const result = await database.begin(async (sql) => {
-      if (!(await lockLiveKey(sql, caller))) revoked();
+      if (!(await lockLiveKey(sql, caller, turns))) revoked();
       const value = await work(sql);
       // Whoever asked has been told that it failed, so it must not happen after all.
       if (progress.expired) throw new DeadlineError("The request's time was over before it was done");
@@ -85,12 +91,17 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
         wantsText,
         lastEventId,
         transact: (work) => transact(caller, progress, recorded(work)),
-        conclude: (work) =>
-          transact(caller, progress, async (sql) => {
-            const value = await recorded(work)(sql);
-            await once?.answer(sql, toReply(route, value));
-            return value;
-          }),
+        conclude: (work, turns) =>
+          transact(
+            caller,
+            progress,
+            async (sql) => {
+              const value = await recorded(work)(sql);
+              await once?.answer(sql, toReply(route, value));
+              return value;
+            },
+            turns,
+          ),
         actOnce: async (sql) => await once?.act(sql),
         tookUpload: (taken) => void ((progress.upload ??= noFacts()).taken = taken),
         keyWasLive: () => void (progress.provedLive = true),

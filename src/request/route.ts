@@ -17,6 +17,7 @@ import type { Live } from "../schema/live.ts";
 import type { Database, Sql, Tx } from "../store/connect.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Reply } from "./reply.ts";
+import type { Turn } from "../store/locks.ts";
 import type { TakenUpload } from "./upload_notes.ts";
 
 /** What some handlers use. */
@@ -67,8 +68,11 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
    * committing when the request's time is over.
    */
   transact: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
-  /** The same for the transaction whose value is the answer: with an Idempotency-Key it is stored in the same commit. */
-  conclude: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
+  /**
+   * The same for the transaction whose value is the answer: with an Idempotency-Key it is stored in the same commit. It
+   * takes these turns before anything else.
+   */
+  conclude: <T>(work: (sql: Tx) => Promise<T>, turns?: readonly Turn[]) => Promise<T>;
   /** In a transaction: after its commit the request does what cannot be taken back, and is not to be run again. */
   actOnce: (sql: Tx) => Promise<void>;
   /** Says what came of an upload, for those who count and note them. */

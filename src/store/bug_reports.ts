@@ -18,7 +18,7 @@ import { takeTurn } from "./locks.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
-export const lockBugs = (sql: Tx, projectId: string) => takeTurn(sql, "bugs", projectId);
+export const lockBugs = (sql: Tx, projectId: string) => takeTurn(sql, ["bugs", projectId]);
 
 const fingerprintText = (sql: Sql) => sql`'v' || f.version || ':' || replace(f.digest::text, '-', '')`;
 
@@ -413,13 +413,6 @@ export const selectBugsOfRun = (sql: Sql, projectId: string, runId: string) => s
   where project_id = ${projectId} and id in (
     select bug_report_id from bug_occurrence where project_id = ${projectId} and run_id = ${runId})
   order by number limit 100`;
-
-/** Whether a run may resolve anything. */
-export const selectHasLiveBugs = async (sql: Sql, projectId: string): Promise<boolean> =>
-  (
-    await sql`
-      select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress') limit 1`
-  ).length === 1;
 
 const RUNS_TO_RESOLVE = 3;
 

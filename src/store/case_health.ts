@@ -9,7 +9,7 @@ import { takeTurn } from "./locks.ts";
 import { FIRST_EVIDENCE, HEALTH_COLUMNS, healthAfter } from "./health.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
-export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, "counting", projectId);
+export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, ["counting", projectId]);
 
 export const selectHasUnremembered = async (sql: Sql, projectId: string): Promise<boolean> =>
   (

@@ -48,6 +48,16 @@ export const selectCounts = async (
   return { ...countStatuses(row!.statuses ?? ""), quarantined: row!.quarantined };
 };
 
+/** How many of these test cases are quarantined now. */
+export const countQuarantined = async (sql: Sql, projectId: string, testCases: readonly number[]): Promise<number> => {
+  if (testCases.length === 0) return 0;
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from quarantine
+    where project_id = ${projectId} and (until is null or until > now())
+      and test_case = any(${toNumberArray(testCases)}::int[])`;
+  return row!.count;
+};
+
 export type CaseDetail = {
   testCase: number;
   kind: string | null;

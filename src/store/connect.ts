@@ -72,6 +72,18 @@ function toIsoTime(text: string): string {
 
 export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 
+/** Statements that write, in one round trip: none of them sees what another one has written. */
+export async function writeTogether(sql: Tx, writes: readonly Fragment[]): Promise<void> {
+  const [first, ...others] = writes;
+  if (!first) return;
+  if (others.length === 0) return void (await first);
+  const named = others.reduce(
+    (before, write, index) => sql`${before}, ${sql.unsafe(`write_${index}`)} as (${write})`,
+    sql`write as (${first})`,
+  );
+  await sql`with ${named} select`;
+}
+
 /** A time within a JSON object of the database, as answers carry it. */
 export const toJsonTime = (sql: Sql, column: Fragment): Fragment =>
   sql`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;

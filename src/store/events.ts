@@ -10,17 +10,14 @@ const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
     then ${thisMoment(sql)} end`;
 
 /** Of a project; in the order given. */
-export async function insertEvents(sql: Tx, projectId: string, events: readonly NewEvent[]): Promise<void> {
-  if (events.length === 0) return;
-  await sql`
-    insert into event (team_id, id, project_id, type, depth, data, due_at)
-    select p.team_id, e.id, p.id, e.type, e.depth, e.data::json, ${due(sql, sql`p.team_id`, sql`e.type`)}
-    from project p, unnest(
-      ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
-      ${toNumberArray(events.map(({ depth }) => depth))}::smallint[],
-      ${toTextArray(events.map(({ data }) => JSON.stringify(data)))}::text[]) as e (id, type, depth, data)
-    where p.id = ${projectId}`;
-}
+export const insertEvents = (sql: Tx, projectId: string, events: readonly NewEvent[]) => sql`
+  insert into event (team_id, id, project_id, type, depth, data, due_at)
+  select p.team_id, e.id, p.id, e.type, e.depth, e.data::json, ${due(sql, sql`p.team_id`, sql`e.type`)}
+  from project p, unnest(
+    ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
+    ${toNumberArray(events.map(({ depth }) => depth))}::smallint[],
+    ${toTextArray(events.map(({ data }) => JSON.stringify(data)))}::text[]) as e (id, type, depth, data)
+  where p.id = ${projectId}`;
 
 export const insertTeamEvent = (sql: Tx, teamId: string, type: EventType, data: EventData) => sql`
   insert into event (team_id, id, type, data, due_at)

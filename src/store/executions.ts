@@ -10,10 +10,10 @@ import type {
   TaskStatus,
 } from "../schema/executions.ts";
 import { isCommit } from "./commits.ts";
-import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import { type Fragment, type Sql, toTextArray, type Tx } from "./connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { isAtWork, lastRunner, waitsInVain } from "./leases.ts";
-import { takeTurn } from "./locks.ts";
+import { takeTurn, type Turn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
 import { firstIdAt } from "./moment.ts";
 import { namedShards } from "./shards.ts";
@@ -189,7 +189,10 @@ export const lockExecution = async (sql: Tx, projectId: string, id: string): Pro
   return execution;
 };
 
-/** A build as its CI names it. */
+/**
+ * A build as its CI names it. Its execution is the one with the key that agrees with commit and branch wherever both sides
+ * know them; of several the one that agrees in most, then the newest.
+ */
 export type Build = { key: string; branch?: string | null | undefined; commit?: string | null | undefined };
 
 /** The key of an execution that ended so long ago is free again. */
@@ -203,21 +206,13 @@ const haveKey = (sql: Sql, projectId: string, key: string, now: Date) => sql`
     select id from execution where project_id = ${projectId} and key = ${key} order by id desc limit ${NAMESAKES})
   and (completed_at is null or completed_at > ${now.toISOString()}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
 
-/**
- * The execution with the key that agrees with commit and branch wherever both sides know them; of several the one that
- * agrees in most, then the newest. `isUnclear`: the build does not name its commit, and several agree.
- */
-export const lockExecutionOfBuild = async (
-  sql: Tx,
-  projectId: string,
-  { key, branch = null, commit = null }: Build,
-  now: Date,
-): Promise<(LockedExecution & { isUnclear: boolean }) | undefined> => {
+/** `isUnclear`: the build does not name its commit, and several agree. */
+const ofBuild = (sql: Tx, projectId: string, { key, branch = null, commit = null }: Build, now: Date): Fragment => {
   const agrees = sql`
     ${haveKey(sql, projectId, key, now)}
     and (branch is null or ${branch}::text is null or branch = ${branch})
     and (commit is null or ${commit}::text is null or is_same_commit(commit, ${commit}))`;
-  const [execution] = await sql<(LockedExecution & { isUnclear: boolean })[]>`
+  return sql`
     select ${executionColumns(sql)}, ${
       commit === null ? sql`(select count(*) from execution where ${agrees}) > 1` : sql`false`
     } as "isUnclear"
@@ -226,6 +221,85 @@ export const lockExecutionOfBuild = async (
       (commit is not null and ${commit}::text is not null)::int + (branch is not null and ${branch}::text is not null)::int
         desc, id desc
     limit 1 for update`;
+};
+
+/** What an upload says of its execution; neither id nor key: it is one of its own. */
+export type UploadedBuild = Omit<Build, "key"> & {
+  id?: string | undefined;
+  key: string | null;
+  baseCommit?: string | undefined;
+};
+
+/** What an upload meets. */
+export type MetBuild = {
+  /** Locked; undefined: it is to be inserted. */
+  execution: LockedExecution | undefined;
+  /** The build does not name its commit, and several agree with it. */
+  isUnclear: boolean;
+  /** Of what is to be inserted: the newest other build with its key, and what it is to be compared with. */
+  namesake: Pick<ExecutionRow, "branch" | "commit"> | null;
+  baselineId: string | null;
+  /** Of the project. */
+  defaultBranch: string;
+  timeoutMinutes: number;
+  /** Whether a run may resolve a bug, and the execution end what is red on its branch. */
+  hasLiveBugs: boolean;
+  hasRedTasks: boolean;
+};
+
+type MetRow = Omit<MetBuild, "execution"> & { [Name in keyof LockedExecution]: LockedExecution[Name] | null };
+
+/**
+ * All that a report meets when it arrives, in one round trip: the execution with its id or key, see `Build`, and what it
+ * takes to insert one with the id `freshId`. Who names a key holds the lock of that.
+ */
+export const lockBuild = async (
+  sql: Tx,
+  projectId: string,
+  { id, key, branch = null, commit = null, baseCommit }: UploadedBuild,
+  freshId: string,
+  now: Date,
+): Promise<MetBuild> => {
+  const found =
+    id !== undefined
+      ? sql`select ${executionColumns(sql)}, false as "isUnclear" from execution
+          where project_id = ${projectId} and id = ${id} for update`
+      : key === null
+        ? sql`select ${executionColumns(sql)}, false as "isUnclear" from execution where false`
+        : ofBuild(sql, projectId, { key, branch, commit }, now);
+  const namesake =
+    key === null || id !== undefined
+      ? sql`null`
+      : sql`(
+          select json_build_object('branch', branch, 'commit', commit) from execution
+          where ${haveKey(sql, projectId, key, now)} order by id desc limit 1)`;
+  const [row] = await sql<MetRow[]>`
+    with found as materialized (${found})
+    select f.*, coalesce(f."isUnclear", false) as "isUnclear", p.default_branch as "defaultBranch",
+      p.execution_timeout_minutes as "timeoutMinutes",
+      case when f.id is null then ${namesake} end as namesake,
+      case when f.id is null then ${baselineOf(sql, projectId, { id: freshId, baseCommit })} else f."baselineId" end
+        as "baselineId",
+      exists (select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress'))
+        as "hasLiveBugs",
+      exists (
+        select from red_task
+        where project_id = ${projectId} and branch = coalesce(f.branch, ${branch}, p.default_branch)) as "hasRedTasks"
+    from project p left join found f on true where p.id = ${projectId}`;
+  const { isUnclear, namesake: other, timeoutMinutes, hasLiveBugs, hasRedTasks, ...execution } = row!;
+  const { baselineId, defaultBranch } = row!;
+  const met = { isUnclear, namesake: other, baselineId, defaultBranch, timeoutMinutes, hasLiveBugs, hasRedTasks };
+  return { ...met, execution: execution.id === null ? undefined : (execution as LockedExecution) };
+};
+
+/** The execution with the key that agrees with commit and branch wherever both sides know them: see `Build`. */
+export const lockExecutionOfBuild = async (
+  sql: Tx,
+  projectId: string,
+  build: Build,
+  now: Date,
+): Promise<(LockedExecution & { isUnclear: boolean }) | undefined> => {
+  const [execution] = await sql<(LockedExecution & { isUnclear: boolean })[]>`${ofBuild(sql, projectId, build, now)}`;
   return execution;
 };
 
@@ -239,9 +313,11 @@ export const selectOrigin = async (
   return row;
 };
 
+/** Who holds it is the only one who begins an execution with this key. */
+export const turnOfKey = (projectId: string, key: string): Turn => ["execution", `${projectId} ${key}`];
+
 /** Until the end of the transaction nobody else begins an execution with this key. */
-export const lockExecutionKey = (sql: Tx, projectId: string, key: string) =>
-  takeTurn(sql, "execution", `${projectId} ${key}`);
+export const lockExecutionKey = (sql: Tx, projectId: string, key: string) => takeTurn(sql, turnOfKey(projectId, key));
 
 /** Undefined when it was deleted. */
 export const selectExecutionStatus = async (
@@ -328,6 +404,24 @@ export const insertExecution = async (
   return execution!;
 };
 
+/** An execution that an upload begins, as the upload leaves it; its origin is all there. */
+export const insertUploadedExecution = (
+  sql: Tx,
+  projectId: string,
+  execution: LockedExecution,
+  { status, now, completedAt = null, timeoutMinutes }: ExecutionChange & { timeoutMinutes: number },
+) => {
+  const { id, key, trigger, branch, commit, pullRequest, buildUrl, environment, createdAt, baselineId } = execution;
+  return sql`
+    insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
+      timeout_minutes, expires_at, created_at, started_at, completed_at, baseline_id)
+    values (${projectId}, ${id}, ${key}, ${status}, ${trigger}, ${branch}, ${commit}, ${pullRequest}, ${buildUrl},
+      ${environment}, ${timeoutMinutes},
+      ${hasEnded(status) ? sql`null` : sql`now() + ${timeoutMinutes}::int * interval '1 minute'`}, ${createdAt},
+      ${now.toISOString()}, ${hasEnded(status) ? sql`greatest(${now.toISOString()}::timestamptz, ${completedAt}::timestamptz)` : sql`null`},
+      ${baselineId})`;
+};
+
 export const insertDeclaredTasks = (
   sql: Tx,
   projectId: string,
@@ -357,6 +451,8 @@ export type ExecutionChange = ExecutionOrigin & {
   status: ExecutionStatus;
   /** Whether a report has just come in: it starts the execution and puts its expiry off. */
   arrived: boolean;
+  /** Of the run that is written with it, which it cannot see; null: it is not complete. */
+  completedAt?: string | null;
   now: Date;
 };
 
@@ -368,7 +464,7 @@ export const updateExecution = (
   sql: Tx,
   projectId: string,
   id: string,
-  { status, arrived, now, ...origin }: ExecutionChange,
+  { status, arrived, completedAt = null, now, ...origin }: ExecutionChange,
 ) => {
   const at = now.toISOString();
   const ended = hasEnded(status);
@@ -384,7 +480,7 @@ export const updateExecution = (
       started_at = least(started_at, ${arrived ? at : null}::timestamptz),
       completed_at = ${
         ended
-          ? sql`coalesce(completed_at, greatest(${at}::timestamptz, (
+          ? sql`coalesce(completed_at, greatest(${at}::timestamptz, ${completedAt}::timestamptz, (
               select max(r.completed_at) from test_run r
               where r.project_id = ${projectId} and r.execution_id = ${id})))`
           : sql`completed_at`

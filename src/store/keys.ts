@@ -2,7 +2,7 @@
 
 import type { ApiKey } from "../schema/keys.ts";
 import type { Sql, Tx } from "./connect.ts";
-import { lockOf, takeTurn } from "./locks.ts";
+import { lockOf, takeTurn, type Turn } from "./locks.ts";
 
 export type LiveKey = { id: string; teamId: string; projectId: string | null };
 
@@ -20,17 +20,20 @@ export const selectKeyIsLive = async (sql: Sql, key: LiveKey): Promise<boolean> 
 /**
  * In a transaction: whether the key is live, and it stays so until the end of the transaction, because a revocation
  * waits for the lock. That makes revocation exact: what commits, commits before it. Row locks alone know no turns: users
- * would never let go.
+ * would never let go. Takes the other `turns` in the same round trip.
  */
-export const lockLiveKey = async (sql: Tx, key: LiveKey): Promise<boolean> =>
+export const lockLiveKey = async (sql: Tx, key: LiveKey, turns: readonly Turn[] = []): Promise<boolean> =>
   (
     await sql`
-      select from (select pg_advisory_xact_lock_shared(${lockOf(sql, "key", key.id)}) offset 0) as turn, api_key k
+      select from (
+        select pg_advisory_xact_lock_shared(${lockOf(sql, "key", key.id)})
+          ${turns.length === 0 ? sql`` : turns.map(([what, id]) => sql`, pg_advisory_xact_lock(${lockOf(sql, what, id)})`)}
+        offset 0) as turn, api_key k
       where k.team_id = ${key.teamId} and k.id = ${key.id} and k.revoked_at is null for share of k`
   ).length === 1;
 
 /** In a transaction: those who use the key end what they are at, and who comes then waits for the end of this. */
-const lockAgainstUse = (sql: Tx, id: string) => takeTurn(sql, "key", id);
+const lockAgainstUse = (sql: Tx, id: string) => takeTurn(sql, ["key", id]);
 
 /** Coarse, and never in the way of a writer that holds the key's lock. */
 export const updateLastUsed = (sql: Sql, key: LiveKey) => sql`

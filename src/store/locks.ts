@@ -20,9 +20,11 @@ const NUMBERS = {
 /** Any constant: servers that start together on one database meet at this lock. */
 export const MIGRATION_LOCK = 7_265_180_302;
 
+/** A lock by its kind and what it is of. */
+export type Turn = readonly [what: keyof typeof NUMBERS, id: string];
+
 /** The number of the lock for one of a kind. */
 export const lockOf = (sql: Tx, what: keyof typeof NUMBERS, id: string): Fragment =>
   sql`hashtextextended(${id}::text, ${NUMBERS[what]}::bigint)`;
 
-export const takeTurn = (sql: Tx, what: keyof typeof NUMBERS, id: string) =>
-  sql`select pg_advisory_xact_lock(${lockOf(sql, what, id)})`;
+export const takeTurn = (sql: Tx, [what, id]: Turn) => sql`select pg_advisory_xact_lock(${lockOf(sql, what, id)})`;

@@ -105,7 +105,7 @@ export const deleteAliases = (sql: Tx, projectId: string, identities: readonly s
   where project_id = ${projectId} and identity = any(${toTextArray(identities)}::uuid[])`;
 
 /** Uploads that add cases to one project, or move them, take turns until they commit. */
-export const lockTestCases = (sql: Tx, projectId: string) => takeTurn(sql, "naming", projectId);
+export const lockTestCases = (sql: Tx, projectId: string) => takeTurn(sql, ["naming", projectId]);
 
 /**
  * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their

@@ -3,6 +3,7 @@
 import type { Verdict } from "../schema/fields.ts";
 import type { TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
+import type { TaskRow } from "./executions.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
 import { namedShards } from "./shards.ts";
 
@@ -116,24 +117,65 @@ export const selectRunId = async (
   return run?.id;
 };
 
-/** Of a locked execution; locked, and inserted when it is not there: then its id is of the moment `at`. */
-export const selectOrInsertTestRun = async (
+/** A run of an execution, with what its execution needs to know of it. */
+export type RunRow = Omit<TestRunDetailRow, "verdict"> & Pick<TaskRow, "verdict" | "declared" | "startedAt" | "reason">;
+
+/** A run that is not stored yet: its id is of the moment `at`. */
+export const newRun = (executionId: string, taskSlug: string, at: Date): RunRow => ({
+  id: Bun.randomUUIDv7("hex", at.getTime()),
+  executionId,
+  taskSlug,
+  completedAt: null,
+  status: "running",
+  passed: 0,
+  failed: 0,
+  skipped: 0,
+  attempt: 0,
+  shards: 1,
+  namedShards: [],
+  flaky: 0,
+  durationMs: 0,
+  verdict: null,
+  format: null,
+  exitCode: null,
+  warnings: [],
+  outage: false,
+  wasOutage: false,
+  remembered: null,
+  declared: false,
+  startedAt: null,
+  reason: null,
+});
+
+/** All runs of a locked execution, ordered by id; the one of the task is locked, and comes with its attempts. */
+export const lockRunAmongOthers = async (
   sql: Tx,
   projectId: string,
   executionId: string,
   taskSlug: string,
-  at: Date,
-): Promise<TestRunDetailRow> => {
-  const select = () => sql<TestRunDetailRow[]>`
-    select ${detailColumns(sql)} from test_run
-    where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} for no key update`;
-  const [run] = await select();
-  if (run) return run;
-  const [inserted] = await sql<TestRunDetailRow[]>`
-    insert into test_run (project_id, id, execution_id, task_slug, status)
-    values (${projectId}, ${Bun.randomUUIDv7("hex", at.getTime())}, ${executionId}, ${taskSlug}, 'running')
-    returning ${detailColumns(sql)}`;
-  return inserted!;
+): Promise<{ runs: RunRow[]; attempts: Attempt[] }> => {
+  // With "|| ''" there is one index that serves it: without statistics one by task looks as good, and grows.
+  const rows = await sql<(RunRow & { attempts: Attempt[] | null })[]>`
+    with own as materialized (
+      select * from test_run
+      where project_id = ${projectId} and execution_id = ${executionId} and task_slug || '' = ${taskSlug}
+      for no key update)
+    select ${detailColumns(sql)}, declared, started_at as "startedAt", reason, case when task_slug = ${taskSlug} then (
+      select json_agg(json_build_object('shard', shard, 'number', number, 'digest', encode(digest, 'hex'),
+        'format', format, 'partial', partial, 'exitCode', exit_code, 'exitCase', exit_case, 'passed', passed,
+        'failed', failed, 'skipped', skipped, 'warnings', to_json(warnings)) order by number, shard)
+      from attempt where project_id = ${projectId} and run_id = test_run.id) end as attempts
+    from (
+      select * from own
+      union all
+      select * from test_run
+      where project_id = ${projectId} and execution_id = ${executionId} and task_slug <> ${taskSlug}
+    ) test_run
+    order by id`;
+  return {
+    runs: rows.map(({ attempts: _, ...run }) => run),
+    attempts: rows.find((run) => run.taskSlug === taskSlug)?.attempts ?? [],
+  };
 };
 
 /** One upload to a run. `digest` is hexadecimal. */
@@ -150,11 +192,6 @@ export type Attempt = {
   skipped: number;
   warnings: string[];
 };
-
-export const selectAttempts = (sql: Sql, projectId: string, runId: string) => sql<Attempt[]>`
-  select shard, number, encode(digest, 'hex') as digest, format, partial, exit_code as "exitCode",
-    exit_case as "exitCase", passed, failed, skipped, to_json(warnings) as warnings
-  from attempt where project_id = ${projectId} and run_id = ${runId} order by number, shard`;
 
 /** An upload as it is told of; the newest first. */
 export type UploadRow = Pick<Attempt, "shard" | "number" | "format" | "partial" | "exitCode"> & { receivedAt: string };
@@ -187,21 +224,27 @@ export type TestRunChange = Pick<
   | "remembered"
 > & { quarantined: number; format: string; warnings: string[]; startedAt: string; completedAt: string | null };
 
-export const updateTestRun = async (
+export const insertTestRun = (
   sql: Tx,
   projectId: string,
-  id: string,
+  { id, executionId, taskSlug }: Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug">,
   run: TestRunChange,
-): Promise<TestRunDetailRow> => {
-  const [updated] = await sql<TestRunDetailRow[]>`
-    update test_run set
-      status = ${run.status}, shards = ${run.shards}, attempt = ${run.attempt}, passed = ${run.passed},
-      failed = ${run.failed}, skipped = ${run.skipped}, flaky = ${run.flaky}, duration_ms = ${run.durationMs},
-      verdict = ${run.verdict}, exit_code = ${run.exitCode}, format = ${run.format},
-      warnings = ${toTextArray(run.warnings)}::text[], started_at = coalesce(started_at, ${run.startedAt}),
-      completed_at = ${run.completedAt}, quarantined = ${run.quarantined}, outage = ${run.outage},
-      was_outage = ${run.wasOutage}, reason = null,
-      remembered = ${run.remembered}
-    where project_id = ${projectId} and id = ${id} returning ${detailColumns(sql)}`;
-  return updated!;
-};
+) => sql`
+  insert into test_run (project_id, id, execution_id, task_slug, status, shards, attempt, passed, failed, skipped, flaky,
+    duration_ms, verdict, exit_code, format, warnings, started_at, completed_at, quarantined, outage, was_outage,
+    remembered)
+  values (${projectId}, ${id}, ${executionId}, ${taskSlug}, ${run.status}, ${run.shards}, ${run.attempt}, ${run.passed},
+    ${run.failed}, ${run.skipped}, ${run.flaky}, ${run.durationMs}, ${run.verdict}, ${run.exitCode}, ${run.format},
+    ${toTextArray(run.warnings)}::text[], ${run.startedAt}, ${run.completedAt}, ${run.quarantined}, ${run.outage},
+    ${run.wasOutage}, ${run.remembered})`;
+
+export const updateTestRun = (sql: Tx, projectId: string, id: string, run: TestRunChange) => sql`
+  update test_run set
+    status = ${run.status}, shards = ${run.shards}, attempt = ${run.attempt}, passed = ${run.passed},
+    failed = ${run.failed}, skipped = ${run.skipped}, flaky = ${run.flaky}, duration_ms = ${run.durationMs},
+    verdict = ${run.verdict}, exit_code = ${run.exitCode}, format = ${run.format},
+    warnings = ${toTextArray(run.warnings)}::text[], started_at = coalesce(started_at, ${run.startedAt}),
+    completed_at = ${run.completedAt}, quarantined = ${run.quarantined}, outage = ${run.outage},
+    was_outage = ${run.wasOutage}, reason = null,
+    remembered = ${run.remembered}
+  where project_id = ${projectId} and id = ${id}`;
