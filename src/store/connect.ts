@@ -131,8 +131,16 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
   const pool = createLane({
     open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: "60s" }),
   });
+  // Planned for what they are given, statements that write would be planned anew each time: partitions look as if they were
+  // cheaper so.
   const transactions = createTransactions(
-    { open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(1) }, { statement_timeout: "60s" }) },
+    {
+      open: () =>
+        open(
+          { max: poolSize, idle_timeout: 300, ...pipeline(1) },
+          { statement_timeout: "60s", plan_cache_mode: "force_generic_plan" },
+        ),
+    },
     poolSize,
   );
   const fast = createLane({

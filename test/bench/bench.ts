@@ -1,8 +1,9 @@
-/** `bun run bench [list] [ingest] [size]`: ratios measured side by side in one run; needs wrk and pgbench on the PATH. */
+/** `bun run bench [uploads] [ingest] [list] [size]`: ratios measured side by side in one run; needs wrk and pgbench on the PATH. */
 
 import { benchIngest, benchSize } from "./ingest.ts";
 import { benchList, seedRuns } from "./list.ts";
 import { startServer } from "./server.ts";
+import { benchUploads } from "./uploads.ts";
 
 const wanted = new Set(process.argv.slice(2));
 const runs = (name: string) => wanted.size === 0 || wanted.has(name);
@@ -14,6 +15,7 @@ const rows: string[][] = [
   ["first start to ready, built-in PostgreSQL", `${(server.readyMs / 1000).toFixed(1)} s`, "< 3 s", ""],
 ];
 try {
+  if (runs("uploads")) rows.push(...(await benchUploads(server)));
   if (runs("ingest")) rows.push(...(await benchIngest(server)));
   if (runs("list")) {
     await seedRuns(server);

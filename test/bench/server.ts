@@ -13,15 +13,30 @@ export type BenchServer = Awaited<ReturnType<typeof startServer>>;
 export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
-/** Requests per second and the latency's 99th percentile in ms, as wrk measures them. */
-export async function wrk(url: string, options: { key?: string; connections?: number; seconds?: number } = {}) {
-  const { key, connections = 32, seconds = 3 } = options;
+const UNITS = { us: 0.001, ms: 1, s: 1000 };
+
+export type WrkOptions = {
+  key?: string;
+  connections?: number;
+  seconds?: number;
+  /** A file in Lua that makes the requests. */
+  script?: string;
+};
+
+/** Requests per second, and the latency in ms, as wrk measures them. */
+export async function wrk(url: string, options: WrkOptions = {}) {
+  const { key, connections = 32, seconds = 3, script } = options;
   const authorization = key === undefined ? [] : ["-H", `Authorization: Bearer ${key}`];
-  const output = await Bun.$`wrk -t1 -c${connections} -d${seconds}s --latency ${authorization} ${url}`.text();
+  const lua = script === undefined ? [] : ["-s", script];
+  const output = await Bun.$`wrk -t1 -c${connections} -d${seconds}s --latency ${authorization} ${lua} ${url}`.text();
   if (/Non-2xx/.test(output)) throw new Error(`Not all answers were 200:\n${output}`);
-  const [, p99, unit] = /99%\s+([\d.]+)(us|ms|s)/.exec(output)!;
+  const latency = (percent: number) => {
+    const [, value, unit] = new RegExp(`${percent}%\\s+([\\d.]+)(us|ms|s)`).exec(output)!;
+    return Number(value) * UNITS[unit as keyof typeof UNITS];
+  };
   return {
     perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)![1]),
-    p99Ms: Number(p99) * { us: 0.001, ms: 1, s: 1000 }[unit as "us" | "ms" | "s"],
+    p50Ms: latency(50),
+    p99Ms: latency(99),
   };
 }
