@@ -1,7 +1,8 @@
-/** `bun run bench [list] [ingest] [size]`: ratios measured side by side in one run; needs wrk and pgbench on the PATH. */
+/** `bun run bench [list] [peers] [ingest] [size]`: ratios measured side by side in one run; needs wrk and pgbench on the PATH. */
 
 import { benchIngest, benchSize } from "./ingest.ts";
 import { benchList, seedRuns } from "./list.ts";
+import { benchPeers } from "./peers.ts";
 import { startServer } from "./server.ts";
 
 const wanted = new Set(process.argv.slice(2));
@@ -15,10 +16,9 @@ const rows: string[][] = [
 ];
 try {
   if (runs("ingest")) rows.push(...(await benchIngest(server)));
-  if (runs("list")) {
-    await seedRuns(server);
-    rows.push(...(await benchList(server)));
-  }
+  if (runs("list") || runs("peers")) await seedRuns(server);
+  if (runs("list")) rows.push(...(await benchList(server)));
+  if (runs("peers")) rows.push(...(await benchPeers(server)));
   if (runs("size")) rows.push(...(await benchSize(server, 10_000_000)));
 } finally {
   await server.stop();

@@ -1,0 +1,150 @@
+/** The list of 10 by Assay and by what a team would build it with otherwise, on the same database in the same run. */
+
+import { join } from "node:path";
+import { guardProcess } from "../places.ts";
+import { ROUNDS } from "./list.ts";
+import { type BenchServer, median, wrk } from "./server.ts";
+
+const FOLDER = join(import.meta.dir, "peers");
+/** Enough for every runtime to have compiled what is hot. */
+const WARM_UP_SECONDS = 3;
+
+type Peer = { name: string; entry: string; runtime: "bun" | "node"; goal: number };
+/** `isCounted`: the rate limit's remainder goes down with every request. */
+type Behaviour = { pages: unknown[]; refusals: number[]; isCounted: boolean };
+type Running = { url: string; stop(): Promise<unknown> };
+
+const PEERS: Peer[] = [
+  { name: "Hono on Bun + postgres.js", entry: "hono.ts", runtime: "bun", goal: 2.8 },
+  { name: "Fastify 5 + pg on Node", entry: "fastify.ts", runtime: "node", goal: 6.5 },
+  { name: "NestJS + TypeORM on Node", entry: "nest/main.ts", runtime: "node", goal: 20 },
+];
+
+/** Their packages are no business of Assay's: they are installed here, by a lockfile of their own, when this is run. */
+async function install(): Promise<void> {
+  const { exitCode, stderr } = await Bun.$`${process.execPath} install --frozen-lockfile`.cwd(FOLDER).quiet().nothrow();
+  if (exitCode !== 0) throw new Error(`Cannot install the packages of the peers in ${FOLDER}:\n${stderr}`);
+}
+
+/** What Node can run of a source in TypeScript; its packages stay as they were published. */
+async function build(entry: string): Promise<string> {
+  const output = join(FOLDER, "dist", entry.replace(/\.ts$/, ".js"));
+  const command = [process.execPath, "build", entry, "--target=node", "--packages=external", `--outfile=${output}`];
+  const { exitCode, stderr } = await Bun.$`${command}`.cwd(FOLDER).quiet().nothrow();
+  if (exitCode !== 0) throw new Error(`Cannot build ${entry}:\n${stderr}`);
+  return output;
+}
+
+async function start({ name, entry, runtime }: Peer, { connection }: BenchServer): Promise<Running> {
+  const { host, port, username, password, database } = connection;
+  const command = runtime === "bun" ? [process.execPath, join(FOLDER, entry)] : ["node", await build(entry)];
+  const child = Bun.spawn(command, {
+    cwd: FOLDER,
+    env: {
+      ...process.env,
+      NODE_ENV: "production",
+      PGHOST: host,
+      PGPORT: String(port),
+      PGUSER: username,
+      PGPASSWORD: password,
+      PGDATABASE: database,
+    },
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  guardProcess(child);
+  let output = "";
+  for await (const chunk of child.stdout) {
+    output += new TextDecoder().decode(chunk);
+    const [url] = /http:\S+(?=\n)/.exec(output) ?? [];
+    if (url === undefined) continue;
+    const stop = () => {
+      child.kill("SIGTERM");
+      return child.exited;
+    };
+    return { url, stop };
+  }
+  throw new Error(`${name} ended with ${await child.exited} before it was ready:\n${output}`);
+}
+
+const listOf = (url: string, project: string) => `${url}/api/v1/projects/${project}/test-runs`;
+
+/** What is to be the same from everybody: two pages, the second by the first one's cursor; who is refused; who is counted. */
+async function behaviour(url: string, { project, key }: BenchServer): Promise<Behaviour> {
+  const ask = (query: string, of = project, by = key) =>
+    fetch(listOf(url, of) + query, { headers: { authorization: `Bearer ${by}` } });
+  const pages: unknown[] = [];
+  const remaining: number[] = [];
+  for (let cursor = ""; pages.length < 2;) {
+    const response = await ask(`?limit=10${cursor}`);
+    if (response.status !== 200) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
+    const { data, pagination } = (await response.json()) as { data: unknown; pagination: Record<string, unknown> };
+    pages.push({ data, hasMore: pagination["hasMore"], answers: Object.keys(pagination).sort() });
+    cursor = `&cursor=${pagination["cursor"]}`;
+    for (const [name, value] of response.headers) if (/ratelimit-remaining/i.test(name)) remaining.push(Number(value));
+  }
+  const refusals = [
+    fetch(listOf(url, project)),
+    ask("", project, `${key}x`),
+    ask("", crypto.randomUUID()),
+    ask("?limit=0"),
+    ask("?limit=ten"),
+    ask("?further=1"),
+    ask("?cursor=abc"),
+  ];
+  return {
+    pages,
+    refusals: await Promise.all(refusals.map(async (response) => (await response).status)),
+    isCounted: remaining.length === 2 && remaining[1] === remaining[0]! - 1,
+  };
+}
+
+/** Nobody's speed is that of an error, or of another list. */
+function requireSame(name: string, found: Behaviour, expected: Behaviour): void {
+  for (const part of Object.keys(expected) as (keyof Behaviour)[])
+    if (!Bun.deepEquals(found[part], expected[part]))
+      throw new Error(
+        `${name} differs from Assay in ${part}: ${JSON.stringify(found[part])} and not ${JSON.stringify(expected[part])}`,
+      );
+}
+
+/** Needs the runs of `seedRuns`. Without Node on the PATH, the rows of what runs on it say so. */
+export async function benchPeers(server: BenchServer): Promise<string[][]> {
+  await install();
+  const hasNode = Bun.which("node") !== null;
+  const peers = PEERS.filter(({ runtime }) => runtime === "bun" || hasNode);
+  const running = new Map<string, Running>();
+  const perSecond = new Map<string, number[]>();
+  try {
+    // As new as the others, and with a rate limit that counts as theirs do: one that nobody reaches.
+    const assay = await server.add({ RATE_LIMIT_PER_MINUTE: "1000000" });
+    const expected = await behaviour(assay.url, server);
+    const urls = new Map([["Assay", assay.url]]);
+    for (const peer of peers) {
+      const started = await start(peer, server);
+      running.set(peer.name, started);
+      requireSame(peer.name, await behaviour(started.url, server), expected);
+      urls.set(peer.name, started.url);
+    }
+    const measure = (url: string, seconds?: number) =>
+      wrk(`${listOf(url, server.project)}?limit=10`, { key: server.key, ...(seconds ? { seconds } : {}) });
+    for (const url of urls.values()) await measure(url, WARM_UP_SECONDS);
+    for (let round = 0; round < ROUNDS; round++)
+      for (const [name, url] of urls)
+        perSecond.set(name, [...(perSecond.get(name) ?? []), (await measure(url)).perSecond]);
+  } finally {
+    await Promise.all([...running.values()].map((peer) => peer.stop()));
+  }
+  const of = (name: string) => median(perSecond.get(name)!);
+  const whole = (value: number) => `${Math.round(value).toLocaleString("en")}/s`;
+  return PEERS.map(({ name, goal }) => {
+    const row = (measured: string, absolute: string) => [
+      `list of 10 against ${name}, as usual`,
+      measured,
+      `≥ ${goal} ×`,
+      absolute,
+    ];
+    if (!perSecond.has(name)) return row("not measured: Node is not on the PATH", "");
+    return row(`${(of("Assay") / of(name)).toFixed(1)} ×`, `${whole(of("Assay"))} to ${whole(of(name))}`);
+  });
+}
