@@ -2,13 +2,14 @@
 
 import { benchIngest, benchSize } from "./ingest.ts";
 import { benchList, seedRuns } from "./list.ts";
-import { benchPeers } from "./peers.ts";
+import { benchPeers, installPeers } from "./peers.ts";
 import { startServer } from "./server.ts";
 
 const wanted = new Set(process.argv.slice(2));
 const runs = (name: string) => wanted.size === 0 || wanted.has(name);
 for (const tool of ["wrk", "pgbench"])
   if (Bun.which(tool) === null) throw new Error(`${tool} is not installed: the benchmark measures with it`);
+if (runs("peers")) await installPeers();
 
 const server = await startServer();
 const rows: string[][] = [

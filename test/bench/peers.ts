@@ -20,8 +20,8 @@ const PEERS: Peer[] = [
   { name: "NestJS + TypeORM on Node", entry: "nest/main.ts", runtime: "node", goal: 20 },
 ];
 
-/** Their packages are no business of Assay's: they are installed here, by a lockfile of their own, when this is run. */
-async function install(): Promise<void> {
+/** Their packages are no business of Assay's: they have a lockfile of their own, and are installed when they are measured. */
+export async function installPeers(): Promise<void> {
   const { exitCode, stderr } = await Bun.$`${process.execPath} install --frozen-lockfile`.cwd(FOLDER).quiet().nothrow();
   if (exitCode !== 0) throw new Error(`Cannot install the packages of the peers in ${FOLDER}:\n${stderr}`);
 }
@@ -108,9 +108,8 @@ function requireSame(name: string, found: Behaviour, expected: Behaviour): void 
       );
 }
 
-/** Needs the runs of `seedRuns`. Without Node on the PATH, the rows of what runs on it say so. */
+/** Needs `installPeers`, and the runs of `seedRuns`. Without Node on the PATH, the rows of what runs on it say so. */
 export async function benchPeers(server: BenchServer): Promise<string[][]> {
-  await install();
   const hasNode = Bun.which("node") !== null;
   const peers = PEERS.filter(({ runtime }) => runtime === "bun" || hasNode);
   const running = new Map<string, Running>();
