@@ -6,7 +6,7 @@ import { ROUNDS } from "./list.ts";
 import { type BenchServer, median, wrk } from "./server.ts";
 
 const FOLDER = join(import.meta.dir, "peers");
-/** NestJS with TypeORM takes some 4,000 requests until it is no longer getting faster. */
+/** NestJS with TypeORM was still getting faster after 3,000 requests. */
 const WARM_UP_SECONDS = 6;
 
 type Peer = { name: string; entry: string; runtime: "bun" | "node"; goal: number };
@@ -54,17 +54,22 @@ async function start({ name, entry, runtime }: Peer, { connection }: BenchServer
   });
   guardProcess(child);
   let output = "";
-  for await (const chunk of child.stdout) {
-    output += new TextDecoder().decode(chunk);
-    const [url] = /http:\S+(?=\n)/.exec(output) ?? [];
-    if (url === undefined) continue;
-    const stop = () => {
-      child.kill("SIGTERM");
-      return child.exited;
-    };
-    return { url, stop };
-  }
-  throw new Error(`${name} ended with ${await child.exited} before it was ready:\n${output}`);
+  const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
+  // To the end: who writes to a pipe that nobody reads fails.
+  (async () => {
+    for await (const chunk of child.stdout) {
+      output += new TextDecoder().decode(chunk);
+      const [url] = /http:\S+(?=\n)/.exec(output) ?? [];
+      if (url !== undefined) resolve(url);
+    }
+    reject(new Error(`${name} ended with ${await child.exited} before it was ready:\n${output}`));
+  })().catch(reject);
+  const url = await ready;
+  const stop = () => {
+    child.kill("SIGTERM");
+    return child.exited;
+  };
+  return { url, stop };
 }
 
 const listOf = (url: string, project: string) => `${url}/api/v1/projects/${project}/test-runs`;
