@@ -1,7 +1,11 @@
-/** `bun run bench [uploads] [ingest] [list] [size]`: ratios measured side by side in one run; needs wrk and pgbench on the PATH. */
+/**
+ * `bun run bench [uploads] [ingest] [list] [peers] [size] [growth]`: ratios measured side by side in one run; needs wrk and
+ * pgbench on the PATH, and Node for some of the peers.
+ */
 
 import { benchIngest, benchSize } from "./ingest.ts";
 import { benchList, seedRuns } from "./list.ts";
+import { benchPeers, installPeers } from "./peers.ts";
 import { startServer } from "./server.ts";
 import { benchUploads } from "./uploads.ts";
 
@@ -9,6 +13,7 @@ const wanted = new Set(process.argv.slice(2));
 const runs = (name: string) => wanted.size === 0 || wanted.has(name);
 for (const tool of ["wrk", "pgbench"])
   if (Bun.which(tool) === null) throw new Error(`${tool} is not installed: the benchmark measures with it`);
+if (runs("peers")) await installPeers();
 
 const server = await startServer();
 const rows: string[][] = [
@@ -17,10 +22,9 @@ const rows: string[][] = [
 try {
   if (runs("uploads")) rows.push(...(await benchUploads(server)));
   if (runs("ingest")) rows.push(...(await benchIngest(server)));
-  if (runs("list")) {
-    await seedRuns(server);
-    rows.push(...(await benchList(server)));
-  }
+  if (runs("list") || runs("peers")) await seedRuns(server);
+  if (runs("list")) rows.push(...(await benchList(server)));
+  if (runs("peers")) rows.push(...(await benchPeers(server)));
   if (runs("size")) rows.push(...(await benchSize(server, 10_000_000)));
 } finally {
   await server.stop();

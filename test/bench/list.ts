@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type BenchServer, median, wrk } from "./server.ts";
 
 const RUNS = Number(process.env["BENCH_RUNS"] ?? 1_000_000);
-const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
+export const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
 
 /** A million runs in the project, and 1 % of that in each of 99 others. */
 export async function seedRuns({ database, project }: BenchServer): Promise<void> {

@@ -91,6 +91,14 @@ export async function startServers(options: ServersOptions = {}) {
     async restart(at: number): Promise<void> {
       servers[at] = await spawn(directory, options);
     },
+    /** One more, configured otherwise. */
+    async add(environment: Record<string, string>) {
+      // It has no welcome to say, and that it is ready is said at this level.
+      const all = { ...options.environment, LOG_LEVEL: "info", ...environment };
+      const server = await spawn(directory, { ...options, environment: all });
+      servers.push(server);
+      return server;
+    },
     async stop() {
       await database.close();
       for (const { child } of servers) child.kill("SIGTERM");
