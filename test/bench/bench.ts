@@ -1,5 +1,6 @@
-/** `bun run bench [list] [ingest] [size]`: ratios measured side by side in one run; needs wrk and pgbench on the PATH. */
+/** `bun run bench [list] [ingest] [size] [growth]`: ratios measured side by side in one run; needs wrk and pgbench on the PATH. */
 
+import { benchGrowth } from "./growth.ts";
 import { benchIngest, benchSize } from "./ingest.ts";
 import { benchList, seedRuns } from "./list.ts";
 import { startServer } from "./server.ts";
@@ -9,19 +10,34 @@ const runs = (name: string) => wanted.size === 0 || wanted.has(name);
 for (const tool of ["wrk", "pgbench"])
   if (Bun.which(tool) === null) throw new Error(`${tool} is not installed: the benchmark measures with it`);
 
-const server = await startServer();
-const rows: string[][] = [
-  ["first start to ready, built-in PostgreSQL", `${(server.readyMs / 1000).toFixed(1)} s`, "< 3 s", ""],
-];
-try {
-  if (runs("ingest")) rows.push(...(await benchIngest(server)));
-  if (runs("list")) {
-    await seedRuns(server);
-    rows.push(...(await benchList(server)));
+/** Those that measure on one server. */
+async function onOneServer(): Promise<string[][]> {
+  const server = await startServer();
+  const rows: string[][] = [
+    ["first start to ready, built-in PostgreSQL", `${(server.readyMs / 1000).toFixed(1)} s`, "< 3 s", ""],
+  ];
+  try {
+    if (runs("ingest")) rows.push(...(await benchIngest(server)));
+    if (runs("list")) {
+      await seedRuns(server);
+      rows.push(...(await benchList(server)));
+    }
+    if (runs("size")) rows.push(...(await benchSize(server, 10_000_000)));
+  } finally {
+    await server.stop();
   }
-  if (runs("size")) rows.push(...(await benchSize(server, 10_000_000)));
-} finally {
-  await server.stop();
+  return rows;
 }
-console.log(`\n| | measured | to reach | |\n|---|---|---|---|`);
-for (const row of rows) console.log(`| ${row.join(" | ")} |`);
+
+const toLine = (row: readonly string[]) => `| ${row.join(" | ")} |`;
+
+if (["ingest", "list", "size"].some(runs)) {
+  const rows = await onOneServer();
+  console.log(`\n| | measured | to reach | |\n|---|---|---|---|`);
+  for (const row of rows) console.log(toLine(row));
+}
+if (runs("growth")) {
+  const [head, ...rows] = await benchGrowth();
+  console.log(`\n${toLine(head!)}\n|${"---|".repeat(head!.length)}`);
+  for (const row of rows) console.log(toLine(row));
+}
