@@ -451,7 +451,7 @@ async function findLastFailure(
 ): Promise<LastFailure | undefined> {
   let row = rows.find(isFailure);
   if (!row && test.lastFailedAt !== null) {
-    const looking = { lookedAt: 2_000, patienceMs: 0 };
+    const looking = { inAll: 2_000 };
     row = (await readHistory(sql, projectId, test.id, { limit: 1, status: "failed" }, looking)).rows[0];
   }
   return row && { row, said: await selectCaseMessage(sql, projectId, test.id, row.runId, STACK) };

@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 const GOAL = 1.3;
 
 /** A server that has been filled, and what is asked for there. */
-type Place = BenchServer & {
+export type Place = BenchServer & {
   size: Size;
   cookie: string;
   /** Of the newest executions, of all test cases, of the newest bugs. */
@@ -22,11 +22,11 @@ type Place = BenchServer & {
   bugs: string[];
 };
 
-async function open(results: number, now: Date): Promise<Place> {
+export async function open(results: number, now: Date): Promise<Place> {
   // Nothing is to be deleted while it is looked at.
   const { servers, ...rest } = await startServers({ environment: { LOG_LEVEL: "warn", RETENTION_DAYS: "0" } });
   const { url, readyMs, memory } = servers[0]!;
-  const server = { ...rest, url, readyMs, memory };
+  const server = { ...rest, url, readyMs, memory, servers, child: servers[0]!.child };
   const size = sizeOf(results);
   try {
     await fill(server, size, now);
@@ -45,11 +45,7 @@ async function open(results: number, now: Date): Promise<Place> {
         database.pool`select id from bug_report where project_id = ${project} order by number desc limit 40` as never,
       ),
     };
-    // Whatever the filling has left to do is done before anything is measured.
-    await database.begin(async (sql) => {
-      await sql`set local statement_timeout = 0`;
-      await sql`analyze`;
-    });
+    await vacuum(place);
     return place;
   } catch (error) {
     await server.stop();
@@ -57,15 +53,31 @@ async function open(results: number, now: Date): Promise<Place> {
   }
 }
 
+/** As autovacuum would have done it meanwhile: table by table, and never a partitioned one as a whole. */
+async function vacuum({ database }: BenchServer): Promise<void> {
+  const tables = await database.pool<{ name: string }[]>`
+    select oid::regclass::text as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`;
+  const one = await database.pool.reserve();
+  await one`set statement_timeout = 0`;
+  for (const { name } of tables) await one.unsafe(`vacuum (analyze) ${name}`);
+  await one`reset statement_timeout`;
+  one.release();
+}
+
 /** Spread over the whole, the same at every size. */
 const pick = <T>(values: readonly T[], round: number): T => values[(round * 7_919) % values.length]!;
 
 type Request = { path: string; body?: string };
 
-/** A request of each kind; `round` makes it another one. */
-const KINDS: [name: string, request: (place: Place, round: number) => Request][] = [
+/** `round` makes it another one. */
+type Kind = [name: string, request: (place: Place, round: number) => Request];
+
+export const UPLOADS: Kind[] = [
   ["upload of 50 known cases", upload("main")],
   ["the same, of another branch", upload("feature/growth")],
+];
+
+export const READS: Kind[] = [
   ["list of test runs", ({ project }) => ({ path: `/api/v1/projects/${project}/test-runs?limit=10` })],
   [
     "list of test runs of a task",
@@ -153,21 +165,24 @@ async function ask({ url, key, cookie }: Place, { path, body }: Request): Promis
   return performance.now() - started;
 }
 
+export const untilCounted = async ({ database }: Place) => {
+  while ((await database.pool`select from test_run where not remembered limit 1`).length > 0) await Bun.sleep(20);
+};
+
 /** By kind the median of each place. In turns, so that whatever else the machine does is felt by all alike. */
-async function measure(places: readonly Place[]): Promise<[name: string, times: number[]][]> {
-  const times = KINDS.map(() => places.map((): number[] => []));
+export async function measure(
+  places: readonly Place[],
+  kinds: readonly Kind[],
+): Promise<[name: string, times: number[]][]> {
+  const times = kinds.map(() => places.map((): number[] => []));
   for (let round = 0; round < WARM_UP + ROUNDS; round++)
-    for (const [kind, [, request]] of KINDS.entries())
+    for (const [kind, [, request]] of kinds.entries())
       for (const [at, place] of places.entries()) {
         const ms = await ask(place, request(place, round));
         if (round >= WARM_UP) times[kind]![at]!.push(ms);
       }
-  return KINDS.map(([name], kind) => [name, times[kind]!.map(median)]);
+  return kinds.map(([name], kind) => [name, times[kind]!.map(median)]);
 }
-
-const untilCounted = async ({ database }: Place) => {
-  while ((await database.pool`select from test_run where not remembered limit 1`).length > 0) await Bun.sleep(20);
-};
 
 /** Results by now, and bytes of the whole database and of the results alone, indexes included. */
 async function weigh({ database }: Place): Promise<{ all: number; alone: number }> {
@@ -209,8 +224,10 @@ export async function benchGrowth(): Promise<string[][]> {
       console.error(`${named(results)} results are there after ${Math.round((performance.now() - started) / 1000)} s`);
     }
     const bytes = await Promise.all(places.map(weigh));
-    const measured = await measure(places);
-    for (const place of places) await untilCounted(place);
+    const uploads = await measure(places, UPLOADS);
+    // What is left to be counted would be counted by the first who asks for it.
+    await Promise.all(places.map(untilCounted));
+    const measured = [...uploads, ...(await measure(places, READS))];
     const rows = measured.map(([name, times]) => [
       name,
       ...times.map(ms),

@@ -9,6 +9,9 @@ export const CASES_PER_TASK = 50;
 const RESULTS_PER_BUILD = 2 * CASES_PER_TASK;
 export const DAYS = 90;
 const DAY_MS = 86_400_000;
+/** Work concentrates: so many builds in a row are of so many pairs of tasks. */
+const STRETCH = 50;
+const AT_WORK = 5;
 /** How a task comes out: one way of these, the same share of them fails at every size. */
 const WAYS = 100;
 
@@ -34,9 +37,10 @@ export function reportOf(task: number): string {
   return `<testsuite name="com.acme.Part${task}Test" tests="${CASES_PER_TASK}">${cases.join("\n")}</testsuite>`;
 }
 
-/** The cases come as a report of each task, long ago; everything else is written beside the server. */
-export async function fill(server: BenchServer, size: Size, now: Date): Promise<void> {
-  const { database, project, url, key } = server;
+type Place = Pick<BenchServer, "database" | "project" | "key" | "url">;
+
+/** Leaves a database of which statistics know nothing. The cases come as a report of each task, long ago; the rest is written beside the server. */
+export async function fill({ database, project, url, key }: Place, size: Size, now: Date): Promise<void> {
   const from = now.getTime() - DAYS * DAY_MS;
   for (let day = 0; day <= DAYS; day += 15) await createPartitions(database.pool, new Date(from + day * DAY_MS));
   for (let task = 1; task <= size.tasks; task++) {
@@ -48,17 +52,13 @@ export async function fill(server: BenchServer, size: Size, now: Date): Promise<
     });
     if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);
   }
-  while ((await database.pool`select from test_run where not remembered limit 1`).length > 0) await Bun.sleep(50);
   await database.begin(async (sql) => {
     await sql`set local statement_timeout = 0`;
     await sql`set local work_mem = '256MB'`;
     // What is written here is whole; to look up every run of every row would take most of the time.
     await sql`set local session_replication_role = replica`;
     await insertAll(sql, project, size, from);
-  });
-  await database.begin(async (sql) => {
-    await sql`set local statement_timeout = 0`;
-    await sql`analyze`;
+    await sql`update test_run set remembered = true where not remembered`;
   });
 }
 
@@ -114,12 +114,13 @@ async function insertAll(sql: Tx, project: string, { builds, tasks, bugs }: Size
     create temporary table run on commit drop as
     select b.n, k, b.id as execution_id, b.branch, b.is_main, b.ms + 60000 + k * 10000 as started,
       b.ms + 120000 + k * 30000 + pg_temp.pick(b.n, 3, 60000) as ended, pg_temp.id_at(b.ms + 60000 + k * 10000, 'run ' || k || ' ' || b.n) as id,
-      2 * pg_temp.pick(b.n, 1, ${tasks / 2}::int) + 1 + k as task, pg_temp.pick(b.n, 10 + k, ${WAYS}::int) as way
+      2 * pg_temp.pick(b.n / ${STRETCH}::int * ${AT_WORK}::int + pg_temp.pick(b.n, 1, ${AT_WORK}::int), 2, ${tasks / 2}::int) + 1 + k as task, pg_temp.pick(b.n, 10 + k, ${WAYS}::int) as way
     from build b, generate_series(0, 1) as k`;
   await sql`
     create temporary table ended on commit drop as
     select r.execution_id, bool_or(o.failed > 0) as failed, max(ended) as ms from run r join outcome o using (task, way) group by 1`;
-  await sql`create index on ended (execution_id)`;
+  await sql`create unique index on ended (execution_id)`;
+  await sql`create unique index on build (n)`;
   await sql.unsafe(`analyze letter; analyze packed; analyze outcome; analyze build; analyze run; analyze ended`);
 
   await sql`
