@@ -10,9 +10,10 @@ type Limited = { condition: Fragment; limit: number };
 
 /** Executions of the default branch, and those that name none and count as being on it: an index serves each, not both. */
 const lastOf = (sql: Sql, projectId: string, { condition, limit }: Limited): [named: Fragment, nameless: Fragment] => {
+  // As the index of branches has it, so that no other one is in order: by id alone all executions are, and none may fit.
   const of = (branch: Fragment) => sql`(
     select id from execution where project_id = ${projectId} and branch ${branch} and not sample and ${condition}
-    order by id desc limit ${limit})`;
+    order by branch, id desc limit ${limit})`;
   return [of(sql`= (select default_branch from project where id = ${projectId})`), of(sql`is null`)];
 };
 

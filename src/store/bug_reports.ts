@@ -35,10 +35,12 @@ const columns = (sql: Sql) => sql`
   b.occurrences, b.first_seen_at as "firstSeenAt", b.last_seen_at as "lastSeenAt",
   b.first_execution_id as "firstExecutionId", b.last_execution_id as "lastExecutionId",
   (select coalesce(json_agg(distinct c.task_slug), '[]') from bug_case k
-    join test_case c on c.project_id = k.project_id and c.number = k.test_case
+    cross join lateral (
+      select task_slug from test_case where project_id = k.project_id and number = k.test_case offset 0) c
     where k.project_id = b.project_id and k.bug_report_id = b.id) as "taskSlugs",
   (select coalesce(json_agg(id), '[]') from (
-    select c.id from bug_case k join test_case c on c.project_id = k.project_id and c.number = k.test_case
+    select c.id from bug_case k
+    cross join lateral (select id from test_case where project_id = k.project_id and number = k.test_case offset 0) c
     where k.project_id = b.project_id and k.bug_report_id = b.id order by k.test_case limit 100) ids) as "testCaseIds",
   b.branch, b.commit, b.assignee, to_json(b.labels) as labels, b.external_url as "externalUrl", b.regressed,
   b.fixed_in_commit as "fixedInCommit", b.created_at as "createdAt", b.updated_at as "updatedAt",
