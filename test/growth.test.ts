@@ -2,6 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Sql } from "../src/store/connect.ts";
+import { firstIdAt } from "../src/store/moment.ts";
+import { selectBranchState, selectDefaultBuilds, selectNews } from "../src/store/overview.ts";
 import { analyzeOutgrown } from "../src/work/analyze.ts";
 import { countAll } from "../src/work/count.ts";
 import { fill, reportOf, taskOf } from "./bench/growth_data.ts";
@@ -82,6 +84,7 @@ const look = (path: (time: number) => string) => async (time: number) => {
   expect(response.status).toBe(200);
 };
 
+const idOfLastWeek = firstIdAt(Date.now() - 7 * 86_400_000);
 const task = encodeURIComponent(taskOf(1));
 
 const READS: [name: string, work: (time: number) => Promise<void>][] = [
@@ -103,6 +106,13 @@ const READS: [name: string, work: (time: number) => Promise<void>][] = [
   ["the executions", get(() => "/executions?limit=10")],
   ["those that failed on a branch", get(() => "/executions?limit=10&branch=main&status=failed")],
   ["an execution", get((time) => `/executions/${executions[time]}`)],
+];
+
+const MAIN = { branch: "main", sample: false };
+const STATE: typeof READS = [
+  ["the newest of the default branch", async () => void (await selectDefaultBuilds(database.pool, project, MAIN, 10))],
+  ["how that stands", async () => void (await selectBranchState(database.pool, project, MAIN))],
+  ["what is new", async () => void (await selectNews(database.pool, project, idOfLastWeek, 5))],
 ];
 
 const PAGES: [name: string, work: (time: number) => Promise<void>][] = [
@@ -128,7 +138,7 @@ describe("once the tables have been looked at", () => {
     expect(await analyzeOutgrown(beside)).toBe(1);
   });
 
-  test.each([...READS, ...PAGES])("%s is read by an index that serves it", async (_, work) => {
+  test.each([...READS, ...STATE, ...PAGES])("%s is read by an index that serves it", async (_, work) => {
     expect(await tablesReadThrough(work)).toEqual({});
   });
 
