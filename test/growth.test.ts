@@ -36,14 +36,17 @@ async function read(): Promise<Map<string, number>> {
 }
 
 /** Tables of which more was read than a request has a use for, at the most of a few times: plans change with the fifth. */
-async function tablesReadThrough(work: (time: number) => Promise<unknown>): Promise<Record<string, number>> {
+async function tablesReadThrough(
+  work: (time: number) => Promise<unknown>,
+  many = MANY,
+): Promise<Record<string, number>> {
   const most: Record<string, number> = {};
   for (let time = 0; time < 7; time++) {
     const before = await read();
     await work(time);
     for (const [name, rows] of await read()) {
       const more = rows - (before.get(name) ?? 0);
-      if (more > Math.max(MANY, most[name] ?? 0)) most[name] = more;
+      if (more > Math.max(many, most[name] ?? 0)) most[name] = more;
     }
   }
   return most;
@@ -152,7 +155,9 @@ describe("once the tables have been looked at", () => {
         expect(status).toBe(201);
         await countAll(database);
       };
-      expect(await tablesReadThrough(upload)).toEqual({});
+      // Fifty cases, each of them read and written a few times, and no bugs but theirs.
+      await countAll(database);
+      expect(await tablesReadThrough(upload, 250)).toEqual({});
     },
   );
 });
