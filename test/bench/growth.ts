@@ -186,7 +186,7 @@ export async function measure(
 }
 
 /** Results by now, and bytes of the whole database and of the results alone, indexes included. */
-async function weigh({ database }: Place): Promise<{ all: number; alone: number }> {
+export async function weigh({ database }: Place): Promise<{ all: number; alone: number }> {
   const [row] = await database.pool<{ all: number; alone: number; results: number }[]>`
     select pg_database_size(current_database())::float8 as all,
       (select sum(pg_total_relation_size(inhrelid)) from pg_inherits where inhparent = 'case_result'::regclass)::float8 as alone,
@@ -195,7 +195,7 @@ async function weigh({ database }: Place): Promise<{ all: number; alone: number 
 }
 
 /** Milliseconds until the first whole month is gone: at once as nobody keeps it, or row by row as another project does. */
-async function retain({ database, project }: Place, now: Date, how: "dropped" | "deleted"): Promise<number> {
+export async function retain({ database, project }: Place, now: Date, how: "dropped" | "deleted"): Promise<number> {
   const midnight = Math.floor(now.getTime() / DAY_MS) * DAY_MS;
   const first = new Date(now.getTime() - DAYS * DAY_MS);
   const end = Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + (how === "dropped" ? 1 : 2));
