@@ -10,9 +10,10 @@ type Limited = { condition: Fragment; limit: number };
 
 /** Executions of the default branch, and those that name none and count as being on it: an index serves each, not both. */
 const lastOf = (sql: Sql, projectId: string, { condition, limit }: Limited): [named: Fragment, nameless: Fragment] => {
+  // As the index of branches has it, so that no other one is in order: by id alone all executions are, and none may fit.
   const of = (branch: Fragment) => sql`(
     select id from execution where project_id = ${projectId} and branch ${branch} and not sample and ${condition}
-    order by id desc limit ${limit})`;
+    order by branch, id desc limit ${limit})`;
   return [of(sql`= (select default_branch from project where id = ${projectId})`), of(sql`is null`)];
 };
 
@@ -55,19 +56,23 @@ export const baselineRuns = (
   { executionId, taskSlug }: { executionId: string; taskSlug?: string },
 ): Fragment => {
   const baseline = sql`(select baseline_id from execution where project_id = ${projectId} and id = ${executionId})`;
+  const tasksOf = (id: Fragment, isMine: boolean) => sql`
+    select task_slug, ${isMine}::bool as mine from test_run where project_id = ${projectId} and execution_id = ${id}`;
+  const tasks =
+    taskSlug === undefined
+      ? sql`
+          select task_slug, bool_or(mine) as mine
+          from (${tasksOf(baseline, false)} union all ${tasksOf(sql`${executionId}`, true)}) t group by task_slug`
+      : sql`select ${taskSlug}::text as task_slug, true as mine`;
+  const runOf = (id: Fragment) => sql`
+    select id from test_run r
+    where project_id = ${projectId} and execution_id = ${id} and task_slug = task.task_slug and ${isUsable(sql)}`;
+  // Of each task by itself, and what came before the baseline only where that has none: it nearly always has.
   return sql`
-    select distinct on (r.task_slug) r.id
-    from (
-      select ${baseline} as id
-      union all
-      select id from (${onDefaultBranch(sql, projectId, sql`id < ${baseline}`, LOOKED_THROUGH)}) earlier
-    ) e
-    join test_run r on r.project_id = ${projectId} and r.execution_id = e.id
-    where ${isUsable(sql)} and ${
-      taskSlug === undefined
-        ? sql`(r.execution_id = ${baseline} or r.task_slug in (
-            select task_slug from test_run where project_id = ${projectId} and execution_id = ${executionId}))`
-        : sql`r.task_slug = ${taskSlug}`
-    }
-    order by r.task_slug, e.id desc`;
+    with earlier as materialized (${onDefaultBranch(sql, projectId, sql`id < ${baseline}`, LOOKED_THROUGH)})
+    select id from (
+      select coalesce((${runOf(baseline)}), case when task.mine then (
+        select r.id from earlier e cross join lateral (${runOf(sql`e.id`)} offset 0) r order by e.id desc limit 1) end) as id
+      from (${tasks}) task offset 0) base
+    where id is not null`;
 };

@@ -35,10 +35,12 @@ const columns = (sql: Sql) => sql`
   b.occurrences, b.first_seen_at as "firstSeenAt", b.last_seen_at as "lastSeenAt",
   b.first_execution_id as "firstExecutionId", b.last_execution_id as "lastExecutionId",
   (select coalesce(json_agg(distinct c.task_slug), '[]') from bug_case k
-    join test_case c on c.project_id = k.project_id and c.number = k.test_case
+    cross join lateral (
+      select task_slug from test_case where project_id = k.project_id and number = k.test_case offset 0) c
     where k.project_id = b.project_id and k.bug_report_id = b.id) as "taskSlugs",
   (select coalesce(json_agg(id), '[]') from (
-    select c.id from bug_case k join test_case c on c.project_id = k.project_id and c.number = k.test_case
+    select c.id from bug_case k
+    cross join lateral (select id from test_case where project_id = k.project_id and number = k.test_case offset 0) c
     where k.project_id = b.project_id and k.bug_report_id = b.id order by k.test_case limit 100) ids) as "testCaseIds",
   b.branch, b.commit, b.assignee, to_json(b.labels) as labels, b.external_url as "externalUrl", b.regressed,
   b.fixed_in_commit as "fixedInCommit", b.created_at as "createdAt", b.updated_at as "updatedAt",
@@ -415,6 +417,8 @@ export const selectBugsOfRun = (sql: Sql, projectId: string, runId: string) => s
   order by number limit 100`;
 
 const RUNS_TO_RESOLVE = 3;
+/** A run of no more rows of results asks for the bugs of its cases; one of more for its results of the cases of bugs. */
+const FEW_BLOCKS = 16;
 
 /**
  * A run of the default branch, completed at `at`: its passed cases count towards the end of the bugs that have not been
@@ -426,17 +430,29 @@ export async function countCleanCases(
   runId: string,
   at: string,
 ): Promise<{ id: string; status: BugStatus }[]> {
+  const hasFew = sql`(
+    select count(*) from case_result where project_id = ${projectId} and run_id = ${runId}) <= ${FEW_BLOCKS}::int`;
+  const isCounted = sql`
+    b.status in ('open', 'in_progress') and (b.last_seen_at is null or b.last_seen_at <= ${at}::timestamptz)`;
   return await sql<{ id: string; status: BugStatus }[]>`
     with counted as (
       update bug_case k set clean = case when n.letter = 'p' then k.clean + 1 else 0 end
       from (
-        select k.bug_report_id, k.test_case, substr(r.statuses, array_position(r.test_cases, k.test_case), 1) as letter
+        select k.bug_report_id, k.test_case, n.letter
+        from case_result r
+        cross join lateral unnest(r.test_cases, string_to_array(r.statuses, null)) as n (test_case, letter)
+        cross join lateral (
+          select * from bug_case where project_id = ${projectId} and test_case = n.test_case offset 0) k
+        cross join lateral (
+          select from bug_report b where project_id = ${projectId} and id = k.bug_report_id and ${isCounted} offset 0) b
+        where ${hasFew} and r.project_id = ${projectId} and r.run_id = ${runId}
+        union all
+        select k.bug_report_id, k.test_case, substr(r.statuses, array_position(r.test_cases, k.test_case), 1)
         from bug_report b
         join bug_case k on k.project_id = b.project_id and k.bug_report_id = b.id
         join case_result r on r.project_id = k.project_id and r.run_id = ${runId}
           and r.block = ${blockOfCase(sql, sql`k.test_case`)}
-        where b.project_id = ${projectId} and b.status in ('open', 'in_progress')
-          and (b.last_seen_at is null or b.last_seen_at <= ${at}::timestamptz)
+        where not ${hasFew} and b.project_id = ${projectId} and ${isCounted}
       ) n
       where k.project_id = ${projectId} and k.bug_report_id = n.bug_report_id and k.test_case = n.test_case
         and lower(n.letter) in ('p', 'f')

@@ -71,6 +71,19 @@ export async function selectFirstBad(sql: Sql, projectId: string, id: string): P
   return bad && { bad, good, isFirst: good !== undefined || bad.looked < LOOKED_AT };
 }
 
+/** A run of a task that was completed at this moment, the newest of several; ISO 8601. */
+export const selectRunCompletedAt = async (
+  sql: Sql,
+  projectId: string,
+  taskSlug: string,
+  completedAt: string,
+): Promise<string | undefined> => {
+  const [run] = await sql<{ id: string }[]>`
+    select id from test_run
+    where project_id = ${projectId} and task_slug = ${taskSlug} and completed_at = ${completedAt} order by id desc limit 1`;
+  return run?.id;
+};
+
 export type CaseMessage = { message: string | null; stack: string | null };
 
 /** What a result of the case says, at most `limit` characters of its stack; of several attempts the last that says anything. */

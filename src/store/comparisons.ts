@@ -48,7 +48,11 @@ export async function selectComparison(
       select coalesce(mine.number, base.number) as number, kind, f.flake_rate, f.flaky_at
       from (${lettersOf(sql, projectId, runsOf(executionId))}) mine
       full join (${lettersOf(sql, projectId, base)}) base on base.number = mine.number
-      left join failure f on f.project_id = ${projectId} and f.run_id = mine.run_id and f.test_case = mine.number,
+      -- Looked up for what failed: a join reads all failures that there have ever been.
+      left join lateral (
+        select blame, flake_rate, flaky_at from failure
+        where mine.failed and project_id = ${projectId} and run_id = mine.run_id and test_case = mine.number offset 0
+      ) f on true,
         lateral (values
           -- What was judged when it came stays, whatever has become of the fixed baseline: only of another one it is that
           -- one's to say whether it failed.
@@ -73,7 +77,8 @@ export async function selectComparison(
     )
     select l.kind, l.total, c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file,
       round(l.flake_rate::numeric, 4)::float8 as "flakeRate", l.flaky_at as "lastFlakyAt"
-    from listed l join test_case c on c.project_id = ${projectId} and c.number = l.number
+    from listed l cross join lateral (
+      select * from test_case where project_id = ${projectId} and number = l.number offset 0) c
     where l.place <= ${LISTED} order by l.kind, l.number`;
   return [...rows];
 }

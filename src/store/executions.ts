@@ -131,6 +131,9 @@ export const selectExecutionNames = async (
   return new Map(rows.map((row) => [row.id, row]));
 };
 
+/** Behind every other: with a bound the index that is in the order of ids is the best one, whatever is known of the table. */
+const NEWEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+
 /** Newest first, one row more than `limit`. */
 export const selectExecutions = (
   sql: Sql,
@@ -158,7 +161,7 @@ export const selectExecutions = (
         ${environment ? sql`and environment = ${environment}` : sql``}
         ${created_after ? sql`and id >= ${firstIdAt(Date.parse(created_after) + 1)}` : sql``}
         ${created_before ? sql`and id < ${firstIdAt(Date.parse(created_before))}` : sql``}
-        ${after ? sql`and id < ${after}` : sql``}
+        and id < ${after ?? NEWEST_ID}
         ${
           task_slug
             ? sql`and exists (

@@ -1,7 +1,7 @@
 /** How a project stands, for its first page: the state of the default branch, what failed lately, what there is to do. */
 
 import { isCommit } from "./commits.ts";
-import { type Sql, toTextArray } from "./connect.ts";
+import { type Fragment, type Sql, toTextArray } from "./connect.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
 
 /** An execution as rows of pages show it. */
@@ -103,12 +103,33 @@ const hasOutcome = (sql: Sql) => sql`e.status in ('passed', 'failed', 'timed_out
 const endedOn = (sql: Sql, projectId: string, branch: DefaultBranch) => sql`
   ${onDefault(sql, projectId, branch)} and ${hasOutcome(sql)}`;
 
+/**
+ * A statement: the first executions of the default branch that meet a condition, by id. Those that name the branch and those
+ * that name none are looked for apart: an index has each in order, and of both together all would be sorted.
+ */
+function firstOn(
+  sql: Sql,
+  projectId: string,
+  { branch, sample }: DefaultBranch,
+  { condition, newest, limit }: { condition: Fragment; newest: boolean; limit: number },
+): Fragment {
+  const direction = newest ? sql`desc` : sql`asc`;
+  const of = (isIt: Fragment, order: Fragment) => sql`(
+    select * from execution e where e.project_id = ${projectId} and e.branch ${isIt} and e.sample = ${sample} and ${condition}
+    order by ${order} limit ${limit})`;
+  // As the index has it, so that no other one is in order: by id alone all executions are, and none may fit.
+  const byBranch = newest ? sql`e.branch, e.id desc` : sql`e.branch desc, e.id`;
+  return sql`
+    select * from (${of(sql`= ${branch}`, byBranch)} union all ${of(sql`is null`, byBranch)}) e
+    order by id ${direction} limit ${limit}`;
+}
+
 /** The newest of the default branch, newest first. */
 export const selectDefaultBuilds = (sql: Sql, projectId: string, branch: DefaultBranch, limit: number) =>
   buildsOf(
     sql,
     projectId,
-    sql`select id from execution e where ${onDefault(sql, projectId, branch)} order by id desc limit ${limit}`,
+    sql`select id from (${firstOn(sql, projectId, branch, { condition: sql`true`, newest: true, limit })}) newest`,
   );
 
 /** The oldest that a report has come to; sample data does not count. */
@@ -171,15 +192,13 @@ export async function selectBranchState(
   projectId: string,
   branch: DefaultBranch,
 ): Promise<BranchState | undefined> {
+  const first = (condition: Fragment, newest: boolean) =>
+    firstOn(sql, projectId, branch, { condition: sql`${hasOutcome(sql)} and ${condition}`, newest, limit: 1 });
   const [state] = await sql<{ id: string; since: string; otherId: string | null }[]>`
     select last.id, other.id as "otherId", first.completed_at as since
-    from (select id, status = 'passed' as green from execution e where ${endedOn(sql, projectId, branch)} order by id desc limit 1) last
-    left join lateral (
-      select id from execution e where ${endedOn(sql, projectId, branch)} and (status = 'passed') <> last.green
-      order by id desc limit 1) other on true
-    cross join lateral (
-      select completed_at from execution e where ${endedOn(sql, projectId, branch)}
-        and id > coalesce(other.id, '00000000-0000-0000-0000-000000000000') order by id limit 1) first`;
+    from (select id, status = 'passed' as green from (${first(sql`true`, true)}) e) last
+    left join lateral (${first(sql`(status = 'passed') <> last.green`, true)}) other on true
+    cross join lateral (${first(sql`id > coalesce(other.id, '00000000-0000-0000-0000-000000000000')`, false)}) first`;
   if (!state) return undefined;
   const [last] = await buildsOf(sql, projectId, sql`select ${state.id}::uuid as id`);
   return { last: last!, since: state.since, otherId: state.otherId };
@@ -278,21 +297,42 @@ export type NewsRow = {
 };
 
 /** The newest executions since `from` (an id) with failures that nothing explains, of branches that have not passed since; one for each. */
-export const selectNews = (sql: Sql, projectId: string, from: string, limit: number) => sql<NewsRow[]>`
-  select * from (
-    select distinct on (e.branch) e.id as "executionId", e.key, e.branch, e.created_at as "createdAt", n.failures,
-      n.message, n.test
-    from execution e cross join lateral (
+export const selectNews = (sql: Sql, projectId: string, from: string, limit: number) => {
+  const red = sql`status in ('failed', 'timed_out', 'running')`;
+  const isNews = (execution: Fragment) => sql`exists (
+    select from test_run r, lateral (
+      select from failure where project_id = ${projectId} and run_id = r.id and blame = 'new' limit 1) f
+    where r.project_id = ${projectId} and r.execution_id = ${execution} and r.failed > 0)`;
+  // Newest first, each by itself, until there are enough: all that failed in a week may be ten thousand.
+  const of = (status: string) => sql`(
+    select e.* from execution e
+    where e.project_id = ${projectId} and e.id >= ${from} and e.status = ${status} and e.branch is not null
+      and not exists (
+        select from execution later
+        where later.project_id = ${projectId} and later.branch = e.branch and later.id > e.id
+          and (later.status = 'passed' or later.${red} and ${isNews(sql`later.id`)}))
+      and ${isNews(sql`e.id`)}
+    order by e.id desc limit ${limit})`;
+  const nameless = sql`(
+    select e.* from execution e
+    where e.project_id = ${projectId} and e.id >= ${from} and e.branch is null and e.${red} and ${isNews(sql`e.id`)}
+    order by e.branch, e.id desc limit 1)`;
+  return sql<NewsRow[]>`
+    select e.id as "executionId", e.key, e.branch, e.created_at as "createdAt", n.failures, n.message, n.test
+    from (
+      select * from (${of("failed")} union all ${of("timed_out")} union all ${of("running")} union all ${nameless}) e
+      order by id desc limit ${limit}
+    ) e cross join lateral (
       select count(*)::int as failures, min(left(d.message, 300)) as message, min(c.name) as test
       from test_run r
-      join failure f on f.project_id = r.project_id and f.run_id = r.id and f.blame = 'new'
-      join test_case c on c.project_id = f.project_id and c.number = f.test_case
-      left join case_detail d on d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
-      where r.project_id = e.project_id and r.execution_id = e.id and r.failed > 0
+      cross join lateral (
+        select * from failure where project_id = ${projectId} and run_id = r.id and blame = 'new' offset 0) f
+      cross join lateral (
+        select name from test_case where project_id = ${projectId} and number = f.test_case offset 0) c
+      left join lateral (
+        select message from case_detail where project_id = ${projectId} and run_id = f.run_id and test_case = f.test_case
+        offset 0) d on true
+      where r.project_id = ${projectId} and r.execution_id = e.id and r.failed > 0
     ) n
-    where e.project_id = ${projectId} and e.id >= ${from} and e.status in ('failed', 'timed_out', 'running')
-      and n.failures > 0 and not exists (
-        select from execution later where later.project_id = ${projectId} and later.branch = e.branch
-          and later.id > e.id and later.status = 'passed')
-    order by e.branch, e.id desc
-  ) newest order by "executionId" desc limit ${limit}`;
+    order by e.id desc`;
+};

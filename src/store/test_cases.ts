@@ -280,10 +280,13 @@ export const selectHistory = async (
         }
       order by b.run_id desc limit ${limit + 1}
     ) h on true
-    left join test_run r on r.project_id = ${projectId} and r.id = h.run_id
-    left join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-    left join case_detail d on d.project_id = ${projectId} and d.run_id = h.run_id and d.test_case = ${number}
-      and d.attempt = h.attempt
+    -- Looked up for each: a join may read all runs where the planner knows little of the tables.
+    left join lateral (select * from test_run where project_id = ${projectId} and id = h.run_id offset 0) r on true
+    left join lateral (select * from execution where project_id = ${projectId} and id = r.execution_id offset 0) e on true
+    left join lateral (
+      select message from case_detail
+      where project_id = ${projectId} and run_id = h.run_id and test_case = ${number} and attempt = h.attempt offset 0
+    ) d on true
     order by h.run_id desc`;
   const found = rows.flatMap(({ letter, runId, bound: _, ...row }) =>
     runId === null ? [] : [{ ...row, runId, status: toStatus(letter), flaky: letter === "P" }],

@@ -47,7 +47,14 @@ export async function selectTestRunPageWithKey(
         select id, element from test_run
         where project_id = k.project_id
           ${execution_id ? sql`and execution_id = ${execution_id}` : sql``}
-          ${task_slug ? sql`and task_slug = ${task_slug}` : sql``}
+          ${
+            // An execution has few tasks: the index of all runs of this one is not to be had where both are asked for.
+            task_slug
+              ? execution_id
+                ? sql`and task_slug || '' = ${task_slug}`
+                : sql`and task_slug = ${task_slug}`
+              : sql``
+          }
           and (completed_at, id) < (${after?.[0] ?? FIRST_TIME}, ${after?.[1] ?? FIRST_ID})
         order by completed_at desc, id desc limit ${limit + 1}
       ) page

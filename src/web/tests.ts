@@ -18,6 +18,7 @@ import {
   selectCaseRecord,
   selectFirstBad,
   selectOwnerTally,
+  selectRunCompletedAt,
 } from "../store/case_record.ts";
 import type { Sql } from "../store/connect.ts";
 import { selectOwners, selectTaskSlugs } from "../store/facets.ts";
@@ -442,6 +443,9 @@ ${quarantine ? action(`${base}/release`, csrf, "End quarantine") : null}
 </div>`;
 }
 
+/** The UUID after this one, so that a page that ends before it holds this one. */
+const idBehind = (id: string): string => (BigInt(`0x${id.replaceAll("-", "")}`) + 1n).toString(16).padStart(32, "0");
+
 /** The newest failure: of what is read already, else looked for where the record says that there was one. */
 async function findLastFailure(
   sql: Sql,
@@ -451,8 +455,10 @@ async function findLastFailure(
 ): Promise<LastFailure | undefined> {
   let row = rows.find(isFailure);
   if (!row && test.lastFailedAt !== null) {
-    const looking = { lookedAt: 2_000, patienceMs: 0 };
-    row = (await readHistory(sql, projectId, test.id, { limit: 1, status: "failed" }, looking)).rows[0];
+    // From the run that it is known to have failed in: it may be thousands of results away.
+    const runId = await selectRunCompletedAt(sql, projectId, test.taskSlug, test.lastFailedAt);
+    const query = { limit: 1, status: "failed", after: runId && idBehind(runId) } as const;
+    row = (await readHistory(sql, projectId, test.id, query, { inAll: 2_000 })).rows[0];
   }
   return row && { row, said: await selectCaseMessage(sql, projectId, test.id, row.runId, STACK) };
 }

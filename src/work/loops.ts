@@ -11,6 +11,7 @@ import { notSent } from "../schema/integrations.ts";
 import { selectExecutionSealKeys } from "../store/executions.ts";
 import { failCutOff, selectIntegrationSealKeys } from "../store/integrations.ts";
 import type { OpenDatabase } from "../store/open.ts";
+import { analyzeOutgrown } from "./analyze.ts";
 import { handleEvents, runSchedules } from "./automate.ts";
 import { countAll } from "./count.ts";
 import type { Deliverer } from "./deliver.ts";
@@ -53,6 +54,7 @@ export function startLoops(options: LoopsOptions): Loop {
   every(SECOND / 2, "deliver", () => deliverer.start());
   every(5 * SECOND, "expire executions", (goOn) => expireExecutions(database, goOn, log));
   every(2 * SECOND, "reclaim leases", (goOn) => reclaimLeases(database, goOn, log));
+  every(SECOND, "analyse tables", (goOn) => analyzeOutgrown(database, goOn, log));
   every(SECOND, "count runs", (goOn) => countAll(database, goOn, log));
   every(60 * MINUTE, "retain results", (goOn) => retainResults(database, retentionDays, new Date(), goOn, log));
   if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));

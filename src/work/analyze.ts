@@ -1,0 +1,18 @@
+/** Has PostgreSQL look at tables that have outgrown what it knows of them, before it plans by that. */
+
+import type { Log } from "../log.ts";
+import type { Database } from "../store/connect.ts";
+import { analyzeTable, selectOutgrownTables } from "../store/statistics.ts";
+import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
+
+/** How many tables were looked at. */
+export async function analyzeOutgrown(
+  { pool }: Pick<Database, "pool">,
+  goOn: GoOn = always,
+  log: Log = standardLog,
+): Promise<number> {
+  const tables = await selectOutgrownTables(pool);
+  const analyzing = { failing: "Cannot analyse a table", about: (table: string) => ({ table }) };
+  await eachOf(tables, analyzing, (table) => analyzeTable(pool, table), log, goOn);
+  return tables.length;
+}

@@ -1,0 +1,163 @@
+/** What a request reads does not grow with what is stored, even where PostgreSQL knows nothing of the tables yet. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect, type Sql } from "../src/store/connect.ts";
+import { firstIdAt } from "../src/store/moment.ts";
+import { selectBranchState, selectDefaultBuilds, selectNews } from "../src/store/overview.ts";
+import { analyzeOutgrown } from "../src/work/analyze.ts";
+import { countAll } from "../src/work/count.ts";
+import { fill, reportOf, taskOf } from "./bench/growth_data.ts";
+import { createHarness, createServer } from "./harness.ts";
+import { createPerson } from "./people.ts";
+
+const { database: beside, connection, acme } = await createHarness();
+const { project, key, team } = acme;
+// Pools of one connection, so that each can be told to say what it has read.
+const database = connect(connection, 1);
+afterAll(() => database.close());
+const { ask, url } = await createServer(database);
+
+/** Every execution has two runs; so many more rows of a table than any request has a use for. */
+const BUILDS = 1_500;
+/** What a request may read of a table: pages of ten with what belongs to them, of cases that share rows with others. */
+const MANY = 600;
+
+/** Rows that sessions have read so far, by table; months are one. */
+async function read(): Promise<Map<string, number>> {
+  const tell = (sql: Sql) => sql`select pg_stat_force_next_flush()`;
+  await tell(database.pool);
+  await database.begin(tell);
+  await tell(database.fast);
+  const rows = await beside.pool<{ name: string; rows: number }[]>`
+    select regexp_replace(relname, '_(\\d{4}_\\d\\d|default)$', '') as name,
+      sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as rows
+    from pg_stat_user_tables group by 1`;
+  return new Map(rows.map(({ name, rows }) => [name, rows]));
+}
+
+/** Tables of which more was read than a request has a use for, at the most of a few times: plans change with the fifth. */
+async function tablesReadThrough(
+  work: (time: number) => Promise<unknown>,
+  many = MANY,
+): Promise<Record<string, number>> {
+  const most: Record<string, number> = {};
+  for (let time = 0; time < 7; time++) {
+    const before = await read();
+    await work(time);
+    for (const [name, rows] of await read()) {
+      const more = rows - (before.get(name) ?? 0);
+      if (more > Math.max(many, most[name] ?? 0)) most[name] = more;
+    }
+  }
+  return most;
+}
+
+/** Nobody looks at the tables but who is asked to. */
+async function leaveAlone(): Promise<void> {
+  const tables = await beside.pool<{ name: string }[]>`
+    select oid::regclass::text as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`;
+  for (const { name } of tables) await beside.pool.unsafe(`alter table ${name} set (autovacuum_enabled = false)`);
+}
+
+let cookie: string;
+let executions: string[];
+let cases: string[];
+let bugs: string[];
+
+beforeAll(async () => {
+  await leaveAlone();
+  const size = { results: 100 * BUILDS, builds: BUILDS, tasks: 20, bugs: 100 };
+  await fill({ database: beside, project, key, url }, size, new Date());
+  await leaveAlone();
+  cookie = `assay_session=${(await createPerson(beside, { team, role: "owner" })).token}`;
+  const { pool } = beside;
+  const ids = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
+  executions = ids(await pool<{ id: string }[]>`select id from execution order by id desc limit 7`);
+  cases = ids(await pool<{ id: string }[]>`select id from test_case order by number limit 7`);
+  bugs = ids(await pool<{ id: string }[]>`select id from bug_report order by number desc limit 7`);
+}, 60_000);
+
+const get = (path: (time: number) => string) => async (time: number) => {
+  expect((await ask(`GET /projects/${project}${path(time)}`, { key })).status).toBe(200);
+};
+
+const look = (path: (time: number) => string) => async (time: number) => {
+  const response = await fetch(`${url}/projects/${project}${path(time)}`, { headers: { cookie, accept: "text/html" } });
+  await response.text();
+  expect(response.status).toBe(200);
+};
+
+const idOfLastWeek = firstIdAt(Date.now() - 7 * 86_400_000);
+const task = encodeURIComponent(taskOf(1));
+
+const READS: [name: string, work: (time: number) => Promise<void>][] = [
+  ["the list of runs", get(() => "/test-runs?limit=10")],
+  ["of a task", get(() => `/test-runs?limit=10&task_slug=${task}`)],
+  ["of an execution", get((time) => `/test-runs?limit=10&execution_id=${executions[time]}`)],
+  [
+    "of a task in an execution",
+    get((time) => `/test-runs?limit=10&execution_id=${executions[time]}&task_slug=${task}`),
+  ],
+  ["the catalogue", get(() => "/test-cases?limit=10")],
+  ["a case", get((time) => `/test-cases/${cases[time]}`)],
+  ["its history", get((time) => `/test-cases/${cases[time]}/results?limit=10`)],
+  ["its history on a branch", get((time) => `/test-cases/${cases[time]}/results?limit=2&status=passed&branch=main`)],
+  ["a comparison", get((time) => `/executions/${executions[time]}/comparison`)],
+  ["the bugs", get(() => "/bug-reports?limit=10")],
+  ["the bugs, sorted", get(() => "/bug-reports?limit=10&sort=occurrences")],
+  ["a bug", get((time) => `/bug-reports/${bugs[time]}`)],
+  ["the executions", get(() => "/executions?limit=10")],
+  ["those that failed on a branch", get(() => "/executions?limit=10&branch=main&status=failed")],
+  ["an execution", get((time) => `/executions/${executions[time]}`)],
+];
+
+const MAIN = { branch: "main", sample: false };
+const STATE: typeof READS = [
+  ["the newest of the default branch", async () => void (await selectDefaultBuilds(database.pool, project, MAIN, 10))],
+  ["how that stands", async () => void (await selectBranchState(database.pool, project, MAIN))],
+  ["what is new", async () => void (await selectNews(database.pool, project, idOfLastWeek, 5))],
+];
+
+const PAGES: [name: string, work: (time: number) => Promise<void>][] = [
+  ["the page of executions", look(() => "/executions")],
+  ["the page of an execution", look((time) => `/executions/${executions[time]}`)],
+  ["the page of a comparison", look((time) => `/executions/${executions[time]}/comparison`)],
+  ["the page of tests", look(() => "/tests")],
+  ["the page of bugs", look(() => "/bugs")],
+  ["the page of a bug", look((time) => `/bugs/${bugs[time]}`)],
+];
+
+describe("without statistics", () => {
+  test.each(READS)("%s is read by an index that serves it", async (_, work) => {
+    expect(await tablesReadThrough(work)).toEqual({});
+  });
+});
+
+describe("once the tables have been looked at", () => {
+  test("which those are that have outgrown what is known of them, until they have again", async () => {
+    expect(await analyzeOutgrown(beside)).toBeGreaterThan(10);
+    expect(await analyzeOutgrown(beside)).toBe(0);
+    await beside.pool`insert into red_task (project_id, branch, task_slug) select ${project}, 'b', n::text from generate_series(1, 20000) n`;
+    expect(await analyzeOutgrown(beside)).toBe(1);
+  });
+
+  test.each([...READS, ...STATE, ...PAGES])("%s is read by an index that serves it", async (_, work) => {
+    expect(await tablesReadThrough(work)).toEqual({});
+  });
+
+  test.each(["main", "feature/1"])(
+    "an upload of %s reads what it changes, and so does its counting",
+    async (branch) => {
+      const upload = async (time: number) => {
+        const commit = Bun.SHA256.hash(branch + time, "hex").slice(0, 40);
+        const parameters = new URLSearchParams({ task_slug: taskOf(1), branch, commit });
+        const { status } = await ask(`POST /projects/${project}/test-runs?${parameters}`, { key, body: reportOf(1) });
+        expect(status).toBe(201);
+        await countAll(database);
+      };
+      // Fifty cases, each of them read and written a few times, and no bugs but theirs.
+      await countAll(database);
+      expect(await tablesReadThrough(upload, 250)).toEqual({});
+    },
+  );
+});
