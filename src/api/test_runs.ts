@@ -2,7 +2,7 @@
 
 import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
-import { catchUp } from "../operations/case_health.ts";
+import { catchUpWithin } from "../operations/case_health.ts";
 import { requestNames } from "../operations/test_cases.ts";
 import { takeReport, nameReport } from "../operations/test_runs.ts";
 import { guessCases, readReport } from "../reports/read.ts";
@@ -209,7 +209,7 @@ export const testRuns: Route[] = [
       });
       // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
       if (named.results.some(({ letter }) => toStatus(letter) === "failed"))
-        await catchUp(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
+        await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
       return await conclude(async (sql) => {
         const { run, added, bugReports, warnings } = await takeReport(sql, params.projectId, named, parameters);
         const { executionId, taskSlug } = run;
