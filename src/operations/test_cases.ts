@@ -1,6 +1,6 @@
 /** Finds the test cases that the results of a report belong to: known ones, renamed ones, and new ones. */
 
-import { toHex } from "../rules/digest_table.ts";
+import { toHex, toHexes } from "../rules/digest_table.ts";
 import { identify, type IdentifiedCases, identityOf, type PlacedCase } from "../rules/identity.ts";
 import { findRenamed } from "../rules/rename.ts";
 import type { Database, Sql, Tx } from "../store/connect.ts";
@@ -12,6 +12,7 @@ import {
   type KnownTestCase,
   lockTestCases,
   MANY,
+  type NewTestCase,
   selectIdentities,
   selectNamesakes,
   selectTestCaseNumbers,
@@ -63,6 +64,7 @@ export async function nameCases(
   const split = known.hasAliases ? await splitAliases(sql, projectId, named, numbers) : [];
   if (!numbers.includes(null)) return numbers as number[];
   const fresh = [...numbers.keys()].filter((index) => numbers[index] === null);
+  const identities = toHexes(named.digests);
   await transact(async (tx) => {
     await lockTestCases(tx, projectId);
     if (split.length > 0) await deleteAliases(tx, projectId, split);
@@ -73,7 +75,10 @@ export async function nameCases(
       sql,
       projectId,
       taskSlug,
-      left.map((index) => ({ ...named.places[index]!, identity: toHex(named.digests, index) })),
+      left.map((index): NewTestCase => {
+        const { suite, name, file } = named.places[index]!;
+        return { suite, name, file, identity: identities[index]! };
+      }),
       // What was read before the report was may be older than what others have moved since.
       coming && left.length < MANY ? -1 : known.last,
     );

@@ -7,7 +7,7 @@ import {
   digestAt,
   type Digests,
   toDigests,
-  toHex,
+  toHexes,
 } from "../rules/digest_table.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
@@ -63,7 +63,7 @@ function sampleOf(digests: Digests): Digests {
 
 /** Sorted, so that the index is walked once and not searched for each. */
 async function lookUp(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
-  const wanted = Array.from({ length: countOf(digests) }, (_, index) => toHex(digests, index)).sort();
+  const wanted = toHexes(digests).sort();
   const condition = sql`and identity = any(${`{${wanted.join(",")}}`}::uuid[])`;
   return find(await selectDictionary(sql, projectId, condition), digests);
 }
@@ -150,8 +150,8 @@ export async function insertTestCases(
   last: number,
 ): Promise<number[]> {
   const added = await selectLastNumber(sql, projectId);
-  const digests = toDigests(Buffer.from(cases.map(({ identity }) => identity).join(""), "hex"));
-  const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, digests)).numbers;
+  const digestsOf = () => toDigests(Buffer.from(cases.map(({ identity }) => identity).join(""), "hex"));
+  const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, digestsOf())).numbers;
   const isFresh = (index: number) => (numbers[index] ?? null) === null;
   const fresh = cases.filter((_, index) => isFresh(index));
   // The lower half, which is seen before the transaction commits: the highest number must not be until all are there.
@@ -184,19 +184,22 @@ async function copyTestCases(
   firstNumber: number,
 ): Promise<void> {
   if (cases.length === 0) return;
-  const now = new Date();
-  const tail = `${escape(taskSlug)}\t${now.toISOString()}\n`;
+  const time = Date.now();
+  const tail = `${escape(taskSlug)}\t${new Date(time).toISOString()}\n`;
   const copy = await sql`
     copy test_case (project_id, number, id, identity, suite, name, file, task_slug, first_seen_at) from stdin`.writable();
   const ended = new Promise((resolve, reject) => copy.once("finish", resolve).once("error", reject));
   for (let start = 0; start < cases.length; start += 1_000) {
-    const lines = cases.slice(start, start + 1_000).map(({ identity, suite, name, file }, index) => {
-      const number = firstNumber + start + index;
-      const id = toTestCaseId(Bun.randomUUIDv7("hex", now.getTime()), number);
+    const end = Math.min(start + 1_000, cases.length);
+    let lines = "";
+    for (let index = start; index < end; index++) {
+      const { identity, suite, name, file } = cases[index]!;
+      const number = firstNumber + index;
+      const id = toTestCaseId(Bun.randomUUIDv7("hex", time), number);
       const path = file === null ? "\\N" : escape(file);
-      return `${projectId}\t${number}\t${id}\t${identity}\t${escape(suite)}\t${escape(name)}\t${path}\t${tail}`;
-    });
-    if (!copy.write(lines.join(""))) await Promise.race([new Promise((resolve) => copy.once("drain", resolve)), ended]);
+      lines += `${projectId}\t${number}\t${id}\t${identity}\t${escape(suite)}\t${escape(name)}\t${path}\t${tail}`;
+    }
+    if (!copy.write(lines)) await Promise.race([new Promise((resolve) => copy.once("drain", resolve)), ended]);
   }
   copy.end();
   await ended;
