@@ -141,7 +141,9 @@ export const leases: Route[] = [
       // Once it is to be ended it stays so: then it is no failure, whose name would stand among the test cases.
       const named = isStopped(known)
         ? undefined
-        : await nameReport(sql, transact, projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure);
+        : await nameReport(sql, transact, projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, {
+            failure,
+          });
       return await conclude(async (sql) => {
         const execution = (await lockExecution(sql, projectId, executionId)) ?? absent();
         const lease = (await lockLease(sql, projectId, leaseId)) ?? absent();

@@ -2,9 +2,10 @@
 
 import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
-import { catchUp } from "../operations/case_health.ts";
+import { catchUpWithin } from "../operations/case_health.ts";
+import { requestNames } from "../operations/test_cases.ts";
 import { nameReport, takeReport, turnsOf } from "../operations/test_runs.ts";
-import { readReport } from "../reports/read.ts";
+import { guessCases, readReport } from "../reports/read.ts";
 import { type CaseName, type Report, ReportError } from "../reports/report.ts";
 import { toStatus } from "../rules/merge.ts";
 import { toLists } from "../rules/blame.ts";
@@ -199,12 +200,16 @@ export const testRuns: Route[] = [
     async (context) => {
       const { sql, params, transact, conclude, wantsText, services } = context;
       const given = await ofLease(sql, params.projectId, context.query);
+      const count = guessCases(context.body.files);
+      const coming = count > 0 ? await requestNames(services.begin, params.projectId, count) : undefined;
       const report = repeat(read(context, context.query), given.only);
       const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
-      const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest);
+      const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest, {
+        coming,
+      });
       // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
       if (named.results.some(({ letter }) => toStatus(letter) === "failed"))
-        await catchUp(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
+        await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
       return await conclude(
         async (sql) => {
           const { run, added, bugReports, warnings } = await takeReport(sql, params.projectId, named, parameters);

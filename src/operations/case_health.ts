@@ -49,6 +49,32 @@ export async function countSome(
   });
 }
 
+/** Of each project: whoever waits for the lock of counting holds a connection, and one is enough. */
+const catchingUp = new Map<string, Promise<void>>();
+
+/**
+ * The same for whoever goes on with what is known by then: a run of 100,000 cases that is being counted, here or by
+ * another server, takes longer than its caller should wait, and is counted on without him.
+ */
+export async function catchUpWithin(sql: Sql, begin: Begin, projectId: string, patienceMs: number): Promise<void> {
+  if (!(await selectHasUnremembered(sql, projectId))) return;
+  const { promise: isOver, resolve } = Promise.withResolvers<"over">();
+  const timer = setTimeout(() => resolve("over"), patienceMs);
+  try {
+    const before = catchingUp.get(projectId);
+    if (before && (await Promise.race([isOver, before.catch(() => {})])) === "over") return;
+    const mine = catchUp(sql, begin, projectId, patienceMs).finally(
+      () => void (catchingUp.get(projectId) === mine && catchingUp.delete(projectId)),
+    );
+    catchingUp.set(projectId, mine);
+    // Who does not wait for it any more is not told either: the loop meets the same, and logs it.
+    mine.catch(() => {});
+    await Promise.race([isOver, mine]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** A flood of uploads may leave more than this: then it is better to answer with what is counted so far. */
 const PATIENCE_MS = 5_000;
 

@@ -1,22 +1,42 @@
 /** Finds the test cases that the results of a report belong to: known ones, renamed ones, and new ones. */
 
-import { toHex } from "../rules/digest_table.ts";
+import { toHex, toHexes } from "../rules/digest_table.ts";
 import { identify, type IdentifiedCases, identityOf, type PlacedCase } from "../rules/identity.ts";
 import { findRenamed } from "../rules/rename.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Database, Sql, Tx } from "../store/connect.ts";
 import {
   deleteAliases,
+  type Dictionary,
   type ExecutionName,
   insertTestCases,
   type KnownTestCase,
   lockTestCases,
+  MANY,
+  type NewTestCase,
   selectIdentities,
   selectNamesakes,
   selectTestCaseNumbers,
+  selectWholeDictionary,
   updateTestCasePlaces,
 } from "../store/test_case_names.ts";
 
 type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
+
+/** What is known of the test cases of a project, on its way: undefined where they are better looked up one by one. */
+export type ComingNames = { names: Promise<Dictionary | undefined> };
+
+/**
+ * Has the database read all names of a project while a report of about so many cases is being read here. Resolves when
+ * the thread may be kept busy.
+ */
+export async function requestNames(begin: Database["begin"], projectId: string, count: number): Promise<ComingNames> {
+  const { promise: sent, resolve } = Promise.withResolvers<void>();
+  const names = begin((sql) => selectWholeDictionary(sql, projectId, count, resolve));
+  // Whoever waits for them is told; the report may turn out not to need any.
+  names.then(resolve as () => void, resolve);
+  await sent;
+  return { names };
+}
 
 export type NameScope = {
   projectId: string;
@@ -35,25 +55,32 @@ export async function nameCases(
   transact: Transact,
   scope: NameScope,
   cases: readonly PlacedCase[],
+  coming?: ComingNames,
 ): Promise<number[]> {
   const { projectId, taskSlug } = scope;
   const named = identify(projectId, taskSlug, cases);
-  const known = await selectTestCaseNumbers(sql, projectId, named.digests);
+  const known = await selectTestCaseNumbers(sql, projectId, named.digests, await coming?.names);
   const numbers = known.numbers;
   const split = known.hasAliases ? await splitAliases(sql, projectId, named, numbers) : [];
   if (!numbers.includes(null)) return numbers as number[];
   const fresh = [...numbers.keys()].filter((index) => numbers[index] === null);
-  await transact(async (sql) => {
-    await lockTestCases(sql, projectId);
-    if (split.length > 0) await deleteAliases(sql, projectId, split);
-    if (known.last > 0) await adoptRenamed(sql, scope, named, numbers);
+  const identities = toHexes(named.digests);
+  await transact(async (tx) => {
+    await lockTestCases(tx, projectId);
+    if (split.length > 0) await deleteAliases(tx, projectId, split);
+    if (known.last > 0) await adoptRenamed(tx, scope, named, numbers);
     const left = fresh.filter((index) => numbers[index] === null);
     const added = await insertTestCases(
+      tx,
       sql,
       projectId,
       taskSlug,
-      left.map((index) => ({ ...named.places[index]!, identity: toHex(named.digests, index) })),
-      known.last,
+      left.map((index): NewTestCase => {
+        const { suite, name, file } = named.places[index]!;
+        return { suite, name, file, identity: identities[index]! };
+      }),
+      // What was read before the report was may be older than what others have moved since.
+      coming && left.length < MANY ? -1 : known.last,
     );
     for (const [place, index] of left.entries()) numbers[index] = added[place]!;
   });

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
 import { judgeFailures } from "./failures.ts";
-import { nameCases } from "./test_cases.ts";
+import { type ComingNames, nameCases } from "./test_cases.ts";
 import { erroredCase, type ReportedCase, type Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
 import { countStatuses, type Result, type ResultBlock, toLetter, toStatus } from "../rules/merge.ts";
@@ -83,7 +83,7 @@ const tellsMore = (result: ReportedCase) =>
 
 type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 
-/** Before the transaction of the upload. `failure`: of a runner that has no report. */
+/** Before the transaction of the upload. `failure`: of a runner that has no report; `coming`: what has been asked for before. */
 export async function nameReport(
   sql: Sql,
   transact: Transact,
@@ -91,7 +91,7 @@ export async function nameReport(
   report: Report,
   parameters: UploadParameters,
   uploadDigest: string,
-  failure?: RunnerFailure,
+  { failure, coming }: { failure?: RunnerFailure; coming?: ComingNames | undefined } = {},
 ): Promise<NamedReport> {
   const taskSlug = parameters.task_slug ?? (report.suite?.slice(0, 200).toWellFormed() || "default");
   const exitCode = parameters.exit_code ?? 0;
@@ -109,7 +109,7 @@ export async function nameReport(
   const { branch = null, commit = null } = originOf(parameters, report);
   const execution = { id: parameters.execution_id ?? null, key: parameters.execution_key ?? null, branch, commit };
   const isWhole = parameters.shard === undefined && !report.partial;
-  const numbers = await nameCases(sql, transact, { projectId, taskSlug, execution, isWhole }, cases);
+  const numbers = await nameCases(sql, transact, { projectId, taskSlug, execution, isWhole }, cases, coming);
 
   const results = cases.map(({ status, flaky, durationMs }, index): Result => ({
     testCase: numbers[index]!,

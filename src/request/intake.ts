@@ -19,7 +19,7 @@ export type IntakeOptions = {
   handle: Execute;
   pool: Sql;
   deadlines: Deadlines;
-  uploadThread: Pick<UploadThread, "handle" | "expire">;
+  uploadThread: Pick<UploadThread, "handle" | "expire" | "prepare">;
   maxBodyBytes: number;
   maxInflatedBytes: number;
   /** For all uploads that are received, wait or are read, together. */
@@ -48,7 +48,13 @@ export function createIntake(options: IntakeOptions) {
     const facts = (progress.upload = noFacts());
     const hold = budget.open(asked.caller.id);
     try {
-      const grow = growWithin(hold, route.deadlineSeconds);
+      const wait = growWithin(hold, route.deadlineSeconds);
+      const grow: Hold["grow"] = (bytes) => {
+        const room = wait(bytes);
+        // By the time that the rest has come, the thread is there.
+        if (!room && facts.bytes > LARGE_BYTES) uploadThread.prepare();
+        return room;
+      };
       const sent = await receiveUpload(request, route, search, { maxBytes: maxBodyBytes, grow, facts });
       hold.arrived();
       const input = await readSmallUpload(sent, route, Math.min(LARGE_BYTES, maxInflatedBytes));

@@ -11,8 +11,8 @@ import type { ConnectionOptions } from "../store/connect.ts";
 
 /** From here on reading a report, inflated, takes longer than other requests should wait. */
 export const LARGE_BYTES = 1_000_000;
-/** The thread ends, and gives its memory back, when nothing large has come for so long. */
-const IDLE_MS = 10_000;
+/** The thread ends, and gives its memory back, when nothing large has come for so long: a new one takes half as long again. */
+const IDLE_MS = 60_000;
 /** Bun 1.4.5 ends the process where a new thread finds no file descriptors for itself, some three. */
 const DESCRIPTORS = 12;
 const TRY_AGAIN_MS = 50;
@@ -100,6 +100,12 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings) {
     next();
   }
 
+  function rest(): void {
+    clearTimeout(idle);
+    idle = setTimeout(close, IDLE_MS);
+    idle.unref();
+  }
+
   function next(): void {
     if (current) return;
     clearTimeout(idle);
@@ -108,10 +114,8 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings) {
       return;
     }
     current = line.shift();
-    if (!current) {
-      idle = setTimeout(close, IDLE_MS);
-      idle.unref();
-    } else {
+    if (!current) rest();
+    else {
       thread ??= open();
       const { route, request } = current;
       thread.postMessage({ id: ++currentId, route, request } satisfies ToThread, buffersOf(request.sent));
@@ -119,6 +123,13 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings) {
   }
 
   return {
+    /** Something large is arriving. */
+    prepare(): void {
+      if (thread || !line.isEmpty() || !areFree(DESCRIPTORS)) return;
+      thread = open();
+      rest();
+    },
+
     /** Resolves and rejects as reading the upload and the handler would. */
     handle(route: string, request: UploadRequest, progress: Progress): Promise<Reply> {
       return new Promise((resolve, reject) => {

@@ -56,6 +56,7 @@ export function mergeBlock(
   fresh: readonly Result[],
   attempt: number,
 ): ResultBlock {
+  if (!old && isAscending(fresh)) return packFresh(block, fresh, attempt);
   const entries = new Map<number, Entry>();
   old?.testCases.forEach((testCase, index) =>
     entries.set(testCase, {
@@ -71,6 +72,18 @@ export function mergeBlock(
   }
   return pack(block, entries);
 }
+
+const isAscending = (results: readonly Result[]): boolean =>
+  results.every(({ testCase }, index) => index === 0 || testCase > results[index - 1]!.testCase);
+
+/** What has nothing to be joined with, as most of 100,000 results, is packed as it is. */
+const packFresh = (block: number, fresh: readonly Result[], attempt: number): ResultBlock => ({
+  block,
+  testCases: fresh.map(({ testCase }) => testCase),
+  statuses: fresh.map(({ letter }) => letter).join(""),
+  attempts: attempt > 1 ? fresh.map(() => attempt) : null,
+  durations: fresh.map(({ durationMs }) => durationMs),
+});
 
 /** What the outcome of one case was in a run, and is now; `before` is null where it had none. */
 export type ChangedResult = { testCase: number; before: string | null; letter: string; durationMs: number | null };

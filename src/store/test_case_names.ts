@@ -7,30 +7,43 @@ import {
   digestAt,
   type Digests,
   toDigests,
-  toHex,
+  toHexes,
 } from "../rules/digest_table.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
-import { type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
+import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { takeTurn } from "./locks.ts";
 import { blockOfCase } from "./packing.ts";
 
 /** `identity` is 32 hexadecimal digits. */
 export type NewTestCase = { identity: string; suite: string; name: string; file: string | null };
 
-export type KnownTestCases = {
-  /** In the order that was asked for; null where there is no such case. */
-  numbers: (number | null)[];
+type State = {
   /** The highest number of the project at that moment. */
   last: number;
   /** Whether cases of the project are known by former places as well: two places of one report may then be one case. */
   hasAliases: boolean;
 };
 
+export type KnownTestCases = State & {
+  /** In the order that was asked for; null where there is no such case. */
+  numbers: (number | null)[];
+};
+
+/** Test cases of a project by their identities, as the database tells them. */
+export type Dictionary = State & { identities: Buffer | null; numbers: Buffer | null };
+
 /** Looking up so many one by one costs more than reading the whole dictionary, if it is not much larger. */
-const MANY = 5_000;
+export const MANY = 5_000;
 const MUCH_LARGER = 4;
 
-export async function selectTestCaseNumbers(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
+/** `dictionary`: of all cases of the project, where it has been read already. */
+export async function selectTestCaseNumbers(
+  sql: Sql,
+  projectId: string,
+  digests: Digests,
+  dictionary?: Dictionary,
+): Promise<KnownTestCases> {
+  if (dictionary) return find(dictionary, digests);
   const count = countOf(digests);
   if (count < MANY) return await lookUp(sql, projectId, digests);
   const sample = await lookUp(sql, projectId, sampleOf(digests));
@@ -50,41 +63,63 @@ function sampleOf(digests: Digests): Digests {
 
 /** Sorted, so that the index is walked once and not searched for each. */
 async function lookUp(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
-  const wanted = Array.from({ length: countOf(digests) }, (_, index) => toHex(digests, index)).sort();
-  return await readNumbers(sql, projectId, digests, sql`and identity = any(${`{${wanted.join(",")}}`}::uuid[])`);
+  const wanted = toHexes(digests).sort();
+  const condition = sql`and identity = any(${`{${wanted.join(",")}}`}::uuid[])`;
+  // An identity has an index of its own; that of the projects would have all of them read while the table is unknown.
+  return find(await selectDictionary(sql, projectId, condition, sql`(project_id = ${projectId}) is true`), digests);
 }
 
-const readDictionary = (sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> =>
-  readNumbers(sql, projectId, digests, sql``);
+const readDictionary = async (sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> =>
+  find(await selectDictionary(sql, projectId, sql``), digests);
 
 /** One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up. */
-async function readNumbers(
+async function selectDictionary(
   sql: Sql,
   projectId: string,
-  digests: Digests,
-  condition: ReturnType<Sql>,
-): Promise<KnownTestCases> {
-  const [row] = await sql<{ identities: Buffer | null; numbers: Buffer | null; last: number; hasAliases: boolean }[]>`
+  condition: Fragment,
+  isOwn = sql`project_id = ${projectId}`,
+): Promise<Dictionary> {
+  const [row] = await sql<Dictionary[]>`
     select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
       (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last,
       exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases"
     from (
-      select identity, number from test_case where project_id = ${projectId}
+      select identity, number from test_case where ${isOwn}
       union all
-      select identity, number from test_case_alias where project_id = ${projectId}
+      select identity, number from test_case_alias where ${isOwn}
     ) known where true ${condition}`;
-  const known = toDigests(row!.identities ?? Buffer.alloc(0));
+  return row!;
+}
+
+function find({ identities, numbers, last, hasAliases }: Dictionary, digests: Digests): KnownTestCases {
+  const known = toDigests(identities ?? Buffer.alloc(0));
   const table = createDigestTable(known);
   for (let place = countOf(known) - 1; place >= 0; place--) table.add(place);
-  const numbers = row!.numbers ?? Buffer.alloc(0);
-  return {
-    numbers: Array.from({ length: countOf(digests) }, (_, index) => {
-      const place = table.find(digests, index);
-      return place === -1 ? null : numbers.readInt32BE(place * 4);
-    }),
-    last: row!.last,
-    hasAliases: row!.hasAliases,
-  };
+  const found = Array.from({ length: countOf(digests) }, (_, index) => {
+    const place = table.find(digests, index);
+    return place === -1 ? null : numbers!.readInt32BE(place * 4);
+  });
+  return { numbers: found, last, hasAliases };
+}
+
+/**
+ * In a transaction of its own, on one connection: the whole dictionary, if a report of so many cases is worth it; else
+ * undefined. `onSent` is called as soon as the database can go on by itself, whatever keeps the thread busy meanwhile.
+ */
+export async function selectWholeDictionary(
+  sql: Tx,
+  projectId: string,
+  count: number,
+  onSent: () => void,
+): Promise<Dictionary | undefined> {
+  // Without any row first: the driver has to be told about a statement's parameters before it can send them.
+  const none = await selectDictionary(sql, projectId, sql`and ${false}::boolean`);
+  if (none.last === 0) return none;
+  if (count < MANY || none.last > MUCH_LARGER * count) return undefined;
+  const whole = selectDictionary(sql, projectId, sql`and ${true}::boolean`);
+  // The driver writes what is small at the end of a turn.
+  setImmediate(() => setImmediate(onSent));
+  return await whole;
 }
 
 /** The identities, as 32 hexadecimal digits, of the places where these cases are by now. */
@@ -109,26 +144,29 @@ export const lockTestCases = (sql: Tx, projectId: string) => takeTurn(sql, ["nam
 
 /**
  * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their
- * order; `last` tells whether somebody has added any since the cases were looked up.
+ * order; `last` tells whether somebody has added any since the cases were looked up. Where there are many, half of them
+ * go in beside the transaction, through `pool`, and stay even if it fails: they are as good as any that have no results.
  */
 export async function insertTestCases(
   sql: Tx,
+  pool: Sql,
   projectId: string,
   taskSlug: string,
   cases: readonly NewTestCase[],
   last: number,
 ): Promise<number[]> {
   const added = await selectLastNumber(sql, projectId);
-  const digests = toDigests(Buffer.from(cases.map(({ identity }) => identity).join(""), "hex"));
-  const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, digests)).numbers;
+  const digestsOf = () => toDigests(Buffer.from(cases.map(({ identity }) => identity).join(""), "hex"));
+  const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, digestsOf())).numbers;
   const isFresh = (index: number) => (numbers[index] ?? null) === null;
-  await copyTestCases(
-    sql,
-    projectId,
-    taskSlug,
-    cases.filter((_, index) => isFresh(index)),
-    added + 1,
-  );
+  const fresh = cases.filter((_, index) => isFresh(index));
+  // The lower half, which is seen before the transaction commits: the highest number must not be until all are there.
+  const aside = fresh.length < MANY || pool === sql ? 0 : fresh.length >> 1;
+  const copies = await Promise.allSettled([
+    copyTestCases(pool, projectId, taskSlug, fresh.slice(0, aside), added + 1),
+    copyTestCases(sql, projectId, taskSlug, fresh.slice(aside), added + 1 + aside),
+  ]);
+  for (const copy of copies) if (copy.status === "rejected") throw copy.reason;
   let next = added;
   return cases.map((_, index) => (isFresh(index) ? ++next : numbers[index]!));
 }
@@ -152,19 +190,22 @@ async function copyTestCases(
   firstNumber: number,
 ): Promise<void> {
   if (cases.length === 0) return;
-  const now = new Date();
-  const tail = `${escape(taskSlug)}\t${now.toISOString()}\n`;
+  const time = Date.now();
+  const tail = `${escape(taskSlug)}\t${new Date(time).toISOString()}\n`;
   const copy = await sql`
     copy test_case (project_id, number, id, identity, suite, name, file, task_slug, first_seen_at) from stdin`.writable();
   const ended = new Promise((resolve, reject) => copy.once("finish", resolve).once("error", reject));
   for (let start = 0; start < cases.length; start += 1_000) {
-    const lines = cases.slice(start, start + 1_000).map(({ identity, suite, name, file }, index) => {
-      const number = firstNumber + start + index;
-      const id = toTestCaseId(Bun.randomUUIDv7("hex", now.getTime()), number);
+    const end = Math.min(start + 1_000, cases.length);
+    let lines = "";
+    for (let index = start; index < end; index++) {
+      const { identity, suite, name, file } = cases[index]!;
+      const number = firstNumber + index;
+      const id = toTestCaseId(Bun.randomUUIDv7("hex", time), number);
       const path = file === null ? "\\N" : escape(file);
-      return `${projectId}\t${number}\t${id}\t${identity}\t${escape(suite)}\t${escape(name)}\t${path}\t${tail}`;
-    });
-    if (!copy.write(lines.join(""))) await Promise.race([new Promise((resolve) => copy.once("drain", resolve)), ended]);
+      lines += `${projectId}\t${number}\t${id}\t${identity}\t${escape(suite)}\t${escape(name)}\t${path}\t${tail}`;
+    }
+    if (!copy.write(lines)) await Promise.race([new Promise((resolve) => copy.once("drain", resolve)), ended]);
   }
   copy.end();
   await ended;

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHarness, junit } from "../harness.ts";
+import { lockHealth } from "../../src/store/case_health.ts";
 import { retainResults } from "../../src/work/retain.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
@@ -38,6 +39,25 @@ describe("a failure", () => {
     expect(blames(await upload("fff", "branch=x"))).toEqual(push);
     expect(blames(await upload("fff", "branch=x"))).toEqual(push);
     expect(blames(await upload("ffp", "branch=main"))).toEqual({ stillFailing: ["case 0", "case 1"] });
+  });
+
+  test("is answered by what is known so far, while earlier results are being counted", async () => {
+    await upload("ppp", "branch=main");
+    const { promise: locked, resolve: hasLocked } = Promise.withResolvers<void>();
+    const { promise: end, resolve: unlock } = Promise.withResolvers<void>();
+    const counting = database.begin(async (sql) => {
+      await lockHealth(sql, project);
+      hasLocked();
+      await end;
+    });
+    await locked;
+    // All at once: none of them takes the connections that the others need.
+    const uploads = Array.from({ length: 12 }, (_, index) => upload("fpp", `branch=${index}`));
+    await Promise.all(uploads).finally(unlock);
+    await counting;
+    await catchUp();
+    const { body } = await ask(`GET /projects/${project}/test-cases`, { key });
+    expect(body.data).toContainEqual(expect.objectContaining({ name: "case 0", runs: 13, failures: 12 }));
   });
 
   test("is the default branch's own where that has broken since the execution began", async () => {

@@ -5,6 +5,7 @@ import { type BenchServer, median, wrk } from "./server.ts";
 
 const CASES = 100_000;
 const ROUNDS = 5;
+const LONG = "a.package.name.that.is.as.long.as.they.are.in.large.repositories.of.large.companies";
 
 /** About 20 MB of JUnit as surefire writes it, a failure in every thousand; `seed` makes the cases new. */
 export function report(cases: number, seed: string): string {
@@ -61,9 +62,21 @@ async function copyFlat({ database }: BenchServer): Promise<void> {
   });
 }
 
+/** Large ones at once, all of their cases new, and what others feel in the worst seconds of it. */
+async function floodWith(server: BenchServer, bodies: readonly string[], measure: () => ReturnType<typeof wrk>) {
+  await untilRemembered(server);
+  await server.forgetPeak();
+  let isOver = false;
+  const uploads = Promise.all(bodies.map((body) => upload(server, body))).finally(() => (isOver = true));
+  const seen: number[] = [];
+  const took = time(() => uploads);
+  while (!isOver) seen.push((await measure()).p99Ms);
+  return { p99Ms: Math.max(...seen), ms: await took, peak: (await server.memory()).peak };
+}
+
 export async function benchIngest(server: BenchServer): Promise<string[][]> {
   const idle = await server.memory();
-  const big = report(195_000, "a.package.name.that.is.as.long.as.they.are.in.large.repositories.of.large.companies");
+  const big = report(195_000, LONG);
   const list = `${server.url}/api/v1/projects/${server.project}/test-runs`;
   const measure = () => wrk(list, { key: server.key, connections: 4, seconds: 5 });
   const quiet = await measure();
@@ -93,6 +106,11 @@ export async function benchIngest(server: BenchServer): Promise<string[][]> {
     results.fresh.push(await time(() => upload(server, fresh)));
     await untilRemembered(server);
   }
+  const flood = await floodWith(
+    server,
+    Array.from({ length: 4 }, (_, index) => report(195_000, LONG.replace("large", `large${index}`))),
+    () => wrk(list, { key: server.key, connections: 4, seconds: 2 }),
+  );
   const [parse, copy, knownMs, freshMs] = [results.parse, results.copy, results.known, results.fresh].map(median) as [
     number,
     number,
@@ -123,6 +141,13 @@ export async function benchIngest(server: BenchServer): Promise<string[][]> {
       `${quiet.p99Ms.toFixed(1)} ms without`,
     ],
     ["memory of the server: idle; peak during that upload", `${idle.now} MiB; ${peak} MiB`, "< 90; < 450", ""],
+    [
+      `p99 of the list during four such uploads at once, all cases new, in the worst two seconds`,
+      ms(flood.p99Ms),
+      "< 50 ms",
+      `all four answered after ${(flood.ms / 1_000).toFixed(1)} s`,
+    ],
+    ["memory of the server: peak during these four", `${flood.peak} MiB`, "< 600", ""],
   ];
 }
 

@@ -4,8 +4,8 @@ import { startServers } from "../faults/servers.ts";
 
 export async function startServer() {
   const { servers, ...rest } = await startServers({ environment: { LOG_LEVEL: "warn", MAX_BODY_MB: "128" } });
-  const { url, readyMs, memory } = servers[0]!;
-  return { ...rest, url, readyMs, memory };
+  const { url, readyMs, memory, forgetPeak } = servers[0]!;
+  return { ...rest, url, readyMs, memory, forgetPeak };
 }
 
 export type BenchServer = Awaited<ReturnType<typeof startServer>>;

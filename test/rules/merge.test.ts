@@ -11,6 +11,17 @@ const merged = (...uploads: [letters: string, attempt: number][]) =>
     undefined,
   )!;
 
+test("the worse of two results of one case counts, in a first upload as well", () => {
+  const twice = [..."pfp"].map((letter, index) => ({ testCase: 7, letter, durationMs: index }));
+  expect(mergeBlock(0, undefined, twice, 1)).toEqual({
+    block: 0,
+    testCases: [7],
+    statuses: "f",
+    attempts: null,
+    durations: [1],
+  });
+});
+
 describe("merging attempts", () => {
   test.each([
     [

@@ -1,0 +1,84 @@
+/** Many test cases are named at once: by two ways at a time, and from what was read before the report was. */
+
+import { beforeEach, expect, test } from "bun:test";
+import { createHarness } from "../harness.ts";
+import { nameCases, requestNames } from "../../src/operations/test_cases.ts";
+import type { PlacedCase } from "../../src/rules/identity.ts";
+import type { Tx } from "../../src/store/connect.ts";
+
+const { acme, addProject, database } = await createHarness();
+const { pool, begin } = database;
+
+let projectId: string;
+beforeEach(async () => void ({ project: projectId } = await addProject(acme)));
+
+const COUNT = 6_000;
+const MANY: PlacedCase[] = Array.from({ length: COUNT }, (_, index) => ({
+  suite: `suite\t${index % 100}`,
+  name: `name\\ ${index}`,
+  file: index % 3 === 0 ? null : `src/${index % 100}.ts`,
+}));
+const NUMBERS = Array.from({ length: COUNT }, (_, index) => index + 1);
+
+const execution = { id: null, key: null, branch: null, commit: null };
+const name = (cases: readonly PlacedCase[], transact = begin, coming?: Awaited<ReturnType<typeof requestNames>>) =>
+  nameCases(pool, transact, { projectId, taskSlug: "t", execution, isWhole: true }, cases, coming);
+const request = () => requestNames(begin, projectId, COUNT);
+
+const stored = () => pool<(PlacedCase & { number: number })[]>`
+  select number, suite, name, file from test_case where project_id = ${projectId} order by number`;
+
+test("each gets a number in the order of the report, and keeps it", async () => {
+  expect(await name(MANY)).toEqual(NUMBERS);
+  expect([...(await stored())]).toEqual(MANY.map((place, index) => ({ number: index + 1, ...place })));
+  expect(await name(MANY.toReversed())).toEqual(NUMBERS.toReversed());
+  expect(await name(MANY, begin, await request())).toEqual(NUMBERS);
+});
+
+test("nobody sees the highest number before all of them are there", async () => {
+  let last: number | null = null;
+  await name(MANY, (work) =>
+    begin(async (sql) => {
+      const result = await work(sql);
+      [{ last }] = await pool<[{ last: number | null }]>`
+        select max(number) as last from test_case where project_id = ${projectId}`;
+      return result;
+    }),
+  );
+  expect(last).toBeLessThan(COUNT);
+});
+
+test("where the transaction fails, the next one adds what is missing", async () => {
+  const failing = <T>(work: (sql: Tx) => Promise<T>) =>
+    begin(async (sql): Promise<T> => {
+      await work(sql);
+      throw new Error("The end");
+    });
+  expect(name(MANY, failing)).rejects.toThrow("The end");
+  expect(await name(MANY)).toEqual(NUMBERS);
+});
+
+test("four that bring the same ones at once name them alike", async () => {
+  const named = await Promise.all(
+    [0, 1, 2, 3].map(async (index) => await name(MANY, begin, index % 2 === 0 ? await request() : undefined)),
+  );
+  for (const numbers of named) expect(numbers).toEqual(NUMBERS);
+});
+
+test("what others add and move after the names were read is not added again", async () => {
+  const [moved, other] = [
+    { suite: "s", name: "moved", file: "a/x.ts" },
+    { suite: "s", name: "other", file: "a/y.ts" },
+  ];
+  expect(await name([moved, other])).toEqual([1, 2]);
+  const coming = await request();
+  await coming.names;
+  const now = [{ ...moved, file: "b/x.ts" }, other, { ...other, name: "added" }];
+  expect(await name(now)).toEqual([1, 2, 3]);
+  expect(await name([...now, ...MANY], begin, coming)).toEqual([1, 2, 3, ...NUMBERS.map((number) => number + 3)]);
+  const former = await request();
+  await former.names;
+  const later = [{ ...moved, file: "c/x.ts" }, other, now[2]!];
+  expect(await name(later)).toEqual([1, 2, 3]);
+  expect(await name(later, begin, former)).toEqual([1, 2, 3]);
+});
