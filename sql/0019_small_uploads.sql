@@ -10,3 +10,7 @@ begin
     || '","passed":' || passed || ',"failed":' || failed || ',"skipped":' || skipped
     || ',"total":' || passed + failed + skipped || '}';
 end $$;
+
+-- What a new execution is compared with: the last one of its branch that is over, however many are not.
+create index execution_baseline on execution (project_id, branch, id desc)
+  where status in ('passed', 'failed') and not sample;

@@ -26,8 +26,8 @@ export type Place = BenchServer & {
 export async function open(results: number, now: Date): Promise<Place> {
   // Nothing is to be deleted while it is looked at.
   const { servers, ...rest } = await startServers({ environment: { LOG_LEVEL: "warn", RETENTION_DAYS: "0" } });
-  const { url, readyMs, memory } = servers[0]!;
-  const server = { ...rest, url, readyMs, memory, servers, child: servers[0]!.child };
+  const { url, readyMs, memory, forgetPeak } = servers[0]!;
+  const server = { ...rest, url, readyMs, memory, forgetPeak, servers, child: servers[0]!.child };
   const size = sizeOf(results);
   try {
     await fill(server, size, now);
