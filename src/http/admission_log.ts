@@ -8,8 +8,8 @@ const [LOCK, TAIL, SEEDS] = [0, 1, 2];
 const HEADER_BYTES = 64;
 /** Two words that stand for the client, and the moment in 8 bytes. */
 const ENTRY_BYTES = 16;
-/** So many entries before the oldest one it is too late to read on: they may be written over meanwhile. */
-const MARGIN = 1_024;
+/** Of the oldest entries nobody begins to read this part: they may be written over meanwhile. */
+const MARGIN = 1 / 8;
 /** A holder needs less than a microsecond; who finds it for longer lets others have the processor. */
 const SPINS = 2_000;
 const SHORT_SLEEP_MS = 0.02;
@@ -60,9 +60,11 @@ export function openAdmissionLog(file: number, self: number) {
   const capacity = (buffer.byteLength - HEADER_BYTES) / ENTRY_BYTES;
   const [first, second] = [words[SEEDS]! >>> 0, words[SEEDS + 1]! >>> 0];
   /** The numbers of entries wrap at 2³²: only their differences mean something. */
-  let seen = (Atomics.load(words, TAIL) - capacity + MARGIN) | 0;
+  let seen = (Atomics.load(words, TAIL) - capacity * (1 - MARGIN)) | 0;
   const offsetOf = (entry: number) => HEADER_BYTES + (entry & (capacity - 1)) * ENTRY_BYTES;
   const firstKnown = moments[offsetOf(seen) / 8 + 1]!;
+  // Where nobody has written yet: there are fewer than these in all.
+  if (firstKnown === 0) seen = 0;
 
   function lock(): void {
     let until: number | undefined;
@@ -89,8 +91,6 @@ export function openAdmissionLog(file: number, self: number) {
         const offset = offsetOf(seen);
         const moment = moments[offset / 8 + 1]!;
         const key = (words[offset / 4]! >>> 0) * 2_097_152 + words[offset / 4 + 1]!;
-        // Nobody has written here yet.
-        if (moment === 0) continue;
         if ((Atomics.load(words, TAIL) - seen) >>> 0 > capacity - 1)
           throw new BehindError("This worker has stood still for too long to know who was admitted by the others");
         take(key, moment);

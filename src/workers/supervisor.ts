@@ -49,7 +49,7 @@ const OTHER_CONNECTIONS = 7;
 const SPARE_CONNECTIONS = 10;
 /** Who has lived for so long starts anew with a clean record. */
 const SOUND_MS = 60_000;
-const [SHORTEST_WAIT_MS, LONGEST_WAIT_MS] = [500, 30_000];
+const [SHORTEST_WAIT_MS, LONGEST_WAIT_MS] = [250, 30_000];
 /** So many starts of a worker in a row may fail, once all have been there. */
 const MAX_FAILED_STARTS = 5;
 /** Longer than a worker's own drain may take: who is still there then will not end by itself. */
