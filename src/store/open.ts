@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { connect, type Database } from "./connect.ts";
 import { holdsCluster, MAX_CONNECTIONS, startEmbedded } from "../postgres/embedded.ts";
 
+export { MAX_CONNECTIONS };
+
 export type OpenOptions = {
   databaseUrl: string | undefined;
   dataDir: string;

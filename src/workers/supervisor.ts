@@ -33,7 +33,7 @@ import type { Log } from "../log.ts";
 import { type Attempt, createAttempts } from "../secrets/attempts.ts";
 import type { ConnectionOptions } from "../store/connect.ts";
 import { selectMaxConnections } from "../store/instance.ts";
-import type { OpenDatabase, OpenOptions } from "../store/open.ts";
+import { MAX_CONNECTIONS, type OpenDatabase, type OpenOptions } from "../store/open.ts";
 import { type Loop, startLoop } from "../work/loop.ts";
 import { type Channel, createChannel } from "./channel.ts";
 
@@ -94,8 +94,9 @@ const connectionsOf = ({ workers, databasePool }: Pick<Config, "workers" | "data
 /** How the parent opens the database: with little for itself, and enough for all where it is ours to start. */
 export function parentPool(config: Config): OpenOptions {
   const { databaseUrl, dataDir } = config;
-  // PostgreSQL keeps three of all for its superuser.
-  return { databaseUrl, dataDir, databasePool: 1, maxConnections: Math.max(60, connectionsOf(config) + 3) };
+  // As for one process: enough for two such servers.
+  const maxConnections = Math.max(MAX_CONNECTIONS, 2 * connectionsOf(config));
+  return { databaseUrl, dataDir, databasePool: 1, maxConnections };
 }
 
 async function requireConnections({ pool }: OpenDatabase, config: Config): Promise<void> {
