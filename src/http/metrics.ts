@@ -45,7 +45,7 @@ export type Figure = Omit<Family, "samples"> & { samples: readonly Sample[] };
 export const readFigures = (families: readonly Family[]): Figure[] =>
   families.map((family) => ({ ...family, samples: family.samples() }));
 
-/** Those of several owners as one: `label` says whose a sample is. */
+/** Those of several owners as one: `label` says whose a sample is, unless it says that itself. */
 export function joinFigures(
   label: string,
   all: readonly (readonly [owner: string, figures: readonly Figure[]])[],
