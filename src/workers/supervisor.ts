@@ -11,7 +11,7 @@
  * The rate limit stays exact because all workers count in one log in shared memory (http/admission_log.ts). Had the
  * parent counted, each request would have waited for it: measured with Bun 1.4.5 on two cores, one question at a time
  * takes 130 µs and 55 µs of a worker's processor over Bun's own channel between processes, 19 and 10 µs over a bare
- * socket, and the parent as much again; reading and writing the log takes about 1. Had each key belonged to one worker,
+ * socket, and the parent as much again; counting in the log takes 0.3 µs more than counting alone. Had each key belonged to one worker,
  * all but one in n requests would have asked another, and its counts would have died with it. The log does not: whoever
  * comes in the place of a worker that has died reads the last minute first.
  *

@@ -39,7 +39,8 @@ for (const workers of WORKERS) {
   const path = `${url}/api/v1/projects/${world.project}/test-runs`;
   const [row] = await world.database.pool<{ pid: number }[]>`select pg_backend_pid() as pid`;
   const postmaster = Number(readFileSync(`/proc/${row!.pid}/stat`, "utf8").split(") ").at(-1)!.split(" ")[1]);
-  const cpu = () => ({ server: cpuOf(child.pid), postgres: cpuOf(postmaster) });
+  // PostgreSQL is a child of the server.
+  const cpu = () => ({ server: cpuOf(child.pid) - cpuOf(postmaster), postgres: cpuOf(postmaster) });
   worlds.push({ workers, world, path, cpu, results: new Map<string, number[]>() });
 }
 type World = (typeof worlds)[number];
