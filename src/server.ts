@@ -64,7 +64,7 @@ export type ServeOptions = {
   secretKey: Uint8Array;
   cursorSecret: Uint8Array;
   /** What several processes on one port have in common. */
-  shared?: { rateLimit: RateLimit | undefined; attempts: Attempts; peers: Peers };
+  shared?: { rateLimit: RateLimit | undefined; attempts: Attempts; peers: Peers; isBackground: boolean };
 };
 
 /** `stop` resolves when all that had begun is done. */
@@ -114,7 +114,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     isReady: async () => !draining && (await isReady()),
   });
   server.answerWith(app);
-  const loops = startLoops({ ...config, database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep });
+  const isBackground = shared?.isBackground ?? true;
+  const loops = startLoops({
+    ...config,
+    ...{ database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep, isBackground },
+  });
 
   return {
     url: server.url,

@@ -194,6 +194,25 @@ test.if(isLinux)("SIGTERM, twice, lets running uploads end in every worker", asy
   expect(new Set(stored.map(({ worker }) => worker))).toEqual(new Set(["1", "2"]));
 });
 
+test.if(isLinux)("what is to be done behind uploads is done, also after every worker was killed", async () => {
+  const server = await start({ RATE_LIMIT_PER_MINUTE: "0" });
+  const before = workersOf(server);
+  for (const pid of before) process.kill(pid, "SIGKILL");
+  await until(async () => {
+    const now = workersOf(server);
+    return (
+      now.length === 2 && !now.some((pid) => before.includes(pid)) && (await isAnswered(server, 2).catch(() => false))
+    );
+  }, 20);
+  const path = `${server.url}/api/v1/projects/${key.project}/test-runs`;
+  const headers = { authorization: `Bearer ${key.value}` };
+  expect((await fetch(path, { method: "POST", headers, body: junit("pf") })).status).toBe(201);
+  const uncounted = async () =>
+    /^assay_runs_uncounted (\d+)$/m.exec(await (await get(`${server.url}/metrics`)).text())?.[1];
+  await until(async () => (await uncounted()) === "0", 20);
+  expect(await server.stop("SIGINT")).toBe(0);
+});
+
 test.if(isLinux)("when the parent is killed its workers end, and the port is free", async () => {
   const server = await start({});
   const workers = workersOf(server);

@@ -74,6 +74,7 @@ try {
         begin: (who) => parent.ask("beginAttempt", who),
         succeed: (who) => parent.ask("succeedAttempt", who),
       },
+      isBackground: name === "1",
       peers: { self: name, figures: () => parent.ask("figures") },
     },
   });
