@@ -218,9 +218,17 @@ test.if(isLinux)("when the parent is killed its workers end, and the port is fre
   const workers = workersOf(server);
   expect(workers).toHaveLength(2);
   await server.stop("SIGKILL");
+  // Of a process that is ending there is nothing to read some time before the system takes its port back.
   await until(() => !workers.some(isWorker));
   const port = Number(new URL(server.url).port);
-  await Bun.serve({ port, hostname: "127.0.0.1", reusePort: false, fetch: () => new Response() }).stop(true);
+  await until(() => {
+    try {
+      void Bun.serve({ port, hostname: "127.0.0.1", reusePort: false, fetch: () => new Response() }).stop(true);
+      return true;
+    } catch {
+      return false;
+    }
+  });
 });
 
 test.if(isLinux)(
