@@ -4,9 +4,9 @@
  * migrations, the first start, the secret key, the port's choice, how often passwords were tried, and the workers
  * themselves. It answers no request and reads nothing of the database once it is ready, so that nothing keeps it from
  * that. The workers are what several servers on one database have always been: each has connections and caches of its
- * own, and an upload thread. The first one alone runs the background loops. They would be right in all, and were tried:
- * what counts one project takes turns, so that two did no more than one and waited for each other (two workers on two
- * cores stored 76 uploads a second that way and 110 this way). Nothing else hangs on the first: it is replaced at once.
+ * own, and an upload thread. The first one alone runs the background loops. They would be right in all, as they are in
+ * several servers; but what counts a project takes turns, so that more of them would do no more, and wait for each other
+ * while uploads want the same connections. Nothing else hangs on the first: it is replaced at once.
  *
  * The rate limit stays exact because all workers count in one log in shared memory (http/admission_log.ts). Had the
  * parent counted, each request would have waited for it: measured with Bun 1.4.5 on two cores, one question at a time
