@@ -21,7 +21,7 @@ import { createCursors } from "./http/cursor.ts";
 import { createDeadlines } from "./http/deadline.ts";
 import { parsePath } from "./http/input.ts";
 import { absent, fail, Problem } from "./http/problem.ts";
-import { type Admission, createRateLimit } from "./http/rate_limit.ts";
+import { type Admission, createRateLimit, type RateLimit } from "./http/rate_limit.ts";
 import { createRouter } from "./http/router.ts";
 import type { Connection } from "./http/serve.ts";
 import { isAsSent, type RequestTarget, toRequestTarget } from "./http/target.ts";
@@ -67,6 +67,8 @@ export type AppOptions = Omit<ExecuteOptions, "cursors"> &
     database: Database;
     cursorSecret: Uint8Array;
     rateLimitPerMinute: number;
+    /** Undefined: one of its own, which no other process knows of. */
+    rateLimit?: RateLimit | undefined;
     trustProxy: BlockList;
     /** Whether requests should come here: reads and writes get through, and the server is not draining. */
     isReady: () => Promise<boolean>;
@@ -96,7 +98,7 @@ export function createApp(options: AppOptions) {
   const find = createRouter(ROUTES);
   const labels = new Map(ROUTES.map((route) => [route, `${API}${route.path}`]));
   const callers = createCallers(database.fast);
-  const rateLimit = createRateLimit(options.rateLimitPerMinute);
+  const rateLimit = options.rateLimit ?? createRateLimit(options.rateLimitPerMinute);
   const deadlines = createDeadlines();
   const handle = createExecute(database, toExecuteOptions(options));
   const take = createIntake({ ...options, handle, deadlines, pool: database.pool });

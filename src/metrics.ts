@@ -6,8 +6,11 @@ import {
   createLoopLag,
   createRequestMetrics,
   type Family,
+  type Figure,
   gauge,
+  joinFigures,
   processFamilies,
+  readFigures,
   writeExposition,
 } from "./http/metrics.ts";
 import type { Database, PoolLoad } from "./store/connect.ts";
@@ -44,14 +47,23 @@ export type CountedUpload = {
   seconds: number | undefined;
 };
 
+/** The other processes of the same server, for whoever asks one of them means all. */
+export type Peers = {
+  /** What this process is called among them. */
+  self: string;
+  /** Of all others that answer in time. */
+  figures: () => Promise<[name: string, figures: Figure[]][]>;
+};
+
 export type MetricsOptions = {
   database: Pick<Database, "load">;
   /** Undefined: the database did not answer in time. */
   gauges: () => Promise<Gauges | undefined>;
+  peers?: Peers | undefined;
 };
 
 /** No label holds an id, or a name that users have given. */
-export function createMetrics({ database, gauges }: MetricsOptions) {
+export function createMetrics({ database, gauges, peers }: MetricsOptions) {
   const requests = createRequestMetrics("assay");
   const lag = createLoopLag();
   const uploads = createCounter({
@@ -149,8 +161,14 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
 
     /** Everything, in the text format of Prometheus; without what only the database knows when it does not answer. */
     async exposition(): Promise<string> {
-      return writeExposition([...own, ...databaseFamilies(await gauges())]);
+      const [shared, others] = await Promise.all([gauges(), peers?.figures()]);
+      // Each process keeps series of its own: a sum would fall, and rise again, when one of them starts anew.
+      const all = peers && others ? joinFigures("worker", [[peers.self, readFigures(own)], ...others]) : own;
+      return writeExposition([...all, ...databaseFamilies(shared)]);
     },
+
+    /** What this process counts by itself. */
+    figures: (): Figure[] => readFigures(own),
 
     stop: lag.stop,
   };

@@ -8,7 +8,9 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "web", "work"],
+  main: ["config", "log", "operations", "server", "store", "workers"],
+  workers: ["config", "http", "log", "secrets", "server", "store", "work"],
+  server: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "web", "work"],
   upload_worker: ["api", "http", "log", "operations", "request", "secrets", "store"],
   openapi: ["app", "http", "request", "schema"],
   app: ["api", "http", "log", "metrics", "request", "store", "web"],
@@ -35,7 +37,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
   cli: ["annotations", "ci", "client", "terminal", "usage"],
-  http: ["address", "descriptors", "id_token", "outbound", "problem", "target", "turns"],
+  http: ["address", "admission_log", "descriptors", "id_token", "outbound", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
   rules: ["ansi", "blame", "digest_table", "fingerprint", "identity", "randomness", "shards", "shell", "stack"],
   reports: ["fields", "report", "text", "totals"],
@@ -89,6 +91,7 @@ const SHARED: Record<string, string[]> = {
     "trends",
   ],
   work: ["loop"],
+  workers: ["channel", "supervisor"],
 };
 /** Folders in which one step leads to the next. */
 const STEPS = ["operations", "request", "runner"];
@@ -187,7 +190,15 @@ test("only the store speaks SQL", async () => {
 });
 
 test("only the entry points read the environment, and the built-in PostgreSQL its PATH", async () => {
-  const entries = ["main.ts", "cli/admin.ts", "cli/runner.ts", "cli/split.ts", "cli/upload.ts", "postgres/home.ts"];
+  const entries = [
+    "main.ts",
+    "cli/admin.ts",
+    "cli/runner.ts",
+    "cli/split.ts",
+    "cli/upload.ts",
+    "postgres/home.ts",
+    "workers/worker.ts",
+  ];
   for (const file of files.filter((file) => !entries.includes(file)))
     expect([file, /process\.env|Bun\.env/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([file, false]);
 });

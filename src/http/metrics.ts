@@ -39,6 +39,27 @@ export function writeExposition(families: readonly Family[]): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** A family that was read: plain data, which another process can be sent. */
+export type Figure = Omit<Family, "samples"> & { samples: readonly Sample[] };
+
+export const readFigures = (families: readonly Family[]): Figure[] =>
+  families.map((family) => ({ ...family, samples: family.samples() }));
+
+/** Those of several owners as one: `label` says whose a sample is, unless it says that itself. */
+export function joinFigures(
+  label: string,
+  all: readonly (readonly [owner: string, figures: readonly Figure[]])[],
+): Family[] {
+  const joined = new Map<string, Figure & { samples: Sample[] }>();
+  for (const [owner, figures] of all)
+    for (const { samples, ...about } of figures) {
+      let family = joined.get(about.name);
+      if (!family) joined.set(about.name, (family = { ...about, samples: [] }));
+      for (const sample of samples) family.samples.push({ ...sample, labels: { [label]: owner, ...sample.labels } });
+    }
+  return [...joined.values()].map((family) => ({ ...family, samples: () => family.samples }));
+}
+
 type Named = { name: string; help: string };
 
 const named = ({ name, help }: Named, type: Family["type"], samples: Family["samples"]): Family => {

@@ -127,10 +127,10 @@ async function attempt<T>(
   who: { account: string; address: string },
   verify: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const wait = attempts.begin(who);
+  const wait = await attempts.begin(who);
   if (wait > 0) refuse(`Too many attempts, try again in ${seconds(wait)}`);
   const right = await verify();
-  if (right !== undefined) attempts.succeed(who);
+  if (right !== undefined) await attempts.succeed(who);
   return right;
 }
 

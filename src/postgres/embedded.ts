@@ -40,11 +40,16 @@ export type EmbeddedOptions = {
   binaries?: string;
   /** False is for tests only: a power cut then ruins the data. */
   fsync?: boolean;
+  /** Of a server that this starts, in all; one that already runs has as many as it was started with. */
+  maxConnections?: number;
   say?: (message: string) => void;
 };
 
 /** Whoever stops a whole unit tells PostgreSQL and us at once: then we are gone before this is over. */
 const STOPPING_GRACE_MS = 10_000;
+
+/** Enough for two servers of one process each, and for commands beside them. */
+export const MAX_CONNECTIONS = 60;
 
 /** The name under which a handle's own connection is seen in pg_stat_activity. */
 export const holderName = "assay holder";
@@ -74,7 +79,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
 }
 
 async function open(options: EmbeddedOptions): Promise<Embedded> {
-  const { directory, binaries, fsync = true, say = () => {} } = options;
+  const { directory, binaries, fsync = true, maxConnections = MAX_CONNECTIONS, say = () => {} } = options;
   const home = openHome(directory, say);
   const cluster = join(home.directory, "cluster");
   const running = await whenReady(cluster, () => false, say);
@@ -91,7 +96,7 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
     const found = programs();
     if (existsSync(cluster)) checkVersion(cluster, found);
     else await create(home, found, fsync, say);
-    server = await launch(home, found, fsync, say);
+    server = await launch(home, found, { fsync, maxConnections }, say);
     say(`PostgreSQL ${found.major} runs (pid ${server.pid})`);
   }
   const password = readFileSync(join(home.directory, "password"), "utf8");
@@ -136,7 +141,7 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
         if (!stopped && stuck?.status === "stopping") await halt(stuck, cluster);
         // Another server on this cluster may have been quicker.
         if (stopped || (await whenReady(cluster, () => false, say))) return;
-        const { pid } = await launch(home, programs(), fsync, say);
+        const { pid } = await launch(home, programs(), { fsync, maxConnections }, say);
         stoppingSince = undefined;
         say(`PostgreSQL had died and runs again (pid ${pid})`);
       });

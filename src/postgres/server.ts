@@ -23,6 +23,8 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 /** As the server itself describes it in postmaster.pid. */
 export type Postmaster = { pid: number; socket: string; status: string };
 
+export type RunOptions = { fsync: boolean; maxConnections: number };
+
 /** Nothing listens on it: it is a part of the socket's name. */
 export const serverPort = 5432;
 
@@ -91,7 +93,12 @@ export async function endsWithin(milliseconds: number, server: Postmaster, clust
 }
 
 /** Starts the server of a complete cluster and waits until it accepts connections. */
-export async function launch(home: Home, { directory }: Binaries, fsync: boolean, say: (message: string) => void) {
+export async function launch(
+  home: Home,
+  { directory }: Binaries,
+  run: RunOptions,
+  say: (message: string) => void,
+): Promise<Postmaster> {
   const cluster = join(home.directory, "cluster");
   const log = join(home.directory, "server.log");
   removeForeignPid(cluster);
@@ -101,7 +108,7 @@ export async function launch(home: Home, { directory }: Binaries, fsync: boolean
     give(home.account, log);
     const before = statSync(log).size;
     // Its own session: Ctrl-C in our terminal would stop it before we have drained.
-    const child = Bun.spawn([join(directory, "postgres"), "-D", cluster, ...settings(socket, fsync)], {
+    const child = Bun.spawn([join(directory, "postgres"), "-D", cluster, ...settings(socket, run)], {
       ...as(home.account),
       stdout: output,
       stderr: output,
@@ -174,13 +181,13 @@ export function forgetSocketDirectory(home: Home): void {
 }
 
 // On the command line, so that they also reach a cluster made by an earlier Assay.
-const settings = (socket: string, fsync: boolean) =>
+const settings = (socket: string, { fsync, maxConnections }: RunOptions) =>
   Object.entries({
     listen_addresses: "",
     port: serverPort,
     unix_socket_directories: socket,
     unix_socket_permissions: "0700",
-    max_connections: 60,
+    max_connections: maxConnections,
     shared_buffers: "128MB",
     work_mem: "8MB",
     maintenance_work_mem: "64MB",

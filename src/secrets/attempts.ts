@@ -34,8 +34,8 @@ export function addressBlock(address: string): string {
 
 /**
  * Nobody is locked out by a stranger: what counts is the pair of account and address, and the address alone, never the
- * account alone. It is kept in this process, as the rate limit is: what is refused must cost nothing, and a stranger must
- * not write to the database. Several servers each keep their own; a proxy that sends an address to one of them makes it
+ * account alone. It is kept in this process: what is refused must cost nothing, and a stranger must not write to
+ * the database. The workers of a server ask the one that keeps it for all; several servers each keep their own; a proxy that sends an address to one of them makes it
  * exact. `monotonic` gives milliseconds.
  */
 export function createAttempts(monotonic: () => number = () => performance.now()) {
@@ -62,7 +62,7 @@ export function createAttempts(monotonic: () => number = () => performance.now()
      * Milliseconds to wait, and nothing is counted; or 0: the attempt counts as a wrong one from now on, so that a
      * hundred at once are not one, until `succeed` takes it back.
      */
-    begin({ account, address }: { account: string; address: string }): number {
+    begin({ account, address }: Attempt): number {
       const now = monotonic();
       const block = addressBlock(address);
       const recent = (addresses.get(block) ?? []).filter((at) => now - at < WINDOW_MS);
@@ -77,7 +77,7 @@ export function createAttempts(monotonic: () => number = () => performance.now()
     },
 
     /** The password was right. */
-    succeed({ account, address }: { account: string; address: string }): void {
+    succeed({ account, address }: Attempt): void {
       const block = addressBlock(address);
       pairs.delete(`${block}\n${account}`);
       // An office behind one address signs in every morning.
@@ -86,4 +86,10 @@ export function createAttempts(monotonic: () => number = () => performance.now()
   };
 }
 
-export type Attempts = ReturnType<typeof createAttempts>;
+/** Who tries what. */
+export type Attempt = { account: string; address: string };
+/** Several processes of a server count in one of them. */
+export type Attempts = {
+  begin(who: Attempt): number | Promise<number>;
+  succeed(who: Attempt): void | Promise<void>;
+};

@@ -27,3 +27,10 @@ export async function useAllConnections({ pool, begin, fast }: Database, size: n
   const uses = Array.from({ length: size }, () => [selectSchemaVersion(pool), begin(selectSchemaVersion)]);
   await Promise.all([...uses.flat(), selectSchemaVersion(fast)]);
 }
+
+/** How many connections the server of the database takes from anybody but its superuser, those that are open included. */
+export const selectMaxConnections = async (sql: Sql): Promise<number> => {
+  const [row] = await sql<{ max: number }[]>`
+    select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as max`;
+  return row!.max;
+};

@@ -3,12 +3,16 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { connect, type Database } from "./connect.ts";
-import { holdsCluster, startEmbedded } from "../postgres/embedded.ts";
+import { holdsCluster, MAX_CONNECTIONS, startEmbedded } from "../postgres/embedded.ts";
+
+export { MAX_CONNECTIONS };
 
 export type OpenOptions = {
   databaseUrl: string | undefined;
   dataDir: string;
   databasePool: number;
+  /** Of all processes together, where the built-in one is started. */
+  maxConnections?: number;
 };
 
 /** The database, and what to repeat so that it stays there: nothing where it is not ours to start. */
@@ -26,12 +30,12 @@ export async function openExistingDatabase(options: OpenOptions): Promise<OpenDa
 
 /** `close` also stops the built-in PostgreSQL, unless somebody else is still connected to it. */
 export async function openDatabase(
-  { databaseUrl, dataDir, databasePool }: OpenOptions,
+  { databaseUrl, dataDir, databasePool, maxConnections = MAX_CONNECTIONS }: OpenOptions,
   say: (message: string) => void,
 ): Promise<OpenDatabase> {
   if (databaseUrl !== undefined) return connect({ url: databaseUrl }, databasePool);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const embedded = await startEmbedded({ directory: join(dataDir, "postgres"), say });
+  const embedded = await startEmbedded({ directory: join(dataDir, "postgres"), maxConnections, say });
   const database = connect(embedded.connection, databasePool);
   return {
     ...database,

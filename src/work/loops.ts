@@ -36,6 +36,8 @@ export type LoopsOptions = Pick<Config, "databasePool" | "retentionDays" | "secr
   isCramped: boolean;
   /** Gives back the memory of clients that are gone. */
   sweep: () => void;
+  /** Whether this process does what one of a server is enough for. */
+  isBackground: boolean;
 };
 
 /** `stop` resolves when what has begun is done. */
@@ -46,9 +48,12 @@ export function startLoops(options: LoopsOptions): Loop {
   const every = (ms: number, name: string, work: (goOn: GoOn) => Promise<unknown>) =>
     void loops.push(startLoop(name, ms, log, work));
 
+  const stop = async () => void (await Promise.all(loops.map((loop) => loop.stop())));
   if (options.isCramped) every(MINUTE, "hold connections", () => useAllConnections(database, databasePool));
   if (revive) every(SECOND, "keep PostgreSQL running", revive);
   every(SECOND, "watch connections", () => watchConnections(database, log));
+  every(MINUTE, "sweep rate limits", async () => options.sweep());
+  if (!options.isBackground) return { stop };
   every(SECOND / 2, "handle events", (goOn) => handleEvents(database, publicUrl, log, goOn));
   every(SECOND, "run schedules", (goOn) => runSchedules(database, publicUrl, new Date(), log, goOn));
   every(SECOND / 2, "deliver", () => deliverer.start());
@@ -63,8 +68,7 @@ export function startLoops(options: LoopsOptions): Loop {
   every(20 * SECOND, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));
   every(MINUTE, "end what was cut off", async () => await failCutOff(pool, notSent(new Date(), CUT_OFF)));
   every(10 * MINUTE, "forget old answers", async () => await deleteOldAnswers(pool));
-  every(MINUTE, "sweep rate limits", async () => options.sweep());
-  return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) };
+  return { stop };
 }
 
 async function watchConnections(database: Database, log: Log): Promise<void> {
