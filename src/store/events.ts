@@ -11,12 +11,13 @@ const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
 
 /** Of a project; in the order given. */
 export const insertEvents = (sql: Tx, projectId: string, events: readonly NewEvent[]) => sql`
-  insert into event (team_id, id, project_id, type, depth, data, due_at)
-  select p.team_id, e.id, p.id, e.type, e.depth, e.data::json, ${due(sql, sql`p.team_id`, sql`e.type`)}
+  insert into event (team_id, id, project_id, type, depth, data, execution_id, due_at)
+  select p.team_id, e.id, p.id, e.type, e.depth, e.data::json, e.execution_id, ${due(sql, sql`p.team_id`, sql`e.type`)}
   from project p, unnest(
     ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
     ${toNumberArray(events.map(({ depth }) => depth))}::smallint[],
-    ${toTextArray(events.map(({ data }) => JSON.stringify(data)))}::text[]) as e (id, type, depth, data)
+    ${toTextArray(events.map(({ data }) => JSON.stringify(data)))}::text[],
+    ${toTextArray(events.map(({ data }) => data.execution?.id ?? null))}::uuid[]) as e (id, type, depth, data, execution_id)
   where p.id = ${projectId}`;
 
 export const insertTeamEvent = (sql: Tx, teamId: string, type: EventType, data: EventData) => sql`
@@ -38,8 +39,8 @@ export async function insertBugEvents(
 ): Promise<void> {
   if (events.length === 0) return;
   await sql`
-    insert into event (team_id, id, project_id, type, depth, due_at, data)
-    select p.team_id, e.id, p.id, e.type, ${depth}, ${due(sql, sql`p.team_id`, sql`e.type`)}, json_build_object('bugReport', json_build_object(
+    insert into event (team_id, id, project_id, type, depth, due_at, execution_id, data)
+    select p.team_id, e.id, p.id, e.type, ${depth}, ${due(sql, sql`p.team_id`, sql`e.type`)}, b.home_execution_id, json_build_object('bugReport', json_build_object(
       'id', b.id, 'number', b.number, 'title', b.title, 'status', b.status, 'severity', b.severity, 'source', b.source,
       'occurrences', b.occurrences,
       'taskSlugs', (select coalesce(json_agg(distinct c.task_slug), '[]') from bug_case k
@@ -67,8 +68,8 @@ export async function insertTurns(
   const told = turned.slice(0, MAX_TURNED);
   if (told.length === 0) return;
   await sql`
-    insert into event (team_id, id, project_id, type, depth, due_at, data)
-    select p.team_id, t.id, p.id, y.type, e.depth, ${due(sql, sql`p.team_id`, sql`y.type`)},
+    insert into event (team_id, id, project_id, type, depth, due_at, execution_id, data)
+    select p.team_id, t.id, p.id, y.type, e.depth, ${due(sql, sql`p.team_id`, sql`y.type`)}, e.id,
       json_build_object(
         'testCase', json_build_object('id', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name,
           'file', c.file, 'owner', c.owner, 'flakeRate', round(h.flake_rate::numeric, 4)),

@@ -23,10 +23,7 @@ const horizon = (sql: Sql): Fragment => sql`pg_snapshot_xmin(pg_current_snapshot
 const ceiling = (sql: Sql): Fragment => sql`pg_snapshot_xmax(pg_current_snapshot())`;
 const now = (sql: Sql): Fragment => sql`extract(epoch from now())::int8`;
 
-/** As in the index `event_by_execution`. */
-const executionOfEvent = (sql: Sql): Fragment =>
-  sql`(coalesce(e.data->'execution'->>'id', e.data->'bugReport'->>'lastExecutionId'))`;
-/** The same for an event that has been read. */
+/** As `event.execution_id` has it. */
 export const executionOf = ({ execution, bugReport }: EventData): string | null | undefined =>
   execution?.id ?? bugReport?.lastExecutionId;
 
@@ -68,7 +65,7 @@ export async function selectNews(
     from event e
     where e.project_id = ${projectId} and (e.xact, e.id) > (${number(sql, xact)}, ${event}::uuid)
       and e.xact < ${horizon(sql)}
-      ${executionId === undefined ? sql`` : sql`and ${executionOfEvent(sql)} = ${executionId}::text`}
+      ${executionId === undefined ? sql`` : sql`and e.execution_id = ${executionId}`}
     order by e.xact, e.id limit ${PAGE}`;
   const logs = sql`
     select l.xact, 1, l.lease_id, l.start, octet_length(l.bytes), null, null, null, s.execution_id, s.task_slug, s.shard,
