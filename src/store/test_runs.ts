@@ -3,7 +3,7 @@
 import type { Verdict } from "../schema/fields.ts";
 import type { TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
-import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import { nothing, type Sql, toTextArray, type Tx } from "./connect.ts";
 import { namedShards } from "./shards.ts";
 
 const FIRST_TIME = "infinity";
@@ -45,8 +45,8 @@ export async function selectTestRunPageWithKey(
       from (
         select id, element from test_run
         where project_id = k.project_id
-          ${execution_id ? sql`and execution_id = ${execution_id}` : sql``}
-          ${task_slug ? sql`and task_slug = ${task_slug}` : sql``}
+          ${execution_id ? sql`and execution_id = ${execution_id}` : nothing(sql)}
+          ${task_slug ? sql`and task_slug = ${task_slug}` : nothing(sql)}
           and (completed_at, id) < (${after?.[0] ?? FIRST_TIME}, ${after?.[1] ?? FIRST_ID})
         order by completed_at desc, id desc limit ${limit + 1}
       ) page
