@@ -90,6 +90,15 @@ type RequestProgress = Progress & {
   route: Route | undefined;
 };
 
+/** A request as it comes in; `started` is of `performance.now()`. */
+type Arrival = {
+  request: Request;
+  target: RequestTarget;
+  connection: Connection;
+  requestId: string;
+  started: number;
+};
+
 /** What is counted of a request for which there is no route: paths that anybody may think up. */
 const UNKNOWN = "unknown";
 
@@ -144,12 +153,15 @@ export function createApp(options: AppOptions) {
       lastEventId: request.headers.get("last-event-id"),
       idempotencyKey: request.method === "POST" ? request.headers.get("idempotency-key") : null,
     };
-    const reply = await take(route, { request, search: target.search }, asked, progress).catch(async (error) => {
+    let reply: Reply;
+    try {
+      reply = await take(route, { request, search: target.search }, asked, progress);
+    } catch (error) {
       // That it is not there comes before what is wrong with the rest, and costs a look only when something is.
       const isMistake = error instanceof Problem && error.code === "VALIDATION_ERROR";
       if (isMistake && !(await selectAllExist(database.fast, params))) absent();
       throw error;
-    });
+    }
     if (!progress.provedLive) await requireLive(caller, progress);
     return reply;
   }
@@ -198,12 +210,8 @@ export function createApp(options: AppOptions) {
       notes.note({ caller, facts, request, search, ...about, status, message: problem?.message });
   }
 
-  async function api(
-    request: Request,
-    target: RequestTarget,
-    connection: Connection,
-    requestId: string,
-  ): Promise<{ response: Response; route: string }> {
+  async function api(arrival: Arrival): Promise<Response> {
+    const { request, target, connection, requestId } = arrival;
     const progress: RequestProgress = {
       caller: undefined,
       admission: undefined,
@@ -230,7 +238,8 @@ export function createApp(options: AppOptions) {
     if (progress.caller && progress.provedLive)
       callers.used(progress.caller)?.catch((error) => log.warn("Cannot note the use of a key", { error }));
     const response = toResponse(reply, requestId, request, progress.admission, () => connection.allowSeconds(1));
-    return { response, route: (route && labels.get(route)) ?? UNKNOWN };
+    tell(arrival, response.status, (route && labels.get(route)) ?? UNKNOWN);
+    return response;
   }
 
   const addressOf = (request: Request, connection: Connection): string =>
@@ -242,12 +251,8 @@ export function createApp(options: AppOptions) {
     return found && "route" in found ? found.route : undefined;
   }
 
-  async function site(
-    request: Request,
-    target: RequestTarget,
-    connection: Connection,
-    requestId: string,
-  ): Promise<{ response: Response; route: string }> {
+  async function site(arrival: Arrival): Promise<Response> {
+    const { request, target, connection, requestId } = arrival;
     let reply: Reply;
     let route = UNKNOWN;
     try {
@@ -261,30 +266,30 @@ export function createApp(options: AppOptions) {
     } catch (error) {
       reply = toReply(toProblem(error, log, requestId));
     }
-    return { response: toResponse(reply, requestId, request), route };
+    const response = toResponse(reply, requestId, request);
+    tell(arrival, response.status, route);
+    return response;
+  }
+
+  /** Counts a request that has been answered, and logs it. */
+  function tell({ request, target, requestId, started }: Arrival, status: number, route: string): void {
+    const { method } = request;
+    const ms = performance.now() - started;
+    metrics.request(route, method, status, ms / 1_000);
+    // What only reads is not worth a line.
+    if (method !== "GET" && method !== "HEAD")
+      log.info("request", { requestId, method, path: target.path, status, ms: Math.round(ms) });
   }
 
   return {
     /** Answers every request; never throws. */
-    async fetch(request: Request, connection: Connection): Promise<Response> {
+    fetch(request: Request, connection: Connection): Promise<Response> {
       const sentId = request.headers.get("x-request-id");
       const requestId = sentId !== null && REQUEST_ID.test(sentId) ? sentId : Bun.randomUUIDv7();
       const target = toRequestTarget(request.url);
       const started = performance.now();
       const isApi = target.path === API || target.path.startsWith(`${API}/`);
-      const { response, route } = await (isApi ? api : site)(request, target, connection, requestId);
-      const ms = performance.now() - started;
-      metrics.request(route, request.method, response.status, ms / 1_000);
-      // What only reads is not worth a line.
-      if (request.method !== "GET" && request.method !== "HEAD")
-        log.info("request", {
-          requestId,
-          method: request.method,
-          path: target.path,
-          status: response.status,
-          ms: Math.round(ms),
-        });
-      return response;
+      return (isApi ? api : site)({ request, target, connection, requestId, started });
     },
 
     /** To be called every minute: gives back the memory of clients that are gone, and notes how often some were refused. */
@@ -317,9 +322,12 @@ function outcomeOf(problem: Problem | undefined, taken: TakenUpload | undefined)
 const toReply = ({ status, body, headers }: Problem) =>
   new Reply(status, JSON.stringify(body), "application/json", headers);
 
+const OF_PROJECTS = /^\/projects(?:\/|$)/;
+const OF_TEAMS = /^\/teams(?:\/|$)/;
+
 function requireKind({ kind }: Caller, path: string): void {
-  const asked = /^\/(project|team)s(?:\/|$)/.exec(path)?.[1];
-  if (asked !== undefined && asked !== kind)
+  const asked = OF_PROJECTS.test(path) ? "project" : OF_TEAMS.test(path) ? "team" : kind;
+  if (asked !== kind)
     fail("UNAUTHORIZED", `A ${kind} key cannot call ${asked} endpoints`, { "WWW-Authenticate": "Bearer" });
 }
 
@@ -329,8 +337,8 @@ function requireHost(request: Request, { badHost }: RequestTarget): void {
     fail("VALIDATION_ERROR", `Cannot read the header "Host": expected one host name`);
 }
 
-function requireAsSent({ path }: RequestTarget, { segments }: Connection): void {
-  if (!isAsSent(path, segments()))
+function requireAsSent({ path }: RequestTarget, connection: Connection): void {
+  if (!isAsSent(path, connection.segments()))
     fail(
       "NOT_FOUND",
       `Nothing has this path as it was sent: without dot segments and the like it is ${path.slice(0, 200)}`,

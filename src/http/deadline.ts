@@ -32,8 +32,11 @@ export function createDeadlines(monotonic: () => number = () => performance.now(
     within<T>(seconds: number, work: () => Promise<T>, onExpired: () => void = () => {}): Promise<T> {
       clock ??= setInterval(tick, TICK_MS);
       return new Promise<T>((resolve, reject) => {
+        const until = monotonic() + seconds * 1000;
+        // Before it is entered: what throws at once rejects, and there is nothing to wait for.
+        const working = work();
         const entry: Entry = {
-          until: monotonic() + seconds * 1000,
+          until,
           expire() {
             remove(entry);
             onExpired();
@@ -43,7 +46,7 @@ export function createDeadlines(monotonic: () => number = () => performance.now(
           after: head,
         };
         head.before = head.before.after = entry;
-        work().then(
+        working.then(
           (value) => {
             remove(entry);
             resolve(value);

@@ -42,9 +42,22 @@ function describe(issue: v.BaseIssue<unknown>, input: unknown, quotes: boolean, 
 const HIDDEN = ["__proto__", "constructor", "prototype"];
 const MAX_HIDDEN = 20;
 
+/** Whether all that it holds are texts, numbers and the like, under names that are not hidden. */
+function isFlat(input: unknown): boolean {
+  if (typeof input !== "object" || input === null) return true;
+  if (ArrayBuffer.isView(input)) return true;
+  for (const name in input) {
+    const value = (input as Record<string, unknown>)[name];
+    if ((typeof value === "object" && value !== null) || HIDDEN.includes(name)) return false;
+  }
+  return true;
+}
+
 /** Fields that valibot passes over without a word, wherever they are. */
 function hiddenFields(input: unknown): string[] {
   const found: string[] = [];
+  // Most inputs are, and looking costs them more than checking.
+  if (isFlat(input)) return found;
   const open: [value: unknown, path: string][] = [[input, ""]];
   // Not by recursion: JSON may be nested deeper than calls can be.
   while (open.length > 0 && found.length < MAX_HIDDEN) {

@@ -39,7 +39,11 @@ export function createRouter<R extends { method: Method; path: string }>(routes:
   return function find(method: string, path: string): Found<R> {
     const segments: string[] = [];
     let node = root;
-    for (const segment of path.split("/").slice(1)) {
+    for (let start = 1; start <= path.length;) {
+      const slash = path.indexOf("/", start);
+      const end = slash === -1 ? path.length : slash;
+      const segment = path.slice(start, end);
+      start = end + 1;
       const next = node.statics.get(segment);
       if (next) {
         node = next;

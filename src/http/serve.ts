@@ -26,6 +26,30 @@ const PATIENCE_MS = 2_000;
 const COMPLAIN_MS = 60_000;
 
 type Segments = Record<string, string>;
+type SentRequest = Request & { params?: Segments };
+
+/** A class, because closures would be made anew for every request. */
+class ServerConnection implements Connection {
+  readonly #request: SentRequest;
+  readonly #server: Bun.Server<undefined>;
+
+  constructor(request: SentRequest, server: Bun.Server<undefined>) {
+    this.#request = request;
+    this.#server = server;
+  }
+
+  address(): string {
+    return this.#server.requestIP(this.#request)?.address ?? "";
+  }
+
+  allowSeconds(seconds: number): void {
+    this.#server.timeout(this.#request, seconds);
+  }
+
+  segments(): Segments | undefined {
+    return this.#request.params;
+  }
+}
 
 /** Says what to do where an address cannot be listened on. */
 function listening<T>(host: string, port: number, listen: () => T): T {
@@ -66,12 +90,8 @@ export function startServer(options: ServerOptions) {
   let handler: Handler | undefined;
 
   const serve = (port: number) => {
-    const answer = (request: Request & { params?: Segments }, server: Bun.Server<undefined>) => {
-      const connection: Connection = {
-        address: () => server.requestIP(request)?.address ?? "",
-        allowSeconds: (seconds) => server.timeout(request, seconds),
-        segments: () => request.params,
-      };
+    const answer = (request: SentRequest, server: Bun.Server<undefined>) => {
+      const connection = new ServerConnection(request, server);
       return handler ? handler.fetch(request, connection) : ready.then((handler) => handler.fetch(request, connection));
     };
     return Bun.serve({

@@ -22,26 +22,34 @@ export function toRequestTarget(url: string): RequestTarget {
 
 /** A path of more segments, or with an empty one, is not among those that `isAsSent` can vouch for. */
 export const MAX_SEGMENTS = 16;
+const NAMES = Array.from({ length: MAX_SEGMENTS }, (_, index) => `segment${index}`);
 
 /**
  * Bun 1.4.5 resolves dot segments (`%2e` is a dot) and backslashes before it shows a URL, but matches its routes against
  * the path as sent: patterns of parameters alone tell the segments of every path that can be one of ours.
  */
 export const segmentPatterns = (): string[] =>
-  Array.from({ length: MAX_SEGMENTS }, (_, last) =>
-    Array.from({ length: last + 1 }, (_, index) => `/:segment${index}`).join(""),
+  NAMES.map((_, last) =>
+    NAMES.slice(0, last + 1)
+      .map((name) => `/:${name}`)
+      .join(""),
   );
 
-/** Whether `path` is what was sent; `segments` are what a pattern has found there, in their order, decoded. */
+/** Whether `path` is what was sent; `segments` are what a pattern has found there, by its names, decoded. */
 export function isAsSent(path: string, segments: Record<string, string> | undefined): boolean {
   if (segments === undefined) return false;
-  const shown = path.split("/");
-  let index = 0;
-  for (const name in segments) {
-    const segment = shown[++index];
-    if (segment === undefined || (segment !== segments[name] && !decodesTo(segment, segments[name]!))) return false;
+  let start = 1;
+  for (const name of NAMES) {
+    const sent = segments[name];
+    if (sent === undefined) break;
+    if (start > path.length) return false;
+    const slash = path.indexOf("/", start);
+    const end = slash === -1 ? path.length : slash;
+    const isSame = end - start === sent.length && path.startsWith(sent, start);
+    if (!isSame && !decodesTo(path.slice(start, end), sent)) return false;
+    start = end + 1;
   }
-  return index === shown.length - 1;
+  return start > path.length;
 }
 
 function decodesTo(segment: string, decoded: string): boolean {

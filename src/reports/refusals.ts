@@ -1,5 +1,7 @@
 /** What people upload by mistake, recognised so that the refusal can say what it is. */
 
+import { headOf } from "./text.ts";
+
 type Json = Record<string, unknown>;
 
 const MAGIC: [string, string][] = [
@@ -19,7 +21,7 @@ const MAGIC: [string, string][] = [
 
 /** From the first bytes, before they are taken for text. */
 export function binaryKind(bytes: Uint8Array): string | null {
-  const head = String.fromCharCode(...bytes.subarray(0, 262));
+  const head = headOf(bytes, 262);
   if (head.slice(257) === "ustar") return "a tar archive";
   return MAGIC.find(([magic]) => head.startsWith(magic))?.[1] ?? null;
 }

@@ -32,6 +32,10 @@ export function decode(bytes: Uint8Array): string {
   }
 }
 
+/** The first `max` bytes, a character each. */
+export const headOf = ({ buffer, byteOffset, byteLength }: Uint8Array, max: number): string =>
+  Buffer.from(buffer, byteOffset, Math.min(byteLength, max)).toString("latin1");
+
 function encodingOf(bytes: Uint8Array): string {
   const [first, second] = bytes;
   if (first === 0xff && second === 0xfe) return "utf-16le";
@@ -40,7 +44,7 @@ function encodingOf(bytes: Uint8Array): string {
   // "<", "{" and "[" are what a report begins with.
   if (first === 0 && [0x3c, 0x7b, 0x5b].includes(second ?? 0)) return "utf-16be";
   if (second === 0 && [0x3c, 0x7b, 0x5b].includes(first ?? 0)) return "utf-16le";
-  const head = String.fromCharCode(...bytes.subarray(0, 200));
+  const head = headOf(bytes, 200);
   const declared = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']+)["']/.exec(head)?.[1] ?? "utf-8";
   // The declaration was readable byte by byte, so it lies: .NET writes "utf-16" into files that it saves as UTF-8.
   return /^(?:utf-?16|ucs-?2|iso-10646-ucs-2)/i.test(declared) ? "utf-8" : declared;

@@ -61,7 +61,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
     return result;
   }
 
-  return async function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {
+  return function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {
     const { caller, budget, params, query, body, wantsText, lastEventId = null, idempotencyKey, digest } = request;
     const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
     const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
@@ -74,7 +74,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
             if (value !== false) await insertAuditEntryOfKey(sql, caller, toAuditEntry(route.record!, request, value));
             return value;
           };
-    const run = async (once?: Once) => {
+    const run = (once?: Once): Promise<Reply> => {
       const context: Context = {
         sql: database.pool,
         fast: database.fast,
@@ -107,11 +107,11 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
         keyWasLive: () => void (progress.provedLive = true),
         revoked,
       };
-      return toReply(route, await route.handle(context as never).catch(translate));
+      return route.handle(context as never).then((value) => toReply(route, value), translate);
     };
-    if (idempotencyKey === null) return await run();
+    if (idempotencyKey === null) return run();
     const isOver = () => progress.expired;
-    return await answerOnce({ sql: database.pool, caller, key: idempotencyKey, digest, isOver }, run);
+    return answerOnce({ sql: database.pool, caller, key: idempotencyKey, digest, isOver }, run);
   };
 }
 

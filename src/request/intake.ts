@@ -34,9 +34,9 @@ export function createIntake(options: IntakeOptions) {
   // The upload that is being read is there inflated, as text, and as what has been read of it.
   const budget = createUploadBudget(Math.max(options.uploadMemoryBytes - 3 * maxInflatedBytes, maxBodyBytes));
 
-  async function run(route: Route, asked: Asked, { query, body, digest }: Input, progress: Progress): Promise<Reply> {
+  function run(route: Route, asked: Asked, { query, body, digest }: Input, progress: Progress): Promise<Reply> {
     const checked = { ...asked, query, body, digest: asked.idempotencyKey === null ? "" : digest() };
-    return await deadlines.within(
+    return deadlines.within(
       route.deadlineSeconds,
       () => handle(route, checked, progress),
       () => void (progress.expired = true),
@@ -108,11 +108,10 @@ export function createIntake(options: IntakeOptions) {
     };
   }
 
-  return async function take(route: Route, sent: Sent, asked: Asked, progress: Progress): Promise<Reply> {
-    if (route.body === "upload") return await takeUpload(route, sent, asked, progress);
-    const { request, search } = sent;
-    const input =
-      route.body === undefined ? readQuery(request, route, search) : await readInput(request, route, search);
-    return await run(route, asked, input, progress);
+  /** Throws at once where the query of a route without a body is wrong: such a route costs no promise of its own. */
+  return function take(route: Route, { request, search }: Sent, asked: Asked, progress: Progress): Promise<Reply> {
+    if (route.body === undefined) return run(route, asked, readQuery(request, route, search), progress);
+    if (route.body === "upload") return takeUpload(route, { request, search }, asked, progress);
+    return readInput(request, route, search).then((input) => run(route, asked, input, progress));
   };
 }

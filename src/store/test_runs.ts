@@ -4,7 +4,7 @@ import type { Verdict } from "../schema/fields.ts";
 import type { TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
 import type { TaskRow } from "./executions.ts";
-import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import { nothing, type Sql, toTextArray, type Tx } from "./connect.ts";
 import { namedShards } from "./shards.ts";
 
 const FIRST_TIME = "infinity";
@@ -46,14 +46,14 @@ export async function selectTestRunPageWithKey(
       from (
         select id, element from test_run
         where project_id = k.project_id
-          ${execution_id ? sql`and execution_id = ${execution_id}` : sql``}
+          ${execution_id ? sql`and execution_id = ${execution_id}` : nothing(sql)}
           ${
             // An execution has few tasks: the index of all runs of this one is not to be had where both are asked for.
             task_slug
               ? execution_id
                 ? sql`and task_slug || '' = ${task_slug}`
                 : sql`and task_slug = ${task_slug}`
-              : sql``
+              : nothing(sql)
           }
           and (completed_at, id) < (${after?.[0] ?? FIRST_TIME}, ${after?.[1] ?? FIRST_ID})
         order by completed_at desc, id desc limit ${limit + 1}
