@@ -14,19 +14,17 @@ import type { ChangedResult } from "../rules/merge.ts";
 import { isNews } from "../rules/news.ts";
 import type { TurnedCase } from "../schema/events.ts";
 import {
-  insertCaseHealth,
   lockHealth,
   lockUnrememberedRuns,
   markRemembered,
-  type Remembered,
   type RunBlock,
   selectCaseHealth,
   selectCountedOnCommits,
   selectHasUnremembered,
   selectRunBlocks,
   selectUnrememberedRuns,
+  storeCaseHealth,
   type UnrememberedRun,
-  updateCaseHealth,
 } from "../store/case_health.ts";
 import { type Database, isTimeout, isUnavailable, type Sql, type Tx } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
@@ -234,16 +232,10 @@ async function recall(sql: Tx, projectId: string, testCases: readonly number[]) 
       if (flaky !== before.flaky) turned.push({ testCase, flaky, flakeRate });
     },
     async store(): Promise<void> {
-      const rows = Array.from(current, ([testCase, health]): Remembered => ({ testCase, health }));
-      const [known, fresh] = [rows.filter(isKnown), rows.filter((row) => !isKnown(row))];
-      if (known.length > 0) await updateCaseHealth(sql, projectId, known);
-      if (fresh.length > 0) await insertCaseHealth(sql, projectId, fresh);
+      const rows = Array.from(current, ([testCase, health]) => ({ testCase, before: stored.get(testCase), health }));
+      await storeCaseHealth(sql, projectId, rows);
     },
   };
-
-  function isKnown({ testCase }: Remembered): boolean {
-    return stored.has(testCase);
-  }
 }
 
 const letOthersRun = () => new Promise<void>((resolve) => void setImmediate(resolve));

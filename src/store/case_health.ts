@@ -1,10 +1,9 @@
 /** What complete runs tell of the health of their test cases: what is remembered, and what is not counted yet. */
 
-import type { CommitGroup, ComparedRun } from "../rules/contradiction.ts";
-import { COMPARED_RUNS } from "../rules/contradiction.ts";
-import type { CaseHealth, CountedRun } from "../rules/health.ts";
+import { type CommitGroup, COMPARED_RUNS, type ComparedRun } from "../rules/contradiction.ts";
+import { type CaseHealth, type CountedRun, NO_HEALTH } from "../rules/health.ts";
 import { isCommitOf } from "./commits.ts";
-import { type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
+import { type Fragment, type Sql, toJsonTime, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 import { takeTurn } from "./locks.ts";
 
@@ -126,10 +125,33 @@ export async function selectRunBlocks(
 }
 
 /** From the literal of an array: JSON would be made of it by the database only to be read again. */
-const toNumbers = (literal: string): (number | null)[] =>
-  JSON.parse(`[${literal.slice(1, -1).replaceAll("NULL", "null")}]`);
+function toNumbers(literal: string): (number | null)[] {
+  if (literal === "{}") return [];
+  return literal
+    .slice(1, -1)
+    .split(",")
+    .map((text) => (text === "NULL" ? null : Number(text)));
+}
 
-type HealthRow = Omit<CaseHealth, "episodes" | "recentMs"> & { testCase: number; episodes: string; recentMs: string };
+/** What is the same for all cases that have never failed, and needs not be read for them. */
+type Past = Pick<
+  CaseHealth,
+  | "failures"
+  | "flaky"
+  | "flakyAt"
+  | "flakySince"
+  | "flakySigns"
+  | "recoversAfter"
+  | "flakeRate"
+  | "flakiness"
+  | "episodes"
+  | "episodeAt"
+  | "mended"
+  | "broken"
+  | "lastFailedAt"
+>;
+
+type HealthRow = Omit<CaseHealth, keyof Past | "recentMs"> & { testCase: number; recentMs: string; past: Past | null };
 
 /** Of those that have had a result, by test_case.number. */
 export async function selectCaseHealth(
@@ -137,65 +159,155 @@ export async function selectCaseHealth(
   projectId: string,
   testCases: readonly number[],
 ): Promise<Map<number, CaseHealth>> {
+  const time = (column: Fragment) => toJsonTime(sql, column);
   const rows = await sql<HealthRow[]>`
-    select test_case as "testCase", runs, failures, recent, flaky, flaky_at as "flakyAt", flaky_since as "flakySince",
-      flaky_signs as "flakySigns", recovers_after as "recoversAfter", flake_rate as "flakeRate", clean, flakiness,
-      main_runs as "mainRuns", episodes, episode_at as "episodeAt", mended, broken, timed, total_ms as "totalMs",
+    select test_case as "testCase", runs, recent, clean, main_runs as "mainRuns", timed, total_ms as "totalMs",
       recent_ms as "recentMs", p95_ms as "p95Ms", last_status as "lastStatus", last_run_id as "lastRunId",
-      last_run_at as "lastRunAt", last_passed_at as "lastPassedAt", last_failed_at as "lastFailedAt"
+      last_run_at as "lastRunAt", last_passed_at as "lastPassedAt",
+      case when failures > 0 or flaky_at is not null or last_failed_at is not null then json_build_object(
+        'failures', failures, 'flaky', flaky, 'flakyAt', ${time(sql`flaky_at`)}, 'flakySince', ${time(sql`flaky_since`)},
+        'flakySigns', flaky_signs, 'recoversAfter', recovers_after, 'flakeRate', flake_rate, 'flakiness', flakiness,
+        'episodes', episodes, 'episodeAt', ${time(sql`episode_at`)}, 'mended', mended, 'broken', broken,
+        'lastFailedAt', ${time(sql`last_failed_at`)}) end as past
     from case_health where project_id = ${projectId} and test_case = any(${toNumberArray(testCases)}::int[])`;
-  return new Map(
-    rows.map(({ testCase, ...row }) => [
-      testCase,
-      {
-        ...row,
-        flakeRate: Math.fround(row.flakeRate),
-        flakiness: Math.fround(row.flakiness),
-        episodes: toNumbers(row.episodes) as number[],
-        recentMs: toNumbers(row.recentMs) as number[],
-      },
-    ]),
-  );
+  const found = new Map<number, CaseHealth>();
+  for (const row of rows) {
+    const past = row.past ?? NO_HEALTH;
+    found.set(row.testCase, {
+      runs: row.runs,
+      failures: past.failures,
+      recent: row.recent,
+      flaky: past.flaky,
+      flakyAt: past.flakyAt,
+      flakySince: past.flakySince,
+      flakySigns: past.flakySigns,
+      recoversAfter: past.recoversAfter,
+      // The texts of 32 bits, which 64 would hold more exactly than they are.
+      flakeRate: Math.fround(past.flakeRate),
+      clean: row.clean,
+      flakiness: Math.fround(past.flakiness),
+      mainRuns: row.mainRuns,
+      episodes: past.episodes,
+      episodeAt: past.episodeAt,
+      mended: past.mended,
+      broken: past.broken,
+      timed: row.timed,
+      totalMs: row.totalMs,
+      recentMs: toNumbers(row.recentMs) as number[],
+      p95Ms: row.p95Ms,
+      lastStatus: row.lastStatus,
+      lastRunId: row.lastRunId,
+      lastRunAt: row.lastRunAt,
+      lastPassedAt: row.lastPassedAt,
+      lastFailedAt: past.lastFailedAt,
+    });
+  }
+  return found;
 }
 
-/** What is remembered of a test case, by its number. */
-export type Remembered = { testCase: number; health: CaseHealth };
+/** What is remembered of a test case, by its number; `before`: as it is stored. */
+export type Remembered = { testCase: number; before: CaseHealth | undefined; health: CaseHealth };
+
+/** Whether nothing but the columns of `updateSteady` has changed. */
+const isSteady = ({ before, health }: Remembered): boolean =>
+  before !== undefined &&
+  before.failures === health.failures &&
+  before.flaky === health.flaky &&
+  before.flakyAt === health.flakyAt &&
+  before.flakySince === health.flakySince &&
+  before.flakySigns === health.flakySigns &&
+  before.recoversAfter === health.recoversAfter &&
+  before.flakeRate === health.flakeRate &&
+  before.flakiness === health.flakiness &&
+  before.episodes === health.episodes &&
+  before.episodeAt === health.episodeAt &&
+  before.mended === health.mended &&
+  before.broken === health.broken &&
+  before.lastFailedAt === health.lastFailedAt;
+
+/** Stores each as it is now, written once. In a transaction that holds `lockHealth`. */
+export async function storeCaseHealth(sql: Tx, projectId: string, all: readonly Remembered[]): Promise<void> {
+  const fresh = all.filter(({ before }) => before === undefined);
+  const steady = all.filter(isSteady);
+  const others = all.filter((row) => row.before !== undefined && !isSteady(row));
+  if (steady.length > 0) await updateSteady(sql, projectId, steady);
+  if (others.length > 0) await update(sql, projectId, others);
+  if (fresh.length > 0) await insert(sql, projectId, fresh);
+}
+
+/** A literal of an array of what needs no quotes: numbers, times, ids. */
+const toPlainArray = (values: readonly (string | number | boolean | null)[]): string =>
+  `{${values.map((value) => value ?? "null").join(",")}}`;
+
+const toNested = (values: readonly (readonly number[])[]): string =>
+  `{${values.map((numbers) => `"{${numbers.join(",")}}"`).join(",")}}`;
+
+/** Of cases that passed or failed as they use to: half of the columns, and those of their last run as few times as it goes. */
+function updateSteady(sql: Tx, projectId: string, rows: readonly Remembered[]) {
+  const lasts: CaseHealth[] = [];
+  const places = rows.map(({ health }) => {
+    const last = lasts.at(-1);
+    const isSame =
+      last !== undefined &&
+      last.lastRunId === health.lastRunId &&
+      last.lastRunAt === health.lastRunAt &&
+      last.lastStatus === health.lastStatus &&
+      last.lastPassedAt === health.lastPassedAt;
+    return isSame ? lasts.length : lasts.push(health);
+  });
+  const plain = (pick: (health: CaseHealth) => number | string | null) =>
+    toPlainArray(rows.map(({ health }) => pick(health)));
+  const last = (pick: (health: CaseHealth) => string | null) => toPlainArray(lasts.map(pick));
+  return sql`
+    update case_health h set runs = fresh.runs, recent = fresh.recent, clean = fresh.clean, main_runs = fresh.main_runs,
+      timed = fresh.timed, total_ms = fresh.total_ms, recent_ms = fresh.recent_ms::int[], p95_ms = fresh.p95_ms,
+      last_status = (${last(({ lastStatus }) => lastStatus)}::text[])[fresh.last],
+      last_run_id = (${last(({ lastRunId }) => lastRunId)}::uuid[])[fresh.last],
+      last_run_at = (${last(({ lastRunAt }) => lastRunAt)}::timestamptz[])[fresh.last],
+      last_passed_at = (${last(({ lastPassedAt }) => lastPassedAt)}::timestamptz[])[fresh.last]
+    from unnest(
+      ${toNumberArray(rows.map(({ testCase }) => testCase))}::int[], ${plain(({ runs }) => runs)}::int[],
+      ${plain(({ recent }) => recent || '""')}::text[], ${plain(({ clean }) => clean)}::int[],
+      ${plain(({ mainRuns }) => mainRuns)}::int[], ${plain(({ timed }) => timed)}::int[],
+      ${plain(({ totalMs }) => totalMs)}::bigint[], ${toNested(rows.map(({ health }) => health.recentMs))}::text[],
+      ${plain(({ p95Ms }) => p95Ms)}::int[], ${toNumberArray(places)}::int[]
+    ) as fresh (test_case, runs, recent, clean, main_runs, timed, total_ms, recent_ms, p95_ms, last)
+    where h.project_id = ${projectId} and h.test_case = fresh.test_case`;
+}
 
 const COLUMNS = `runs, failures, recent, flaky, flaky_at, flaky_since, flaky_signs, recovers_after, flake_rate, clean,
   flakiness, main_runs, episodes, episode_at, mended, broken, timed, total_ms, recent_ms, p95_ms, last_status,
   last_run_id, last_run_at, last_passed_at, last_failed_at`;
 
 /** Rows with the number of a test case, and the columns above. */
-function toRows(sql: Sql, rows: readonly Remembered[]) {
-  const numbers = (pick: (health: CaseHealth) => number | null) =>
-    toNumberArray(rows.map(({ health }) => pick(health)));
-  const texts = (pick: (health: CaseHealth) => string | null) => toTextArray(rows.map(({ health }) => pick(health)));
+function toRows(sql: Sql, rows: readonly Remembered[]): Fragment {
+  const plain = (pick: (health: CaseHealth) => number | string | boolean | null) =>
+    toPlainArray(rows.map(({ health }) => pick(health)));
   return sql`
     select test_case, runs, failures, recent, flaky, flaky_at, flaky_since, flaky_signs, recovers_after, flake_rate,
       clean, flakiness, main_runs, episodes::int[], episode_at, mended, broken, timed, total_ms, recent_ms::int[], p95_ms,
       last_status, last_run_id, last_run_at, last_passed_at, last_failed_at
     from unnest(
-      ${toNumberArray(rows.map(({ testCase }) => testCase))}::int[], ${numbers(({ runs }) => runs)}::int[],
-      ${numbers(({ failures }) => failures)}::int[], ${texts(({ recent }) => recent)}::text[],
-      ${texts(({ flaky }) => String(flaky))}::boolean[], ${texts(({ flakyAt }) => flakyAt)}::timestamptz[],
-      ${texts(({ flakySince }) => flakySince)}::timestamptz[], ${texts(({ flakySigns }) => flakySigns)}::text[],
-      ${numbers(({ recoversAfter }) => recoversAfter)}::int[], ${numbers(({ flakeRate }) => flakeRate)}::real[],
-      ${numbers(({ clean }) => clean)}::int[], ${numbers(({ flakiness }) => flakiness)}::real[],
-      ${numbers(({ mainRuns }) => mainRuns)}::int[], ${texts(({ episodes }) => toNumberArray(episodes))}::text[],
-      ${texts(({ episodeAt }) => episodeAt)}::timestamptz[], ${numbers(({ mended }) => mended)}::int[],
-      ${numbers(({ broken }) => broken)}::int[], ${numbers(({ timed }) => timed)}::int[],
-      ${numbers(({ totalMs }) => totalMs)}::bigint[], ${texts(({ recentMs }) => toNumberArray(recentMs))}::text[],
-      ${numbers(({ p95Ms }) => p95Ms)}::int[], ${texts(({ lastStatus }) => lastStatus)}::text[],
-      ${texts(({ lastRunId }) => lastRunId)}::uuid[], ${texts(({ lastRunAt }) => lastRunAt)}::timestamptz[],
-      ${texts(({ lastPassedAt }) => lastPassedAt)}::timestamptz[], ${texts(({ lastFailedAt }) => lastFailedAt)}::timestamptz[]
+      ${toNumberArray(rows.map(({ testCase }) => testCase))}::int[], ${plain(({ runs }) => runs)}::int[],
+      ${plain(({ failures }) => failures)}::int[], ${plain(({ recent }) => recent || '""')}::text[],
+      ${plain(({ flaky }) => flaky)}::boolean[], ${plain(({ flakyAt }) => flakyAt)}::timestamptz[],
+      ${plain(({ flakySince }) => flakySince)}::timestamptz[], ${plain(({ flakySigns }) => flakySigns || '""')}::text[],
+      ${plain(({ recoversAfter }) => recoversAfter)}::int[], ${plain(({ flakeRate }) => flakeRate)}::real[],
+      ${plain(({ clean }) => clean)}::int[], ${plain(({ flakiness }) => flakiness)}::real[],
+      ${plain(({ mainRuns }) => mainRuns)}::int[], ${toNested(rows.map(({ health }) => health.episodes))}::text[],
+      ${plain(({ episodeAt }) => episodeAt)}::timestamptz[], ${plain(({ mended }) => mended)}::int[],
+      ${plain(({ broken }) => broken)}::int[], ${plain(({ timed }) => timed)}::int[],
+      ${plain(({ totalMs }) => totalMs)}::bigint[], ${toNested(rows.map(({ health }) => health.recentMs))}::text[],
+      ${plain(({ p95Ms }) => p95Ms)}::int[], ${plain(({ lastStatus }) => lastStatus)}::text[],
+      ${plain(({ lastRunId }) => lastRunId)}::uuid[], ${plain(({ lastRunAt }) => lastRunAt)}::timestamptz[],
+      ${plain(({ lastPassedAt }) => lastPassedAt)}::timestamptz[], ${plain(({ lastFailedAt }) => lastFailedAt)}::timestamptz[]
     ) as fresh (test_case, ${sql.unsafe(COLUMNS)})`;
 }
 
-/** Of cases that have had no result before. */
-export const insertCaseHealth = (sql: Tx, projectId: string, rows: readonly Remembered[]) => sql`
+const insert = (sql: Tx, projectId: string, rows: readonly Remembered[]) => sql`
   insert into case_health (project_id, test_case, ${sql.unsafe(COLUMNS)})
   select ${projectId}, fresh.* from (${toRows(sql, rows)}) fresh`;
 
-export const updateCaseHealth = (sql: Tx, projectId: string, rows: readonly Remembered[]) => sql`
+const update = (sql: Tx, projectId: string, rows: readonly Remembered[]) => sql`
   update case_health h set (${sql.unsafe(COLUMNS)}) = row(${sql.unsafe(COLUMNS.replaceAll(/\w+/g, "fresh.$&"))})
   from (${toRows(sql, rows)}) fresh where h.project_id = ${projectId} and h.test_case = fresh.test_case`;
