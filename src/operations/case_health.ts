@@ -33,10 +33,12 @@ import { insertTurns } from "../store/events.ts";
 const MAX_RUNS = 1_000;
 const MAX_RESULTS = 50_000;
 
-/** What is in memory at a time, of a run however large, and goes to the database at once: 2,048 test cases. */
-const PORTION_BLOCKS = 16;
+/** What is in memory at a time, of a run however large, and goes to the database at once: 1,024 test cases. */
+const PORTION_BLOCKS = 8;
 /** Requests are answered in between. */
-const PORTION_RESULTS = 2_000;
+const PORTION_RESULTS = 1_000;
+/** Whose results are read at once, for the same reason. */
+const PORTION_RUNS = 100;
 
 type Begin = Database["begin"];
 
@@ -89,20 +91,9 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly Unremembered
   const ids = runs.map(({ id }) => id);
   const now = new Date();
   const counting = runs.map((run) => ({ run, at: countedAt(run, now), turned: [] as TurnedCase[] }));
-  // Of many runs all results are few enough; those of a single one may be more than should be in memory.
-  const limit = runs.length === 1 ? PORTION_BLOCKS : MAX_RESULTS;
-  for (let after = -1; ;) {
-    const blocks = await selectRunBlocks(sql, projectId, ids, after, limit);
-    for (const portion of toPortions(blocks))
-      await countPortion(
-        sql,
-        projectId,
-        counting,
-        portion,
-        await selectContradicted(sql, projectId, runs, portion, compared),
-      );
-    if (runs.length > 1 || blocks.length < limit) break;
-    after = blocks.at(-1)!.block;
+  for await (const portion of portionsOf(sql, projectId, ids)) {
+    const contradicted = await selectContradicted(sql, projectId, runs, portion, compared);
+    await countPortion(sql, projectId, counting, portion, contradicted);
   }
   for (const { run, turned } of counting)
     if (isNews(run.completedAt)) await insertTurns(sql, projectId, run.id, turned);
@@ -121,16 +112,30 @@ async function selectCompared(
   return toCompare(onCommits, await selectCountedOnCommits(sql, projectId, groupRuns(onCommits)));
 }
 
-/** In the order of test cases, and those of one in the order of the runs: some test cases at a time. */
-function toPortions(blocks: readonly RunBlock[]): RunBlock[][] {
-  const portions: RunBlock[][] = [];
-  let [last, distinct] = [-1, 0];
-  for (const block of blocks.toSorted((a, b) => a.block - b.block || a.run - b.run)) {
-    if (block.block !== last && distinct++ % PORTION_BLOCKS === 0) portions.push([]);
-    last = block.block;
-    portions.at(-1)!.push(block);
+/**
+ * The results of the runs: all those of some test cases, then those of others; those of one case in the order of the runs.
+ * Of several runs all are read before, of a single one, which may be of any size, a portion at a time.
+ */
+async function* portionsOf(sql: Tx, projectId: string, ids: readonly string[]): AsyncGenerator<RunBlock[]> {
+  if (ids.length === 1) {
+    for (let after = -1; ;) {
+      const portion = await selectRunBlocks(sql, projectId, ids, after, PORTION_BLOCKS);
+      if (portion.length === 0) return;
+      yield portion;
+      after = Math.max(...portion.map(({ block }) => block));
+    }
   }
-  return portions;
+  const blocks: RunBlock[] = [];
+  for (let start = 0; start < ids.length; start += PORTION_RUNS) {
+    const some = await selectRunBlocks(sql, projectId, ids.slice(start, start + PORTION_RUNS), -1, MAX_RESULTS);
+    for (const block of some) blocks.push({ ...block, run: start + block.run });
+  }
+  const byBlock = Map.groupBy(blocks, ({ block }) => block);
+  const numbers = [...byBlock.keys()].sort((a, b) => a - b);
+  for (let start = 0; start < numbers.length; start += PORTION_BLOCKS)
+    yield numbers
+      .slice(start, start + PORTION_BLOCKS)
+      .flatMap((number) => byBlock.get(number)!.toSorted((a, b) => a.run - b.run));
 }
 
 type Contradicted = ReadonlyMap<RunBlock, ReadonlySet<number>>;
@@ -150,8 +155,9 @@ async function selectContradicted(
   const known = new Map(portion.map((block) => [placeOf(runs[block.run]!.id, block.block), block]));
   const batch = new Set(runs.map(({ id }) => id));
   const others = [...new Set(ours.flatMap(({ run }) => compared.get(runs[run]!.id)!))].filter((id) => !batch.has(id));
-  const [first, last] = [portion[0]!.block, portion.at(-1)!.block];
-  for (const block of await selectRunBlocks(sql, projectId, others, first - 1, last - first + 1))
+  const numbers = portion.map(({ block }) => block);
+  const first = Math.min(...numbers);
+  for (const block of await selectRunBlocks(sql, projectId, others, first - 1, Math.max(...numbers) - first + 1))
     known.set(placeOf(others[block.run]!, block.block), block);
   for (const block of ours) {
     const numbers = new Set<number>();

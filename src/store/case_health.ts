@@ -208,42 +208,65 @@ export async function selectCaseHealth(
 /** What is remembered of a test case, by its number; `before`: as it is stored. */
 export type Remembered = { testCase: number; before: CaseHealth | undefined; health: CaseHealth };
 
-/** Whether nothing but the columns of `updateSteady` has changed. */
-const isSteady = ({ before, health }: Remembered): boolean =>
-  before !== undefined &&
-  before.failures === health.failures &&
-  before.flaky === health.flaky &&
-  before.flakyAt === health.flakyAt &&
-  before.flakySince === health.flakySince &&
-  before.flakySigns === health.flakySigns &&
-  before.recoversAfter === health.recoversAfter &&
-  before.flakeRate === health.flakeRate &&
-  before.flakiness === health.flakiness &&
-  before.episodes === health.episodes &&
-  before.episodeAt === health.episodeAt &&
-  before.mended === health.mended &&
-  before.broken === health.broken &&
-  before.lastFailedAt === health.lastFailedAt;
+/** Of cases that pass as they use to all else stays as it was: most rows, and half of what there is to write of them. */
+function isSteady({ before = NO_HEALTH, health }: Remembered): boolean {
+  return (
+    before.failures === health.failures &&
+    before.flaky === health.flaky &&
+    before.flakyAt === health.flakyAt &&
+    before.flakySince === health.flakySince &&
+    before.flakySigns === health.flakySigns &&
+    before.recoversAfter === health.recoversAfter &&
+    before.flakeRate === health.flakeRate &&
+    before.flakiness === health.flakiness &&
+    before.episodes === health.episodes &&
+    before.episodeAt === health.episodeAt &&
+    before.mended === health.mended &&
+    before.broken === health.broken &&
+    before.lastFailedAt === health.lastFailedAt
+  );
+}
 
 /** Stores each as it is now, written once. In a transaction that holds `lockHealth`. */
-export async function storeCaseHealth(sql: Tx, projectId: string, all: readonly Remembered[]): Promise<void> {
-  const fresh = all.filter(({ before }) => before === undefined);
-  const steady = all.filter(isSteady);
-  const others = all.filter((row) => row.before !== undefined && !isSteady(row));
-  if (steady.length > 0) await updateSteady(sql, projectId, steady);
-  if (others.length > 0) await update(sql, projectId, others);
-  if (fresh.length > 0) await insert(sql, projectId, fresh);
+export async function storeCaseHealth(sql: Tx, projectId: string, rows: readonly Remembered[]): Promise<void> {
+  const { true: steady = [], false: others = [] } = Object.groupBy(rows, (row) => `${isSteady(row)}` as const);
+  for (const [group, columns, toRows] of [
+    [steady, STEADY, toSteadyRows],
+    [others, ALL, toAllRows],
+  ] as const) {
+    const [known, fresh] = [group.filter(({ before }) => before), group.filter(({ before }) => !before)];
+    if (known.length > 0)
+      await sql`
+        update case_health h set (${sql.unsafe(columns.join(", "))}) = row(fresh.${sql.unsafe(columns.join(", fresh."))})
+        from (${toRows(sql, known)}) fresh where h.project_id = ${projectId} and h.test_case = fresh.test_case`;
+    if (fresh.length > 0)
+      await sql`
+        insert into case_health (project_id, test_case, ${sql.unsafe(columns.join(", "))})
+        select ${projectId}, fresh.* from (${toRows(sql, fresh)}) fresh`;
+  }
 }
 
 /** A literal of an array of what needs no quotes: numbers, times, ids. */
 const toPlainArray = (values: readonly (string | number | boolean | null)[]): string =>
   `{${values.map((value) => value ?? "null").join(",")}}`;
 
-const toNested = (values: readonly (readonly number[])[]): string =>
+const toNestedArray = (values: readonly (readonly number[])[]): string =>
   `{${values.map((numbers) => `"{${numbers.join(",")}}"`).join(",")}}`;
 
-/** Of cases that passed or failed as they use to: half of the columns, and those of their last run as few times as it goes. */
-function updateSteady(sql: Tx, projectId: string, rows: readonly Remembered[]) {
+type Value = number | string | boolean | null;
+const arraysOf = (rows: readonly Remembered[]) => ({
+  plain: (pick: (health: CaseHealth) => Value) => toPlainArray(rows.map(({ health }) => pick(health))),
+  nested: (pick: (health: CaseHealth) => readonly number[]) => toNestedArray(rows.map(({ health }) => pick(health))),
+});
+
+const STEADY = [
+  ...["runs", "recent", "clean", "main_runs", "timed", "total_ms", "recent_ms", "p95_ms"],
+  ...["last_status", "last_run_id", "last_run_at", "last_passed_at"],
+];
+
+/** The number of the test case, and what is steady of it; what neighbours have in common, their last run, is sent once. */
+function toSteadyRows(sql: Sql, rows: readonly Remembered[]): Fragment {
+  const { plain, nested } = arraysOf(rows);
   const lasts: CaseHealth[] = [];
   const places = rows.map(({ health }) => {
     const last = lasts.at(-1);
@@ -255,34 +278,32 @@ function updateSteady(sql: Tx, projectId: string, rows: readonly Remembered[]) {
       last.lastPassedAt === health.lastPassedAt;
     return isSame ? lasts.length : lasts.push(health);
   });
-  const plain = (pick: (health: CaseHealth) => number | string | null) =>
-    toPlainArray(rows.map(({ health }) => pick(health)));
   const last = (pick: (health: CaseHealth) => string | null) => toPlainArray(lasts.map(pick));
   return sql`
-    update case_health h set runs = fresh.runs, recent = fresh.recent, clean = fresh.clean, main_runs = fresh.main_runs,
-      timed = fresh.timed, total_ms = fresh.total_ms, recent_ms = fresh.recent_ms::int[], p95_ms = fresh.p95_ms,
-      last_status = (${last(({ lastStatus }) => lastStatus)}::text[])[fresh.last],
-      last_run_id = (${last(({ lastRunId }) => lastRunId)}::uuid[])[fresh.last],
-      last_run_at = (${last(({ lastRunAt }) => lastRunAt)}::timestamptz[])[fresh.last],
-      last_passed_at = (${last(({ lastPassedAt }) => lastPassedAt)}::timestamptz[])[fresh.last]
+    select test_case, runs, recent, clean, main_runs, timed, total_ms, recent_ms::int[], p95_ms,
+      (${last(({ lastStatus }) => lastStatus)}::text[])[last] as last_status,
+      (${last(({ lastRunId }) => lastRunId)}::uuid[])[last] as last_run_id,
+      (${last(({ lastRunAt }) => lastRunAt)}::timestamptz[])[last] as last_run_at,
+      (${last(({ lastPassedAt }) => lastPassedAt)}::timestamptz[])[last] as last_passed_at
     from unnest(
       ${toNumberArray(rows.map(({ testCase }) => testCase))}::int[], ${plain(({ runs }) => runs)}::int[],
       ${plain(({ recent }) => recent || '""')}::text[], ${plain(({ clean }) => clean)}::int[],
       ${plain(({ mainRuns }) => mainRuns)}::int[], ${plain(({ timed }) => timed)}::int[],
-      ${plain(({ totalMs }) => totalMs)}::bigint[], ${toNested(rows.map(({ health }) => health.recentMs))}::text[],
+      ${plain(({ totalMs }) => totalMs)}::bigint[], ${nested(({ recentMs }) => recentMs)}::text[],
       ${plain(({ p95Ms }) => p95Ms)}::int[], ${toNumberArray(places)}::int[]
-    ) as fresh (test_case, runs, recent, clean, main_runs, timed, total_ms, recent_ms, p95_ms, last)
-    where h.project_id = ${projectId} and h.test_case = fresh.test_case`;
+    ) as steady (test_case, runs, recent, clean, main_runs, timed, total_ms, recent_ms, p95_ms, last)`;
 }
 
-const COLUMNS = `runs, failures, recent, flaky, flaky_at, flaky_since, flaky_signs, recovers_after, flake_rate, clean,
-  flakiness, main_runs, episodes, episode_at, mended, broken, timed, total_ms, recent_ms, p95_ms, last_status,
-  last_run_id, last_run_at, last_passed_at, last_failed_at`;
+const ALL = [
+  ...["runs", "failures", "recent", "flaky", "flaky_at", "flaky_since", "flaky_signs", "recovers_after"],
+  ...["flake_rate", "clean", "flakiness", "main_runs", "episodes", "episode_at", "mended", "broken", "timed"],
+  ...["total_ms", "recent_ms", "p95_ms", "last_status", "last_run_id", "last_run_at", "last_passed_at"],
+  "last_failed_at",
+];
 
-/** Rows with the number of a test case, and the columns above. */
-function toRows(sql: Sql, rows: readonly Remembered[]): Fragment {
-  const plain = (pick: (health: CaseHealth) => number | string | boolean | null) =>
-    toPlainArray(rows.map(({ health }) => pick(health)));
+/** The number of the test case, and all that is remembered of it. */
+function toAllRows(sql: Sql, rows: readonly Remembered[]): Fragment {
+  const { plain, nested } = arraysOf(rows);
   return sql`
     select test_case, runs, failures, recent, flaky, flaky_at, flaky_since, flaky_signs, recovers_after, flake_rate,
       clean, flakiness, main_runs, episodes::int[], episode_at, mended, broken, timed, total_ms, recent_ms::int[], p95_ms,
@@ -294,20 +315,12 @@ function toRows(sql: Sql, rows: readonly Remembered[]): Fragment {
       ${plain(({ flakySince }) => flakySince)}::timestamptz[], ${plain(({ flakySigns }) => flakySigns || '""')}::text[],
       ${plain(({ recoversAfter }) => recoversAfter)}::int[], ${plain(({ flakeRate }) => flakeRate)}::real[],
       ${plain(({ clean }) => clean)}::int[], ${plain(({ flakiness }) => flakiness)}::real[],
-      ${plain(({ mainRuns }) => mainRuns)}::int[], ${toNested(rows.map(({ health }) => health.episodes))}::text[],
+      ${plain(({ mainRuns }) => mainRuns)}::int[], ${nested(({ episodes }) => episodes)}::text[],
       ${plain(({ episodeAt }) => episodeAt)}::timestamptz[], ${plain(({ mended }) => mended)}::int[],
       ${plain(({ broken }) => broken)}::int[], ${plain(({ timed }) => timed)}::int[],
-      ${plain(({ totalMs }) => totalMs)}::bigint[], ${toNested(rows.map(({ health }) => health.recentMs))}::text[],
+      ${plain(({ totalMs }) => totalMs)}::bigint[], ${nested(({ recentMs }) => recentMs)}::text[],
       ${plain(({ p95Ms }) => p95Ms)}::int[], ${plain(({ lastStatus }) => lastStatus)}::text[],
       ${plain(({ lastRunId }) => lastRunId)}::uuid[], ${plain(({ lastRunAt }) => lastRunAt)}::timestamptz[],
       ${plain(({ lastPassedAt }) => lastPassedAt)}::timestamptz[], ${plain(({ lastFailedAt }) => lastFailedAt)}::timestamptz[]
-    ) as fresh (test_case, ${sql.unsafe(COLUMNS)})`;
+    ) as fresh (test_case, ${sql.unsafe(ALL.join(", "))})`;
 }
-
-const insert = (sql: Tx, projectId: string, rows: readonly Remembered[]) => sql`
-  insert into case_health (project_id, test_case, ${sql.unsafe(COLUMNS)})
-  select ${projectId}, fresh.* from (${toRows(sql, rows)}) fresh`;
-
-const update = (sql: Tx, projectId: string, rows: readonly Remembered[]) => sql`
-  update case_health h set (${sql.unsafe(COLUMNS)}) = row(${sql.unsafe(COLUMNS.replaceAll(/\w+/g, "fresh.$&"))})
-  from (${toRows(sql, rows)}) fresh where h.project_id = ${projectId} and h.test_case = fresh.test_case`;
