@@ -180,14 +180,16 @@ async function countPortion(
   portion: readonly RunBlock[],
   contradicted: Contradicted,
 ): Promise<void> {
-  const memory = await recall(sql, projectId, [...new Set(portion.flatMap(({ testCases }) => testCases))]);
+  const numbers = new Set<number>();
+  for (const { testCases } of portion) for (const number of testCases) numbers.add(number);
+  const memory = await recall(sql, projectId, [...numbers]);
   let results = 0;
   for (const block of portion) {
     const { run, at, turned } = counting[block.run]!;
     const { testCases, statuses, durations } = block;
-    const numbers = contradicted.get(block);
+    const others = contradicted.get(block);
     testCases.forEach((testCase, index) => {
-      const contradicts = numbers?.has(testCase) ?? false;
+      const contradicts = others?.has(testCase) ?? false;
       const result = { letter: statuses[index]!, durationMs: durations[index] ?? null, contradicted: contradicts };
       const before = memory.get(testCase);
       memory.set(testCase, before, countResult(before, run, at, result), turned);

@@ -3,7 +3,7 @@
 import { type CommitGroup, COMPARED_RUNS, type ComparedRun } from "../rules/contradiction.ts";
 import { type CaseHealth, type CountedRun, NO_HEALTH } from "../rules/health.ts";
 import { isCommitOf } from "./commits.ts";
-import { type Fragment, type Sql, toJsonTime, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { type Fragment, type Sql, toIsoTime, toJsonTime, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 import { takeTurn } from "./locks.ts";
 
@@ -125,13 +125,8 @@ export async function selectRunBlocks(
 }
 
 /** From the literal of an array: JSON would be made of it by the database only to be read again. */
-function toNumbers(literal: string): (number | null)[] {
-  if (literal === "{}") return [];
-  return literal
-    .slice(1, -1)
-    .split(",")
-    .map((text) => (text === "NULL" ? null : Number(text)));
-}
+const toNumbers = (literal: string): (number | null)[] =>
+  JSON.parse(`[${literal.slice(1, -1).replaceAll("NULL", "null")}]`);
 
 /** What is the same for all cases that have never failed, and needs not be read for them. */
 type Past = Pick<
@@ -151,7 +146,8 @@ type Past = Pick<
   | "lastFailedAt"
 >;
 
-type HealthRow = Omit<CaseHealth, keyof Past | "recentMs"> & { testCase: number; recentMs: string; past: Past | null };
+type Twelve = [...Six, ...Six];
+type Six = [string, string, string, string, string, string];
 
 /** Of those that have had a result, by test_case.number. */
 export async function selectCaseHealth(
@@ -160,46 +156,53 @@ export async function selectCaseHealth(
   testCases: readonly number[],
 ): Promise<Map<number, CaseHealth>> {
   const time = (column: Fragment) => toJsonTime(sql, column);
-  const rows = await sql<HealthRow[]>`
-    select test_case as "testCase", runs, recent, clean, main_runs as "mainRuns", timed, total_ms as "totalMs",
-      recent_ms as "recentMs", p95_ms as "p95Ms", last_status as "lastStatus", last_run_id as "lastRunId",
-      last_run_at as "lastRunAt", last_passed_at as "lastPassedAt",
+  // One text of each row: what the driver does for each column would cost more than all the kept.
+  const rows = await sql<{ row: string; past: Past | null }[]>`
+    select
+      concat_ws('|', test_case, runs, recent, clean, main_runs, timed, total_ms, recent_ms, coalesce(p95_ms::text, ''),
+        coalesce(last_status, ''), coalesce(last_run_id::text, ''), coalesce(last_run_at::text, ''),
+        coalesce(last_passed_at::text, '')) as row,
       case when failures > 0 or flaky_at is not null or last_failed_at is not null then json_build_object(
         'failures', failures, 'flaky', flaky, 'flakyAt', ${time(sql`flaky_at`)}, 'flakySince', ${time(sql`flaky_since`)},
         'flakySigns', flaky_signs, 'recoversAfter', recovers_after, 'flakeRate', flake_rate, 'flakiness', flakiness,
         'episodes', episodes, 'episodeAt', ${time(sql`episode_at`)}, 'mended', mended, 'broken', broken,
         'lastFailedAt', ${time(sql`last_failed_at`)}) end as past
     from case_health where project_id = ${projectId} and test_case = any(${toNumberArray(testCases)}::int[])`;
+  // Neighbours ran last in one run.
+  let known = { text: "", time: null as string | null };
+  const toTime = (text: string) =>
+    (text === known.text ? known : (known = { text, time: text === "" ? null : toIsoTime(text) })).time;
   const found = new Map<number, CaseHealth>();
-  for (const row of rows) {
-    const past = row.past ?? NO_HEALTH;
-    found.set(row.testCase, {
-      runs: row.runs,
-      failures: past.failures,
-      recent: row.recent,
-      flaky: past.flaky,
-      flakyAt: past.flakyAt,
-      flakySince: past.flakySince,
-      flakySigns: past.flakySigns,
-      recoversAfter: past.recoversAfter,
-      // The texts of 32 bits, which 64 would hold more exactly than they are.
-      flakeRate: Math.fround(past.flakeRate),
-      clean: row.clean,
-      flakiness: Math.fround(past.flakiness),
-      mainRuns: row.mainRuns,
-      episodes: past.episodes,
-      episodeAt: past.episodeAt,
-      mended: past.mended,
-      broken: past.broken,
-      timed: row.timed,
-      totalMs: row.totalMs,
-      recentMs: toNumbers(row.recentMs) as number[],
-      p95Ms: row.p95Ms,
-      lastStatus: row.lastStatus,
-      lastRunId: row.lastRunId,
-      lastRunAt: row.lastRunAt,
-      lastPassedAt: row.lastPassedAt,
-      lastFailedAt: past.lastFailedAt,
+  for (const { row, past } of rows) {
+    const [number, runs, recent, clean, mainRuns, timed, totalMs, recentMs, p95Ms, status, run, ranAt, passedAt] =
+      row.split("|") as [...Twelve, string];
+    const kept = past ?? NO_HEALTH;
+    found.set(Number(number), {
+      runs: Number(runs),
+      failures: kept.failures,
+      recent,
+      flaky: kept.flaky,
+      flakyAt: kept.flakyAt,
+      flakySince: kept.flakySince,
+      flakySigns: kept.flakySigns,
+      recoversAfter: kept.recoversAfter,
+      flakeRate: Math.fround(kept.flakeRate),
+      clean: Number(clean),
+      flakiness: Math.fround(kept.flakiness),
+      mainRuns: Number(mainRuns),
+      episodes: kept.episodes,
+      episodeAt: kept.episodeAt,
+      mended: kept.mended,
+      broken: kept.broken,
+      timed: Number(timed),
+      totalMs: Number(totalMs),
+      recentMs: toNumbers(recentMs) as number[],
+      p95Ms: p95Ms === "" ? null : Number(p95Ms),
+      lastStatus: status === "" ? null : status,
+      lastRunId: run === "" ? null : run,
+      lastRunAt: toTime(ranAt),
+      lastPassedAt: toTime(passedAt),
+      lastFailedAt: kept.lastFailedAt,
     });
   }
   return found;
