@@ -126,7 +126,7 @@ function serveHouse(): string {
     database,
     metrics: createMetrics({ database, gauges: async () => undefined }),
     metricsToken: undefined,
-    uploadThread: { handle: none, expire: none },
+    uploadThread: { handle: none, expire: none, prepare: none },
     publicUrl: server.url,
     cursorSecret: new Uint8Array(32),
     // A line for each request that writes, as by default.
