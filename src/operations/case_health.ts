@@ -189,8 +189,8 @@ async function countPortion(
     const { testCases, statuses, durations } = block;
     const others = contradicted.get(block);
     testCases.forEach((testCase, index) => {
-      const contradicts = others?.has(testCase) ?? false;
-      const result = { letter: statuses[index]!, durationMs: durations[index] ?? null, contradicted: contradicts };
+      const isContradicted = others?.has(testCase) ?? false;
+      const result = { letter: statuses[index]!, durationMs: durations[index] ?? null, contradicted: isContradicted };
       const before = memory.get(testCase);
       memory.set(testCase, before, countResult(before, run, at, result), turned);
     });
