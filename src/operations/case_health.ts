@@ -32,7 +32,7 @@ import { insertTurns } from "../store/events.ts";
 
 /** In one transaction: a further attempt of one of its runs has to wait for its end. */
 const MAX_RUNS = 1_000;
-const MAX_RESULTS = 50_000;
+const MAX_RESULTS = 20_000;
 
 /** What is in memory at a time, of a run however large, and goes to the database at once: 1,024 test cases. */
 const PORTION_BLOCKS = 8;
