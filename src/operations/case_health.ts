@@ -25,13 +25,14 @@ import {
   selectUnrememberedRuns,
   storeCaseHealth,
   type UnrememberedRun,
+  useGenericPlans,
 } from "../store/case_health.ts";
 import { type Database, isTimeout, isUnavailable, type Sql, type Tx } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
 
 /** In one transaction: a further attempt of one of its runs has to wait for its end. */
 const MAX_RUNS = 1_000;
-const MAX_RESULTS = 50_000;
+const MAX_RESULTS = 20_000;
 
 /** What is in memory at a time, of a run however large, and goes to the database at once: 1,024 test cases. */
 const PORTION_BLOCKS = 8;
@@ -72,6 +73,7 @@ async function countBatch(
   take: (ids: readonly string[]) => void,
 ): Promise<boolean> {
   await lockHealth(sql, projectId);
+  await useGenericPlans(sql);
   const waiting = await selectUnrememberedRuns(sql, projectId, most + 1);
   let results = 0;
   const ids = waiting
@@ -189,8 +191,8 @@ async function countPortion(
     const { testCases, statuses, durations } = block;
     const others = contradicted.get(block);
     testCases.forEach((testCase, index) => {
-      const contradicts = others?.has(testCase) ?? false;
-      const result = { letter: statuses[index]!, durationMs: durations[index] ?? null, contradicted: contradicts };
+      const isContradicted = others?.has(testCase) ?? false;
+      const result = { letter: statuses[index]!, durationMs: durations[index] ?? null, contradicted: isContradicted };
       const before = memory.get(testCase);
       memory.set(testCase, before, countResult(before, run, at, result), turned);
     });

@@ -1,7 +1,7 @@
 /** What a result changes of what is remembered of its test case: when it is flaky, broken or recovered. The one definition. */
 
 /** So many results of a case are looked back at. */
-export const RECENT_RESULTS = 50;
+const RECENT_RESULTS = 50;
 /** A case with fewer results is new. */
 export const KNOWN_RUNS = 5;
 
