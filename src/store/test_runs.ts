@@ -3,7 +3,6 @@
 import type { Verdict } from "../schema/fields.ts";
 import type { TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
-import type { TaskRow } from "./executions.ts";
 import { nothing, type Sql, toTextArray, type Tx } from "./connect.ts";
 import { namedShards } from "./shards.ts";
 
