@@ -124,7 +124,12 @@ export const selectRunId = async (
 };
 
 /** A run of an execution, with what its execution needs to know of it. */
-export type RunRow = Omit<TestRunDetailRow, "verdict"> & Pick<TaskRow, "verdict" | "declared" | "startedAt" | "reason">;
+export type RunRow = Omit<TestRunDetailRow, "verdict"> & {
+  verdict: Verdict | null;
+  declared: boolean;
+  startedAt: string | null;
+  reason: string | null;
+};
 
 /** A run that is not stored yet: its id is of the moment `at`. */
 export const newRun = (executionId: string, taskSlug: string, at: Date): RunRow => ({
