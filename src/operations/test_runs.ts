@@ -164,7 +164,9 @@ export async function takeReport(
   const at = new Date(Math.min(Date.parse(completedAt), now.getTime()));
   const silent = options.silent === true || !isNews(at.getTime(), now.getTime());
   const met = await meetExecution(sql, projectId, parameters, stated, at);
-  const { execution, timeoutMinutes, hasRedTasks } = met;
+  const { execution, timeoutMinutes } = met;
+  // Whoever waited for the execution may have been told what is over by now.
+  const hasRedTasks = !met.isNew || met.hasRedTasks;
   // What runners run, and with which variables, was said when it began: reports add nothing to it.
   const origin = execution.mode === "run" ? {} : stated;
   const { failure } = options;
