@@ -1,7 +1,7 @@
 /** The settings of a project and its key. */
 
 import { describe, expect, test } from "bun:test";
-import { junit } from "../harness.ts";
+import { junit, until } from "../harness.ts";
 import { createVisits, formsOf, valueOf } from "./visiting.ts";
 
 const lines: string[] = [];
@@ -79,6 +79,8 @@ describe("the key of a project", () => {
     await ask(`POST /projects/${project}/test-runs?branch=main&execution_key=7`, { key: before, body: junit("p") });
     await ask(`POST /projects/${project}/leases`, { key: before, body: { runner: "build-1", free: 1 } });
     const settings = `/projects/${project}/settings`;
+    // That a key was used is noted beside the request.
+    await until(async () => (await visit(member, `${settings}/key`)).words.includes("It was last used just now"));
     const warning = await visit(member, `${settings}/key`);
     expect(warning.words).toContain(`The key ${before.slice(0, 17)}… stops working the moment you press the button`);
     expect(warning.words).toContain("It was last used just now");
