@@ -1,53 +1,254 @@
 /** Keeps what is remembered of test cases up to date with the runs that have completed. */
 
-import { isNews } from "../rules/news.ts";
+import { addContradicted, groupRuns, type RunOnCommit, toCompare } from "../rules/contradiction.ts";
 import {
-  countRun,
+  type CaseHealth,
+  countChange,
+  type CountedAt,
+  countedAt,
+  type CountedRun,
+  countResult,
+  NO_HEALTH,
+} from "../rules/health.ts";
+import type { ChangedResult } from "../rules/merge.ts";
+import { isNews } from "../rules/news.ts";
+import type { TurnedCase } from "../schema/events.ts";
+import {
   lockHealth,
   lockUnrememberedRuns,
   markRemembered,
-  selectContradicted,
+  type RunBlock,
+  selectCaseHealth,
+  selectCountedOnCommits,
   selectHasUnremembered,
-  selectOvertaken,
+  selectRunBlocks,
   selectUnrememberedRuns,
+  storeCaseHealth,
+  type UnrememberedRun,
+  useGenericPlans,
 } from "../store/case_health.ts";
-import { type Database, isUnavailable, type Sql } from "../store/connect.ts";
+import { type Database, isTimeout, isUnavailable, type Sql, type Tx } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
 
 /** In one transaction: a further attempt of one of its runs has to wait for its end. */
-const MAX_RESULTS = 5_000;
+const MAX_RUNS = 1_000;
+const MAX_RESULTS = 20_000;
+
+/** What is in memory at a time, of a run however large, and goes to the database at once: 1,024 test cases. */
+const PORTION_BLOCKS = 8;
+/** Requests are answered in between. */
+const PORTION_RESULTS = 1_000;
+/** Whose results are read at once, for the same reason. */
+const PORTION_RUNS = 100;
 
 type Begin = Database["begin"];
 
 /**
- * Counts the complete runs of a project that have not been counted; false when none was left. A run of 100,000 cases
- * takes a second of the database, which no upload should wait for: a loop does it, and whoever reads what it makes.
- * `take` is told of each run before it is counted: when this throws, it was the last one.
+ * Counts complete runs of a project that have not been counted, as many as go into one transaction, in the order in which
+ * they were completed; false when none is left. No upload should wait for that: a loop does it, and whoever reads what it
+ * makes. When it throws, `blame` has been told which run cannot be counted, if it is one: the others may go on without it.
  */
 export async function countSome(
   begin: Begin,
   projectId: string,
-  take: (runId: string) => void = () => {},
+  blame: (runId: string) => void = () => {},
 ): Promise<boolean> {
-  return await begin(async (sql) => {
-    await lockHealth(sql, projectId);
-    const waiting = await selectUnrememberedRuns(sql, projectId);
-    let results = 0;
-    const ids = waiting
-      .filter((run, index) => (results += run.results) <= MAX_RESULTS || index === 0)
-      .map(({ id }) => id);
-    const runs = ids.length === 0 ? [] : await lockUnrememberedRuns(sql, projectId, ids);
-    for (const run of runs) {
-      take(run.id);
-      const contradicted = run.outage ? [] : await selectContradicted(sql, projectId, run);
-      const overtaken = await selectOvertaken(sql, projectId, run);
-      const turned = await countRun(sql, projectId, run, contradicted, overtaken);
-      if (isNews(run.completedAt)) await insertTurns(sql, projectId, run.id, turned);
-      await markRemembered(sql, projectId, run.id);
+  for (let most = MAX_RUNS; ;) {
+    let taken: readonly string[] = [];
+    try {
+      return await begin((sql) => countBatch(sql, projectId, most, (ids) => (taken = ids)));
+    } catch (error) {
+      if (taken.length === 1) blame(taken[0]!);
+      if (taken.length <= 1 || (isUnavailable(error) && !isTimeout(error))) throw error;
+      // What stands before the culprit is counted, until it stands first, and then alone.
+      most = Math.ceil(taken.length / 2);
     }
-    return runs.length > 0;
-  });
+  }
 }
+
+async function countBatch(
+  sql: Tx,
+  projectId: string,
+  most: number,
+  take: (ids: readonly string[]) => void,
+): Promise<boolean> {
+  await lockHealth(sql, projectId);
+  await useGenericPlans(sql);
+  const waiting = await selectUnrememberedRuns(sql, projectId, most + 1);
+  let results = 0;
+  const ids = waiting
+    .slice(0, most)
+    .filter((run, index) => (results += run.results) <= MAX_RESULTS || index === 0)
+    .map(({ id }) => id);
+  const runs = ids.length === 0 ? [] : await lockUnrememberedRuns(sql, projectId, ids);
+  if (runs.length === 0) return false;
+  take(runs.map(({ id }) => id));
+  await countRuns(sql, projectId, runs);
+  return ids.length < waiting.length;
+}
+
+/** Counts locked runs as if one were counted after the other; each test case is read once and written once. */
+async function countRuns(sql: Tx, projectId: string, runs: readonly UnrememberedRun[]): Promise<void> {
+  const compared = await selectCompared(sql, projectId, runs);
+  const ids = runs.map(({ id }) => id);
+  const now = new Date();
+  const counting = runs.map((run) => ({ run, at: countedAt(run, now), turned: [] as TurnedCase[] }));
+  for await (const portion of portionsOf(sql, projectId, ids)) {
+    const contradicted = await selectContradicted(sql, projectId, runs, portion, compared);
+    await countPortion(sql, projectId, counting, portion, contradicted);
+  }
+  for (const { run, turned } of counting)
+    if (isNews(run.completedAt)) await insertTurns(sql, projectId, run.id, turned);
+  await markRemembered(sql, projectId, ids);
+}
+
+/** Of each run, those that it is to be compared with, by their ids. */
+async function selectCompared(
+  sql: Tx,
+  projectId: string,
+  runs: readonly UnrememberedRun[],
+): Promise<Map<string, string[]>> {
+  const onCommits = runs.flatMap(({ id, taskSlug, commit, outage, hasFailed }): RunOnCommit[] =>
+    outage || commit === null ? [] : [{ id, taskSlug, commit, hasFailed }],
+  );
+  return toCompare(onCommits, await selectCountedOnCommits(sql, projectId, groupRuns(onCommits)));
+}
+
+/**
+ * The results of the runs: all those of some test cases, then those of others; those of one case in the order of the runs.
+ * Of several runs all are read before, of a single one, which may be of any size, a portion at a time.
+ */
+async function* portionsOf(sql: Tx, projectId: string, ids: readonly string[]): AsyncGenerator<RunBlock[]> {
+  if (ids.length === 1) {
+    for (let after = -1; ;) {
+      const portion = await selectRunBlocks(sql, projectId, ids, after, PORTION_BLOCKS);
+      if (portion.length === 0) return;
+      yield portion;
+      after = Math.max(...portion.map(({ block }) => block));
+    }
+  }
+  const blocks: RunBlock[] = [];
+  for (let start = 0; start < ids.length; start += PORTION_RUNS) {
+    const some = await selectRunBlocks(sql, projectId, ids.slice(start, start + PORTION_RUNS), -1, MAX_RESULTS);
+    for (const block of some) blocks.push({ ...block, run: start + block.run });
+  }
+  const byBlock = Map.groupBy(blocks, ({ block }) => block);
+  const numbers = [...byBlock.keys()].sort((a, b) => a - b);
+  for (let start = 0; start < numbers.length; start += PORTION_BLOCKS)
+    yield numbers
+      .slice(start, start + PORTION_BLOCKS)
+      .flatMap((number) => byBlock.get(number)!.toSorted((a, b) => a.run - b.run));
+}
+
+type Contradicted = ReadonlyMap<RunBlock, ReadonlySet<number>>;
+
+/** The test cases of a portion that had the other outcome in a run that theirs is compared with. */
+async function selectContradicted(
+  sql: Tx,
+  projectId: string,
+  runs: readonly UnrememberedRun[],
+  portion: readonly RunBlock[],
+  compared: ReadonlyMap<string, readonly string[]>,
+): Promise<Contradicted> {
+  const contradicted = new Map<RunBlock, Set<number>>();
+  const ours = portion.filter(({ run }) => compared.has(runs[run]!.id));
+  if (ours.length === 0) return contradicted;
+  const placeOf = (id: string, block: number) => `${id} ${block}`;
+  const known = new Map(portion.map((block) => [placeOf(runs[block.run]!.id, block.block), block]));
+  const batch = new Set(runs.map(({ id }) => id));
+  const others = [...new Set(ours.flatMap(({ run }) => compared.get(runs[run]!.id)!))].filter((id) => !batch.has(id));
+  const numbers = portion.map(({ block }) => block);
+  const first = Math.min(...numbers);
+  for (const block of await selectRunBlocks(sql, projectId, others, first - 1, Math.max(...numbers) - first + 1))
+    known.set(placeOf(others[block.run]!, block.block), block);
+  for (const block of ours) {
+    const numbers = new Set<number>();
+    for (const id of compared.get(runs[block.run]!.id)!) {
+      const theirs = known.get(placeOf(id, block.block));
+      if (theirs) addContradicted(numbers, block, theirs);
+    }
+    if (numbers.size > 0) contradicted.set(block, numbers);
+  }
+  return contradicted;
+}
+
+type Counting = { run: CountedRun; at: CountedAt; turned: TurnedCase[] };
+
+/** All results of some test cases. */
+async function countPortion(
+  sql: Tx,
+  projectId: string,
+  counting: readonly Counting[],
+  portion: readonly RunBlock[],
+  contradicted: Contradicted,
+): Promise<void> {
+  const numbers = new Set<number>();
+  for (const { testCases } of portion) for (const number of testCases) numbers.add(number);
+  const memory = await recall(sql, projectId, [...numbers]);
+  let results = 0;
+  for (const block of portion) {
+    const { run, at, turned } = counting[block.run]!;
+    const { testCases, statuses, durations } = block;
+    const others = contradicted.get(block);
+    testCases.forEach((testCase, index) => {
+      const isContradicted = others?.has(testCase) ?? false;
+      const result = { letter: statuses[index]!, durationMs: durations[index] ?? null, contradicted: isContradicted };
+      const before = memory.get(testCase);
+      memory.set(testCase, before, countResult(before, run, at, result), turned);
+    });
+    results += testCases.length;
+    if (results >= PORTION_RESULTS) {
+      results = 0;
+      await letOthersRun();
+    }
+  }
+  await memory.store();
+}
+
+/** Counts what a further attempt has changed in a run that has been counted; answers the cases that turned. */
+export async function countChanges(
+  sql: Tx,
+  projectId: string,
+  run: CountedRun,
+  changes: readonly ChangedResult[],
+): Promise<TurnedCase[]> {
+  const turned: TurnedCase[] = [];
+  const at = countedAt(run, new Date());
+  for (let start = 0; start < changes.length; start += PORTION_RESULTS) {
+    const portion = changes.slice(start, start + PORTION_RESULTS);
+    const memory = await recall(
+      sql,
+      projectId,
+      portion.map(({ testCase }) => testCase),
+    );
+    for (const change of portion) {
+      const before = memory.get(change.testCase);
+      memory.set(change.testCase, before, countChange(before, run, at, change), turned);
+    }
+    await memory.store();
+  }
+  return turned;
+}
+
+/** What is remembered of some test cases, until it is stored as it is then. In a transaction that holds `lockHealth`. */
+async function recall(sql: Tx, projectId: string, testCases: readonly number[]) {
+  const stored = await selectCaseHealth(sql, projectId, testCases);
+  const current = new Map(stored);
+  return {
+    get: (testCase: number): CaseHealth => current.get(testCase) ?? NO_HEALTH,
+    set(testCase: number, before: CaseHealth, after: CaseHealth, turned: TurnedCase[]): void {
+      current.set(testCase, after);
+      const { flaky, flakeRate } = after;
+      if (flaky !== before.flaky) turned.push({ testCase, flaky, flakeRate });
+    },
+    async store(): Promise<void> {
+      const rows = Array.from(current, ([testCase, health]) => ({ testCase, before: stored.get(testCase), health }));
+      await storeCaseHealth(sql, projectId, rows);
+    },
+  };
+}
+
+const letOthersRun = () => new Promise<void>((resolve) => void setImmediate(resolve));
 
 /** A flood of uploads may leave more than this: then it is better to answer with what is counted so far. */
 const PATIENCE_MS = 5_000;

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
+import { countChanges } from "./case_health.ts";
 import { judgeFailures } from "./failures.ts";
 import { nameCases } from "./test_cases.ts";
 import { erroredCase, type ReportedCase, type Report } from "../reports/report.ts";
@@ -18,7 +19,7 @@ import { buildUrl, type Shard } from "../schema/fields.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import { selectBugsOfRun } from "../store/bug_reports.ts";
-import { countChanges, lockHealth } from "../store/case_health.ts";
+import { lockHealth } from "../store/case_health.ts";
 import { type CaseDetail, insertDetails, selectCounts } from "../store/case_results.ts";
 import type { Sql, Tx } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";

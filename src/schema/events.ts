@@ -92,5 +92,5 @@ export type EventData = {
 
 export type NewEvent = { type: EventType; data: EventData; depth: number };
 
-/** A test case, by its number, that has just become flaky, or has recovered. */
-export type TurnedCase = { testCase: number; flaky: boolean };
+/** A test case, by its number, that has just become flaky, or has recovered, with its flake rate of that moment. */
+export type TurnedCase = { testCase: number; flaky: boolean; flakeRate: number };

@@ -13,3 +13,11 @@ export function isCommit(sql: Sql, given: string): Fragment {
     and (lower(commit) = any(${toTextArray(shorter)}::text[]) or lower(commit) ~>=~ ${commit} and lower(commit) ~<~ ${`${commit}g`})
     and is_same_commit(commit, ${commit})`;
 }
+
+/** The same of a commit that another row names; both are expressions. */
+export const isCommitOf = (sql: Sql, commit: Fragment, given: Fragment): Fragment => sql`
+  ${commit} is not null
+  and (lower(${commit}) = any(array(
+      select left(lower(${given}), n) from generate_series(least(7, length(${given})), length(${given})) n))
+    or lower(${commit}) ~>=~ lower(${given}) and lower(${commit}) ~<~ (lower(${given}) || 'g'))
+  and is_same_commit(${commit}, ${given})`;

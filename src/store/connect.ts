@@ -64,7 +64,7 @@ export async function savepoint<T>(sql: Tx, work: (sql: Tx) => Promise<T>): Prom
 }
 
 /** `2026-01-31 12:00:00.5+00` → `2026-01-31T12:00:00.500Z`: sessions run in UTC, columns hold milliseconds. */
-function toIsoTime(text: string): string {
+export function toIsoTime(text: string): string {
   const fraction = text.length === 22 ? "000" : text.slice(20, -3);
   const milliseconds = fraction.length === 3 ? fraction : `${fraction}00`.slice(0, 3);
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${milliseconds}Z`;

@@ -74,16 +74,16 @@ export async function insertTurns(
     select p.team_id, t.id, p.id, y.type, e.depth, ${due(sql, sql`p.team_id`, sql`y.type`)},
       json_build_object(
         'testCase', json_build_object('id', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name,
-          'file', c.file, 'owner', c.owner, 'flakeRate', round(h.flake_rate::numeric, 4)),
+          'file', c.file, 'owner', c.owner, 'flakeRate', round(t.flake_rate::numeric, 4)),
         'execution', json_build_object('id', e.id, 'key', e.key, 'status', e.status, 'branch', e.branch,
           'commit', e.commit, 'pullRequest', e.pull_request, 'buildUrl', e.build_url, 'environment', e.environment))
     from project p, unnest(
       ${toTextArray(told.map(() => Bun.randomUUIDv7()))}::uuid[], ${toNumberArray(told.map(({ testCase }) => testCase))}::int[],
-      ${toTextArray(told.map(({ flaky }) => String(flaky)))}::boolean[]) as t (id, number, flaky)
+      ${toTextArray(told.map(({ flaky }) => String(flaky)))}::boolean[],
+      ${toNumberArray(told.map(({ flakeRate }) => flakeRate))}::real[]) as t (id, number, flaky, flake_rate)
     cross join lateral (
       select case when t.flaky then 'test_case.became_flaky' else 'test_case.recovered' end as type) y
     join test_case c on c.project_id = ${projectId} and c.number = t.number
-    join case_health h on h.project_id = ${projectId} and h.test_case = t.number
     join test_run r on r.project_id = ${projectId} and r.id = ${runId}
     join execution e on e.project_id = ${projectId} and e.id = r.execution_id
     where p.id = ${projectId} and not c.sample and not e.sample

@@ -1,0 +1,59 @@
+import { expect, test } from "bun:test";
+import { addContradicted, groupRuns, toCompare } from "../../src/rules/contradiction.ts";
+
+const run = (id: number, hasFailed: boolean, commit = "abcdef0", taskSlug = "unit") => ({
+  ...{ id: `r${String(id).padStart(3, "0")}`, hasFailed, commit, taskSlug },
+});
+/** As the store tells it: nothing of groups in which nothing has failed. */
+const compare = (runs: ReturnType<typeof run>[], before: ReturnType<typeof run>[] = []) => {
+  const told = new Map(
+    [...groupRuns(runs)].flatMap(([name, group]) => {
+      const same = before.filter(({ commit, taskSlug }) => commit === group.commit && taskSlug === group.taskSlug);
+      const last = same.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, 20);
+      return group.hasFailed || last.some(({ hasFailed }) => hasFailed) ? [[name, last] as const] : [];
+    }),
+  );
+  return Object.fromEntries(toCompare(runs, told));
+};
+
+test("a run is compared with those counted before it, in the same batch and earlier, where either failed", () => {
+  expect(compare([run(1, false), run(2, true), run(3, false)])).toEqual({ r002: ["r001"], r003: ["r002"] });
+  expect(compare([run(5, false)], [run(1, true), run(2, false)])).toEqual({ r005: ["r001"] });
+  expect(compare([run(5, true)], [run(1, true), run(2, false)])).toEqual({ r005: ["r002", "r001"] });
+});
+
+test("what is green everywhere is compared with nothing", () => {
+  expect(compare([run(1, false), run(2, false)], [run(0, false)])).toEqual({});
+});
+
+test("runs of another task, or on another commit, are not compared; a short hash means all that begin with it", () => {
+  expect(compare([run(1, true), run(2, false, "abcdef0", "e2e"), run(3, false, "bbbbbbb")])).toEqual({});
+  expect(
+    compare([
+      run(1, true, "abcdef01"),
+      run(2, false, "abcdef02"),
+      run(3, false, "ABCDEF0"),
+      run(4, false, "abcdef0123"),
+    ]),
+  ).toEqual({ r003: ["r001"], r004: ["r001"] });
+});
+
+test("of many the last twenty by id count, whether they have failed or not", () => {
+  const before = Array.from({ length: 30 }, (_, index) => run(index, index === 12 || index === 9));
+  // Those from 12 on in the batch, and those from 13 on, are twenty.
+  expect(compare([run(30, false), run(31, false), run(32, false), run(33, false)], before)).toEqual({
+    ...{ r030: ["r012"], r031: ["r012"], r032: ["r012"] },
+  });
+});
+
+test("runs may be counted in another order than that of their ids", () => {
+  expect(compare([run(9, false), run(3, true), run(5, false)])).toEqual({ r003: ["r009"], r005: ["r003"] });
+});
+
+test("a case is contradicted where it passed in one and failed in the other; a skip says nothing", () => {
+  const contradicted = new Set<number>();
+  const ours = { testCases: [1, 2, 3, 4, 5, 7, 8], statuses: "pfpFsPp" };
+  const theirs = { testCases: [1, 2, 3, 5, 6, 7, 8], statuses: "pPfffFp" };
+  addContradicted(contradicted, ours, theirs);
+  expect([...contradicted]).toEqual([2, 3, 7]);
+});
