@@ -16,6 +16,12 @@ export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, ["counti
  */
 export const useGenericPlans = (sql: Tx) => sql`select set_config('plan_cache_mode', 'force_generic_plan', true)`;
 
+/**
+ * For the rest of the transaction: one plan for any number of rows, which goes by the indexes. Made for a thousand rows it
+ * would read whole tables where their statistics are old, at ten times the price.
+ */
+export const useGenericPlans = (sql: Tx) => sql`select set_config('plan_cache_mode', 'force_generic_plan', true)`;
+
 export const selectHasUnremembered = async (sql: Sql, projectId: string): Promise<boolean> =>
   (
     await sql`

@@ -63,31 +63,32 @@ function sampleOf(digests: Digests): Digests {
 
 /** Sorted, so that the index is walked once and not searched for each. */
 async function lookUp(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
-  const wanted = toHexes(digests).sort();
-  const condition = sql`and identity = any(${`{${wanted.join(",")}}`}::uuid[])`;
+  const wanted = sql`unnest(${`{${toHexes(digests).sort().join(",")}}`}::uuid[]) as wanted (identity)`;
   // An identity has an index of its own; that of the projects would have all of them read while the table is unknown.
-  return find(await selectDictionary(sql, projectId, condition, sql`(project_id = ${projectId}) is true`), digests);
+  const isOwn = sql`(project_id = ${projectId}) is true`;
+  const known = sql`
+    select identity, number from ${wanted} join test_case using (identity) where ${isOwn}
+    union all
+    select identity, number from ${wanted} join test_case_alias using (identity) where ${isOwn}`;
+  return find(await selectDictionary(sql, projectId, known), digests);
 }
 
 const readDictionary = async (sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> =>
-  find(await selectDictionary(sql, projectId, sql``), digests);
+  find(await selectDictionary(sql, projectId, allOf(sql, projectId)), digests);
+
+/** All test cases of a project and their former places, or none. */
+const allOf = (sql: Sql, projectId: string, all = true): Fragment => sql`
+  select identity, number from test_case where project_id = ${projectId} and ${all}::boolean
+  union all
+  select identity, number from test_case_alias where project_id = ${projectId} and ${all}::boolean`;
 
 /** One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up. */
-async function selectDictionary(
-  sql: Sql,
-  projectId: string,
-  condition: Fragment,
-  isOwn = sql`project_id = ${projectId}`,
-): Promise<Dictionary> {
+async function selectDictionary(sql: Sql, projectId: string, known: Fragment): Promise<Dictionary> {
   const [row] = await sql<Dictionary[]>`
     select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
       (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last,
       exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases"
-    from (
-      select identity, number from test_case where ${isOwn}
-      union all
-      select identity, number from test_case_alias where ${isOwn}
-    ) known where true ${condition}`;
+    from (${known}) known`;
   return row!;
 }
 
@@ -113,10 +114,10 @@ export async function selectWholeDictionary(
   onSent: () => void,
 ): Promise<Dictionary | undefined> {
   // Without any row first: the driver has to be told about a statement's parameters before it can send them.
-  const none = await selectDictionary(sql, projectId, sql`and ${false}::boolean`);
+  const none = await selectDictionary(sql, projectId, allOf(sql, projectId, false));
   if (none.last === 0) return none;
   if (count < MANY || none.last > MUCH_LARGER * count) return undefined;
-  const whole = selectDictionary(sql, projectId, sql`and ${true}::boolean`);
+  const whole = selectDictionary(sql, projectId, allOf(sql, projectId));
   // The driver writes what is small at the end of a turn.
   setImmediate(() => setImmediate(onSent));
   return await whole;
