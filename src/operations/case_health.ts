@@ -25,7 +25,6 @@ import {
   selectUnrememberedRuns,
   storeCaseHealth,
   type UnrememberedRun,
-  useGenericPlans,
 } from "../store/case_health.ts";
 import { type Database, isTimeout, isUnavailable, type Sql, type Tx } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
@@ -73,7 +72,6 @@ async function countBatch(
   take: (ids: readonly string[]) => void,
 ): Promise<boolean> {
   await lockHealth(sql, projectId);
-  await useGenericPlans(sql);
   const waiting = await selectUnrememberedRuns(sql, projectId, most + 1);
   let results = 0;
   const ids = waiting

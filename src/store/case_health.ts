@@ -10,18 +10,6 @@ import { takeTurn } from "./locks.ts";
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, ["counting", projectId]);
 
-/**
- * For the rest of the transaction: one plan for any number of rows, which goes by the indexes. Made for a thousand rows it
- * would read whole tables where their statistics are old, at ten times the price.
- */
-export const useGenericPlans = (sql: Tx) => sql`select set_config('plan_cache_mode', 'force_generic_plan', true)`;
-
-/**
- * For the rest of the transaction: one plan for any number of rows, which goes by the indexes. Made for a thousand rows it
- * would read whole tables where their statistics are old, at ten times the price.
- */
-export const useGenericPlans = (sql: Tx) => sql`select set_config('plan_cache_mode', 'force_generic_plan', true)`;
-
 export const selectHasUnremembered = async (sql: Sql, projectId: string): Promise<boolean> =>
   (
     await sql`

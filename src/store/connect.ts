@@ -135,8 +135,8 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
   const pool = createLane({
     open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: "60s" }),
   });
-  // Planned for what they are given, statements that write would be planned anew each time: partitions look as if they were
-  // cheaper so.
+  // Planned for what they are given, statements that write would be planned anew each time, because partitions look cheaper
+  // so; and for a thousand rows they would read whole tables where statistics are old. One plan goes by the indexes.
   const transactions = createTransactions(
     {
       open: () =>
