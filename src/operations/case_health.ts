@@ -25,6 +25,7 @@ import {
   selectUnrememberedRuns,
   storeCaseHealth,
   type UnrememberedRun,
+  useIndexes,
 } from "../store/case_health.ts";
 import { type Database, isTimeout, isUnavailable, type Sql, type Tx } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
@@ -81,6 +82,7 @@ async function countBatch(
   const runs = ids.length === 0 ? [] : await lockUnrememberedRuns(sql, projectId, ids);
   if (runs.length === 0) return false;
   take(runs.map(({ id }) => id));
+  await useIndexes(sql);
   await countRuns(sql, projectId, runs);
   return ids.length < waiting.length;
 }

@@ -2,13 +2,19 @@
 
 import { type CommitGroup, COMPARED_RUNS, type ComparedRun } from "../rules/contradiction.ts";
 import { type CaseHealth, type CountedRun, NO_HEALTH } from "../rules/health.ts";
-import { isCommitOf } from "./commits.ts";
+import { executionsOfCommit } from "./commits.ts";
 import { type Fragment, type Sql, toIsoTime, toJsonTime, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 import { takeTurn } from "./locks.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, ["counting", projectId]);
+
+/**
+ * For the rest of the transaction: look-ups go by indexes, in small tables as well. A plan is kept while its table grows,
+ * and a thousand look-ups in a batch that each read a small table cost as much as one that reads a large one.
+ */
+export const useIndexes = (sql: Tx) => sql`select set_config('enable_seqscan', 'off', true)`;
 
 export const selectHasUnremembered = async (sql: Sql, projectId: string): Promise<boolean> =>
   (
@@ -82,9 +88,7 @@ export async function selectCountedOnCommits(
       from (
         -- From the commit to its executions, and from each to its run: as a join it would be left to the planner, which
         -- reads whole tables where its statistics are old.
-        select r.id, r.has_failed from (
-          select e.id from execution e
-          where e.project_id = ${projectId} and ${isCommitOf(sql, sql`e.commit`, sql`g.commit`)} offset 0) e,
+        select r.id, r.has_failed from (${executionsOfCommit(sql, projectId, sql`g.commit`)}) e,
         lateral (
           select r.id, r.failed > 0 as has_failed, r.remembered and not r.outage as is_counted from test_run r
           where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = g.task_slug offset 0) r

@@ -14,10 +14,20 @@ export function isCommit(sql: Sql, given: string): Fragment {
     and is_same_commit(commit, ${commit})`;
 }
 
-/** The same of a commit that another row names; both are expressions. */
-export const isCommitOf = (sql: Sql, commit: Fragment, given: Fragment): Fragment => sql`
-  ${commit} is not null
-  and (lower(${commit}) = any(array(
-      select left(lower(${given}), n) from generate_series(least(7, length(${given})), length(${given})) n))
-    or lower(${commit}) ~>=~ lower(${given}) and lower(${commit}) ~<~ (lower(${given}) || 'g'))
-  and is_same_commit(${commit}, ${given})`;
+/**
+ * The ids of the executions of a commit that another row names; `given` is an expression. A look-up for each length: told in
+ * one condition, a plan that is made while there are few executions reads all of the project.
+ */
+export function executionsOfCommit(sql: Sql, projectId: string, given: Fragment): Fragment {
+  const lookUp = (condition: Fragment) => sql`lateral (
+    select id, commit from execution
+    where project_id = ${projectId} and commit is not null and ${condition} offset 0) e`;
+  return sql`
+    select id from (
+      select e.id, e.commit from generate_series(least(7, length(${given})), length(${given})) n,
+        ${lookUp(sql`lower(commit) = left(lower(${given}), n)`)}
+      union
+      select e.id, e.commit from
+        ${lookUp(sql`lower(commit) ~>=~ lower(${given}) and lower(commit) ~<~ (lower(${given}) || 'g')`)}
+    ) alike where is_same_commit(commit, ${given})`;
+}

@@ -124,6 +124,8 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
         TimeZone: "UTC",
         lock_timeout: "15s",
         idle_in_transaction_session_timeout: "60s",
+        // Compiling takes 50 ms where costs are estimated too high, which is longer than nearly every statement here.
+        jit: "off",
         ...session,
       } as never,
     };
