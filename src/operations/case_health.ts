@@ -18,6 +18,7 @@ import {
   lockUnrememberedRuns,
   markRemembered,
   type RunBlock,
+  selectBlocksOfRuns,
   selectCaseHealth,
   selectCountedOnCommits,
   selectHasUnremembered,
@@ -40,6 +41,8 @@ const PORTION_BLOCKS = 8;
 const PORTION_RESULTS = 1_000;
 /** Whose results are read at once, for the same reason. */
 const PORTION_RUNS = 100;
+/** So many blocks of runs that are compared with are in memory at a time. */
+const PORTION_COMPARED = 64;
 
 type Begin = Database["begin"];
 
@@ -151,23 +154,33 @@ async function selectContradicted(
   compared: ReadonlyMap<string, readonly string[]>,
 ): Promise<Contradicted> {
   const contradicted = new Map<RunBlock, Set<number>>();
-  const ours = portion.filter(({ run }) => compared.has(runs[run]!.id));
-  if (ours.length === 0) return contradicted;
+  const compare = (mine: RunBlock, theirs: RunBlock) => {
+    const numbers = contradicted.get(mine) ?? new Set();
+    addContradicted(numbers, mine, theirs);
+    if (numbers.size > 0) contradicted.set(mine, numbers);
+  };
   const placeOf = (id: string, block: number) => `${id} ${block}`;
   const known = new Map(portion.map((block) => [placeOf(runs[block.run]!.id, block.block), block]));
   const batch = new Set(runs.map(({ id }) => id));
-  const others = [...new Set(ours.flatMap(({ run }) => compared.get(runs[run]!.id)!))].filter((id) => !batch.has(id));
-  const numbers = portion.map(({ block }) => block);
-  const first = Math.min(...numbers);
-  for (const block of await selectRunBlocks(sql, projectId, others, first - 1, Math.max(...numbers) - first + 1))
-    known.set(placeOf(others[block.run]!, block.block), block);
-  for (const block of ours) {
-    const numbers = new Set<number>();
-    for (const id of compared.get(runs[block.run]!.id)!) {
-      const theirs = known.get(placeOf(id, block.block));
-      if (theirs) addContradicted(numbers, block, theirs);
+  const wanted = new Map<string, { runId: string; block: number; by: RunBlock[] }>();
+  for (const mine of portion)
+    for (const runId of compared.get(runs[mine.run]!.id) ?? []) {
+      const place = placeOf(runId, mine.block);
+      const theirs = known.get(place);
+      if (theirs) compare(mine, theirs);
+      else if (!batch.has(runId)) {
+        const one = wanted.get(place) ?? { runId, block: mine.block, by: [] };
+        wanted.set(place, one);
+        one.by.push(mine);
+      }
     }
-    if (numbers.size > 0) contradicted.set(block, numbers);
+  // Some at a time, and forgotten then: there may be twenty for each run of the batch.
+  const all = [...wanted.values()];
+  for (let start = 0; start < all.length; start += PORTION_COMPARED) {
+    const some = all.slice(start, start + PORTION_COMPARED);
+    for (const theirs of await selectBlocksOfRuns(sql, projectId, some))
+      for (const mine of some[theirs.run]!.by) compare(mine, theirs);
+    if (start > 0) await letOthersRun();
   }
   return contradicted;
 }

@@ -291,7 +291,10 @@ export async function meetExecution(
   const build = { key: execution_key ?? null, branch, commit };
   const freshId = Bun.randomUUIDv7("hex", now.getTime());
   const asked = { ...build, id: execution_id, baseCommit: base_commit };
-  const { execution: known, ...met } = await lockBuild(sql, projectId, asked, freshId, now);
+  const look = () => lockBuild(sql, projectId, asked, freshId, now);
+  const first = await look();
+  // Its execution may have been deleted while it waited for that: what it was told beside is older than the wait.
+  const { execution: known, ...met } = first.execution || !first.namesake ? first : await look();
   if (execution_id !== undefined) requireSame(known ?? refuseAbsent(), execution_key, toldBranch, toldCommit);
   const execution: LockedExecution = known ?? {
     id: freshId,

@@ -126,12 +126,30 @@ export async function selectRunBlocks(
     from unnest(${toTextArray(runIds)}::uuid[]) with ordinality as run (id, place), lateral (
       select block, test_cases as "testCases", statuses, durations from case_result
       where project_id = ${projectId} and run_id = run.id and block > ${after} order by block limit ${limit}::int) b`;
-  return rows.map(({ testCases, durations, ...row }) => ({
-    ...row,
-    testCases: toNumbers(testCases) as number[],
-    durations: toNumbers(durations),
-  }));
+  return rows.map(toRunBlock);
 }
+
+/** Those of these blocks that there are; `run` is the place of the block asked for, from 0. */
+export async function selectBlocksOfRuns(
+  sql: Sql,
+  projectId: string,
+  wanted: readonly { runId: string; block: number }[],
+): Promise<RunBlock[]> {
+  const rows = await sql<Packed[]>`
+    select wanted.place::int - 1 as run, b.*
+    from unnest(${toTextArray(wanted.map(({ runId }) => runId))}::uuid[],
+      ${toNumberArray(wanted.map(({ block }) => block))}::int[]) with ordinality as wanted (run_id, block, place),
+    lateral (
+      select block, test_cases as "testCases", statuses, durations from case_result
+      where project_id = ${projectId} and run_id = wanted.run_id and block = wanted.block offset 0) b`;
+  return rows.map(toRunBlock);
+}
+
+const toRunBlock = ({ testCases, durations, ...row }: Packed): RunBlock => ({
+  ...row,
+  testCases: toNumbers(testCases) as number[],
+  durations: toNumbers(durations),
+});
 
 /** From the literal of an array: JSON would be made of it by the database only to be read again. */
 const toNumbers = (literal: string): (number | null)[] =>
