@@ -18,9 +18,9 @@ export type CommitGroup = {
   hasFailed: boolean;
 };
 
-const groupOf = ({ taskSlug, commit }: RunOnCommit) => `${commit.toLowerCase()} ${taskSlug}`;
+const groupOf = ({ taskSlug, commit }: RunOnCommit) => JSON.stringify([commit.toLowerCase(), taskSlug]);
 /** Hashes of any length that mean the same commit begin alike. */
-const kinOf = ({ taskSlug, commit }: RunOnCommit) => `${commit.toLowerCase().slice(0, 7)} ${taskSlug}`;
+const kinOf = ({ taskSlug, commit }: RunOnCommit) => JSON.stringify([commit.toLowerCase().slice(0, 7), taskSlug]);
 
 /** By what each of them is called. */
 export function groupRuns(runs: readonly RunOnCommit[]): Map<string, CommitGroup> {

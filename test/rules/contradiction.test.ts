@@ -38,6 +38,14 @@ test("runs of another task, or on another commit, are not compared; a short hash
   ).toEqual({ r003: ["r001"], r004: ["r001"] });
 });
 
+test("names with blanks are not taken for each other", () => {
+  const before = [run(1, true, "a", "b c"), run(2, true, "a b", "c")];
+  expect(compare([run(3, false, "a", "b c"), run(4, false, "a b", "c")], before)).toEqual({
+    r003: ["r001"],
+    r004: ["r002"],
+  });
+});
+
 test("of many the last twenty by id count, whether they have failed or not", () => {
   const before = Array.from({ length: 30 }, (_, index) => run(index, index === 12 || index === 9));
   // Those from 12 on in the batch, and those from 13 on, are twenty.
