@@ -9,16 +9,18 @@ import { readDescriptors, serve, warnOfDescriptors } from "./server.ts";
 import type { Database } from "./store/connect.ts";
 import { selectCursorSecret } from "./store/instance.ts";
 import { migrate } from "./store/migrate.ts";
-import { openDatabase } from "./store/open.ts";
+import { type OpenDatabase, openDatabase } from "./store/open.ts";
 import { selectAnyTeam } from "./store/projects.ts";
-import { parentPool, startWorkers } from "./workers/supervisor.ts";
+import { hasEnoughConnections, parentPool, startWorkers } from "./workers/supervisor.ts";
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
+  // From here on there is something to end in order: who asks for it while the server starts is heard when it has started.
+  const stopping = stopSignal();
   warnOfDescriptors(readDescriptors(config), log);
   const isAlone = config.workers === 1;
-  const database = await openDatabase(isAlone ? config : parentPool(config), (message) => log.info(message));
+  const database = await (isAlone ? openDatabase : openForAll)(config, (message) => log.info(message));
 
   try {
     await migrate(database, (message) => log.info(message));
@@ -30,8 +32,6 @@ async function main(): Promise<void> {
     const publicUrl = config.publicUrl ?? server.url;
     try {
       await announce(config, database, log, publicUrl);
-      // Whoever reads that it is ready may stop it at once.
-      const stopping = stopSignal();
       log.info("Assay is ready", { url: publicUrl });
       await ("failed" in server ? Promise.race([stopping, server.failed]) : stopping);
       log.info("Stopping: running requests may end");
@@ -42,6 +42,15 @@ async function main(): Promise<void> {
     await database.close();
   }
   log.info("Stopped");
+}
+
+/** A built-in PostgreSQL that a server before has left running may have too few connections: it is started anew then. */
+async function openForAll(config: Config, say: (message: string) => void): Promise<OpenDatabase> {
+  const options = parentPool(config);
+  const database = await openDatabase(options, say);
+  if (config.databaseUrl !== undefined || (await hasEnoughConnections(database, config))) return database;
+  await database.close();
+  return await openDatabase(options, say);
 }
 
 /** Tells people, once, what an empty database needs. */

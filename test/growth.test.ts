@@ -54,6 +54,15 @@ async function tablesReadThrough(
   return Object.fromEntries(twice.map(([name, more]) => [name, Math.max(...more)]));
 }
 
+/** All sessions tell what they have changed: they do so by themselves within ten seconds. */
+async function tellChanges(): Promise<void> {
+  // As many at once as there are connections, which hold each of them for a moment.
+  const all = (tell: () => Promise<unknown>) => Promise.all(Array.from({ length: 10 }, tell));
+  const tell = (sql: Sql) => sql`select pg_stat_force_next_flush(), pg_sleep(0.05)`;
+  await all(() => tell(beside.pool));
+  await all(() => beside.begin(tell));
+}
+
 /** Nobody looks at the tables but who is asked to. */
 async function leaveAlone(): Promise<void> {
   const tables = await beside.pool<{ name: string }[]>`
@@ -137,10 +146,24 @@ describe("without statistics", () => {
 
 describe("once the tables have been looked at", () => {
   test("which those are that have outgrown what is known of them, until they have again", async () => {
+    await tellChanges();
     expect(await analyzeOutgrown(beside)).toBeGreaterThan(10);
+    await tellChanges();
     expect(await analyzeOutgrown(beside)).toBe(0);
     await beside.pool`insert into red_task (project_id, branch, task_slug) select ${project}, 'b', n::text from generate_series(1, 20000) n`;
+    await tellChanges();
     expect(await analyzeOutgrown(beside)).toBe(1);
+  });
+
+  test("not while their rows are still being written: they would be taken for empty", async () => {
+    await beside.begin(async (sql) => {
+      await sql`insert into put_off (loop, item, tries, stalls, due_at) select 'counting', n::text, 1, 0, now() from generate_series(1, 20000) n`;
+      await tellChanges();
+      expect(await analyzeOutgrown(beside)).toBe(0);
+    });
+    await tellChanges();
+    expect(await analyzeOutgrown(beside)).toBe(1);
+    await beside.pool`delete from put_off`;
   });
 
   test.each([...READS, ...STATE, ...PAGES])("%s is read by an index that serves it", async (_, work) => {

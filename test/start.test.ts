@@ -352,6 +352,28 @@ test("two servers started at once on an empty directory set up one team between 
   expect(await Promise.all(servers.map((server) => server.stop("SIGTERM")))).toEqual([0, 0]);
 });
 
+test("SIGTERM while the server starts stops it, and PostgreSQL with it, as soon as it has started", async () => {
+  const child = Bun.spawn([process.execPath, "src/main.ts"], {
+    cwd: ROOT,
+    env: environment({ DATA_DIR: createDirectory(), PORT: "0" }),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  children.add(child);
+  guardProcess(child);
+  let output = "";
+  let isTold = false;
+  for await (const chunk of child.stdout) {
+    output += new TextDecoder().decode(chunk);
+    if (!isTold && output.includes("Migrated the database")) isTold = child.kill("SIGTERM") === undefined;
+  }
+  expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ""]);
+  children.delete(child);
+  expect(output).toContain('"message":"Stopped"');
+  const pid = Number(/runs \(pid (\d+)\)/.exec(output)![1]);
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+});
+
 test("a database of a newer version is refused, and so is one whose values the key does not open", async () => {
   const dataDir = createDirectory();
   const server = await start(dataDir);

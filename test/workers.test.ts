@@ -254,6 +254,19 @@ test.if(isLinux)(
   },
 );
 
+test.if(isLinux)("a PostgreSQL that was left running for one process is started anew for four", async () => {
+  const own = createPlace("workers");
+  try {
+    const before = await start({ DATA_DIR: own, WORKERS: "1" });
+    await before.stop("SIGKILL");
+    const server = await start({ DATA_DIR: own, WORKERS: "4" });
+    expect(server.url).toStartWith("http://");
+    expect(await server.stop("SIGTERM")).toBe(0);
+  } finally {
+    await removePlace(own);
+  }
+});
+
 describe("a start is refused", () => {
   test("where the port is not free, whoever shares it", async () => {
     const other = Bun.serve({ port: 0, hostname: "127.0.0.1", reusePort: true, fetch: () => new Response() });

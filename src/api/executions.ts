@@ -412,7 +412,9 @@ export const executions: Route[] = [
     "DELETE /projects/:projectId/executions/:executionId",
     {
       summary: "Delete an execution with all its results",
-      description: "It is gone with its runs, results and logs, at once and for good, whatever its status.",
+      description:
+        "It is gone with its runs, results and logs, at once and for good, whatever its status. What its results have " +
+        "made of the health of their test cases stays counted.",
       answer: null,
     },
     async ({ params, transact }) => {

@@ -26,9 +26,8 @@ import {
   selectUnrememberedRuns,
   storeCaseHealth,
   type UnrememberedRun,
-  useIndexes,
 } from "../store/case_health.ts";
-import { type Database, isTimeout, isUnavailable, type Sql, type Tx } from "../store/connect.ts";
+import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Sql, type Tx } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
 
 /** In one transaction: a further attempt of one of its runs has to wait for its end. */
@@ -85,7 +84,7 @@ async function countBatch(
   const runs = ids.length === 0 ? [] : await lockUnrememberedRuns(sql, projectId, ids);
   if (runs.length === 0) return false;
   take(runs.map(({ id }) => id));
-  await useIndexes(sql);
+  await setKeepsPlans(sql, true);
   await countRuns(sql, projectId, runs);
   return ids.length < waiting.length;
 }

@@ -21,7 +21,7 @@ import type { UploadParameters } from "../schema/test_runs.ts";
 import { selectBugsOfRun } from "../store/bug_reports.ts";
 import { lockHealth } from "../store/case_health.ts";
 import { type CaseDetail, countQuarantined, insertDetails, selectCounts, upsertBlocks } from "../store/case_results.ts";
-import { type Sql, type Tx, writeTogether } from "../store/connect.ts";
+import { setKeepsPlans, type Sql, type Tx, writeTogether } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
 import { selectHasOpenLease } from "../store/leases.ts";
 import {
@@ -260,6 +260,8 @@ export async function takeReport(
     if (isNew)
       writes.unshift(insertUploadedExecution(sql, projectId, execution, { ...change, ...isNew, status: "running" }));
     await writeTogether(sql, writes);
+    // Failures are judged by statements that want a plan for what they are given.
+    await setKeepsPlans(sql, false);
     await insertDetails(sql, projectId, run.id, attempt.number, named.details);
     [writes, isNew] = [[], undefined];
   }

@@ -10,12 +10,6 @@ import { takeTurn } from "./locks.ts";
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, ["counting", projectId]);
 
-/**
- * For the rest of the transaction: look-ups go by indexes, in small tables as well. A plan is kept while its table grows,
- * and a thousand look-ups in a batch that each read a small table cost as much as one that reads a large one.
- */
-export const useIndexes = (sql: Tx) => sql`select set_config('enable_seqscan', 'off', true)`;
-
 export const selectHasUnremembered = async (sql: Sql, projectId: string): Promise<boolean> =>
   (
     await sql`
@@ -194,7 +188,8 @@ export async function selectCaseHealth(
         'flakySigns', flaky_signs, 'recoversAfter', recovers_after, 'flakeRate', flake_rate, 'flakiness', flakiness,
         'episodes', episodes, 'episodeAt', ${time(sql`episode_at`)}, 'mended', mended, 'broken', broken,
         'lastFailedAt', ${time(sql`last_failed_at`)}) end as past
-    from case_health where project_id = ${projectId} and test_case = any(${toNumberArray(testCases)}::int[])`;
+    from unnest(${toNumberArray(testCases)}::int[]) as n (number), lateral (
+      select * from case_health where project_id = ${projectId} and test_case = n.number offset 0) h`;
   // Neighbours ran last in one run.
   let known = { text: "", time: null as string | null };
   const toTime = (text: string) =>

@@ -72,6 +72,16 @@ export function toIsoTime(text: string): string {
 
 export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 
+/**
+ * For the rest of the transaction: whether statements keep one plan for whatever they are given. Where they write to
+ * partitions they would be planned anew each time, and where they look up a thousand rows they would read whole tables
+ * whose statistics are old.
+ */
+export const keepPlans = (sql: Sql, keeps = true): Fragment =>
+  sql`set_config('plan_cache_mode', ${keeps ? "force_generic_plan" : "auto"}, true)`;
+/** The same as a statement. */
+export const setKeepsPlans = (sql: Tx, keeps: boolean) => sql`select ${keepPlans(sql, keeps)}`;
+
 /** Statements that write, in one round trip: none of them sees what another one has written. */
 export async function writeTogether(sql: Tx, writes: readonly Fragment[]): Promise<void> {
   const [first, ...others] = writes;
@@ -137,16 +147,8 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
   const pool = createLane({
     open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: "60s" }),
   });
-  // Planned for what they are given, statements that write would be planned anew each time, because partitions look cheaper
-  // so; and for a thousand rows they would read whole tables where statistics are old. One plan goes by the indexes.
   const transactions = createTransactions(
-    {
-      open: () =>
-        open(
-          { max: poolSize, idle_timeout: 300, ...pipeline(1) },
-          { statement_timeout: "60s", plan_cache_mode: "force_generic_plan" },
-        ),
-    },
+    { open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(1) }, { statement_timeout: "60s" }) },
     poolSize,
   );
   const fast = createLane({

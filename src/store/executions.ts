@@ -10,7 +10,7 @@ import type {
   TaskStatus,
 } from "../schema/executions.ts";
 import { isCommit } from "./commits.ts";
-import { type Fragment, type Sql, toTextArray, type Tx } from "./connect.ts";
+import { type Fragment, keepPlans, type Sql, toTextArray, type Tx } from "./connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { isAtWork, lastRunner, waitsInVain } from "./leases.ts";
 import { takeTurn, type Turn } from "./locks.ts";
@@ -250,11 +250,13 @@ export type MetBuild = {
   hasRedTasks: boolean;
 };
 
-type MetRow = Omit<MetBuild, "execution"> & { [Name in keyof LockedExecution]: LockedExecution[Name] | null };
+type MetRow = Omit<MetBuild, "execution"> & { plans: string } & {
+  [Name in keyof LockedExecution]: LockedExecution[Name] | null;
+};
 
 /**
  * All that a report meets when it arrives, in one round trip: the execution with its id or key, see `Build`, and what it
- * takes to insert one with the id `freshId`. Who names a key holds the lock of that.
+ * takes to insert one with the id `freshId`. Who names a key holds the lock of that. What follows keeps its plans.
  */
 export const lockBuild = async (
   sql: Tx,
@@ -278,7 +280,7 @@ export const lockBuild = async (
           where ${haveKey(sql, projectId, key, now)} order by id desc limit 1)`;
   const [row] = await sql<MetRow[]>`
     with found as materialized (${found})
-    select f.*, coalesce(f."isUnclear", false) as "isUnclear", p.default_branch as "defaultBranch",
+    select f.*, ${keepPlans(sql)} as plans, coalesce(f."isUnclear", false) as "isUnclear", p.default_branch as "defaultBranch",
       p.execution_timeout_minutes as "timeoutMinutes",
       case when f.id is null then ${namesake} end as namesake,
       case when f.id is null then ${baselineOf(sql, projectId, { id: freshId, baseCommit })} else f."baselineId" end
@@ -289,7 +291,7 @@ export const lockBuild = async (
         select from red_task
         where project_id = ${projectId} and branch = coalesce(f.branch, ${branch}, p.default_branch)) as "hasRedTasks"
     from project p left join found f on true where p.id = ${projectId}`;
-  const { isUnclear, namesake: other, timeoutMinutes, hasLiveBugs, hasRedTasks, ...execution } = row!;
+  const { plans: _, isUnclear, namesake: other, timeoutMinutes, hasLiveBugs, hasRedTasks, ...execution } = row!;
   const { baselineId, defaultBranch } = row!;
   const met = { isUnclear, namesake: other, baselineId, defaultBranch, timeoutMinutes, hasLiveBugs, hasRedTasks };
   return { ...met, execution: execution.id === null ? undefined : (execution as LockedExecution) };

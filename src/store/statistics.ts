@@ -2,19 +2,22 @@
 
 import type { Sql } from "./connect.ts";
 
-/** A table that has grown so many times since it was looked at last is another one. */
+/** A table of which so many times what is known of it has changed since is another one. */
 const OUTGROWN = 4;
+/** What changes in a smaller one makes no plan worse. */
+const SMALL = 10;
 
 /**
- * Tables with rows that statistics know nothing of, or that have grown to several times what they know of: autovacuum comes
- * once a minute, and what is planned meanwhile may read all rows of a project. Costs a look at the size of each file.
+ * Tables with rows that statistics know nothing of, or of which several times as many have come as they know: autovacuum
+ * comes once a minute, and what is planned meanwhile may read all rows of a project. By what has been committed: to look at
+ * a table whose rows are still being written would tell that there are none.
  */
 export const selectOutgrownTables = async (sql: Sql): Promise<string[]> => {
   const rows = await sql<{ name: string }[]>`
     select c.oid::regclass::text as name from pg_class c
     where c.relkind = 'r' and c.relpersistence = 'p' and c.relnamespace = current_schema()::regnamespace
       and pg_has_role(c.relowner, 'usage')
-      and pg_relation_size(c.oid) > ${OUTGROWN}::int * c.relpages::bigint * current_setting('block_size')::int
+      and pg_stat_get_mod_since_analyze(c.oid) > ${OUTGROWN}::int * greatest(c.reltuples, ${SMALL}::int)
     order by c.relname`;
   return rows.map(({ name }) => name);
 };

@@ -99,6 +99,9 @@ export function parentPool(config: Config): OpenOptions {
   return { databaseUrl, dataDir, databasePool: 1, maxConnections };
 }
 
+export const hasEnoughConnections = async ({ pool }: OpenDatabase, config: Config): Promise<boolean> =>
+  (await selectMaxConnections(pool)) >= connectionsOf(config);
+
 async function requireConnections({ pool }: OpenDatabase, config: Config): Promise<void> {
   const max = await selectMaxConnections(pool);
   const needed = connectionsOf(config);
