@@ -62,7 +62,9 @@ export function createSignals(openListener: OpenListener): Signals {
   function wakeAll(how?: "closed"): void {
     for (const [key, wakes] of watching) {
       const topic = key.split(" ")[0] as Topic;
-      if (how || topic !== "sync") for (const wake of wakes) wake(how ?? topic);
+      // Nothing is known to have happened: as "key_revoked" it would end the wait of a key that is live.
+      const look = topic === "key_revoked" ? "time" : topic;
+      if (how || topic !== "sync") for (const wake of wakes) wake(how ?? look);
     }
   }
 
