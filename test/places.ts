@@ -165,3 +165,22 @@ export async function removeCluster(path: string): Promise<void> {
 }
 
 if (import.meta.main) await keepGuard(process.argv[2]!);
+
+/** Reads what a process prints to its end; `url` resolves with the first that `find` sees in it, and rejects where it ends before. */
+export function followOutput(
+  child: Bun.Subprocess<"ignore", "pipe", "inherit">,
+  find: (output: string) => string | undefined,
+) {
+  let output = "";
+  const { promise: url, resolve, reject } = Promise.withResolvers<string>();
+  // To the end: who writes to a pipe that nobody reads fails.
+  (async () => {
+    for await (const chunk of child.stdout) {
+      output += new TextDecoder().decode(chunk);
+      const found = find(output);
+      if (found !== undefined) resolve(found);
+    }
+    reject(new Error(`The process ended with ${await child.exited} before it was ready:\n${output}`));
+  })().catch(reject);
+  return { url, output: () => output };
+}

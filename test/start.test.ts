@@ -8,6 +8,7 @@ import { startEmbedded } from "../src/postgres/embedded.ts";
 import { junit, until } from "./harness.ts";
 import { createPlace, guardProcess, removePlace } from "./places.ts";
 import { createProxy, createReceiver } from "./receiver.ts";
+import { beginUpload } from "./slow_upload.ts";
 
 setDefaultTimeout(30_000);
 const ROOT = join(import.meta.dir, "..");
@@ -123,7 +124,7 @@ test("kill -9 during uploads loses nothing that was acknowledged and halves noth
   const dataDir = createDirectory();
   let server = await start(dataDir);
   const key = /svc_proj_\w+/.exec(server.output())![0];
-  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
+  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1]!;
   const headers = { authorization: `Bearer ${key}` };
   const acknowledged = new Set<string>();
   let count = 0;
@@ -245,33 +246,17 @@ test("SIGTERM, twice, lets a running upload end and does not wait for idle conne
   const dataDir = createDirectory();
   const server = await start(dataDir);
   const key = /svc_proj_\w+/.exec(server.output())![0];
-  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
-  const body = junit("pp");
-  const { promise: answered, resolve } = Promise.withResolvers<string>();
+  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1]!;
   const { promise: idle, resolve: connected } = Promise.withResolvers<void>();
   const { hostname, port } = new URL(server.url);
   await Bun.connect({ hostname, port: Number(port), socket: { open: () => connected(), data() {} } });
-  let answer = "";
-  const upload = await Bun.connect({
-    hostname,
-    port: Number(port),
-    socket: {
-      data(_, chunk) {
-        answer += chunk.toString();
-        if (answer.includes("}")) resolve(answer);
-      },
-    },
-  });
-  const path = `/api/v1/projects/${project}/test-runs`;
-  upload.write(
-    `POST ${path} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
-  );
+  const { answered, finish } = await beginUpload(server.url, { project, key }, junit("pp"));
   await idle;
   // An answer to a later request tells that the upload's head has been read.
   await fetch(`${server.url}/healthz`);
   const stopped = server.stop("SIGTERM");
   server.child.kill("SIGTERM");
-  upload.write(body.slice(20));
+  finish();
   expect(await answered).toStartWith("HTTP/1.1 201");
   expect(await stopped).toBe(0);
 });
@@ -290,7 +275,7 @@ test.if(isLinux)(
   async () => {
     const server = await start(createDirectory());
     const key = /svc_proj_\w+/.exec(server.output())![0];
-    const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
+    const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1]!;
     const request = { headers: { authorization: `Bearer ${key}` } };
     const path = `${server.url}/api/v1/projects/${project}/test-runs`;
     expect((await fetch(path, { ...request, method: "POST", body: junit("pf") })).status).toBe(201);
@@ -318,7 +303,7 @@ test.if(isLinux)(
   async () => {
     const server = await start(createDirectory());
     const key = /svc_proj_\w+/.exec(server.output())![0];
-    const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
+    const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1]!;
     const list = () =>
       fetch(`${server.url}/api/v1/projects/${project}/test-runs`, { headers: { authorization: `Bearer ${key}` } });
     expect((await list()).status).toBe(200);
@@ -420,7 +405,7 @@ test("a port in use is refused, and the keys of a first start are not lost by it
 test("a long poll does not hold up the stop", async () => {
   const server = await start(createDirectory());
   const key = /svc_proj_\w+/.exec(server.output())![0];
-  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1];
+  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1]!;
   const headers = { authorization: `Bearer ${key}` };
   const path = `${server.url}/api/v1/projects/${project}/executions`;
   const { id } = (await (await fetch(path, { method: "POST", headers, body: "{}" })).json()) as { id: string };

@@ -7,6 +7,7 @@ import { startEmbedded } from "../src/postgres/embedded.ts";
 import { createBrowser } from "./browser.ts";
 import { junit, until } from "./harness.ts";
 import { createPlace, guardProcess, removePlace } from "./places.ts";
+import { beginUpload } from "./slow_upload.ts";
 
 setDefaultTimeout(40_000);
 const ROOT = join(import.meta.dir, "..");
@@ -155,28 +156,8 @@ test.if(isLinux)(
 
 test.if(isLinux)("SIGTERM, twice, lets running uploads end in every worker", async () => {
   const server = await start({ RATE_LIMIT_PER_MINUTE: "0" });
-  const { hostname, port } = new URL(server.url);
-  const body = junit("pp");
-  const uploads = await Promise.all(
-    Array.from({ length: 16 }, async () => {
-      const { promise: answered, resolve } = Promise.withResolvers<string>();
-      let answer = "";
-      const socket = await Bun.connect({
-        hostname,
-        port: Number(port),
-        socket: {
-          data(_, chunk) {
-            answer += chunk.toString();
-            if (answer.includes("}")) resolve(answer);
-          },
-          close: () => resolve(answer),
-        },
-      });
-      const head = `POST /api/v1/projects/${key.project}/test-runs HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${key.value}`;
-      socket.write(`${head}\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`);
-      return { answered, finish: () => socket.write(body.slice(20)) };
-    }),
-  );
+  const place = { project: key.project, key: key.value };
+  const uploads = await Promise.all(Array.from({ length: 16 }, () => beginUpload(server.url, place, junit("pp"))));
   // Answers to later requests of both tell that the heads have been read.
   for (const workers = new Set<string>(); workers.size < 2;) {
     await get(`${server.url}/healthz`);

@@ -51,7 +51,7 @@ export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   /** It is not stored yet. */
   isNew?: { timeoutMinutes: number } | undefined;
   /** False: nothing is red on its branch. */
-  hasRedTasks?: boolean;
+  mayHaveRedTasks?: boolean;
   /** What else there is to announce. */
   events?: readonly NewEvent[];
   /** Nothing is announced: sample data tells of nothing that has happened. */
@@ -68,7 +68,7 @@ export async function advanceExecution(
   event: ExecutionEvent,
   advance: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
-  const { tasks: known, writes: others = [], isNew, hasRedTasks = true, ...rest } = advance;
+  const { tasks: known, writes: others = [], isNew, mayHaveRedTasks = true, ...rest } = advance;
   const { events = [], silent = false, reason = END_REASONS[event], ...change } = rest;
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
   const tasks = known?.map((task) => ({ ...task })) ?? (await selectTasks(sql, projectId, execution.id));
@@ -98,7 +98,7 @@ export async function advanceExecution(
   if (!silent) {
     const ended = ends && status !== "cancelled";
     const origin = toOrigin({ ...execution, status }, change);
-    const announced = ended ? await announceEnd(sql, projectId, execution, { origin, tasks, hasRedTasks }) : [];
+    const announced = ended ? await announceEnd(sql, projectId, execution, { origin, tasks, mayHaveRedTasks }) : [];
     const all = [...events, ...announced];
     if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
   }
@@ -182,18 +182,18 @@ const isRed = ({ verdict, status }: TaskRow) => verdict === "failed" || status =
 /** Also one whose runners were lost, which was over before its execution. */
 const isMissed = ({ declared, attempt, status }: TaskRow) => declared && attempt === 0 && status === "timed_out";
 
-type Ending = { origin: ExecutionData; tasks: readonly TaskRow[]; hasRedTasks: boolean };
+type Ending = { origin: ExecutionData; tasks: readonly TaskRow[]; mayHaveRedTasks: boolean };
 
 async function announceEnd(
   sql: Tx,
   projectId: string,
   { depth, trigger, defaultBranch }: LockedExecution,
-  { origin, tasks, hasRedTasks }: Ending,
+  { origin, tasks, mayHaveRedTasks }: Ending,
 ): Promise<NewEvent[]> {
   const failed = origin.status !== "passed";
   const red = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
   const states = red.length === 0 ? [{ slug: "", failed }] : red;
-  const staysGreen = !hasRedTasks && !states.some(({ failed }) => failed);
+  const staysGreen = !mayHaveRedTasks && !states.some(({ failed }) => failed);
   const wasRed = !staysGreen && (await updateRedTasks(sql, projectId, origin.branch ?? defaultBranch, states));
   const [passed, fails, skipped] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "skipped")];
   const worstFirst = tasks.toSorted((a, b) => Number(isRed(b)) - Number(isRed(a)));
@@ -277,7 +277,7 @@ function otherBuild(
 }
 
 /** What an upload meets: where its execution is new it is yet to be stored, by `advanceExecution`. */
-export type Arrival = FoundExecution & Pick<MetBuild, "timeoutMinutes" | "hasLiveBugs" | "hasRedTasks">;
+export type Arrival = FoundExecution & Pick<MetBuild, "timeoutMinutes" | "hasLiveBugs" | "mayHaveRedTasks">;
 
 /** In a transaction that holds the turn of the execution_key, if there is one: the execution that an upload belongs to. */
 export async function meetExecution(
@@ -320,8 +320,8 @@ export async function meetExecution(
   };
   const warnings = known ? warningsOf(build, met) : met.namesake ? [otherBuild(build, met.namesake)] : [];
   const found = await withBase(sql, projectId, { execution, isNew: known === undefined, warnings }, base_commit);
-  const { timeoutMinutes, hasLiveBugs, hasRedTasks } = met;
-  return { ...found, timeoutMinutes, hasLiveBugs, hasRedTasks };
+  const { timeoutMinutes, hasLiveBugs, mayHaveRedTasks } = met;
+  return { ...found, timeoutMinutes, hasLiveBugs, mayHaveRedTasks };
 }
 
 /** Of an upload that names its execution. */

@@ -164,9 +164,7 @@ export async function takeReport(
   const at = new Date(Math.min(Date.parse(completedAt), now.getTime()));
   const silent = options.silent === true || !isNews(at.getTime(), now.getTime());
   const met = await meetExecution(sql, projectId, parameters, stated, at);
-  const { execution, timeoutMinutes } = met;
-  // Whoever waited for the execution may have been told what is over by now.
-  const hasRedTasks = !met.isNew || met.hasRedTasks;
+  const { execution, timeoutMinutes, mayHaveRedTasks } = met;
   // What runners run, and with which variables, was said when it began: reports add nothing to it.
   const origin = execution.mode === "run" ? {} : stated;
   const { failure } = options;
@@ -183,7 +181,7 @@ export async function takeReport(
       `Cannot take the report: the task ${JSON.stringify(taskSlug)} is run by runners, which report with their lease_id`,
     );
   const shard = toShard(run, before, parameters);
-  const change = { ...origin, arrived: true, now: at, silent, hasRedTasks };
+  const change = { ...origin, arrived: true, now: at, silent, mayHaveRedTasks };
   if (before.some((attempt) => attempt.shard === shard.index && attempt.digest === named.digest)) {
     await advance(sql, projectId, execution, parameters, change);
     return await selectAgain(sql, projectId, execution.id, taskSlug);

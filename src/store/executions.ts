@@ -209,6 +209,14 @@ const haveKey = (sql: Sql, projectId: string, key: string, now: Date) => sql`
     select id from execution where project_id = ${projectId} and key = ${key} order by id desc limit ${NAMESAKES})
   and (completed_at is null or completed_at > ${now.toISOString()}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
 
+/** The newest execution that has the key, as JSON. */
+const namesakeOf = (sql: Sql, projectId: string, key: string | null, now: Date): Fragment =>
+  key === null
+    ? sql`null`
+    : sql`(
+        select json_build_object('branch', branch, 'commit', commit) from execution
+        where ${haveKey(sql, projectId, key, now)} order by id desc limit 1)`;
+
 /** `isUnclear`: the build does not name its commit, and several agree. */
 const ofBuild = (sql: Tx, projectId: string, { key, branch = null, commit = null }: Build, now: Date): Fragment => {
   const agrees = sql`
@@ -245,9 +253,10 @@ export type MetBuild = {
   /** Of the project. */
   defaultBranch: string;
   timeoutMinutes: number;
-  /** Whether a run may resolve a bug, and the execution end what is red on its branch. */
+  /** Whether a run may resolve a bug. */
   hasLiveBugs: boolean;
-  hasRedTasks: boolean;
+  /** False: nothing is red on the branch of what is to be inserted. Who waited for his execution has to ask for himself. */
+  mayHaveRedTasks: boolean;
 };
 
 type MetRow = Omit<MetBuild, "execution"> & { plans: string } & {
@@ -272,28 +281,22 @@ export const lockBuild = async (
       : key === null
         ? sql`select ${executionColumns(sql)}, false as "isUnclear" from execution where false`
         : ofBuild(sql, projectId, { key, branch, commit }, now);
-  const namesake =
-    key === null || id !== undefined
-      ? sql`null`
-      : sql`(
-          select json_build_object('branch', branch, 'commit', commit) from execution
-          where ${haveKey(sql, projectId, key, now)} order by id desc limit 1)`;
   const [row] = await sql<MetRow[]>`
     with found as materialized (${found})
     select f.*, ${keepPlans(sql)} as plans, coalesce(f."isUnclear", false) as "isUnclear", p.default_branch as "defaultBranch",
       p.execution_timeout_minutes as "timeoutMinutes",
-      case when f.id is null then ${namesake} end as namesake,
+      case when f.id is null then ${namesakeOf(sql, projectId, id === undefined ? key : null, now)} end as namesake,
       case when f.id is null then ${baselineOf(sql, projectId, { id: freshId, baseCommit })} else f."baselineId" end
         as "baselineId",
       exists (select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress'))
         as "hasLiveBugs",
-      exists (
-        select from red_task
-        where project_id = ${projectId} and branch = coalesce(f.branch, ${branch}, p.default_branch)) as "hasRedTasks"
+      f.id is not null or exists (
+        select from red_task where project_id = ${projectId} and branch = coalesce(${branch}, p.default_branch)
+      ) as "mayHaveRedTasks"
     from project p left join found f on true where p.id = ${projectId}`;
-  const { plans: _, isUnclear, namesake: other, timeoutMinutes, hasLiveBugs, hasRedTasks, ...execution } = row!;
+  const { plans: _, isUnclear, namesake: other, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, ...execution } = row!;
   const { baselineId, defaultBranch } = row!;
-  const met = { isUnclear, namesake: other, baselineId, defaultBranch, timeoutMinutes, hasLiveBugs, hasRedTasks };
+  const met = { isUnclear, namesake: other, baselineId, defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks };
   return { ...met, execution: execution.id === null ? undefined : (execution as LockedExecution) };
 };
 
@@ -399,13 +402,7 @@ export const insertExecution = async (
           : sql`null`
       }, execution_timeout_minutes) as minutes from project where id = ${projectId}
     ) as timeout
-    returning ${executionColumns(sql)}, ${
-      key === null
-        ? sql`null`
-        : sql`(
-            select json_build_object('branch', branch, 'commit', commit) from execution
-            where ${haveKey(sql, projectId, key, now)} order by id desc limit 1)`
-    } as namesake`;
+    returning ${executionColumns(sql)}, ${namesakeOf(sql, projectId, key, now)} as namesake`;
   return execution!;
 };
 

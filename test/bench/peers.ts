@@ -1,7 +1,7 @@
 /** The list of 10 by Assay and by what a team would build it with otherwise, on the same database in the same run. */
 
 import { join } from "node:path";
-import { guardProcess } from "../places.ts";
+import { followOutput, guardProcess } from "../places.ts";
 import { ROUNDS } from "./list.ts";
 import { type BenchServer, median, wrk } from "./server.ts";
 
@@ -35,7 +35,7 @@ async function build(entry: string): Promise<string> {
   return output;
 }
 
-async function start({ name, entry, runtime }: Peer, { connection }: BenchServer): Promise<Running> {
+async function start({ entry, runtime }: Peer, { connection }: BenchServer): Promise<Running> {
   const { host, port, username, password, database } = connection;
   const command = runtime === "bun" ? [process.execPath, join(FOLDER, entry)] : ["node", await build(entry)];
   const child = Bun.spawn(command, {
@@ -53,18 +53,7 @@ async function start({ name, entry, runtime }: Peer, { connection }: BenchServer
     stderr: "inherit",
   });
   guardProcess(child);
-  let output = "";
-  const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
-  // To the end: who writes to a pipe that nobody reads fails.
-  (async () => {
-    for await (const chunk of child.stdout) {
-      output += new TextDecoder().decode(chunk);
-      const [url] = /http:\S+(?=\n)/.exec(output) ?? [];
-      if (url !== undefined) resolve(url);
-    }
-    reject(new Error(`${name} ended with ${await child.exited} before it was ready:\n${output}`));
-  })().catch(reject);
-  const url = await ready;
+  const url = await followOutput(child, (output) => /http:\S+(?=\n)/.exec(output)?.[0]).url;
   const stop = () => {
     child.kill("SIGTERM");
     return child.exited;

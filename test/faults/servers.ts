@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { startEmbedded } from "../../src/postgres/embedded.ts";
 import { connect } from "../../src/store/connect.ts";
-import { createPlace, guardProcess, removePlace } from "../places.ts";
+import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
@@ -33,28 +33,22 @@ async function spawn(dataDir: string, { environment = {}, under = [] }: ServersO
   });
   // A script that fails or is stopped leaves nobody behind.
   guardProcess(child);
-  let output = "";
-  const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
-  (async () => {
-    for await (const chunk of child.stdout) {
-      output += new TextDecoder().decode(chunk);
-      // With LOG_LEVEL=warn the only output is the welcome of the first start.
-      const [, ready, welcome] = /"message":"Assay is ready","url":"([^"]+)"|"(http:[^"]+)\/api/.exec(output) ?? [];
-      const url = ready ?? welcome;
-      if (url !== undefined) resolve(url);
-    }
-    reject(new Error(`The server ended:\n${output}`));
-  })().catch(reject);
-  const url = await ready;
+  // With LOG_LEVEL=warn the only output is the welcome of the first start.
+  const followed = followOutput(child, (output) => {
+    const [, ready, welcome] = /"message":"Assay is ready","url":"([^"]+)"|"(http:[^"]+)\/api/.exec(output) ?? [];
+    return ready ?? welcome;
+  });
+  const { output } = followed;
+  const url = await followed.url;
   return {
     url,
     /** From the start of the process to its word that it is ready. */
     readyMs: performance.now() - started,
     child,
-    output: () => output,
+    output,
     /** Log lines of a level, parsed. */
     logged: (level: "info" | "warn" | "error") =>
-      output
+      output()
         .split("\n")
         .filter((line) => line.startsWith("{") && line.includes(`"level":"${level}"`))
         .map((line) => JSON.parse(line) as Record<string, unknown>),
