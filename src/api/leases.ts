@@ -2,7 +2,8 @@
 
 import { absent } from "../http/problem.ts";
 import { endStopped, type Sync, syncRunner, toLease } from "../operations/leases.ts";
-import { nameReport, takeReport } from "../operations/test_runs.ts";
+import { nameReport, prepareReport } from "../operations/named_reports.ts";
+import { takeReport } from "../operations/test_runs.ts";
 import { emptyReport } from "../reports/report.ts";
 import { jsonOnce, plainText } from "../request/reply.ts";
 import { toPage } from "../request/page.ts";
@@ -141,9 +142,13 @@ export const leases: Route[] = [
       // Once it is to be ended it stays so: then it is no failure, whose name would stand among the test cases.
       const named = isStopped(known)
         ? undefined
-        : await nameReport(sql, transact, projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, {
-            failure,
-          });
+        : await nameReport(
+            sql,
+            transact,
+            projectId,
+            prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure),
+            parameters,
+          );
       return await conclude(async (sql) => {
         const execution = (await lockExecution(sql, projectId, executionId)) ?? absent();
         const lease = (await lockLease(sql, projectId, leaseId)) ?? absent();

@@ -4,11 +4,13 @@ import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
 import { catchUpWithin } from "../operations/case_health.ts";
 import { requestNames } from "../operations/test_cases.ts";
-import { nameReport, takeReport, turnsOf } from "../operations/test_runs.ts";
+import { nameReport, prepareReport } from "../operations/named_reports.ts";
+import { type TakenReport, takeReport, turnsOf } from "../operations/test_runs.ts";
+import { mayBeUsual, takeUsualReports } from "../operations/usual_reports.ts";
 import { guessCases, readReport } from "../reports/read.ts";
 import { type CaseName, type Report, ReportError } from "../reports/report.ts";
 import { toStatus } from "../rules/merge.ts";
-import { toLists } from "../rules/blame.ts";
+import { type Blamed, toLists } from "../rules/blame.ts";
 import { toRunLine } from "../rules/run_line.ts";
 import { repeatOnly } from "../rules/repeat.ts";
 import { shardsOf, toShardList } from "../rules/shards.ts";
@@ -198,30 +200,35 @@ export const testRuns: Route[] = [
       deadlineSeconds: 120,
     },
     async (context) => {
-      const { sql, params, transact, conclude, wantsText, services } = context;
+      const { sql, params, transact, conclude, concludeTogether, wantsText, services } = context;
       const given = await ofLease(sql, params.projectId, context.query);
       const count = guessCases(context.body.files);
       const coming = count > 0 ? await requestNames(services.begin, params.projectId, count) : undefined;
       const report = repeat(read(context, context.query), given.only);
       const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
-      const named = await nameReport(sql, transact, params.projectId, report, parameters, context.body.digest, {
-        coming,
-      });
+      const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
+      const answer = ({ run, added, bugReports, warnings }: TakenReport, failures: readonly Blamed[]) => {
+        const { executionId, taskSlug } = run;
+        context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
+        const body = { ...toDetail(context, run), ...toLists(failures), bugReports };
+        const status = added ? 201 : 200;
+        return wantsText ? plainText(status, `${toRunLine(body)}\n`) : json(status, body);
+      };
+      const turns = turnsOf(params.projectId, parameters);
+      const usual = { prepared, parameters };
+      const answered = mayBeUsual(usual)
+        ? await concludeTogether(takeUsualReports, usual, turns, (taken) => answer(taken, []))
+        : undefined;
+      if (answered) return answered;
+      const named = await nameReport(sql, transact, params.projectId, prepared, parameters, coming);
       // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
       if (named.results.some(({ letter }) => toStatus(letter) === "failed"))
         await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
-      return await conclude(
-        async (sql) => {
-          const { run, added, bugReports, warnings } = await takeReport(sql, params.projectId, named, parameters);
-          const { executionId, taskSlug } = run;
-          context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
-          const failures = run.failed === 0 ? [] : await selectFailures(sql, params.projectId, run.id);
-          const answer = { ...toDetail(context, run), ...toLists(failures), bugReports };
-          const status = added ? 201 : 200;
-          return wantsText ? plainText(status, `${toRunLine(answer)}\n`) : json(status, answer);
-        },
-        turnsOf(params.projectId, parameters),
-      );
+      return await conclude(async (sql) => {
+        const taken = await takeReport(sql, params.projectId, named, parameters);
+        const { run } = taken;
+        return answer(taken, run.failed === 0 ? [] : await selectFailures(sql, params.projectId, run.id));
+      }, turns);
     },
   ),
 

@@ -4,6 +4,7 @@ import { isSameCommit } from "../rules/commit.ts";
 import { endOfTask, type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import { countBlames } from "./failures.ts";
+import type { BlameCounts } from "../schema/failures.ts";
 import type { ExecutionStatus, PlannedTask } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
@@ -16,11 +17,12 @@ import {
   deleteExecution,
   type ExecutionChange,
   type ExecutionOrigin,
+  type FoundBuild,
   insertDeclaredTasks,
   insertExecution,
   type InsertExecution,
-  insertUploadedExecution,
   lockBuild,
+  lockBuilds,
   type LockedExecution,
   lockExecution,
   lockExecutionKey,
@@ -31,6 +33,7 @@ import {
   type TaskRow,
   updateExecution,
   updateOpenTasks,
+  type UploadedExecution,
   type UploadedBuild,
 } from "../store/executions.ts";
 import {
@@ -41,6 +44,7 @@ import {
   selectPlannedTasks,
   stopLeases,
 } from "../store/leases.ts";
+import { type RunRow, selectRunsOf } from "../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../store/signals.ts";
 
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
@@ -48,10 +52,8 @@ export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   tasks?: readonly TaskRow[];
   /** To be written in the same round trip; they leave open tasks alone. */
   writes?: readonly Fragment[];
-  /** It is not stored yet. */
-  isNew?: { timeoutMinutes: number } | undefined;
-  /** False: nothing is red on its branch. */
-  mayHaveRedTasks?: boolean;
+  /** The transaction has begun it: nobody can wait for its end yet. */
+  isNew?: boolean;
   /** What else there is to announce. */
   events?: readonly NewEvent[];
   /** Nothing is announced: sample data tells of nothing that has happened. */
@@ -68,7 +70,7 @@ export async function advanceExecution(
   event: ExecutionEvent,
   advance: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
-  const { tasks: known, writes: others = [], isNew, mayHaveRedTasks = true, ...rest } = advance;
+  const { tasks: known, writes: others = [], isNew = false, ...rest } = advance;
   const { events = [], silent = false, reason = END_REASONS[event], ...change } = rest;
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
   const tasks = known?.map((task) => ({ ...task })) ?? (await selectTasks(sql, projectId, execution.id));
@@ -83,13 +85,8 @@ export async function advanceExecution(
     }
     writes.push(updateOpenTasks(sql, projectId, execution.id, silentTasks, reason));
   }
-  writes.push(
-    isNew
-      ? insertUploadedExecution(sql, projectId, execution, { ...change, ...isNew, status })
-      : updateExecution(sql, projectId, execution.id, { ...change, status }),
-  );
+  writes.push(updateExecution(sql, projectId, execution.id, { ...change, status }));
   const ends = hasEnded(status) && !hasEnded(execution.status);
-  // Nobody can have begun to wait for what is not there yet.
   if (ends && !isNew) {
     if (execution.mode === "run" && (await stopLeases(sql, projectId, execution.id, reason)))
       await notifyLeases(sql, projectId);
@@ -98,7 +95,7 @@ export async function advanceExecution(
   if (!silent) {
     const ended = ends && status !== "cancelled";
     const origin = toOrigin({ ...execution, status }, change);
-    const announced = ended ? await announceEnd(sql, projectId, execution, { origin, tasks, mayHaveRedTasks }) : [];
+    const announced = ended ? await announceEnd(sql, projectId, execution, { origin, tasks }) : [];
     const all = [...events, ...announced];
     if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
   }
@@ -182,29 +179,35 @@ const isRed = ({ verdict, status }: TaskRow) => verdict === "failed" || status =
 /** Also one whose runners were lost, which was over before its execution. */
 const isMissed = ({ declared, attempt, status }: TaskRow) => declared && attempt === 0 && status === "timed_out";
 
-type Ending = { origin: ExecutionData; tasks: readonly TaskRow[]; mayHaveRedTasks: boolean };
+type Ending = { origin: ExecutionData; tasks: readonly TaskRow[] };
 
 async function announceEnd(
   sql: Tx,
   projectId: string,
-  { depth, trigger, defaultBranch }: LockedExecution,
-  { origin, tasks, mayHaveRedTasks }: Ending,
+  execution: LockedExecution,
+  { origin, tasks }: Ending,
 ): Promise<NewEvent[]> {
-  const failed = origin.status !== "passed";
   const red = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
-  const states = red.length === 0 ? [{ slug: "", failed }] : red;
-  const staysGreen = !mayHaveRedTasks && !states.some(({ failed }) => failed);
-  const wasRed = !staysGreen && (await updateRedTasks(sql, projectId, origin.branch ?? defaultBranch, states));
-  const [passed, fails, skipped] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "skipped")];
+  const states = red.length === 0 ? [{ slug: "", failed: origin.status !== "passed" }] : red;
+  const wasRed = await updateRedTasks(sql, projectId, origin.branch ?? execution.defaultBranch, states);
+  const blames = sum(tasks, "failed") > 0 ? await countBlames(sql, projectId, origin.id) : {};
+  return toEndEvents(execution, { origin, tasks, wasRed, blames });
+}
+
+function toEndEvents(
+  { depth, trigger }: LockedExecution,
+  { origin, tasks, wasRed, blames }: Ending & { wasRed: boolean; blames: Partial<BlameCounts> },
+): NewEvent[] {
+  const [passed, failed, skipped] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "skipped")];
   const worstFirst = tasks.toSorted((a, b) => Number(isRed(b)) - Number(isRed(a)));
   const execution: EventData["execution"] = {
     ...origin,
     passed,
-    failed: fails,
+    failed,
     skipped,
-    total: passed + fails + skipped,
+    total: passed + failed + skipped,
     flaky: sum(tasks, "flaky"),
-    ...(fails > 0 ? await countBlames(sql, projectId, origin.id) : {}),
+    ...blames,
     ...(tasks.some(({ outage }) => outage) ? { outage: true } : {}),
     taskCount: tasks.length,
     tasks: worstFirst.slice(0, MAX_TASKS).map(({ slug, status, passed, failed, skipped, verdict }) => {
@@ -218,12 +221,48 @@ async function announceEnd(
   });
   return [
     toEvent("execution.completed"),
-    ...(failed ? [toEvent("execution.failed")] : wasRed ? [toEvent("execution.recovered")] : []),
+    ...(origin.status !== "passed" ? [toEvent("execution.failed")] : wasRed ? [toEvent("execution.recovered")] : []),
     // Only what a schedule has asked for was expected.
     ...(trigger === "schedule" ? tasks.filter(isMissed) : []).map(({ slug, reason }) =>
       toEvent("task.missed", { taskSlug: slug, ...(reason === null ? {} : { reason }) }),
     ),
   ];
+}
+
+/** An execution that an upload begins, as it is to be stored. */
+export function toUploaded(
+  execution: LockedExecution,
+  { at, ...rest }: Pick<UploadedExecution, "status" | "timeoutMinutes" | "runCompletedAt"> & { at: Date },
+): UploadedExecution {
+  const { id, key, trigger, branch, commit, pullRequest, buildUrl, environment, createdAt, baselineId } = execution;
+  const origin = { branch, commit, pullRequest, buildUrl, environment };
+  return { id, key, trigger, ...origin, createdAt, baselineId, startedAt: at.toISOString(), ...rest };
+}
+
+export type GreenReport = {
+  /** All tasks of the execution, ordered by id. */
+  tasks: readonly TaskRow[];
+  /** Where the execution comes from, by now. */
+  origin: ExecutionData;
+  events: readonly NewEvent[];
+  silent: boolean;
+};
+
+/**
+ * What becomes of an execution by a report in which nothing failed, and what is to be told. Undefined where more is to be
+ * known for that: it is over, or was known before and ends now, or something was red on its branch.
+ */
+export function advanceByGreen(
+  { execution, isNew, mayHaveRedTasks }: ArrivalAmongRuns,
+  event: ExecutionEvent,
+  { tasks, origin, events, silent }: GreenReport,
+): { status: ExecutionStatus; events: readonly NewEvent[] } | undefined {
+  const status = nextStatus(execution.status, tasks, event);
+  if (hasEnded(execution.status) || execution.mode === "run") return undefined;
+  if (!hasEnded(status)) return { status, events: silent ? [] : events };
+  if (!isNew || (mayHaveRedTasks && !silent)) return undefined;
+  const end = { origin: { ...origin, status }, tasks, wasRed: false, blames: {} };
+  return { status, events: silent ? [] : [...events, ...toEndEvents(execution, end)] };
 }
 
 /** An execution, locked; what its caller should know of how it was found. */
@@ -276,8 +315,8 @@ function otherBuild(
   );
 }
 
-/** What an upload meets: where its execution is new it is yet to be stored, by `advanceExecution`. */
-export type Arrival = FoundExecution & Pick<MetBuild, "timeoutMinutes" | "hasLiveBugs" | "mayHaveRedTasks">;
+/** What an upload meets: where its execution is new it is yet to be stored. */
+export type Arrival = FoundExecution & Pick<MetBuild, "timeoutMinutes" | "hasLiveBugs">;
 
 /** In a transaction that holds the turn of the execution_key, if there is one: the execution that an upload belongs to. */
 export async function meetExecution(
@@ -296,33 +335,90 @@ export async function meetExecution(
   // Its execution may have been deleted while it waited for that: what it was told beside is older than the wait.
   const { execution: known, ...met } = first.execution || !first.namesake ? first : await look();
   if (execution_id !== undefined) requireSame(known ?? refuseAbsent(), execution_key, toldBranch, toldCommit);
-  const execution: LockedExecution = known ?? {
-    id: freshId,
-    key: build.key,
-    status: "running",
-    mode: "report",
-    trigger: "upload",
-    branch: branch ?? null,
-    commit: commit ?? null,
-    pullRequest: origin.pullRequest ?? null,
-    buildUrl: origin.buildUrl ?? null,
-    environment: origin.environment ?? null,
-    createdAt: now.toISOString(),
-    startedAt: null,
-    completedAt: null,
-    sample: false,
-    rerunOf: null,
-    baselineId: met.baselineId,
-    depth: 0,
-    reruns: 0,
-    failFast: null,
-    defaultBranch: met.defaultBranch,
-  };
+  const execution = known ?? beginAt(now, { id: freshId, key: build.key, origin, ...met });
   const warnings = known ? warningsOf(build, met) : met.namesake ? [otherBuild(build, met.namesake)] : [];
   const found = await withBase(sql, projectId, { execution, isNew: known === undefined, warnings }, base_commit);
-  const { timeoutMinutes, hasLiveBugs, mayHaveRedTasks } = met;
-  return { ...found, timeoutMinutes, hasLiveBugs, mayHaveRedTasks };
+  const { timeoutMinutes, hasLiveBugs } = met;
+  return { ...found, timeoutMinutes, hasLiveBugs };
 }
+
+/** What begins with an upload, and is not stored yet. */
+const beginAt = (
+  now: Date,
+  {
+    id,
+    key,
+    origin,
+    baselineId,
+    defaultBranch,
+  }: Pick<LockedExecution, "id" | "key" | "baselineId" | "defaultBranch"> & { origin: ExecutionOrigin },
+): LockedExecution => ({
+  id,
+  key,
+  status: "running",
+  mode: "report",
+  trigger: "upload",
+  branch: origin.branch ?? null,
+  commit: origin.commit ?? null,
+  pullRequest: origin.pullRequest ?? null,
+  buildUrl: origin.buildUrl ?? null,
+  environment: origin.environment ?? null,
+  createdAt: now.toISOString(),
+  startedAt: null,
+  completedAt: null,
+  sample: false,
+  rerunOf: null,
+  baselineId,
+  depth: 0,
+  reruns: 0,
+  failFast: null,
+  defaultBranch,
+});
+
+/** One of several uploads at once. */
+export type AskedBuild = { key: string | null; origin: ExecutionOrigin; now: Date };
+
+/** With the runs that the execution has by now. */
+export type ArrivalAmongRuns = Arrival & Pick<FoundBuild, "mayHaveRedTasks"> & { runs: readonly RunRow[] };
+
+/**
+ * What several uploads meet, in a transaction that holds the turns of their keys; nobody is waited for. Undefined for one
+ * that would have to wait, or of which there is more to say.
+ */
+export async function meetExecutions(
+  sql: Tx,
+  projectId: string,
+  builds: readonly AskedBuild[],
+): Promise<(ArrivalAmongRuns | undefined)[]> {
+  const asked = builds.map(({ key, origin: { branch = null, commit = null }, now }) => {
+    return { freshId: Bun.randomUUIDv7("hex", now.getTime()), key, branch, commit, now };
+  });
+  const found = new Map((await lockBuilds(sql, projectId, asked)).map((met) => [met.freshId, met]));
+  const knownIds = [...found.values()].flatMap(({ execution }) => (execution ? [execution.id] : []));
+  const runs = Map.groupBy(
+    knownIds.length === 0 ? [] : await selectRunsOf(sql, projectId, knownIds),
+    ({ executionId }) => executionId,
+  );
+  return builds.map(({ origin, now }, index) => {
+    const { freshId, key, branch, commit } = asked[index]!;
+    const met = found.get(freshId);
+    if (met === undefined) return undefined;
+    const { execution: known } = met;
+    const isNew = known === undefined;
+    // While it was looked for somebody may have told more of it.
+    if (known && !agrees(known, { branch, commit })) return undefined;
+    const execution = known ?? beginAt(now, { id: freshId, key, origin, ...met });
+    const warnings = known ? warningsOf({ key, branch, commit }, met) : [];
+    return { ...met, execution, isNew, warnings, runs: runs.get(execution.id) ?? [] };
+  });
+}
+
+const agrees = (
+  execution: Pick<LockedExecution, "branch" | "commit">,
+  { branch, commit }: { branch: string | null; commit: string | null },
+): boolean =>
+  (execution.branch === null || branch === null || execution.branch === branch) &&
+  (execution.commit === null || commit === null || isSameCommit(execution.commit, commit));
 
 /** Of an upload that names its execution. */
 function requireSame(

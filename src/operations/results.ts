@@ -5,6 +5,7 @@ import {
   type ChangedResult,
   changesOf,
   mergeBlock,
+  packResults,
   removeFromBlock,
   type Result,
   type ResultBlock,
@@ -26,6 +27,7 @@ export async function mergeResults(
   attempt: Attempt,
   before: readonly Attempt[],
 ): Promise<{ blocks: ResultBlock[]; changes: ChangedResult[] }> {
+  if (before.length === 0) return { blocks: packResults(results, attempt.number), changes: [] };
   const fresh = Map.groupBy(results, ({ testCase }) => blockOf(testCase));
   // A failure that only stood for an exit code is over with the next attempt, which has an exit code of its own.
   const outdated = before
@@ -33,7 +35,7 @@ export async function mergeResults(
     .map(({ exitCase }) => exitCase!)
     .filter((exitCase) => exitCase !== attempt.exitCase);
   const touched = [...new Set([...fresh.keys(), ...outdated.map(blockOf)])];
-  const stored = before.length === 0 ? [] : await selectBlocks(sql, projectId, runId, touched);
+  const stored = await selectBlocks(sql, projectId, runId, touched);
   const old = new Map(stored.map((block) => [block.block, block]));
   const changes: ChangedResult[] = [];
   for (const testCase of outdated) {
@@ -46,7 +48,7 @@ export async function mergeResults(
     const incoming = fresh.get(block);
     if (!incoming) return old.get(block) ?? [];
     const joined = mergeBlock(block, old.get(block), incoming, attempt.number);
-    if (before.length > 0) changes.push(...changesOf(old.get(block), joined));
+    changes.push(...changesOf(old.get(block), joined));
     return [joined];
   });
   return { blocks, changes };

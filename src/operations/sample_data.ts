@@ -1,6 +1,7 @@
 /** Two weeks of a plausible project, for looking around before the first report of one's own. */
 
-import { nameReport, takeReport, turnsOf } from "./test_runs.ts";
+import { nameReport, prepareReport } from "./named_reports.ts";
+import { takeReport, turnsOf } from "./test_runs.ts";
 import { toCase } from "../reports/fields.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { createCutter } from "../reports/text.ts";
@@ -113,9 +114,13 @@ export async function insertSampleData(sql: Tx, projectId: string, defaultBranch
         sql,
         (work) => work(sql),
         projectId,
-        report(suite, Math.floor(run / RUNS_A_DAY), random),
+        prepareReport(
+          projectId,
+          report(suite, Math.floor(run / RUNS_A_DAY), random),
+          parameters,
+          Bun.SHA256.hash(`${commit} ${index}`, "hex"),
+        ),
         parameters,
-        Bun.SHA256.hash(`${commit} ${index}`, "hex"),
       );
       for (const turn of turnsOf(projectId, parameters)) await takeTurn(sql, turn);
       const taken = await takeReport(sql, projectId, named, parameters, { now: at, silent: true });

@@ -1,7 +1,7 @@
 /** Finds the test cases that the results of a report belong to: known ones, renamed ones, and new ones. */
 
 import { toHex, toHexes } from "../rules/digest_table.ts";
-import { identify, type IdentifiedCases, identityOf, type PlacedCase } from "../rules/identity.ts";
+import { type IdentifiedCases, identityOf, type PlacedCase } from "../rules/identity.ts";
 import { findRenamed } from "../rules/rename.ts";
 import type { Database, Sql, Tx } from "../store/connect.ts";
 import {
@@ -54,11 +54,10 @@ export async function nameCases(
   sql: Sql,
   transact: Transact,
   scope: NameScope,
-  cases: readonly PlacedCase[],
+  named: IdentifiedCases,
   coming?: ComingNames,
 ): Promise<number[]> {
   const { projectId, taskSlug } = scope;
-  const named = identify(projectId, taskSlug, cases);
   const known = await selectTestCaseNumbers(sql, projectId, named.digests, await coming?.names);
   const numbers = known.numbers;
   const split = known.hasAliases ? await splitAliases(sql, projectId, named, numbers) : [];

@@ -1,44 +1,37 @@
 /** Takes a report into its run: names its test cases, merges it case by case, and decides what that makes of the run. */
 
-import * as v from "valibot";
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
 import { countChanges } from "./case_health.ts";
 import { judgeFailures } from "./failures.ts";
-import { type ComingNames, nameCases } from "./test_cases.ts";
-import { erroredCase, type ReportedCase, type Report } from "../reports/report.ts";
+import { type NamedReport, originOf, type RunnerFailure, toRunDetails } from "./named_reports.ts";
+import type { Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
-import { countStatuses, type Result, type ResultBlock, toLetter, toStatus } from "../rules/merge.ts";
-import { endOfTask, hasEnded } from "../rules/execution.ts";
+import { type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
+import { endOfTask, type ExecutionEvent, hasEnded } from "../rules/execution.ts";
 import { isNews } from "../rules/news.ts";
-import { latestAttempts, nextNumber, outcomeOf, WHOLE } from "../rules/run_outcome.ts";
+import { latestAttempts, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
 import type { ExecutionStatus } from "../schema/executions.ts";
 import type { ExecutionData, NewEvent } from "../schema/events.ts";
 import type { BlameCounts } from "../schema/failures.ts";
-import { buildUrl, type Shard } from "../schema/fields.ts";
+import type { Shard } from "../schema/fields.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import { selectBugsOfRun } from "../store/bug_reports.ts";
 import { lockHealth } from "../store/case_health.ts";
-import { type CaseDetail, countQuarantined, insertDetails, selectCounts, upsertBlocks } from "../store/case_results.ts";
-import { setKeepsPlans, type Sql, type Tx, writeTogether } from "../store/connect.ts";
+import { countQuarantined, insertAllDetails, selectCounts, upsertBlocks } from "../store/case_results.ts";
+import { setKeepsPlans, type Tx, writeTogether } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
 import { selectHasOpenLease } from "../store/leases.ts";
-import {
-  type ExecutionOrigin,
-  insertUploadedExecution,
-  type LockedExecution,
-  type TaskRow,
-  turnOfKey,
-} from "../store/executions.ts";
+import { insertUploadedExecutions, type LockedExecution, type TaskRow, turnOfKey } from "../store/executions.ts";
 import type { Turn } from "../store/locks.ts";
 import { endByReport } from "./leases.ts";
-import { advanceExecution, type ExecutionAdvance, meetExecution, toOrigin } from "./executions.ts";
+import { advanceExecution, type ExecutionAdvance, meetExecution, toOrigin, toUploaded } from "./executions.ts";
 import { mergeResults } from "./results.ts";
 import {
   type Attempt,
-  insertAttempt,
-  insertTestRun,
+  insertAttempts,
+  insertTestRuns,
   lockRunAmongOthers,
   newRun,
   type RunRow,
@@ -50,87 +43,6 @@ import {
 
 /** Who comes near it gives every build the same execution_key. */
 const MAX_ATTEMPTS = 1_000;
-
-/** A report whose test cases have been named. */
-export type NamedReport = {
-  report: Report;
-  taskSlug: string;
-  /** Ascending by test case. */
-  results: Result[];
-  details: CaseDetail[];
-  /** The test case that stands for the exit code, when no other failed. */
-  exitCase: number | null;
-  /** Hexadecimal; of everything that decides the results. */
-  digest: string;
-};
-
-/** What failed without a test case that did. `exitCode` undefined: there is none, or it was 0. */
-export type RunnerFailure = { exitCode: number | undefined; message: string; output: string | null };
-
-/** A failed case for a runner that failed while all its tests passed: no silent green. */
-const exitCaseOf = ({ exitCode, message, output }: RunnerFailure, shard: Shard | undefined): ReportedCase => {
-  const name = `runner ${exitCode ? `exited ${exitCode}` : "failed"}${shard ? ` (shard ${shard.index}/${shard.of})` : ""}`;
-  return erroredCase({ suite: "", name, file: null }, message, output);
-};
-
-/** The line alone would be a row for every case of some producers, and says little where nothing went wrong. */
-const tellsMore = (result: ReportedCase) =>
-  result.message !== null ||
-  result.stack !== null ||
-  result.output !== null ||
-  result.kind !== null ||
-  result.properties !== null ||
-  result.attempts > 1;
-
-type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
-
-/** Before the transaction of the upload. `failure`: of a runner that has no report; `coming`: what has been asked for before. */
-export async function nameReport(
-  sql: Sql,
-  transact: Transact,
-  projectId: string,
-  report: Report,
-  parameters: UploadParameters,
-  uploadDigest: string,
-  { failure, coming }: { failure?: RunnerFailure; coming?: ComingNames | undefined } = {},
-): Promise<NamedReport> {
-  const taskSlug = parameters.task_slug ?? (report.suite?.slice(0, 200).toWellFormed() || "default");
-  const exitCode = parameters.exit_code ?? 0;
-  const failed = report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length;
-  const unexplained =
-    exitCode !== 0 && failed === 0
-      ? {
-          exitCode,
-          message: `The test runner exited with code ${exitCode} although no test case failed`,
-          output: null,
-        }
-      : undefined;
-  const standIn = failure ?? unexplained;
-  const cases = standIn ? [...report.cases, exitCaseOf(standIn, parameters.shard)] : report.cases;
-  const { branch = null, commit = null } = originOf(parameters, report);
-  const execution = { id: parameters.execution_id ?? null, key: parameters.execution_key ?? null, branch, commit };
-  const isWhole = parameters.shard === undefined && !report.partial;
-  const numbers = await nameCases(sql, transact, { projectId, taskSlug, execution, isWhole }, cases, coming);
-
-  const results = cases.map(({ status, flaky, durationMs }, index): Result => ({
-    testCase: numbers[index]!,
-    letter: toLetter(status, flaky),
-    durationMs,
-  }));
-  const details = cases.flatMap((result, index): CaseDetail[] => {
-    if (!tellsMore(result)) return [];
-    const { kind, line, attempts, message, stack, output, properties } = result;
-    return [{ testCase: numbers[index]!, kind, line, runs: attempts, message, stack, output, properties }];
-  });
-  return {
-    report,
-    taskSlug,
-    results: results.sort((a, b) => a.testCase - b.testCase),
-    details,
-    exitCase: standIn ? numbers.at(-1)! : null,
-    digest: Bun.SHA256.hash(`${uploadDigest} ${exitCode} ${parameters.format ?? ""}`, "hex"),
-  };
-}
 
 export type TakenReport = {
   run: TestRunDetailRow;
@@ -145,10 +57,8 @@ export const turnsOf = (projectId: string, { execution_id, execution_key }: Uplo
   execution_id === undefined && execution_key !== undefined ? [turnOfKey(projectId, execution_key)] : [];
 
 /**
- * In a transaction that holds the turns of the upload. `added` is false when these very bytes were there before.
- *
- * What most uploads are, the first report of a task with nothing that failed, is read in one statement, or two where its
- * execution is there already, and written in one.
+ * In a transaction that holds the turns of the upload. `added` is false when these very bytes were there before. What most
+ * reports are has a shorter way: `takeUsualReports`.
  */
 export async function takeReport(
   sql: Tx,
@@ -159,18 +69,16 @@ export async function takeReport(
 ): Promise<TakenReport> {
   const { report, taskSlug } = named;
   const stated = originOf(parameters, report);
-  const completedAt = new Date(parameters.completed_at ?? now).toISOString();
-  // What was completed in the past has its place there, with all that comes of it.
-  const at = new Date(Math.min(Date.parse(completedAt), now.getTime()));
-  const silent = options.silent === true || !isNews(at.getTime(), now.getTime());
+  const { completedAt, at, isOld } = timeOf(parameters, now);
+  const silent = options.silent === true || isOld;
   const met = await meetExecution(sql, projectId, parameters, stated, at);
-  const { execution, timeoutMinutes, mayHaveRedTasks } = met;
+  const { execution, isNew, timeoutMinutes } = met;
   // What runners run, and with which variables, was said when it began: reports add nothing to it.
   const origin = execution.mode === "run" ? {} : stated;
   const { failure } = options;
   const end = failure ? { status: "failed" as const, ...failure } : { status: "reported" as const };
   const isOver = parameters.lease_id !== undefined && (await endByReport(sql, projectId, parameters.lease_id, end));
-  const { runs, attempts: before } = met.isNew
+  const { runs, attempts: before } = isNew
     ? { runs: [], attempts: [] }
     : await lockRunAmongOthers(sql, projectId, execution.id, taskSlug);
   const known = runs.find((run) => run.taskSlug === taskSlug);
@@ -181,7 +89,7 @@ export async function takeReport(
       `Cannot take the report: the task ${JSON.stringify(taskSlug)} is run by runners, which report with their lease_id`,
     );
   const shard = toShard(run, before, parameters);
-  const change = { ...origin, arrived: true, now: at, silent, mayHaveRedTasks };
+  const change = { ...origin, arrived: true, now: at, silent, isNew };
   if (before.some((attempt) => attempt.shard === shard.index && attempt.digest === named.digest)) {
     await advance(sql, projectId, execution, parameters, change);
     return await selectAgain(sql, projectId, execution.id, taskSlug);
@@ -195,8 +103,16 @@ export async function takeReport(
   if (report.countsOnly) await requireMergeable(sql, projectId, run.id, attempt.shard, before);
   const { blocks, changes } = await mergeResults(sql, projectId, run.id, named.results, attempt, before);
   let writes = [
-    insertAttempt(sql, projectId, run.id, attempt),
-    ...(blocks.length > 0 ? [upsertBlocks(sql, projectId, run.id, blocks)] : []),
+    insertAttempts(sql, projectId, [{ ...attempt, runId: run.id }]),
+    ...(blocks.length > 0
+      ? [
+          upsertBlocks(
+            sql,
+            projectId,
+            blocks.map((block) => ({ ...block, runId: run.id })),
+          ),
+        ]
+      : []),
   ];
   const isFirst = before.length === 0;
   if (!isFirst) {
@@ -208,32 +124,17 @@ export async function takeReport(
   const results = isFirst ? await countFirst(sql, projectId, blocks) : await selectCounts(sql, projectId, run.id);
   const counts = addCounts(results, latest);
   const outcome = outcomeOf(run, attempts, shard.of, counts);
-  const { isIn, outage, wasOutage, staysRemembered } = outcome;
+  const { isIn, outage, staysRemembered } = outcome;
   const from = toOrigin(execution, origin);
   // What names no branch counts as well: who has only one need not name it.
   const onDefaultBranch = from.branch === null || from.branch === execution.defaultBranch;
   if (staysRemembered && changes.length > 0) {
     await lockHealth(sql, projectId);
-    const counted = { id: run.id, outage: run.outage, wasOutage, completedAt, onDefaultBranch };
+    const counted = { id: run.id, outage: run.outage, wasOutage: outcome.wasOutage, completedAt, onDefaultBranch };
     const turned = await countChanges(sql, projectId, counted, changes);
     if (!silent) await insertTurns(sql, projectId, run.id, turned);
   }
-  const runChange: TestRunChange = {
-    ...counts,
-    status: outcome.status,
-    verdict: outcome.verdict,
-    shards: shard.of,
-    attempt: Math.max(run.attempt, attempt.number),
-    durationMs: run.durationMs + durationOf(report),
-    exitCode: parameters.exit_code ?? run.exitCode,
-    format: report.format,
-    warnings: latest.flatMap(({ warnings }) => warnings).slice(0, 100),
-    startedAt: run.startedAt ?? at.toISOString(),
-    completedAt: isIn ? completedAt : null,
-    outage,
-    wasOutage,
-    remembered: isIn ? staysRemembered : null,
-  };
+  const runChange = toChange(run, { named, parameters, attempts, shards: shard.of, counts, outcome, at, completedAt });
   const updated: RunRow & TestRunDetailRow = {
     ...run,
     ...runChange,
@@ -241,10 +142,13 @@ export async function takeReport(
     reason: null,
   };
   writes.unshift(
-    known ? updateTestRun(sql, projectId, run.id, runChange) : insertTestRun(sql, projectId, run, runChange),
+    known
+      ? updateTestRun(sql, projectId, run.id, runChange)
+      : insertTestRuns(sql, projectId, [{ ...runChange, id: run.id, executionId: execution.id, taskSlug }]),
   );
   const mayResolve = met.hasLiveBugs && isIn && run.completedAt === null && onDefaultBranch && !outage;
   const isQuiet =
+    !isNew &&
     isFirst &&
     isIn &&
     updated.failed === 0 &&
@@ -252,16 +156,17 @@ export async function takeReport(
     !mayResolve &&
     // Whose leases are settled by what is written.
     execution.mode !== "run";
-  let isNew = met.isNew ? { timeoutMinutes } : undefined;
   if (!isQuiet) {
     // What comes next reads them.
-    if (isNew)
-      writes.unshift(insertUploadedExecution(sql, projectId, execution, { ...change, ...isNew, status: "running" }));
+    if (isNew) {
+      const begun = toUploaded(execution, { timeoutMinutes, status: "running", at, runCompletedAt: null });
+      writes.unshift(insertUploadedExecutions(sql, projectId, [begun]));
+    }
     await writeTogether(sql, writes);
     // Failures are judged by statements that want a plan for what they are given.
     await setKeepsPlans(sql, false);
-    await insertDetails(sql, projectId, run.id, attempt.number, named.details);
-    [writes, isNew] = [[], undefined];
+    await insertAllDetails(sql, projectId, toRunDetails(named.details, run.id, attempt));
+    writes = [];
   }
   const blames = await judgeFailures(sql, projectId, updated, { before: !isFirst, onDefaultBranch });
   const tracked: TrackedRun = {
@@ -284,15 +189,62 @@ export async function takeReport(
     ...(execution.mode === "run" ? {} : { tasks }),
     completedAt: updated.completedAt,
     writes,
-    isNew,
     events,
   });
   const { warnings } = attempt;
   return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports, warnings };
 }
 
-const byId = (a: RunRow, b: RunRow) => (a.id < b.id ? -1 : 1);
-const toTask = (run: RunRow): TaskRow => ({ ...run, slug: run.taskSlug, runner: null });
+/** When it was completed, as it is stored; `at`: what was completed in the past has its place there, with all that comes of it. */
+export function timeOf(
+  { completed_at }: UploadParameters,
+  now: Date,
+): { completedAt: string; at: Date; isOld: boolean } {
+  const completedAt = new Date(completed_at ?? now).toISOString();
+  const at = new Date(Math.min(Date.parse(completedAt), now.getTime()));
+  return { completedAt, at, isOld: !isNews(at.getTime(), now.getTime()) };
+}
+
+type Change = {
+  named: NamedReport;
+  parameters: UploadParameters;
+  /** The newest last. */
+  attempts: readonly Attempt[];
+  shards: number;
+  counts: Counts & { quarantined: number };
+  outcome: RunOutcome;
+  at: Date;
+  completedAt: string;
+};
+
+/** What a report makes of its run. */
+export function toChange(
+  run: RunRow,
+  { named: { report }, parameters, attempts, shards, counts, outcome, at, completedAt }: Change,
+): TestRunChange {
+  const { status, verdict, isIn, outage, wasOutage, staysRemembered } = outcome;
+  return {
+    ...counts,
+    status,
+    verdict,
+    shards,
+    attempt: Math.max(run.attempt, attempts.at(-1)!.number),
+    durationMs: run.durationMs + durationOf(report),
+    exitCode: parameters.exit_code ?? run.exitCode,
+    format: report.format,
+    warnings: latestAttempts(attempts)
+      .flatMap(({ warnings }) => warnings)
+      .slice(0, 100),
+    startedAt: run.startedAt ?? at.toISOString(),
+    completedAt: isIn ? completedAt : null,
+    outage,
+    wasOutage,
+    remembered: isIn ? staysRemembered : null,
+  };
+}
+
+export const byId = (a: RunRow, b: RunRow) => (a.id < b.id ? -1 : 1);
+export const toTask = (run: RunRow): TaskRow => ({ ...run, slug: run.taskSlug, runner: null });
 
 /** Of a run that has no results yet. */
 async function countFirst(sql: Tx, projectId: string, blocks: readonly ResultBlock[]) {
@@ -342,7 +294,7 @@ async function selectAgain(sql: Tx, projectId: string, executionId: string, task
   return { run, added: false, bugReports, warnings: [] };
 }
 
-function toAttempt(
+export function toAttempt(
   { report, digest, exitCase }: NamedReport,
   { exit_code }: UploadParameters,
   shard: number,
@@ -401,25 +353,11 @@ async function requireMergeable(
   if (passed + failed + skipped > 0) refuse(`Cannot merge counts without "cases" into a run whose cases are known`);
 }
 
-const originOf = (parameters: UploadParameters, { context }: Report): ExecutionOrigin => ({
-  branch: parameters.branch ?? context.branch?.slice(0, 500),
-  commit: parameters.commit ?? context.commit?.slice(0, 200),
-  pullRequest: parameters.pull_request,
-  buildUrl: parameters.build_url ?? toBuildUrl(context.buildUrl),
-  environment: parameters.environment ?? context.environment?.slice(0, 200),
-});
-
-/** A report may say anything: what is no address is left out. */
-function toBuildUrl(given: string | undefined): string | undefined {
-  const { success, output } = v.safeParse(buildUrl, given);
-  return success ? output : undefined;
-}
-
 /** Whole milliseconds; the report's own word, else the sum of its cases. */
 const durationOf = (report: Report): number =>
   Math.round(report.durationMs ?? report.cases.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0));
 
-function completedEvent(
+export function completedEvent(
   depth: number,
   execution: ExecutionData,
   run: TestRunDetailRow & { blames: BlameCounts },
@@ -448,13 +386,15 @@ function completedEvent(
 }
 
 /** A report that names no execution is one of its own, complete at once. */
+export const toEvent = ({ execution_id, execution_key, complete }: UploadParameters): ExecutionEvent =>
+  complete || (execution_id === undefined && execution_key === undefined) ? "completed" : "arrived";
+
 async function advance(
   sql: Tx,
   projectId: string,
   execution: LockedExecution,
-  { execution_id, execution_key, complete }: UploadParameters,
+  parameters: UploadParameters,
   change: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
-  const alone = execution_id === undefined && execution_key === undefined;
-  return await advanceExecution(sql, projectId, execution, alone || complete ? "completed" : "arrived", change);
+  return await advanceExecution(sql, projectId, execution, toEvent(parameters), change);
 }

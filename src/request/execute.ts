@@ -6,6 +6,7 @@ import { absent, fail } from "../http/problem.ts";
 import { answerOnce, type Once } from "./idempotency.ts";
 import { json, Reply } from "./reply.ts";
 import type { Context, Route, Services } from "./route.ts";
+import { createTogether } from "./together.ts";
 import { noFacts, type UploadFacts } from "./upload_notes.ts";
 import type { AuditAction, NewAuditEntry } from "../schema/audit.ts";
 import { Refusal } from "../schema/refusal.ts";
@@ -43,6 +44,7 @@ export type ExecuteOptions = Omit<Services, "begin"> & Pick<Context, "publicUrl"
 
 export function createExecute(database: Database, { publicUrl, cursors, ...given }: ExecuteOptions) {
   const services: Services = { ...given, begin: database.begin };
+  const join = createTogether(database);
 
   async function transact<T>(
     caller: Caller,
@@ -53,8 +55,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
     const result = await database.begin(async (sql) => {
       if (!(await lockLiveKey(sql, caller, turns))) revoked();
       const value = await work(sql);
-      // Whoever asked has been told that it failed, so it must not happen after all.
-      if (progress.expired) throw new DeadlineError("The request's time was over before it was done");
+      requireTime(progress);
       return value;
     });
     progress.provedLive = true;
@@ -102,6 +103,17 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
             },
             turns,
           ),
+        concludeTogether: async (work, input, turns, answer) => {
+          let value: ReturnType<typeof answer> | undefined;
+          const settle = (sql: Tx, output: Parameters<typeof answer>[0]) => {
+            value = answer(output);
+            requireTime(progress);
+            return once?.answer(sql, toReply(route, value));
+          };
+          if (!(await join(work, params["projectId"]!, { key: caller, turns, input, settle }))) return undefined;
+          progress.provedLive = true;
+          return value;
+        },
         actOnce: async (sql) => await once?.act(sql),
         tookUpload: (taken) => void ((progress.upload ??= noFacts()).taken = taken),
         keyWasLive: () => void (progress.provedLive = true),
@@ -113,6 +125,11 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
     const isOver = () => progress.expired;
     return answerOnce({ sql: database.pool, caller, key: idempotencyKey, digest, isOver }, run);
   };
+}
+
+/** Whoever asked has been told that it failed, so it must not happen after all. */
+function requireTime({ expired }: Progress): void {
+  if (expired) throw new DeadlineError("The request's time was over before it was done");
 }
 
 export type Execute = ReturnType<typeof createExecute>;

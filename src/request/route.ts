@@ -18,6 +18,7 @@ import type { Database, Sql, Tx } from "../store/connect.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Reply } from "./reply.ts";
 import type { Turn } from "../store/locks.ts";
+import type { WorkTogether } from "./together.ts";
 import type { TakenUpload } from "./upload_notes.ts";
 
 /** What some handlers use. */
@@ -73,6 +74,16 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
    * takes these turns before anything else.
    */
   conclude: <T>(work: (sql: Tx) => Promise<T>, turns?: readonly Turn[]) => Promise<T>;
+  /**
+   * The same for work of which much is asked for at one moment: in one transaction with what others want of the project.
+   * `answer` may be asked more than once. Undefined: nothing has been done, and the request has to go its own way.
+   */
+  concludeTogether: <Input, Output, T>(
+    work: WorkTogether<Input, Output>,
+    input: Input,
+    turns: readonly Turn[],
+    answer: (output: Output) => T,
+  ) => Promise<T | undefined>;
   /** In a transaction: after its commit the request does what cannot be taken back, and is not to be run again. */
   actOnce: (sql: Tx) => Promise<void>;
   /** Says what came of an upload, for those who count and note them. */

@@ -73,6 +73,12 @@ export function mergeBlock(
   return pack(block, entries);
 }
 
+/** The results of a run that has none yet. */
+export const packResults = (results: readonly Result[], attempt: number): ResultBlock[] =>
+  [...Map.groupBy(results, ({ testCase }) => blockOf(testCase))].map(([block, fresh]) =>
+    mergeBlock(block, undefined, fresh, attempt),
+  );
+
 const isAscending = (results: readonly Result[]): boolean =>
   results.every(({ testCase }, index) => index === 0 || testCase > results[index - 1]!.testCase);
 

@@ -30,7 +30,7 @@ export const onDefaultBranch = (sql: Sql, projectId: string, condition: Fragment
 export const baselineOf = (
   sql: Sql,
   projectId: string,
-  { id, baseCommit }: { id: string; baseCommit: string | undefined },
+  { id, baseCommit }: { id: string | Fragment; baseCommit: string | undefined },
 ): Fragment => {
   const isOver = sql`id < ${id} and status in ('passed', 'failed')`;
   const [named, nameless] = lastOf(sql, projectId, { condition: isOver, limit: 1 });

@@ -471,6 +471,23 @@ export async function countCleanCases(
         where k.project_id = ${projectId} and k.bug_report_id = b.id and not coalesce(${isFlaky(sql)}, false))`;
 }
 
+/** Those of these test cases, by their numbers, whose passes count towards the end of a bug. */
+export const selectCasesOfLiveBugs = async (
+  sql: Sql,
+  projectId: string,
+  testCases: readonly number[],
+): Promise<Set<number>> => {
+  const rows = await sql<{ number: number }[]>`
+    select number from unnest(${toNumberArray(testCases)}::int[]) as asked (number)
+    where exists (
+      select from (
+        select bug_report_id from bug_case where project_id = ${projectId} and test_case = asked.number offset 0) k
+      cross join lateral (
+        select from bug_report
+        where project_id = ${projectId} and id = k.bug_report_id and status in ('open', 'in_progress') offset 0) b)`;
+  return new Set(rows.map(({ number }) => number));
+};
+
 /** In a transaction that holds the lock: all but the status. */
 export async function updateBugReport(
   sql: Tx,

@@ -14,17 +14,20 @@ export const selectBlocks = (sql: Sql, projectId: string, runId: string, blocks:
   from case_result where project_id = ${projectId} and run_id = ${runId}
     and block = any(${toNumberArray(blocks)}::int[])`;
 
+/** Results of a run as they are stored. */
+export type RunBlock = ResultBlock & { runId: string };
+
 /** Adds blocks, or puts them in the place of those that are there. */
-export const upsertBlocks = (sql: Tx, projectId: string, runId: string, blocks: readonly ResultBlock[]) => sql`
+export const upsertBlocks = (sql: Tx, projectId: string, blocks: readonly RunBlock[]) => sql`
   insert into case_result (project_id, run_id, block, test_cases, statuses, attempts, durations)
-  select ${projectId}, ${runId}, block, test_cases::int[], statuses, attempts::smallint[], durations::int[]
+  select ${projectId}, run_id, block, test_cases::int[], statuses, attempts::smallint[], durations::int[]
   from unnest(
-    ${toNumberArray(blocks.map(({ block }) => block))}::int[],
+    ${toTextArray(blocks.map(({ runId }) => runId))}::uuid[], ${toNumberArray(blocks.map(({ block }) => block))}::int[],
     ${toTextArray(blocks.map(({ testCases }) => toNumberArray(testCases)))}::text[],
     ${toTextArray(blocks.map(({ statuses }) => statuses))}::text[],
     ${toTextArray(blocks.map(({ attempts }) => (attempts === null ? null : toNumberArray(attempts))))}::text[],
     ${toTextArray(blocks.map(({ durations }) => toNumberArray(durations)))}::text[]
-  ) as fresh (block, test_cases, statuses, attempts, durations)
+  ) as fresh (run_id, block, test_cases, statuses, attempts, durations)
   on conflict (project_id, run_id, block) do update set
     test_cases = excluded.test_cases, statuses = excluded.statuses, attempts = excluded.attempts,
     durations = excluded.durations`;
@@ -69,40 +72,40 @@ export type CaseDetail = {
   properties: Record<string, string> | null;
 };
 
-/** Texts go in portions, so that neither a parameter nor the server's memory grows with a report's output. */
+/** Of an attempt of a run. */
+export type RunDetail = CaseDetail & { runId: string; attempt: number };
+
+/** Those that are there stay. */
+export const insertDetails = (sql: Tx, projectId: string, details: readonly RunDetail[]) => sql`
+  insert into case_detail (project_id, run_id, test_case, attempt, kind, line, runs, message, stack, output, properties)
+  select ${projectId}, run_id, test_case, attempt, kind, line, runs, message, stack, output, properties::json
+  from unnest(
+    ${toTextArray(details.map(({ runId }) => runId))}::uuid[],
+    ${toNumberArray(details.map(({ attempt }) => attempt))}::int[],
+    ${toNumberArray(details.map(({ testCase }) => testCase))}::int[],
+    ${toTextArray(details.map(({ kind }) => kind))}::text[],
+    ${toNumberArray(details.map(({ line }) => line))}::int[],
+    ${toNumberArray(details.map(({ runs }) => runs))}::int[],
+    ${toTextArray(details.map(({ message }) => message))}::text[],
+    ${toTextArray(details.map(({ stack }) => stack))}::text[],
+    ${toTextArray(details.map(({ output }) => output))}::text[],
+    ${toTextArray(details.map(({ properties }) => (properties === null ? null : JSON.stringify(properties))))}::text[]
+  ) as fresh (run_id, attempt, test_case, kind, line, runs, message, stack, output, properties)
+  on conflict (project_id, run_id, test_case, attempt) do nothing`;
+
 const PORTION_CHARACTERS = 4_000_000;
 const PORTION_ROWS = 5_000;
 
-export async function insertDetails(
-  sql: Tx,
-  projectId: string,
-  runId: string,
-  attempt: number,
-  details: readonly CaseDetail[],
-): Promise<void> {
+/** In portions, so that neither a parameter nor the server's memory grows with a report's output. */
+export async function insertAllDetails(sql: Tx, projectId: string, details: readonly RunDetail[]): Promise<void> {
   for (let start = 0; start < details.length;) {
     let end = start;
     for (let size = 0; end < details.length && end - start < PORTION_ROWS && size < PORTION_CHARACTERS; end++) {
       const { message, stack, output } = details[end]!;
       size += (message?.length ?? 0) + (stack?.length ?? 0) + (output?.length ?? 0);
     }
-    const portion = details.slice(start, end);
+    await insertDetails(sql, projectId, details.slice(start, end));
     start = end;
-    await sql`
-      insert into case_detail (project_id, run_id, test_case, attempt, kind, line, runs, message, stack, output,
-        properties)
-      select ${projectId}, ${runId}, test_case, ${attempt}, kind, line, runs, message, stack, output, properties::json
-      from unnest(
-        ${toNumberArray(portion.map(({ testCase }) => testCase))}::int[],
-        ${toTextArray(portion.map(({ kind }) => kind))}::text[],
-        ${toNumberArray(portion.map(({ line }) => line))}::int[],
-        ${toNumberArray(portion.map(({ runs }) => runs))}::int[],
-        ${toTextArray(portion.map(({ message }) => message))}::text[],
-        ${toTextArray(portion.map(({ stack }) => stack))}::text[],
-        ${toTextArray(portion.map(({ output }) => output))}::text[],
-        ${toTextArray(portion.map(({ properties }) => (properties === null ? null : JSON.stringify(properties))))}::text[]
-      ) as fresh (test_case, kind, line, runs, message, stack, output, properties)
-      on conflict (project_id, run_id, test_case, attempt) do nothing`;
   }
 }
 

@@ -108,6 +108,15 @@ export const thisMoment = (sql: Sql): Fragment => sql`date_trunc('milliseconds',
 /** Text first: postgres.js would write what it takes for JSON as JSON once more. */
 export const toJson = (sql: Sql, value: unknown): Fragment => sql`${JSON.stringify(value)}::text::json`;
 
+/**
+ * Objects for `json_to_recordset`: one parameter for however many rows. Half of a pair of surrogates, which a text that
+ * was cut may end with, is no character there: it becomes what a text parameter would make of it.
+ */
+export const toRows = (sql: Sql, rows: readonly object[]): Fragment => {
+  const text = JSON.stringify(rows);
+  return sql`${text.includes("\\ud") ? text.replace(/\\(\\|ud[89a-f]..)/g, (all, escaped) => (escaped === "\\" ? all : "\ufffd")) : text}::text::json`;
+};
+
 /** Literals of PostgreSQL arrays: without a type look-up at connect, postgres.js cannot send arrays itself. */
 export const toNumberArray = (values: ArrayLike<number | null>): string =>
   `{${Array.prototype.map.call(values, (value) => value ?? "null").join(",")}}`;
@@ -148,7 +157,7 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
     open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: "60s" }),
   });
   const transactions = createTransactions(
-    { open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(1) }, { statement_timeout: "60s" }) },
+    { open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(4) }, { statement_timeout: "60s" }) },
     poolSize,
   );
   const fast = createLane({

@@ -10,7 +10,7 @@ import type {
   TaskStatus,
 } from "../schema/executions.ts";
 import { isCommit } from "./commits.ts";
-import { type Fragment, keepPlans, type Sql, toTextArray, type Tx } from "./connect.ts";
+import { type Fragment, keepPlans, type Sql, toRows, toTextArray, type Tx } from "./connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { isAtWork, lastRunner, waitsInVain } from "./leases.ts";
 import { takeTurn, type Turn } from "./locks.ts";
@@ -203,11 +203,14 @@ const KEY_DAYS = 7;
 /** How many executions of one key are looked through. */
 const NAMESAKES = 200;
 
+/** What a statement is given, or an expression that it makes of its rows. */
+type Given = string | null | Fragment;
+
 /** Which have the key and are not too old at `now`. */
-const haveKey = (sql: Sql, projectId: string, key: string, now: Date) => sql`
+const haveKey = (sql: Sql, projectId: string, key: Given, now: Given) => sql`
   project_id = ${projectId} and key = ${key} and id in (
     select id from execution where project_id = ${projectId} and key = ${key} order by id desc limit ${NAMESAKES})
-  and (completed_at is null or completed_at > ${now.toISOString()}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
+  and (completed_at is null or completed_at > ${now}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
 
 /** The newest execution that has the key, as JSON. */
 const namesakeOf = (sql: Sql, projectId: string, key: string | null, now: Date): Fragment =>
@@ -215,24 +218,33 @@ const namesakeOf = (sql: Sql, projectId: string, key: string | null, now: Date):
     ? sql`null`
     : sql`(
         select json_build_object('branch', branch, 'commit', commit) from execution
-        where ${haveKey(sql, projectId, key, now)} order by id desc limit 1)`;
+        where ${haveKey(sql, projectId, key, now.toISOString())} order by id desc limit 1)`;
 
-/** `isUnclear`: the build does not name its commit, and several agree. */
-const ofBuild = (sql: Tx, projectId: string, { key, branch = null, commit = null }: Build, now: Date): Fragment => {
+type GivenBuild = { key: Given; branch: Given; commit: Given; now: Given };
+
+/** See `Build`; `isUnclear`: the build does not name its commit, and several agree. */
+const ofBuild = (
+  sql: Tx,
+  projectId: string,
+  { key, branch, commit, now }: GivenBuild,
+  columns = executionColumns(sql),
+): Fragment => {
   const agrees = sql`
     ${haveKey(sql, projectId, key, now)}
     and (branch is null or ${branch}::text is null or branch = ${branch})
     and (commit is null or ${commit}::text is null or is_same_commit(commit, ${commit}))`;
   return sql`
-    select ${executionColumns(sql)}, ${
-      commit === null ? sql`(select count(*) from execution where ${agrees}) > 1` : sql`false`
-    } as "isUnclear"
+    select ${columns},
+      ${commit}::text is null and (select count(*) from execution where ${agrees}) > 1 as "isUnclear"
     from execution where ${agrees}
     order by
       (commit is not null and ${commit}::text is not null)::int + (branch is not null and ${branch}::text is not null)::int
         desc, id desc
-    limit 1 for update`;
+    limit 1`;
 };
+
+const lockOfBuild = (sql: Tx, projectId: string, { key, branch = null, commit = null }: Build, now: Date): Fragment =>
+  sql`${ofBuild(sql, projectId, { key, branch, commit, now: now.toISOString() })} for update`;
 
 /** What an upload says of its execution; neither id nor key: it is one of its own. */
 export type UploadedBuild = Omit<Build, "key"> & {
@@ -255,13 +267,18 @@ export type MetBuild = {
   timeoutMinutes: number;
   /** Whether a run may resolve a bug. */
   hasLiveBugs: boolean;
-  /** False: nothing is red on the branch of what is to be inserted. Who waited for his execution has to ask for himself. */
-  mayHaveRedTasks: boolean;
 };
 
-type MetRow = Omit<MetBuild, "execution"> & { plans: string } & {
-  [Name in keyof LockedExecution]: LockedExecution[Name] | null;
-};
+/** Of a left join. */
+type LockedRow = { [Name in keyof Omit<LockedExecution, "defaultBranch">]: LockedExecution[Name] | null } & Pick<
+  LockedExecution,
+  "defaultBranch"
+>;
+
+const toLocked = (row: LockedRow): LockedExecution | undefined =>
+  row.id === null ? undefined : (row as LockedExecution);
+
+type MetRow = Omit<MetBuild, "execution"> & { plans: string } & LockedRow;
 
 /**
  * All that a report meets when it arrives, in one round trip: the execution with its id or key, see `Build`, and what it
@@ -280,7 +297,7 @@ export const lockBuild = async (
           where project_id = ${projectId} and id = ${id} for update`
       : key === null
         ? sql`select ${executionColumns(sql)}, false as "isUnclear" from execution where false`
-        : ofBuild(sql, projectId, { key, branch, commit }, now);
+        : lockOfBuild(sql, projectId, { key, branch, commit }, now);
   const [row] = await sql<MetRow[]>`
     with found as materialized (${found})
     select f.*, ${keepPlans(sql)} as plans, coalesce(f."isUnclear", false) as "isUnclear", p.default_branch as "defaultBranch",
@@ -289,15 +306,64 @@ export const lockBuild = async (
       case when f.id is null then ${baselineOf(sql, projectId, { id: freshId, baseCommit })} else f."baselineId" end
         as "baselineId",
       exists (select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress'))
-        as "hasLiveBugs",
-      f.id is not null or exists (
-        select from red_task where project_id = ${projectId} and branch = coalesce(${branch}, p.default_branch)
-      ) as "mayHaveRedTasks"
+        as "hasLiveBugs"
     from project p left join found f on true where p.id = ${projectId}`;
-  const { plans: _, isUnclear, namesake: other, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, ...execution } = row!;
+  const { plans: _, isUnclear, namesake: other, timeoutMinutes, hasLiveBugs, ...execution } = row!;
   const { baselineId, defaultBranch } = row!;
-  const met = { isUnclear, namesake: other, baselineId, defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks };
-  return { ...met, execution: execution.id === null ? undefined : (execution as LockedExecution) };
+  const met = { isUnclear, namesake: other, baselineId, defaultBranch, timeoutMinutes, hasLiveBugs };
+  return { ...met, execution: toLocked({ ...execution, baselineId, defaultBranch }) };
+};
+
+/** One of several uploads at once. `freshId` is what its execution gets if it is new. */
+export type AskedBuild = {
+  freshId: string;
+  key: string | null;
+  branch: string | null;
+  commit: string | null;
+  now: Date;
+};
+
+/** See `MetBuild`; one that has a namesake is left out. */
+export type FoundBuild = Omit<MetBuild, "namesake"> & {
+  freshId: string;
+  /** False: nothing is red on the branch of what is to be inserted. */
+  mayHaveRedTasks: boolean;
+};
+
+/**
+ * What several uploads meet, in one round trip, and nobody is waited for: whose execution somebody else has at this
+ * moment, and who begins another build with a known key, is left out. They hold the turns of their keys.
+ */
+export const lockBuilds = async (sql: Tx, projectId: string, builds: readonly AskedBuild[]): Promise<FoundBuild[]> => {
+  const asked = { key: sql`asked.key`, branch: sql`asked.branch`, commit: sql`asked.commit`, now: sql`asked.now` };
+  const rows = await sql<(Omit<FoundBuild, "execution"> & LockedRow)[]>`
+    select asked.fresh_id as "freshId", locked.*, coalesce(chosen."isUnclear", false) as "isUnclear",
+      p.default_branch as "defaultBranch", p.execution_timeout_minutes as "timeoutMinutes",
+      case when chosen.id is null then ${baselineOf(sql, projectId, { id: sql`asked.fresh_id`, baseCommit: undefined })}
+        else locked."baselineId" end as "baselineId",
+      exists (select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress'))
+        as "hasLiveBugs",
+      chosen.id is not null or exists (
+        select from red_task where project_id = ${projectId} and branch = coalesce(asked.branch, p.default_branch)
+      ) as "mayHaveRedTasks"
+    from project p cross join unnest(
+      ${toTextArray(builds.map(({ freshId }) => freshId))}::uuid[], ${toTextArray(builds.map(({ key }) => key))}::text[],
+      ${toTextArray(builds.map(({ branch }) => branch))}::text[], ${toTextArray(builds.map(({ commit }) => commit))}::text[],
+      ${toTextArray(builds.map(({ now }) => now.toISOString()))}::timestamptz[]
+    ) as asked (fresh_id, key, branch, commit, now)
+    left join lateral (${ofBuild(sql, projectId, asked, sql`id`)}) chosen on true
+    left join lateral (
+      select ${executionColumns(sql)} from execution
+      where project_id = ${projectId} and id = chosen.id for update skip locked
+    ) locked on true
+    where p.id = ${projectId} and (
+      locked.id is not null
+      or not exists (select from execution where project_id = ${projectId} and key = asked.key))`;
+  return rows.map(({ freshId, isUnclear, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, ...execution }) => {
+    const { baselineId, defaultBranch } = execution;
+    const met = { freshId, isUnclear, baselineId, defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks };
+    return { ...met, execution: toLocked(execution) };
+  });
 };
 
 /** The execution with the key that agrees with commit and branch wherever both sides know them: see `Build`. */
@@ -307,7 +373,9 @@ export const lockExecutionOfBuild = async (
   build: Build,
   now: Date,
 ): Promise<(LockedExecution & { isUnclear: boolean }) | undefined> => {
-  const [execution] = await sql<(LockedExecution & { isUnclear: boolean })[]>`${ofBuild(sql, projectId, build, now)}`;
+  const [execution] = await sql<
+    (LockedExecution & { isUnclear: boolean })[]
+  >`${lockOfBuild(sql, projectId, build, now)}`;
   return execution;
 };
 
@@ -406,23 +474,26 @@ export const insertExecution = async (
   return execution!;
 };
 
-/** An execution that an upload begins, as the upload leaves it; its origin is all there. */
-export const insertUploadedExecution = (
-  sql: Tx,
-  projectId: string,
-  execution: LockedExecution,
-  { status, now, completedAt = null, timeoutMinutes }: ExecutionChange & { timeoutMinutes: number },
-) => {
-  const { id, key, trigger, branch, commit, pullRequest, buildUrl, environment, createdAt, baselineId } = execution;
-  return sql`
-    insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
-      timeout_minutes, expires_at, created_at, started_at, completed_at, baseline_id)
-    values (${projectId}, ${id}, ${key}, ${status}, ${trigger}, ${branch}, ${commit}, ${pullRequest}, ${buildUrl},
-      ${environment}, ${timeoutMinutes},
-      ${hasEnded(status) ? sql`null` : sql`now() + ${timeoutMinutes}::int * interval '1 minute'`}, ${createdAt},
-      ${now.toISOString()}, ${hasEnded(status) ? sql`greatest(${now.toISOString()}::timestamptz, ${completedAt}::timestamptz)` : sql`null`},
-      ${baselineId})`;
+/** An execution that an upload begins, as the upload leaves it. */
+export type UploadedExecution = Omit<ExecutionRow, "tasks" | "completedAt" | "mode" | "sample" | "rerunOf"> & {
+  timeoutMinutes: number;
+  /** Of its run, where that is complete: the execution, if it is over, ends no sooner. */
+  runCompletedAt: string | null;
 };
+
+/** Their origin is all there. */
+export const insertUploadedExecutions = (sql: Tx, projectId: string, executions: readonly UploadedExecution[]) => sql`
+  insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
+    timeout_minutes, expires_at, created_at, started_at, completed_at, baseline_id)
+  select ${projectId}, id, key, status, trigger, branch, commit, "pullRequest", "buildUrl", environment, "timeoutMinutes",
+    case when not ended then now() + "timeoutMinutes" * interval '1 minute' end, "createdAt", "startedAt",
+    case when ended then greatest("startedAt", "runCompletedAt") end, "baselineId"
+  from json_to_recordset(${toRows(
+    sql,
+    executions.map((execution) => ({ ...execution, ended: hasEnded(execution.status) })),
+  )}) as fresh (id uuid, key text, status text, trigger text, branch text, commit text, "pullRequest" text,
+    "buildUrl" text, environment text, "timeoutMinutes" int, ended boolean, "createdAt" timestamptz,
+    "startedAt" timestamptz, "runCompletedAt" timestamptz, "baselineId" uuid)`;
 
 export const insertDeclaredTasks = (
   sql: Tx,

@@ -1,8 +1,8 @@
 /** API keys: looked up by digest, revoked by time stamp, never deleted. */
 
 import type { ApiKey } from "../schema/keys.ts";
-import type { Sql, Tx } from "./connect.ts";
-import { lockOf, takeTurn, type Turn } from "./locks.ts";
+import { keepPlans, type Sql, toTextArray, type Tx } from "./connect.ts";
+import { lockOf, takeTurn, tryTurns, type Turn } from "./locks.ts";
 
 export type LiveKey = { id: string; teamId: string; projectId: string | null };
 
@@ -31,6 +31,37 @@ export const lockLiveKey = async (sql: Tx, key: LiveKey, turns: readonly Turn[] 
         offset 0) as turn, api_key k
       where k.team_id = ${key.teamId} and k.id = ${key.id} and k.revoked_at is null for share of k`
   ).length === 1;
+
+/** What one of several in a transaction needs: his key live, and his turns. */
+export type Claimant = { key: LiveKey; turns: readonly Turn[] };
+
+/**
+ * The same for several in one transaction, and nobody is waited for: which of them have their key and all their turns. No
+ * two of them want the same turn. What follows in the transaction keeps its plans.
+ */
+export const lockLiveKeysAtOnce = async <C extends Claimant>(sql: Tx, claimants: readonly C[]): Promise<Set<C>> => {
+  const keys = new Map(claimants.map(({ key }) => [key.id, key]));
+  const turns = claimants.flatMap((claimant) => claimant.turns.map((turn) => ({ claimant, turn })));
+  const [row] = await sql<{ live: string[]; held: number[] }[]>`
+    with live as materialized (
+      select k.id
+      from unnest(
+        ${toTextArray([...keys.values()].map(({ teamId }) => teamId))}::uuid[],
+        ${toTextArray([...keys.keys()])}::uuid[]) as asked (team_id, id)
+      cross join lateral (
+        select k.id from (select asked.id where pg_try_advisory_xact_lock_shared(${lockOf(sql, "key", sql`asked.id`)}) offset 0) as turn,
+          api_key k
+        where k.team_id = asked.team_id and k.id = asked.id and k.revoked_at is null for share of k skip locked) k),
+    held as materialized (${tryTurns(
+      sql,
+      turns.map(({ turn }) => turn),
+    )})
+    select ${keepPlans(sql)} as plans, (select coalesce(json_agg(id), '[]') from live) as live,
+      (select coalesce(json_agg(place), '[]') from held) as held`;
+  const [live, held] = [new Set(row!.live), new Set(row!.held)];
+  const without = new Set(turns.flatMap(({ claimant }, index) => (held.has(index + 1) ? [] : [claimant])));
+  return new Set(claimants.filter((claimant) => live.has(claimant.key.id) && !without.has(claimant)));
+};
 
 /** In a transaction: those who use the key end what they are at, and who comes then waits for the end of this. */
 const lockAgainstUse = (sql: Tx, id: string) => takeTurn(sql, ["key", id]);

@@ -63,7 +63,7 @@ function sampleOf(digests: Digests): Digests {
 
 /** Sorted, so that the index is walked once and not searched for each. */
 async function lookUp(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
-  const wanted = sql`unnest(${`{${toHexes(digests).sort().join(",")}}`}::uuid[]) as wanted (identity)`;
+  const wanted = sql`unnest(${`{${[...new Set(toHexes(digests))].sort().join(",")}}`}::uuid[]) as wanted (identity)`;
   // An identity has an index of its own; that of the projects would have all of them read while the table is unknown.
   const isOwn = sql`(project_id = ${projectId}) is true`;
   const known = sql`

@@ -3,7 +3,7 @@
 import type { Verdict } from "../schema/fields.ts";
 import type { TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
-import { nothing, type Sql, toTextArray, type Tx } from "./connect.ts";
+import { nothing, type Sql, toRows, toTextArray, type Tx } from "./connect.ts";
 import { namedShards } from "./shards.ts";
 
 const FIRST_TIME = "infinity";
@@ -189,6 +189,15 @@ export const lockRunAmongOthers = async (
   };
 };
 
+/** All runs of several locked executions, ordered by id. */
+export const selectRunsOf = (sql: Tx, projectId: string, executionIds: readonly string[]) => sql<RunRow[]>`
+  select test_run.*
+  from unnest(${toTextArray(executionIds)}::uuid[]) as asked (id)
+  cross join lateral (
+    select ${detailColumns(sql)}, declared, started_at as "startedAt", reason from test_run
+    where project_id = ${projectId} and execution_id = asked.id offset 0) test_run
+  order by test_run.id`;
+
 /** One upload to a run. `digest` is hexadecimal. */
 export type Attempt = {
   shard: number;
@@ -211,12 +220,13 @@ export const selectUploadsOfRun = (sql: Sql, projectId: string, runId: string, l
   select shard, number, format, partial, exit_code as "exitCode", received_at as "receivedAt"
   from attempt where project_id = ${projectId} and run_id = ${runId} order by number desc, shard limit ${limit}`;
 
-export const insertAttempt = (sql: Tx, projectId: string, runId: string, attempt: Attempt) => sql`
+export const insertAttempts = (sql: Tx, projectId: string, attempts: readonly (Attempt & { runId: string })[]) => sql`
   insert into attempt (project_id, run_id, shard, number, digest, format, partial, exit_code, exit_case, passed, failed,
     skipped, warnings, received_at)
-  values (${projectId}, ${runId}, ${attempt.shard}, ${attempt.number}, decode(${attempt.digest}, 'hex'),
-    ${attempt.format}, ${attempt.partial}, ${attempt.exitCode}, ${attempt.exitCase}, ${attempt.passed},
-    ${attempt.failed}, ${attempt.skipped}, ${toTextArray(attempt.warnings)}::text[], now())`;
+  select ${projectId}, "runId", shard, number, decode(digest, 'hex'), format, partial, "exitCode", "exitCase", passed,
+    failed, skipped, warnings, now()
+  from json_to_recordset(${toRows(sql, attempts)}) as fresh ("runId" uuid, shard int, number int, digest text, format text,
+    partial boolean, "exitCode" int, "exitCase" int, passed int, failed int, skipped int, warnings text[])`;
 
 export type TestRunChange = Pick<
   TestRunDetailRow,
@@ -235,19 +245,19 @@ export type TestRunChange = Pick<
   | "remembered"
 > & { quarantined: number; format: string; warnings: string[]; startedAt: string; completedAt: string | null };
 
-export const insertTestRun = (
-  sql: Tx,
-  projectId: string,
-  { id, executionId, taskSlug }: Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug">,
-  run: TestRunChange,
-) => sql`
+export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug"> & TestRunChange;
+
+export const insertTestRuns = (sql: Tx, projectId: string, runs: readonly NewTestRun[]) => sql`
   insert into test_run (project_id, id, execution_id, task_slug, status, shards, attempt, passed, failed, skipped, flaky,
     duration_ms, verdict, exit_code, format, warnings, started_at, completed_at, quarantined, outage, was_outage,
     remembered)
-  values (${projectId}, ${id}, ${executionId}, ${taskSlug}, ${run.status}, ${run.shards}, ${run.attempt}, ${run.passed},
-    ${run.failed}, ${run.skipped}, ${run.flaky}, ${run.durationMs}, ${run.verdict}, ${run.exitCode}, ${run.format},
-    ${toTextArray(run.warnings)}::text[], ${run.startedAt}, ${run.completedAt}, ${run.quarantined}, ${run.outage},
-    ${run.wasOutage}, ${run.remembered})`;
+  select ${projectId}, id, "executionId", "taskSlug", status, shards, attempt, passed, failed, skipped, flaky,
+    "durationMs", verdict, "exitCode", format, warnings, "startedAt", "completedAt", quarantined, outage, "wasOutage",
+    remembered
+  from json_to_recordset(${toRows(sql, runs)}) as fresh (id uuid, "executionId" uuid, "taskSlug" text, status text,
+    shards int, attempt int, passed int, failed int, skipped int, flaky int, "durationMs" bigint, verdict text,
+    "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz, quarantined int,
+    outage boolean, "wasOutage" boolean, remembered boolean)`;
 
 export const updateTestRun = (sql: Tx, projectId: string, id: string, run: TestRunChange) => sql`
   update test_run set

@@ -3,6 +3,7 @@
 import { beforeEach, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
 import { nameCases, requestNames } from "../../src/operations/test_cases.ts";
+import { identify } from "../../src/rules/identity.ts";
 import type { PlacedCase } from "../../src/rules/identity.ts";
 import type { Tx } from "../../src/store/connect.ts";
 
@@ -22,7 +23,13 @@ const NUMBERS = Array.from({ length: COUNT }, (_, index) => index + 1);
 
 const execution = { id: null, key: null, branch: null, commit: null };
 const name = (cases: readonly PlacedCase[], transact = begin, coming?: Awaited<ReturnType<typeof requestNames>>) =>
-  nameCases(pool, transact, { projectId, taskSlug: "t", execution, isWhole: true }, cases, coming);
+  nameCases(
+    pool,
+    transact,
+    { projectId, taskSlug: "t", execution, isWhole: true },
+    identify(projectId, "t", cases),
+    coming,
+  );
 const request = () => requestNames(begin, projectId, COUNT);
 
 const stored = () => pool<(PlacedCase & { number: number })[]>`

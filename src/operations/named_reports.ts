@@ -1,0 +1,151 @@
+/** Makes of a report what is stored of it: whose results they are, what there is to tell of them, where they come from. */
+
+import * as v from "valibot";
+import { type ComingNames, nameCases } from "./test_cases.ts";
+import { erroredCase, type ReportedCase, type Report } from "../reports/report.ts";
+import { identify, type IdentifiedCases } from "../rules/identity.ts";
+import { type Result, toLetter } from "../rules/merge.ts";
+import { buildUrl, type Shard } from "../schema/fields.ts";
+import type { UploadParameters } from "../schema/test_runs.ts";
+import type { CaseDetail, RunDetail } from "../store/case_results.ts";
+import type { Sql, Tx } from "../store/connect.ts";
+import type { Attempt } from "../store/test_runs.ts";
+import type { ExecutionOrigin } from "../store/executions.ts";
+
+/** A report with all that can be said of it before its test cases are looked up. */
+export type PreparedReport = {
+  report: Report;
+  taskSlug: string;
+  /** With the one that stands for a runner that failed while all its tests passed. */
+  cases: readonly ReportedCase[];
+  hasStandIn: boolean;
+  identified: IdentifiedCases;
+  /** Hexadecimal; of everything that decides the results. */
+  digest: string;
+};
+
+/** A report whose test cases have been named. */
+export type NamedReport = {
+  report: Report;
+  taskSlug: string;
+  /** Ascending by test case. */
+  results: Result[];
+  details: CaseDetail[];
+  /** The test case that stands for the exit code, when no other failed. */
+  exitCase: number | null;
+  /** Hexadecimal; of everything that decides the results. */
+  digest: string;
+};
+
+/** What failed without a test case that did. `exitCode` undefined: there is none, or it was 0. */
+export type RunnerFailure = { exitCode: number | undefined; message: string; output: string | null };
+
+/** A failed case for a runner that failed while all its tests passed: no silent green. */
+const exitCaseOf = ({ exitCode, message, output }: RunnerFailure, shard: Shard | undefined): ReportedCase => {
+  const name = `runner ${exitCode ? `exited ${exitCode}` : "failed"}${shard ? ` (shard ${shard.index}/${shard.of})` : ""}`;
+  return erroredCase({ suite: "", name, file: null }, message, output);
+};
+
+/** The line alone would be a row for every case of some producers, and says little where nothing went wrong. */
+const tellsMore = (result: ReportedCase) =>
+  result.message !== null ||
+  result.stack !== null ||
+  result.output !== null ||
+  result.kind !== null ||
+  result.properties !== null ||
+  result.attempts > 1;
+
+/** `failure`: of a runner that has no report. */
+export function prepareReport(
+  projectId: string,
+  report: Report,
+  parameters: UploadParameters,
+  uploadDigest: string,
+  failure?: RunnerFailure,
+): PreparedReport {
+  const taskSlug = parameters.task_slug ?? (report.suite?.slice(0, 200).toWellFormed() || "default");
+  const exitCode = parameters.exit_code ?? 0;
+  const failed = report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length;
+  const unexplained =
+    exitCode !== 0 && failed === 0
+      ? {
+          exitCode,
+          message: `The test runner exited with code ${exitCode} although no test case failed`,
+          output: null,
+        }
+      : undefined;
+  const standIn = failure ?? unexplained;
+  const cases = standIn ? [...report.cases, exitCaseOf(standIn, parameters.shard)] : report.cases;
+  return {
+    report,
+    taskSlug,
+    cases,
+    hasStandIn: standIn !== undefined,
+    identified: identify(projectId, taskSlug, cases),
+    digest: Bun.SHA256.hash(`${uploadDigest} ${exitCode} ${parameters.format ?? ""}`, "hex"),
+  };
+}
+
+type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
+
+/** Before the transaction of the upload. `coming`: what has been asked for before. */
+export async function nameReport(
+  sql: Sql,
+  transact: Transact,
+  projectId: string,
+  prepared: PreparedReport,
+  parameters: UploadParameters,
+  coming?: ComingNames,
+): Promise<NamedReport> {
+  const { report, taskSlug, identified } = prepared;
+  const { branch = null, commit = null } = originOf(parameters, report);
+  const execution = { id: parameters.execution_id ?? null, key: parameters.execution_key ?? null, branch, commit };
+  const isWhole = parameters.shard === undefined && !report.partial;
+  return toNamed(
+    prepared,
+    await nameCases(sql, transact, { projectId, taskSlug, execution, isWhole }, identified, coming),
+  );
+}
+
+/** `numbers` are those of the test cases, in the order of `cases`. */
+export function toNamed(
+  { report, taskSlug, cases, hasStandIn, digest }: PreparedReport,
+  numbers: readonly number[],
+): NamedReport {
+  const results = cases.map(({ status, flaky, durationMs }, index): Result => ({
+    testCase: numbers[index]!,
+    letter: toLetter(status, flaky),
+    durationMs,
+  }));
+  const details = cases.flatMap((result, index): CaseDetail[] => {
+    if (!tellsMore(result)) return [];
+    const { kind, line, attempts, message, stack, output, properties } = result;
+    return [{ testCase: numbers[index]!, kind, line, runs: attempts, message, stack, output, properties }];
+  });
+  return {
+    report,
+    taskSlug,
+    results: results.sort((a, b) => a.testCase - b.testCase),
+    details,
+    exitCase: hasStandIn ? numbers.at(-1)! : null,
+    digest,
+  };
+}
+
+export const originOf = (parameters: UploadParameters, { context }: Report): ExecutionOrigin => ({
+  branch: parameters.branch ?? context.branch?.slice(0, 500),
+  commit: parameters.commit ?? context.commit?.slice(0, 200),
+  pullRequest: parameters.pull_request,
+  buildUrl: parameters.build_url ?? toBuildUrl(context.buildUrl),
+  environment: parameters.environment ?? context.environment?.slice(0, 200),
+});
+
+/** A report may say anything: what is no address is left out. */
+function toBuildUrl(given: string | undefined): string | undefined {
+  const { success, output } = v.safeParse(buildUrl, given);
+  return success ? output : undefined;
+}
+
+/** What an attempt of a run has to tell. */
+export const toRunDetails = (details: readonly CaseDetail[], runId: string, { number }: Attempt): RunDetail[] =>
+  details.map((detail) => ({ ...detail, runId, attempt: number }));

@@ -1,0 +1,240 @@
+/** Takes what most reports are, the first of their task with nothing that failed: many of them in a few statements. */
+
+import { advanceByGreen, type ArrivalAmongRuns, meetExecutions, toOrigin, toUploaded } from "./executions.ts";
+import { originOf, type PreparedReport, toNamed, toRunDetails } from "./named_reports.ts";
+import { byId, completedEvent, type TakenReport, timeOf, toAttempt, toChange, toEvent, toTask } from "./test_runs.ts";
+import { toCounts } from "../rules/blame.ts";
+import { countOf, createDigests, type Digests } from "../rules/digest_table.ts";
+import { countStatuses, packResults } from "../rules/merge.ts";
+import { outcomeOf, WHOLE } from "../rules/run_outcome.ts";
+import type { NewEvent } from "../schema/events.ts";
+import type { UploadParameters } from "../schema/test_runs.ts";
+import { selectCasesOfLiveBugs } from "../store/bug_reports.ts";
+import { insertDetails, type RunBlock, type RunDetail, upsertBlocks } from "../store/case_results.ts";
+import { type Tx, writeTogether } from "../store/connect.ts";
+import { insertEvents } from "../store/events.ts";
+import {
+  type ExecutionChange,
+  type ExecutionOrigin,
+  insertUploadedExecutions,
+  updateExecution,
+  type UploadedExecution,
+} from "../store/executions.ts";
+import { selectTestCaseNumbers } from "../store/test_case_names.ts";
+import { type Attempt, insertAttempts, insertTestRuns, newRun, type NewTestRun } from "../store/test_runs.ts";
+
+export type UsualReport = { prepared: PreparedReport; parameters: UploadParameters };
+
+/** Large ones would keep the others waiting. */
+const MAX_CASES = 1_000;
+/** Characters of messages and output. */
+const MAX_TEXT = 100_000;
+
+/** Whether it may be one: a report of all of its task, in which nothing failed. */
+export const mayBeUsual = ({ prepared, parameters }: UsualReport): boolean =>
+  parameters.execution_id === undefined &&
+  parameters.lease_id === undefined &&
+  parameters.base_commit === undefined &&
+  parameters.shard === undefined &&
+  !prepared.report.partial &&
+  prepared.report.countsOnly === null &&
+  prepared.cases.length <= MAX_CASES &&
+  prepared.cases.every(({ status }) => status !== "failed") &&
+  prepared.cases.reduce(
+    (sum, { message, stack, output }) => sum + (message?.length ?? 0) + (stack?.length ?? 0) + (output?.length ?? 0),
+    0,
+  ) <= MAX_TEXT;
+
+type PlacedReport = UsualReport & {
+  /** Among those that are taken together. */
+  place: number;
+  origin: ExecutionOrigin;
+  completedAt: string;
+  at: Date;
+  isOld: boolean;
+};
+
+/** Reports that name one build with the same words: they have one execution. */
+type ReportedBuild = { key: string | null; origin: ExecutionOrigin; now: Date; reports: PlacedReport[] };
+
+/** What is to be stored. */
+type Rows = {
+  begun: UploadedExecution[];
+  changes: (ExecutionChange & { id: string })[];
+  runs: NewTestRun[];
+  attempts: (Attempt & { runId: string })[];
+  blocks: RunBlock[];
+  details: RunDetail[];
+  events: NewEvent[];
+};
+
+/**
+ * In a transaction: what comes of the reports that are admitted, whose turns it holds; undefined where one is not as usual
+ * after all, of which nothing is stored then. Nobody is waited for.
+ */
+export async function takeUsualReports(
+  sql: Tx,
+  projectId: string,
+  reports: readonly UsualReport[],
+  admitted: Promise<readonly boolean[]>,
+  now = new Date(),
+): Promise<{ outputs: readonly (TakenReport | undefined)[]; written: Promise<unknown> }> {
+  const builds = toBuilds(reports, now);
+  const [isAdmitted, arrivals, numbers] = await Promise.all([
+    admitted,
+    meetExecutions(sql, projectId, builds),
+    selectKnownNumbers(
+      sql,
+      projectId,
+      reports.map(({ prepared }) => prepared.identified.digests),
+    ),
+  ]);
+  const watched = arrivals.some((met) => met?.hasLiveBugs)
+    ? await selectCasesOfLiveBugs(sql, projectId, [...new Set(numbers.flatMap((own) => own ?? []))])
+    : new Set<number>();
+  const rows: Rows = { begun: [], changes: [], runs: [], attempts: [], blocks: [], details: [], events: [] };
+  const taken: (TakenReport | undefined)[] = reports.map(() => undefined);
+  for (const [index, build] of builds.entries()) {
+    const met = arrivals[index];
+    if (!met) continue;
+    let state: State = { ...met, watched, at: build.now, completedAt: null, told: {} };
+    for (const report of build.reports) {
+      const next = isAdmitted[report.place] ? take(report, numbers[report.place], state, rows) : undefined;
+      if (next) {
+        taken[report.place] = next.taken;
+        state = next.state;
+        // What is new begins when its first report says, with what that says.
+      } else if (met.isNew && report === build.reports[0]) break;
+    }
+    if (state.runs !== met.runs) addExecution(state, rows);
+  }
+  return { outputs: taken, written: store(sql, projectId, rows) };
+}
+
+/** Of several builds with one key the first: the others are to be told of it. */
+function toBuilds(reports: readonly UsualReport[], now: Date): ReportedBuild[] {
+  const builds: ReportedBuild[] = [];
+  const byKey = new Map<string, ReportedBuild>();
+  for (const [place, { prepared, parameters }] of reports.entries()) {
+    const origin = originOf(parameters, prepared.report);
+    const report = { prepared, parameters, place, origin, ...timeOf(parameters, now) };
+    const key = parameters.execution_key ?? null;
+    const known = key === null ? undefined : byKey.get(key);
+    if (known?.origin.branch === origin.branch && known?.origin.commit === origin.commit) known?.reports.push(report);
+    if (known) continue;
+    const build = { key, origin, now: report.at, reports: [report] };
+    builds.push(build);
+    if (key !== null) byKey.set(key, build);
+  }
+  return builds;
+}
+
+/** The numbers of the test cases of several reports; undefined for one with a case that is not known, or that is two. */
+async function selectKnownNumbers(
+  sql: Tx,
+  projectId: string,
+  reports: readonly Digests[],
+): Promise<(number[] | undefined)[]> {
+  const all = createDigests(reports.reduce((sum, digests) => sum + countOf(digests), 0));
+  let end = 0;
+  for (const digests of reports) {
+    all.set(digests, end);
+    end += digests.length;
+  }
+  const { numbers } = await selectTestCaseNumbers(sql, projectId, all);
+  let start = 0;
+  return reports.map((digests) => {
+    const own = numbers.slice(start, (start += countOf(digests)));
+    return new Set(own).size === own.length && !own.includes(null) ? (own as number[]) : undefined;
+  });
+}
+
+/** What an execution has become by the reports of it so far. */
+type State = ArrivalAmongRuns & {
+  /** Test cases whose passes may resolve a bug. */
+  watched: ReadonlySet<number>;
+  /** When the earliest of them was completed, and the latest of those that are complete. */
+  at: Date;
+  completedAt: string | null;
+  /** Where they say that they come from. */
+  told: ExecutionOrigin;
+};
+
+/** Adds to `rows` what is to be stored of the report. */
+function take(
+  { prepared, parameters, origin, completedAt, at, isOld }: PlacedReport,
+  numbers: readonly number[] | undefined,
+  state: State,
+  rows: Rows,
+): { taken: TakenReport; state: State } | undefined {
+  const { execution, watched, runs, warnings } = state;
+  const { taskSlug } = prepared;
+  // What has come or been declared of the task is joined with it.
+  if (!numbers || runs.some((run) => run.taskSlug === taskSlug)) return undefined;
+  const from = toOrigin(execution, origin);
+  const isOnDefaultBranch = from.branch === null || from.branch === execution.defaultBranch;
+  if (isOnDefaultBranch && numbers.some((number) => watched.has(number))) return undefined;
+  const named = toNamed(prepared, numbers);
+  const attempt = toAttempt(named, parameters, WHOLE, [], warnings);
+  const attempts = [attempt];
+  const blocks = packResults(named.results, attempt.number);
+  const counts = { ...countStatuses(blocks.map(({ statuses }) => statuses).join("")), quarantined: 0 };
+  const run = newRun(execution.id, taskSlug, at);
+  const outcome = outcomeOf(run, attempts, 1, counts);
+  const change = toChange(run, { named, parameters, attempts, shards: 1, counts, outcome, at, completedAt });
+  const updated = { ...run, ...change };
+  const all = [...runs, updated].sort(byId);
+  const advanced = advanceByGreen(state, toEvent(parameters), {
+    tasks: all.map(toTask),
+    origin: from,
+    events: [completedEvent(execution.depth, from, { ...updated, blames: toCounts({}) })],
+    silent: isOld,
+  });
+  if (advanced === undefined) return undefined;
+  rows.runs.push({ ...change, id: run.id, executionId: execution.id, taskSlug });
+  rows.attempts.push({ ...attempt, runId: run.id });
+  rows.blocks.push(...blocks.map((block) => ({ ...block, runId: run.id })));
+  rows.details.push(...toRunDetails(named.details, run.id, attempt));
+  rows.events.push(...advanced.events);
+  const { status } = advanced;
+  return {
+    taken: { run: updated, added: true, bugReports: [], warnings: attempt.warnings },
+    state: {
+      ...state,
+      execution: { ...execution, ...from, status },
+      runs: all,
+      at: at < state.at ? at : state.at,
+      completedAt: state.completedAt === null || completedAt > state.completedAt ? completedAt : state.completedAt,
+      told: firstOf(state.told, origin),
+    },
+  };
+}
+
+const firstOf = (told: ExecutionOrigin, next: ExecutionOrigin): ExecutionOrigin => ({
+  branch: told.branch ?? next.branch,
+  commit: told.commit ?? next.commit,
+  pullRequest: told.pullRequest ?? next.pullRequest,
+  buildUrl: told.buildUrl ?? next.buildUrl,
+  environment: told.environment ?? next.environment,
+});
+
+/** Adds to `rows` what the reports have made of their execution. */
+function addExecution({ execution, isNew, timeoutMinutes, at, completedAt, told }: State, rows: Rows): void {
+  const { id, status } = execution;
+  if (isNew) rows.begun.push(toUploaded(execution, { status, timeoutMinutes, at, runCompletedAt: completedAt }));
+  else rows.changes.push({ ...told, id, status, arrived: true, now: at });
+}
+
+/** In one statement: none would come too late for a commit that follows at once. */
+async function store(sql: Tx, projectId: string, rows: Rows): Promise<void> {
+  if (rows.runs.length === 0) return;
+  await writeTogether(sql, [
+    insertUploadedExecutions(sql, projectId, rows.begun),
+    insertTestRuns(sql, projectId, rows.runs),
+    insertAttempts(sql, projectId, rows.attempts),
+    upsertBlocks(sql, projectId, rows.blocks),
+    insertEvents(sql, projectId, rows.events),
+    ...rows.changes.map((change) => updateExecution(sql, projectId, change.id, change)),
+    ...(rows.details.length === 0 ? [] : [insertDetails(sql, projectId, rows.details)]),
+  ]);
+}

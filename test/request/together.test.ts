@@ -1,0 +1,199 @@
+/** What is asked for at one moment is done in one transaction, and nobody suffers from whom he shares it with. */
+
+import { beforeEach, expect, test } from "bun:test";
+import { createHarness, junit } from "../harness.ts";
+import { AT_ONCE, createTogether, type WorkTogether } from "../../src/request/together.ts";
+import type { Caller } from "../../src/request/callers.ts";
+import { keyDigest } from "../../src/secrets/keys.ts";
+import type { Tx } from "../../src/store/connect.ts";
+import { selectLiveKey } from "../../src/store/keys.ts";
+import { takeTurn, type Turn } from "../../src/store/locks.ts";
+
+const { ask, acme, database, addProject, regenerate } = await createHarness();
+await database.pool`create table note (transaction xid8, text text not null check (text <> 'wrong'))`;
+
+let project: string;
+let key: string;
+beforeEach(async () => ({ project, key } = await addProject(acme)));
+
+/** Writes what each member wants written. */
+const write: WorkTogether<string, string> = async (sql, _, texts, admitted) => {
+  const isAdmitted = await admitted;
+  const written = texts.filter((_, index) => isAdmitted[index]);
+  return {
+    outputs: texts.map((text, index) => (isAdmitted[index] && text !== "unusual" ? text : undefined)),
+    written: Promise.all(
+      written
+        .filter((text) => text !== "unusual")
+        .map((text) => sql`insert into note select pg_current_xact_id(), ${text}`.execute()),
+    ),
+  };
+};
+
+type Wish = { turns?: Turn[]; settle?: (sql: Tx) => Promise<void> | undefined; by?: Caller };
+
+async function createMembers(patienceMs?: number) {
+  const together = createTogether(database, patienceMs);
+  const caller = { ...(await selectLiveKey(database.pool, keyDigest(key)))!, kind: "project" as const };
+  return (text: string, { turns = [], settle = () => undefined, by = caller }: Wish = {}): Promise<boolean> =>
+    together(write, project, { key: by, turns, input: text, settle });
+}
+
+const notes = async (texts: readonly string[]): Promise<{ text: string; transaction: string }[]> =>
+  await database.pool`select text, transaction from note where text = any(${`{${texts.join(",")}}`}::text[]) order by text`;
+
+/** Keeps as many transactions open as there may be at once, with members of their own. */
+async function occupy(join: Awaited<ReturnType<typeof createMembers>>) {
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  const done: Promise<boolean>[] = [];
+  for (let index = 0; index < AT_ONCE; index++) {
+    const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
+    const settle = () => {
+      enter();
+      return opened;
+    };
+    done.push(join(`before ${Bun.randomUUIDv7()}`, { settle }));
+    await inside;
+  }
+  return { open, done: Promise.all(done) };
+}
+
+test("those that come while others are at it share the next transaction", async () => {
+  const join = await createMembers();
+  const before = await occupy(join);
+  const texts = ["a", "b", "c", "d"].map((text) => `${text} of many`);
+  const done = Promise.all(texts.map((text) => join(text)));
+  before.open();
+  expect([...(await before.done), ...(await done)]).not.toContain(false);
+  const stored = await notes(texts);
+  expect(stored).toHaveLength(texts.length);
+  expect(new Set(stored.map(({ transaction }) => transaction)).size).toBe(1);
+});
+
+test("where one fails nothing of the transaction is stored, and each is told to go his own way", async () => {
+  const join = await createMembers();
+  const before = await occupy(join);
+  const done = Promise.all(["wrong", "right beside wrong"].map((text) => join(text)));
+  before.open();
+  expect(await done).toEqual([false, false]);
+  expect(await notes(["right beside wrong"])).toEqual([]);
+});
+
+test("who throws while he settles undoes it for all", async () => {
+  const join = await createMembers();
+  const before = await occupy(join);
+  const settle = () => {
+    throw new Error("the time is over");
+  };
+  const done = Promise.all([join("late", { settle }), join("in time")]);
+  before.open();
+  expect(await done).toEqual([false, false]);
+  expect(await notes(["late", "in time"])).toEqual([]);
+});
+
+test("what is settled is stored in the same commit", async () => {
+  const join = await createMembers();
+  const settle = async (sql: Tx) => void (await sql`insert into note select pg_current_xact_id(), 'settled'`);
+  expect(await join("with an answer", { settle })).toBe(true);
+  const [answer, settled] = await notes(["settled", "with an answer"]);
+  expect(answer!.transaction).toBe(settled!.transaction);
+});
+
+test("a revoked key keeps nobody else out, and has nothing done", async () => {
+  const join = await createMembers();
+  const revoked = { ...(await selectLiveKey(database.pool, keyDigest(acme.key)))!, kind: "project" as const };
+  await regenerate(acme);
+  const before = await occupy(join);
+  const done = Promise.all([join("revoked", { by: revoked }), join("live")]);
+  before.open();
+  expect(await done).toEqual([false, true]);
+  expect(await notes(["revoked"])).toEqual([]);
+});
+
+test("nobody waits for a turn that another server has, and whoever wants it goes his own way", async () => {
+  const join = await createMembers();
+  const turn: Turn = ["execution", "a build of another server"];
+  await database.begin(async (sql) => {
+    await takeTurn(sql, turn);
+    const before = await occupy(join);
+    const done = Promise.all([join("wants the turn", { turns: [turn] }), join("wants none")]);
+    before.open();
+    expect(await done).toEqual([false, true]);
+  });
+  expect(await notes(["wants the turn"])).toEqual([]);
+});
+
+test("a turn that one of our own transactions has is waited for", async () => {
+  const join = await createMembers();
+  const turn: Turn = ["execution", "a build of ours"];
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
+  const settle = () => {
+    enter();
+    return opened;
+  };
+  const first = join("first of the build", { turns: [turn], settle });
+  await inside;
+  const second = join("second of the build", { turns: [turn] });
+  // Somebody else does not.
+  expect(await join("of another build")).toBe(true);
+  open();
+  expect(await Promise.all([first, second])).toEqual([true, true]);
+});
+
+test("who has waited too long goes his own way", async () => {
+  const join = await createMembers(20);
+  const before = await occupy(join);
+  expect(await join("out of patience")).toBe(false);
+  before.open();
+  await before.done;
+  expect(await notes(["out of patience"])).toEqual([]);
+});
+
+test("what is not as usual is left to its own way, and the others are done", async () => {
+  const join = await createMembers();
+  const before = await occupy(join);
+  const done = Promise.all(["unusual", "usual"].map((text) => join(text)));
+  before.open();
+  expect(await done).toEqual([false, true]);
+});
+
+test("uploads of one moment are taken together, whatever becomes of each", async () => {
+  const path = (query: string) => `POST /projects/${project}/test-runs?branch=main&${query}`;
+  await ask(path("task_slug=a&execution_key=before"), { key, body: junit("ppp") });
+  const queries = [
+    ...Array.from({ length: 8 }, (_, index) => `task_slug=t${index}&execution_key=one`),
+    ...Array.from({ length: 8 }, (_, index) => `task_slug=a&execution_key=build${index}`),
+    "task_slug=a&execution_key=one&commit=1234567",
+    "task_slug=a",
+    "task_slug=a&execution_id=nonsense",
+  ];
+  const bodies = (index: number) => junit(index % 5 === 4 ? "pfp" : "ppp");
+  const answers = await Promise.all(queries.map((query, index) => ask(path(query), { key, body: bodies(index) })));
+  expect(answers.map(({ status }) => status)).toEqual([...queries.slice(1).map(() => 201), 400]);
+  const one = answers.slice(0, 8).map(({ body }) => body.executionId);
+  expect(new Set(one).size).toBe(1);
+  const { body: execution } = await ask(`GET /projects/${project}/executions/${one[0]}`, { key });
+  expect(execution.tasks.map(({ slug }: { slug: string }) => slug).sort()).toEqual(
+    // The one with a commit is of the build that had not named one.
+    ["a", ...Array.from({ length: 8 }, (_, index) => `t${index}`)],
+  );
+  const { body: runs } = await ask(`GET /projects/${project}/test-runs?limit=100`, { key });
+  expect(runs.data).toHaveLength(queries.length);
+});
+
+test("an upload that is sent again with its Idempotency-Key is one run, and answered as before", async () => {
+  const send = () =>
+    ask(`POST /projects/${project}/test-runs?task_slug=a&execution_key=again`, {
+      key,
+      body: junit("ppp"),
+      headers: { "Idempotency-Key": "again" },
+    });
+  await ask(`POST /projects/${project}/test-runs?task_slug=a&execution_key=before`, { key, body: junit("ppp") });
+  const first = await send();
+  const second = await send();
+  expect([first.status, second.status]).toEqual([201, 201]);
+  expect(second.body).toEqual(first.body);
+  const { body } = await ask(`GET /projects/${project}/test-runs?limit=100`, { key });
+  expect(body.data).toHaveLength(2);
+});
