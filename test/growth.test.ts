@@ -1,7 +1,7 @@
 /** What a request reads does not grow with what is stored, even where PostgreSQL knows nothing of the tables yet. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { connect, type Sql } from "../src/store/connect.ts";
+import { connect, type Fragment, type Sql } from "../src/store/connect.ts";
 import { firstIdAt } from "../src/store/moment.ts";
 import { selectBranchState, selectDefaultBuilds, selectNews } from "../src/store/overview.ts";
 import { analyzeOutgrown } from "../src/work/analyze.ts";
@@ -185,4 +185,33 @@ describe("once the tables have been looked at", () => {
       expect(await tablesReadThrough(upload, 250)).toEqual({});
     },
   );
+
+  test("an upload with cases that have moved reads names, and no results but its own", async () => {
+    const upload = async (time: number) => {
+      const body = reportOf(2).replaceAll("part.test.ts", `moved_${time}.test.ts`);
+      const path = `/projects/${project}/test-runs?task_slug=${taskOf(2)}&execution_key=moved-${time}&branch=main`;
+      for (const answer of [201, 200]) expect((await ask(`POST ${path}`, { key, body })).status).toBe(answer);
+      await countAll(database);
+    };
+    const { rows } = await beside.pool<{ rows: number }[]>`select count(*)::int as rows from test_case`.then(
+      ([one]) => one!,
+    );
+    expect(await tablesReadThrough(upload, 4 * rows)).toEqual({});
+  });
+
+  test("the run of a frequent task in an execution is found by both, also where most tasks are rare", async () => {
+    const insert = (taskSlug: Fragment, from: Fragment) => beside.pool`
+      insert into test_run (project_id, id, execution_id, task_slug, status, attempt, verdict, completed_at, remembered)
+      select ${project}, gen_random_uuid(), id, ${taskSlug}, 'passed', 1, 'passed', now(), true from ${from}`;
+    const { pool } = beside;
+    await insert(pool`'frequent'`, pool`execution where id <> ${executions[0]!}`);
+    await insert(pool`'rare ' || random()`, pool`execution, generate_series(1, 20_000) n where id = ${executions[0]!}`);
+    await pool`analyze test_run`;
+    const upload = async (time: number) => {
+      const path = `/projects/${project}/test-runs?task_slug=frequent&commit=${time}abcdef0&branch=main`;
+      expect((await ask(`POST ${path}`, { key, body: reportOf(3) })).status).toBe(201);
+      await countAll(database);
+    };
+    expect(await tablesReadThrough(upload)).toEqual({});
+  });
 });

@@ -3,6 +3,7 @@
 import { blockOf } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { Sql } from "./connect.ts";
+import { indexedTask } from "./task_runs.ts";
 
 export type CaseRecord = {
   /** Passed in a row since the last failure or sign of flakiness. */
@@ -80,7 +81,8 @@ export const selectRunCompletedAt = async (
 ): Promise<string | undefined> => {
   const [run] = await sql<{ id: string }[]>`
     select id from test_run
-    where project_id = ${projectId} and task_slug = ${taskSlug} and completed_at = ${completedAt} order by id desc limit 1`;
+    where project_id = ${projectId} and ${indexedTask(sql)} = ${taskSlug} and completed_at = ${completedAt}
+    order by id desc limit 1`;
   return run?.id;
 };
 

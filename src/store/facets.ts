@@ -1,6 +1,7 @@
 /** What lists can be filtered by: the names in use. */
 
 import type { Fragment, Sql } from "./connect.ts";
+import { indexedTask } from "./task_runs.ts";
 
 /** One look-up for each name, however many rows have it; at most `limit`, in alphabetical order. */
 async function selectDistinct(
@@ -21,8 +22,9 @@ export const selectTaskSlugs = (sql: Sql, projectId: string, limit: number) =>
   selectDistinct(
     sql,
     (after) => sql`
-      select task_slug from test_run where project_id = ${projectId} ${after ? sql`and task_slug > ${after}` : sql``}
-      order by task_slug limit 1`,
+      select task_slug from test_run
+      where project_id = ${projectId} ${after ? sql`and ${indexedTask(sql)} > ${after}` : sql``}
+      order by ${indexedTask(sql)} limit 1`,
     limit,
   );
 

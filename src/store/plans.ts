@@ -2,6 +2,7 @@
 
 import type { FileTiming, PlannedFile } from "../rules/plan.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { indexedTask } from "./task_runs.ts";
 
 /** So many runs of the task are looked back at, newest first, for those of the branches that count. */
 const LOOKED_AT = 200;
@@ -41,7 +42,7 @@ export async function selectFileTimings(
             when e.branch = m.branch then 'own' else 'other' end as kind
         from mine m, (
           select id, execution_id, completed_at, passed + failed + skipped as results from test_run
-          where project_id = ${projectId} and task_slug = ${taskSlug} and completed_at is not null and not outage
+          where project_id = ${projectId} and ${indexedTask(sql)} = ${taskSlug} and completed_at is not null and not outage
           order by completed_at desc, id desc limit ${LOOKED_AT}) r
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id and e.rerun_of is null
       ) looked

@@ -12,7 +12,6 @@ import {
 import { toTestCaseId } from "../rules/test_case_id.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { takeTurn } from "./locks.ts";
-import { blockOfCase } from "./packing.ts";
 
 /** `identity` is 32 hexadecimal digits. */
 export type NewTestCase = { identity: string; suite: string; name: string; file: string | null };
@@ -232,6 +231,23 @@ export async function selectNamesakes(
   // through all of them for each name.
   await sql`set local enable_nestloop = off`;
   const namesakes = await sql<KnownTestCase[]>`
+  -- What the run has already is read once, each step from what the last one has found: as joins these would be left to the
+  -- planner, which may read all results of the project, and that for each case.
+  with build as materialized (
+    select id from execution where project_id = ${projectId} and id = ${execution.id}
+    union
+    select id from execution e
+    where e.project_id = ${projectId} and e.key = ${execution.key}
+      and (e.branch is null or ${execution.branch}::text is null or e.branch = ${execution.branch})
+      and (e.commit is null or ${execution.commit}::text is null or is_same_commit(e.commit, ${execution.commit}))
+  ), there as materialized (
+    select number from build cross join lateral (
+      select id from test_run
+      where project_id = ${projectId} and execution_id = build.id and task_slug = ${taskSlug} offset 0
+    ) r cross join lateral (
+      select test_cases from case_result where project_id = ${projectId} and run_id = r.id offset 0
+    ) b, unnest(b.test_cases) as number
+  )
   select c.number, replace(c.identity::text, '-', '') as identity, c.suite, c.name, c.file
   from (
     select distinct * from unnest(
@@ -240,14 +256,7 @@ export async function selectNamesakes(
   ) wanted
   join test_case c on c.project_id = ${projectId} and c.task_slug = ${taskSlug} and c.suite = wanted.suite
     and c.name = wanted.name
-  where not exists (
-    select from execution e
-    join test_run r on r.project_id = e.project_id and r.execution_id = e.id and r.task_slug = ${taskSlug}
-    join case_result b on b.project_id = r.project_id and b.run_id = r.id and b.block = ${blockOfCase(sql, sql`c.number`)}
-    where e.project_id = ${projectId} and (e.id = ${execution.id} or e.key = ${execution.key}
-        and (e.branch is null or ${execution.branch}::text is null or e.branch = ${execution.branch})
-        and (e.commit is null or ${execution.commit}::text is null or is_same_commit(e.commit, ${execution.commit})))
-      and c.number = any(b.test_cases))`;
+  where not exists (select from there where there.number = c.number)`;
   await sql`set local enable_nestloop = on`;
   return [...namesakes];
 }

@@ -5,6 +5,7 @@ import type { TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
 import { nothing, type Sql, toRows, toTextArray, type Tx } from "./connect.ts";
 import { namedShards } from "./shards.ts";
+import { indexedTask } from "./task_runs.ts";
 
 const FIRST_TIME = "infinity";
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -47,11 +48,10 @@ export async function selectTestRunPageWithKey(
         where project_id = k.project_id
           ${execution_id ? sql`and execution_id = ${execution_id}` : nothing(sql)}
           ${
-            // An execution has few tasks: the index of all runs of this one is not to be had where both are asked for.
             task_slug
               ? execution_id
-                ? sql`and task_slug || '' = ${task_slug}`
-                : sql`and task_slug = ${task_slug}`
+                ? sql`and task_slug = ${task_slug}`
+                : sql`and ${indexedTask(sql)} = ${task_slug}`
               : nothing(sql)
           }
           and (completed_at, id) < (${after?.[0] ?? FIRST_TIME}, ${after?.[1] ?? FIRST_ID})

@@ -1,7 +1,8 @@
 /** Years of a project in minutes: as many results as are wanted, as uploads would have left them, written by SQL. */
 
+import { lockHealth } from "../../src/store/case_health.ts";
 import { createPartitions } from "../../src/store/partitions.ts";
-import type { Database, Tx } from "../../src/store/connect.ts";
+import type { Tx } from "../../src/store/connect.ts";
 import type { BenchServer } from "./server.ts";
 
 /** Every build runs two tasks of fifty cases, what its change touches: a hundred results. */
@@ -52,20 +53,16 @@ export async function fill({ database, project, url, key }: Place, size: Size, n
     });
     if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);
   }
-  // The counting of these would meet what is written now.
-  await untilCounted(database);
   await database.begin(async (sql) => {
     await sql`set local statement_timeout = 0`;
     await sql`set local work_mem = '256MB'`;
     // What is written here is whole; to look up every run of every row would take most of the time.
     await sql`set local session_replication_role = replica`;
+    // Whoever counts these meanwhile would meet what is written now.
+    await lockHealth(sql, project);
     await insertAll(sql, project, size, from);
+    await sql`update test_run set remembered = true where not remembered`;
   });
-}
-
-/** Of whatever project. */
-export async function untilCounted({ pool }: Pick<Database, "pool">): Promise<void> {
-  while ((await pool`select from test_run where not remembered limit 1`).length > 0) await Bun.sleep(20);
 }
 
 async function insertAll(sql: Tx, project: string, { builds, tasks, bugs }: Size, from: number): Promise<void> {
