@@ -80,6 +80,7 @@ const SHARED: Record<string, string[]> = {
     "packing",
     "put_offs",
     "shards",
+    "task_runs",
   ],
   web: [
     "automation_fields",

@@ -15,6 +15,8 @@ const NUMBERS = {
   key: 5,
   /** Of a project and a key of executions: whoever begins one. */
   execution: 6,
+  /** Of a project: figures of days are kept. The triggers of migration 21 take it as well. */
+  days: 7,
 } as const;
 
 /** Any constant: servers that start together on one database meet at this lock. */

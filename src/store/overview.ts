@@ -95,13 +95,7 @@ export const selectDefaultBranch = async (sql: Sql, projectId: string, branch: s
   return { branch, sample: own.length === 0 };
 };
 
-/** On the default branch; what names none counts as being on it. `e` is an execution. */
-const onDefault = (sql: Sql, projectId: string, { branch, sample }: DefaultBranch) => sql`
-  e.project_id = ${projectId} and (e.branch = ${branch} or e.branch is null) and e.sample = ${sample}`;
-
 const hasOutcome = (sql: Sql) => sql`e.status in ('passed', 'failed', 'timed_out')`;
-const endedOn = (sql: Sql, projectId: string, branch: DefaultBranch) => sql`
-  ${onDefault(sql, projectId, branch)} and ${hasOutcome(sql)}`;
 
 /**
  * A statement: the first executions of the default branch that meet a condition, by id. Those that name the branch and those
@@ -226,25 +220,6 @@ export const selectTally = async (sql: Sql, projectId: string): Promise<Tally> =
       where project_id = ${projectId} and status in ('open', 'in_progress') and merged_into is null) b`;
   return row!;
 };
-
-export type DayFigures = {
-  day: string;
-  executions: number;
-  passed: number;
-  p50Ms: number | null;
-  p95Ms: number | null;
-};
-
-/** Executions that ended on a branch, by day in UTC; only days that have some. */
-export const selectBranchDays = (sql: Sql, projectId: string, branch: DefaultBranch, from: string) => sql<DayFigures[]>`
-  select to_char((e.completed_at at time zone 'UTC')::date, 'YYYY-MM-DD') as day, count(*)::int as executions,
-    (count(*) filter (where e.status = 'passed'))::int as passed,
-    (percentile_disc(0.5) within group (order by r.ms))::bigint as "p50Ms",
-    (percentile_disc(0.95) within group (order by r.ms))::bigint as "p95Ms"
-  from execution e left join lateral (
-    select max(duration_ms) as ms from test_run r where r.project_id = e.project_id and r.execution_id = e.id offset 0) r on true
-  where ${endedOn(sql, projectId, branch)} and e.id >= ${from}
-  group by 1 order by 1`;
 
 export type GridRow = {
   testCaseId: string;

@@ -1,12 +1,12 @@
 /** A project at a glance: is its default branch green, what needs somebody, how has it been going. */
 
 import { html, type Html } from "../http/html.ts";
+import { getBranchDays } from "../operations/branch_days.ts";
 import { firstIdAt } from "../store/moment.ts";
 import {
   type BuildRow,
   type GridRow,
   type NewsRow,
-  selectBranchDays,
   selectBranchState,
   selectBuilds,
   selectDefaultBranch,
@@ -151,14 +151,14 @@ function shortNameOf(build: BuildRow): string {
 }
 
 export const projects: Page[] = [
-  page("/projects/:projectId", { access: "viewer" }, async ({ sql, project, now }) => {
+  page("/projects/:projectId", { access: "viewer" }, async ({ sql, begin, project, now }) => {
     const { id, defaultBranch } = project;
     const week = firstIdAt(now.getTime() - 7 * DAY_MS);
     const branch = await selectDefaultBranch(sql, id, defaultBranch);
     const [state, tally, days, builds, branchBuilds, news, regressed, flaky, slowest] = await Promise.all([
       selectBranchState(sql, id, branch),
       selectTally(sql, id),
-      selectBranchDays(sql, id, branch, firstIdAt(now.getTime() - TREND_DAYS * DAY_MS)),
+      getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
       selectBuilds(sql, id, BUILDS - 1),
       selectDefaultBuilds(sql, id, branch, GRID_EXECUTIONS),
       selectNews(sql, id, week, 5),

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { html, type Html, type Piece } from "../http/html.ts";
+import { getBranchDays } from "../operations/branch_days.ts";
 import { type CauseOf, toCauses } from "../operations/failures.ts";
 import { createShare, findShared, revokeShare } from "../operations/shares.ts";
 import { Reply } from "../request/reply.ts";
@@ -13,13 +14,11 @@ import { uuid } from "../schema/fields.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
 import { newBadge, type SharedPlace } from "../schema/shares.ts";
 import { maskKeys } from "../secrets/keys.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Database, Sql } from "../store/connect.ts";
 import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
 import { type FailurePlace, type PlacedFailure, selectFailurePage } from "../store/failures.ts";
-import { firstIdAt } from "../store/moment.ts";
 import {
   type BuildRow,
-  selectBranchDays,
   selectBranchState,
   selectBuild,
   selectBuilds,
@@ -33,8 +32,6 @@ import { ago, breakable, commit, count, counted, mark, pager, tag, toDuration, w
 import { headlineOf } from "./project_state.ts";
 import { shareName, shareSection } from "./share_parts.ts";
 import { TREND_DAYS, trends } from "./trends.ts";
-
-const DAY_MS = 86_400_000;
 
 // ── Made, shown once, revoked
 
@@ -185,7 +182,7 @@ function pageOf(rows: readonly PlacedFailure[], after: FailurePlace, skip: numbe
   return { causes, next };
 }
 
-type Showing = { sql: Sql; path: string; now: Date; cursor: string | undefined };
+type Showing = Pick<Database, "begin"> & { sql: Sql; path: string; now: Date; cursor: string | undefined };
 
 async function sharedExecution({ projectId, projectName, executionId }: SharedPlace, showing: Showing): Promise<View> {
   const { sql, path, now, cursor } = showing;
@@ -227,12 +224,12 @@ const NEWEST = 20;
 
 async function sharedProject(
   { projectId, projectName, defaultBranch }: SharedPlace,
-  { sql, now }: Showing,
+  { sql, begin, now }: Showing,
 ): Promise<View> {
   const branch = await selectDefaultBranch(sql, projectId, defaultBranch);
   const [state, days, builds] = await Promise.all([
     selectBranchState(sql, projectId, branch),
-    selectBranchDays(sql, projectId, branch, firstIdAt(now.getTime() - TREND_DAYS * DAY_MS)),
+    getBranchDays(sql, begin, projectId, branch, { now, count: TREND_DAYS }),
     selectBuilds(sql, projectId, NEWEST),
   ]);
   const headline = headlineOf(defaultBranch, state, now);
@@ -338,9 +335,10 @@ ${await shareSection({ sql, csrf, role, project, now }, query.cursor)}`;
     },
   ),
 
-  page("/shared/:token", { access: "public", query: sharedQuery }, async ({ sql, fast, params, query, path, now }) => {
+  page("/shared/:token", { access: "public", query: sharedQuery }, async (context) => {
+    const { sql, begin, fast, params, query, path, now } = context;
     const place = (await findShared({ fast }, params.token, ["execution", "project"])) ?? refuseAbsent();
-    const showing = { sql, path, now, cursor: query.cursor };
+    const showing = { sql, begin, path, now, cursor: query.cursor };
     return await (place.kind === "project" ? sharedProject : sharedExecution)(place, showing);
   }),
 

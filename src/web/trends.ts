@@ -1,7 +1,7 @@
 /** How a branch has been going: the share of its executions that passed, and how long they took, by day. */
 
 import { html, type Html } from "../http/html.ts";
-import type { DayFigures } from "../store/overview.ts";
+import type { DayFigures } from "../store/branch_days.ts";
 import { chart, toDay, toDuration, toPercent } from "./parts.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,0 +1,83 @@
+/** How the executions of the default branch ended, by day: days that are over are kept until something of them changes. */
+
+import { type Fragment, type Sql, toTextArray, type Tx } from "./connect.ts";
+import { lockOf } from "./locks.ts";
+import type { DefaultBranch } from "./overview.ts";
+
+/** Of executions that ended on a day, in UTC, such as 2026-01-31. */
+export type DayFigures = {
+  day: string;
+  executions: number;
+  passed: number;
+  /** Of the longest run of each execution; null: none has any. */
+  p50Ms: number | null;
+  p95Ms: number | null;
+};
+
+const textOf = (sql: Sql, day: Fragment) => sql`to_char(${day}, 'YYYY-MM-DD')`;
+const array = (sql: Sql, days: readonly string[]) => sql`${toTextArray(days)}::date[]`;
+
+/** Those of these days that are kept, in their order. */
+export const selectKeptDays = (
+  sql: Sql,
+  projectId: string,
+  { branch, sample }: DefaultBranch,
+  days: readonly string[],
+) =>
+  sql<DayFigures[]>`
+    select ${textOf(sql, sql`day`)} as day, executions, passed, p50_ms as "p50Ms", p95_ms as "p95Ms" from branch_day
+    where project_id = ${projectId} and branch = ${branch} and sample = ${sample} and day = any(${array(sql, days)})
+    order by branch_day.day`;
+
+/** A row for each of these days, also where nothing ended on it. */
+function figuresOf(sql: Sql, projectId: string, { branch, sample }: DefaultBranch, days: readonly string[]): Fragment {
+  const endedOn = (isBranch: Fragment) => sql`
+    select id, status = 'passed' as is_passed from execution
+    where project_id = ${projectId} and branch ${isBranch} and sample = ${sample}
+      and status in ('passed', 'failed', 'timed_out')
+      and completed_at >= d.day::timestamp at time zone 'UTC'
+      and completed_at < (d.day + 1)::timestamp at time zone 'UTC'`;
+  return sql`
+    select d.day, count(e.id)::int as executions, (count(*) filter (where e.is_passed))::int as passed,
+      (percentile_disc(0.5) within group (order by e.ms))::bigint as p50_ms,
+      (percentile_disc(0.95) within group (order by e.ms))::bigint as p95_ms
+    from unnest(${array(sql, days)}) as d (day) left join lateral (
+      select e.id, e.is_passed, r.ms
+      from (${endedOn(sql`= ${branch}`)} union all ${endedOn(sql`is null`)}) e, lateral (
+        select max(duration_ms) as ms from test_run where project_id = ${projectId} and execution_id = e.id offset 0) r
+      offset 0) e on true
+    group by d.day`;
+}
+
+const columns = (sql: Sql) =>
+  sql`${textOf(sql, sql`f.day`)} as day, f.executions, f.passed, f.p50_ms as "p50Ms", f.p95_ms as "p95Ms"`;
+
+/** Counted now. */
+export const selectDays = (sql: Sql, projectId: string, branch: DefaultBranch, days: readonly string[]) =>
+  sql<DayFigures[]>`select ${columns(sql)} from (${figuresOf(sql, projectId, branch, days)}) f order by f.day`;
+
+/**
+ * Whether this transaction alone may keep days of the project: false where another one does, or has changed a day and is
+ * not over yet. The triggers of `execution` take the same lock, shared.
+ */
+export const lockDays = async (sql: Tx, projectId: string): Promise<boolean> => {
+  // The project first: whoever deletes it meets the lock when he has locked the project.
+  const [row] = await sql<{ isMine: boolean }[]>`
+    select pg_try_advisory_xact_lock(${lockOf(sql, "days", projectId)}) as "isMine"
+    from (select from project where id = ${projectId} for key share) p`;
+  return row?.isMine ?? false;
+};
+
+/** A change that began on the day itself may be on its way for so long. */
+export const SETTLED_MS = 3_600_000;
+
+/** Counted now, by a transaction that has them for itself, and kept where they are over. */
+export const keepDays = (sql: Tx, projectId: string, branch: DefaultBranch, days: readonly string[]) => sql<
+  DayFigures[]
+>`
+  with figures as materialized (${figuresOf(sql, projectId, branch, days)}), kept as (
+    insert into branch_day (project_id, day, branch, sample, executions, passed, p50_ms, p95_ms)
+    select ${projectId}, day, ${branch.branch}, ${branch.sample}, executions, passed, p50_ms, p95_ms from figures
+    where day < ((now() - ${SETTLED_MS}::int * interval '1 millisecond') at time zone 'UTC')::date
+    on conflict do nothing)
+  select ${columns(sql)} from figures f order by f.day`;
