@@ -121,6 +121,18 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
   return rows.map(unflagged);
 }
 
+const LOOKED_AT = 50;
+
+export type RegressedBug = Pick<BugReport, "id" | "number" | "title" | "occurrences" | "assignee" | "lastSeenAt">;
+
+/** Of the open ones that were seen last, those that came back, at most `limit`; the last seen first. */
+export const selectRegressedBugs = (sql: Sql, projectId: string, limit: number) => sql<RegressedBug[]>`
+  select id, number, title, occurrences, assignee, last_seen_at as "lastSeenAt" from (
+    select *, ${sql.unsafe(SORT_KEYS.lastSeenAt.key)} as key from bug_report b
+    where project_id = ${projectId} and merged_into is null and status = 'open'
+    order by key desc, number desc limit ${LOOKED_AT}::int) b
+  where regressed order by key desc, number desc limit ${limit}::int`;
+
 export async function selectBugReport(sql: Sql, projectId: string, id: string): Promise<BugReportDetail | undefined> {
   const [row] = await sql<Flat<BugReportDetail>[]>`
     select ${columns(sql)}, b.merged_into as "mergedInto",

@@ -112,5 +112,6 @@ export const selectOwnerTally = (sql: Sql, projectId: string, limit: number) => 
   from (
     select test_case, false as broken from case_health where project_id = ${projectId} and flaky and broken < 5
     union all select test_case, true from case_health where project_id = ${projectId} and broken >= 5
-  ) h join test_case c on c.project_id = ${projectId} and c.number = h.test_case
+  -- Only those that belong to somebody: an index has them, and the others need not be looked up.
+  ) h left join test_case c on c.project_id = ${projectId} and c.number = h.test_case and c.owner is not null
   group by c.owner order by count(*) desc, c.owner limit ${limit}`;

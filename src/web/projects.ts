@@ -15,7 +15,7 @@ import {
   selectNews,
   selectTally,
 } from "../store/overview.ts";
-import { selectBugReports } from "../store/bug_reports.ts";
+import { type RegressedBug, selectRegressedBugs } from "../store/bug_reports.ts";
 import { selectTestCases } from "../store/test_cases.ts";
 import { bugPath, buildTable, executionPath, nameOf, testPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
@@ -31,7 +31,7 @@ const BUILDS = 10;
 
 type Needs = {
   news: readonly NewsRow[];
-  regressed: Awaited<ReturnType<typeof selectBugReports>>;
+  regressed: readonly RegressedBug[];
   flaky: Awaited<ReturnType<typeof selectTestCases>>;
 };
 
@@ -162,7 +162,7 @@ export const projects: Page[] = [
       selectBuilds(sql, id, BUILDS - 1),
       selectDefaultBuilds(sql, id, branch, GRID_EXECUTIONS),
       selectNews(sql, id, week, 5),
-      selectBugReports(sql, id, { limit: 50, status: ["open"], sort: "lastSeenAt" }),
+      selectRegressedBugs(sql, id, 3),
       selectTestCases(sql, id, { limit: 4, health: ["flaky"], sort: "flakeRate" }),
       selectTestCases(sql, id, { limit: 4, sort: "p95Ms" }),
     ]);
@@ -173,7 +173,7 @@ export const projects: Page[] = [
       branchBuilds.map((build) => build.id),
       GRID_TESTS,
     );
-    const needs = { news, regressed: regressed.filter((bug) => bug.regressed).slice(0, 3), flaky: flaky.slice(0, 3) };
+    const needs = { news, regressed, flaky: flaky.slice(0, 3) };
     const base = `/projects/${id}`;
     const body = html` <div data-region="state">
         <h1>${mark(headline.status, { word: false })} ${headline.text}</h1>
