@@ -130,6 +130,7 @@ const STATE: typeof READS = [
 ];
 
 const PAGES: [name: string, work: (time: number) => Promise<void>][] = [
+  ["the page of the project", look(() => "")],
   ["the page of executions", look(() => "/executions")],
   ["the page of an execution", look((time) => `/executions/${executions[time]}`)],
   ["the page of a comparison", look((time) => `/executions/${executions[time]}/comparison`)],
@@ -185,6 +186,16 @@ describe("once the tables have been looked at", () => {
       expect(await tablesReadThrough(upload, 250)).toEqual({});
     },
   );
+
+  test("the page of the project does not go through the executions of days that are over", async () => {
+    await beside.pool`
+      insert into execution (project_id, id, status, trigger, branch, timeout_minutes, created_at, completed_at)
+      select ${project}, gen_random_uuid(), 'passed', 'upload', 'main', 30, now(), now() - interval '3 days'
+      from generate_series(1, 2000)`;
+    const page = look(() => "");
+    await page(0);
+    expect(await tablesReadThrough(page)).toEqual({});
+  });
 
   test("an upload with cases that have moved reads names, and no results but its own", async () => {
     const upload = async (time: number) => {

@@ -253,9 +253,11 @@ export const selectGrid = async (
       json_agg(json_build_object('executionId', r.execution_id, 'letter', x.letter, 'durationMs', x.ms)) as cells
     from worst w cross join runs r cross join lateral (
       select substr(b.statuses, i, 1) as letter, b.durations[i] as ms
-      from case_result b, lateral (select array_position(b.test_cases, w.number) as i) place
-      where b.project_id = ${projectId} and b.run_id = r.id and b.block = ${blockOfCase(sql, sql`w.number`)}
-        and i is not null
+      from (
+        select test_cases, statuses, durations from case_result
+        where project_id = ${projectId} and run_id = r.id and block = ${blockOfCase(sql, sql`w.number`)} offset 0
+      ) b, lateral (select array_position(b.test_cases, w.number) as i) place
+      where i is not null
     ) x
     join test_case c on c.project_id = ${projectId} and c.number = w.number
     group by c.id, c.task_slug, c.suite, c.name, w.weight, w.number order by w.weight desc, w.number`;

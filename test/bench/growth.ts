@@ -76,6 +76,10 @@ type Kind = [name: string, request: (place: Place, round: number) => Request];
 export const UPLOADS: Kind[] = [
   ["upload of 50 known cases", upload("main")],
   ["the same, of another branch", upload("feature/growth")],
+  [
+    "the same, one of them new",
+    upload("main", (report, round) => report.replace('number 7"', `number 7 of round ${round}"`)),
+  ],
 ];
 
 export const READS: Kind[] = [
@@ -139,15 +143,17 @@ export const READS: Kind[] = [
   ],
   ["page of the tests", ({ project }) => ({ path: `/projects/${project}/tests` })],
   ["page of a test", (place, round) => ({ path: `/projects/${place.project}/tests/${pick(place.cases, round)}` })],
+  ["page of the bugs", ({ project }) => ({ path: `/projects/${project}/bugs` })],
   ["page of a bug", (place, round) => ({ path: `/projects/${place.project}/bugs/${pick(place.bugs, round)}` })],
 ];
 
-function upload(branch: string) {
+/** `change` makes another report of the one whose cases are known. */
+function upload(branch: string, change = (report: string, _round: number) => report) {
   return ({ project, size }: Place, round: number): Request => {
     const task = 1 + ((round * 7) % size.tasks);
     const commit = Bun.SHA256.hash(`${branch} ${round} ${Date.now()}`, "hex").slice(0, 40);
     const parameters = new URLSearchParams({ task_slug: taskOf(task), branch, commit });
-    return { path: `/api/v1/projects/${project}/test-runs?${parameters}`, body: reportOf(task) };
+    return { path: `/api/v1/projects/${project}/test-runs?${parameters}`, body: change(reportOf(task), round) };
   };
 }
 

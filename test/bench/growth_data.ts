@@ -193,6 +193,10 @@ async function insertFailures(sql: Tx, project: string, bugs: number): Promise<v
       pg_temp.time_of(first), pg_temp.time_of(last), first_execution, last_execution, branch, bug % 30 = 0,
       pg_temp.time_of(first), pg_temp.time_of(last), case when status = 'resolved' then pg_temp.time_of(last + 3600000) end
     from bug`;
+  // Where no bug is open at all, uploads have less to do: the few of a small project would be resolved before it is measured.
+  await sql`
+    insert into bug_report (project_id, id, number, title, status, severity, source, created_at, updated_at)
+    select ${project}, gen_random_uuid(), count(*) + 1, 'The cart forgets items', 'open', 'major', 'manual', now(), now() from bug`;
   await sql`
     insert into bug_fingerprint (project_id, digest, bug_report_id, version, kind, exception_type, message, frames, created_at)
     select ${project}, md5('fingerprint ' || bug)::uuid, id, 2, 'message', 'AssertionError', 'expected <n> to be <n>',
