@@ -190,8 +190,9 @@ describe("once the tables have been looked at", () => {
   test("the page of the project does not go through the executions of days that are over", async () => {
     await beside.pool`
       insert into execution (project_id, id, status, trigger, branch, timeout_minutes, created_at, completed_at)
-      select ${project}, gen_random_uuid(), 'passed', 'upload', 'main', 30, now(), now() - interval '3 days'
-      from generate_series(1, 2000)`;
+      select ${project}, (left(${firstIdAt(Date.now() - 3 * 86_400_000)}::text, 24) || lpad(n::text, 12, '0'))::uuid, 'passed', 'upload', 'main',
+        30, now() - interval '3 days', now() - interval '3 days'
+      from generate_series(1, 2000) n`;
     const page = look(() => "");
     await page(0);
     expect(await tablesReadThrough(page)).toEqual({});
