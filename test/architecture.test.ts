@@ -80,7 +80,9 @@ const SHARED: Record<string, string[]> = {
     "packing",
     "put_offs",
     "shards",
+    "socket",
     "task_runs",
+    "wire",
   ],
   web: [
     "automation_fields",

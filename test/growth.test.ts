@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Fragment, type Sql } from "../src/store/connect.ts";
 import { firstIdAt } from "../src/store/moment.ts";
 import { selectBranchState, selectDefaultBuilds, selectNews } from "../src/store/overview.ts";
+import { readTexts } from "../src/store/wire.ts";
 import { analyzeOutgrown } from "../src/work/analyze.ts";
 import { countAll } from "../src/work/count.ts";
 import { fill, reportOf, taskOf } from "./bench/growth_data.ts";
@@ -28,6 +29,7 @@ async function read(): Promise<Map<string, number>> {
   await tell(database.pool);
   await database.begin(tell);
   await tell(database.fast);
+  await readTexts(database.fast, "select pg_stat_force_next_flush()::text", []);
   const rows = await beside.pool<{ name: string; rows: number }[]>`
     select regexp_replace(relname, '_(\\d{4}_\\d\\d|default)$', '') as name,
       sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as rows

@@ -2,6 +2,7 @@
 
 import postgres from "postgres";
 import { createLane, createTransactions } from "./lane.ts";
+import { attachWire } from "./wire.ts";
 
 export type Sql = postgres.Sql;
 
@@ -160,8 +161,10 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
     { open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(4) }, { statement_timeout: "60s" }) },
     poolSize,
   );
-  const fast = createLane({
-    open: () => open({ max: 1 }, { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" }),
+  const ofFast = { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" };
+  const fast = createLane({ open: () => open({ max: 1 }, ofFast) });
+  const wire = attachWire(fast.sql, {
+    open: (socket) => open({ max: 1, max_lifetime: null, socket } as never, ofFast),
   });
   const lanes = { statements: pool, transactions, "fast reads": fast };
   return {
@@ -177,11 +180,12 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
     }),
     connection: options,
     async watch() {
+      wire.look();
       const looks = Object.entries(lanes).map(async ([name, lane]) => ((await lane.look()) ? [name] : []));
       return (await Promise.all(looks)).flat();
     },
     async close() {
-      await Promise.all(Object.values(lanes).map((lane) => lane.close(5)));
+      await Promise.all([wire.close(), ...Object.values(lanes).map((lane) => lane.close(5))]);
     },
   };
 }

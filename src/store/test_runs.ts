@@ -3,9 +3,10 @@
 import type { Verdict } from "../schema/fields.ts";
 import type { TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
-import { nothing, type Sql, toRows, toTextArray, type Tx } from "./connect.ts";
+import { type Sql, toRows, toTextArray, type Tx } from "./connect.ts";
 import { namedShards } from "./shards.ts";
-import { indexedTask } from "./task_runs.ts";
+import { INDEXED_TASK } from "./task_runs.ts";
+import { readTexts } from "./wire.ts";
 
 const FIRST_TIME = "infinity";
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -30,6 +31,26 @@ const UUID_LENGTH = 36;
 const COMPLETED_AT = '"completedAt":"';
 
 /**
+ * A row comparison is one range of the index; spelled out with "or" it would be a filter over all rows before. The page
+ * comes as two texts: what is done for each row would cost more than the rest of the request.
+ */
+const pageStatement = (filters: string) => `
+  select r.elements, r.ids from api_key k cross join lateral (
+    select string_agg(element, E',\\n') as elements, string_agg(id::text, '') as ids
+    from (
+      select id, element from test_run
+      where project_id = k.project_id ${filters} and (completed_at, id) < ($4, $5)
+      order by completed_at desc, id desc limit $3
+    ) page
+  ) r
+  where k.team_id = $1 and k.id = $2 and k.revoked_at is null`;
+
+const PAGE = pageStatement("");
+const PAGE_OF_EXECUTION = pageStatement("and execution_id = $6");
+const PAGE_OF_TASK = pageStatement(`and ${INDEXED_TASK} = $6`);
+const PAGE_OF_BOTH = pageStatement("and execution_id = $6 and task_slug = $7");
+
+/**
  * Newest first. The key is checked by the very statement that reads, so that revocation is exact at the price of one
  * round trip: undefined when it is not live.
  */
@@ -38,34 +59,19 @@ export async function selectTestRunPageWithKey(
   key: { teamId: string; id: string },
   { limit, execution_id, task_slug, after }: TestRunQuery,
 ): Promise<TestRunPage | undefined> {
-  // A row comparison is one range of the index; spelled out with "or" it would be a filter over all rows before.
-  // The page comes as two texts: what the driver does for each row would cost more than the rest of the request.
-  const [row] = await sql<{ elements: string | null; ids: string }[]>`
-    select r.elements, r.ids from api_key k cross join lateral (
-      select string_agg(element, ${BETWEEN}) as elements, string_agg(id::text, '') as ids
-      from (
-        select id, element from test_run
-        where project_id = k.project_id
-          ${execution_id ? sql`and execution_id = ${execution_id}` : nothing(sql)}
-          ${
-            task_slug
-              ? execution_id
-                ? sql`and task_slug = ${task_slug}`
-                : sql`and ${indexedTask(sql)} = ${task_slug}`
-              : nothing(sql)
-          }
-          and (completed_at, id) < (${after?.[0] ?? FIRST_TIME}, ${after?.[1] ?? FIRST_ID})
-        order by completed_at desc, id desc limit ${limit + 1}
-      ) page
-    ) r
-    where k.team_id = ${key.teamId} and k.id = ${key.id} and k.revoked_at is null`;
+  const parameters = [key.teamId, key.id, String(limit + 1), after?.[0] ?? FIRST_TIME, after?.[1] ?? FIRST_ID];
+  if (execution_id) parameters.push(execution_id);
+  if (task_slug) parameters.push(task_slug);
+  const text = execution_id ? (task_slug ? PAGE_OF_BOTH : PAGE_OF_EXECUTION) : task_slug ? PAGE_OF_TASK : PAGE;
+  const [row] = await readTexts(sql, text, parameters);
   if (!row) return undefined;
-  if (row.elements === null) return { elements: "", last: undefined };
-  if (row.ids.length <= limit * UUID_LENGTH) return { elements: row.elements, last: undefined };
+  const [all, ids] = row as [string | null, string];
+  if (all === null) return { elements: "", last: undefined };
+  if (ids.length <= limit * UUID_LENGTH) return { elements: all, last: undefined };
   // One run more than asked for tells that there are more; a text in JSON holds no line break, so this is the last one.
-  const elements = row.elements.slice(0, row.elements.lastIndexOf(BETWEEN));
+  const elements = all.slice(0, all.lastIndexOf(BETWEEN));
   const time = elements.lastIndexOf(COMPLETED_AT) + COMPLETED_AT.length;
-  const id = row.ids.slice((limit - 1) * UUID_LENGTH, limit * UUID_LENGTH);
+  const id = ids.slice((limit - 1) * UUID_LENGTH, limit * UUID_LENGTH);
   return { elements, last: [elements.slice(time, elements.indexOf('"', time)), id] };
 }
 

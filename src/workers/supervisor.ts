@@ -43,8 +43,8 @@ export const ADMISSIONS = 3;
 /** 16 bytes each; a power of two. At 4,000 admissions a second by each of 8 workers they are one minute. */
 const ADMISSIONS_PER_WORKER = 2 ** 18;
 const MAX_ADMISSIONS = 2 ** 21;
-/** Beside what the pools hold: fast reads, the listener, and 5 of the upload thread. */
-const OTHER_CONNECTIONS = 7;
+/** Beside what the pools hold: two for fast reads, the listener, and 5 of the upload thread. */
+const OTHER_CONNECTIONS = 8;
 /** The parent's own three and the one that holds PostgreSQL, and some for commands. */
 const SPARE_CONNECTIONS = 10;
 /** Who has lived for so long starts anew with a clean record. */
