@@ -33,9 +33,10 @@ export class DriverSocket extends EventEmitter {
       drain: () => this.#flush(),
       error: (_: Socket, error: Error) => this.#close(error),
       close: (_: Socket, error?: Error) => this.#close(error),
-      connectError: (_: Socket, error: Error) => this.#close(error),
+      // Called before anybody listens, where the kernel knows at once.
+      connectError: (_: Socket, error: Error) => void setImmediate(() => this.#close(error)),
     };
-    Bun.connect({ ...address, socket } as TCPSocketConnectOptions).catch((error) => this.#close(error));
+    Bun.connect({ ...address, socket } as TCPSocketConnectOptions).catch(() => {});
   }
 
   /** From now on what comes goes there and not to the driver, which still learns of the end. */
