@@ -15,7 +15,10 @@ export type Database = {
   pool: Sql;
   /** One transaction, on a pool of its own. */
   begin<T>(work: (sql: Tx) => Promise<T>): Promise<T>;
-  /** One pipelined connection with generic plans, only for short indexed reads: nothing slow may stand before them. */
+  /**
+   * One pipelined connection with generic plans, only for short indexed reads: nothing slow may stand before them. What is
+   * asked of it by `readTexts` goes by a session of its own.
+   */
   fast: Sql;
   /** For LISTEN: a connection of its own, to be ended by who opens it. */
   openListener: OpenListener;

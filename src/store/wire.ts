@@ -51,7 +51,8 @@ export function attachWire(sql: Sql, { open, silenceMs = SILENCE_MS }: Options):
     const end = (seconds: number) => pool.end({ timeout: seconds });
     try {
       await pool`select 1`;
-      if (isClosed) return await end(1);
+      // It may have ended again before it could be taken.
+      if (isClosed || socket!.readyState === "closed") return await end(1);
       session = createSession(socket!, end, () => (session = undefined));
     } catch {
       // The driver that is asked instead tells what is wrong.
