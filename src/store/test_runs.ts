@@ -171,11 +171,10 @@ export const lockRunAmongOthers = async (
   executionId: string,
   taskSlug: string,
 ): Promise<{ runs: RunRow[]; attempts: Attempt[] }> => {
-  // With "|| ''" there is one index that serves it: without statistics one by task looks as good, and grows.
   const rows = await sql<(RunRow & { attempts: Attempt[] | null })[]>`
     with own as materialized (
       select * from test_run
-      where project_id = ${projectId} and execution_id = ${executionId} and task_slug || '' = ${taskSlug}
+      where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug}
       for no key update)
     select ${detailColumns(sql)}, declared, started_at as "startedAt", reason, case when task_slug = ${taskSlug} then (
       select json_agg(json_build_object('shard', shard, 'number', number, 'digest', encode(digest, 'hex'),
