@@ -68,6 +68,7 @@ const SHARED: Record<string, string[]> = {
     "baselines",
     "claims",
     "commits",
+    "compose",
     "connect",
     "failures",
     "health",

@@ -19,11 +19,23 @@ import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import { selectBugsOfRun } from "../store/bug_reports.ts";
 import { lockHealth } from "../store/case_health.ts";
-import { countQuarantined, insertAllDetails, selectCounts, upsertBlocks } from "../store/case_results.ts";
-import { setKeepsPlans, type Tx, writeTogether } from "../store/connect.ts";
+import {
+  countQuarantined,
+  insertAllDetails,
+  selectCounts,
+  toBlockColumns,
+  upsertBlocks,
+} from "../store/case_results.ts";
+import { setKeepsPlans, toRows, type Tx, writeTogether } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
 import { selectHasOpenLease } from "../store/leases.ts";
-import { insertUploadedExecutions, type LockedExecution, type TaskRow, turnOfKey } from "../store/executions.ts";
+import {
+  insertUploadedExecutions,
+  type LockedExecution,
+  type TaskRow,
+  toExecutionRows,
+  turnOfKey,
+} from "../store/executions.ts";
 import type { Turn } from "../store/locks.ts";
 import { endByReport } from "./leases.ts";
 import { advanceExecution, type ExecutionAdvance, meetExecution, toOrigin, toUploaded } from "./executions.ts";
@@ -103,15 +115,9 @@ export async function takeReport(
   if (report.countsOnly) await requireMergeable(sql, projectId, run.id, attempt.shard, before);
   const { blocks, changes } = await mergeResults(sql, projectId, run.id, named.results, attempt, before);
   let writes = [
-    insertAttempts(sql, projectId, [{ ...attempt, runId: run.id }]),
+    insertAttempts(sql, projectId, toRows([{ ...attempt, runId: run.id }])),
     ...(blocks.length > 0
-      ? [
-          upsertBlocks(
-            sql,
-            projectId,
-            blocks.map((block) => ({ ...block, runId: run.id })),
-          ),
-        ]
+      ? [upsertBlocks(sql, projectId, toBlockColumns(blocks.map((block) => ({ ...block, runId: run.id }))))]
       : []),
   ];
   const isFirst = before.length === 0;
@@ -144,7 +150,7 @@ export async function takeReport(
   writes.unshift(
     known
       ? updateTestRun(sql, projectId, run.id, runChange)
-      : insertTestRuns(sql, projectId, [{ ...runChange, id: run.id, executionId: execution.id, taskSlug }]),
+      : insertTestRuns(sql, projectId, toRows([{ ...runChange, id: run.id, executionId: execution.id, taskSlug }])),
   );
   const mayResolve = met.hasLiveBugs && isIn && run.completedAt === null && onDefaultBranch && !outage;
   const isQuiet =
@@ -160,7 +166,7 @@ export async function takeReport(
     // What comes next reads them.
     if (isNew) {
       const begun = toUploaded(execution, { timeoutMinutes, status: "running", at, runCompletedAt: null });
-      writes.unshift(insertUploadedExecutions(sql, projectId, [begun]));
+      writes.unshift(insertUploadedExecutions(sql, projectId, toExecutionRows([begun])));
     }
     await writeTogether(sql, writes);
     // Failures are judged by statements that want a plan for what they are given.

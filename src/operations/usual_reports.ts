@@ -4,19 +4,28 @@ import { advanceByGreen, type ArrivalAmongRuns, meetExecutions, toOrigin, toUplo
 import { originOf, type PreparedReport, toNamed, toRunDetails } from "./named_reports.ts";
 import { byId, completedEvent, type TakenReport, timeOf, toAttempt, toChange, toEvent, toTask } from "./test_runs.ts";
 import { toCounts } from "../rules/blame.ts";
-import { countOf, createDigests, type Digests } from "../rules/digest_table.ts";
+import { countOf, createDigests, type Digests, isSame } from "../rules/digest_table.ts";
 import { countStatuses, packResults } from "../rules/merge.ts";
 import { outcomeOf, WHOLE } from "../rules/run_outcome.ts";
 import type { NewEvent } from "../schema/events.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import { selectCasesOfLiveBugs } from "../store/bug_reports.ts";
-import { insertDetails, type RunBlock, type RunDetail, upsertBlocks } from "../store/case_results.ts";
-import { type Tx, writeTogether } from "../store/connect.ts";
-import { insertEvents } from "../store/events.ts";
+import {
+  type BlockColumns,
+  insertDetails,
+  type RunBlock,
+  type RunDetail,
+  toBlockColumns,
+  upsertBlocks,
+} from "../store/case_results.ts";
+import { compose, type Given } from "../store/compose.ts";
+import { type Fragment, joinWrites, type Sql, toRows, type Tx, writeTogether } from "../store/connect.ts";
+import { insertEventRows, toEventRows } from "../store/events.ts";
 import {
   type ExecutionChange,
   type ExecutionOrigin,
   insertUploadedExecutions,
+  toExecutionRows,
   updateExecution,
   type UploadedExecution,
 } from "../store/executions.ts";
@@ -58,8 +67,9 @@ type PlacedReport = UsualReport & {
 type ReportedBuild = { key: string | null; origin: ExecutionOrigin; now: Date; reports: PlacedReport[] };
 
 /** What is to be stored. */
-type Rows = {
+type ReportRows = {
   begun: UploadedExecution[];
+  /** Of executions that were there before, and are locked. */
   changes: (ExecutionChange & { id: string })[];
   runs: NewTestRun[];
   attempts: (Attempt & { runId: string })[];
@@ -67,6 +77,35 @@ type Rows = {
   details: RunDetail[];
   events: NewEvent[];
 };
+
+type Parameters<Value> = Record<"project" | "begun" | "runs" | "attemptRows" | "events", Value> & BlockColumns<Value>;
+
+const insertsOf = (sql: Sql, given: Parameters<Given>): Fragment[] => [
+  insertUploadedExecutions(sql, given.project, given.begun),
+  insertTestRuns(sql, given.project, given.runs),
+  insertAttempts(sql, given.project, given.attemptRows),
+  upsertBlocks(sql, given.project, given),
+  insertEventRows(sql, given.project, given.events),
+];
+
+const INSERT = compose<keyof Parameters<string>, never>((sql, given) =>
+  joinWrites(
+    sql,
+    insertsOf(sql, {
+      project: given("project"),
+      begun: given("begun"),
+      runs: given("runs"),
+      attemptRows: given("attemptRows"),
+      events: given("events"),
+      runIds: given("runIds"),
+      blocks: given("blocks"),
+      testCases: given("testCases"),
+      statuses: given("statuses"),
+      attempts: given("attempts"),
+      durations: given("durations"),
+    }),
+  ),
+);
 
 /**
  * In a transaction: what comes of the reports that are admitted, whose turns it holds; undefined where one is not as usual
@@ -92,7 +131,7 @@ export async function takeUsualReports(
   const watched = arrivals.some((met) => met?.hasLiveBugs)
     ? await selectCasesOfLiveBugs(sql, projectId, [...new Set(numbers.flatMap((own) => own ?? []))])
     : new Set<number>();
-  const rows: Rows = { begun: [], changes: [], runs: [], attempts: [], blocks: [], details: [], events: [] };
+  const rows: ReportRows = { begun: [], changes: [], runs: [], attempts: [], blocks: [], details: [], events: [] };
   const taken: (TakenReport | undefined)[] = reports.map(() => undefined);
   for (const [index, build] of builds.entries()) {
     const met = arrivals[index];
@@ -108,7 +147,7 @@ export async function takeUsualReports(
     }
     if (state.runs !== met.runs) addExecution(state, rows);
   }
-  return { outputs: taken, written: store(sql, projectId, rows) };
+  return { outputs: taken, written: insertReports(sql, projectId, rows) };
 }
 
 /** Of several builds with one key the first: the others are to be told of it. */
@@ -135,18 +174,25 @@ async function selectKnownNumbers(
   projectId: string,
   reports: readonly Digests[],
 ): Promise<(number[] | undefined)[]> {
-  const all = createDigests(reports.reduce((sum, digests) => sum + countOf(digests), 0));
+  // The same task again and again is what most of them are.
+  const lists: Digests[] = [];
+  const places = reports.map((digests) => {
+    const place = lists.findIndex((list) => isSame(list, digests));
+    return place === -1 ? lists.push(digests) - 1 : place;
+  });
+  const all = createDigests(lists.reduce((sum, digests) => sum + countOf(digests), 0));
   let end = 0;
-  for (const digests of reports) {
+  for (const digests of lists) {
     all.set(digests, end);
     end += digests.length;
   }
   const { numbers } = await selectTestCaseNumbers(sql, projectId, all);
   let start = 0;
-  return reports.map((digests) => {
+  const known = lists.map((digests) => {
     const own = numbers.slice(start, (start += countOf(digests)));
     return new Set(own).size === own.length && !own.includes(null) ? (own as number[]) : undefined;
   });
+  return places.map((place) => known[place]);
 }
 
 /** What an execution has become by the reports of it so far. */
@@ -165,7 +211,7 @@ function take(
   { prepared, parameters, origin, completedAt, at, isOld }: PlacedReport,
   numbers: readonly number[] | undefined,
   state: State,
-  rows: Rows,
+  rows: ReportRows,
 ): { taken: TakenReport; state: State } | undefined {
   const { execution, watched, runs, warnings } = state;
   const { taskSlug } = prepared;
@@ -219,21 +265,26 @@ const firstOf = (told: ExecutionOrigin, next: ExecutionOrigin): ExecutionOrigin 
 });
 
 /** Adds to `rows` what the reports have made of their execution. */
-function addExecution({ execution, isNew, timeoutMinutes, at, completedAt, told }: State, rows: Rows): void {
+function addExecution({ execution, isNew, timeoutMinutes, at, completedAt, told }: State, rows: ReportRows): void {
   const { id, status } = execution;
   if (isNew) rows.begun.push(toUploaded(execution, { status, timeoutMinutes, at, runCompletedAt: completedAt }));
   else rows.changes.push({ ...told, id, status, arrived: true, now: at });
 }
 
-/** In one statement: none would come too late for a commit that follows at once. */
-async function store(sql: Tx, projectId: string, rows: Rows): Promise<void> {
+/** In a transaction. What comes after it comes after all of it: it is one statement, or none. */
+async function insertReports(sql: Tx, projectId: string, rows: ReportRows): Promise<void> {
   if (rows.runs.length === 0) return;
+  const parameters: Parameters<string> = {
+    project: projectId,
+    begun: toExecutionRows(rows.begun),
+    runs: toRows(rows.runs),
+    attemptRows: toRows(rows.attempts),
+    events: toEventRows(rows.events),
+    ...toBlockColumns(rows.blocks),
+  };
+  if (rows.changes.length === 0 && rows.details.length === 0) return void (await INSERT(sql, parameters));
   await writeTogether(sql, [
-    insertUploadedExecutions(sql, projectId, rows.begun),
-    insertTestRuns(sql, projectId, rows.runs),
-    insertAttempts(sql, projectId, rows.attempts),
-    upsertBlocks(sql, projectId, rows.blocks),
-    insertEvents(sql, projectId, rows.events),
+    ...insertsOf(sql, parameters),
     ...rows.changes.map((change) => updateExecution(sql, projectId, change.id, change)),
     ...(rows.details.length === 0 ? [] : [insertDetails(sql, projectId, rows.details)]),
   ]);

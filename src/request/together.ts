@@ -31,32 +31,23 @@ type Member = {
 };
 
 type Group = {
-  running: number;
+  isRunning: boolean;
   waiting: Member[];
-  /** Turns that its transactions want. */
-  wanted: Set<string>;
+  /** So many are likely to want the next transaction: those that the last one has answered, and those that waited for it. */
+  expected: number;
+  /** Of `performance.now()`: until then they are waited for. */
+  until: number;
+  timer: ReturnType<typeof setTimeout> | undefined;
 };
 
-/** Transactions of a project: while one waits for the database the next one is made ready. */
-export const AT_ONCE = 2;
 /** Of one transaction. */
 const MAX_MEMBERS = 32;
+/** What whoever has been answered takes to ask again. A transaction of eight costs hardly more than one of four. */
+const LINGER_MS = 2;
 
 /** `patienceMs`: who has waited so long for a transaction to end goes his own way. */
 export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 2_000) {
   const groups = new Map<WorkTogether<never, unknown>, Map<string, Group>>();
-
-  /** Those that wait, but for whoever would have to wait for a transaction of ours. */
-  function take(group: Group): Member[] {
-    const isFree = ({ turns }: Member) => !turns.some((turn) => group.wanted.has(String(turn)));
-    const taken = group.waiting.filter(isFree).slice(0, MAX_MEMBERS);
-    if (taken.length > 0) group.waiting = group.waiting.filter((member) => !taken.includes(member));
-    return taken;
-  }
-
-  function letGo(group: Group): void {
-    for (const member of group.waiting.splice(0)) member.resolve(false);
-  }
 
   async function run(work: WorkTogether<never, unknown>, projectId: string, members: Member[]): Promise<void> {
     let done: readonly Member[] = [];
@@ -84,22 +75,29 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     for (const member of members) member.resolve(done.includes(member));
   }
 
-  function start(work: WorkTogether<never, unknown>, projectId: string, group: Group): void {
-    while (group.running < AT_ONCE) {
-      const members = take(group);
-      if (members.length === 0) break;
-      const turns = members.flatMap((member) => member.turns.map(String));
-      for (const turn of turns) group.wanted.add(turn);
-      group.running++;
-      const timer = setTimeout(() => letGo(group), patienceMs);
-      void run(work, projectId, members).then(() => {
-        clearTimeout(timer);
-        group.running--;
-        for (const turn of turns) group.wanted.delete(turn);
-        start(work, projectId, group);
-      });
-    }
-    if (group.running === 0) groups.get(work)?.delete(projectId);
+  /** One transaction of a project at a time: meanwhile the members of the next one come together. */
+  function look(work: WorkTogether<never, unknown>, projectId: string, group: Group): void {
+    const { isRunning, waiting, expected, until } = group;
+    if (isRunning || waiting.length === 0) return;
+    if (waiting.length < Math.min(expected, MAX_MEMBERS) && performance.now() < until) return;
+    clearTimeout(group.timer);
+    group.isRunning = true;
+    group.timer = setTimeout(() => {
+      for (const member of waiting.splice(0)) member.resolve(false);
+    }, patienceMs);
+    const members = waiting.splice(0, MAX_MEMBERS);
+    void run(work, projectId, members).then(() => {
+      clearTimeout(group.timer);
+      group.isRunning = false;
+      group.expected = members.length + waiting.length;
+      group.until = performance.now() + LINGER_MS;
+      group.timer = setTimeout(() => {
+        group.until = 0;
+        if (waiting.length === 0) groups.get(work)?.delete(projectId);
+        else look(work, projectId, group);
+      }, LINGER_MS);
+      look(work, projectId, group);
+    });
   }
 
   /** False: nothing has been done for this one. */
@@ -114,10 +112,10 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const ofWork = groups.get(work as never) ?? new Map<string, Group>();
     groups.set(work as never, ofWork);
-    const group = ofWork.get(projectId) ?? { running: 0, waiting: [], wanted: new Set() };
+    const group = ofWork.get(projectId) ?? { isRunning: false, waiting: [], expected: 0, until: 0, timer: undefined };
     ofWork.set(projectId, group);
     group.waiting.push({ ...member, resolve } as Member);
-    start(work as never, projectId, group);
+    look(work as never, projectId, group);
     return promise;
   };
 }

@@ -17,6 +17,14 @@ export function toDigests(bytes: Uint8Array): Digests {
 
 export const countOf = (digests: Digests): number => digests.length / WORDS;
 
+/** Whether both hold the same digests in the same order. */
+export const isSame = (one: Digests, other: Digests): boolean =>
+  one.length === other.length &&
+  Buffer.compare(
+    Buffer.from(one.buffer, one.byteOffset, one.byteLength),
+    Buffer.from(other.buffer, other.byteOffset, other.byteLength),
+  ) === 0;
+
 /** The words of one of them. */
 export const digestAt = (digests: Digests, index: number): Uint32Array =>
   digests.subarray(index * WORDS, (index + 1) * WORDS);

@@ -1,6 +1,7 @@
 /** What executions and their runs are compared with. */
 
 import { isCommit } from "./commits.ts";
+import type { Given } from "./compose.ts";
 import type { Fragment, Sql } from "./connect.ts";
 
 /** How many executions of the default branch are looked through for a run of a task. */
@@ -9,7 +10,7 @@ const LOOKED_THROUGH = 200;
 type Limited = { condition: Fragment; limit: number };
 
 /** Executions of the default branch, and those that name none and count as being on it: an index serves each, not both. */
-const lastOf = (sql: Sql, projectId: string, { condition, limit }: Limited): [named: Fragment, nameless: Fragment] => {
+const lastOf = (sql: Sql, projectId: Given, { condition, limit }: Limited): [named: Fragment, nameless: Fragment] => {
   // As the index of branches has it, so that no other one is in order: by id alone all executions are, and none may fit.
   const of = (branch: Fragment) => sql`(
     select id from execution where project_id = ${projectId} and branch ${branch} and not sample and ${condition}
@@ -29,8 +30,8 @@ export const onDefaultBranch = (sql: Sql, projectId: string, condition: Fragment
  */
 export const baselineOf = (
   sql: Sql,
-  projectId: string,
-  { id, baseCommit }: { id: string | Fragment; baseCommit: string | undefined },
+  projectId: Given,
+  { id, baseCommit }: { id: Given; baseCommit: string | undefined },
 ): Fragment => {
   const isOver = sql`id < ${id} and status in ('passed', 'failed')`;
   const [named, nameless] = lastOf(sql, projectId, { condition: isOver, limit: 1 });

@@ -3,6 +3,7 @@
 import { blockOf, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
 import type { CaseStatus } from "../schema/fields.ts";
 import type { CaseResult } from "../schema/test_runs.ts";
+import type { Given } from "./compose.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { blockOfCase } from "./packing.ts";
 
@@ -17,16 +18,32 @@ export const selectBlocks = (sql: Sql, projectId: string, runId: string, blocks:
 /** Results of a run as they are stored. */
 export type RunBlock = ResultBlock & { runId: string };
 
+/** Blocks as parameters of a statement. */
+export type BlockColumns<Value = string> = {
+  runIds: Value;
+  blocks: Value;
+  testCases: Value;
+  statuses: Value;
+  attempts: Value;
+  durations: Value;
+};
+
+export const toBlockColumns = (blocks: readonly RunBlock[]): BlockColumns => ({
+  runIds: toTextArray(blocks.map(({ runId }) => runId)),
+  blocks: toNumberArray(blocks.map(({ block }) => block)),
+  testCases: toTextArray(blocks.map(({ testCases }) => toNumberArray(testCases))),
+  statuses: toTextArray(blocks.map(({ statuses }) => statuses)),
+  attempts: toTextArray(blocks.map(({ attempts }) => (attempts === null ? null : toNumberArray(attempts)))),
+  durations: toTextArray(blocks.map(({ durations }) => toNumberArray(durations))),
+});
+
 /** Adds blocks, or puts them in the place of those that are there. */
-export const upsertBlocks = (sql: Tx, projectId: string, blocks: readonly RunBlock[]) => sql`
+export const upsertBlocks = (sql: Sql, projectId: Given, columns: BlockColumns<Given>) => sql`
   insert into case_result (project_id, run_id, block, test_cases, statuses, attempts, durations)
   select ${projectId}, run_id, block, test_cases::int[], statuses, attempts::smallint[], durations::int[]
   from unnest(
-    ${toTextArray(blocks.map(({ runId }) => runId))}::uuid[], ${toNumberArray(blocks.map(({ block }) => block))}::int[],
-    ${toTextArray(blocks.map(({ testCases }) => toNumberArray(testCases)))}::text[],
-    ${toTextArray(blocks.map(({ statuses }) => statuses))}::text[],
-    ${toTextArray(blocks.map(({ attempts }) => (attempts === null ? null : toNumberArray(attempts))))}::text[],
-    ${toTextArray(blocks.map(({ durations }) => toNumberArray(durations)))}::text[]
+    ${columns.runIds}::uuid[], ${columns.blocks}::int[], ${columns.testCases}::text[], ${columns.statuses}::text[],
+    ${columns.attempts}::text[], ${columns.durations}::text[]
   ) as fresh (run_id, block, test_cases, statuses, attempts, durations)
   on conflict (project_id, run_id, block) do update set
     test_cases = excluded.test_cases, statuses = excluded.statuses, attempts = excluded.attempts,

@@ -82,20 +82,23 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>;
  * whose statistics are old.
  */
 export const keepPlans = (sql: Sql, keeps = true): Fragment =>
-  sql`set_config('plan_cache_mode', ${keeps ? "force_generic_plan" : "auto"}, true)`;
+  sql`set_config('plan_cache_mode', ${sql.unsafe(keeps ? "'force_generic_plan'" : "'auto'")}, true)`;
 /** The same as a statement. */
 export const setKeepsPlans = (sql: Tx, keeps: boolean) => sql`select ${keepPlans(sql, keeps)}`;
 
-/** Statements that write, in one round trip: none of them sees what another one has written. */
-export async function writeTogether(sql: Tx, writes: readonly Fragment[]): Promise<void> {
-  const [first, ...others] = writes;
-  if (!first) return;
-  if (others.length === 0) return void (await first);
+/** Statements that write, as one: none of them sees what another one has written. */
+export const joinWrites = (sql: Sql, [first, ...others]: readonly Fragment[]): Fragment => {
   const named = others.reduce(
     (before, write, index) => sql`${before}, ${sql.unsafe(`write_${index}`)} as (${write})`,
-    sql`write as (${first})`,
+    sql`write as (${first!})`,
   );
-  await sql`with ${named} select`;
+  return sql`with ${named} select`;
+};
+
+/** The same, in one round trip. */
+export async function writeTogether(sql: Tx, writes: readonly Fragment[]): Promise<void> {
+  if (writes.length === 1) await writes[0];
+  else if (writes.length > 1) await joinWrites(sql, writes);
 }
 
 let empty: Fragment | undefined;
@@ -116,10 +119,11 @@ export const toJson = (sql: Sql, value: unknown): Fragment => sql`${JSON.stringi
  * Objects for `json_to_recordset`: one parameter for however many rows. Half of a pair of surrogates, which a text that
  * was cut may end with, is no character there: it becomes what a text parameter would make of it.
  */
-export const toRows = (sql: Sql, rows: readonly object[]): Fragment => {
+export function toRows(rows: readonly object[]): string {
   const text = JSON.stringify(rows);
-  return sql`${text.includes("\\ud") ? text.replace(/\\(\\|ud[89a-f]..)/g, (all, escaped) => (escaped === "\\" ? all : "\ufffd")) : text}::text::json`;
-};
+  if (!text.includes("\\ud")) return text;
+  return text.replace(/\\(\\|ud[89a-f]..)/g, (all, escaped) => (escaped === "\\" ? all : "\ufffd"));
+}
 
 /** Literals of PostgreSQL arrays: without a type look-up at connect, postgres.js cannot send arrays itself. */
 export const toNumberArray = (values: ArrayLike<number | null>): string =>

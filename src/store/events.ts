@@ -1,7 +1,8 @@
 /** Events, written in the transaction that caused them, and read once by the automations. */
 
 import type { EventData, EventType, NewEvent, TurnedCase } from "../schema/events.ts";
-import { type Fragment, type Sql, type Tx, thisMoment, toJson, toNumberArray, toTextArray } from "./connect.ts";
+import type { Given } from "./compose.ts";
+import { type Fragment, type Sql, type Tx, thisMoment, toJson, toNumberArray, toRows, toTextArray } from "./connect.ts";
 import { isTakeable } from "./put_offs.ts";
 
 /** When automations look at it: never, where none waits for this type. */
@@ -9,16 +10,25 @@ const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
   case when exists (select from automation a where a.team_id = ${teamId} and a.event = ${type} and a.enabled)
     then ${thisMoment(sql)} end`;
 
-/** Of a project; in the order given. */
-export const insertEvents = (sql: Tx, projectId: string, events: readonly NewEvent[]) => sql`
+/** Of a project; `rows`: see `toEventRows`. */
+export const insertEventRows = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into event (team_id, id, project_id, type, depth, data, execution_id, due_at)
-  select p.team_id, e.id, p.id, e.type, e.depth, e.data::json, e.execution_id, ${due(sql, sql`p.team_id`, sql`e.type`)}
-  from project p, unnest(
-    ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
-    ${toNumberArray(events.map(({ depth }) => depth))}::smallint[],
-    ${toTextArray(events.map(({ data }) => JSON.stringify(data)))}::text[],
-    ${toTextArray(events.map(({ data }) => data.execution?.id ?? null))}::uuid[]) as e (id, type, depth, data, execution_id)
+  select p.team_id, e.id, p.id, e.type, e.depth, e.data, e."executionId", ${due(sql, sql`p.team_id`, sql`e.type`)}
+  from project p, json_to_recordset(${rows}::text::json) as e (id uuid, type text, depth smallint, data json,
+    "executionId" uuid)
   where p.id = ${projectId}`;
+
+/** In the order given. */
+export const toEventRows = (events: readonly NewEvent[]): string =>
+  toRows(
+    events.map(({ type, depth, data }) => {
+      return { id: Bun.randomUUIDv7(), type, depth, data, executionId: data.execution?.id ?? null };
+    }),
+  );
+
+/** Of a project; in the order given. */
+export const insertEvents = (sql: Tx, projectId: string, events: readonly NewEvent[]) =>
+  insertEventRows(sql, projectId, toEventRows(events));
 
 export const insertTeamEvent = (sql: Tx, teamId: string, type: EventType, data: EventData) => sql`
   insert into event (team_id, id, type, data, due_at)

@@ -10,6 +10,7 @@ import type {
   TaskStatus,
 } from "../schema/executions.ts";
 import { isCommit } from "./commits.ts";
+import { compose, type Given } from "./compose.ts";
 import { type Fragment, keepPlans, type Sql, toRows, toTextArray, type Tx } from "./connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { isAtWork, lastRunner, waitsInVain } from "./leases.ts";
@@ -203,11 +204,8 @@ const KEY_DAYS = 7;
 /** How many executions of one key are looked through. */
 const NAMESAKES = 200;
 
-/** What a statement is given, or an expression that it makes of its rows. */
-type Given = string | null | Fragment;
-
 /** Which have the key and are not too old at `now`. */
-const haveKey = (sql: Sql, projectId: string, key: Given, now: Given) => sql`
+const haveKey = (sql: Sql, projectId: Given, key: Given, now: Given) => sql`
   project_id = ${projectId} and key = ${key} and id in (
     select id from execution where project_id = ${projectId} and key = ${key} order by id desc limit ${NAMESAKES})
   and (completed_at is null or completed_at > ${now}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
@@ -224,8 +222,8 @@ type GivenBuild = { key: Given; branch: Given; commit: Given; now: Given };
 
 /** See `Build`; `isUnclear`: the build does not name its commit, and several agree. */
 const ofBuild = (
-  sql: Tx,
-  projectId: string,
+  sql: Sql,
+  projectId: Given,
   { key, branch, commit, now }: GivenBuild,
   columns = executionColumns(sql),
 ): Fragment => {
@@ -330,35 +328,51 @@ export type FoundBuild = Omit<MetBuild, "namesake"> & {
   mayHaveRedTasks: boolean;
 };
 
+type FoundRow = Omit<FoundBuild, "execution"> & LockedRow;
+
+const LOCK_BUILDS = compose<"project" | "freshIds" | "keys" | "branches" | "commits" | "times", FoundRow>(
+  (sql, given) => {
+    const projectId = given("project");
+    const asked = { key: sql`asked.key`, branch: sql`asked.branch`, commit: sql`asked.commit`, now: sql`asked.now` };
+    return sql`
+      select asked.fresh_id as "freshId", locked.*, coalesce(chosen."isUnclear", false) as "isUnclear",
+        p.default_branch as "defaultBranch", p.execution_timeout_minutes as "timeoutMinutes",
+        case when chosen.id is null
+          then ${baselineOf(sql, projectId, { id: sql`asked.fresh_id`, baseCommit: undefined })}
+          else locked."baselineId" end as "baselineId",
+        exists (select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress'))
+          as "hasLiveBugs",
+        chosen.id is not null or exists (
+          select from red_task where project_id = ${projectId} and branch = coalesce(asked.branch, p.default_branch)
+        ) as "mayHaveRedTasks"
+      from project p cross join unnest(
+        ${given("freshIds")}::uuid[], ${given("keys")}::text[], ${given("branches")}::text[],
+        ${given("commits")}::text[], ${given("times")}::timestamptz[]
+      ) as asked (fresh_id, key, branch, commit, now)
+      left join lateral (${ofBuild(sql, projectId, asked, sql`id`)}) chosen on true
+      left join lateral (
+        select ${executionColumns(sql)} from execution
+        where project_id = ${projectId} and id = chosen.id for update skip locked
+      ) locked on true
+      where p.id = ${projectId} and (
+        locked.id is not null
+        or not exists (select from execution where project_id = ${projectId} and key = asked.key))`;
+  },
+);
+
 /**
  * What several uploads meet, in one round trip, and nobody is waited for: whose execution somebody else has at this
  * moment, and who begins another build with a known key, is left out. They hold the turns of their keys.
  */
 export const lockBuilds = async (sql: Tx, projectId: string, builds: readonly AskedBuild[]): Promise<FoundBuild[]> => {
-  const asked = { key: sql`asked.key`, branch: sql`asked.branch`, commit: sql`asked.commit`, now: sql`asked.now` };
-  const rows = await sql<(Omit<FoundBuild, "execution"> & LockedRow)[]>`
-    select asked.fresh_id as "freshId", locked.*, coalesce(chosen."isUnclear", false) as "isUnclear",
-      p.default_branch as "defaultBranch", p.execution_timeout_minutes as "timeoutMinutes",
-      case when chosen.id is null then ${baselineOf(sql, projectId, { id: sql`asked.fresh_id`, baseCommit: undefined })}
-        else locked."baselineId" end as "baselineId",
-      exists (select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress'))
-        as "hasLiveBugs",
-      chosen.id is not null or exists (
-        select from red_task where project_id = ${projectId} and branch = coalesce(asked.branch, p.default_branch)
-      ) as "mayHaveRedTasks"
-    from project p cross join unnest(
-      ${toTextArray(builds.map(({ freshId }) => freshId))}::uuid[], ${toTextArray(builds.map(({ key }) => key))}::text[],
-      ${toTextArray(builds.map(({ branch }) => branch))}::text[], ${toTextArray(builds.map(({ commit }) => commit))}::text[],
-      ${toTextArray(builds.map(({ now }) => now.toISOString()))}::timestamptz[]
-    ) as asked (fresh_id, key, branch, commit, now)
-    left join lateral (${ofBuild(sql, projectId, asked, sql`id`)}) chosen on true
-    left join lateral (
-      select ${executionColumns(sql)} from execution
-      where project_id = ${projectId} and id = chosen.id for update skip locked
-    ) locked on true
-    where p.id = ${projectId} and (
-      locked.id is not null
-      or not exists (select from execution where project_id = ${projectId} and key = asked.key))`;
+  const rows = await LOCK_BUILDS(sql, {
+    project: projectId,
+    freshIds: toTextArray(builds.map(({ freshId }) => freshId)),
+    keys: toTextArray(builds.map(({ key }) => key)),
+    branches: toTextArray(builds.map(({ branch }) => branch)),
+    commits: toTextArray(builds.map(({ commit }) => commit)),
+    times: toTextArray(builds.map(({ now }) => now.toISOString())),
+  });
   return rows.map(({ freshId, isUnclear, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, ...execution }) => {
     const { baselineId, defaultBranch } = execution;
     const met = { freshId, isUnclear, baselineId, defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks };
@@ -482,18 +496,18 @@ export type UploadedExecution = Omit<ExecutionRow, "tasks" | "completedAt" | "mo
 };
 
 /** Their origin is all there. */
-export const insertUploadedExecutions = (sql: Tx, projectId: string, executions: readonly UploadedExecution[]) => sql`
+export const insertUploadedExecutions = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
     timeout_minutes, expires_at, created_at, started_at, completed_at, baseline_id)
   select ${projectId}, id, key, status, trigger, branch, commit, "pullRequest", "buildUrl", environment, "timeoutMinutes",
     case when not ended then now() + "timeoutMinutes" * interval '1 minute' end, "createdAt", "startedAt",
     case when ended then greatest("startedAt", "runCompletedAt") end, "baselineId"
-  from json_to_recordset(${toRows(
-    sql,
-    executions.map((execution) => ({ ...execution, ended: hasEnded(execution.status) })),
-  )}) as fresh (id uuid, key text, status text, trigger text, branch text, commit text, "pullRequest" text,
-    "buildUrl" text, environment text, "timeoutMinutes" int, ended boolean, "createdAt" timestamptz,
-    "startedAt" timestamptz, "runCompletedAt" timestamptz, "baselineId" uuid)`;
+  from json_to_recordset(${rows}::text::json) as fresh (id uuid, key text, status text, trigger text, branch text,
+    commit text, "pullRequest" text, "buildUrl" text, environment text, "timeoutMinutes" int, ended boolean,
+    "createdAt" timestamptz, "startedAt" timestamptz, "runCompletedAt" timestamptz, "baselineId" uuid)`;
+
+export const toExecutionRows = (executions: readonly UploadedExecution[]): string =>
+  toRows(executions.map((execution) => ({ ...execution, ended: hasEnded(execution.status) })));
 
 export const insertDeclaredTasks = (
   sql: Tx,

@@ -1,8 +1,9 @@
 /** API keys: looked up by digest, revoked by time stamp, never deleted. */
 
 import type { ApiKey } from "../schema/keys.ts";
-import { keepPlans, type Sql, toTextArray, type Tx } from "./connect.ts";
-import { lockOf, takeTurn, tryTurns, type Turn } from "./locks.ts";
+import { compose } from "./compose.ts";
+import { keepPlans, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { lockOf, numberOf, takeTurn, tryTurns, type Turn } from "./locks.ts";
 
 export type LiveKey = { id: string; teamId: string; projectId: string | null };
 
@@ -35,29 +36,37 @@ export const lockLiveKey = async (sql: Tx, key: LiveKey, turns: readonly Turn[] 
 /** What one of several in a transaction needs: his key live, and his turns. */
 export type Claimant = { key: LiveKey; turns: readonly Turn[] };
 
+const LOCK_LIVE_KEYS = compose<
+  "teams" | "keys" | "turns" | "turnNumbers",
+  { live: string[] | null; held: number[] | null }
+>(
+  (sql, given) => sql`
+    with live as materialized (
+      select k.id
+      from unnest(${given("teams")}::uuid[], ${given("keys")}::uuid[]) as asked (team_id, id)
+      cross join lateral (
+        select k.id
+        from (
+          select from (select) one
+          where pg_try_advisory_xact_lock_shared(${lockOf(sql, "key", sql`asked.id`)}) offset 0) as turn, api_key k
+        where k.team_id = asked.team_id and k.id = asked.id and k.revoked_at is null for share of k skip locked) k),
+    held as materialized (${tryTurns(sql, given("turns"), given("turnNumbers"))})
+    select ${keepPlans(sql)} as plans, (select json_agg(id) from live) as live, (select json_agg(place) from held) as held`,
+);
+
 /**
  * The same for several in one transaction, and nobody is waited for: which of them have their key and all their turns. No
  * two of them want the same turn. What follows in the transaction keeps its plans.
  */
 export const lockLiveKeysAtOnce = async <C extends Claimant>(sql: Tx, claimants: readonly C[]): Promise<Set<C>> => {
-  const keys = new Map(claimants.map(({ key }) => [key.id, key]));
+  const keys = [...new Map(claimants.map(({ key }) => [key.id, key])).values()];
   const turns = claimants.flatMap((claimant) => claimant.turns.map((turn) => ({ claimant, turn })));
-  const [row] = await sql<{ live: string[]; held: number[] }[]>`
-    with live as materialized (
-      select k.id
-      from unnest(
-        ${toTextArray([...keys.values()].map(({ teamId }) => teamId))}::uuid[],
-        ${toTextArray([...keys.keys()])}::uuid[]) as asked (team_id, id)
-      cross join lateral (
-        select k.id from (select asked.id where pg_try_advisory_xact_lock_shared(${lockOf(sql, "key", sql`asked.id`)}) offset 0) as turn,
-          api_key k
-        where k.team_id = asked.team_id and k.id = asked.id and k.revoked_at is null for share of k skip locked) k),
-    held as materialized (${tryTurns(
-      sql,
-      turns.map(({ turn }) => turn),
-    )})
-    select ${keepPlans(sql)} as plans, (select coalesce(json_agg(id), '[]') from live) as live,
-      (select coalesce(json_agg(place), '[]') from held) as held`;
+  const [row] = await LOCK_LIVE_KEYS(sql, {
+    teams: toTextArray(keys.map(({ teamId }) => teamId)),
+    keys: toTextArray(keys.map(({ id }) => id)),
+    turns: toTextArray(turns.map(({ turn: [, id] }) => id)),
+    turnNumbers: toNumberArray(turns.map(({ turn }) => numberOf(turn))),
+  });
   const [live, held] = [new Set(row!.live), new Set(row!.held)];
   const without = new Set(turns.flatMap(({ claimant }, index) => (held.has(index + 1) ? [] : [claimant])));
   return new Set(claimants.filter((claimant) => live.has(claimant.key.id) && !without.has(claimant)));

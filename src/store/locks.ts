@@ -1,6 +1,6 @@
 /** Advisory locks, until the end of the transaction: what takes turns, each kind with a number of its own. */
 
-import { type Fragment, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import type { Fragment, Sql, Tx } from "./connect.ts";
 
 const NUMBERS = {
   /** Of a project: test cases are named, or move. */
@@ -26,14 +26,14 @@ export const MIGRATION_LOCK = 7_265_180_302;
 export type Turn = readonly [what: keyof typeof NUMBERS, id: string];
 
 /** The number of the lock for one of a kind. */
-export const lockOf = (sql: Tx, what: keyof typeof NUMBERS, id: string | Fragment): Fragment =>
+export const lockOf = (sql: Sql, what: keyof typeof NUMBERS, id: string | Fragment): Fragment =>
   sql`hashtextextended(${id}::text, ${NUMBERS[what]}::bigint)`;
 
 export const takeTurn = (sql: Tx, [what, id]: Turn) => sql`select pg_advisory_xact_lock(${lockOf(sql, what, id)})`;
 
-/** Those that nobody else has at this moment: their places, from 1. */
-export const tryTurns = (sql: Tx, turns: readonly Turn[]): Fragment => sql`
-  select place::int from unnest(
-    ${toTextArray(turns.map(([, id]) => id))}::text[], ${toNumberArray(turns.map(([what]) => NUMBERS[what]))}::bigint[]
-  ) with ordinality as turn (id, number, place)
+export const numberOf = ([what]: Turn): number => NUMBERS[what];
+
+/** Those that nobody else has at this moment: their places, from 1. `ids` and `numbers` are arrays. */
+export const tryTurns = (sql: Sql, ids: Fragment, numbers: Fragment): Fragment => sql`
+  select place::int from unnest(${ids}::text[], ${numbers}::bigint[]) with ordinality as turn (id, number, place)
   where pg_try_advisory_xact_lock(hashtextextended(id, number))`;

@@ -10,6 +10,7 @@ import {
   toHexes,
 } from "../rules/digest_table.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
+import { compose, type Given } from "./compose.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { takeTurn } from "./locks.ts";
 
@@ -60,16 +61,22 @@ function sampleOf(digests: Digests): Digests {
   return sample;
 }
 
-/** Sorted, so that the index is walked once and not searched for each. */
-async function lookUp(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
-  const wanted = sql`unnest(${`{${[...new Set(toHexes(digests))].sort().join(",")}}`}::uuid[]) as wanted (identity)`;
+const LOOK_UP = compose<"project" | "identities", Dictionary>((sql, given) => {
+  const wanted = sql`unnest(${given("identities")}::uuid[]) as wanted (identity)`;
   // An identity has an index of its own; that of the projects would have all of them read while the table is unknown.
-  const isOwn = sql`(project_id = ${projectId}) is true`;
+  const isOwn = sql`(project_id = ${given("project")}) is true`;
   const known = sql`
     select identity, number from ${wanted} join test_case using (identity) where ${isOwn}
     union all
     select identity, number from ${wanted} join test_case_alias using (identity) where ${isOwn}`;
-  return find(await selectDictionary(sql, projectId, known), digests);
+  return dictionaryOf(sql, given("project"), known);
+});
+
+async function lookUp(sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> {
+  // Sorted, so that the index is walked once and not searched for each.
+  const identities = [...new Set(toHexes(digests))].sort();
+  const [dictionary] = await LOOK_UP(sql, { project: projectId, identities: `{${identities.join(",")}}` });
+  return find(dictionary!, digests);
 }
 
 const readDictionary = async (sql: Sql, projectId: string, digests: Digests): Promise<KnownTestCases> =>
@@ -82,12 +89,14 @@ const allOf = (sql: Sql, projectId: string, all = true): Fragment => sql`
   select identity, number from test_case_alias where project_id = ${projectId} and ${all}::boolean`;
 
 /** One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up. */
+const dictionaryOf = (sql: Sql, projectId: Given, known: Fragment): Fragment => sql`
+  select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
+    (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last,
+    exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases"
+  from (${known}) known`;
+
 async function selectDictionary(sql: Sql, projectId: string, known: Fragment): Promise<Dictionary> {
-  const [row] = await sql<Dictionary[]>`
-    select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
-      (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last,
-      exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases"
-    from (${known}) known`;
+  const [row] = await sql<Dictionary[]>`${dictionaryOf(sql, projectId, known)}`;
   return row!;
 }
 

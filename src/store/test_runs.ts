@@ -3,7 +3,8 @@
 import type { Verdict } from "../schema/fields.ts";
 import type { TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
-import { type Sql, toRows, toTextArray, type Tx } from "./connect.ts";
+import type { Given } from "./compose.ts";
+import { type Sql, toTextArray, type Tx } from "./connect.ts";
 import { namedShards } from "./shards.ts";
 import { INDEXED_TASK } from "./task_runs.ts";
 import { readTexts } from "./wire.ts";
@@ -225,12 +226,13 @@ export const selectUploadsOfRun = (sql: Sql, projectId: string, runId: string, l
   select shard, number, format, partial, exit_code as "exitCode", received_at as "receivedAt"
   from attempt where project_id = ${projectId} and run_id = ${runId} order by number desc, shard limit ${limit}`;
 
-export const insertAttempts = (sql: Tx, projectId: string, attempts: readonly (Attempt & { runId: string })[]) => sql`
+/** `rows`: attempts with their `runId`, see `toRows`. */
+export const insertAttempts = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into attempt (project_id, run_id, shard, number, digest, format, partial, exit_code, exit_case, passed, failed,
     skipped, warnings, received_at)
   select ${projectId}, "runId", shard, number, decode(digest, 'hex'), format, partial, "exitCode", "exitCase", passed,
     failed, skipped, warnings, now()
-  from json_to_recordset(${toRows(sql, attempts)}) as fresh ("runId" uuid, shard int, number int, digest text, format text,
+  from json_to_recordset(${rows}::text::json) as fresh ("runId" uuid, shard int, number int, digest text, format text,
     partial boolean, "exitCode" int, "exitCase" int, passed int, failed int, skipped int, warnings text[])`;
 
 export type TestRunChange = Pick<
@@ -252,14 +254,15 @@ export type TestRunChange = Pick<
 
 export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug"> & TestRunChange;
 
-export const insertTestRuns = (sql: Tx, projectId: string, runs: readonly NewTestRun[]) => sql`
+/** `rows`: see `toRows`. */
+export const insertTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into test_run (project_id, id, execution_id, task_slug, status, shards, attempt, passed, failed, skipped, flaky,
     duration_ms, verdict, exit_code, format, warnings, started_at, completed_at, quarantined, outage, was_outage,
     remembered)
   select ${projectId}, id, "executionId", "taskSlug", status, shards, attempt, passed, failed, skipped, flaky,
     "durationMs", verdict, "exitCode", format, warnings, "startedAt", "completedAt", quarantined, outage, "wasOutage",
     remembered
-  from json_to_recordset(${toRows(sql, runs)}) as fresh (id uuid, "executionId" uuid, "taskSlug" text, status text,
+  from json_to_recordset(${rows}::text::json) as fresh (id uuid, "executionId" uuid, "taskSlug" text, status text,
     shards int, attempt int, passed int, failed int, skipped int, flaky int, "durationMs" bigint, verdict text,
     "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz, quarantined int,
     outage boolean, "wasOutage" boolean, remembered boolean)`;

@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from "bun:test";
 import { createHarness, junit } from "../harness.ts";
-import { AT_ONCE, createTogether, type WorkTogether } from "../../src/request/together.ts";
+import { createTogether, type WorkTogether } from "../../src/request/together.ts";
 import type { Caller } from "../../src/request/callers.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";
 import type { Tx } from "../../src/store/connect.ts";
@@ -42,20 +42,17 @@ async function createMembers(patienceMs?: number) {
 const notes = async (texts: readonly string[]): Promise<{ text: string; transaction: string }[]> =>
   await database.pool`select text, transaction from note where text = any(${`{${texts.join(",")}}`}::text[]) order by text`;
 
-/** Keeps as many transactions open as there may be at once, with members of their own. */
+/** Keeps a transaction open. */
 async function occupy(join: Awaited<ReturnType<typeof createMembers>>) {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
-  const done: Promise<boolean>[] = [];
-  for (let index = 0; index < AT_ONCE; index++) {
-    const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
-    const settle = () => {
-      enter();
-      return opened;
-    };
-    done.push(join(`before ${Bun.randomUUIDv7()}`, { settle }));
-    await inside;
-  }
-  return { open, done: Promise.all(done) };
+  const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
+  const settle = () => {
+    enter();
+    return opened;
+  };
+  const done = join(`before ${Bun.randomUUIDv7()}`, { settle });
+  await inside;
+  return { open, done };
 }
 
 test("those that come while others are at it share the next transaction", async () => {
@@ -64,7 +61,7 @@ test("those that come while others are at it share the next transaction", async 
   const texts = ["a", "b", "c", "d"].map((text) => `${text} of many`);
   const done = Promise.all(texts.map((text) => join(text)));
   before.open();
-  expect([...(await before.done), ...(await done)]).not.toContain(false);
+  expect([await before.done, ...(await done)]).not.toContain(false);
   const stored = await notes(texts);
   expect(stored).toHaveLength(texts.length);
   expect(new Set(stored.map(({ transaction }) => transaction)).size).toBe(1);
@@ -123,22 +120,20 @@ test("nobody waits for a turn that another server has, and whoever wants it goes
   expect(await notes(["wants the turn"])).toEqual([]);
 });
 
-test("a turn that one of our own transactions has is waited for", async () => {
+test("those that want one turn have it together", async () => {
   const join = await createMembers();
   const turn: Turn = ["execution", "a build of ours"];
-  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
-  const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
-  const settle = () => {
-    enter();
-    return opened;
-  };
-  const first = join("first of the build", { turns: [turn], settle });
-  await inside;
-  const second = join("second of the build", { turns: [turn] });
-  // Somebody else does not.
-  expect(await join("of another build")).toBe(true);
-  open();
-  expect(await Promise.all([first, second])).toEqual([true, true]);
+  const before = await occupy(join);
+  const done = Promise.all(["first of the build", "second of the build"].map((text) => join(text, { turns: [turn] })));
+  before.open();
+  expect(await done).toEqual([true, true]);
+});
+
+test("one after the other is not kept waiting for others", async () => {
+  const join = await createMembers();
+  const texts = Array.from({ length: 20 }, (_, index) => `${index} of a row`);
+  for (const text of texts) expect(await join(text)).toBe(true);
+  expect(await notes(texts)).toHaveLength(texts.length);
 });
 
 test("who has waited too long goes his own way", async () => {

@@ -1,0 +1,42 @@
+/** Statements that are put together once: the driver does it anew, fragment by fragment, each time that one is executed. */
+
+import type { Fragment, Sql } from "./connect.ts";
+
+/** What a statement is given, or an expression that it makes of its rows. */
+export type Given = string | null | Fragment;
+
+/** A statement by its parameters, all of them texts. */
+export type Composed<Name extends string, Row> = (sql: Sql, values: Record<Name, string>) => Promise<Row[]>;
+
+const part = (text: string) => ({ text }) as unknown as Fragment;
+
+function toText(value: unknown): string {
+  if (typeof value === "number") return String(value);
+  if (typeof value === "object" && value !== null && "text" in value) return String(value.text);
+  throw new TypeError(`Only numbers and fragments have a place in a composed statement, got ${typeof value}`);
+}
+
+/**
+ * `build` is asked once, when the statement is first executed, for a fragment of which all is the same each time but what
+ * it is `given` by name. The statement is prepared, so that it is planned once as well.
+ */
+export function compose<Name extends string, Row>(
+  build: (sql: Sql, given: (name: Name) => Fragment) => Fragment,
+): Composed<Name, Row> {
+  let text: string | undefined;
+  const names: Name[] = [];
+  const given = (name: Name): Fragment => {
+    const place = names.indexOf(name);
+    return part(`$${place === -1 ? names.push(name) : place + 1}`);
+  };
+  const tag = (strings: TemplateStringsArray, ...values: unknown[]): Fragment =>
+    part(strings.reduce((before, string, index) => before + toText(values[index - 1]) + string));
+  return async (sql, values) => {
+    text ??= toText(build(Object.assign(tag, { unsafe: part }) as unknown as Sql, given));
+    return (await sql.unsafe(
+      text,
+      names.map((name) => values[name]),
+      { prepare: true },
+    )) as unknown as Row[];
+  };
+}
