@@ -1,7 +1,7 @@
 /** Has what many callers ask for at one moment done in one transaction, and lets each go his own way where that fails. */
 
 import type { Caller } from "./callers.ts";
-import type { Database, Tx } from "../store/connect.ts";
+import { type Database, isUnavailable, type Tx } from "../store/connect.ts";
 import { lockLiveKeysAtOnce } from "../store/keys.ts";
 import type { Turn } from "../store/locks.ts";
 
@@ -28,6 +28,8 @@ type Member = {
   /** In the transaction, with what has come of it. Who throws undoes it for all. */
   settle: (sql: Tx, output: unknown) => Promise<void> | undefined;
   resolve: (isDone: boolean) => void;
+  /** Whether it is done is not known. */
+  reject: (error: unknown) => void;
 };
 
 type Group = {
@@ -50,29 +52,34 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
   const groups = new Map<WorkTogether<never, unknown>, Map<string, Group>>();
 
   async function run(work: WorkTogether<never, unknown>, projectId: string, members: Member[]): Promise<void> {
-    let done: readonly Member[] = [];
+    let settled: readonly Member[] = [];
+    let isAnswered = false;
+    let isDone = false;
     try {
-      const { settled, written } = await begin(async (sql) => {
+      const { written } = await begin(async (sql) => {
         const holders = lockLiveKeysAtOnce(sql, members);
         const admitted = holders.then((holders) => members.map((member) => holders.has(member)));
         const inputs = members.map(({ input }) => input as never);
         const { outputs, written } = await work(sql, projectId, inputs, admitted);
         // Whoever does not come to wait for it hears of the failure from the commit.
         written.catch(() => {});
-        const settled = members.filter((_, index) => outputs[index] !== undefined);
         const settling = members.map((member, index) =>
-          outputs[index] === undefined ? undefined : member.settle(sql, outputs[index]),
+          outputs[index] === undefined ? undefined : settle(member, sql, outputs[index]),
         );
         if (settling.some((one) => one !== undefined)) await Promise.all(settling);
-        return { settled, written };
+        settled = members.filter((_, index) => outputs[index] !== undefined);
+        return { written };
       });
+      isAnswered = true;
       // What fails here the database has taken back at the commit.
       await written;
-      done = settled;
-    } catch {
+      isDone = true;
+    } catch (error) {
+      // The commit may have come through, and its answer was lost: what is done once more would be there twice.
+      if (!isAnswered && isUnavailable(error)) for (const member of settled) member.reject(error);
       // Whose fault it was comes out when each goes his own way.
     }
-    for (const member of members) member.resolve(done.includes(member));
+    for (const member of members) member.resolve(isDone && settled.includes(member));
   }
 
   /** One transaction of a project at a time: meanwhile the members of the next one come together. */
@@ -100,22 +107,31 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     });
   }
 
-  /** False: nothing has been done for this one. */
+  /** False: nothing has been done for this one. Fails where that is not known. */
   return function join<Input, Output>(
     work: WorkTogether<Input, Output>,
     projectId: string,
-    member: Omit<Member, "input" | "settle" | "resolve"> & {
+    member: Omit<Member, "input" | "settle" | "resolve" | "reject"> & {
       input: Input;
       settle: (sql: Tx, output: Output) => Promise<void> | undefined;
     },
   ): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     const ofWork = groups.get(work as never) ?? new Map<string, Group>();
     groups.set(work as never, ofWork);
     const group = ofWork.get(projectId) ?? { isRunning: false, waiting: [], expected: 0, until: 0, timer: undefined };
     ofWork.set(projectId, group);
-    group.waiting.push({ ...member, resolve } as Member);
+    group.waiting.push({ ...member, resolve, reject } as Member);
     look(work as never, projectId, group);
     return promise;
   };
+}
+
+/** Who throws at once does so beside the others, who are at it already and must be heard as well. */
+function settle(member: Member, sql: Tx, output: unknown): Promise<void> | undefined {
+  try {
+    return member.settle(sql, output);
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }

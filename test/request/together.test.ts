@@ -1,15 +1,16 @@
 /** What is asked for at one moment is done in one transaction, and nobody suffers from whom he shares it with. */
 
-import { beforeEach, expect, test } from "bun:test";
-import { createHarness, junit } from "../harness.ts";
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import { type AddressInfo, connect as connectTo, createServer as createRelay } from "node:net";
+import { createHarness, createServer, junit } from "../harness.ts";
 import { createTogether, type WorkTogether } from "../../src/request/together.ts";
 import type { Caller } from "../../src/request/callers.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";
-import type { Tx } from "../../src/store/connect.ts";
+import { connect, type Tx } from "../../src/store/connect.ts";
 import { selectLiveKey } from "../../src/store/keys.ts";
 import { takeTurn, type Turn } from "../../src/store/locks.ts";
 
-const { ask, acme, database, addProject, regenerate } = await createHarness();
+const { ask, acme, connection, database, addProject, regenerate } = await createHarness();
 await database.pool`create table note (transaction xid8, text text not null check (text <> 'wrong'))`;
 
 let project: string;
@@ -86,6 +87,21 @@ test("who throws while he settles undoes it for all", async () => {
   before.open();
   expect(await done).toEqual([false, false]);
   expect(await notes(["late", "in time"])).toEqual([]);
+});
+
+test("who throws at once is heard together with those who fail while they settle", async () => {
+  const join = await createMembers();
+  const before = await occupy(join);
+  const later = async (sql: Tx) => {
+    await sql`select 1`;
+    throw new Error("Somebody else runs the request");
+  };
+  const atOnce = () => {
+    throw new Error("The request's time is over");
+  };
+  const done = Promise.all([join("fails later", { settle: later }), join("fails at once", { settle: atOnce })]);
+  before.open();
+  expect(await done).toEqual([false, false]);
 });
 
 test("what is settled is stored in the same commit", async () => {
@@ -192,3 +208,39 @@ test("an upload that is sent again with its Idempotency-Key is one run, and answ
   const { body } = await ask(`GET /projects/${project}/test-runs?limit=100`, { key });
   expect(body.data).toHaveLength(2);
 });
+
+test("an upload whose commit is not answered is not taken a second time", async () => {
+  const lossy = await createLossyDatabase();
+  const server = await createServer(lossy.database);
+  const send = () => server.ask(`POST /projects/${project}/test-runs?task_slug=a`, { key, body: junit("ppp") });
+  await send();
+  lossy.loseNextCommit();
+  const answer = await send();
+  expect([answer.status, answer.headers.get("retry-after")]).toEqual([500, "2"]);
+  const { body } = await ask(`GET /projects/${project}/test-runs`, { key });
+  expect(body.data).toHaveLength(2);
+});
+
+/** The same database, behind what cuts a connection off at the answer to its commit. */
+async function createLossyDatabase() {
+  let loses = false;
+  const relay = createRelay((client) => {
+    const there = connectTo(`${connection.host}/.s.PGSQL.${connection.port}`);
+    client.on("data", (data) => void there.write(data)).on("close", () => there.destroy());
+    there
+      .on("close", () => client.destroy())
+      .on("data", (data) => {
+        if (!loses || !data.includes("COMMIT\0")) return void client.write(data);
+        loses = false;
+        client.destroy();
+      });
+  });
+  await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
+  const { port } = relay.address() as AddressInfo;
+  const lossy = connect({ ...connection, host: "127.0.0.1", port }, 4);
+  afterAll(async () => {
+    await lossy.close();
+    relay.close();
+  });
+  return { database: lossy, loseNextCommit: () => void (loses = true) };
+}
