@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import { type ComingNames, nameCases } from "./test_cases.ts";
 import { erroredCase, type ReportedCase, type Report } from "../reports/report.ts";
+import { cut } from "../reports/text.ts";
 import { identify, type IdentifiedCases } from "../rules/identity.ts";
 import { type Result, toLetter } from "../rules/merge.ts";
 import { buildUrl, type Shard } from "../schema/fields.ts";
@@ -133,12 +134,15 @@ export function toNamed(
 }
 
 export const originOf = (parameters: UploadParameters, { context }: Report): ExecutionOrigin => ({
-  branch: parameters.branch ?? context.branch?.slice(0, 500),
-  commit: parameters.commit ?? context.commit?.slice(0, 200),
+  branch: parameters.branch ?? cutTo(500, context.branch),
+  commit: parameters.commit ?? cutTo(200, context.commit),
   pullRequest: parameters.pull_request,
   buildUrl: parameters.build_url ?? toBuildUrl(context.buildUrl),
-  environment: parameters.environment ?? context.environment?.slice(0, 200),
+  environment: parameters.environment ?? cutTo(200, context.environment),
 });
+
+/** Half of a character would be stored as another one than is told. */
+const cutTo = (max: number, text: string | undefined) => (text === undefined ? undefined : cut(text, max));
 
 /** A report may say anything: what is no address is left out. */
 function toBuildUrl(given: string | undefined): string | undefined {

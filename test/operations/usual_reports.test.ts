@@ -137,3 +137,15 @@ describe.each([1, 2, 3, 4, 5, 6])("of a random history (%i)", (seed) => {
     expect(count).toBeGreaterThan(20);
   });
 });
+
+test("a long branch that a report names is told as it is stored", async () => {
+  const { project } = await addProject(acme);
+  const branchName = `${"x".repeat(499)}\ud83d\ude00`;
+  const tests = [{ name: "adds", status: "passed", duration: 1 }];
+  const body = JSON.stringify({ results: { tool: { name: "any" }, summary: {}, tests, environment: { branchName } } });
+  await takeAlone(project, { parameters: {}, body });
+  const stored = await pool<{ branch: string }[]>`select branch from execution where project_id = ${project}`;
+  const told = await pool<{ branch: string }[]>`
+    select distinct data -> 'execution' ->> 'branch' as branch from event where project_id = ${project}`;
+  expect([...told]).toEqual([...stored]);
+});
