@@ -39,7 +39,7 @@ type Group = {
   expected: number;
   /** Of `performance.now()`: until then they are waited for. */
   until: number;
-  timer: ReturnType<typeof setTimeout> | undefined;
+  lingering: ReturnType<typeof setTimeout> | undefined;
 };
 
 /** Of one transaction. */
@@ -87,18 +87,18 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     const { isRunning, waiting, expected, until } = group;
     if (isRunning || waiting.length === 0) return;
     if (waiting.length < Math.min(expected, MAX_MEMBERS) && performance.now() < until) return;
-    clearTimeout(group.timer);
+    clearTimeout(group.lingering);
     group.isRunning = true;
-    group.timer = setTimeout(() => {
+    const patience = setInterval(() => {
       for (const member of waiting.splice(0)) member.resolve(false);
     }, patienceMs);
     const members = waiting.splice(0, MAX_MEMBERS);
     void run(work, projectId, members).then(() => {
-      clearTimeout(group.timer);
+      clearInterval(patience);
       group.isRunning = false;
       group.expected = members.length + waiting.length;
       group.until = performance.now() + LINGER_MS;
-      group.timer = setTimeout(() => {
+      group.lingering = setTimeout(() => {
         group.until = 0;
         if (waiting.length === 0) groups.get(work)?.delete(projectId);
         else look(work, projectId, group);
@@ -119,7 +119,13 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     const ofWork = groups.get(work as never) ?? new Map<string, Group>();
     groups.set(work as never, ofWork);
-    const group = ofWork.get(projectId) ?? { isRunning: false, waiting: [], expected: 0, until: 0, timer: undefined };
+    const group = ofWork.get(projectId) ?? {
+      isRunning: false,
+      waiting: [],
+      expected: 0,
+      until: 0,
+      lingering: undefined,
+    };
     ofWork.set(projectId, group);
     group.waiting.push({ ...member, resolve, reject } as Member);
     look(work as never, projectId, group);

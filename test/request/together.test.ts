@@ -161,6 +161,14 @@ test("who has waited too long goes his own way", async () => {
   expect(await notes(["out of patience"])).toEqual([]);
 });
 
+test("neither does anybody wait who comes later, while the same transactions still hang", async () => {
+  const join = await createMembers(20);
+  const before = await occupy(join);
+  for (const text of ["first", "second", "third", "fourth"]) expect(await join(`${text} out of patience`)).toBe(false);
+  before.open();
+  await before.done;
+});
+
 test("what is not as usual is left to its own way, and the others are done", async () => {
   const join = await createMembers();
   const before = await occupy(join);
