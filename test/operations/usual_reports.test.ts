@@ -90,7 +90,7 @@ const withoutIds = ({ run: { id: _, executionId: __, ...run }, bugReports, ...re
   bugReports: bugReports.map(({ number, change }) => ({ number, change })),
 });
 
-describe.each([1, 2, 3, 4, 5, 6])("of a random history (%i)", (seed) => {
+describe.each([1, 2, 3])("of a random history (%i)", (seed) => {
   test("what is stored and told is the same", async () => {
     const { pick, chance, integer } = createRandom(seed, "usual reports");
     const [{ project: together }, { project: alone }] = [await addProject(acme), await addProject(acme)];
