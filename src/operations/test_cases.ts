@@ -78,8 +78,8 @@ export async function nameCases(
         const { suite, name, file } = named.places[index]!;
         return { suite, name, file, identity: identities[index]! };
       }),
-      // What was read before the report was may be older than what others have moved since.
-      coming && left.length < MANY ? -1 : known.last,
+      // No number tells what others have moved since the cases were looked up.
+      left.length < MANY ? -1 : known.last,
     );
     for (const [place, index] of left.entries()) numbers[index] = added[place]!;
   });

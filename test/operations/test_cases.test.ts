@@ -7,11 +7,12 @@ import { identify } from "../../src/rules/identity.ts";
 import type { PlacedCase } from "../../src/rules/identity.ts";
 import type { Tx } from "../../src/store/connect.ts";
 
-const { acme, addProject, database } = await createHarness();
+const { ask, acme, addProject, database } = await createHarness();
 const { pool, begin } = database;
 
 let projectId: string;
-beforeEach(async () => void ({ project: projectId } = await addProject(acme)));
+let key: string;
+beforeEach(async () => void ({ project: projectId, key } = await addProject(acme)));
 
 const COUNT = 6_000;
 const MANY: PlacedCase[] = Array.from({ length: COUNT }, (_, index) => ({
@@ -88,4 +89,21 @@ test("what others add and move after the names were read is not added again", as
   const later = [{ ...moved, file: "c/x.ts" }, other, now[2]!];
   expect(await name(later)).toEqual([1, 2, 3]);
   expect(await name(later, begin, former)).toEqual([1, 2, 3]);
+});
+
+test("what an upload of the same build moves after the cases were looked up is not added again", async () => {
+  const path = `POST /projects/${projectId}/test-runs?task_slug=t&execution_key=`;
+  const upload = async (build: string, file: string) =>
+    await ask(path + build, {
+      key,
+      body: `<testsuite><testcase classname="s" name="moved" file="${file}"/></testsuite>`,
+    });
+  await upload("before", "a/x.ts");
+  const afterAnother = async <T>(work: (sql: Tx) => Promise<T>) => {
+    expect((await upload("build", "b/x.ts")).status).toBe(201);
+    return await begin(work);
+  };
+  const scope = { projectId, taskSlug: "t", execution: { ...execution, key: "build" }, isWhole: true };
+  const cases = identify(projectId, "t", [{ suite: "s", name: "moved", file: "b/x.ts" }]);
+  expect(await nameCases(pool, afterAnother, scope, cases)).toEqual([1]);
 });
