@@ -3,9 +3,9 @@
 import { beforeEach, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
 import { nameCases, requestNames } from "../../src/operations/test_cases.ts";
-import { identify } from "../../src/rules/identity.ts";
-import type { PlacedCase } from "../../src/rules/identity.ts";
+import { identify, identityOf, type PlacedCase } from "../../src/rules/identity.ts";
 import type { Tx } from "../../src/store/connect.ts";
+import { insertTestCases } from "../../src/store/test_case_names.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 const { pool, begin } = database;
@@ -106,4 +106,12 @@ test("what an upload of the same build moves after the cases were looked up is n
   const scope = { projectId, taskSlug: "t", execution: { ...execution, key: "build" }, isWhole: true };
   const cases = identify(projectId, "t", [{ suite: "s", name: "moved", file: "b/x.ts" }]);
   expect(await nameCases(pool, afterAnother, scope, cases)).toEqual([1]);
+});
+
+test("what the database refuses at the end of a copy fails at once", async () => {
+  const place = { suite: "s", name: "there already", file: null };
+  expect(await name([place])).toEqual([1]);
+  const again = { ...place, identity: identityOf(projectId, "t", place) };
+  const twice = begin((sql) => insertTestCases(sql, pool, projectId, "t", [again], 1));
+  expect(await twice.catch((error) => error.code)).toBe("23505");
 });
