@@ -42,6 +42,9 @@ export type Progress = {
 
 export type ExecuteOptions = Omit<Services, "begin"> & Pick<Context, "publicUrl" | "cursors">;
 
+/** A shared commit is on its way before the write has been answered: the time must not be over until then. */
+const MAX_AGE_MS = 20_000;
+
 export function createExecute(database: Database, { publicUrl, cursors, ...given }: ExecuteOptions) {
   const services: Services = { ...given, begin: database.begin };
   const join = createTogether(database);
@@ -65,6 +68,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
   return function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {
     const { caller, budget, params, query, body, wantsText, lastEventId = null, idempotencyKey, digest } = request;
     const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
+    const began = performance.now();
     const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
     const recorded = <T>(work: (sql: Tx) => Promise<T>) =>
       route.record === undefined
@@ -104,6 +108,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
             turns,
           ),
         concludeTogether: async (work, input, turns, answer) => {
+          if (performance.now() - began > MAX_AGE_MS) return undefined;
           let value: ReturnType<typeof answer> | undefined;
           const settle = (sql: Tx, output: Parameters<typeof answer>[0]) => {
             value = answer(output);
