@@ -45,16 +45,16 @@ type Group = {
 /** Of one transaction. */
 const MAX_MEMBERS = 32;
 /** What whoever has been answered takes to ask again. A transaction of eight costs hardly more than one of four. */
-const LINGER_MS = 2;
+const LINGER_MS = 1;
 
 /** `patienceMs`: who has waited so long for a transaction to end goes his own way. */
 export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 2_000) {
   const groups = new Map<WorkTogether<never, unknown>, Map<string, Group>>();
 
-  async function run(work: WorkTogether<never, unknown>, projectId: string, members: Member[]): Promise<void> {
+  /** Answers how to tell each member what has become of it. */
+  async function run(work: WorkTogether<never, unknown>, projectId: string, members: Member[]): Promise<() => void> {
     let settled: readonly Member[] = [];
     let isAnswered = false;
-    let isDone = false;
     try {
       const { written } = await begin(async (sql) => {
         const holders = lockLiveKeysAtOnce(sql, members);
@@ -73,13 +73,13 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
       isAnswered = true;
       // What fails here the database has taken back at the commit.
       await written;
-      isDone = true;
+      return () => members.forEach((member) => member.resolve(settled.includes(member)));
     } catch (error) {
       // The commit may have come through, and its answer was lost: what is done once more would be there twice.
-      if (!isAnswered && isUnavailable(error)) for (const member of settled) member.reject(error);
+      const lost = !isAnswered && isUnavailable(error) ? settled : [];
       // Whose fault it was comes out when each goes his own way.
+      return () => members.forEach((member) => (lost.includes(member) ? member.reject(error) : member.resolve(false)));
     }
-    for (const member of members) member.resolve(isDone && settled.includes(member));
   }
 
   /** One transaction of a project at a time: meanwhile the members of the next one come together. */
@@ -93,7 +93,7 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
       for (const member of waiting.splice(0)) member.resolve(false);
     }, patienceMs);
     const members = waiting.splice(0, MAX_MEMBERS);
-    void run(work, projectId, members).then(() => {
+    void run(work, projectId, members).then((tell) => {
       clearInterval(patience);
       group.isRunning = false;
       group.expected = members.length + waiting.length;
@@ -103,6 +103,7 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
         if (waiting.length === 0) groups.get(work)?.delete(projectId);
         else look(work, projectId, group);
       }, LINGER_MS);
+      tell();
       look(work, projectId, group);
     });
   }
