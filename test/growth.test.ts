@@ -189,6 +189,28 @@ describe("once the tables have been looked at", () => {
     },
   );
 
+  test("the uploads of a build, in which nothing fails, read what they change", async () => {
+    const body = reportOf(1).replace(/<failure[^>]*>[^]*?<\/failure>|<failure[^>]*\/>/g, "");
+    const upload = async (time: number) => {
+      // Its first report, and one that meets it.
+      for (const task of [taskOf(1), taskOf(2)]) {
+        const parameters = new URLSearchParams({
+          task_slug: task,
+          branch: "feature/2",
+          execution_key: `build ${time}`,
+        });
+        const { status } = await ask(`POST /projects/${project}/test-runs?${parameters}`, { key, body });
+        expect(status).toBe(201);
+      }
+      await countAll(database);
+    };
+    // The cases of the second task are new.
+    await upload(7);
+    const { case_health: _, ...others } = await tablesReadThrough(upload, 400);
+    // A tenth of what is known of cases is changed: here all of it may be looked through for that.
+    expect(others).toEqual({});
+  });
+
   test("the page of the project does not go through the executions of days that are over", async () => {
     await beside.pool`
       insert into execution (project_id, id, status, trigger, branch, timeout_minutes, created_at, completed_at)

@@ -354,9 +354,11 @@ const LOCK_BUILDS = compose<"project" | "freshIds" | "keys" | "branches" | "comm
         select ${executionColumns(sql)} from execution
         where project_id = ${projectId} and id = chosen.id for update skip locked
       ) locked on true
-      where p.id = ${projectId} and (
-        locked.id is not null
-        or not exists (select from execution where project_id = ${projectId} and key = asked.key))`;
+      -- A look-up for each: what "not exists" makes of it may be a hash of all executions.
+      left join lateral (
+        select true as is_known from execution where project_id = ${projectId} and key = asked.key limit 1
+      ) namesake on true
+      where p.id = ${projectId} and (locked.id is not null or namesake.is_known is null)`;
   },
 );
 

@@ -2,7 +2,7 @@
 
 import type { ApiKey } from "../schema/keys.ts";
 import { compose } from "./compose.ts";
-import { keepPlans, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { setKeepsPlans, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { lockOf, numberOf, takeTurn, tryTurns, type Turn } from "./locks.ts";
 
 export type LiveKey = { id: string; teamId: string; projectId: string | null };
@@ -51,7 +51,7 @@ const LOCK_LIVE_KEYS = compose<
           where pg_try_advisory_xact_lock_shared(${lockOf(sql, "key", sql`asked.id`)}) offset 0) as turn, api_key k
         where k.team_id = asked.team_id and k.id = asked.id and k.revoked_at is null for share of k skip locked) k),
     held as materialized (${tryTurns(sql, given("turns"), given("turnNumbers"))})
-    select ${keepPlans(sql)} as plans, (select json_agg(id) from live) as live, (select json_agg(place) from held) as held`,
+    select (select json_agg(id) from live) as live, (select json_agg(place) from held) as held`,
 );
 
 /**
@@ -61,6 +61,8 @@ const LOCK_LIVE_KEYS = compose<
 export const lockLiveKeysAtOnce = async <C extends Claimant>(sql: Tx, claimants: readonly C[]): Promise<Set<C>> => {
   const keys = [...new Map(claimants.map(({ key }) => [key.id, key])).values()];
   const turns = claimants.flatMap((claimant) => claimant.turns.map((turn) => ({ claimant, turn })));
+  // Before it, because it would be planned anew each time; nobody waits for the answer.
+  void setKeepsPlans(sql, true).execute();
   const [row] = await LOCK_LIVE_KEYS(sql, {
     teams: toTextArray(keys.map(({ teamId }) => teamId)),
     keys: toTextArray(keys.map(({ id }) => id)),
