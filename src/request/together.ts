@@ -33,7 +33,12 @@ type Member = {
 };
 
 type Group = {
-  isRunning: boolean;
+  /** Its transactions that go on. */
+  running: number;
+  /** One of them has not written yet. */
+  isReading: boolean;
+  /** Turns that they want. */
+  wanted: Set<string>;
   waiting: Member[];
   /** So many are likely to want the next transaction: those that the last one has answered, and those that waited for it. */
   expected: number;
@@ -42,6 +47,8 @@ type Group = {
   lingering: ReturnType<typeof setTimeout> | undefined;
 };
 
+/** Transactions of a project: while one writes the next one reads, and meanwhile the members of another come together. */
+export const AT_ONCE = 2;
 /** Of one transaction. */
 const MAX_MEMBERS = 32;
 /** What whoever has been answered takes to ask again. A transaction of eight costs hardly more than one of four. */
@@ -51,8 +58,13 @@ const LINGER_MS = 1;
 export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 2_000) {
   const groups = new Map<WorkTogether<never, unknown>, Map<string, Group>>();
 
-  /** Answers how to tell each member what has become of it. */
-  async function run(work: WorkTogether<never, unknown>, projectId: string, members: Member[]): Promise<() => void> {
+  /** Answers how to tell each member what has become of it. `onWriting`: what comes next may begin to read. */
+  async function run(
+    work: WorkTogether<never, unknown>,
+    projectId: string,
+    members: Member[],
+    onWriting: () => void,
+  ): Promise<() => void> {
     let settled: readonly Member[] = [];
     let isAnswered = false;
     try {
@@ -61,6 +73,8 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
         const admitted = holders.then((holders) => members.map((member) => holders.has(member)));
         const inputs = members.map(({ input }) => input as never);
         const { outputs, written } = await work(sql, projectId, inputs, admitted);
+        // In a turn of its own: what is to be written is sent first.
+        setImmediate(onWriting);
         // Whoever does not come to wait for it hears of the failure from the commit.
         written.catch(() => {});
         const settling = members.map((member, index) =>
@@ -82,25 +96,48 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     }
   }
 
-  /** One transaction of a project at a time: meanwhile the members of the next one come together. */
+  /** Those that wait, but for whoever would have to wait for a transaction of ours. */
+  function take(group: Group): Member[] {
+    const isFree = ({ turns }: Member) => !turns.some((turn) => group.wanted.has(String(turn)));
+    const members = group.waiting.filter(isFree).slice(0, MAX_MEMBERS);
+    if (members.length > 0) group.waiting = group.waiting.filter((member) => !members.includes(member));
+    return members;
+  }
+
   function look(work: WorkTogether<never, unknown>, projectId: string, group: Group): void {
-    const { isRunning, waiting, expected, until } = group;
-    if (isRunning || waiting.length === 0) return;
-    if (waiting.length < Math.min(expected, MAX_MEMBERS) && performance.now() < until) return;
+    const { running, isReading, waiting, expected, until } = group;
+    if (isReading || running === AT_ONCE) return;
+    if (running === 0 && waiting.length < Math.min(expected, MAX_MEMBERS) && performance.now() < until) return;
+    const members = take(group);
+    if (members.length === 0) return;
     clearTimeout(group.lingering);
-    group.isRunning = true;
+    const turns = members.flatMap((member) => member.turns.map(String));
+    for (const turn of turns) group.wanted.add(turn);
+    group.running++;
+    group.isReading = true;
+    let reads = true;
+    const endReading = () => {
+      if (reads) group.isReading = false;
+      reads = false;
+    };
     const patience = setInterval(() => {
-      for (const member of waiting.splice(0)) member.resolve(false);
+      for (const member of group.waiting.splice(0)) member.resolve(false);
     }, patienceMs);
-    const members = waiting.splice(0, MAX_MEMBERS);
-    void run(work, projectId, members).then((tell) => {
+    const onWriting = () => {
+      endReading();
+      look(work, projectId, group);
+    };
+    void run(work, projectId, members, onWriting).then((tell) => {
       clearInterval(patience);
-      group.isRunning = false;
-      group.expected = members.length + waiting.length;
+      endReading();
+      for (const turn of turns) group.wanted.delete(turn);
+      group.running--;
+      group.expected = members.length + group.waiting.length;
       group.until = performance.now() + LINGER_MS;
+      clearTimeout(group.lingering);
       group.lingering = setTimeout(() => {
         group.until = 0;
-        if (waiting.length === 0) groups.get(work)?.delete(projectId);
+        if (group.running === 0 && group.waiting.length === 0) groups.get(work)?.delete(projectId);
         else look(work, projectId, group);
       }, LINGER_MS);
       tell();
@@ -121,7 +158,9 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     const ofWork = groups.get(work as never) ?? new Map<string, Group>();
     groups.set(work as never, ofWork);
     const group = ofWork.get(projectId) ?? {
-      isRunning: false,
+      running: 0,
+      isReading: false,
+      wanted: new Set<string>(),
       waiting: [],
       expected: 0,
       until: 0,

@@ -3,7 +3,7 @@
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { type AddressInfo, connect as connectTo, createServer as createRelay } from "node:net";
 import { createHarness, createServer, junit } from "../harness.ts";
-import { createTogether, type WorkTogether } from "../../src/request/together.ts";
+import { AT_ONCE, createTogether, type WorkTogether } from "../../src/request/together.ts";
 import type { Caller } from "../../src/request/callers.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";
 import { connect, type Tx } from "../../src/store/connect.ts";
@@ -43,17 +43,20 @@ async function createMembers(patienceMs?: number) {
 const notes = async (texts: readonly string[]): Promise<{ text: string; transaction: string }[]> =>
   await database.pool`select text, transaction from note where text = any(${`{${texts.join(",")}}`}::text[]) order by text`;
 
-/** Keeps a transaction open. */
+/** Keeps as many transactions open as there may be at once, each with a member of its own. */
 async function occupy(join: Awaited<ReturnType<typeof createMembers>>) {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
-  const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
-  const settle = () => {
-    enter();
-    return opened;
-  };
-  const done = join(`before ${Bun.randomUUIDv7()}`, { settle });
-  await inside;
-  return { open, done };
+  const done: Promise<boolean>[] = [];
+  for (let index = 0; index < AT_ONCE; index++) {
+    const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
+    const settle = () => {
+      enter();
+      return opened;
+    };
+    done.push(join(`before ${Bun.randomUUIDv7()}`, { settle }));
+    await inside;
+  }
+  return { open, done: Promise.all(done) };
 }
 
 test("those that come while others are at it share the next transaction", async () => {
@@ -62,7 +65,7 @@ test("those that come while others are at it share the next transaction", async 
   const texts = ["a", "b", "c", "d"].map((text) => `${text} of many`);
   const done = Promise.all(texts.map((text) => join(text)));
   before.open();
-  expect([await before.done, ...(await done)]).not.toContain(false);
+  expect([...(await before.done), ...(await done)]).not.toContain(false);
   const stored = await notes(texts);
   expect(stored).toHaveLength(texts.length);
   expect(new Set(stored.map(({ transaction }) => transaction)).size).toBe(1);
@@ -143,6 +146,23 @@ test("those that want one turn have it together", async () => {
   const done = Promise.all(["first of the build", "second of the build"].map((text) => join(text, { turns: [turn] })));
   before.open();
   expect(await done).toEqual([true, true]);
+});
+
+test("a turn that one of our own transactions has is waited for, and who wants none does not wait", async () => {
+  const join = await createMembers();
+  const turn: Turn = ["execution", "a build under way"];
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
+  const settle = () => {
+    enter();
+    return opened;
+  };
+  const first = join("first under way", { turns: [turn], settle });
+  await inside;
+  const second = join("second under way", { turns: [turn] });
+  expect(await join("of another build")).toBe(true);
+  open();
+  expect(await Promise.all([first, second])).toEqual([true, true]);
 });
 
 test("one after the other is not kept waiting for others", async () => {
