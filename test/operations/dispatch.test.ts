@@ -229,7 +229,8 @@ describe("a dispatch that fails", () => {
   test("too often ends it with the last reason, and until then it is tried again", async () => {
     const receiver = createReceiver(away);
     const { body } = await create({ integrationId: await github(receiver.url) });
-    for (let tries = 1; tries <= 8; tries++) await deliver();
+    // A round may find nothing to send; the next one does.
+    while (receiver.requests.length < 8) await deliver();
     expect([receiver.requests.length, (await get(body.id)).status]).toEqual([8, "queued"]);
     await deliver();
     const [task] = (await get(body.id)).tasks;
