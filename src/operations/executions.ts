@@ -169,6 +169,12 @@ export function toOrigin(
   };
 }
 
+/** What names no branch counts as well: who has only one need not name it. */
+export const isOnDefaultBranch = (
+  { branch }: Pick<ExecutionData, "branch">,
+  { defaultBranch }: Pick<LockedExecution, "defaultBranch">,
+): boolean => branch === null || branch === defaultBranch;
+
 /** An execution may have hundreds of tasks; who is told of it wants to read the worst ones. */
 const MAX_TASKS = 20;
 const sum = (tasks: readonly TaskRow[], name: "passed" | "failed" | "skipped" | "flaky") =>
@@ -375,8 +381,7 @@ const beginAt = (
   defaultBranch,
 });
 
-/** One of several uploads at once. */
-export type AskedBuild = { key: string | null; origin: ExecutionOrigin; now: Date };
+type NamedBuild = { key: string | null; origin: ExecutionOrigin; now: Date };
 
 /** With the runs that the execution has by now. */
 export type ArrivalAmongRuns = Arrival & Pick<FoundBuild, "mayHaveRedTasks"> & { runs: readonly RunRow[] };
@@ -388,7 +393,7 @@ export type ArrivalAmongRuns = Arrival & Pick<FoundBuild, "mayHaveRedTasks"> & {
 export async function meetExecutions(
   sql: Tx,
   projectId: string,
-  builds: readonly AskedBuild[],
+  builds: readonly NamedBuild[],
 ): Promise<(ArrivalAmongRuns | undefined)[]> {
   const asked = builds.map(({ key, origin: { branch = null, commit = null }, now }) => {
     return { freshId: Bun.randomUUIDv7("hex", now.getTime()), key, branch, commit, now };

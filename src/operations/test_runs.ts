@@ -38,7 +38,14 @@ import {
 } from "../store/executions.ts";
 import type { Turn } from "../store/locks.ts";
 import { endByReport } from "./leases.ts";
-import { advanceExecution, type ExecutionAdvance, meetExecution, toOrigin, toUploaded } from "./executions.ts";
+import {
+  advanceExecution,
+  type ExecutionAdvance,
+  isOnDefaultBranch,
+  meetExecution,
+  toOrigin,
+  toUploaded,
+} from "./executions.ts";
 import { mergeResults } from "./results.ts";
 import {
   type Attempt,
@@ -101,9 +108,10 @@ export async function takeReport(
       `Cannot take the report: the task ${JSON.stringify(taskSlug)} is run by runners, which report with their lease_id`,
     );
   const shard = toShard(run, before, parameters);
-  const change = { ...origin, arrived: true, now: at, silent, isNew };
+  const event = toEvent(parameters);
+  const change: ExecutionAdvance = { ...origin, arrived: true, now: at, silent, isNew };
   if (before.some((attempt) => attempt.shard === shard.index && attempt.digest === named.digest)) {
-    await advance(sql, projectId, execution, parameters, change);
+    await advanceExecution(sql, projectId, execution, event, change);
     return await selectAgain(sql, projectId, execution.id, taskSlug);
   }
   if (isOver) refuse("Cannot take the report: there is another one of this lease already");
@@ -132,8 +140,7 @@ export async function takeReport(
   const outcome = outcomeOf(run, attempts, shard.of, counts);
   const { isIn, outage, staysRemembered } = outcome;
   const from = toOrigin(execution, origin);
-  // What names no branch counts as well: who has only one need not name it.
-  const onDefaultBranch = from.branch === null || from.branch === execution.defaultBranch;
+  const onDefaultBranch = isOnDefaultBranch(from, execution);
   if (staysRemembered && changes.length > 0) {
     await lockHealth(sql, projectId);
     const counted = { id: run.id, outage: run.outage, wasOutage: outcome.wasOutage, completedAt, onDefaultBranch };
@@ -190,7 +197,7 @@ export async function takeReport(
   const events =
     isIn && !hasEnded(execution.status) ? [completedEvent(execution.depth, from, { ...updated, blames })] : [];
   const tasks = [...runs.filter((other) => other !== known), updated].sort(byId).map(toTask);
-  const status = await advance(sql, projectId, execution, parameters, {
+  const status = await advanceExecution(sql, projectId, execution, event, {
     ...change,
     ...(execution.mode === "run" ? {} : { tasks }),
     completedAt: updated.completedAt,
@@ -394,13 +401,3 @@ export function completedEvent(
 /** A report that names no execution is one of its own, complete at once. */
 export const toEvent = ({ execution_id, execution_key, complete }: UploadParameters): ExecutionEvent =>
   complete || (execution_id === undefined && execution_key === undefined) ? "completed" : "arrived";
-
-async function advance(
-  sql: Tx,
-  projectId: string,
-  execution: LockedExecution,
-  parameters: UploadParameters,
-  change: ExecutionAdvance,
-): Promise<ExecutionStatus> {
-  return await advanceExecution(sql, projectId, execution, toEvent(parameters), change);
-}

@@ -1,6 +1,13 @@
 /** Takes what most reports are, the first of their task with nothing that failed: many of them in a few statements. */
 
-import { advanceByGreen, type ArrivalAmongRuns, meetExecutions, toOrigin, toUploaded } from "./executions.ts";
+import {
+  advanceByGreen,
+  type ArrivalAmongRuns,
+  isOnDefaultBranch,
+  meetExecutions,
+  toOrigin,
+  toUploaded,
+} from "./executions.ts";
 import { originOf, type PreparedReport, toNamed, toRunDetails } from "./named_reports.ts";
 import { byId, completedEvent, type TakenReport, timeOf, toAttempt, toChange, toEvent, toTask } from "./test_runs.ts";
 import { toCounts } from "../rules/blame.ts";
@@ -136,9 +143,11 @@ export async function takeUsualReports(
   for (const [index, build] of builds.entries()) {
     const met = arrivals[index];
     if (!met) continue;
-    let state: State = { ...met, watched, at: build.now, completedAt: null, told: {} };
+    let state: State = { ...met, at: build.now, completedAt: null, told: {} };
     for (const report of build.reports) {
-      const next = isAdmitted[report.place] ? take(report, numbers[report.place], state, rows) : undefined;
+      const next = isAdmitted[report.place]
+        ? take(report, { numbers: numbers[report.place], watched }, state, rows)
+        : undefined;
       if (next) {
         taken[report.place] = next.taken;
         state = next.state;
@@ -159,8 +168,10 @@ function toBuilds(reports: readonly UsualReport[], now: Date): ReportedBuild[] {
     const report = { prepared, parameters, place, origin, ...timeOf(parameters, now) };
     const key = parameters.execution_key ?? null;
     const known = key === null ? undefined : byKey.get(key);
-    if (known?.origin.branch === origin.branch && known?.origin.commit === origin.commit) known?.reports.push(report);
-    if (known) continue;
+    if (known) {
+      if (known.origin.branch === origin.branch && known.origin.commit === origin.commit) known.reports.push(report);
+      continue;
+    }
     const build = { key, origin, now: report.at, reports: [report] };
     builds.push(build);
     if (key !== null) byKey.set(key, build);
@@ -197,8 +208,6 @@ async function selectKnownNumbers(
 
 /** What an execution has become by the reports of it so far. */
 type State = ArrivalAmongRuns & {
-  /** Test cases whose passes may resolve a bug. */
-  watched: ReadonlySet<number>;
   /** When the earliest of them was completed, and the latest of those that are complete. */
   at: Date;
   completedAt: string | null;
@@ -206,20 +215,26 @@ type State = ArrivalAmongRuns & {
   told: ExecutionOrigin;
 };
 
+type Cases = {
+  /** In the order of the report; undefined: not all of them are known. */
+  numbers: readonly number[] | undefined;
+  /** Those whose passes may resolve a bug. */
+  watched: ReadonlySet<number>;
+};
+
 /** Adds to `rows` what is to be stored of the report. */
 function take(
   { prepared, parameters, origin, completedAt, at, isOld }: PlacedReport,
-  numbers: readonly number[] | undefined,
+  { numbers, watched }: Cases,
   state: State,
   rows: ReportRows,
 ): { taken: TakenReport; state: State } | undefined {
-  const { execution, watched, runs, warnings } = state;
+  const { execution, runs, warnings } = state;
   const { taskSlug } = prepared;
   // What has come or been declared of the task is joined with it.
   if (!numbers || runs.some((run) => run.taskSlug === taskSlug)) return undefined;
   const from = toOrigin(execution, origin);
-  const isOnDefaultBranch = from.branch === null || from.branch === execution.defaultBranch;
-  if (isOnDefaultBranch && numbers.some((number) => watched.has(number))) return undefined;
+  if (isOnDefaultBranch(from, execution) && numbers.some((number) => watched.has(number))) return undefined;
   const named = toNamed(prepared, numbers);
   const attempt = toAttempt(named, parameters, WHOLE, [], warnings);
   const attempts = [attempt];

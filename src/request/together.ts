@@ -35,8 +35,8 @@ type Member = {
 type Group = {
   /** Its transactions that go on. */
   running: number;
-  /** One of them has not written yet. */
-  isReading: boolean;
+  /** The members of the one that has not written yet. */
+  reading: readonly Member[] | undefined;
   /** Turns that they want. */
   wanted: Set<string>;
   waiting: Member[];
@@ -105,8 +105,8 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
   }
 
   function look(work: WorkTogether<never, unknown>, projectId: string, group: Group): void {
-    const { running, isReading, waiting, expected, until } = group;
-    if (isReading || running === AT_ONCE) return;
+    const { running, reading, waiting, expected, until } = group;
+    if (reading || running === AT_ONCE) return;
     if (running === 0 && waiting.length < Math.min(expected, MAX_MEMBERS) && performance.now() < until) return;
     const members = take(group);
     if (members.length === 0) return;
@@ -114,11 +114,9 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     const turns = members.flatMap((member) => member.turns.map(String));
     for (const turn of turns) group.wanted.add(turn);
     group.running++;
-    group.isReading = true;
-    let reads = true;
+    group.reading = members;
     const endReading = () => {
-      if (reads) group.isReading = false;
-      reads = false;
+      if (group.reading === members) group.reading = undefined;
     };
     const patience = setInterval(() => {
       for (const member of group.waiting.splice(0)) member.resolve(false);
@@ -159,7 +157,7 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     groups.set(work as never, ofWork);
     const group = ofWork.get(projectId) ?? {
       running: 0,
-      isReading: false,
+      reading: undefined,
       wanted: new Set<string>(),
       waiting: [],
       expected: 0,

@@ -101,10 +101,6 @@ export async function writeTogether(sql: Tx, writes: readonly Fragment[]): Promi
   else if (writes.length > 1) await joinWrites(sql, writes);
 }
 
-let empty: Fragment | undefined;
-/** A fragment of no text, always the same: the driver makes a whole statement of every one. */
-export const nothing = (sql: Sql): Fragment => (empty ??= sql``);
-
 /** A time within a JSON object of the database, as answers carry it. */
 export const toJsonTime = (sql: Sql, column: Fragment): Fragment =>
   sql`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;

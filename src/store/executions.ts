@@ -307,9 +307,9 @@ export const lockBuild = async (
         as "hasLiveBugs"
     from project p left join found f on true where p.id = ${projectId}`;
   const { plans: _, isUnclear, namesake: other, timeoutMinutes, hasLiveBugs, ...execution } = row!;
-  const { baselineId, defaultBranch } = row!;
+  const { baselineId, defaultBranch } = execution;
   const met = { isUnclear, namesake: other, baselineId, defaultBranch, timeoutMinutes, hasLiveBugs };
-  return { ...met, execution: toLocked({ ...execution, baselineId, defaultBranch }) };
+  return { ...met, execution: toLocked(execution) };
 };
 
 /** One of several uploads at once. `freshId` is what its execution gets if it is new. */

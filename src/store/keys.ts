@@ -55,8 +55,8 @@ const LOCK_LIVE_KEYS = compose<
 );
 
 /**
- * The same for several in one transaction, and nobody is waited for: which of them have their key and all their turns. No
- * two of them want the same turn. What follows in the transaction keeps its plans.
+ * The same for several in one transaction, and nobody is waited for: which of them have their key and all their turns, which
+ * they may share. What follows in the transaction keeps its plans.
  */
 export const lockLiveKeysAtOnce = async <C extends Claimant>(sql: Tx, claimants: readonly C[]): Promise<Set<C>> => {
   const keys = [...new Map(claimants.map(({ key }) => [key.id, key])).values()];

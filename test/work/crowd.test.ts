@@ -145,7 +145,7 @@ describe("more than a thousand deliveries", () => {
       const receiver = createReceiver({ status: 200, body: [] } as Script, { status: answer } as Script);
       const integrationId = await integrate(receiver.url);
       await fill(integrationId, 1, "create_issue");
-      await pool`update delivery set due_at = now() where integration_id = ${integrationId}`;
+      await pool`update delivery set due_at = now() - interval '1 second' where integration_id = ${integrationId}`;
       receiver.play({ status: answer });
       const outbound = outboundToReceivers();
       const gated = {
