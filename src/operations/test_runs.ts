@@ -30,6 +30,7 @@ import { setKeepsPlans, toRows, type Tx, writeTogether } from "../store/connect.
 import { insertTurns } from "../store/events.ts";
 import { selectHasOpenLease } from "../store/leases.ts";
 import {
+  type ExecutionRow,
   insertUploadedExecutions,
   type LockedExecution,
   type TaskRow,
@@ -182,16 +183,7 @@ export async function takeReport(
     writes = [];
   }
   const blames = await judgeFailures(sql, projectId, updated, { before: !isFirst, onDefaultBranch });
-  const tracked: TrackedRun = {
-    ...updated,
-    branch: from.branch,
-    commit: from.commit,
-    onDefaultBranch,
-    startedAt: completedAt < execution.createdAt ? completedAt : execution.createdAt,
-    mayResolve,
-    depth: execution.depth,
-    silent,
-  };
+  const tracked = toTracked(execution, from, updated, { completedAt, onDefaultBranch, mayResolve, silent });
   const bugReports = isIn ? await trackBugs(sql, projectId, tracked, at.toISOString()) : [];
   // What comes after the end changes the figures, and is not announced.
   const events =
@@ -397,6 +389,21 @@ export function completedEvent(
     },
   };
 }
+
+/** `origin` is where the execution comes from by now. */
+export const toTracked = (
+  { createdAt, depth }: LockedExecution,
+  { branch, commit }: Pick<ExecutionRow, "branch" | "commit">,
+  run: RunRow,
+  { completedAt, ...about }: { completedAt: string } & Pick<TrackedRun, "onDefaultBranch" | "mayResolve" | "silent">,
+): TrackedRun => ({
+  ...run,
+  ...about,
+  branch,
+  commit,
+  startedAt: completedAt < createdAt ? completedAt : createdAt,
+  depth,
+});
 
 /** A report that names no execution is one of its own, complete at once. */
 export const toEvent = ({ execution_id, execution_key, complete }: UploadParameters): ExecutionEvent =>

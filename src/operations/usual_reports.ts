@@ -8,15 +8,26 @@ import {
   toOrigin,
   toUploaded,
 } from "./executions.ts";
+import { type TrackedRun, trackBugs } from "./bug_reports.ts";
 import { originOf, type PreparedReport, toNamed, toRunDetails } from "./named_reports.ts";
-import { byId, completedEvent, type TakenReport, timeOf, toAttempt, toChange, toEvent, toTask } from "./test_runs.ts";
+import {
+  byId,
+  completedEvent,
+  type TakenReport,
+  timeOf,
+  toAttempt,
+  toChange,
+  toEvent,
+  toTask,
+  toTracked,
+} from "./test_runs.ts";
 import { toCounts } from "../rules/blame.ts";
 import { countOf, createDigests, type Digests, isSame } from "../rules/digest_table.ts";
 import { countStatuses, packResults } from "../rules/merge.ts";
 import { outcomeOf, WHOLE } from "../rules/run_outcome.ts";
 import type { NewEvent } from "../schema/events.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
-import { selectCasesOfLiveBugs } from "../store/bug_reports.ts";
+import { type BugsOfCases, tryBugsOfCases } from "../store/bug_reports.ts";
 import {
   type BlockColumns,
   insertDetails,
@@ -83,7 +94,11 @@ type ReportRows = {
   blocks: RunBlock[];
   details: RunDetail[];
   events: NewEvent[];
+  /** Those that may resolve a bug, once they are there. */
+  resolving: { run: TrackedRun; at: Date }[];
 };
+
+const NO_BUGS: BugsOfCases = { testCases: new Set(), areHeld: true };
 
 type Parameters<Value> = Record<"project" | "begun" | "runs" | "attemptRows" | "events", Value> & BlockColumns<Value>;
 
@@ -135,10 +150,19 @@ export async function takeUsualReports(
       reports.map(({ prepared }) => prepared.identified.digests),
     ),
   ]);
-  const watched = arrivals.some((met) => met?.hasLiveBugs)
-    ? await selectCasesOfLiveBugs(sql, projectId, [...new Set(numbers.flatMap((own) => own ?? []))])
-    : new Set<number>();
-  const rows: ReportRows = { begun: [], changes: [], runs: [], attempts: [], blocks: [], details: [], events: [] };
+  const bugs = arrivals.some((met) => met?.hasLiveBugs)
+    ? await tryBugsOfCases(sql, projectId, [...new Set(numbers.flatMap((own) => own ?? []))])
+    : NO_BUGS;
+  const rows: ReportRows = {
+    begun: [],
+    changes: [],
+    runs: [],
+    attempts: [],
+    blocks: [],
+    details: [],
+    events: [],
+    resolving: [],
+  };
   const taken: (TakenReport | undefined)[] = reports.map(() => undefined);
   for (const [index, build] of builds.entries()) {
     const met = arrivals[index];
@@ -146,7 +170,7 @@ export async function takeUsualReports(
     let state: State = { ...met, at: build.now, completedAt: null, told: {} };
     for (const report of build.reports) {
       const next = isAdmitted[report.place]
-        ? take(report, { numbers: numbers[report.place], watched }, state, rows)
+        ? take(report, { numbers: numbers[report.place], bugs }, state, rows)
         : undefined;
       if (next) {
         taken[report.place] = next.taken;
@@ -156,7 +180,11 @@ export async function takeUsualReports(
     }
     if (state.runs !== met.runs) addExecution(state, rows);
   }
-  return { outputs: taken, written: insertReports(sql, projectId, rows) };
+  const written = insertReports(sql, projectId, rows);
+  if (rows.resolving.length > 0) await written;
+  // One after the other: what the first resolves the next one does not count for.
+  for (const { run, at } of rows.resolving) await trackBugs(sql, projectId, run, at.toISOString());
+  return { outputs: taken, written };
 }
 
 /** Of several builds with one key the first: the others are to be told of it. */
@@ -218,14 +246,13 @@ type State = ArrivalAmongRuns & {
 type Cases = {
   /** In the order of the report; undefined: not all of them are known. */
   numbers: readonly number[] | undefined;
-  /** Those whose passes may resolve a bug. */
-  watched: ReadonlySet<number>;
+  bugs: BugsOfCases;
 };
 
 /** Adds to `rows` what is to be stored of the report. */
 function take(
   { prepared, parameters, origin, completedAt, at, isOld }: PlacedReport,
-  { numbers, watched }: Cases,
+  { numbers, bugs }: Cases,
   state: State,
   rows: ReportRows,
 ): { taken: TakenReport; state: State } | undefined {
@@ -234,7 +261,9 @@ function take(
   // What has come or been declared of the task is joined with it.
   if (!numbers || runs.some((run) => run.taskSlug === taskSlug)) return undefined;
   const from = toOrigin(execution, origin);
-  if (isOnDefaultBranch(from, execution) && numbers.some((number) => watched.has(number))) return undefined;
+  const onDefaultBranch = isOnDefaultBranch(from, execution);
+  const mayResolve = onDefaultBranch && numbers.some((number) => bugs.testCases.has(number));
+  if (mayResolve && !bugs.areHeld) return undefined;
   const named = toNamed(prepared, numbers);
   const attempt = toAttempt(named, parameters, WHOLE, [], warnings);
   const attempts = [attempt];
@@ -257,6 +286,10 @@ function take(
   rows.blocks.push(...blocks.map((block) => ({ ...block, runId: run.id })));
   rows.details.push(...toRunDetails(named.details, run.id, attempt));
   rows.events.push(...advanced.events);
+  if (mayResolve) {
+    const tracked = toTracked(execution, from, updated, { completedAt, onDefaultBranch, mayResolve, silent: isOld });
+    rows.resolving.push({ run: tracked, at });
+  }
   const { status } = advanced;
   return {
     taken: { run: updated, added: true, bugReports: [], warnings: attempt.warnings },

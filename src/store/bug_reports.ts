@@ -12,9 +12,10 @@ import type {
   Severity,
 } from "../schema/bug_reports.ts";
 import { toStorable } from "../schema/fields.ts";
+import { compose } from "./compose.ts";
 import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
 import { healthOf, isFlaky } from "./health.ts";
-import { takeTurn } from "./locks.ts";
+import { lockOf, takeTurn } from "./locks.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
@@ -483,21 +484,36 @@ export async function countCleanCases(
         where k.project_id = ${projectId} and k.bug_report_id = b.id and not coalesce(${isFlaky(sql)}, false))`;
 }
 
-/** Those of these test cases, by their numbers, whose passes count towards the end of a bug. */
-export const selectCasesOfLiveBugs = async (
-  sql: Sql,
+export type BugsOfCases = {
+  /** By their numbers those whose passes count towards the end of a bug. */
+  testCases: ReadonlySet<number>;
+  /** Whether the transaction has the turn of `lockBugs`, if there are any. */
+  areHeld: boolean;
+};
+
+const BUGS_OF_CASES = compose<"project" | "testCases", { testCases: number[] | null; areHeld: boolean }>(
+  (sql, given) => sql`
+    with watched as materialized (
+      select number from unnest(${given("testCases")}::int[]) as asked (number)
+      where exists (
+        select from (
+          select bug_report_id from bug_case where project_id = ${given("project")} and test_case = asked.number offset 0) k
+        cross join lateral (
+          select from bug_report
+          where project_id = ${given("project")} and id = k.bug_report_id and status in ('open', 'in_progress') offset 0) b))
+    select (select json_agg(number) from watched) as "testCases",
+      case when exists (select from watched) then pg_try_advisory_xact_lock(${lockOf(sql, "bugs", given("project"))})
+        else true end as "areHeld"`,
+);
+
+/** Those of these test cases, by their numbers, that live bugs have, and the turn of `lockBugs` if nobody else has it. */
+export const tryBugsOfCases = async (
+  sql: Tx,
   projectId: string,
   testCases: readonly number[],
-): Promise<Set<number>> => {
-  const rows = await sql<{ number: number }[]>`
-    select number from unnest(${toNumberArray(testCases)}::int[]) as asked (number)
-    where exists (
-      select from (
-        select bug_report_id from bug_case where project_id = ${projectId} and test_case = asked.number offset 0) k
-      cross join lateral (
-        select from bug_report
-        where project_id = ${projectId} and id = k.bug_report_id and status in ('open', 'in_progress') offset 0) b)`;
-  return new Set(rows.map(({ number }) => number));
+): Promise<BugsOfCases> => {
+  const [row] = await BUGS_OF_CASES(sql, { project: projectId, testCases: toNumberArray(testCases) });
+  return { testCases: new Set(row!.testCases), areHeld: row!.areHeld };
 };
 
 /** In a transaction that holds the lock: all but the status. */
