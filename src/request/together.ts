@@ -33,12 +33,10 @@ type Member = {
 };
 
 type Group = {
-  /** Its transactions that go on. */
-  running: number;
-  /** The members of the one that has not written yet. */
-  reading: readonly Member[] | undefined;
-  /** Turns that they want. */
-  wanted: Set<string>;
+  /** One transaction of it goes on. */
+  isRunning: boolean;
+  /** Whether it is looked after at the end of this turn. */
+  isScheduled: boolean;
   waiting: Member[];
   /** So many are likely to want the next transaction: those that the last one has answered, and those that waited for it. */
   expected: number;
@@ -47,34 +45,30 @@ type Group = {
   lingering: ReturnType<typeof setTimeout> | undefined;
 };
 
-/** Transactions of a project: while one writes the next one reads, and meanwhile the members of another come together. */
-export const AT_ONCE = 2;
 /** Of one transaction. */
 const MAX_MEMBERS = 32;
-/** What whoever has been answered takes to ask again. A transaction of eight costs hardly more than one of four. */
-const LINGER_MS = 1;
+/** What whoever has been answered takes to ask again. A transaction of eight costs little more than one of four. */
+const LINGER_MS = 3;
 
 /** `patienceMs`: who has waited so long for a transaction to end goes his own way. */
-export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 2_000) {
+export function createTogether({ beginAhead }: Pick<Database, "beginAhead">, patienceMs = 2_000) {
   const groups = new Map<WorkTogether<never, unknown>, Map<string, Group>>();
 
-  /** Answers how to tell each member what has become of it. `onWriting`: what comes next may begin to read. */
+  /** Answers how to tell each member what has become of it. */
   async function run(
     work: WorkTogether<never, unknown>,
     projectId: string,
-    members: Member[],
-    onWriting: () => void,
+    members: readonly Member[],
   ): Promise<() => void> {
     let settled: readonly Member[] = [];
     let isAnswered = false;
     try {
-      const { written } = await begin(async (sql) => {
-        const holders = lockLiveKeysAtOnce(sql, members);
+      const { written } = await beginAhead(async (sql, begun) => {
+        // Nothing is written before both are known.
+        const holders = Promise.all([lockLiveKeysAtOnce(sql, members), begun]).then(([holders]) => holders);
         const admitted = holders.then((holders) => members.map((member) => holders.has(member)));
         const inputs = members.map(({ input }) => input as never);
         const { outputs, written } = await work(sql, projectId, inputs, admitted);
-        // In a turn of its own: what is to be written is sent first.
-        setImmediate(onWriting);
         // Whoever does not come to wait for it hears of the failure from the commit.
         written.catch(() => {});
         const settling = members.map((member, index) =>
@@ -96,46 +90,24 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     }
   }
 
-  /** Those that wait, but for whoever would have to wait for a transaction of ours. */
-  function take(group: Group): Member[] {
-    const isFree = ({ turns }: Member) => !turns.some((turn) => group.wanted.has(String(turn)));
-    const members = group.waiting.filter(isFree).slice(0, MAX_MEMBERS);
-    if (members.length > 0) group.waiting = group.waiting.filter((member) => !members.includes(member));
-    return members;
-  }
-
   function look(work: WorkTogether<never, unknown>, projectId: string, group: Group): void {
-    const { running, reading, waiting, expected, until } = group;
-    if (reading || running === AT_ONCE) return;
-    if (running === 0 && waiting.length < Math.min(expected, MAX_MEMBERS) && performance.now() < until) return;
-    const members = take(group);
-    if (members.length === 0) return;
+    const { isRunning, waiting, expected, until } = group;
+    if (isRunning || waiting.length === 0) return;
+    if (waiting.length < Math.min(expected, MAX_MEMBERS) && performance.now() < until) return;
     clearTimeout(group.lingering);
-    const turns = members.flatMap((member) => member.turns.map(String));
-    for (const turn of turns) group.wanted.add(turn);
-    group.running++;
-    group.reading = members;
-    const endReading = () => {
-      if (group.reading === members) group.reading = undefined;
-    };
+    const members = waiting.splice(0, MAX_MEMBERS);
+    group.isRunning = true;
     const patience = setInterval(() => {
       for (const member of group.waiting.splice(0)) member.resolve(false);
     }, patienceMs);
-    const onWriting = () => {
-      endReading();
-      look(work, projectId, group);
-    };
-    void run(work, projectId, members, onWriting).then((tell) => {
+    void run(work, projectId, members).then((tell) => {
       clearInterval(patience);
-      endReading();
-      for (const turn of turns) group.wanted.delete(turn);
-      group.running--;
+      group.isRunning = false;
       group.expected = members.length + group.waiting.length;
       group.until = performance.now() + LINGER_MS;
-      clearTimeout(group.lingering);
       group.lingering = setTimeout(() => {
         group.until = 0;
-        if (group.running === 0 && group.waiting.length === 0) groups.get(work)?.delete(projectId);
+        if (!group.isRunning && group.waiting.length === 0) groups.get(work)?.delete(projectId);
         else look(work, projectId, group);
       }, LINGER_MS);
       tell();
@@ -156,9 +128,8 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     const ofWork = groups.get(work as never) ?? new Map<string, Group>();
     groups.set(work as never, ofWork);
     const group = ofWork.get(projectId) ?? {
-      running: 0,
-      reading: undefined,
-      wanted: new Set<string>(),
+      isRunning: false,
+      isScheduled: false,
       waiting: [],
       expected: 0,
       until: 0,
@@ -166,7 +137,14 @@ export function createTogether({ begin }: Pick<Database, "begin">, patienceMs = 
     };
     ofWork.set(projectId, group);
     group.waiting.push({ ...member, resolve, reject } as Member);
-    look(work as never, projectId, group);
+    if (!group.isScheduled) {
+      group.isScheduled = true;
+      // Those that have come in one turn go together.
+      setImmediate(() => {
+        group.isScheduled = false;
+        look(work as never, projectId, group);
+      });
+    }
     return promise;
   };
 }

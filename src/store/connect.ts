@@ -16,6 +16,11 @@ export type Database = {
   /** One transaction, on a pool of its own. */
   begin<T>(work: (sql: Tx) => Promise<T>): Promise<T>;
   /**
+   * The same, and what is asked at once goes to the database together with the beginning: nothing may be written before it
+   * has `begun`. Statements keep one plan for whatever they are given. No savepoints.
+   */
+  beginAhead<T>(work: (sql: Tx, begun: Promise<unknown>) => Promise<T>): Promise<T>;
+  /**
    * One pipelined connection with generic plans, only for short indexed reads: nothing slow may stand before them. What is
    * asked of it by `readTexts` goes by a session of its own.
    */
@@ -173,6 +178,7 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
   return {
     pool: pool.sql,
     begin: (work) => transactions.begin((sql) => work(sql as Tx)),
+    beginAhead: (work) => transactions.beginAhead((sql, begun) => work(sql as Tx, begun)),
     fast: fast.sql,
     openListener: ({ onNotify, onClose }) =>
       open({ max: 1, max_lifetime: null, onnotify: onNotify, onclose: onClose } as never, {}),

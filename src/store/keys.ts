@@ -2,7 +2,7 @@
 
 import type { ApiKey } from "../schema/keys.ts";
 import { compose } from "./compose.ts";
-import { setKeepsPlans, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { lockOf, numberOf, takeTurn, tryTurns, type Turn } from "./locks.ts";
 
 export type LiveKey = { id: string; teamId: string; projectId: string | null };
@@ -56,13 +56,11 @@ const LOCK_LIVE_KEYS = compose<
 
 /**
  * The same for several in one transaction, and nobody is waited for: which of them have their key and all their turns, which
- * they may share. What follows in the transaction keeps its plans.
+ * they may share.
  */
 export const lockLiveKeysAtOnce = async <C extends Claimant>(sql: Tx, claimants: readonly C[]): Promise<Set<C>> => {
   const keys = [...new Map(claimants.map(({ key }) => [key.id, key])).values()];
   const turns = claimants.flatMap((claimant) => claimant.turns.map((turn) => ({ claimant, turn })));
-  // Before it, because it would be planned anew each time; nobody waits for the answer.
-  void setKeepsPlans(sql, true).execute();
   const [row] = await LOCK_LIVE_KEYS(sql, {
     teams: toTextArray(keys.map(({ teamId }) => teamId)),
     keys: toTextArray(keys.map(({ id }) => id)),

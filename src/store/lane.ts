@@ -103,6 +103,31 @@ export const createLane = (options: LaneOptions): Lane =>
 /** Longer than any statement takes: a full pool in which nothing has begun or ended since is not busy, it hangs. */
 const PROGRESS_MS = 75_000;
 
+/** `work` within a transaction of a pool. */
+type Transact = <T>(pool: Sql, work: (sql: Sql, begun: Promise<unknown>) => Promise<T>) => Promise<T>;
+
+const transactInOrder: Transact = async <T>(pool: Sql, work: (sql: Sql, begun: Promise<unknown>) => Promise<T>) =>
+  (await pool.begin((sql) => work(sql as unknown as Sql, Promise.resolve()))) as T;
+
+const transactAhead: Transact = async (pool, work) => {
+  const sql = await pool.reserve();
+  try {
+    const begun = sql.unsafe("begin; set local plan_cache_mode to force_generic_plan").execute();
+    // Who does not wait for it hears of it from what he asks.
+    begun.catch(() => {});
+    const value = await work(sql, begun).catch(async (error: unknown) => {
+      // Where the connection has died, going back fails as well, and says less.
+      await sql.unsafe("rollback").catch(() => {});
+      throw error;
+    });
+    const { command } = await sql.unsafe("commit");
+    if (command === "ROLLBACK") throw new Error("The transaction was ended by a statement that nobody has waited for");
+    return value;
+  } finally {
+    sql.release();
+  }
+};
+
 /** For transactions, `size` of them at a time. One that waits in a pool when it is replaced begins in the new one. */
 export function createTransactions(options: LaneOptions, size: number) {
   const waiting = new Set<() => void>();
@@ -118,7 +143,7 @@ export function createTransactions(options: LaneOptions, size: number) {
     },
   });
 
-  function begin<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+  function begin<T>(transact: Transact, work: (sql: Sql, begun: Promise<unknown>) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       function start(): void {
         const mine = pool;
@@ -129,30 +154,34 @@ export function createTransactions(options: LaneOptions, size: number) {
           mine.inside += change;
           mine.progressed = performance.now();
         };
-        lane.sql
-          .begin(async (sql) => {
-            if (isAbandoned()) return undefined;
-            began = true;
+        transact(lane.sql, async (sql, begun) => {
+          if (isAbandoned()) return undefined;
+          began = true;
+          waiting.delete(start);
+          count(1);
+          return { value: await work(sql, begun) };
+        }).then(
+          (done) => {
+            if (began) count(-1);
+            if (!isAbandoned()) resolve(done!.value);
+          },
+          (error) => {
+            if (began) count(-1);
+            if (isAbandoned()) return;
             waiting.delete(start);
-            count(1);
-            return { value: await work(sql as unknown as Sql) };
-          })
-          .then(
-            (done) => {
-              if (began) count(-1);
-              if (!isAbandoned()) resolve((done as { value: T }).value);
-            },
-            (error) => {
-              if (began) count(-1);
-              if (isAbandoned()) return;
-              waiting.delete(start);
-              reject(error);
-            },
-          );
+            reject(error);
+          },
+        );
       }
       start();
     });
   }
 
-  return { ...lane, begin, load: () => ({ inUse: pool.inside, waiting: waiting.size }) };
+  return {
+    ...lane,
+    begin: <T>(work: (sql: Sql) => Promise<T>) => begin(transactInOrder, work),
+    /** The same, and what `work` asks at once is sent together with the beginning. */
+    beginAhead: <T>(work: (sql: Sql, begun: Promise<unknown>) => Promise<T>) => begin(transactAhead, work),
+    load: () => ({ inUse: pool.inside, waiting: waiting.size }),
+  };
 }

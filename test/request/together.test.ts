@@ -3,7 +3,7 @@
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { type AddressInfo, connect as connectTo, createServer as createRelay } from "node:net";
 import { createHarness, createServer, junit } from "../harness.ts";
-import { AT_ONCE, createTogether, type WorkTogether } from "../../src/request/together.ts";
+import { createTogether, type WorkTogether } from "../../src/request/together.ts";
 import type { Caller } from "../../src/request/callers.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";
 import { connect, type Tx } from "../../src/store/connect.ts";
@@ -43,20 +43,17 @@ async function createMembers(patienceMs?: number) {
 const notes = async (texts: readonly string[]): Promise<{ text: string; transaction: string }[]> =>
   await database.pool`select text, transaction from note where text = any(${`{${texts.join(",")}}`}::text[]) order by text`;
 
-/** Keeps as many transactions open as there may be at once, each with a member of its own. */
+/** Keeps the transaction open, with a member of its own. */
 async function occupy(join: Awaited<ReturnType<typeof createMembers>>) {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
-  const done: Promise<boolean>[] = [];
-  for (let index = 0; index < AT_ONCE; index++) {
-    const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
-    const settle = () => {
-      enter();
-      return opened;
-    };
-    done.push(join(`before ${Bun.randomUUIDv7()}`, { settle }));
-    await inside;
-  }
-  return { open, done: Promise.all(done) };
+  const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
+  const settle = () => {
+    enter();
+    return opened;
+  };
+  const done = join(`before ${Bun.randomUUIDv7()}`, { settle });
+  await inside;
+  return { open, done };
 }
 
 test("those that come while others are at it share the next transaction", async () => {
@@ -65,7 +62,7 @@ test("those that come while others are at it share the next transaction", async 
   const texts = ["a", "b", "c", "d"].map((text) => `${text} of many`);
   const done = Promise.all(texts.map((text) => join(text)));
   before.open();
-  expect([...(await before.done), ...(await done)]).not.toContain(false);
+  expect([await before.done, ...(await done)]).not.toContain(false);
   const stored = await notes(texts);
   expect(stored).toHaveLength(texts.length);
   expect(new Set(stored.map(({ transaction }) => transaction)).size).toBe(1);
@@ -73,28 +70,23 @@ test("those that come while others are at it share the next transaction", async 
 
 test("where one fails nothing of the transaction is stored, and each is told to go his own way", async () => {
   const join = await createMembers();
-  const before = await occupy(join);
   const done = Promise.all(["wrong", "right beside wrong"].map((text) => join(text)));
-  before.open();
   expect(await done).toEqual([false, false]);
   expect(await notes(["right beside wrong"])).toEqual([]);
 });
 
 test("who throws while he settles undoes it for all", async () => {
   const join = await createMembers();
-  const before = await occupy(join);
   const settle = () => {
     throw new Error("the time is over");
   };
   const done = Promise.all([join("late", { settle }), join("in time")]);
-  before.open();
   expect(await done).toEqual([false, false]);
   expect(await notes(["late", "in time"])).toEqual([]);
 });
 
 test("who throws at once is heard together with those who fail while they settle", async () => {
   const join = await createMembers();
-  const before = await occupy(join);
   const later = async (sql: Tx) => {
     await sql`select 1`;
     throw new Error("Somebody else runs the request");
@@ -103,7 +95,6 @@ test("who throws at once is heard together with those who fail while they settle
     throw new Error("The request's time is over");
   };
   const done = Promise.all([join("fails later", { settle: later }), join("fails at once", { settle: atOnce })]);
-  before.open();
   expect(await done).toEqual([false, false]);
 });
 
@@ -119,9 +110,7 @@ test("a revoked key keeps nobody else out, and has nothing done", async () => {
   const join = await createMembers();
   const revoked = { ...(await selectLiveKey(database.pool, keyDigest(acme.key)))!, kind: "project" as const };
   await regenerate(acme);
-  const before = await occupy(join);
   const done = Promise.all([join("revoked", { by: revoked }), join("live")]);
-  before.open();
   expect(await done).toEqual([false, true]);
   expect(await notes(["revoked"])).toEqual([]);
 });
@@ -131,9 +120,7 @@ test("nobody waits for a turn that another server has, and whoever wants it goes
   const turn: Turn = ["execution", "a build of another server"];
   await database.begin(async (sql) => {
     await takeTurn(sql, turn);
-    const before = await occupy(join);
     const done = Promise.all([join("wants the turn", { turns: [turn] }), join("wants none")]);
-    before.open();
     expect(await done).toEqual([false, true]);
   });
   expect(await notes(["wants the turn"])).toEqual([]);
@@ -142,27 +129,8 @@ test("nobody waits for a turn that another server has, and whoever wants it goes
 test("those that want one turn have it together", async () => {
   const join = await createMembers();
   const turn: Turn = ["execution", "a build of ours"];
-  const before = await occupy(join);
   const done = Promise.all(["first of the build", "second of the build"].map((text) => join(text, { turns: [turn] })));
-  before.open();
   expect(await done).toEqual([true, true]);
-});
-
-test("a turn that one of our own transactions has is waited for, and who wants none does not wait", async () => {
-  const join = await createMembers();
-  const turn: Turn = ["execution", "a build under way"];
-  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
-  const { promise: inside, resolve: enter } = Promise.withResolvers<void>();
-  const settle = () => {
-    enter();
-    return opened;
-  };
-  const first = join("first under way", { turns: [turn], settle });
-  await inside;
-  const second = join("second under way", { turns: [turn] });
-  expect(await join("of another build")).toBe(true);
-  open();
-  expect(await Promise.all([first, second])).toEqual([true, true]);
 });
 
 test("one after the other is not kept waiting for others", async () => {
@@ -181,7 +149,7 @@ test("who has waited too long goes his own way", async () => {
   expect(await notes(["out of patience"])).toEqual([]);
 });
 
-test("neither does anybody wait who comes later, while the same transactions still hang", async () => {
+test("neither does anybody wait who comes later, while the same transaction still hangs", async () => {
   const join = await createMembers(20);
   const before = await occupy(join);
   for (const text of ["first", "second", "third", "fourth"]) expect(await join(`${text} out of patience`)).toBe(false);
@@ -191,9 +159,7 @@ test("neither does anybody wait who comes later, while the same transactions sti
 
 test("what is not as usual is left to its own way, and the others are done", async () => {
   const join = await createMembers();
-  const before = await occupy(join);
   const done = Promise.all(["unusual", "usual"].map((text) => join(text)));
-  before.open();
   expect(await done).toEqual([false, true]);
 });
 

@@ -78,3 +78,27 @@ describe("a session that ends", () => {
     }
   });
 });
+
+describe("a connection that is reserved", () => {
+  test("may be the first of the pool, and is ended with the pool when it is released", async () => {
+    const { sql } = createPool();
+    const reserved = await sql.reserve();
+    expect([...(await reserved`select 1 as one`)]).toEqual([{ one: 1 }]);
+    const ended = sql.end();
+    await reserved`select 1`;
+    reserved.release();
+    await ended;
+  });
+
+  test("and could not be opened leaves the next one to those who ask for it", async () => {
+    let tries = 0;
+    const password = () => (tries++ === 0 ? "wrong" : connection.password);
+    const sql = postgres({ ...connection, password, max: 1, fetch_types: false } as never);
+    afterAll(() => sql.end({ timeout: 0 }));
+    expect(codeOf(await sql.reserve().catch((error) => error))).toBe("28P01");
+    const second = await sql.reserve();
+    expect([...(await second`select 2 as two`)]).toEqual([{ two: 2 }]);
+    second.release();
+    expect([...(await sql`select 3 as three`)]).toEqual([{ three: 3 }]);
+  });
+});

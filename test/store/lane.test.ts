@@ -88,6 +88,60 @@ test("a failure of a transaction reaches who began it, before and after its begi
   await expect(createTransactions(pools("away"), 2).begin(one)).rejects.toThrow();
 });
 
+describe("a transaction that begins ahead", () => {
+  const { beginAhead } = createTransactions(pools("sound"), 1);
+  const add = (sql: postgres.Sql, n: number) => sql`insert into ahead values (${n})`;
+  const stored = async () => (await database.pool<{ n: number }[]>`select n from ahead order by n`).map(({ n }) => n);
+
+  test("is stored as a whole or not at all, also where nobody has waited for what failed", async () => {
+    await database.pool`create table ahead (n int primary key)`;
+    await beginAhead(async (sql, begun) => {
+      await begun;
+      await Promise.all([add(sql, 1), add(sql, 2)]);
+    });
+    const failing = [
+      beginAhead(async (sql, begun) => {
+        await begun;
+        await add(sql, 3);
+        throw new Error("mine");
+      }),
+      beginAhead(async (sql, begun) => {
+        await begun;
+        await Promise.all([add(sql, 4), add(sql, 1)]);
+      }),
+      beginAhead(async (sql, begun) => {
+        await begun;
+        await add(sql, 5);
+        add(sql, 1).catch(() => {});
+      }),
+    ];
+    const [mine, known, unheard] = (await Promise.allSettled(failing)) as PromiseRejectedResult[];
+    expect(mine!.reason.message).toBe("mine");
+    expect(known!.reason.code).toBe("23505");
+    expect(unheard!.reason.message).toContain("nobody has waited for");
+    expect(await stored()).toEqual([1, 2]);
+  });
+
+  test("fails with its connection, and leaves nothing behind", async () => {
+    const broken = beginAhead(async (sql, begun) => {
+      await begun;
+      const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
+      await database.pool`select pg_terminate_backend(${row!.pid})`;
+      await add(sql, 6);
+    });
+    await expect(broken).rejects.toThrow();
+    expect(await beginAhead((sql) => one(sql))).toEqual([{ one: 1 }] as never);
+    expect(await stored()).toEqual([1, 2]);
+  });
+
+  test("waits for its turn, and begins in the new pool where one is replaced", async () => {
+    const { beginAhead, look } = createTransactions(pools("hung", "sound"), 2);
+    const waiting = [1, 2, 3].map((n) => beginAhead(async (sql) => (await one(sql))[0]!.one + n));
+    await until(() => look());
+    expect(await Promise.all(waiting)).toEqual([2, 3, 4]);
+  });
+});
+
 describe("readiness", () => {
   const fast = database.fast;
 
