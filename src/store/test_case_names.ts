@@ -225,6 +225,13 @@ export type ExecutionName = { id: string | null; key: string | null; branch: str
 
 export type KnownTestCase = NewTestCase & { number: number };
 
+/** Looking up so many one by one costs more than going through all cases of the project. */
+const MANY_NAMES = 1_000;
+
+/** As in the index `test_case_by_name`. */
+const hashOf = (sql: Sql, taskSlug: Fragment, row: "c" | "wanted"): Fragment => sql`
+  hashtextextended(${taskSlug}::text || E'\\n' || ${sql.unsafe(row)}.suite || E'\\n' || ${sql.unsafe(row)}.name, 0)`;
+
 /**
  * In a transaction: the cases of a task that have the suite and the name of one of `cases`, unless the run of `execution`
  * has them.
@@ -236,9 +243,15 @@ export async function selectNamesakes(
   cases: readonly { suite: string; name: string }[],
   execution: ExecutionName,
 ): Promise<KnownTestCase[]> {
-  // Names have no index. After a first upload the planner does not know yet how many cases there are, and would go
-  // through all of them for each name.
-  await sql`set local enable_nestloop = off`;
+  const wanted = sql`(
+    select distinct * from unnest(
+      ${toTextArray(cases.map(({ suite }) => suite))}::text[], ${toTextArray(cases.map(({ name }) => name))}::text[]
+    ) as wanted (suite, name)) wanted`;
+  const isWanted = sql`
+    c.project_id = ${projectId} and c.task_slug = ${taskSlug} and c.suite = wanted.suite and c.name = wanted.name`;
+  const isFew = cases.length < MANY_NAMES;
+  // After a first upload the planner does not know yet how many cases there are, and would go through all of them for each.
+  if (!isFew) await sql`set local enable_nestloop = off`;
   const namesakes = await sql<KnownTestCase[]>`
   -- What the run has already is read once, each step from what the last one has found: as joins these would be left to the
   -- planner, which may read all results of the project, and that for each case.
@@ -258,15 +271,17 @@ export async function selectNamesakes(
     ) b, unnest(b.test_cases) as number
   )
   select c.number, replace(c.identity::text, '-', '') as identity, c.suite, c.name, c.file
-  from (
-    select distinct * from unnest(
-      ${toTextArray(cases.map(({ suite }) => suite))}::text[], ${toTextArray(cases.map(({ name }) => name))}::text[]
-    ) as wanted (suite, name)
-  ) wanted
-  join test_case c on c.project_id = ${projectId} and c.task_slug = ${taskSlug} and c.suite = wanted.suite
-    and c.name = wanted.name
+  from ${wanted} ${
+    isFew
+      ? sql`
+          cross join lateral (
+            select * from test_case c
+            where ${isWanted} and ${hashOf(sql, sql`c.task_slug`, "c")} = ${hashOf(sql, sql`${taskSlug}`, "wanted")} offset 0
+          ) c`
+      : sql`join test_case c on ${isWanted}`
+  }
   where not exists (select from there where there.number = c.number)`;
-  await sql`set local enable_nestloop = on`;
+  if (!isFew) await sql`set local enable_nestloop = on`;
   return [...namesakes];
 }
 
