@@ -2,6 +2,7 @@
 
 import type { Trends } from "../schema/trends.ts";
 import type { Sql } from "./connect.ts";
+import { indexedTask } from "./task_runs.ts";
 
 type Figures = Omit<Trends["days"][number], "passRate">;
 
@@ -30,8 +31,10 @@ export type TrendQuery = {
 export const selectTrends = (sql: Sql, projectId: string, { from, to, branch, task_slug }: TrendQuery) => sql<
   TrendRow[]
 >`
-  with figures as (
-    select (r.completed_at at time zone 'UTC')::date as day, e.sample, r.task_slug,
+  with sample as materialized (
+    select id from execution where project_id = ${projectId} and sample
+  ), figures as (
+    select (r.completed_at at time zone 'UTC')::date as day, r.execution_id in (select id from sample) as sample, r.task_slug,
       count(distinct r.execution_id)::int as executions, count(*)::int as runs,
       (count(*) filter (where r.verdict = 'passed'))::int as passed,
       (count(*) filter (where r.verdict = 'failed'))::int as failed,
@@ -39,11 +42,11 @@ export const selectTrends = (sql: Sql, projectId: string, { from, to, branch, ta
       percentile_disc(0.95) within group (order by r.duration_ms) as p95,
       sum(r.flaky)::int as flaky
     from test_run r
-    join execution e on e.project_id = r.project_id and e.id = r.execution_id
-    where r.project_id = ${projectId} and e.project_id = ${projectId}
+      ${branch === undefined ? sql`` : sql`join execution e on e.project_id = r.project_id and e.id = r.execution_id`}
+    where r.project_id = ${projectId}
       and r.completed_at >= ${from}::text::timestamptz and r.completed_at < ${to}::text::timestamptz
-      ${branch === undefined ? sql`` : sql`and e.branch = ${branch}`}
-      ${task_slug === undefined ? sql`` : sql`and r.task_slug = ${task_slug}`}
+      ${branch === undefined ? sql`` : sql`and e.project_id = ${projectId} and e.branch = ${branch}`}
+      ${task_slug === undefined ? sql`` : sql`and ${indexedTask(sql)} = ${task_slug}`}
     group by grouping sets ((1, 2), (1, 2, 3))
   ), ranked as (
     select *, sum(runs) over (partition by task_slug, sample) as total from figures
