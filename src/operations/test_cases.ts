@@ -3,7 +3,7 @@
 import { toHex, toHexes } from "../rules/digest_table.ts";
 import { type IdentifiedCases, identityOf, type PlacedCase } from "../rules/identity.ts";
 import { findRenamed } from "../rules/rename.ts";
-import type { Database, Sql, Tx } from "../store/connect.ts";
+import { type Database, isTaken, type Sql, type Tx } from "../store/connect.ts";
 import {
   deleteAliases,
   type Dictionary,
@@ -51,6 +51,22 @@ export type NameScope = {
  * results: a dictionary entry without results does no harm.
  */
 export async function nameCases(
+  sql: Sql,
+  transact: Transact,
+  scope: NameScope,
+  named: IdentifiedCases,
+  coming?: ComingNames,
+): Promise<number[]> {
+  try {
+    return await nameOnce(sql, transact, scope, named, coming);
+  } catch (error) {
+    if (!isTaken(error)) throw error;
+    // Others have moved the same cases since they were looked up: where they are now is known.
+    return await nameOnce(sql, transact, scope, named);
+  }
+}
+
+async function nameOnce(
   sql: Sql,
   transact: Transact,
   scope: NameScope,

@@ -213,6 +213,9 @@ const TIMEOUTS = new Set(["57014", "55P03", "40P01"]);
 export const isTimeout = (error: unknown): boolean =>
   error instanceof Error && "code" in error && TIMEOUTS.has(String(error.code));
 
+/** Whether what was to be stored is there already, where there may be only one. */
+export const isTaken = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "23505";
+
 /** Whether an error says that the database is away or too busy, and not that the statement is wrong. */
 export const isUnavailable = (error: unknown): boolean =>
   error instanceof Error && "code" in error && OUTAGES.has(String(error.code));

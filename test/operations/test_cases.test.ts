@@ -91,22 +91,30 @@ test("what others add and move after the names were read is not added again", as
   expect(await name(later, begin, former)).toEqual([1, 2, 3]);
 });
 
-test("what an upload of the same build moves after the cases were looked up is not added again", async () => {
-  const path = `POST /projects/${projectId}/test-runs?task_slug=t&execution_key=`;
-  const upload = async (build: string, file: string) =>
-    await ask(path + build, {
-      key,
-      body: `<testsuite><testcase classname="s" name="moved" file="${file}"/></testsuite>`,
-    });
-  await upload("before", "a/x.ts");
-  const afterAnother = async <T>(work: (sql: Tx) => Promise<T>) => {
-    expect((await upload("build", "b/x.ts")).status).toBe(201);
-    return await begin(work);
-  };
-  const scope = { projectId, taskSlug: "t", execution: { ...execution, key: "build" }, isWhole: true };
-  const cases = identify(projectId, "t", [{ suite: "s", name: "moved", file: "b/x.ts" }]);
-  expect(await nameCases(pool, afterAnother, scope, cases)).toEqual([1]);
-});
+test.each([1, COUNT])(
+  "what an upload of the same build moves after the cases were looked up is not added again (%i)",
+  async (count) => {
+    const path = `POST /projects/${projectId}/test-runs?task_slug=t&execution_key=`;
+    const named = Array.from({ length: count }, (_, index) => `moved ${index}`);
+    const upload = async (build: string, file: string) =>
+      await ask(path + build, {
+        key,
+        body: `<testsuite>${named.map((name) => `<testcase classname="s" name="${name}" file="${file}"/>`).join("")}</testsuite>`,
+      });
+    await upload("before", "a/x.ts");
+    const afterAnother = async <T>(work: (sql: Tx) => Promise<T>) => {
+      expect((await upload("build", "b/x.ts")).status).toBe(201);
+      return await begin(work);
+    };
+    const scope = { projectId, taskSlug: "t", execution: { ...execution, key: "build" }, isWhole: true };
+    const cases = identify(
+      projectId,
+      "t",
+      named.map((name) => ({ suite: "s", name, file: "b/x.ts" })),
+    );
+    expect(await nameCases(pool, afterAnother, scope, cases)).toEqual(NUMBERS.slice(0, count));
+  },
+);
 
 test("what the database refuses at the end of a copy fails at once", async () => {
   const place = { suite: "s", name: "there already", file: null };
