@@ -1,7 +1,7 @@
 /** Has what many callers ask for at one moment done in one transaction, and lets each go his own way where that fails. */
 
 import type { Caller } from "./callers.ts";
-import { type Database, isUnavailable, type Tx } from "../store/connect.ts";
+import { type Database, isUndone, type Tx } from "../store/connect.ts";
 import { lockLiveKeysAtOnce } from "../store/keys.ts";
 import type { Turn } from "../store/locks.ts";
 
@@ -84,7 +84,7 @@ export function createTogether({ beginAhead }: Pick<Database, "beginAhead">, pat
       return () => members.forEach((member) => member.resolve(settled.includes(member)));
     } catch (error) {
       // The commit may have come through, and its answer was lost: what is done once more would be there twice.
-      const lost = !isAnswered && isUnavailable(error) ? settled : [];
+      const lost = !isAnswered && !isUndone(error) ? settled : [];
       // Whose fault it was comes out when each goes his own way.
       return () => members.forEach((member) => (lost.includes(member) ? member.reject(error) : member.resolve(false)));
     }

@@ -1,7 +1,7 @@
 /** The database: one pipelined connection for short reads beside ordinary pools for everything else. */
 
 import postgres from "postgres";
-import { createLane, createTransactions } from "./lane.ts";
+import { createLane, createTransactions, RolledBack } from "./lane.ts";
 import { attachWire } from "./wire.ts";
 
 export type Sql = postgres.Sql;
@@ -17,7 +17,8 @@ export type Database = {
   begin<T>(work: (sql: Tx) => Promise<T>): Promise<T>;
   /**
    * The same, and what is asked at once goes to the database together with the beginning: nothing may be written before it
-   * has `begun`. Statements keep one plan for whatever they are given. No savepoints.
+   * has `begun`, and until then `work` may be called once more. Statements keep one plan for whatever they are given. There
+   * are no savepoints.
    */
   beginAhead<T>(work: (sql: Tx, begun: Promise<unknown>) => Promise<T>): Promise<T>;
   /**
@@ -201,7 +202,8 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
 
 const OUTAGES = new Set([
   ..."CONNECTION_CLOSED CONNECTION_ENDED CONNECTION_DESTROYED CONNECT_TIMEOUT".split(" "),
-  ..."ECONNREFUSED ECONNRESET ENOENT EPIPE ETIMEDOUT FailedToOpenSocket".split(" "),
+  ..."ECONNREFUSED ECONNRESET ECONNABORTED EHOSTUNREACH ENETUNREACH ENETDOWN ENOENT EPIPE ETIMEDOUT".split(" "),
+  "FailedToOpenSocket",
   // Shutdown, crash, starting up, too many connections, read-only, out of time, waited too long for a lock, deadlock.
   ..."57P01 57P02 57P03 53300 25006 57014 55P03 25P03 25P04 40P01".split(" "),
 ]);
@@ -215,6 +217,10 @@ export const isTimeout = (error: unknown): boolean =>
 
 /** Whether what was to be stored is there already, where there may be only one. */
 export const isTaken = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "23505";
+
+/** Whether a transaction that failed with this at its commit is known to have left nothing behind. */
+export const isUndone = (error: unknown): boolean =>
+  error instanceof RolledBack || (error instanceof postgres.PostgresError && error.severity === "ERROR");
 
 /** Whether an error says that the database is away or too busy, and not that the statement is wrong. */
 export const isUnavailable = (error: unknown): boolean =>

@@ -103,30 +103,41 @@ export const createLane = (options: LaneOptions): Lane =>
 /** Longer than any statement takes: a full pool in which nothing has begun or ended since is not busy, it hangs. */
 const PROGRESS_MS = 75_000;
 
-/** `work` within a transaction of a pool. */
-type Transact = <T>(pool: Sql, work: (sql: Sql, begun: Promise<unknown>) => Promise<T>) => Promise<T>;
+type Work<T> = (sql: Sql, begun: Promise<unknown>) => Promise<T>;
 
-const transactInOrder: Transact = async <T>(pool: Sql, work: (sql: Sql, begun: Promise<unknown>) => Promise<T>) =>
-  (await pool.begin((sql) => work(sql as unknown as Sql, Promise.resolve()))) as T;
+/** `work` within a transaction of a pool, in which nothing is written unless `enter` allows it once it has begun. */
+type Transact = <T>(pool: Sql, enter: () => boolean, work: Work<T>) => Promise<T | undefined>;
 
-const transactAhead: Transact = async (pool, work) => {
+const transactInOrder: Transact = <T>(pool: Sql, enter: () => boolean, work: Work<T>) =>
+  pool.begin((sql) => (enter() ? work(sql as unknown as Sql, Promise.resolve()) : undefined)) as Promise<T | undefined>;
+
+const transactAhead: Transact = async (pool, enter, work) => {
   const sql = await pool.reserve();
   try {
-    const begun = sql.unsafe("begin; set local plan_cache_mode to force_generic_plan").execute();
-    // Who does not wait for it hears of it from what he asks.
+    const begun = sql.unsafe("begin; set local plan_cache_mode to force_generic_plan").then(() => {
+      if (!enter()) throw new Error("The transaction begins in another pool");
+    });
     begun.catch(() => {});
     const value = await work(sql, begun).catch(async (error: unknown) => {
       // Where the connection has died, going back fails as well, and says less.
       await sql.unsafe("rollback").catch(() => {});
       throw error;
     });
+    await begun;
     const { command } = await sql.unsafe("commit");
-    if (command === "ROLLBACK") throw new Error("The transaction was ended by a statement that nobody has waited for");
+    if (command === "ROLLBACK") throw new RolledBack();
     return value;
   } finally {
     sql.release();
   }
 };
+
+/** What is told instead of a commit. */
+export class RolledBack extends Error {
+  constructor() {
+    super("The transaction was ended by a statement that nobody has waited for");
+  }
+}
 
 /** For transactions, `size` of them at a time. One that waits in a pool when it is replaced begins in the new one. */
 export function createTransactions(options: LaneOptions, size: number) {
@@ -143,7 +154,7 @@ export function createTransactions(options: LaneOptions, size: number) {
     },
   });
 
-  function begin<T>(transact: Transact, work: (sql: Sql, begun: Promise<unknown>) => Promise<T>): Promise<T> {
+  function begin<T>(transact: Transact, work: Work<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       function start(): void {
         const mine = pool;
@@ -154,16 +165,17 @@ export function createTransactions(options: LaneOptions, size: number) {
           mine.inside += change;
           mine.progressed = performance.now();
         };
-        transact(lane.sql, async (sql, begun) => {
-          if (isAbandoned()) return undefined;
+        const enter = () => {
+          if (isAbandoned()) return false;
           began = true;
           waiting.delete(start);
           count(1);
-          return { value: await work(sql, begun) };
-        }).then(
-          (done) => {
+          return true;
+        };
+        transact(lane.sql, enter, work).then(
+          (value) => {
             if (began) count(-1);
-            if (!isAbandoned()) resolve(done!.value);
+            if (!isAbandoned()) resolve(value as T);
           },
           (error) => {
             if (began) count(-1);
@@ -180,8 +192,11 @@ export function createTransactions(options: LaneOptions, size: number) {
   return {
     ...lane,
     begin: <T>(work: (sql: Sql) => Promise<T>) => begin(transactInOrder, work),
-    /** The same, and what `work` asks at once is sent together with the beginning. */
-    beginAhead: <T>(work: (sql: Sql, begun: Promise<unknown>) => Promise<T>) => begin(transactAhead, work),
+    /**
+     * The same, and what `work` asks at once is sent together with the beginning. It may be called once more, if it has
+     * not `begun`.
+     */
+    beginAhead: <T>(work: Work<T>) => begin(transactAhead, work),
     load: () => ({ inUse: pool.inside, waiting: waiting.size }),
   };
 }

@@ -101,4 +101,47 @@ describe("a connection that is reserved", () => {
     second.release();
     expect([...(await sql`select 3 as three`)]).toEqual([{ three: 3 }]);
   });
+
+  test("is not given back in a failed transaction, nor while it is asked, and its handle has ended", async () => {
+    const { sql } = createPool();
+    const failed = await sql.reserve();
+    const pid = await pidOf(failed as never);
+    await failed`begin`;
+    expect(codeOf(await failed`select 1 / 0`.catch((error) => error))).toBe("22012");
+    failed.release();
+    expect(codeOf(await failed`select 1`.catch((error) => error))).toBe("RELEASED");
+    expect(await pidOf(sql)).not.toBe(pid);
+    const busy = await sql.reserve();
+    const asked = busy`select pg_sleep(60)`.catch(codeOf);
+    await new Promise(setImmediate);
+    busy.release();
+    expect(await sql.begin((tx) => tx`select 1 as one`)).toEqual([{ one: 1 }] as never);
+    expect(await asked).toBe("CONNECTION_DESTROYED");
+  });
+
+  test("past its lifetime ends when it is released, and its pool opens none when it has ended", async () => {
+    const sql = postgres({ ...connection, max: 1, max_lifetime: 0.05, fetch_types: false });
+    const reserved = await sql.reserve();
+    const pid = await pidOf(reserved as never);
+    await reserved`select pg_sleep(0.1)`;
+    reserved.release();
+    expect(await pidOf(sql)).not.toBe(pid);
+    await sql.end();
+    expect(codeOf(await sql.reserve().catch((error) => error))).toBe("CONNECTION_ENDED");
+  });
+});
+
+test("a statement whose plan is stale is not asked again in a transaction that has failed with it", async () => {
+  const { sql } = createPool();
+  await sql`create table stale (n int)`;
+  const insert = () => sql.unsafe("insert into stale values ($1)", [1], { prepare: true });
+  await insert();
+  const reserved = await sql.reserve();
+  const again = () => reserved.unsafe("insert into stale values ($1)", [2], { prepare: true });
+  await reserved.unsafe("deallocate all");
+  await reserved.unsafe("begin");
+  const [inserted, ended] = await Promise.all([again().catch(codeOf), reserved.unsafe("commit")]);
+  expect([inserted, ended.command]).toEqual(["26000", "ROLLBACK"]);
+  reserved.release();
+  expect([...(await sql`select n from stale`)]).toEqual([{ n: 1 }]);
 });
