@@ -235,6 +235,15 @@ describe("once the tables have been looked at", () => {
     expect(await tablesReadThrough(upload, 4 * rows)).toEqual({});
   });
 
+  test("an upload with a new case looks for its name, and not through all cases", async () => {
+    const upload = async (time: number) => {
+      const body = reportOf(2).replace('number 7"', `number 7, ${time}"`);
+      const path = `/projects/${project}/test-runs?task_slug=${taskOf(2)}&branch=feature/1`;
+      expect((await ask(`POST ${path}`, { key, body })).status).toBe(201);
+    };
+    expect(await tablesReadThrough(upload)).toEqual({});
+  });
+
   test("the run of a frequent task in an execution is found by both, also where most tasks are rare", async () => {
     const insert = (taskSlug: Fragment, from: Fragment) => beside.pool`
       insert into test_run (project_id, id, execution_id, task_slug, status, attempt, verdict, completed_at, remembered)
