@@ -6,7 +6,7 @@ import { createHarness, createServer, junit } from "../harness.ts";
 import { createTogether, type WorkTogether } from "../../src/request/together.ts";
 import type { Caller } from "../../src/request/callers.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";
-import { connect, type Tx } from "../../src/store/connect.ts";
+import { connect, type Database, type Tx } from "../../src/store/connect.ts";
 import { selectLiveKey } from "../../src/store/keys.ts";
 import { takeTurn, type Turn } from "../../src/store/locks.ts";
 
@@ -33,8 +33,8 @@ const write: WorkTogether<string, string> = async (sql, _, texts, admitted) => {
 
 type Wish = { turns?: Turn[]; settle?: (sql: Tx) => Promise<void> | undefined; by?: Caller };
 
-async function createMembers(patienceMs?: number) {
-  const together = createTogether(database, patienceMs);
+async function createMembers(patienceMs?: number, through: Pick<Database, "beginAhead"> = database) {
+  const together = createTogether(through, patienceMs);
   const caller = { ...(await selectLiveKey(database.pool, keyDigest(key)))!, kind: "project" as const };
   return (text: string, { turns = [], settle = () => undefined, by = caller }: Wish = {}): Promise<boolean> =>
     together(write, project, { key: by, turns, input: text, settle });
@@ -212,6 +212,16 @@ test("an upload whose commit is not answered is not taken a second time", async 
   await send();
   const { body } = await ask(`GET /projects/${project}/test-runs`, { key });
   expect(body.data).toHaveLength(2);
+});
+
+test("nobody goes his own way where it is not known what has become of the commit, whatever is said of it", async () => {
+  const beginAhead: Database["beginAhead"] = async (work) => {
+    await database.beginAhead(work);
+    throw Object.assign(new Error("the network has failed"), { code: "ESOMETHING" });
+  };
+  const join = await createMembers(undefined, { beginAhead });
+  await expect(join("lost")).rejects.toThrow("the network has failed");
+  expect(await notes(["lost"])).toHaveLength(1);
 });
 
 /** The same database, behind what cuts a connection off at the answer to its commit. */
