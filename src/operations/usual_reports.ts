@@ -150,12 +150,12 @@ export async function takeUsualReports(
       reports.map(({ prepared }) => prepared.identified.digests),
     ),
   ]);
-  const mayResolve = builds.flatMap(({ origin, reports }, index) => {
+  const passing = builds.flatMap(({ origin, reports }, index) => {
     const met = arrivals[index];
     if (!met?.hasLiveBugs || !isOnDefaultBranch(toOrigin(met.execution, origin), met.execution)) return [];
     return reports.flatMap(({ place }) => (isAdmitted[place] ? (numbers[place] ?? []) : []));
   });
-  const bugs = mayResolve.length > 0 ? await tryBugsOfCases(sql, projectId, [...new Set(mayResolve)]) : NO_BUGS;
+  const bugs = passing.length > 0 ? await tryBugsOfCases(sql, projectId, [...new Set(passing)]) : NO_BUGS;
   const rows: ReportRows = {
     begun: [],
     changes: [],

@@ -54,12 +54,7 @@ const LINGER_MS = 3;
 export function createTogether({ beginAhead }: Pick<Database, "beginAhead">, patienceMs = 2_000) {
   const groups = new Map<WorkTogether<never, unknown>, Map<string, Group>>();
 
-  /** Answers how to tell each member what has become of it. */
-  async function run(
-    work: WorkTogether<never, unknown>,
-    projectId: string,
-    members: readonly Member[],
-  ): Promise<() => void> {
+  async function run(work: WorkTogether<never, unknown>, projectId: string, members: readonly Member[]): Promise<void> {
     let settled: readonly Member[] = [];
     let isAnswered = false;
     try {
@@ -81,12 +76,12 @@ export function createTogether({ beginAhead }: Pick<Database, "beginAhead">, pat
       isAnswered = true;
       // What fails here the database has taken back at the commit.
       await written;
-      return () => members.forEach((member) => member.resolve(settled.includes(member)));
+      for (const member of members) member.resolve(settled.includes(member));
     } catch (error) {
       // The commit may have come through, and its answer was lost: what is done once more would be there twice.
       const lost = !isAnswered && !isUndone(error) ? settled : [];
       // Whose fault it was comes out when each goes his own way.
-      return () => members.forEach((member) => (lost.includes(member) ? member.reject(error) : member.resolve(false)));
+      for (const member of members) lost.includes(member) ? member.reject(error) : member.resolve(false);
     }
   }
 
@@ -98,19 +93,18 @@ export function createTogether({ beginAhead }: Pick<Database, "beginAhead">, pat
     const members = waiting.splice(0, MAX_MEMBERS);
     group.isRunning = true;
     const patience = setInterval(() => {
-      for (const member of group.waiting.splice(0)) member.resolve(false);
+      for (const member of waiting.splice(0)) member.resolve(false);
     }, patienceMs);
-    void run(work, projectId, members).then((tell) => {
+    void run(work, projectId, members).then(() => {
       clearInterval(patience);
       group.isRunning = false;
-      group.expected = members.length + group.waiting.length;
+      group.expected = members.length + waiting.length;
       group.until = performance.now() + LINGER_MS;
       group.lingering = setTimeout(() => {
         group.until = 0;
-        if (!group.isRunning && group.waiting.length === 0) groups.get(work)?.delete(projectId);
+        if (waiting.length === 0) groups.get(work)?.delete(projectId);
         else look(work, projectId, group);
       }, LINGER_MS);
-      tell();
       look(work, projectId, group);
     });
   }

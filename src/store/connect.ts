@@ -200,6 +200,9 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
   };
 }
 
+/** Empty where it has none. */
+const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
+
 const OUTAGES = new Set([
   ..."CONNECTION_CLOSED CONNECTION_ENDED CONNECTION_DESTROYED CONNECT_TIMEOUT".split(" "),
   ..."ECONNREFUSED ECONNRESET ECONNABORTED EHOSTUNREACH ENETUNREACH ENETDOWN ENOENT EPIPE ETIMEDOUT".split(" "),
@@ -212,16 +215,14 @@ const OUTAGES = new Set([
 const TIMEOUTS = new Set(["57014", "55P03", "40P01"]);
 
 /** Whether a statement took too long, waited too long for a lock, or was the one that a deadlock ended. */
-export const isTimeout = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && TIMEOUTS.has(String(error.code));
+export const isTimeout = (error: unknown): boolean => TIMEOUTS.has(codeOf(error));
 
 /** Whether what was to be stored is there already, where there may be only one. */
-export const isTaken = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "23505";
+export const isTaken = (error: unknown): boolean => codeOf(error) === "23505";
 
 /** Whether a transaction that failed with this at its commit is known to have left nothing behind. */
 export const isUndone = (error: unknown): boolean =>
   error instanceof RolledBack || (error instanceof postgres.PostgresError && error.severity === "ERROR");
 
 /** Whether an error says that the database is away or too busy, and not that the statement is wrong. */
-export const isUnavailable = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && OUTAGES.has(String(error.code));
+export const isUnavailable = (error: unknown): boolean => OUTAGES.has(codeOf(error));

@@ -108,8 +108,8 @@ type Work<T> = (sql: Sql, begun: Promise<unknown>) => Promise<T>;
 /** `work` within a transaction of a pool, in which nothing is written unless `enter` allows it once it has begun. */
 type Transact = <T>(pool: Sql, enter: () => boolean, work: Work<T>) => Promise<T | undefined>;
 
-const transactInOrder: Transact = <T>(pool: Sql, enter: () => boolean, work: Work<T>) =>
-  pool.begin((sql) => (enter() ? work(sql as unknown as Sql, Promise.resolve()) : undefined)) as Promise<T | undefined>;
+const transactInOrder: Transact = (pool, enter, work) =>
+  pool.begin((sql) => (enter() ? work(sql as unknown as Sql, Promise.resolve()) : undefined)) as Promise<never>;
 
 const transactAhead: Transact = async (pool, enter, work) => {
   const sql = await pool.reserve();

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { type AddressInfo, connect as connectTo, createServer } from "node:net";
 import postgres from "postgres";
 import { createLane, createTransactions, type LaneOptions } from "../../src/store/lane.ts";
 import { createReadiness } from "../../src/store/readiness.ts";
 import { createDatabase, until } from "../harness.ts";
+import { createTunnel } from "../tunnel.ts";
 
 const { connection, database } = await createDatabase();
 type Begin = typeof database.begin;
@@ -144,17 +144,17 @@ describe("a transaction that begins ahead", () => {
 });
 
 test("transactions that wait for connections which have frozen begin in the new pool, each of them once", async () => {
-  const relay = await createRelay();
+  const tunnel = await createTunnel(connection);
   let count = 0;
   const open = () => {
-    const address = count++ === 0 ? { host: "127.0.0.1", port: relay.port } : {};
+    const address = count++ === 0 ? tunnel.options : {};
     const sql = postgres({ ...connection, ...address, max: 2, fetch_types: false });
     opened.push(sql);
     return sql;
   };
   const { begin, beginAhead, look } = createTransactions({ open, patienceMs: 20 }, 2);
   await Promise.all([1, 2].map(() => begin(one)));
-  relay.freeze();
+  tunnel.stall();
   const began: number[] = [];
   const waiting = [1, 2, 3].map((n) =>
     beginAhead(async (sql, begun) => {
@@ -167,20 +167,6 @@ test("transactions that wait for connections which have frozen begin in the new 
   expect(await Promise.all(waiting)).toEqual([2, 3, 4]);
   expect(began.toSorted()).toEqual([1, 2, 3]);
 });
-
-/** The database, until it hears nothing any more. */
-async function createRelay() {
-  let isFrozen = false;
-  const server = createServer((client) => {
-    const there = connectTo(`${connection.host}/.s.PGSQL.${connection.port}`);
-    client.on("data", (data) => void (isFrozen || there.write(data))).on("close", () => there.destroy());
-    there.on("data", (data) => void client.write(data)).on("close", () => client.destroy());
-    for (const socket of [client, there]) socket.on("error", () => {});
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  afterAll(() => void server.close());
-  return { port: (server.address() as AddressInfo).port, freeze: () => void (isFrozen = true) };
-}
 
 describe("readiness", () => {
   const fast = database.fast;

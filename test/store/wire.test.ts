@@ -1,12 +1,13 @@
 /** Statements that go to PostgreSQL without the driver, and what they do when there is no way there. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { connect as connectTo, createServer, type Socket } from "node:net";
+import { createServer } from "node:net";
 import postgres from "postgres";
 import { isUnavailable } from "../../src/store/connect.ts";
 import { DriverSocket } from "../../src/store/socket.ts";
 import { attachWire, readTexts } from "../../src/store/wire.ts";
 import { createDatabase, until } from "../harness.ts";
+import { createTunnel } from "../tunnel.ts";
 
 const { connection, database } = await createDatabase();
 
@@ -48,33 +49,12 @@ function createWire({ silenceMs, driver = {}, session = driver }: Options = {}) 
   };
 }
 
-/** PostgreSQL at a port, and how to let nothing more through. */
-async function createTunnel() {
-  const { host, port } = connection as { host: string; port: number };
-  const clients: Socket[] = [];
-  const server = createServer((client) => {
-    clients.push(client);
-    const upstream = connectTo(`${host}/.s.PGSQL.${port}`);
-    client.pipe(upstream).pipe(client);
-    for (const socket of [client, upstream]) socket.on("error", () => {});
-    client.on("close", () => upstream.destroy());
-    upstream.on("close", () => client.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  afterAll(() => void server.close());
-  return {
-    options: { host: "127.0.0.1", port: (server.address() as { port: number }).port },
-    stall: () => clients.forEach((client) => client.unpipe().pause()),
-    reset: () => clients.forEach((client) => client.resetAndDestroy()),
-  };
-}
-
 const codeOf = (error: unknown) => (error as { code?: string }).code;
 
 describe("a wire", () => {
   for (const way of ["a Unix socket", "TCP"])
     test(`over ${way} answers each with its own rows, in any size`, async () => {
-      const { ask, isThere } = createWire(way === "TCP" ? { driver: (await createTunnel()).options } : {});
+      const { ask, isThere } = createWire(way === "TCP" ? { driver: (await createTunnel(connection)).options } : {});
       await isThere();
       const numbers = Array.from({ length: 300 }, (_, n) => String(n));
       const answers = numbers.map((n) => ask("select $1::text, null, 'é' || $2 from generate_series(1, 2)", n, "ß\n€"));
@@ -136,7 +116,7 @@ describe("a wire", () => {
   });
 
   test("that is reset in the middle of large writes rejects them as an outage", async () => {
-    const tunnel = await createTunnel();
+    const tunnel = await createTunnel(connection);
     const { ask, isThere } = createWire({ session: tunnel.options });
     await isThere();
     tunnel.stall();
@@ -146,7 +126,7 @@ describe("a wire", () => {
   });
 
   test("that has fallen silent is ended by the look at it, and one that owes nothing is not", async () => {
-    const tunnel = await createTunnel();
+    const tunnel = await createTunnel(connection);
     const { ask, isThere, wire, sockets } = createWire({ session: tunnel.options, silenceMs: 30 });
     await isThere();
     const idleSince = performance.now();
