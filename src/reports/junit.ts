@@ -406,6 +406,9 @@ function pytestFile(suites: string[], classname: string): string | null {
 const TOOL = /^(?:pytest|mocha tests|cucumber-js|jest tests|vitest tests|bun test|alltests|run \d+ of \d+)$/i;
 const DOTTED = /^[\p{L}_$][\w$]*(?:\.[\p{L}_$][\w$]*)+$/u;
 
+/** Classes of which is remembered what they say. */
+const MAX_SAID = 1_000;
+
 /**
  * What names a test beside its own name and file, told once. The suites from the outside in, without those that only
  * repeat the file or the tool; then the classname, unless it repeats the suites, the file or the test (node's "test",
@@ -413,20 +416,27 @@ const DOTTED = /^[\p{L}_$][\w$]*(?:\.[\p{L}_$][\w$]*)+$/u;
  * so the suites around it, which change with how the run was cut, are left out.
  */
 function createNamer() {
-  // Neighbours mostly share their suites, class and file.
-  let last = { suites: NONE as string[], classname: "", file: null as string | null, alone: "", together: "" };
+  // Neighbours mostly share their suites, and a class its file.
+  let around = NONE as string[];
+  const said = new Map<string, { file: string | null; alone: string; together: string }>();
   let guess = { suites: NONE as string[], classname: "", file: null as string | null };
   return {
     toSuite(suites: string[], classname: string, name: string, file: string | null): string {
-      if (suites !== last.suites || classname !== last.classname || file !== last.file) {
+      if (suites !== around || said.size > MAX_SAID) {
+        around = suites;
+        said.clear();
+      }
+      let known = said.get(classname);
+      if (known?.file !== file) {
         const path = suites.filter((suite) => !isNameOf(suite, file) && !TOOL.test(suite));
         // bun's root suite is the file, and its classname the path from the inside out.
         const isBun = path.length > 0 && suites[0] === file;
         const says = !isBun && classname !== "" && classname !== "test" && !isNameOf(classname, file);
         const alone = path.join(" > ");
-        last = { suites, classname, file, alone, together: says ? joinClass(path, classname) : alone };
+        known = { file, alone, together: says ? joinClass(path, classname) : alone };
+        said.set(classname, known);
       }
-      return name === classname || name.endsWith(` ${classname}`) ? last.alone : last.together;
+      return name === classname || name.endsWith(` ${classname}`) ? known.alone : known.together;
     },
     /** For a case that tells no file. */
     toFile(suites: string[], classname: string): string | null {
