@@ -37,15 +37,19 @@ function figuresOf(sql: Sql, projectId: string, { branch, sample }: DefaultBranc
       and status in ('passed', 'failed', 'timed_out')
       and completed_at >= d.day::timestamp at time zone 'UTC'
       and completed_at < (d.day + 1)::timestamp at time zone 'UTC'`;
+  // Their runs in one walk through the index: a busy day has thousands, and a look-up for each takes twice as long.
   return sql`
+    with ended as materialized (
+      select d.day, e.id, e.is_passed
+      from unnest(${array(sql, days)}) as d (day),
+        lateral (${endedOn(sql`= ${branch}`)} union all ${endedOn(sql`is null`)} offset 0) e)
     select d.day, count(e.id)::int as executions, (count(*) filter (where e.is_passed))::int as passed,
-      (percentile_disc(0.5) within group (order by e.ms))::bigint as p50_ms,
-      (percentile_disc(0.95) within group (order by e.ms))::bigint as p95_ms
-    from unnest(${array(sql, days)}) as d (day) left join lateral (
-      select e.id, e.is_passed, r.ms
-      from (${endedOn(sql`= ${branch}`)} union all ${endedOn(sql`is null`)}) e, lateral (
-        select max(duration_ms) as ms from test_run where project_id = ${projectId} and execution_id = e.id offset 0) r
-      offset 0) e on true
+      (percentile_disc(0.5) within group (order by r.ms))::bigint as p50_ms,
+      (percentile_disc(0.95) within group (order by r.ms))::bigint as p95_ms
+    from unnest(${array(sql, days)}) as d (day) left join ended e on e.day = d.day left join (
+      select execution_id, max(duration_ms) as ms from test_run
+      where project_id = ${projectId} and execution_id = any(array(select id from ended))
+      group by execution_id) r on r.execution_id = e.id
     group by d.day`;
 }
 

@@ -76,6 +76,8 @@ const SORT_KEYS = {
   lastSeenAt: { key: "coalesce(b.last_seen_at, '-infinity')", type: "timestamptz" },
   severity: { key: "array_position(array['trivial', 'minor', 'major', 'critical'], b.severity)", type: "int" },
 } as const;
+/** Rows that are looked up of each status: a limit that is written out makes a plan that is kept, so there are few of them. */
+const ENOUGH = [11, 21, 51, 101];
 const STATUSES: readonly BugStatus[] = ["open", "in_progress", "resolved", "ignored"];
 
 /** One row more than `limit`; equal keys stand newest first. */
@@ -83,6 +85,7 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
   const { sort = "newest", after, limit } = query;
   const key = sql`${sql.unsafe(SORT_KEYS[sort].key)}`;
   const type = sql.unsafe(SORT_KEYS[sort].type);
+  const enough = sql.unsafe(String(ENOUGH.find((rows) => rows > limit) ?? limit + 1));
   const order = (keyed: Fragment) => (sort === "newest" ? sql`b.number desc` : sql`${keyed} desc, b.number desc`);
   const firstOf = (status: BugStatus | undefined) => sql`
     (select b.*, ${key} as key from bug_report b
@@ -111,7 +114,7 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
           ? sql``
           : sql`and position(lower(${query.q}) in lower(b.title || ' ' || b.description)) > 0`
       }
-    order by ${order(key)} limit ${limit + 1})`;
+    order by ${order(key)} limit ${enough})`;
   // Of each status the first, which an index has in order: of all at once they would be sorted.
   const [first, ...others] = query.status ?? (sort === "newest" ? [undefined] : STATUSES);
   const all = others.reduce((before, status) => sql`${before} union all ${firstOf(status)}`, firstOf(first));
