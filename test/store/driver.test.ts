@@ -145,3 +145,23 @@ test("a statement whose plan is stale is not asked again in a transaction that h
   reserved.release();
   expect([...(await sql`select n from stale`)]).toEqual([{ n: 1 }]);
 });
+
+describe("a pool", () => {
+  test("takes the connection that was used last, so that the others may fall idle", async () => {
+    const sql = postgres({ ...connection, max: 3, fetch_types: false });
+    afterAll(() => sql.end({ timeout: 0 }));
+    const opened = await Promise.all([pidOf(sql), pidOf(sql), pidOf(sql)]);
+    expect(new Set(opened).size).toBe(3);
+    const pids = new Set<number>();
+    for (let n = 0; n < 4; n++) {
+      pids.add(await pidOf(sql));
+      pids.add(await sql.begin((tx) => pidOf(tx as never)));
+      const reserved = await sql.reserve();
+      pids.add(await pidOf(reserved));
+      reserved.release();
+    }
+    expect(pids.size).toBe(1);
+    // And all of them again where there is work for all.
+    expect(new Set(await Promise.all([pidOf(sql), pidOf(sql), pidOf(sql)]))).toEqual(new Set(opened));
+  });
+});
