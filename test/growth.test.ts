@@ -1,6 +1,7 @@
 /** What a request reads does not grow with what is stored, even where PostgreSQL knows nothing of the tables yet. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { selectCountedOnCommits } from "../src/store/case_health.ts";
 import { connect, type Fragment, type Sql } from "../src/store/connect.ts";
 import { firstIdAt } from "../src/store/moment.ts";
 import { selectBranchState, selectDefaultBuilds, selectNews } from "../src/store/overview.ts";
@@ -258,5 +259,21 @@ describe("once the tables have been looked at", () => {
       await countAll(database);
     };
     expect(await tablesReadThrough(upload)).toEqual({});
+  });
+
+  test("a commit is looked up once, and not once for each length of its name", async () => {
+    const rows = await beside.pool<{ commit: string }[]>`
+      select commit from execution where length(commit) = 40 order by id limit 20`;
+    const groups = new Map(rows.map(({ commit }) => [commit, { taskSlug: taskOf(1), commit, hasFailed: true }]));
+    expect(groups.size).toBe(20);
+    const scans = async (): Promise<number> => {
+      await database.pool`select pg_stat_force_next_flush()`;
+      const [row] = await beside.pool<{ scans: number }[]>`
+        select idx_scan::int as scans from pg_stat_user_indexes where indexrelname = 'execution_by_commit'`;
+      return row!.scans;
+    };
+    const before = await scans();
+    await selectCountedOnCommits(database.pool, project, groups);
+    expect((await scans()) - before).toBeLessThan(2 * groups.size);
   });
 });

@@ -14,20 +14,32 @@ export function isCommit(sql: Sql, given: string): Fragment {
     and is_same_commit(commit, ${commit})`;
 }
 
+/** Commits that begin with the same seven digits are mostly one; more than so many are counted builds or dates. */
+const ALIKE = 33;
+
 /**
- * The ids of the executions of a commit that another row names; `given` is an expression. A look-up for each length: told in
- * one condition, a plan that is made while there are few executions reads all of the project.
+ * The ids of the executions of a commit that another row names; `given` is an expression. Those that begin alike are looked
+ * at where they are few, else each length of the name is looked up by itself: told in one condition, a plan that is made while
+ * there are few executions reads all of the project.
  */
 export function executionsOfCommit(sql: Sql, projectId: string, given: Fragment): Fragment {
-  const lookUp = (condition: Fragment) => sql`lateral (
-    select id, commit from execution
-    where project_id = ${projectId} and commit is not null and ${condition} offset 0) e`;
+  const lookUp = (condition: Fragment) => sql`
+    select id, commit from execution where project_id = ${projectId} and commit is not null and ${condition}`;
+  const from = (start: Fragment) => sql`lower(commit) ~>=~ ${start} and lower(commit) ~<~ (${start} || 'g')`;
+  // As a pattern, in every row of another table, it would cost more than the look-up.
+  const isHash = sql`(length(${given}) between 7 and 64 and translate(lower(${given}), '0123456789abcdef', '') = '')`;
+  const areFew = sql`${isHash} and (select count(*) from alike) < ${ALIKE}::int`;
+  // In an order that the index has: before the first statistics any other one looks as good.
   return sql`
+    with alike as materialized (
+      ${lookUp(sql`${isHash} and ${from(sql`left(lower(${given}), 7)`)}`)}
+      order by lower(commit) using ~<~ limit ${ALIKE}::int)
+    select id from alike where ${areFew} and is_same_commit(commit, ${given})
+    union all
     select id from (
       select e.id, e.commit from generate_series(least(7, length(${given})), length(${given})) n,
-        ${lookUp(sql`lower(commit) = left(lower(${given}), n)`)}
+        lateral (${lookUp(sql`lower(commit) = left(lower(${given}), n)`)} offset 0) e
       union
-      select e.id, e.commit from
-        ${lookUp(sql`lower(commit) ~>=~ lower(${given}) and lower(commit) ~<~ (lower(${given}) || 'g')`)}
-    ) alike where is_same_commit(commit, ${given})`;
+      select e.id, e.commit from lateral (${lookUp(from(sql`lower(${given})`))} offset 0) e
+    ) each_length where not (${areFew}) and is_same_commit(commit, ${given})`;
 }
