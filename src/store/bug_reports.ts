@@ -77,7 +77,7 @@ const SORT_KEYS = {
   severity: { key: "array_position(array['trivial', 'minor', 'major', 'critical'], b.severity)", type: "int" },
 } as const;
 /** Rows that are looked up of each status: a limit that is written out makes a plan that is kept, so there are few of them. */
-const ENOUGH = [11, 21, 51, 101];
+const ENOUGH = [21, 101];
 const STATUSES: readonly BugStatus[] = ["open", "in_progress", "resolved", "ignored"];
 
 /** One row more than `limit`; equal keys stand newest first. */

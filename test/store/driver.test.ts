@@ -3,6 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import { createDatabase } from "../harness.ts";
+import { createTunnel } from "../tunnel.ts";
 
 const { connection, database } = await createDatabase();
 
@@ -163,5 +164,18 @@ describe("a pool", () => {
     expect(pids.size).toBe(1);
     // And all of them again where there is work for all.
     expect(new Set(await Promise.all([pidOf(sql), pidOf(sql), pidOf(sql)]))).toEqual(new Set(opened));
+  });
+
+  test("gets back an idle connection whose other end has vanished without a word", async () => {
+    const { options, stall } = await createTunnel(connection);
+    let closed = 0;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const onclose = () => void (++closed === 2 && resolve());
+    const sql = postgres({ ...connection, ...options, max: 2, fetch_types: false, idle_timeout: 0.05, onclose });
+    afterAll(() => sql.end({ timeout: 0 }));
+    expect(new Set(await Promise.all([pidOf(sql), pidOf(sql)])).size).toBe(2);
+    stall();
+    await promise;
+    expect(new Set(await Promise.all([pidOf(sql), pidOf(sql)])).size).toBe(2);
   });
 });
