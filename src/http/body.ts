@@ -94,11 +94,11 @@ async function collect(
     if (size > max) tooLarge(max, true);
     const room = grow(chunk.byteLength);
     if (room) await room;
-    // What has come already is read in one turn, which others would wait for: of four large bodies that is a tenth of a second.
+    // What has come already would be read in one turn: others would wait for that, with large bodies a tenth of a second.
     unbroken += chunk.byteLength;
     if (unbroken > BLOCK) {
       unbroken = 0;
-      await new Promise<void>((resolve) => void setImmediate(resolve));
+      await new Promise(setImmediate);
     }
     for (let at = 0; at < chunk.byteLength;) {
       if (used === last.byteLength) {

@@ -2,15 +2,18 @@
 
 import { type Fragment, type Sql, toTextArray } from "./connect.ts";
 
+/** What begins with it, in words that the index of `lower(commit)` understands. A hash has no g. */
+export const beginsWith = (sql: Sql, start: Fragment): Fragment =>
+  sql`lower(commit) ~>=~ ${start} and lower(commit) ~<~ (${start} || 'g')`;
+
 /** As `is_same_commit` has it, in words that the index of `lower(commit)` understands, whatever the plan is made for. */
 export function isCommit(sql: Sql, given: string): Fragment {
   const commit = given.toLowerCase();
   if (!/^[0-9a-f]{7,64}$/.test(commit)) return sql`commit is not null and lower(commit) = ${commit}`;
   const shorter = Array.from({ length: commit.length - 6 }, (_, index) => commit.slice(0, 7 + index));
-  // A hash has no g: between the two lies whatever begins with it.
   return sql`
     commit is not null
-    and (lower(commit) = any(${toTextArray(shorter)}::text[]) or lower(commit) ~>=~ ${commit} and lower(commit) ~<~ ${`${commit}g`})
+    and (lower(commit) = any(${toTextArray(shorter)}::text[]) or ${beginsWith(sql, sql`${commit}::text`)})
     and is_same_commit(commit, ${commit})`;
 }
 
@@ -25,14 +28,13 @@ const ALIKE = 33;
 export function executionsOfCommit(sql: Sql, projectId: string, given: Fragment): Fragment {
   const lookUp = (condition: Fragment) => sql`
     select id, commit from execution where project_id = ${projectId} and commit is not null and ${condition}`;
-  const from = (start: Fragment) => sql`lower(commit) ~>=~ ${start} and lower(commit) ~<~ (${start} || 'g')`;
   // As a pattern, in every row of another table, it would cost more than the look-up.
   const isHash = sql`(length(${given}) between 7 and 64 and translate(lower(${given}), '0123456789abcdef', '') = '')`;
   const areFew = sql`${isHash} and (select count(*) from alike) < ${ALIKE}::int`;
   // In an order that the index has: before the first statistics any other one looks as good.
   return sql`
     with alike as materialized (
-      ${lookUp(sql`${isHash} and ${from(sql`left(lower(${given}), 7)`)}`)}
+      ${lookUp(sql`${isHash} and ${beginsWith(sql, sql`left(lower(${given}), 7)`)}`)}
       order by lower(commit) using ~<~ limit ${ALIKE}::int)
     select id from alike where ${areFew} and is_same_commit(commit, ${given})
     union all
@@ -40,6 +42,6 @@ export function executionsOfCommit(sql: Sql, projectId: string, given: Fragment)
       select e.id, e.commit from generate_series(least(7, length(${given})), length(${given})) n,
         lateral (${lookUp(sql`lower(commit) = left(lower(${given}), n)`)} offset 0) e
       union
-      select e.id, e.commit from lateral (${lookUp(from(sql`lower(${given})`))} offset 0) e
+      select e.id, e.commit from lateral (${lookUp(beginsWith(sql, sql`lower(${given})`))} offset 0) e
     ) each_length where not (${areFew}) and is_same_commit(commit, ${given})`;
 }

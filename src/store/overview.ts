@@ -275,7 +275,7 @@ export type NewsRow = {
 
 /** The newest executions since `from` (an id) with failures that nothing explains, of branches that have not passed since; one for each. */
 export const selectNews = (sql: Sql, projectId: string, from: string, limit: number) => {
-  // Written out: with a limit that it does not know PostgreSQL keeps no plan of this, and to make it takes several times as long.
+  // Written out: PostgreSQL keeps no plan of this for a limit that it does not know, and making one takes most of the time.
   const enough = sql.unsafe(String(limit));
   const red = sql`status in ('failed', 'timed_out', 'running')`;
   const isNews = (execution: Fragment) => sql`exists (

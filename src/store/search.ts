@@ -1,6 +1,6 @@
 /** Executions by what people know of them: their key, commit, branch or pull request. */
 
-import { isCommit } from "./commits.ts";
+import { beginsWith, isCommit } from "./commits.ts";
 import type { Fragment, Sql } from "./connect.ts";
 import { type BuildRow, buildsOf } from "./overview.ts";
 
@@ -29,7 +29,7 @@ export async function searchBuilds(sql: Sql, projectId: string, q: string, limit
     first(sql`project_id = ${projectId} and branch = ${q}`),
     first(
       isHash(q) && q.length < 7
-        ? sql`project_id = ${projectId} and commit is not null and lower(commit) ~>=~ ${hash} and lower(commit) ~<~ ${`${hash}g`}`
+        ? sql`project_id = ${projectId} and commit is not null and ${beginsWith(sql, sql`${hash}::text`)}`
         : sql`project_id = ${projectId} and ${isCommit(sql, q)}`,
     ),
     sql`(

@@ -17,7 +17,7 @@ function greenReport(cases: number): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="bench"><testsuite name="unit" tests="${cases}">\n${all}</testsuite></testsuites>\n`;
 }
 
-/** For wrk: every request is the first report of a build of its own, of a commit as Git names it, as in the README's line of curl. */
+/** For wrk: every request is the first report of a build of its own, as in the README's line of curl, its commit a full hash. */
 const posting = ({ project, key }: BenchServer, body: string, round: string) => `
 local number = 0
 local body = [==[${body}]==]

@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { executionsOfCommit } from "../../src/store/commits.ts";
+import { toTextArray } from "../../src/store/connect.ts";
 import { createHarness } from "../harness.ts";
 
 const { database, acme } = await createHarness();
@@ -30,7 +31,7 @@ test("are those that are the same, and no others, also where many begin alike or
   await pool`
     insert into execution (project_id, id, status, trigger, branch, commit, timeout_minutes, created_at)
     select ${acme.project}, gen_random_uuid(), 'running', 'upload', 'main', commit, 30, now()
-    from unnest(${`{${COMMITS.join(",")}}`}::text[]) as commit`;
+    from unnest(${toTextArray(COMMITS)}::text[]) as commit`;
   const asked = [...COMMITS, "0000000", "000000000", "", "f", "absent", `${SHA.slice(0, 20)}ff`];
   const rows = await pool<{ given: string; found: string[]; wanted: string[] }[]>`
     select given,
@@ -38,7 +39,7 @@ test("are those that are the same, and no others, also where many begin alike or
         from (${executionsOfCommit(pool, acme.project, pool`given`)}) same join execution e using (id)) as found,
       (select coalesce(json_agg(commit order by commit collate "C", id), '[]') from execution
         where project_id = ${acme.project} and is_same_commit(commit, given)) as wanted
-    from unnest(${`{${asked.map((commit) => JSON.stringify(commit)).join(",")}}`}::text[]) as given`;
+    from unnest(${toTextArray(asked)}::text[]) as given`;
   expect(rows.map(({ found }) => found)).toEqual(rows.map(({ wanted }) => wanted));
   const of = (commit: string) => rows.find(({ given }) => given === commit)!.found;
   expect(of(SHA)).toHaveLength(7);
