@@ -171,8 +171,8 @@ const GIVE_UP_BATCH = 100;
 /**
  * Gives up the oldest messages that wait for an integration, as far as more than `max` deliveries do; other actions stay.
  * Answers which, and whether too many wait even so, none of them a message. `among` others that add some, each makes room
- * for what it has added itself, and waits for nobody; `alone` it waits for others, so that no two give up what is too many
- * once.
+ * for the one that it has added itself, and waits for nobody: what is too many beyond that others see as well, and all
+ * would give it up. `alone` it waits for others, so that no two give up what is too many once.
  */
 export async function giveUpOldest(
   sql: Sql,
@@ -198,7 +198,7 @@ export async function giveUpOldest(
           : sql`cross join lateral (
               select from delivery d where d.ctid = o.place and ${mine} for no key update skip locked) d`
       }
-      order by o.id limit (select greatest(excess, 0) from crowd)),
+      order by o.id limit (select least(greatest(excess, 0), ${how === "alone" ? GIVE_UP_BATCH : 1}::int) from crowd)),
     given as (
       update delivery d set status = 'failed', due_at = null, given_up = true,
         attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json

@@ -4,6 +4,8 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { toTestNotice } from "../../src/rules/notice.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
+import type { Sql, Tx } from "../../src/store/connect.ts";
+import { giveUpOldest } from "../../src/store/integrations.ts";
 import { handleEvents } from "../../src/work/automate.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { boundDeliveries, prune } from "../../src/work/prune.ts";
@@ -34,7 +36,7 @@ const upload = (letters = "p") =>
 const handleAll = () => handleEvents(database, "https://assay.test", log);
 
 /** Deliveries as they were made an hour ago, oldest first. */
-const fill = (integrationId: string, count: number, action = "notify", status = "pending") => pool`
+const fill = (integrationId: string, count: number, action = "notify", status = "pending", sql: Sql = pool) => sql`
   insert into delivery (team_id, integration_id, id, action, options, event_type, notice, status, due_at)
   select ${acme.team}, ${integrationId},
     (lpad(to_hex(n), 8, '0') || '-0000-4000-8000-' || left(md5(random()::text), 12))::uuid,
@@ -83,6 +85,26 @@ describe("more than a thousand deliveries", () => {
     // choice, and the loop gives them up.
     await boundDeliveries(pool, log);
     expect(await count(integrationId)).toEqual({ "notify pending": 1_000, "notify failed": 40 });
+  });
+
+  test("servers that add some at once while a few are too many give up one each, and no two the same", async () => {
+    const integrationId = await integrate();
+    await fill(integrationId, 1_002);
+    const givenUp: string[] = [];
+    const add = async (sql: Tx) => {
+      await fill(integrationId, 1, "notify", "pending", sql);
+      const place = { teamId: acme.team, integrationId };
+      givenUp.push(...(await giveUpOldest(sql, place, 1_000, { now: new Date(), how: "among" })).givenUp);
+    };
+    // Neither sees what the other does.
+    await database.begin(async (one) => {
+      await add(one);
+      await database.begin(add);
+    });
+    expect(new Set(givenUp).size).toBe(2);
+    expect(await count(integrationId)).toEqual({ "notify pending": 1_002, "notify failed": 2 });
+    await boundDeliveries(pool, log);
+    expect(await count(integrationId)).toEqual({ "notify pending": 1_000, "notify failed": 4 });
   });
 
   test("servers that look after what is too many at once give it up once", async () => {
