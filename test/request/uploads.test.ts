@@ -6,7 +6,7 @@ import { createHarness, junit, SECRET_KEY, UPLOAD_WORKER } from "../harness.ts";
 
 const MIB = 1_048_576;
 
-const { ask, acme, rival, database, connection, url, addProject } = await createHarness({
+const { app, ask, acme, rival, database, connection, url, addProject } = await createHarness({
   maxBodyBytes: 4 * MIB,
   maxInflatedBytes: 8 * MIB,
   // Nothing is left for those that wait but room for one body, of which a key may have 1.75 MiB.
@@ -21,10 +21,26 @@ const countRuns = async (projectId: string) =>
 
 const large = (letters: string, bytes = 1_500_000) => `${junit(letters)}<!--${"x".repeat(bytes)}-->`;
 
-/** A body that has come as far as `bytes`, and comes no further before it is aborted. */
+/** A body of which the server holds so many bytes, and of which no more comes before it is aborted. */
 async function stall(project: string, key: string, bytes: number) {
   const abort = new AbortController();
-  const { promise: sent, resolve } = Promise.withResolvers<void>();
+  // What has been sent may still be on its way: it counts once it has been read.
+  const { promise: held, resolve } = Promise.withResolvers<void>();
+  let left = bytes;
+  const watched = (body: ReadableStream<Uint8Array>) =>
+    body.pipeThrough(
+      new TransformStream({
+        transform(chunk, controller) {
+          controller.enqueue(chunk);
+          if ((left -= chunk.byteLength) === 0) resolve();
+        },
+      }),
+    );
+  const { fetch: answer } = app;
+  app.fetch = (request, connection) => {
+    app.fetch = answer;
+    return answer(new Request(request, { body: watched(request.body!) }), connection);
+  };
   const body = new ReadableStream({
     type: "direct",
     async pull(controller: any) {
@@ -32,21 +48,20 @@ async function stall(project: string, key: string, bytes: number) {
         controller.write(new Uint8Array(Math.min(65_536, bytes - at)).fill(32));
         await controller.flush();
       }
-      resolve();
       await new Promise((resolve) => abort.signal.addEventListener("abort", resolve));
     },
   } as never);
-  const answer = fetch(`${url}/api/v1/projects/${project}/test-runs`, {
+  const answered = fetch(`${url}/api/v1/projects/${project}/test-runs`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}` },
     body,
     signal: abort.signal,
   }).catch(() => {});
-  await sent;
+  await held;
   return {
-    async abort() {
+    async [Symbol.asyncDispose]() {
       abort.abort();
-      await answer;
+      await answered;
     },
   };
 }
@@ -112,25 +127,28 @@ describe("uploads side by side", () => {
 describe("where there is no room", () => {
   test("an upload that waits for longer than it may is a 500 that says when to try again, and leaves nothing", async () => {
     const { project, key } = await addProject(acme);
-    const stalled = await stall(project, key, 3 * MIB);
-    const refused = await withDeadline(1, () => upload(project, key, large("p", 3 * MIB)));
-    expect([refused.status, refused.headers.get("retry-after"), refused.body.error]).toEqual([
-      500,
-      "10",
-      { code: "INTERNAL_ERROR", message: "The server is busy with other uploads, try again in a moment" },
-    ]);
-    expect(await countRuns(project)).toBe(0);
-    await stalled.abort();
+    {
+      await using _ = await stall(project, key, 3 * MIB);
+      const refused = await withDeadline(1, () => upload(project, key, large("p", 3 * MIB)));
+      expect([refused.status, refused.headers.get("retry-after"), refused.body.error]).toEqual([
+        500,
+        "10",
+        { code: "INTERNAL_ERROR", message: "The server is busy with other uploads, try again in a moment" },
+      ]);
+      expect(await countRuns(project)).toBe(0);
+    }
     expect((await upload(project, key, large("p", 3 * MIB))).status).toBe(201);
   });
 
   test("small uploads go on, and what a client that is gone has left goes to the next", async () => {
     const { project, key } = await addProject(acme);
     const other = await addProject(rival);
-    const stalled = await stall(project, key, 3 * MIB);
-    expect((await upload(other.project, other.key, junit("p"))).status).toBe(201);
-    const waiting = upload(project, key, large("p", 3 * MIB));
-    await stalled.abort();
+    let waiting: ReturnType<typeof upload>;
+    {
+      await using _ = await stall(project, key, 3 * MIB);
+      expect((await upload(other.project, other.key, junit("p"))).status).toBe(201);
+      waiting = upload(project, key, large("p", 3 * MIB));
+    }
     expect((await waiting).status).toBe(201);
   });
 });
