@@ -197,4 +197,3 @@ export function createUploadNotes({ pool, log, onDropped = () => {}, wall = Date
   };
 }
 
-export type UploadNotes = ReturnType<typeof createUploadNotes>;

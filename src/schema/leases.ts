@@ -156,7 +156,6 @@ export const leaseFailure = v.strictObject({
   ),
   log: described(v.optional(logPart), "The rest of what the task has printed; its end goes with the failure"),
 });
-export type LeaseFailure = v.InferOutput<typeof leaseFailure>;
 
 const EXPECTED_SHARD = `expected the number of a shard, such as "2", or "2/4"`;
 
