@@ -77,6 +77,7 @@ const SHARED: Record<string, string[]> = {
     "leases",
     "locks",
     "moment",
+    "names_version",
     "overview",
     "packing",
     "put_offs",

@@ -384,7 +384,8 @@ const beginAt = (
 type NamedBuild = { key: string | null; origin: ExecutionOrigin; now: Date };
 
 /** With the runs that the execution has by now. */
-export type ArrivalAmongRuns = Arrival & Pick<FoundBuild, "mayHaveRedTasks"> & { runs: readonly RunRow[] };
+export type ArrivalAmongRuns = Arrival &
+  Pick<FoundBuild, "mayHaveRedTasks" | "namesVersion"> & { runs: readonly RunRow[] };
 
 /**
  * What several uploads meet, in a transaction that holds the turns of their keys; nobody is waited for. Undefined for one

@@ -10,6 +10,7 @@ import {
 } from "./executions.ts";
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
 import { originOf, type PreparedReport, toNamed, toRunDetails } from "./named_reports.ts";
+import { lookUpNumbers } from "./report_numbers.ts";
 import {
   byId,
   completedEvent,
@@ -22,7 +23,6 @@ import {
   toTracked,
 } from "./test_runs.ts";
 import { toCounts } from "../rules/blame.ts";
-import { countOf, createDigests, type Digests, isSame } from "../rules/digest_table.ts";
 import { countStatuses, packResults } from "../rules/merge.ts";
 import { outcomeOf, WHOLE } from "../rules/run_outcome.ts";
 import type { NewEvent } from "../schema/events.ts";
@@ -47,7 +47,6 @@ import {
   updateExecution,
   type UploadedExecution,
 } from "../store/executions.ts";
-import { selectTestCaseNumbers } from "../store/test_case_names.ts";
 import { type Attempt, insertAttempts, insertTestRuns, newRun, type NewTestRun } from "../store/test_runs.ts";
 
 export type UsualReport = { prepared: PreparedReport; parameters: UploadParameters };
@@ -141,15 +140,12 @@ export async function takeUsualReports(
   now = new Date(),
 ): Promise<{ outputs: readonly (TakenReport | undefined)[]; written: Promise<unknown> }> {
   const builds = toBuilds(reports, now);
-  const [isAdmitted, arrivals, numbers] = await Promise.all([
-    admitted,
-    meetExecutions(sql, projectId, builds),
-    selectKnownNumbers(
-      sql,
-      projectId,
-      reports.map(({ prepared }) => prepared.identified.digests),
-    ),
-  ]);
+  const digests = reports.map(({ prepared }) => prepared.identified.digests);
+  const numbersBy = lookUpNumbers(sql, projectId, digests);
+  const [isAdmitted, arrivals] = await Promise.all([admitted, meetExecutions(sql, projectId, builds)]);
+  const any = arrivals.find((arrival) => arrival !== undefined);
+  if (!any) return { outputs: reports.map(() => undefined), written: Promise.resolve() };
+  const numbers = await numbersBy(any.namesVersion);
   const passing = builds.flatMap(({ origin, reports }, index) => {
     const met = arrivals[index];
     if (!met?.hasLiveBugs || !isOnDefaultBranch(toOrigin(met.execution, origin), met.execution)) return [];
@@ -208,33 +204,6 @@ function toBuilds(reports: readonly UsualReport[], now: Date): ReportedBuild[] {
     if (key !== null) byKey.set(key, build);
   }
   return builds;
-}
-
-/** The numbers of the test cases of several reports; undefined for one with a case that is not known, or that is two. */
-async function selectKnownNumbers(
-  sql: Tx,
-  projectId: string,
-  reports: readonly Digests[],
-): Promise<(number[] | undefined)[]> {
-  // The same task again and again is what most of them are.
-  const lists: Digests[] = [];
-  const places = reports.map((digests) => {
-    const place = lists.findIndex((list) => isSame(list, digests));
-    return place === -1 ? lists.push(digests) - 1 : place;
-  });
-  const all = createDigests(lists.reduce((sum, digests) => sum + countOf(digests), 0));
-  let end = 0;
-  for (const digests of lists) {
-    all.set(digests, end);
-    end += digests.length;
-  }
-  const { numbers } = await selectTestCaseNumbers(sql, projectId, all);
-  let start = 0;
-  const known = lists.map((digests) => {
-    const own = numbers.slice(start, (start += countOf(digests)));
-    return new Set(own).size === own.length && !own.includes(null) ? (own as number[]) : undefined;
-  });
-  return places.map((place) => known[place]);
 }
 
 /** What an execution has become by the reports of it so far. */

@@ -196,4 +196,3 @@ export function createUploadNotes({ pool, log, onDropped = () => {}, wall = Date
     },
   };
 }
-

@@ -17,6 +17,7 @@ import { isAtWork, lastRunner, waitsInVain } from "./leases.ts";
 import { takeTurn, type Turn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
 import { firstIdAt } from "./moment.ts";
+import { namesVersionOf } from "./names_version.ts";
 import { namedShards } from "./shards.ts";
 
 /** One task of an execution as it is stored; times are ISO 8601. */
@@ -326,6 +327,8 @@ export type FoundBuild = Omit<MetBuild, "namesake"> & {
   freshId: string;
   /** False: nothing is red on the branch of what is to be inserted. */
   mayHaveRedTasks: boolean;
+  /** Of the project. */
+  namesVersion: string;
 };
 
 type FoundRow = Omit<FoundBuild, "execution"> & LockedRow;
@@ -344,7 +347,8 @@ const LOCK_BUILDS = compose<"project" | "freshIds" | "keys" | "branches" | "comm
           as "hasLiveBugs",
         chosen.id is not null or exists (
           select from red_task where project_id = ${projectId} and branch = coalesce(asked.branch, p.default_branch)
-        ) as "mayHaveRedTasks"
+        ) as "mayHaveRedTasks",
+        ${namesVersionOf(sql, projectId)} as "namesVersion"
       from project p cross join unnest(
         ${given("freshIds")}::uuid[], ${given("keys")}::text[], ${given("branches")}::text[],
         ${given("commits")}::text[], ${given("times")}::timestamptz[]
@@ -375,11 +379,13 @@ export const lockBuilds = async (sql: Tx, projectId: string, builds: readonly As
     commits: toTextArray(builds.map(({ commit }) => commit)),
     times: toTextArray(builds.map(({ now }) => now.toISOString())),
   });
-  return rows.map(({ freshId, isUnclear, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, ...execution }) => {
-    const { baselineId, defaultBranch } = execution;
-    const met = { freshId, isUnclear, baselineId, defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks };
-    return { ...met, execution: toLocked(execution) };
-  });
+  return rows.map(
+    ({ freshId, isUnclear, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, namesVersion, ...execution }) => {
+      const { baselineId, defaultBranch } = execution;
+      const ofProject = { defaultBranch, timeoutMinutes, hasLiveBugs, namesVersion };
+      return { freshId, isUnclear, baselineId, mayHaveRedTasks, ...ofProject, execution: toLocked(execution) };
+    },
+  );
 };
 
 /** The execution with the key that agrees with commit and branch wherever both sides know them: see `Build`. */

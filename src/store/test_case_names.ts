@@ -13,6 +13,7 @@ import { toTestCaseId } from "../rules/test_case_id.ts";
 import { compose, type Given } from "./compose.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
 import { takeTurn } from "./locks.ts";
+import { namesVersionOf } from "./names_version.ts";
 
 /** `identity` is 32 hexadecimal digits. */
 export type NewTestCase = { identity: string; suite: string; name: string; file: string | null };
@@ -22,6 +23,8 @@ type State = {
   last: number;
   /** Whether cases of the project are known by former places as well: two places of one report may then be one case. */
   hasAliases: boolean;
+  /** See `namesVersionOf`. */
+  version: string;
 };
 
 export type KnownTestCases = State & {
@@ -92,7 +95,8 @@ const allOf = (sql: Sql, projectId: string, all = true): Fragment => sql`
 const dictionaryOf = (sql: Sql, projectId: Given, known: Fragment): Fragment => sql`
   select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
     (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last,
-    exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases"
+    exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases",
+    ${namesVersionOf(sql, projectId)} as version
   from (${known}) known`;
 
 async function selectDictionary(sql: Sql, projectId: string, known: Fragment): Promise<Dictionary> {
@@ -100,7 +104,7 @@ async function selectDictionary(sql: Sql, projectId: string, known: Fragment): P
   return row!;
 }
 
-function find({ identities, numbers, last, hasAliases }: Dictionary, digests: Digests): KnownTestCases {
+function find({ identities, numbers, last, hasAliases, version }: Dictionary, digests: Digests): KnownTestCases {
   const known = toDigests(identities ?? Buffer.alloc(0));
   const table = createDigestTable(known);
   for (let place = countOf(known) - 1; place >= 0; place--) table.add(place);
@@ -108,7 +112,7 @@ function find({ identities, numbers, last, hasAliases }: Dictionary, digests: Di
     const place = table.find(digests, index);
     return place === -1 ? null : numbers!.readInt32BE(place * 4);
   });
-  return { numbers: found, last, hasAliases };
+  return { numbers: found, last, hasAliases, version };
 }
 
 /**
