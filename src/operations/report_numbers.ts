@@ -9,20 +9,23 @@ type ReportNumbers = readonly number[] | undefined;
 
 type NumberedReport = { digests: Digests; numbers: ReportNumbers; version: string };
 
-/** Of all reports together, each some 30 bytes. */
+/** Of all reports together, each some 30 bytes: 6 MB. */
 const MAX_KEPT = 200_000;
+/** What a report takes beside its cases is as much as so many of them. */
+const CASES_OF_REPORT = 32;
 
-/** Those that came last, as far as there is room for them. */
+/** Those that came last, as far as there is room for `max` cases. */
 export function createKeptReports(max = MAX_KEPT) {
   const reports = new Map<string, NumberedReport>();
-  let cases = 0;
+  let size = 0;
+  const sizeOf = ({ digests }: NumberedReport) => countOf(digests) + CASES_OF_REPORT;
 
   // Two that share these would take turns here, and nothing worse: digests are random.
   const nameOf = (projectId: string, digests: Digests) =>
     `${projectId} ${digests.length} ${digests[0]} ${digests.at(-1)}`;
-  function forget(name: string, { digests }: NumberedReport): void {
+  function forget(name: string, report: NumberedReport): void {
     reports.delete(name);
-    cases -= countOf(digests);
+    size -= sizeOf(report);
   }
 
   return {
@@ -39,9 +42,9 @@ export function createKeptReports(max = MAX_KEPT) {
       const former = reports.get(name);
       if (former) forget(name, former);
       reports.set(name, report);
-      cases += countOf(report.digests);
+      size += sizeOf(report);
       for (const [name, oldest] of reports) {
-        if (cases <= max) break;
+        if (size <= max) break;
         forget(name, oldest);
       }
     },

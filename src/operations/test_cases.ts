@@ -57,14 +57,21 @@ export async function nameCases(
   named: IdentifiedCases,
   coming?: ComingNames,
 ): Promise<number[]> {
-  try {
-    return await nameOnce(sql, transact, scope, named, coming);
-  } catch (error) {
-    if (!isTaken(error)) throw error;
-    // Others have moved the same cases since they were looked up: where they are now is known.
-    return await nameOnce(sql, transact, scope, named);
+  for (let tries = 1; ; tries++) {
+    try {
+      return await nameOnce(sql, transact, scope, named, tries === 1 ? coming : undefined);
+    } catch (error) {
+      // Others have moved the same cases since they were looked up: where they are now is known.
+      if (!(isTaken(error) || error instanceof Moved) || tries === MAX_TRIES) throw error;
+    }
   }
 }
+
+/** Each time others have moved cases of the report between its look-up and its turn. */
+const MAX_TRIES = 5;
+
+/** Two places of a report have become one case while it waited for its turn. */
+class Moved extends Error {}
 
 async function nameOnce(
   sql: Sql,
@@ -98,6 +105,7 @@ async function nameOnce(
       left.length < MANY ? -1 : known.last,
     );
     for (const [place, index] of left.entries()) numbers[index] = added[place]!;
+    if (new Set(numbers).size < numbers.length) throw new Moved("Test cases of the report have moved meanwhile");
   });
   return numbers as number[];
 }

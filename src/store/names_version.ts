@@ -4,9 +4,12 @@ import type { Given } from "./compose.ts";
 import type { Fragment, Sql } from "./connect.ts";
 
 /**
- * As long as it is the same, a test case of the project that was known is known by the same number: it changes where a case
- * goes or a former place becomes another one's (the project's row is written anew then), and with a database that was
- * restored or has taken the place of another one.
+ * As long as it is the same, a test case of the project that was known is known by the same number. It changes where a case
+ * goes or a former place becomes another one's (triggers write `names_version` anew), and with a database that was restored,
+ * copied, or put in the place of another one: rows that were written again, another server or another database.
  */
 export const namesVersionOf = (sql: Sql, projectId: Given): Fragment => sql`
-  (select concat(xmin, ' ', extract(epoch from pg_postmaster_start_time())) from project where id = ${projectId})`;
+  (select concat_ws(' ', p.xmin, (select v.xmin from names_version v where v.project_id = p.id),
+      extract(epoch from pg_postmaster_start_time()),
+      (select oid from pg_database where datname = current_database()))
+    from project p where p.id = ${projectId})`;

@@ -127,6 +127,29 @@ test("what is added leaves the version as it is, what takes a name from a case c
   expect(await changes(() => pool`delete from test_case where ${of}`)).toBe(true);
 });
 
+test("a place that becomes a case of its own waits for nobody who has the project's row, as who makes a key does", async () => {
+  const { project, key } = await addProject(acme);
+  await upload(key, project, report("old/a.ts one"));
+  await upload(key, project, report("new/a.ts one"));
+  const before = await versionOf(project);
+  await database.begin(async (sql) => {
+    await sql`select from project where id = ${project} for no key update`;
+    await upload(key, project, report("old/a.ts one", "new/a.ts one"));
+  });
+  expect(await versionOf(project)).not.toBe(before);
+});
+
+test("the version is of this database alone: a copy, or what takes its place, has another", async () => {
+  const version = await versionOf(acme.project);
+  const [here] = await pool<{ oid: string; started: string }[]>`
+    select oid::text, extract(epoch from pg_postmaster_start_time())::text as started
+    from pg_database where datname = current_database()`;
+  expect(version.split(" ")).toContain(here!.oid);
+  expect(version.split(" ")).toContain(here!.started);
+  await pool`update project set name = name where id = ${acme.project}`;
+  expect(await versionOf(acme.project)).not.toBe(version);
+});
+
 test("they are what a look-up finds, through hundreds of moves, copies and returns", async () => {
   const { project, key } = await addProject(acme);
   const kept = createKeptReports();
@@ -151,7 +174,8 @@ test("they are what a look-up finds, through hundreds of moves, copies and retur
 });
 
 test("the newest are kept, and of another project nothing is known", () => {
-  const kept = createKeptReports(10);
+  // A report is as large as 32 cases and its own.
+  const kept = createKeptReports(2 * 32 + 10);
   const listOf = (count: number, word: number): Digests => new Uint32Array(4 * count).fill(word);
   const keep = (word: number, count: number) =>
     kept.keep("p", { digests: listOf(count, word), numbers: [word], version: "v" });
@@ -167,6 +191,6 @@ test("the newest are kept, and of another project nothing is known", () => {
   keep(3, 4);
   keep(4, 4);
   expect([has(2, 4), has(3, 4), has(4, 4)]).toEqual([false, true, true]);
-  keep(5, 11);
-  expect([has(3, 4), has(4, 4), has(5, 11)]).toEqual([false, false, false]);
+  keep(5, 43);
+  expect([has(3, 4), has(4, 4), has(5, 43)]).toEqual([false, false, false]);
 });

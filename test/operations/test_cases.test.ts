@@ -123,3 +123,22 @@ test("what the database refuses at the end of a copy fails at once", async () =>
   const twice = begin((sql) => insertTestCases(sql, pool, projectId, "t", [again], 1));
   expect(await twice.catch((error) => error.code)).toBe("23505");
 });
+
+test("two places of a report are two cases, also where another report moves one to the other meanwhile", async () => {
+  const [before, after] = [
+    { suite: "s", name: "moved", file: "a/x.ts" },
+    { suite: "s", name: "moved", file: "b/x.ts" },
+  ];
+  expect(await name([before])).toEqual([1]);
+  let tries = 0;
+  const both = await name([before, after], async (work) => {
+    if (tries++ === 0) expect(await name([after])).toEqual([1]);
+    return await begin(work);
+  });
+  expect([both, tries]).toEqual([[2, 1], 2]);
+  expect((await stored()).map(({ number, file }) => [number, file])).toEqual([
+    [1, "b/x.ts"],
+    [2, "a/x.ts"],
+  ]);
+  expect(await name([before, after])).toEqual([2, 1]);
+});
