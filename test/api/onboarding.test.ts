@@ -109,7 +109,8 @@ describe("sample data", () => {
     await ask(`POST ${path()}`, { key });
     await list("test-cases");
     expect((await ask(`DELETE ${path()}`, { key })).status).toBe(204);
-    expect(await rows()).toEqual(before);
+    // Servers that have kept what was there are told that it is gone.
+    expect(await rows()).toEqual({ ...before, names_version: 1 });
 
     await ask(`POST ${path()}`, { key });
     const { body } = await upload("pf");
