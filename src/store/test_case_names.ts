@@ -104,7 +104,7 @@ async function selectDictionary(sql: Sql, projectId: string, known: Fragment): P
   return row!;
 }
 
-function find({ identities, numbers, last, hasAliases, version }: Dictionary, digests: Digests): KnownTestCases {
+function find({ identities, numbers, ...state }: Dictionary, digests: Digests): KnownTestCases {
   const known = toDigests(identities ?? Buffer.alloc(0));
   const table = createDigestTable(known);
   for (let place = countOf(known) - 1; place >= 0; place--) table.add(place);
@@ -112,7 +112,7 @@ function find({ identities, numbers, last, hasAliases, version }: Dictionary, di
     const place = table.find(digests, index);
     return place === -1 ? null : numbers!.readInt32BE(place * 4);
   });
-  return { numbers: found, last, hasAliases, version };
+  return { ...state, numbers: found };
 }
 
 /**
