@@ -16,9 +16,14 @@ const restore = (text: string): string =>
   // oxlint-disable-next-line no-control-regex
   text.includes("[") ? text.replace(/(?<!\x1b)\ufffd?\[(\d{1,2}(?:;\d{1,3}){0,4}m)/g, "\x1b[$1") : text;
 
-/** What a line shows in the end, where it was written over: progress bars. */
-const settle = (text: string): string =>
-  text.includes("\r") ? text.replace(/\r+(?=\n|$)/g, "").replace(/[^\n]*\r/g, "") : text;
+/** What a line shows after its carriage returns, with which progress bars write over themselves. */
+function settleLine(line: string): string {
+  let end = line.length;
+  while (line[end - 1] === "\r") end--;
+  return line.slice(line.lastIndexOf("\r", end - 1) + 1, end);
+}
+
+const settle = (text: string): string => (text.includes("\r") ? text.split("\n").map(settleLine).join("\n") : text);
 
 export function stripAnsi(text: string): string {
   const source = restore(text);

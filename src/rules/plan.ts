@@ -77,7 +77,7 @@ export const hashShard = (file: string, shards: number): number =>
  */
 export function toFileName(file: string, directory?: string): string {
   const path = file.replaceAll("\\", "/");
-  const root = directory?.replaceAll("\\", "/").replace(/\/*$/, "/");
+  const root = directory?.replaceAll("\\", "/").replace(/(?<!\/)\/*$/, "/");
   const relative = root !== undefined && path.startsWith(root) ? path.slice(root.length) : normalizeFile(path);
   const parts: string[] = [];
   for (const part of relative.split("/")) {

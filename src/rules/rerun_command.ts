@@ -130,7 +130,7 @@ type Cases = {
 };
 
 function toCases({ only, directory, exists }: Rerun): Cases {
-  const base = directory.replace(/\/+$/, "");
+  const base = directory.replace(/(?<!\/)\/+$/, "");
   const locate = (file: string): string | undefined => {
     if (file.startsWith("/"))
       return file.startsWith(`${base}/`) && exists(file) ? file.slice(base.length + 1) : undefined;
@@ -205,16 +205,19 @@ const toFileWord = (file: string): string => quoted(file.startsWith("-") ? `./${
 
 const escape = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replaceAll("\ufffd", ".");
 
-/** What may be between suites and names: where one tool has a blank, another has " > " or " › ". */
+/**
+ * What may be between suites and names: where one tool has a blank, another has " > " or " › ". An arrow begins where a run
+ * of blanks begins: looked for from each blank of a long run, it would take quadratic time.
+ */
 type Style = {
   arrows: RegExp;
   gap: string;
   /** The suite may be no part of the title, or be in the name already. */
   isVague?: boolean;
 };
-const TITLES: Style = { arrows: /[\s>]*>[\s>]*/, gap: "[\\s>]+" };
+const TITLES: Style = { arrows: /(?<![\s>])\s*>[\s>]*/, gap: "[\\s>]+" };
 const VAGUE: Style = { ...TITLES, isVague: true };
-const ARROWS: Style = { arrows: /[\s>›]*[>›][\s>›]*/, gap: "[\\s>›]+" };
+const ARROWS: Style = { arrows: /(?<![\s>›])\s*[>›][\s>›]*/, gap: "[\\s>›]+" };
 
 const ANYTHING = "[\\s\\S]*";
 
@@ -484,7 +487,7 @@ function* selectDotnet(cases: Cases): Generator<Selection> {
   for (const { suite, name } of cases.only) {
     const type = suite.split(" > ").at(-1)!;
     if (!DOTNET_NAME.test(type)) cannot(`${quote(type)} is not a .NET class`);
-    const plain = name.replace(/\s*[([][\s\S]*$/, "");
+    const plain = name.replace(/(?<!\s)\s*[([][\s\S]*$/, "");
     const method = plain.startsWith(`${type}.`) ? plain.slice(type.length + 1) : plain;
     const ofClass = `FullyQualifiedName~${escapeDotnet(`${type}.`)}`;
     // NUnit has the parameters in the full name, and xUnit has not.

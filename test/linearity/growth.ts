@@ -1,0 +1,128 @@
+/** Finds functions whose time grows faster than the length of a hostile text. */
+
+import { expect, test } from "bun:test";
+import { Glob } from "bun";
+import { join } from "node:path";
+
+const SOURCE = join(import.meta.dir, "../../src");
+
+/** Characters that text handling looks for: blanks, line breaks, letters, digits, markup, escapes and quotes. */
+const CHARACTERS = [...' \t\n\ra0<&\\\x1b>"/.#(['];
+const LONGEST = 65_536;
+/** A smaller time at 64 KiB holds no quadratic part that matters. */
+const NEGLIGIBLE_MS = 8;
+const MAX_RATIO = 3;
+/** Even a linear function must not hold up the event loop for longer. Usual times are a thousandth of it. */
+const MAX_MS = 2_000;
+
+export type HostileText = { name: string; of: (length: number) => string };
+
+const shown = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+const RUNS: HostileText[] = CHARACTERS.map((one) => ({ name: `${shown(one)}…`, of: (length) => one.repeat(length) }));
+
+/** Two characters in turn, and a run of one that begins or ends with the other. */
+const PAIRS: HostileText[] = CHARACTERS.flatMap((one) =>
+  CHARACTERS.filter((other) => other !== one).flatMap((other) => [
+    ...(one < other
+      ? [{ name: `${shown(one + other)}…`, of: (length: number) => (one + other).repeat(length / 2) }]
+      : []),
+    { name: `${shown(other)} ${shown(one)}…`, of: (length: number) => other + one.repeat(length - 1) },
+    { name: `${shown(one)}… ${shown(other)}`, of: (length: number) => one.repeat(length - 1) + other },
+  ]),
+);
+
+/** The runs of one character, and some of the others. */
+const FEW_TEXTS: readonly HostileText[] = [
+  ...RUNS,
+  ...["\r\n", " \n", "\t ", "a ", "a.", "a/", "0.", '\\"', "<a", "</", "&#", "[]", "()", "\x1b["].map((two) => ({
+    name: `${shown(two)}…`,
+    of: (length: number) => two.repeat(length / 2),
+  })),
+  { name: "\\r a…", of: (length) => `\r${"a".repeat(length - 1)}` },
+  { name: "\\n  …", of: (length) => "\n  ".repeat(length / 3) },
+];
+
+const ALL_TEXTS: readonly HostileText[] = [...RUNS, ...PAIRS];
+
+type Call = ((text: string) => unknown) & { texts?: readonly HostileText[] };
+
+/** For a function that takes milliseconds even for a harmless text. */
+export const withFewTexts = (call: (text: string) => unknown): Call => Object.assign(call, { texts: FEW_TEXTS });
+
+async function timeOf(call: Call, text: string): Promise<number> {
+  const start = performance.now();
+  try {
+    await call(text);
+  } catch {
+    // A refusal is an answer, too: only its time counts.
+  }
+  return performance.now() - start;
+}
+
+async function bestOf(rounds: number, call: Call, text: string): Promise<number> {
+  let best = Infinity;
+  for (let round = 0; round < rounds; round++) best = Math.min(best, await timeOf(call, text));
+  return best;
+}
+
+/** Whether twice the length takes more than three times as long, at best of many: a busy machine only adds time. */
+async function isSteep(call: Call, { of }: HostileText, length: number): Promise<boolean> {
+  let [half, whole] = [Infinity, Infinity];
+  for (let round = 0; round < 6; round++) {
+    half = Math.min(half, await bestOf(3, call, of(length / 2)));
+    whole = Math.min(whole, await bestOf(whole > MAX_MS / 4 && whole < Infinity ? 1 : 3, call, of(length)));
+    if (whole <= MAX_RATIO * half && whole <= MAX_MS) return false;
+    if (whole > 2 * MAX_MS) return true;
+  }
+  return true;
+}
+
+/** The names of the texts for which `call` takes superlinear time. Short texts come first, so that a cubic one ends. */
+export async function findSteep(
+  call: Call,
+  texts: readonly HostileText[] = call.texts ?? ALL_TEXTS,
+): Promise<string[]> {
+  const steep: string[] = [];
+  for (const text of texts) {
+    // A few show what is wrong, and each takes long.
+    if (steep.length >= 3) break;
+    for (const length of [2_048, 16_384, LONGEST]) {
+      if ((await timeOf(call, text.of(length))) < NEGLIGIBLE_MS) continue;
+      if (!(await isSteep(call, text, length))) continue;
+      steep.push(`${text.name} at ${length}`);
+      break;
+    }
+  }
+  return steep;
+}
+
+/**
+ * By file and export: how the function is called with a text from outside; `null` where it takes none, or only texts
+ * whose length was limited before, or where the call of another export covers it.
+ */
+export type Calls = Record<string, Record<string, Call | null>>;
+
+/** Every function that files of `layer` export must be in `calls`, and what is called must take linear time. */
+export function testLinearity(layer: string, calls: Calls): void {
+  test(`every function that src/${layer} exports is listed`, async () => {
+    const exported: Record<string, string[]> = {};
+    // The program itself, which runs when it is imported.
+    const files = [...new Glob("*.ts").scanSync(join(SOURCE, layer))].filter((file) => file !== "assay.ts");
+    for (const file of files) {
+      const names = Object.entries(await import(join(SOURCE, layer, file)))
+        .filter(([, value]) => typeof value === "function" && !/^class\b/.test(String(value)))
+        .map(([name]) => name);
+      if (names.length > 0) exported[file] = names.sort();
+    }
+    const listed = Object.entries(calls).map(([file, functions]) => [file, Object.keys(functions).sort()]);
+    expect(Object.fromEntries(listed)).toEqual(exported);
+  });
+
+  for (const [file, functions] of Object.entries(calls))
+    for (const [name, call] of Object.entries(functions))
+      if (call)
+        test(`${file} ${name}`, async () => {
+          expect(await findSteep(call)).toEqual([]);
+        });
+}

@@ -1,0 +1,202 @@
+/** Readers of reports take linear time, whatever text stands at whatever place of a report. */
+
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { msFromSeconds, clean, createCutter, cut, decode, firstLine, headOf, lineAt } from "../../src/reports/text.ts";
+import { linesOf, localName, toLine } from "../../src/reports/text.ts";
+import { asText, toTexts } from "../../src/reports/fields.ts";
+import { parseJson } from "../../src/reports/json.ts";
+import { isPlace, isRoot } from "../../src/reports/junit.ts";
+import { guessCases, readReport } from "../../src/reports/read.ts";
+import { binaryKind, textKind, xmlKind } from "../../src/reports/refusals.ts";
+import { isRobot, isSuite } from "../../src/reports/robot.ts";
+import { countComment, createTally } from "../../src/reports/totals.ts";
+import { unpack } from "../../src/reports/unpack.ts";
+import { divide, parseXml, prolog } from "../../src/reports/xml.ts";
+import { findSteep, testLinearity, withFewTexts } from "./growth.ts";
+
+const FIXTURES = join(import.meta.dir, "../fixtures");
+const MAX_INFLATED_BYTES = 2 ** 26;
+
+/** Formats whose tools are not at hand: one report of each, written after the tool's documentation. */
+const WRITTEN: Record<string, string> = {
+  "ctrf.json":
+    '{"results":{"tool":{"name":"jest"},"summary":{"tests":1,"passed":0,"failed":1,"pending":0,"skipped":0,"other":0,"start":1700000000000,"stop":1700000001000},"tests":[{"name":"adds","status":"failed","duration":3,"suite":"Cart","message":"expected 1","trace":"at a.ts:1:1","rawStatus":"failed","filePath":"a.test.ts"}],"environment":{"branchName":"main","commit":"abc"}}}',
+  "dart.ndjson": [
+    '{"protocolVersion":"0.1.1","runnerVersion":"1.24.9","pid":1,"type":"start","time":0}',
+    '{"suite":{"id":0,"platform":"vm","path":"test/a_test.dart"},"type":"suite","time":0}',
+    '{"group":{"id":2,"suiteID":0,"parentID":null,"name":"","testCount":1},"type":"group","time":1}',
+    '{"test":{"id":3,"name":"adds","suiteID":0,"groupIDs":[2],"line":1,"column":1,"url":"file:///w/test/a_test.dart"},"type":"testStart","time":2}',
+    '{"testID":3,"messageType":"print","message":"hello","type":"print","time":2}',
+    '{"testID":3,"error":"Expected: <2>\\n  Actual: <1>","stackTrace":"test/a_test.dart 3:5 main","isFailure":true,"type":"error","time":3}',
+    '{"testID":3,"result":"failure","skipped":false,"hidden":false,"type":"testDone","time":4}',
+    '{"success":false,"type":"done","time":5}',
+  ].join("\n"),
+  "native.json":
+    '{"taskSlug":"unit","passed":0,"failed":1,"skipped":0,"cases":[{"name":"adds","suite":"Cart","file":"a.ts","status":"failed","durationMs":3,"message":"no","stack":"at a","output":"o"}]}',
+  "nunit.xml":
+    '<test-run id="2" testcasecount="1" result="Failed" total="1" failed="1"><test-suite type="TestFixture" name="Cart" fullname="Acme.Cart"><test-case id="1" name="Adds" fullname="Acme.Cart.Adds" classname="Acme.Cart" result="Failed" duration="0.1"><properties><property name="Category" value="slow"/></properties><failure><message>expected 1</message><stack-trace>at Acme.Cart.Adds() in /w/Cart.cs:line 1</stack-trace></failure><output>text</output></test-case></test-suite></test-run>',
+  "robot.xml":
+    '<robot generator="Robot 7.0 (Python 3.12 on linux)" generated="2026-01-31T00:00:00" rpa="false"><suite id="s1" name="Cart" source="/w/cart.robot"><test id="s1-t1" name="Adds" line="3"><kw name="Should Be Equal"><msg time="2026-01-31T00:00:00" level="FAIL">1 != 2</msg><status status="FAIL" start="2026-01-31T00:00:00" elapsed="0.1">1 != 2</status></kw><tag>slow</tag><status status="FAIL" start="2026-01-31T00:00:00" elapsed="0.1">1 != 2</status></test><status status="FAIL" start="2026-01-31T00:00:00" elapsed="0.1">Suite teardown failed:\nno</status></suite><statistics/><errors><msg level="ERROR">no</msg></errors></robot>',
+  "trx.xml":
+    '<TestRun id="1" name="run" xmlns="http://microsoft.com/schemas/VisualStudio/TeamTest/2010"><Times start="2026-01-31T00:00:00Z" finish="2026-01-31T00:00:01Z"/><Results><UnitTestResult executionId="e" testId="t" testName="Acme.Cart.Adds" duration="00:00:00.1" outcome="Failed"><Output><StdOut>hello</StdOut><ErrorInfo><Message>expected 1</Message><StackTrace>at Acme.Cart.Adds() in /w/Cart.cs:line 1</StackTrace></ErrorInfo></Output></UnitTestResult></Results><TestDefinitions><UnitTest name="Acme.Cart.Adds" storage="/w/a.dll" id="t"><Execution id="e"/><TestMethod codeBase="/w/a.dll" className="Acme.Cart" name="Adds"/></UnitTest></TestDefinitions><ResultSummary outcome="Failed"><Counters total="1" executed="1" passed="0" failed="1"/><RunInfos><RunInfo outcome="Error"><Text>the run ended</Text></RunInfo></RunInfos></ResultSummary></TestRun>',
+  "xunit.xml":
+    '<assemblies timestamp="01/31/2026 00:00:00"><assembly name="/w/a.dll" total="1" passed="0" failed="1" skipped="0" errors="0" time="0.1"><errors/><collection name="c" total="1"><test name="Acme.Cart.Adds" type="Acme.Cart" method="Adds" time="0.1" result="Fail" source-file="/w/Cart.cs" source-line="3"><traits><trait name="Category" value="slow"/></traits><failure exception-type="Xunit.Sdk.EqualException"><message>expected 1</message><stack-trace>at Acme.Cart.Adds() in /w/Cart.cs:line 1</stack-trace></failure><output>text</output></test></collection></assembly></assemblies>',
+};
+
+type Place = { before: string; after: string; escape: (text: string) => string };
+
+const MAX_PLACES = 24;
+
+/** Where a text of others may stand, once for each kind of place: the values of JSON and XML, and the lines of the rest. */
+function placesOf(report: string): Map<string, Place> {
+  const places = new Map<string, Place>();
+  const add = (kind: string, from: number, to: number, escape: Place["escape"]) => {
+    if (!places.has(kind) && places.size < MAX_PLACES) places.set(kind, { before: report.slice(0, from), after: report.slice(to), escape });
+  };
+  const isXml = report.trimStart().startsWith("<");
+  const isJson = /^\s*[{[]/.test(report);
+  const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
+  if (isJson)
+    for (const { 0: all, 1: key, 2: value, index } of report.matchAll(/"(\w+)"\s*:\s*"((?:[^"\\]|\\.)*)"/g))
+      add(`"${key}"`, index + all.length - 1 - value!.length, index + all.length - 1, inJson);
+  else if (isXml) {
+    for (const { 0: all, 1: key, 2: value, index } of report.matchAll(/([\w:-]+)="([^"]*)"/g))
+      add(`@${key}`, index + all.length - 1 - value!.length, index + all.length - 1, Bun.escapeHTML);
+    for (const { 0: all, 1: name, index } of report.matchAll(/<([\w:-]+)(?:\s[^<>]*)?(?<!\/)>/g)) {
+      add(`<${name}>`, index + all.length, index + all.length, Bun.escapeHTML);
+      // As it is: no tool writes that, and everybody can send it.
+      add(`<${name}> raw`, index + all.length, index + all.length, (text) => text);
+    }
+  } else
+    for (const { 0: line, index } of report.matchAll(/^.+$/gm)) {
+      add(line.replace(/[\d'"].*/, ""), index + line.length, index + line.length, (text) => text);
+      add(`below ${line.replace(/[\d'"].*/, "")}`, index + line.length + 1, index + line.length + 1, (text) => text);
+    }
+  return places;
+}
+
+const read = (report: string) =>
+  readReport([{ name: "report", bytes: new TextEncoder().encode(report) }], { maxInflatedBytes: MAX_INFLATED_BYTES });
+
+const reports: Record<string, string> = {
+  ...Object.fromEntries(
+    readdirSync(FIXTURES)
+      .filter((name) => /\.(?:xml|json|tap|txt|ndjson)$/.test(name))
+      .map((name) => [name, readFileSync(join(FIXTURES, name), "utf8")]),
+  ),
+  ...WRITTEN,
+};
+// Allure writes a file for each result: the fixture holds them by their names.
+const results: object[] = Object.values(JSON.parse(reports["allure_results.json"]!));
+reports["allure_results.json"] = JSON.stringify(results.find((one) => "status" in one && one.status === "failed"));
+
+test("there is a report of every format", () => {
+  const formats = new Set(Object.values(reports).map((report) => read(report).format));
+  let known: string[] = [];
+  try {
+    readReport([{ name: "report", bytes: new Uint8Array() }], { format: "?", maxInflatedBytes: 1 });
+  } catch (error) {
+    // The refusal names the formats that there are.
+    known = [...(error as Error).message.matchAll(/"(\w+)"/g)].map(([, name]) => name!);
+  }
+  expect(known).toEqual(expect.arrayContaining([...formats]));
+  expect(known.filter((name) => !formats.has(name))).toEqual(["format"]);
+});
+
+for (const [name, report] of Object.entries(reports))
+  test(`${name} with a hostile text in each place`, async () => {
+    const steep: string[] = [];
+    for (const [kind, { before, after, escape }] of placesOf(report)) {
+      const found = await findSteep(withFewTexts((text) => read(before + escape(text) + after)));
+      steep.push(...found.map((text) => `${kind}: ${text}`));
+    }
+    expect(steep).toEqual([]);
+  });
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+testLinearity("reports", {
+  // Readers are called through readReport, above.
+  "allure.ts": { isAllureContainer: null, joinAllureResults: null, readAllure: null },
+  "ctrf.ts": { isCtrf: null, readCtrf: null },
+  "cucumber.ts": { readCucumber: null },
+  "dart.ts": { readDart: null },
+  "doctest.ts": { readDoctest: null },
+  "fields.ts": {
+    ...{ asText, toTexts },
+    ...{ child: null, elementsOf: null, hiddenFailures: null, isObject: null, named: null, textBelow: null },
+    ...{ toCase: null, toEpochMs: null, toFault: null, toFields: null, toList: null },
+  },
+  "go.ts": { readGo: null },
+  "jest.ts": { readJest: null },
+  "json.ts": {
+    parseJson: (text) => {
+      for (const before of ["", "[", '["', '{"a":']) parseJson(before + text);
+    },
+  },
+  "junit.ts": { isPlace, isRoot, readJunit: null },
+  "mocha.ts": { readMocha: null },
+  "native.ts": { isNative: null, readNative: null },
+  "nunit.ts": { readNunit: null },
+  "playwright.ts": { readPlaywright: null },
+  "read.ts": {
+    guessCases: (text) => guessCases([{ bytes: bytes(text.repeat(16)) }]),
+    // No report at all, or one that only begins.
+    readReport: withFewTexts((text) => {
+      for (const before of ["", "<testsuite>", "<?xml ", "<!DOCTYPE ", '{"', "TAP version 13\n", "{\n", "ok 1 "])
+        try {
+          read(before + text);
+        } catch {
+          // A refusal is an answer.
+        }
+    }),
+  },
+  "refusals.ts": {
+    binaryKind: (text) => binaryKind(bytes(text)),
+    hasFields: null,
+    jsonKind: null,
+    textKind,
+    xmlKind: (text) => ["report", "project", "coverage"].map((root) => xmlKind(root, text)),
+  },
+  "report.ts": { emptyReport: null, erroredCase: null },
+  "robot.ts": { isRobot: (text) => isRobot(text.slice(0, 5_000)), isSuite, readRobot: null },
+  "rspec.ts": { readRspec: null },
+  "tap.ts": { readTap: null },
+  "teamcity.ts": { readTeamcity: null },
+  "text.ts": {
+    clean,
+    createCutter: (text) => createCutter().cut("message", text),
+    cut: (text) => cut(text, 1_000),
+    decode: (text) => decode(bytes(text)),
+    describeTotals: null,
+    disagreement: null,
+    firstLine,
+    headOf: (text) => headOf(bytes(text), 1_000),
+    lineAt: (text) => lineAt(text, text.length),
+    linesOf,
+    localName,
+    msFromSeconds,
+    plural: null,
+    textOf: null,
+    toLine,
+    toMs: null,
+    tooManyCases: null,
+  },
+  "totals.ts": {
+    countCase: null,
+    countComment: (text) => countComment(createTally({}, "", null), text),
+    countStray: null,
+    createTally: null,
+    createTotals: null,
+  },
+  "trx.ts": { readTrx: null },
+  "unpack.ts": { unpack: (text) => unpack(bytes(text), MAX_INFLATED_BYTES) },
+  "xml.ts": {
+    divide: (text) => [...divide(`<a><b>${text}</b></a>`, () => true)],
+    parseXml: (text) => parseXml(`<a>${text}</a>`, { whole: "b", read: (parts) => [...parts].length }),
+    prolog: (text) => ["", "<?", "<!--", "<!DOCTYPE ", "<!DOCTYPE a ["].map((before) => prolog(before + text)),
+  },
+  "xunit.ts": { readXunit: null },
+});

@@ -1,0 +1,182 @@
+/** Decisions read texts of test frameworks, logs and people: none of them takes superlinear time. */
+
+import { MAX_NAME } from "../../src/reports/text.ts";
+import { meets } from "../../src/rules/automation.ts";
+import { readAnsi, stripAnsi } from "../../src/rules/ansi.ts";
+import { drawBadge, widthOf } from "../../src/rules/badge.ts";
+import { isBlame } from "../../src/rules/blame.ts";
+import { isSameCommit } from "../../src/rules/commit.ts";
+import { readDiff } from "../../src/rules/diff.ts";
+import { parseDotenv } from "../../src/rules/dotenv.ts";
+import {
+  caseFingerprint,
+  fingerprint,
+  normalizeMessage,
+  readFailure,
+  saysTheSame,
+} from "../../src/rules/fingerprint.ts";
+import { identify, normalizeFile } from "../../src/rules/identity.ts";
+import { joinLog } from "../../src/rules/log_parts.ts";
+import { toNotice } from "../../src/rules/notice.ts";
+import { createFileMatch, planPath, splitFiles, toFileName } from "../../src/rules/plan.ts";
+import { readPosition } from "../../src/rules/position.ts";
+import { plainWord } from "../../src/rules/randomness.ts";
+import { findRenamed } from "../../src/rules/rename.ts";
+import { mistakeInRerun, PRESETS, toRerunCommand } from "../../src/rules/rerun_command.ts";
+import { toRunLine } from "../../src/rules/run_line.ts";
+import { quoted, scanShell } from "../../src/rules/shell.ts";
+import { isTestFrame, ownFrames, readStack } from "../../src/rules/stack.ts";
+import { adviceFor } from "../../src/rules/upload_advice.ts";
+import { testLinearity, withFewTexts } from "./growth.ts";
+
+const failureOf = (text: string) => ({
+  kind: null,
+  message: text,
+  stack: `Error: ${text}\n    at run (${text})\n${text}`,
+  suite: text,
+  name: text,
+  file: text,
+});
+const caseOf = (text: string) => ({ suite: text, name: text, file: text });
+
+const project = { id: "p", name: "shop", defaultBranch: "main" };
+const tellOf = (text: string) =>
+  ({
+    type: "execution.failed",
+    teamId: "t",
+    project: { ...project, name: text },
+    data: {
+      execution: {
+        ...{ id: "e", key: text, branch: text, commit: text, status: "failed", url: text, taskSlugs: [text] },
+        ...{
+          passed: 1,
+          failed: 1,
+          skipped: 0,
+          total: 2,
+          flaky: 0,
+          buildUrl: text,
+          environment: text,
+          pullRequest: "1",
+        },
+      },
+    },
+    occurredAt: "2026-01-31T00:00:00.000Z",
+    failures: [{ ...caseOf(text), message: text, blame: "new" }],
+  }) as never;
+
+testLinearity("rules", {
+  "ansi.ts": { readAnsi, stripAnsi },
+  "automation.ts": {
+    meets: (text) =>
+      // A pattern has at most 200 characters.
+      meets({ branches: [text.slice(0, 200), "a*b*c*d"], environments: [text], taskSlugs: [text] } as never, {
+        ...{ projectId: null, branch: text, environment: text, taskSlugs: [text], failed: 0, severity: null },
+      }),
+    toFacts: null,
+  },
+  "badge.ts": { drawBadge: (text) => drawBadge({ label: text, message: text, tone: "good", title: text }), widthOf },
+  "blame.ts": { isBlame, toBlameWords: null, toCounts: null, toLists: null },
+  "bug_transition.ts": { eventOf: null },
+  "commit.ts": { isSameCommit: (text) => isSameCommit(text, `${text}1`) },
+  "contradiction.ts": { addContradicted: null, groupRuns: null, toCompare: null },
+  "diff.ts": {
+    readDiff: (text) => {
+      readDiff(text, text);
+      for (const before of ["Expected: ", "expected: <", "- Expected\n+ Received\n", "assert ", "AssertionError: "])
+        readDiff(before + text, null);
+      readDiff(`Failed asserting that ${text} matches expected ${text}.`, null);
+    },
+  },
+  "digest_table.ts": {
+    ...{ countOf: null, createDigestTable: null, createDigests: null, digestAt: null, isSame: null },
+    ...{ toDigests: null, toHex: null, toHexes: null },
+  },
+  "dotenv.ts": {
+    parseDotenv: (text) => {
+      for (const before of ["", "A=", "A='", 'A="', "export "]) parseDotenv(before + text);
+    },
+  },
+  "execution.ts": { endOfTask: null, executionVerdict: null, hasEnded: null, nextStatus: null },
+  "fingerprint.ts": {
+    caseFingerprint: (text) => caseFingerprint({ ...failureOf(text), testCase: 1 }),
+    executionOutageFingerprint: null,
+    fingerprint: (text) => fingerprint(failureOf(text)),
+    flakyFingerprint: null,
+    normalizeMessage: (text) => normalizeMessage(text),
+    outageFingerprint: null,
+    readFailure: (text) => readFailure(failureOf(text)),
+    saysTheSame: (text) => saysTheSame(text, text),
+  },
+  "health.ts": { countChange: null, countResult: null, countedAt: null },
+  "identity.ts": { identify: (text) => identify("p", "t", [caseOf(text)]), identityOf: null, normalizeFile },
+  "log_parts.ts": { joinLog: (text) => joinLog([{ start: 0, bytes: Buffer.from(text) }], 1) },
+  "merge.ts": {
+    ...{ blockOf: null, changesOf: null, countStatuses: null, mergeBlock: null, packResults: null },
+    ...{ removeFromBlock: null, toLetter: null, toStatus: null },
+  },
+  "news.ts": { isNews: null },
+  "notice.ts": {
+    toDispatchNotice: null,
+    toNotice: (text) => toNotice(tellOf(text), "https://assay.example"),
+    toSummaryNotice: null,
+    toTestNotice: null,
+  },
+  "pace.ts": { nextSeconds: null },
+  "plan.ts": {
+    createFileMatch: (text) => createFileMatch([text, `a/${text}`])(text),
+    hashShard: null,
+    longestShard: null,
+    planPath: (text) => planPath("e", text, { index: 1, of: 2 }),
+    planShards: null,
+    splitFiles: (text) =>
+      splitFiles([text, `a/${text}`], {
+        shard: { index: 1, of: 2 },
+        plan: { files: [text], timings: { [text]: 1 } },
+        directory: text,
+      }),
+    toFileName: (text) => {
+      toFileName(text);
+      toFileName(text, text);
+    },
+  },
+  "position.ts": { atEvent: null, atLog: null, before: null, compare: null, readPosition, writePosition: null },
+  "randomness.ts": { plainWord },
+  "rename.ts": { findRenamed: (text) => findRenamed([caseOf(text)], [caseOf(`${text}1`)], new Set(), true) },
+  "repeat.ts": { repeatOnly: null },
+  "rerun_command.ts": {
+    mistakeInRerun: (text) => mistakeInRerun(`run {files} ${text}`),
+    toRerunCommand: withFewTexts((text) => {
+      for (const rerun of [...PRESETS, "run {pattern} {namePattern} {names}"])
+        toRerunCommand({
+          ...{ rerun, command: `${rerun} run ${text.slice(0, 8_192)}`, directory: "/w", exists: () => true },
+          // The command is of the runner's own file; reports hold names of at most 1,000 characters.
+          only: [caseOf(text.slice(0, MAX_NAME))],
+        });
+    }),
+  },
+  "run_line.ts": {
+    toCounts: null,
+    toRunLine: (text) =>
+      toRunLine({
+        taskSlug: text,
+        status: "passed",
+        verdict: "passed",
+        missingShards: [],
+        warnings: [text],
+        url: text,
+      } as never),
+    toState: null,
+  },
+  "run_outcome.ts": { isComplete: null, isOutageRun: null, latestAttempts: null, nextNumber: null, outcomeOf: null },
+  "shards.ts": { missingShardsOf: null, shardsOf: null, toShardList: null },
+  "shell.ts": { quoted, scanShell },
+  "snippets.ts": { createSnippets: null },
+  "stack.ts": {
+    isTestFrame: (text) => isTestFrame({ file: text, function: text }),
+    ownFrames: (text) => ownFrames(`    at ${text}\n${text}\n  File "${text}`),
+    readStack: (text) => readStack(`    at ${text}\n${text}\n  File "${text}`),
+  },
+  "stray.ts": { findStrays: null },
+  "test_case_id.ts": { numberOfTestCase: null, toTestCaseId: null },
+  "upload_advice.ts": { adviceFor: (text) => adviceFor({ outcome: "refused", statusCode: 400, text }) },
+});
