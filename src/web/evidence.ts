@@ -63,9 +63,15 @@ function withoutMessage(stack: string, message: string): string {
   return stack;
 }
 
-/** What stands as a difference is not said twice. */
-const withoutDiff = (message: string): string =>
-  message.replace(/\n\s*(?:--?-? ?Expected\b|\+ (?:actual - expected|expected - actual)\b)[^]*$/, "").trimEnd();
+/** The line with which assertion libraries begin a difference of values. */
+const DIFF_START = /^\s*(?:--?-? ?Expected\b|\+ (?:actual - expected|expected - actual)\b)/;
+
+/** The message without the difference at its end, which is shown by itself. */
+function withoutDiff(message: string): string {
+  const lines = message.split("\n");
+  const start = lines.findIndex((line, index) => index > 0 && DIFF_START.test(line));
+  return (start === -1 ? message : lines.slice(0, start).join("\n")).trimEnd();
+}
 
 function dedent(text: string): string {
   const indents = text.split("\n", 200).flatMap((line) => (/\S/.test(line) ? line.search(/\S/) : []));

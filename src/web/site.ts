@@ -1,6 +1,7 @@
 /** The pages of the dashboard: what is asked for, who asks, may he, and what he gets. */
 
 import { readBody } from "../http/body.ts";
+import { createDeadlines } from "../http/deadline.ts";
 import { html, type Html } from "../http/html.ts";
 import { check, decodeText, parsePath, parseQuery } from "../http/input.ts";
 import { Problem } from "../http/problem.ts";
@@ -35,6 +36,11 @@ export type SiteOptions = PageServices & {
 /** Of a form: a few fields. */
 const FORM_LIMITS = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576 };
 
+/** A page that takes longer is answered with an error: nobody waits for it any more. */
+const PAGE_DEADLINE_SECONDS = 30;
+/** In characters. Every list and text of a page has a limit of its own, far below this one. */
+const MAX_PAGE_LENGTH = 16_777_216;
+
 /** Nothing of others runs, is loaded, framed or posted to. */
 const PAGE_HEADERS = {
   "Content-Security-Policy":
@@ -65,16 +71,10 @@ class Refused extends Error {
 const notFound = () =>
   new Refused(404, "There is no such page", "It may have been deleted, or you may not be a member of its team.");
 
-/** Without the indentation of our templates; preformatted text is left alone. */
-const slim = (text: string) =>
-  text
-    .split(/(<(?:pre|textarea)\b[^]*?<\/(?:pre|textarea)>)/)
-    .map((part, index) => (index % 2 === 1 ? part : part.replace(/\s*\n\s*/g, "\n")))
-    .join("");
-
 export function createSite({ api, visitors, clock = () => new Date(), ...services }: SiteOptions) {
   const { fast, log } = services;
   const findRoute = createRouter(PAGES);
+  const deadlines = createDeadlines();
 
   /** What needs no visitor; undefined where there is no such thing. */
   function plain(path: string): Reply | undefined {
@@ -117,7 +117,8 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
       query: check(route.query, parseQuery(target.search)),
       fields: route.fields ? await readFields(route, request, visitor) : undefined,
     };
-    const result = await route.handle(context as never).catch((error: unknown) => {
+    const handle = () => route.handle(context as never);
+    const result = await deadlines.within(PAGE_DEADLINE_SECONDS, handle).catch((error: unknown) => {
       // What the product refuses is the visitor's to read.
       if (error instanceof Refusal)
         throw error.kind === "absent" ? notFound() : new Refused(400, error.message, "Go back, and change that.");
@@ -179,11 +180,12 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
   const seeOther = (to: string, headers: Record<string, string> = {}) =>
     new Reply(303, null, null, { ...PAGE_HEADERS, Location: to, ...headers });
 
-  const toReply = (view: View, frame: Frame & { csrf: string }, headers: Record<string, string> = {}) =>
-    new Reply(view.status ?? 200, slim(layout(view, frame).text), "text/html; charset=utf-8", {
-      ...PAGE_HEADERS,
-      ...headers,
-    });
+  function toReply(view: View, frame: Frame & { csrf: string }, headers: Record<string, string> = {}): Reply {
+    const { text } = layout(view, frame);
+    if (text.length > MAX_PAGE_LENGTH)
+      throw new Refused(500, "This page is too large to be shown", "The API answers what it holds, piece by piece.");
+    return new Reply(view.status ?? 200, text, "text/html; charset=utf-8", { ...PAGE_HEADERS, ...headers });
+  }
 
   function refusal(error: unknown, frame: Frame, request: Request, requestId: string): Reply {
     const isBrowser = /\btext\/html\b/.test(request.headers.get("accept") ?? "");

@@ -27,3 +27,19 @@ test("only web addresses are links", () => {
     expect(safeUrl(url)).toBeUndefined();
   expect(safeUrl("https://ci.example/1?a=b")).toBe("https://ci.example/1?a=b");
 });
+
+test("the indentation of a template is left out, and the white space of texts and of preformatted markup is kept", () => {
+  const text = "a  \n\n   b";
+  expect(
+    html`<div>
+      <p title="${text}">
+        ${text}
+      </p>
+      <pre>
+  ${text}
+    </pre
+      >
+      <b>c</b>
+    </div>`.text,
+  ).toBe(`<div>\n<p title="${text}">\n${text}\n</p>\n<pre>\n  ${text}\n    </pre\n>\n<b>c</b>\n</div>`);
+});

@@ -53,7 +53,8 @@ const MAX_PLACES = 24;
 function placesOf(report: string): Map<string, Place> {
   const places = new Map<string, Place>();
   const add = (kind: string, from: number, to: number, escape: Place["escape"]) => {
-    if (!places.has(kind) && places.size < MAX_PLACES) places.set(kind, { before: report.slice(0, from), after: report.slice(to), escape });
+    if (!places.has(kind) && places.size < MAX_PLACES)
+      places.set(kind, { before: report.slice(0, from), after: report.slice(to), escape });
   };
   const isXml = report.trimStart().startsWith("<");
   const isJson = /^\s*[{[]/.test(report);

@@ -1,0 +1,168 @@
+/** The parts of pages take linear time, whatever people and programs call things. Whole pages: pages.test.ts. */
+
+import { sentenceOf, toAutomation } from "../../src/web/automation_fields.ts";
+import { bugPath, executionPath, nameOf, taskPath, testPath } from "../../src/web/builds.ts";
+import { evidenceOf, firstLine, FULL, history, terminal } from "../../src/web/evidence.ts";
+import { shortNameOf } from "../../src/web/executions.ts";
+import { bad, good, hiddenField, input } from "../../src/web/fields.ts";
+import {
+  choice as filterChoice,
+  filterForm,
+  nameFilter,
+  PART,
+  readPlace,
+  words,
+  writePlace,
+} from "../../src/web/filters.ts";
+import { checkbox, choice, done, field, toLines, toList, wrong } from "../../src/web/form_fields.ts";
+import { toConfig } from "../../src/web/integration_fields.ts";
+import { action, danger, hidden, layout } from "../../src/web/layout.ts";
+import { html } from "../../src/http/html.ts";
+import { breakable, chart, commit, mark, pager, strip, tag, toAddress, wordOf } from "../../src/web/parts.ts";
+import { browserOf } from "../../src/web/people.ts";
+import { toCurl, variableOf } from "../../src/web/reference.ts";
+import { shortAgent } from "../../src/web/uploads.ts";
+import { FEW_TEXTS, testLinearity } from "./growth.ts";
+
+const WHOLE = { isWhole: true, message: 1e6, stackLines: 200, diffLines: 200, output: 1e6 };
+const createdAt = "2026-01-31T00:00:00.000Z";
+
+// Most of them only put texts into markup, which http.test.ts looks at with all texts.
+testLinearity(
+  "web",
+  {
+    "automation_fields.ts": {
+      automationForm: null,
+      sentenceOf: (text) =>
+        sentenceOf(
+          {
+            name: text,
+            trigger: { event: text },
+            conditions: { branches: [text] },
+            actions: [{ type: text }],
+          } as never,
+          { projects: [], integrations: [] } as never,
+        ),
+      toAutomation: (text) =>
+        toAutomation({
+          name: text,
+          trigger: text,
+          branches: text,
+          environments: text,
+          taskSlugs: text,
+          schedule: text,
+        }),
+      toFields: null,
+    },
+    "builds.ts": {
+      bugPath: (text) => bugPath(text, text),
+      ...{ buildRows: null, buildTable: null },
+      executionPath: (text) => executionPath(text, text),
+      nameOf: (text) => nameOf({ key: text, createdAt }),
+      ...{ outcomeOf: null, statusOf: null },
+      taskPath: (text) => taskPath("p", "e", text),
+      testPath: (text) => testPath("p", text),
+    },
+    "changes.ts": { change: null },
+    "evidence.ts": {
+      evidenceOf: (text) => {
+        for (const measure of [FULL, WHOLE]) {
+          evidenceOf({ message: text, stack: text, output: text }, measure, "");
+          evidenceOf(
+            { message: `a\n${text}`, stack: `Error: a\n${text}\n    at a (${text})`, output: text },
+            measure,
+            "",
+          );
+        }
+      },
+      firstLine,
+      history: (text) => history(text.slice(0, 100)),
+      terminal: (text) => terminal(text),
+    },
+    "executions.ts": {
+      headlineOf: null,
+      shardsWord: null,
+      shortNameOf: (text) => shortNameOf({ key: text, createdAt, commit: text } as never),
+      whyMissing: null,
+    },
+    "fields.ts": {
+      ...{ bad, good },
+      input: (text) => input({ name: text, label: text, value: text, hint: text }),
+      hiddenField: (text) => hiddenField("a", text),
+      ...{ clientOf: null, emailInput: null, nameInput: null, newPasswordInput: null, personOf: null },
+      ...{ providerLink: null, read: null, refusalOf: null, requirePasswords: null, storesOf: null, tokenOf: null },
+    },
+    "filters.ts": {
+      choice: (text) => filterChoice(text, "a", [[text, text]], text),
+      filterForm: (text) => filterForm(text, [], true),
+      nameFilter: (text) => nameFilter(text, "a", [text], text),
+      readPlace: (text) => [PART.real, PART.time, PART.id].map((part) => [part(text), readPlace(text, [part])]),
+      words: (text) => words(text, "a", text),
+      writePlace: (text) => writePlace([text]),
+    },
+    "form_fields.ts": {
+      attempt: null,
+      checkbox: (text) => checkbox(text, text, true, text),
+      choice: (text) => choice(text, text, [[text, text]], { value: text }),
+      ...{ done, wrong, toLines, toList },
+      field: (text) => field(text, text, { value: text, hint: text, type: "area", placeholder: text }),
+    },
+    "integration_fields.ts": {
+      configForm: null,
+      toConfig: (text) =>
+        (["webhook", "slack", "github", "jira"] as const).map((kind) =>
+          toConfig(kind, { url: text, token: text, repository: text, labels: text, headers: text }, "new"),
+        ),
+      toConfigFields: null,
+    },
+    "layout.ts": {
+      action: (text) => action(text, text, text),
+      danger: (text) => danger(text, text, text, text),
+      hidden,
+      layout: (text) =>
+        layout(
+          { title: text, body: html`${text}`, live: text },
+          {
+            csrf: text,
+            project: { name: text } as never,
+            team: { id: "t", name: text },
+            role: "owner",
+            visitor: { name: text },
+          },
+        ),
+    },
+    "onboarding.ts": { countsOf: null },
+    "page.ts": { form: null, page: null },
+    "parts.ts": {
+      breakable: (text) => html`${breakable(text)}`,
+      chart: (text) => chart(text, [], { format: String } as never),
+      commit,
+      mark: (text) => mark(text),
+      pager: (text) => pager(text, { a: text }, text),
+      strip: (text) => strip([{ status: text, href: text, label: text }], text),
+      tag: (text) => tag(text, text),
+      toAddress: (text) => toAddress("/a", { a: text }),
+      wordOf,
+      ...{ ago: null, count: null, counted: null, standingOf: null, toDay: null, toDuration: null, toExact: null },
+      ...{ toPercent: null, toSpan: null },
+    },
+    "people.ts": { browserOf, withArticle: null },
+    "probes.ts": { createProbes: null },
+    "project_state.ts": { headlineOf: null, summaryOf: null },
+    "projects.ts": { grid: null },
+    "reference.ts": {
+      // What it describes is our own contract.
+      branchesOf: null,
+      ...{ exampleOf: null, groupsOf: null, mayBeNull: null, objectsOf: null, referenceOf: null },
+      toCurl: (text) =>
+        toCurl({ method: "GET", path: "/projects/{projectId}", parameters: [] } as never, text, { projectId: text }),
+      variableOf,
+    },
+    "share_parts.ts": { shareForm: null, shareName: null, shareSection: null },
+    "site.ts": { createSite: null },
+    "tests.ts": { severityOf: null },
+    "trends.ts": { trends: null },
+    "uploads.ts": { headlineOf: null, shortAgent },
+  },
+  FEW_TEXTS,
+);
