@@ -50,32 +50,39 @@ type Call = ((text: string) => unknown) & { texts?: readonly HostileText[] };
 /** For a function that takes milliseconds even for a harmless text. */
 export const withFewTexts = (call: (text: string) => unknown): Call => Object.assign(call, { texts: FEW_TEXTS });
 
-async function timeOf(call: Call, text: string): Promise<number> {
+type Work = () => unknown;
+
+async function timeOf(work: Work): Promise<number> {
   const start = performance.now();
   try {
-    await call(text);
+    await work();
   } catch {
     // A refusal is an answer, too: only its time counts.
   }
   return performance.now() - start;
 }
 
-async function bestOf(rounds: number, call: Call, text: string): Promise<number> {
+async function bestOf(rounds: number, work: Work): Promise<number> {
   let best = Infinity;
-  for (let round = 0; round < rounds; round++) best = Math.min(best, await timeOf(call, text));
+  for (let round = 0; round < rounds; round++) best = Math.min(best, await timeOf(work));
   return best;
 }
 
-/** Whether twice the length takes more than three times as long, at best of many: a busy machine only adds time. */
-async function isSteep(call: Call, { of }: HostileText, length: number): Promise<boolean> {
-  let [half, whole] = [Infinity, Infinity];
+/**
+ * Whether the work on a whole text takes more than three times as long as the work on its half, at best of many rounds: a
+ * busy machine only adds time.
+ */
+export async function isSteep(workOnHalf: Work, workOnWhole: Work): Promise<boolean> {
+  let whole = await timeOf(workOnWhole);
+  if (whole < NEGLIGIBLE_MS) return false;
+  let half = Infinity;
   for (let round = 0; round < 6; round++) {
-    half = Math.min(half, await bestOf(3, call, of(length / 2)));
-    whole = Math.min(whole, await bestOf(whole > MAX_MS / 4 && whole < Infinity ? 1 : 3, call, of(length)));
+    half = Math.min(half, await bestOf(3, workOnHalf));
     if (whole <= MAX_RATIO * half && whole <= MAX_MS) return false;
     if (whole > 2 * MAX_MS) return true;
+    whole = Math.min(whole, await bestOf(whole > MAX_MS / 4 ? 1 : 3, workOnWhole));
   }
-  return true;
+  return whole > MAX_RATIO * half || whole > MAX_MS;
 }
 
 /** The names of the texts for which `call` takes superlinear time. Short texts come first, so that a cubic one ends. */
@@ -88,8 +95,14 @@ export async function findSteep(
     // A few show what is wrong, and each takes long.
     if (steep.length >= 3) break;
     for (const length of [2_048, 16_384, LONGEST]) {
-      if ((await timeOf(call, text.of(length))) < NEGLIGIBLE_MS) continue;
-      if (!(await isSteep(call, text, length))) continue;
+      const [half, whole] = [text.of(length / 2), text.of(length)];
+      if (
+        !(await isSteep(
+          () => call(half),
+          () => call(whole),
+        ))
+      )
+        continue;
       steep.push(`${text.name} at ${length}`);
       break;
     }
