@@ -104,7 +104,11 @@ function createBuilds() {
   const failed = new Set<string>();
   let current = "";
   const add = (path: string, text: string) => void outputs.set(path, (outputs.get(path) ?? "") + text);
-  const plain = (path: string) => path.replace(/ \[[^\]]*\]$/, "");
+  /** Removes the test binary that a package was built for: "pkg [pkg.test]". */
+  const plain = (path: string) => {
+    const start = path.endsWith("]") ? path.indexOf(" [", path.lastIndexOf("]", path.length - 2) + 1) : -1;
+    return start === -1 ? path : path.slice(0, start);
+  };
   return {
     /** The package that a line declares broken. */
     readLine(line: string): string | null {

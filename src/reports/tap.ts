@@ -389,7 +389,7 @@ function isFile(name: string): boolean {
 
 /** The first "error" or "message" that has a text, on its line or as a block below it, else the error on top of "stack". */
 function toMessage(yaml: string): string {
-  for (const key of [/^ *(?:error|message): *(.*)\n?/gm, /^ *stack: *(.*)\n(?= *\w*(?:Error|Exception)\b)/gm]) {
+  for (const key of [/^ *(?:error|message): *(.*)\n?/gm, /^ *stack: *(?! )(.*)\n(?= *\w*(?:Error|Exception)\b)/gm]) {
     for (const { 0: line, 1: value = "", index } of yaml.matchAll(key)) {
       const text = /^[|>]/.test(value)
         ? firstLine(yaml.slice(index + line.length).replace(BATS_PLACE, ""))

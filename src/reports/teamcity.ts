@@ -122,7 +122,7 @@ function toMessage(text: string, start: number): Message {
   for (let key = match(text, KEY, at); key !== ""; key = match(text, KEY, at)) {
     const value = at + key.length;
     const end = valueEnd(text, value);
-    attributes.set(key.trim().replace(/\s*=\s*'$/, ""), unescape(text.slice(value, end)));
+    attributes.set(key.slice(0, key.lastIndexOf("=")).trim(), unescape(text.slice(value, end)));
     at = end + 1;
     if (text[end] !== "'") return { kind, attributes, whole: false, end };
   }
@@ -364,7 +364,7 @@ function toResult(test: Test, cutter: Cutter): ReportedCase {
 }
 
 /** jest-teamcity-reporter says no more than "FAILED". */
-const isBare = ({ message }: Failure): boolean => /^\s*(?:FAILED)?\s*$/i.test(message);
+const isBare = ({ message }: Failure): boolean => /^(?:FAILED)?$/i.test(message.trim());
 
 function toMessageOf(failure: Failure): string {
   if (isBare(failure)) return firstLine(failure.details);

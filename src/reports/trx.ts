@@ -139,7 +139,7 @@ function readFaults(summary: Node, cases: ReportedCase[], cutter: Cutter): Repor
 }
 
 /** xUnit's line for each failed test, what it said of it further in, and the exit code for failed tests. */
-const REPEATS = /^\[xUnit\.net [\d:.]+\](?: {6}|[^\n]*\[FAIL\]$)|'2'[^\n]*testingplatform\/exitcodes/m;
+const REPEATS = /^\[xUnit\.net [\d:.]+\](?: {6}|[^\n]*\[FAIL\]$)|'2'[^\n]{0,300}testingplatform\/exitcodes/m;
 
 const FAILED = ["failed", "error", "timeout", "aborted", "disconnected"];
 

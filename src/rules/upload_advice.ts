@@ -16,7 +16,7 @@ const REFUSED: readonly Advice[] = [
   },
   {
     pattern:
-      /^Body too large|it is larger than|larger than \d|hold.* too many|more than [\d,]+ (?:elements|root elements)/,
+      /^Body too large|it is larger than|larger than \d|hold.{0,200} too many|more than [\d,]+ (?:elements|root elements)/,
     text: "Leave attachments and output out of the report, send it compressed (gzip), or one upload for each shard.",
   },
   {

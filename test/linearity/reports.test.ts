@@ -70,11 +70,14 @@ function placesOf(report: string): Map<string, Place> {
       // As it is: no tool writes that, and everybody can send it.
       add(`<${name}> raw`, index + all.length, index + all.length, (text) => text);
     }
-  } else
+  } else {
+    for (const { 0: all, 1: key, 2: value, index } of report.matchAll(/(\w+)='((?:[^'|]|\|.)*)'/g))
+      add(`'${key}'`, index + all.length - 1 - value!.length, index + all.length - 1, (text) => text);
     for (const { 0: line, index } of report.matchAll(/^.+$/gm)) {
       add(line.replace(/[\d'"].*/, ""), index + line.length, index + line.length, (text) => text);
       add(`below ${line.replace(/[\d'"].*/, "")}`, index + line.length + 1, index + line.length + 1, (text) => text);
     }
+  }
   return places;
 }
 
