@@ -217,6 +217,12 @@ const TIMEOUTS = new Set(["57014", "55P03", "40P01"]);
 /** Whether a statement took too long, waited too long for a lock, or was the one that a deadlock ended. */
 export const isTimeout = (error: unknown): boolean => TIMEOUTS.has(codeOf(error));
 
+/** The transaction is undone, and likely to come through when it is repeated. */
+const CONFLICTS = new Set(["40P01", "40001"]);
+
+/** Whether PostgreSQL ended a transaction for another one: as the victim of a deadlock, or of a serialization failure. */
+export const isConflict = (error: unknown): boolean => CONFLICTS.has(codeOf(error));
+
 /** Whether what was to be stored is there already, where there may be only one. */
 export const isTaken = (error: unknown): boolean => codeOf(error) === "23505";
 
