@@ -7,6 +7,7 @@ import postgres from "postgres";
 import { startEmbedded } from "../src/postgres/embedded.ts";
 import { createDatabase, junit, until } from "./harness.ts";
 import { createPlace, guardProcess, removePlace } from "./places.ts";
+import { startSharingPooler } from "./pgbouncer.ts";
 import { createProxy, createReceiver } from "./receiver.ts";
 import { beginUpload } from "./slow_upload.ts";
 
@@ -362,6 +363,14 @@ test("of two servers started at once on a new database, each with a directory of
   const both = await start(directories[loser]!, { ...database, SECRET_KEY: file.trim() });
   expect(both.url).not.toBe("");
   expect(await Promise.all([again.stop("SIGTERM"), both.stop("SIGTERM")])).toEqual([0, 0]);
+});
+
+test("a pooler that shares sessions is refused at the start, in one sentence", async () => {
+  const { connection } = await createDatabase();
+  const url = await startSharingPooler(connection, { lock_timeout: "15s" });
+  const server = await start(createDirectory(), { DATABASE_URL: url });
+  expect(await server.errors()).toMatch(/^DATABASE_URL leads through a pooler that shares sessions [^\n]*\n$/);
+  expect(await server.stop("SIGTERM")).toBe(1);
 });
 
 test("SIGTERM while the server starts stops it, and PostgreSQL with it, as soon as it has started", async () => {

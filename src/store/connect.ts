@@ -1,6 +1,7 @@
 /** The database: one pipelined connection for short reads beside ordinary pools for everything else. */
 
 import postgres from "postgres";
+import { readDatabaseUrl } from "./database_url.ts";
 import { createLane, createTransactions, RolledBack } from "./lane.ts";
 import { attachWire } from "./wire.ts";
 
@@ -134,10 +135,16 @@ export const toNumberArray = (values: ArrayLike<number | null>): string =>
 export const toTextArray = (values: readonly (string | null)[]): string =>
   `{${values.map((value) => (value === null ? "null" : `"${value.replace(/["\\]/g, "\\$&")}"`)).join(",")}}`;
 
+/** What every session is opened with: no transaction waits, or is left open, for longer. */
+export const SESSION_SETTINGS = { lock_timeout: "15s", idle_in_transaction_session_timeout: "60s" };
+/** Of all pools but the one for short reads. */
+export const STATEMENT_TIMEOUT = "60s";
+
 export function connect(options: ConnectionOptions, poolSize: number): Database {
+  const given = "url" in options ? readDatabaseUrl(options.url) : { options };
   const open = (extra: postgres.Options<{}>, session: Record<string, string>): Sql => {
     const all: postgres.Options<{}> = {
-      ...("url" in options ? {} : (options as postgres.Options<{}>)),
+      ...(given.options as postgres.Options<{}>),
       fetch_types: false,
       onnotice: () => {},
       connect_timeout: 10,
@@ -151,23 +158,24 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
       connection: {
         application_name: "assay",
         TimeZone: "UTC",
-        lock_timeout: "15s",
-        idle_in_transaction_session_timeout: "60s",
+        ...SESSION_SETTINGS,
         // Compiling takes 50 ms where costs are estimated too high, which is longer than nearly every statement here.
         jit: "off",
         ...session,
       } as never,
     };
-    return "url" in options ? postgres(options.url as string, all) : postgres(all);
+    return "url" in given ? postgres(given.url, all) : postgres(all);
   };
   // Pipelining would queue a fast statement behind a slow one. Without it postgres.js cannot begin a transaction, so
   // transactions, which have a connection to themselves anyway, get a pool of their own.
   const pipeline = (max_pipeline: number) => ({ max_pipeline }) as postgres.Options<{}>;
   const pool = createLane({
-    open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: "60s" }),
+    open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: STATEMENT_TIMEOUT }),
   });
   const transactions = createTransactions(
-    { open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(4) }, { statement_timeout: "60s" }) },
+    {
+      open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(4) }, { statement_timeout: STATEMENT_TIMEOUT }),
+    },
     poolSize,
   );
   const ofFast = { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" };
