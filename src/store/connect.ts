@@ -217,6 +217,8 @@ const OUTAGES = new Set([
   "FailedToOpenSocket",
   // Shutdown, crash, starting up, too many connections, read-only, out of time, waited too long for a lock, deadlock.
   ..."57P01 57P02 57P03 53300 25006 57014 55P03 25P03 25P04 40P01".split(" "),
+  // The disk is full, out of memory, the disk cannot be read or written, lost to another transaction.
+  ..."53100 53200 58030 40001".split(" "),
 ]);
 
 /** What an item can bring about by itself: the connection lives, and with a savepoint so does the transaction. */
@@ -237,6 +239,12 @@ export const isTaken = (error: unknown): boolean => codeOf(error) === "23505";
 /** Whether a transaction that failed with this at its commit is known to have left nothing behind. */
 export const isUndone = (error: unknown): boolean =>
   error instanceof RolledBack || (error instanceof postgres.PostgresError && error.severity === "ERROR");
+
+/** Whether there is no room on a disk of the database. Statements that only read may get through all the same. */
+export const isDiskFull = (error: unknown): boolean => codeOf(error) === "53100";
+
+/** Whether something is larger than the configuration of PostgreSQL allows, such as its temporary files. */
+export const isOverLimit = (error: unknown): boolean => codeOf(error) === "53400";
 
 /** Whether an error says that the database is away or too busy, and not that the statement is wrong. */
 export const isUnavailable = (error: unknown): boolean => OUTAGES.has(codeOf(error));

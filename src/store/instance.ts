@@ -47,6 +47,15 @@ export const selectIsWritable = async (sql: Sql): Promise<boolean> => {
   return row!.writable;
 };
 
+/**
+ * In a transaction: writes more than a megabyte to a temporary file of PostgreSQL, which is gone afterwards. Nothing of it goes to
+ * a table or to the log of writes. Fails where the disk is full.
+ */
+export const writeToDisk = async (sql: Tx): Promise<void> => {
+  await sql`select set_config('work_mem', '64kB', true)`;
+  await sql`select count(*) from generate_series(1, 100000)`;
+};
+
 /** A connection to the database that is open needs no file descriptor when there may be none left. */
 export async function useAllConnections({ pool, begin, fast }: Database, size: number): Promise<void> {
   const uses = Array.from({ length: size }, () => [selectSchemaVersion(pool), begin(selectSchemaVersion)]);

@@ -1,5 +1,4 @@
-/**
- * Advisory locks, until the end of the transaction: what takes turns, each kind with a number of its own.
+/** Advisory locks, until the end of the transaction: what takes turns, each kind with a number of its own.
  *
  * A transaction that takes several takes them in this order, rows among them, so that no two wait for each other: key,
  * sample, naming, execution, rows of executions, rows of leases, counting, bugs, days.
