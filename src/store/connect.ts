@@ -222,9 +222,9 @@ const OUTAGES = new Set([
 ]);
 
 /** What an item can bring about by itself: the connection lives, and with a savepoint so does the transaction. */
-const TIMEOUTS = new Set(["57014", "55P03", "40P01"]);
+const TIMEOUTS = new Set(["57014", "55P03", "40P01", "40001"]);
 
-/** Whether a statement took too long, waited too long for a lock, or was the one that a deadlock ended. */
+/** Whether a statement took too long, waited too long for a lock, or was ended for another transaction. */
 export const isTimeout = (error: unknown): boolean => TIMEOUTS.has(codeOf(error));
 
 /** The transaction is undone, and likely to come through when it is repeated. */

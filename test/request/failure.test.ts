@@ -39,6 +39,24 @@ test.each(["53200", "58030"])("so is a database that is out of memory or cannot 
   expect([status, headers.get("retry-after")]).toEqual([500, "2"]);
 });
 
+test.each(["53100", "40P01"])("what cannot be counted keeps nobody from reading, nor an upload (%s)", async (code) => {
+  const path = `/projects/${acme.project}`;
+  const upload = (letters: string) => ask(`POST ${path}/test-runs`, { key: acme.key, body: junit(letters) });
+  await database.pool.unsafe(`
+    create function refuse() returns trigger language plpgsql as $$ begin
+      raise exception 'no' using errcode = '${code}';
+    end $$;
+    create trigger refuse before insert or update on case_health for each row execute function refuse();
+  `);
+  try {
+    expect((await upload("pppp")).status).toBe(201);
+    expect((await ask(`GET ${path}/test-cases`, { key: acme.key })).status).toBe(200);
+    expect((await upload("pppf")).status).toBe(201);
+  } finally {
+    await database.pool.unsafe("drop trigger refuse on case_health; drop function refuse");
+  }
+});
+
 test("the same report is taken when there is room", async () => {
   const { status } = await ask(`POST /projects/${acme.project}/test-runs`, { key: acme.key, body: junit("pp") });
   expect(status).toBe(201);
