@@ -10,6 +10,7 @@ import type { Database } from "./store/connect.ts";
 import { selectCursorSecret } from "./store/instance.ts";
 import { migrate } from "./store/migrate.ts";
 import { type OpenDatabase, openDatabase } from "./store/open.ts";
+import { requireSessions } from "./store/session.ts";
 import { selectAnyTeam } from "./store/projects.ts";
 import { hasEnoughConnections, parentPool, startWorkers } from "./workers/supervisor.ts";
 
@@ -23,6 +24,7 @@ async function main(): Promise<void> {
   const database = await (isAlone ? openDatabase : openForAll)(config, (message) => log.info(message));
 
   try {
+    if (config.databaseUrl !== undefined) await requireSessions(database);
     await migrate(database, (message) => log.info(message));
     const secretKey = await loadSecretKey(database.pool, config);
     const cursorSecret = await selectCursorSecret(database.pool);

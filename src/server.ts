@@ -21,7 +21,7 @@ import { createGauges } from "./store/gauges.ts";
 import { useAllConnections } from "./store/instance.ts";
 import { schemaVersion } from "./store/migrate.ts";
 import type { OpenDatabase } from "./store/open.ts";
-import { createReadiness } from "./store/readiness.ts";
+import { createReadiness, DISK_FULL } from "./store/readiness.ts";
 import { createSignals } from "./store/signals.ts";
 import { OIDC_CALLBACK } from "./web/log_in.ts";
 import { createDeliverer } from "./work/deliver.ts";
@@ -76,7 +76,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { max: maxDescriptors, isCramped } = readDescriptors(config);
   let draining = false;
 
-  const isReady = createReadiness(database, await schemaVersion());
+  const isReady = createReadiness(database, await schemaVersion(), (error) => log.error(DISK_FULL, { error }));
   const signals = createSignals(database.openListener);
   const live = createLive(database, { onError: (error) => log.warn("Cannot read what is watched", { error }) });
   const eventStreams = createEventStreams(maxDescriptors === undefined ? {} : { max: streamsFor(maxDescriptors) });

@@ -70,6 +70,7 @@ const SHARED: Record<string, string[]> = {
     "commits",
     "compose",
     "connect",
+    "database_url",
     "failures",
     "health",
     "instance",

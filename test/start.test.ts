@@ -5,8 +5,9 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbedded } from "../src/postgres/embedded.ts";
-import { junit, until } from "./harness.ts";
+import { createDatabase, junit, until } from "./harness.ts";
 import { createPlace, guardProcess, removePlace } from "./places.ts";
+import { startSharingPooler } from "./pgbouncer.ts";
 import { createProxy, createReceiver } from "./receiver.ts";
 import { beginUpload } from "./slow_upload.ts";
 
@@ -335,6 +336,41 @@ test("two servers started at once on an empty directory set up one team between 
     expect((await fetch(path, { headers: { authorization: `Bearer ${keys[0]}` } })).status).toBe(200);
   }
   expect(await Promise.all(servers.map((server) => server.stop("SIGTERM")))).toEqual([0, 0]);
+});
+
+test("of two servers started at once on a new database, each with a directory of its own, one seals and one is refused", async () => {
+  const { connection } = await createDatabase();
+  // A URL cannot name a socket, the variables of PostgreSQL's own tools can.
+  const database = {
+    DATABASE_URL: `postgres:///${connection["database"]}`,
+    PGHOST: String(connection["host"]),
+    PGPORT: String(connection["port"]),
+    PGUSER: String(connection["username"]),
+    PGPASSWORD: String(connection["password"]),
+  };
+  const directories = [createDirectory(), createDirectory()];
+  const servers = await Promise.all(directories.map((dataDir) => start(dataDir, database)));
+  expect(servers.map(({ url }) => url === "").sort()).toEqual([false, true]);
+  const [winner, loser] = servers[0]!.url === "" ? [1, 0] : [0, 1];
+  const errors = await servers[loser]!.errors();
+  expect(errors).toMatch(/^SECRET_KEY is (not the key|missing).*\n$/);
+  expect(await servers[loser]!.stop("SIGTERM")).toBe(1);
+  expect(await servers[winner]!.stop("SIGTERM")).toBe(0);
+  const again = await start(directories[winner]!, database);
+  expect(again.url).not.toBe("");
+  // With the key of the first one, the other one starts as well.
+  const file = readFileSync(join(directories[winner]!, "secret-key"), "utf8");
+  const both = await start(directories[loser]!, { ...database, SECRET_KEY: file.trim() });
+  expect(both.url).not.toBe("");
+  expect(await Promise.all([again.stop("SIGTERM"), both.stop("SIGTERM")])).toEqual([0, 0]);
+});
+
+test("a pooler that shares sessions is refused at the start, in one sentence", async () => {
+  const { connection } = await createDatabase();
+  const url = await startSharingPooler(connection, { lock_timeout: "15s" });
+  const server = await start(createDirectory(), { DATABASE_URL: url });
+  expect(await server.errors()).toMatch(/^DATABASE_URL leads through a pooler that shares sessions [^\n]*\n$/);
+  expect(await server.stop("SIGTERM")).toBe(1);
 });
 
 test("SIGTERM while the server starts stops it, and PostgreSQL with it, as soon as it has started", async () => {

@@ -1,7 +1,7 @@
 /** What runners ask for: tasks to run, and to be rid of them; and what tasks have printed. */
 
 import { absent } from "../http/problem.ts";
-import { endStopped, type Sync, syncRunner, toLease } from "../operations/leases.ts";
+import { endStopped, endUnopened, type Sync, type Synced, syncRunner } from "../operations/leases.ts";
 import { nameReport, prepareReport } from "../operations/named_reports.ts";
 import { takeReport } from "../operations/test_runs.ts";
 import { emptyReport } from "../reports/report.ts";
@@ -39,6 +39,9 @@ import { selectRunId } from "../store/test_runs.ts";
 /** Of what a task printed at the end goes into its failure. */
 const OUTPUT_TAIL = 16_384;
 
+/** How often a call looks in the queue behind tasks whose variables do not open. */
+const MAX_LOOKS = 20;
+
 /** Of a log, in one answer. */
 const FEW_PARTS = 32;
 const MOST_PARTS = 100_000;
@@ -64,7 +67,24 @@ export const leases: Route[] = [
       const { projectId } = params;
       const { runner, labels, taskSlugs, free, held, waitSeconds } = body;
       const asker = { runner, labels, taskSlugs };
-      const sync = (what: Sync) => transact((sql) => syncRunner(sql, projectId, asker, what));
+      const sync = async (what: Sync): Promise<Synced> => {
+        for (let looks = 1; ; looks++) {
+          const synced = await transact((sql) => syncRunner(sql, services.seal, projectId, asker, what));
+          for (const lease of synced.unopened) {
+            const { id, executionId, taskSlug, message, isLeft } = lease;
+            if (!isLeft) await transact((sql) => endUnopened(sql, projectId, lease));
+            services.log.error(
+              isLeft
+                ? "Cannot hand out a task: SECRET_KEY of this server is not the one of the database, restart it with that"
+                : "Cannot hand out a task: it was ended",
+              { projectId, executionId, taskSlug, leaseId: id, reason: message },
+            );
+          }
+          const mayFindMore = synced.leases.length === 0 && synced.unopened.some(({ isLeft }) => !isLeft);
+          if (!mayFindMore || looks === MAX_LOOKS) return synced;
+          what = { free: what.free, held: what.held.map(({ id }) => ({ id })), returned: [] };
+        }
+      };
       const me = `${projectId} ${runner}`;
       services.signals.tell("sync", me);
       // The watch begins before the first look: what happens between the two would be missed otherwise.
@@ -99,9 +119,8 @@ export const leases: Route[] = [
           held: synced.held,
           nextSeconds: nextSeconds({ ...budget, ...synced, runners }),
         };
-        const offered = await Promise.all(synced.leases.map((lease) => toLease(sql, services.seal, projectId, lease)));
         // Variables are in it: it is not kept for who repeats the request.
-        return jsonOnce(200, { ...answer, leases: offered }, answer);
+        return jsonOnce(200, { ...answer, leases: synced.leases }, answer);
       } finally {
         watch.end();
       }

@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { readConfig } from "../config.ts";
 import { admitUser, createUser, resetPassword } from "../operations/accounts.ts";
 import { generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/keys.ts";
+import { forgetSecretKey } from "../operations/secret_key.ts";
 import { email, newPassword, personName, type Role, role } from "../schema/accounts.ts";
 import { COMMAND_LINE } from "../schema/audit.ts";
 import { text, uuid } from "../schema/fields.ts";
@@ -34,6 +35,8 @@ export const ADMIN_USAGE = `  admin list-teams
                                                 a place in one more team for an account that there is
   admin reset-password --email ADDRESS [--password TEXT]
                                                 a new password; every session of the account ends
+  admin forget-secret-key                       after the loss of SECRET_KEY, while nothing is sealed and no server
+                                                runs: the next server that starts decides for a key
 
 Admin commands take the same DATA_DIR or DATABASE_URL as the server.`;
 
@@ -187,6 +190,13 @@ const COMMANDS: Record<string, Command> = {
         if (admitted === "member") throw new Error(`"${address}" is a member of this team already`);
         return { id: admitted.id, email: address, role };
       };
+    },
+  },
+  "forget-secret-key": {
+    options: [],
+    run: () => async (sql) => {
+      await forgetSecretKey(sql);
+      return { forgotten: true };
     },
   },
   "reset-password": {

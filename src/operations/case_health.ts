@@ -27,7 +27,16 @@ import {
   storeCaseHealth,
   type UnrememberedRun,
 } from "../store/case_health.ts";
-import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Sql, type Tx } from "../store/connect.ts";
+import {
+  type Database,
+  isConflict,
+  isDiskFull,
+  isTimeout,
+  isUnavailable,
+  setKeepsPlans,
+  type Sql,
+  type Tx,
+} from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
 
 /** In one transaction: a further attempt of one of its runs has to wait for its end. */
@@ -272,8 +281,8 @@ export async function catchUp(sql: Sql, begin: Begin, projectId: string, patienc
   try {
     while (performance.now() < until && (await countSome(begin, projectId)));
   } catch (error) {
-    // The loop meets it as well: it puts off the run and logs why.
-    if (isUnavailable(error)) throw error;
+    // The loop meets it as well: it puts off the run and logs why. Whoever only reads gets through to a full disk.
+    if (isUnavailable(error) && !isConflict(error) && !isDiskFull(error)) throw error;
   }
 }
 

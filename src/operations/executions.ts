@@ -286,11 +286,11 @@ export async function findOrInsertExecution(
   const { key, branch, commit } = fresh;
   if (key === null) return { execution: await insertExecution(sql, projectId, fresh), isNew: true, warnings: [] };
   const build = { key, branch, commit };
+  // Before any execution with the key, as uploads do: a row that was waited for stays locked even when it does not match any
+  // more, and whoever held it and then waited for the key would deadlock with an upload.
+  await lockExecutionKey(sql, projectId, key);
   const known = await lockExecutionOfBuild(sql, projectId, build, fresh.now);
   if (known) return toFound(build, known);
-  await lockExecutionKey(sql, projectId, key);
-  const justInserted = await lockExecutionOfBuild(sql, projectId, build, fresh.now);
-  if (justInserted) return toFound(build, justInserted);
   const { namesake, ...execution } = await insertExecution(sql, projectId, fresh);
   return { execution, isNew: true, warnings: namesake ? [otherBuild(build, namesake)] : [] };
 }

@@ -6,16 +6,18 @@ import type { ExecutionVariables } from "../schema/environments.ts";
 import type { Lease, LeaseState, LeaseSync } from "../schema/leases.ts";
 import { refuse } from "../schema/refusal.ts";
 import { executionVariablesPlace, variablePlace } from "../secrets/places.ts";
-import type { Seal } from "../secrets/seal.ts";
+import { type Seal, SealError } from "../secrets/seal.ts";
 import type { Sql, Tx } from "../store/connect.ts";
 import { selectVariablesToOpen } from "../store/environments.ts";
 import { type LockedExecution, lockExecution } from "../store/executions.ts";
+import { selectSecretKeyDigest } from "../store/instance.ts";
 import {
   appendLogs,
   type Asker,
   endLease,
   type HeldLease,
   lockLease,
+  leaveLeases,
   lockOverdueLease,
   type OfferedLease,
   renewLeases,
@@ -35,7 +37,9 @@ export const sealVariables = (seal: Seal, projectId: string, variables: Executio
 export type Sync = Pick<LeaseSync, "free" | "held" | "returned">;
 
 export type Synced = {
-  leases: OfferedLease[];
+  leases: Lease[];
+  /** Leases that were to be handed out, and whose variables do not open. */
+  unopened: UnopenedLease[];
   held: LeaseState[];
   /** The runner learns of something that it is to end. */
   hasStops: boolean;
@@ -45,9 +49,24 @@ export type Synced = {
   runners: number;
 };
 
-/** In a transaction: all that a runner says, and all that it is to know. */
+/** A lease whose variables do not open. */
+export type UnopenedLease = {
+  id: string;
+  executionId: string;
+  taskSlug: string;
+  /** What does not open, and what to do; for people. */
+  message: string;
+  /** The server has another SECRET_KEY than the database: it has left the lease to other servers, in its place in the queue. */
+  isLeft: boolean;
+};
+
+/**
+ * In a transaction: all that a runner says, and all that it is to know. What is handed out has been opened before the
+ * commit, so that nothing is handed out that cannot be told. Afterwards the caller calls `endUnopened` for the others.
+ */
 export async function syncRunner(
   sql: Tx,
+  seal: Seal,
   projectId: string,
   asker: Asker,
   { free, held, returned }: Sync,
@@ -80,9 +99,9 @@ export async function syncRunner(
     lease.logOffset = Math.max(lease.logOffset, offset + bytes.length);
   }
   const runners = await upsertRunner(sql, projectId, asker, { free, held: ids.length });
-  const leases = free === 0 ? [] : await takeLeases(sql, projectId, asker, free);
+  const taken = free === 0 ? [] : await takeLeases(sql, projectId, asker, free);
   return {
-    leases,
+    ...(await openLeases(sql, seal, projectId, taken)),
     held: ids.map((id) => {
       const lease = mine.get(id);
       if (!lease)
@@ -126,8 +145,66 @@ async function settle(sql: Tx, projectId: string, execution: LockedExecution): P
   });
 }
 
-/** A lease as its runner gets it, with the variables in the clear. */
-export async function toLease(
+/** Of leases that the transaction has just taken: as their runner gets them, and those whose variables do not open. */
+async function openLeases(
+  sql: Tx,
+  seal: Seal,
+  projectId: string,
+  taken: readonly OfferedLease[],
+): Promise<Pick<Synced, "leases" | "unopened">> {
+  const leases: Lease[] = [];
+  const unopened: UnopenedLease[] = [];
+  for (const lease of taken) {
+    try {
+      leases.push(await toLease(sql, seal, projectId, lease));
+    } catch (error) {
+      if (!(error instanceof UnopenedError)) throw error;
+      const { id, executionId, taskSlug } = lease;
+      unopened.push({ id, executionId, taskSlug, message: error.message, isLeft: false });
+    }
+  }
+  if (unopened.length === 0) return { leases, unopened };
+  // A server that still runs with the key from before a rotation is wrong, and not the task.
+  const digest = await selectSecretKeyDigest(sql);
+  if (digest === null || digest === seal.keyDigest) return { leases, unopened };
+  await leaveLeases(
+    sql,
+    projectId,
+    unopened.map(({ id }) => id),
+  );
+  return { leases, unopened: unopened.map((lease) => ({ ...lease, isLeft: true })) };
+}
+
+/**
+ * In a transaction of its own, because executions are locked before their leases: the task ends, and its `reason` says why.
+ * Where this is never called the offer runs out, and the next runner that asks comes to the same.
+ */
+export async function endUnopened(
+  sql: Tx,
+  projectId: string,
+  { id, executionId, message }: UnopenedLease,
+): Promise<void> {
+  const execution = await lockExecution(sql, projectId, executionId);
+  const lease = execution && (await lockLease(sql, projectId, id));
+  if (!execution || !lease || lease.status !== "offered") return;
+  await endLease(sql, projectId, id, { status: "cancelled", message });
+  await settle(sql, projectId, execution);
+}
+
+/** What does not open, in a sentence for people. */
+class UnopenedError extends Error {}
+
+function open(seal: Seal, place: readonly string[], sealed: Buffer, what: string): string {
+  try {
+    return seal.open(place, sealed);
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error;
+    throw new UnopenedError(`Cannot open ${what}: SECRET_KEY has changed, or the stored value has`, { cause: error });
+  }
+}
+
+/** A lease as its runner gets it, with the variables in the clear. Throws UnopenedError. */
+async function toLease(
   sql: Sql,
   seal: Seal,
   projectId: string,
@@ -137,9 +214,14 @@ export async function toLease(
   const given = environmentId === null ? [] : await selectVariablesToOpen(sql, teamId, environmentId);
   const variables: Record<string, string> = {};
   for (const { name, sealed } of given)
-    variables[name] = seal.open(variablePlace(teamId, environmentId!, name), sealed);
+    variables[name] = open(
+      seal,
+      variablePlace(teamId, environmentId!, name),
+      sealed,
+      `the variable ${JSON.stringify(name)} of the environment ${JSON.stringify(environment)}, which is to be set anew`,
+    );
   const own: Record<string, string> = lease.ownVariables
-    ? JSON.parse(seal.open(executionVariablesPlace(projectId), lease.ownVariables))
+    ? JSON.parse(open(seal, executionVariablesPlace(projectId), lease.ownVariables, "the variables of the execution"))
     : {};
   Object.assign(variables, own);
   const only = lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, taskSlug);

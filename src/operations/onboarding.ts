@@ -4,15 +4,19 @@ import { createSnippets } from "../rules/snippets.ts";
 import { type Onboarding, type OnboardingPatch, type SampleData, type StepId, STEPS } from "../schema/onboarding.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
 import type { Sql, Tx } from "../store/connect.ts";
+import { lockBugs } from "../store/bug_reports.ts";
+import { lockHealth } from "../store/case_health.ts";
 import {
   countSample,
   deleteSample,
   lockSample,
+  lockSampleExecutions,
   selectOnboarding,
   updateSkipped,
   upsertOnboarding,
 } from "../store/onboarding.ts";
 import { selectProject } from "../store/projects.ts";
+import { lockTestCases } from "../store/test_case_names.ts";
 import { insertSampleData } from "./sample_data.ts";
 
 const TEXTS: Record<StepId, { title: string; hint: string }> = {
@@ -83,5 +87,10 @@ export async function addSampleData(sql: Tx, projectId: string): Promise<SampleD
 /** In a transaction: leaves nothing of it. */
 export async function removeSampleData(sql: Tx, projectId: string): Promise<void> {
   await lockSample(sql, projectId);
+  // An upload may be adopting a case of the sample, reporting to one of its executions, or counting or judging its results.
+  await lockTestCases(sql, projectId);
+  await lockSampleExecutions(sql, projectId);
+  await lockHealth(sql, projectId);
+  await lockBugs(sql, projectId);
   await deleteSample(sql, projectId);
 }

@@ -1,14 +1,15 @@
 /** Two weeks of a plausible project, for looking around before the first report of one's own. */
 
 import { nameReport, prepareReport } from "./named_reports.ts";
-import { takeReport, turnsOf } from "./test_runs.ts";
+import { takeReport } from "./test_runs.ts";
 import { toCase } from "../reports/fields.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { createCutter } from "../reports/text.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import type { Tx } from "../store/connect.ts";
-import { takeTurn } from "../store/locks.ts";
+import { lockExecutionKey } from "../store/executions.ts";
 import { markSample } from "../store/onboarding.ts";
+import { lockTestCases } from "../store/test_case_names.ts";
 
 const DAYS = 14;
 const RUNS_A_DAY = 3;
@@ -90,10 +91,15 @@ function report({ suite, file, names }: Suite, day: number, random: () => number
   };
 }
 
+const keyOf = (run: number): string => `sample ${run + 1}`;
+
 /** In a transaction. The runs go the way of every upload, only at other times. */
 export async function insertSampleData(sql: Tx, projectId: string, defaultBranch: string, now: Date): Promise<void> {
   const random = createRandom(7);
   const executionIds: string[] = [];
+  // In the order of store/locks.ts: taking in a report takes locks that come after those of the next run.
+  await lockTestCases(sql, projectId);
+  for (let run = 0; run < DAYS * RUNS_A_DAY; run++) await lockExecutionKey(sql, projectId, keyOf(run));
   for (let run = 0; run < DAYS * RUNS_A_DAY; run++) {
     const at = new Date(now.getTime() - DAYS * DAY_MS + ((run + 0.5) / RUNS_A_DAY) * DAY_MS);
     const branch = run % RUNS_A_DAY === 1 ? `sample/feature-${Math.floor(run / 9) + 1}` : defaultBranch;
@@ -102,7 +108,7 @@ export async function insertSampleData(sql: Tx, projectId: string, defaultBranch
     for (const [index, suite] of SUITES.entries()) {
       const parameters: UploadParameters = {
         execution_id: executionId,
-        execution_key: executionId === undefined ? `sample ${run + 1}` : undefined,
+        execution_key: executionId === undefined ? keyOf(run) : undefined,
         task_slug: suite.taskSlug,
         branch,
         commit,
@@ -122,7 +128,6 @@ export async function insertSampleData(sql: Tx, projectId: string, defaultBranch
         ),
         parameters,
       );
-      for (const turn of turnsOf(projectId, parameters)) await takeTurn(sql, turn);
       const taken = await takeReport(sql, projectId, named, parameters, { now: at, silent: true });
       executionId = taken.run.executionId;
     }

@@ -82,12 +82,13 @@ async function nameOnce(
 ): Promise<number[]> {
   const { projectId, taskSlug } = scope;
   const known = await selectTestCaseNumbers(sql, projectId, named.digests, await coming?.names);
-  const numbers = known.numbers;
-  const split = known.hasAliases ? await splitAliases(sql, projectId, named, numbers) : [];
-  if (!numbers.includes(null)) return numbers as number[];
-  const fresh = [...numbers.keys()].filter((index) => numbers[index] === null);
+  const split = known.hasAliases ? await splitAliases(sql, projectId, named, known.numbers) : [];
+  if (!known.numbers.includes(null)) return known.numbers as number[];
+  const fresh = [...known.numbers.keys()].filter((index) => known.numbers[index] === null);
   const identities = toHexes(named.digests);
-  await transact(async (tx) => {
+  return await transact(async (tx) => {
+    // The transaction may be repeated, and what an attempt before it has found is undone.
+    const numbers = [...known.numbers];
     await lockTestCases(tx, projectId);
     if (split.length > 0) await deleteAliases(tx, projectId, split);
     if (known.last > 0) await adoptRenamed(tx, scope, named, numbers);
@@ -106,8 +107,8 @@ async function nameOnce(
     );
     for (const [place, index] of left.entries()) numbers[index] = added[place]!;
     if (new Set(numbers).size < numbers.length) throw new Moved("Test cases of the report have moved meanwhile");
+    return numbers as number[];
   });
-  return numbers as number[];
 }
 
 /**

@@ -121,7 +121,8 @@ export async function launch(
     const said = readFileSync(log).subarray(before).toString().trim().slice(-2000);
     // Processes of a killed postmaster end by themselves, but not at once.
     if (!said.includes("shared memory block") || Date.now() > deadline) {
-      throw new Error(`PostgreSQL does not start; its log "${log}" ends with:\n${said}`);
+      const why = said.includes("No space left on device") ? ", because its disk is full" : "";
+      throw new Error(`PostgreSQL does not start${why}; its log "${log}" ends with:\n${said}`);
     }
   }
 }

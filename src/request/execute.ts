@@ -11,7 +11,7 @@ import { noFacts, type UploadFacts } from "./upload_notes.ts";
 import type { AuditAction, NewAuditEntry } from "../schema/audit.ts";
 import { Refusal } from "../schema/refusal.ts";
 import { insertAuditEntryOfKey } from "../store/audit.ts";
-import type { Database, Tx } from "../store/connect.ts";
+import { type Database, isConflict, type Tx } from "../store/connect.ts";
 import { lockLiveKey } from "../store/keys.ts";
 import type { Turn } from "../store/locks.ts";
 
@@ -44,25 +44,34 @@ export type ExecuteOptions = Omit<Services, "begin"> & Pick<Context, "publicUrl"
 
 /** A shared commit is on its way before the write has been answered: the time must not be over until then. */
 const MAX_AGE_MS = 20_000;
+/** How often a transaction is run that loses each time to another one, in all. */
+const MAX_TRIES = 4;
 
 export function createExecute(database: Database, { publicUrl, cursors, ...given }: ExecuteOptions) {
   const services: Services = { ...given, begin: database.begin };
   const join = createTogether(database);
 
+  /** Repeats a transaction that PostgreSQL has undone for another one, so `work` keeps nothing of a run before. */
   async function transact<T>(
     caller: Caller,
     progress: Progress,
     work: (sql: Tx) => Promise<T>,
     turns: readonly Turn[] = [],
   ): Promise<T> {
-    const result = await database.begin(async (sql) => {
-      if (!(await lockLiveKey(sql, caller, turns))) revoked();
-      const value = await work(sql);
-      requireTime(progress);
-      return value;
-    });
-    progress.provedLive = true;
-    return result;
+    for (let tries = 1; ; tries++) {
+      try {
+        const result = await database.begin(async (sql) => {
+          if (!(await lockLiveKey(sql, caller, turns))) revoked();
+          const value = await work(sql);
+          requireTime(progress);
+          return value;
+        });
+        progress.provedLive = true;
+        return result;
+      } catch (error) {
+        if (!isConflict(error) || tries === MAX_TRIES || progress.expired) throw error;
+      }
+    }
   }
 
   return function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {

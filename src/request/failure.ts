@@ -4,15 +4,19 @@ import { DeadlineError } from "../http/deadline.ts";
 import { fail, Problem } from "../http/problem.ts";
 import type { Admission } from "../http/rate_limit.ts";
 import type { Log } from "../log.ts";
-import { isUnavailable } from "../store/connect.ts";
+import { isDiskFull, isUnavailable } from "../store/connect.ts";
+import { DISK_FULL } from "../store/readiness.ts";
 
 /** Never throws. */
 export function toProblem(error: unknown, log: Log, requestId: string): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof DeadlineError || isUnavailable(error)) {
-    log.warn("The database did not answer in time", { requestId, error });
+    const isFull = isDiskFull(error);
+    if (isFull) log.error(DISK_FULL, { requestId, error });
+    else log.warn("The database did not answer in time, or could not do it", { requestId, error });
     return new Problem("INTERNAL_ERROR", "The database is not available, try again in a moment", {
-      "Retry-After": "2",
+      // Room is seldom made within seconds.
+      "Retry-After": isFull ? "10" : "2",
     });
   }
   log.error("Request failed", { requestId, error });

@@ -12,11 +12,17 @@ const NONCE = { at: 5, length: 12 };
 const TAG_LENGTH = 16;
 const TEXT_AT = NONCE.at + NONCE.length;
 
-type Key = { bytes: Buffer; name: Buffer };
+const DIGEST_LENGTH = 16;
+
+type Key = { bytes: Buffer; name: Buffer; digest: string };
 
 const deriveKey = (secret: Uint8Array): Key => {
   const derive = (purpose: string, length: number) => Buffer.from(hkdfSync("sha256", secret, "", purpose, length));
-  return { bytes: derive("assay seal v1", 32), name: derive("assay seal name v1", KEY_NAME.length) };
+  return {
+    bytes: derive("assay seal v1", 32),
+    name: derive("assay seal name v1", KEY_NAME.length),
+    digest: derive("assay seal digest v1", DIGEST_LENGTH).toString("hex"),
+  };
 };
 
 export class SealError extends Error {
@@ -37,6 +43,12 @@ export function createSeal(secret: Uint8Array, old?: Uint8Array) {
     /** Hexadecimal, as the database tells them. */
     keyName: current.name.toString("hex"),
     keyNames: keys.map(({ name }) => name.toString("hex")),
+    /**
+     * Identifies the key in the database, hexadecimal. It is derived with HKDF for this purpose alone, so it does not help
+     * to find the key or to open anything.
+     */
+    keyDigest: current.digest,
+    keyDigests: keys.map(({ digest }) => digest),
 
     seal(place: readonly string[], text: string): Buffer {
       const nonce = randomBytes(NONCE.length);

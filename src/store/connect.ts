@@ -1,6 +1,7 @@
 /** The database: one pipelined connection for short reads beside ordinary pools for everything else. */
 
 import postgres from "postgres";
+import { readDatabaseUrl } from "./database_url.ts";
 import { createLane, createTransactions, RolledBack } from "./lane.ts";
 import { attachWire } from "./wire.ts";
 
@@ -134,10 +135,16 @@ export const toNumberArray = (values: ArrayLike<number | null>): string =>
 export const toTextArray = (values: readonly (string | null)[]): string =>
   `{${values.map((value) => (value === null ? "null" : `"${value.replace(/["\\]/g, "\\$&")}"`)).join(",")}}`;
 
+/** What every session is opened with: no transaction waits, or is left open, for longer. */
+export const SESSION_SETTINGS = { lock_timeout: "15s", idle_in_transaction_session_timeout: "60s" };
+/** Of all pools but the one for short reads. */
+export const STATEMENT_TIMEOUT = "60s";
+
 export function connect(options: ConnectionOptions, poolSize: number): Database {
+  const given = "url" in options ? readDatabaseUrl(options.url) : { options };
   const open = (extra: postgres.Options<{}>, session: Record<string, string>): Sql => {
     const all: postgres.Options<{}> = {
-      ...("url" in options ? {} : (options as postgres.Options<{}>)),
+      ...(given.options as postgres.Options<{}>),
       fetch_types: false,
       onnotice: () => {},
       connect_timeout: 10,
@@ -151,23 +158,24 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
       connection: {
         application_name: "assay",
         TimeZone: "UTC",
-        lock_timeout: "15s",
-        idle_in_transaction_session_timeout: "60s",
+        ...SESSION_SETTINGS,
         // Compiling takes 50 ms where costs are estimated too high, which is longer than nearly every statement here.
         jit: "off",
         ...session,
       } as never,
     };
-    return "url" in options ? postgres(options.url as string, all) : postgres(all);
+    return "url" in given ? postgres(given.url, all) : postgres(all);
   };
   // Pipelining would queue a fast statement behind a slow one. Without it postgres.js cannot begin a transaction, so
   // transactions, which have a connection to themselves anyway, get a pool of their own.
   const pipeline = (max_pipeline: number) => ({ max_pipeline }) as postgres.Options<{}>;
   const pool = createLane({
-    open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: "60s" }),
+    open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: STATEMENT_TIMEOUT }),
   });
   const transactions = createTransactions(
-    { open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(4) }, { statement_timeout: "60s" }) },
+    {
+      open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(4) }, { statement_timeout: STATEMENT_TIMEOUT }),
+    },
     poolSize,
   );
   const ofFast = { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" };
@@ -209,13 +217,21 @@ const OUTAGES = new Set([
   "FailedToOpenSocket",
   // Shutdown, crash, starting up, too many connections, read-only, out of time, waited too long for a lock, deadlock.
   ..."57P01 57P02 57P03 53300 25006 57014 55P03 25P03 25P04 40P01".split(" "),
+  // The disk is full, out of memory, the disk cannot be read or written, lost to another transaction.
+  ..."53100 53200 58030 40001".split(" "),
 ]);
 
 /** What an item can bring about by itself: the connection lives, and with a savepoint so does the transaction. */
-const TIMEOUTS = new Set(["57014", "55P03", "40P01"]);
+const TIMEOUTS = new Set(["57014", "55P03", "40P01", "40001"]);
 
-/** Whether a statement took too long, waited too long for a lock, or was the one that a deadlock ended. */
+/** Whether a statement took too long, waited too long for a lock, or was ended for another transaction. */
 export const isTimeout = (error: unknown): boolean => TIMEOUTS.has(codeOf(error));
+
+/** The transaction is undone, and likely to come through when it is repeated. */
+const CONFLICTS = new Set(["40P01", "40001"]);
+
+/** Whether PostgreSQL ended a transaction for another one: as the victim of a deadlock, or of a serialization failure. */
+export const isConflict = (error: unknown): boolean => CONFLICTS.has(codeOf(error));
 
 /** Whether what was to be stored is there already, where there may be only one. */
 export const isTaken = (error: unknown): boolean => codeOf(error) === "23505";
@@ -223,6 +239,12 @@ export const isTaken = (error: unknown): boolean => codeOf(error) === "23505";
 /** Whether a transaction that failed with this at its commit is known to have left nothing behind. */
 export const isUndone = (error: unknown): boolean =>
   error instanceof RolledBack || (error instanceof postgres.PostgresError && error.severity === "ERROR");
+
+/** Whether there is no room on a disk of the database. Statements that only read may get through all the same. */
+export const isDiskFull = (error: unknown): boolean => codeOf(error) === "53100";
+
+/** Whether something is larger than the configuration of PostgreSQL allows, such as its temporary files. */
+export const isOverLimit = (error: unknown): boolean => codeOf(error) === "53400";
 
 /** Whether an error says that the database is away or too busy, and not that the statement is wrong. */
 export const isUnavailable = (error: unknown): boolean => OUTAGES.has(codeOf(error));

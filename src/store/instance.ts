@@ -1,14 +1,39 @@
 /** What every server of one database must agree on. */
 
-import type { Database, Sql } from "./connect.ts";
+import { type Database, type Sql, toTextArray, type Tx } from "./connect.ts";
 
 /** The secret that signs page cursors: made by the first server, shared by all, so that a page may come from any. */
 export async function selectCursorSecret(sql: Sql): Promise<Uint8Array> {
-  const fresh = Buffer.from(crypto.getRandomValues(new Uint8Array(32)));
-  await sql`insert into instance (cursor_secret) values (${fresh}) on conflict do nothing`;
+  await insertInstance(sql);
   const [row] = await sql<{ secret: Uint8Array }[]>`select cursor_secret as secret from instance`;
   return row!.secret;
 }
+
+/** Does nothing when the row is there. */
+async function insertInstance(sql: Sql): Promise<void> {
+  const fresh = Buffer.from(crypto.getRandomValues(new Uint8Array(32)));
+  await sql`insert into instance (cursor_secret) values (${fresh}) on conflict do nothing`;
+}
+
+/** Identifies the SECRET_KEY of the database, hexadecimal; null before the first server has started. */
+export const selectSecretKeyDigest = async (sql: Sql): Promise<string | null> => {
+  const [row] = await sql<{ digest: string | null }[]>`select secret_key_digest as digest from instance`;
+  return row?.digest ?? null;
+};
+
+/**
+ * Stores `digest` where there is none or one of `replaceable`. Answers whether it is the one of the database afterwards: of
+ * several servers that start at once the database decides for one key.
+ */
+export async function claimSecretKeyDigest(sql: Sql, digest: string, replaceable: readonly string[]): Promise<boolean> {
+  await insertInstance(sql);
+  await sql`
+    update instance set secret_key_digest = ${digest}
+    where secret_key_digest is null or secret_key_digest = any(${toTextArray(replaceable)}::text[])`;
+  return (await selectSecretKeyDigest(sql)) === digest;
+}
+
+export const deleteSecretKeyDigest = (sql: Tx) => sql`update instance set secret_key_digest = null`;
 
 /** How many migrations the database has. */
 export const selectSchemaVersion = async (sql: Sql): Promise<number> => {
@@ -20,6 +45,15 @@ export const selectSchemaVersion = async (sql: Sql): Promise<number> => {
 export const selectIsWritable = async (sql: Sql): Promise<boolean> => {
   const [row] = await sql<{ writable: boolean }[]>`select current_setting('transaction_read_only') = 'off' as writable`;
   return row!.writable;
+};
+
+/**
+ * In a transaction: writes more than a megabyte to a temporary file of PostgreSQL, which is gone afterwards. Nothing of it goes to
+ * a table or to the log of writes. Fails where the disk is full.
+ */
+export const writeToDisk = async (sql: Tx): Promise<void> => {
+  await sql`select set_config('work_mem', '64kB', true)`;
+  await sql`select count(*) from generate_series(1, 100000)`;
 };
 
 /** A connection to the database that is open needs no file descriptor when there may be none left. */

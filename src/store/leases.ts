@@ -153,6 +153,11 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
   left join environment v on v.team_id = p.team_id and v.slug = e.environment
   order by o.turn, o.queued_at, o.id`;
 
+/** Of the transaction that has taken them: they wait as before. */
+export const leaveLeases = (sql: Tx, projectId: string, ids: readonly string[]) => sql`
+  update lease set status = 'queued', runner = null, offered_at = null, expires_at = null
+  where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
+
 /**
  * Which executions a call of a runner is about beyond its leases: those of leases that it now says to have, and of leases
  * that it gives back. In the order in which they are locked.

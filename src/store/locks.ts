@@ -1,4 +1,8 @@
-/** Advisory locks, until the end of the transaction: what takes turns, each kind with a number of its own. */
+/** Advisory locks, until the end of the transaction: what takes turns, each kind with a number of its own.
+ *
+ * A transaction that takes several takes them in this order, rows among them, so that no two wait for each other: key,
+ * sample, naming, execution, rows of executions, rows of leases, counting, bugs, days.
+ */
 
 import type { Fragment, Sql, Tx } from "./connect.ts";
 

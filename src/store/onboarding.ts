@@ -90,7 +90,11 @@ export async function markSample(
   await sql`update bug_report set sample = true where project_id = ${projectId} and first_execution_id = any(${ids}::uuid[])`;
 }
 
-/** Leaves nothing of it. */
+/** Uploads that report to them wait, or are waited for. */
+export const lockSampleExecutions = (sql: Tx, projectId: string) => sql`
+  select from execution where project_id = ${projectId} and sample order by id for update`;
+
+/** In a transaction that holds the locks of what it deletes: leaves nothing of it. */
 export async function deleteSample(sql: Tx, projectId: string): Promise<void> {
   await sql`delete from bug_report where project_id = ${projectId} and sample`;
   await sql`delete from execution where project_id = ${projectId} and sample`;

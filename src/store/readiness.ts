@@ -1,16 +1,58 @@
 /** Whether requests should come here: reads and writes get through to a database that has our schema. */
 
-import type { Database } from "./connect.ts";
-import { selectIsWritable, selectSchemaVersion } from "./instance.ts";
+import { type Database, isDiskFull, isOverLimit, type Tx } from "./connect.ts";
+import { selectIsWritable, selectSchemaVersion, writeToDisk } from "./instance.ts";
 
 const PATIENCE_MS = 2_000;
+/** Whether there is room on the disk is looked at no more often than this, as long as there is. */
+const DISK_EVERY_MS = 2_000;
 
-/** One look at a time, for all who ask meanwhile: anybody may ask, as often as he likes. */
-export function createReadiness({ fast, begin }: Pick<Database, "fast" | "begin">, version: number) {
+/** What the log says, here and when a request fails. */
+export const DISK_FULL = "The disk of the database is full: nothing can be stored until there is room";
+
+/**
+ * One look at a time, for all who ask meanwhile: anybody may ask, as often as he likes. `onDiskFull` is called when the disk
+ * turns out to be full, and not again before there was room.
+ */
+export function createReadiness(
+  { fast, begin }: Pick<Database, "fast" | "begin">,
+  version: number,
+  onDiskFull: (error: unknown) => void = () => {},
+) {
   let looking: Promise<boolean> | undefined;
+  let hadRoomAt = -Infinity;
+  let isFull = false;
+
+  /** Reads get through a full disk, and so do writes that find a place in what is there already. */
+  async function requireRoom(sql: Tx): Promise<void> {
+    if (performance.now() - hadRoomAt < DISK_EVERY_MS) return;
+    try {
+      await writeToDisk(sql);
+    } catch (error) {
+      if (isDiskFull(error) && !isFull) onDiskFull(error);
+      isFull = isDiskFull(error);
+      throw error;
+    }
+    isFull = false;
+    hadRoomAt = performance.now();
+  }
+
+  async function lookAtWrites(): Promise<boolean> {
+    try {
+      return await begin(async (sql) => {
+        const isWritable = await selectIsWritable(sql);
+        if (isWritable) await requireRoom(sql);
+        return isWritable;
+      });
+    } catch (error) {
+      // Where temporary files are limited to less than what is written, nothing is known of the disk.
+      if (isOverLimit(error)) return true;
+      throw error;
+    }
+  }
 
   async function look(): Promise<boolean> {
-    const [schema, writable] = await Promise.all([selectSchemaVersion(fast), begin(selectIsWritable)]);
+    const [schema, writable] = await Promise.all([selectSchemaVersion(fast), lookAtWrites()]);
     return schema >= version && writable;
   }
 

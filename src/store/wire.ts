@@ -104,6 +104,8 @@ const [DATA_ROW, READY, ERROR] = [code("D"), code("Z"), code("E")];
 function createSession(socket: DriverSocket, end: (seconds: number) => Promise<void>, onClosed: () => void) {
   const names = new Map<string, string>();
   let named = 0;
+  // A pooler may give the session to others, whose statements must not be taken for ours.
+  const prefix = `w${crypto.randomUUID().replaceAll("-", "")}_`;
   let asked: Question[] = [];
   /** How many of them have been answered. */
   let answered = 0;
@@ -153,7 +155,7 @@ function createSession(socket: DriverSocket, end: (seconds: number) => Promise<v
       if (needed > output.length) output = Buffer.allocUnsafe(needed);
     }
     if (name === undefined) {
-      names.set(text, (name = `w${++named}`));
+      names.set(text, (name = `${prefix}${++named}`));
       const parse = begin(PARSE);
       cString(name);
       cString(text);

@@ -47,6 +47,7 @@ const COMMANDS = {
   "list-users": ["--team", id],
   "create-user": ["--email", "a@acme.example", "--team", id, "--password", "correct horse"],
   "add-user": ["--email", "a@acme.example", "--team", id],
+  "forget-secret-key": [],
   "reset-password": ["--email", "a@acme.example", "--password", "correct horse"],
 };
 

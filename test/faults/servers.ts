@@ -8,6 +8,8 @@ import { createPlace, followOutput, guardProcess, removePlace } from "../places.
 const ROOT = join(import.meta.dir, "../..");
 
 export type ServersOptions = {
+  /** Where the data is kept; default: a directory that is removed at the end. */
+  directory?: string;
   count?: number;
   /** Besides the configuration that every script has: no rate limit, a port of its own, warnings only. */
   environment?: Record<string, string>;
@@ -64,7 +66,7 @@ async function spawn(dataDir: string, { environment = {}, under = [] }: ServersO
 
 /** Ends with `stop`, which no script may leave out: it stops the servers and PostgreSQL, and removes their files. */
 export async function startServers(options: ServersOptions = {}) {
-  const directory = createPlace("faults");
+  const directory = options.directory ?? createPlace("faults");
   const servers = [await spawn(directory, options)];
   while (servers.length < (options.count ?? 1)) servers.push(await spawn(directory, options));
   const output = servers[0]!.output();
@@ -98,7 +100,7 @@ export async function startServers(options: ServersOptions = {}) {
       for (const { child } of servers) child.kill("SIGTERM");
       await Promise.all(servers.map(({ child }) => child.exited));
       await embedded.stop();
-      await removePlace(directory);
+      if (options.directory === undefined) await removePlace(directory);
     },
   };
 }

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import { createLane, createTransactions, type LaneOptions } from "../../src/store/lane.ts";
+import { writeToDisk } from "../../src/store/instance.ts";
 import { createReadiness } from "../../src/store/readiness.ts";
 import { createDatabase, until } from "../harness.ts";
 import { createTunnel } from "../tunnel.ts";
@@ -183,6 +184,42 @@ describe("readiness", () => {
     expect(await createReadiness({ fast, begin: readOnly.begin as Begin }, 1)()).toBe(false);
     const away = createTransactions(pools("away"), 1);
     expect(await createReadiness({ fast, begin: away.begin as Begin }, 1)()).toBe(false);
+  });
+
+  test("is not there while the disk is full, which is told once, and is there again when there is room", async () => {
+    const told: unknown[] = [];
+    let isFull = true;
+    const full = Object.assign(new Error("could not extend file"), { code: "53100" });
+    const begin = ((work) =>
+      database.begin((sql) =>
+        work(
+          new Proxy(sql, {
+            apply: (query, _, parameters) =>
+              isFull && String(parameters[0]).includes("generate_series")
+                ? Promise.reject(full)
+                : Reflect.apply(query, undefined, parameters),
+          }),
+        ),
+      )) as Begin;
+    const isReady = createReadiness({ fast, begin }, 1, (error) => told.push(error));
+    expect([await isReady(), await isReady(), told]).toEqual([false, false, [full]]);
+    isFull = false;
+    expect(await isReady()).toBe(true);
+  });
+
+  test("finds out by writing more than what PostgreSQL keeps in memory", async () => {
+    const write = database.begin(async (sql) => {
+      await sql`set local temp_file_limit = '900kB'`;
+      await writeToDisk(sql);
+    });
+    expect(((await write.catch((error) => error)) as { code?: string } | undefined)?.code).toBe("53400");
+    // Whoever has set such a limit has a database that is ready all the same.
+    const limited = ((work) =>
+      database.begin(async (sql) => {
+        await sql`set local temp_file_limit = '900kB'`;
+        return await work(sql);
+      })) as Begin;
+    expect(await createReadiness({ fast, begin: limited }, 1)()).toBe(true);
   });
 
   test("is looked at once for all who ask at the same time", async () => {

@@ -51,6 +51,21 @@ function createWire({ silenceMs, driver = {}, session = driver }: Options = {}) 
 
 const codeOf = (error: unknown) => (error as { code?: string }).code;
 
+test("statements have names that no other session has: a pooler may give one session to several", async () => {
+  const wires = [createWire(), createWire()];
+  const names: string[] = [];
+  for (const { sql, ask, isThere } of wires) {
+    await isThere();
+    const query = "select name from pg_prepared_statements where name <> $1";
+    names.push(...(await ask(query, "")).map(([name]) => name!));
+    await sql`select ${1}::int as one`;
+    names.push(...(await sql`select name from pg_prepared_statements`).map(({ name }) => name as string));
+  }
+  expect(names.length).toBeGreaterThanOrEqual(4);
+  expect(new Set(names).size).toBe(names.length);
+  for (const name of names) expect(name.length).toBeGreaterThanOrEqual(8);
+});
+
 describe("a wire", () => {
   for (const way of ["a Unix socket", "TCP"])
     test(`over ${way} answers each with its own rows, in any size`, async () => {

@@ -1,0 +1,63 @@
+/** What whoever asks is told of a database that cannot do what it is asked for, and what the log says. */
+
+import { expect, test } from "bun:test";
+import { createHarness, junit } from "../harness.ts";
+
+const lines: string[] = [];
+const { ask, acme, database } = await createHarness({ log: (line) => void lines.push(line) });
+
+/** Uploads a report while the database refuses what comes of it with this code. */
+async function uploadDespite(code: string, size: "small" | "large" | "failing") {
+  await database.pool.unsafe(`
+    create function refuse() returns trigger language plpgsql as $$ begin
+      raise exception 'could not extend file "base/1/2": No space left on device' using errcode = '${code}';
+    end $$;
+    create trigger refuse before insert on attempt for each row execute function refuse();
+  `);
+  lines.length = 0;
+  try {
+    const body = junit((size === "failing" ? "f" : "p").repeat(size === "large" ? 20_000 : 2));
+    return await ask(`POST /projects/${acme.project}/test-runs`, { key: acme.key, body });
+  } finally {
+    await database.pool.unsafe("drop trigger refuse on attempt; drop function refuse");
+  }
+}
+
+for (const size of ["small", "failing", "large"] as const)
+  test(`a full disk is an outage and no failure of ours: the log says what it is (a ${size} report)`, async () => {
+    const { status, headers, text } = await uploadDespite("53100", size);
+    expect([status, headers.get("retry-after")]).toEqual([500, "10"]);
+    expect(text).not.toContain("extend");
+    const told = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === "error");
+    expect(told.map(({ message, error }) => [message, error.code])).toEqual([
+      ["The disk of the database is full: nothing can be stored until there is room", "53100"],
+    ]);
+  });
+
+test.each(["53200", "58030"])("so is a database that is out of memory or cannot use its disk (%s)", async (code) => {
+  const { status, headers } = await uploadDespite(code, "small");
+  expect([status, headers.get("retry-after")]).toEqual([500, "2"]);
+});
+
+test.each(["53100", "40P01"])("what cannot be counted keeps nobody from reading, nor an upload (%s)", async (code) => {
+  const path = `/projects/${acme.project}`;
+  const upload = (letters: string) => ask(`POST ${path}/test-runs`, { key: acme.key, body: junit(letters) });
+  await database.pool.unsafe(`
+    create function refuse() returns trigger language plpgsql as $$ begin
+      raise exception 'no' using errcode = '${code}';
+    end $$;
+    create trigger refuse before insert or update on case_health for each row execute function refuse();
+  `);
+  try {
+    expect((await upload("pppp")).status).toBe(201);
+    expect((await ask(`GET ${path}/test-cases`, { key: acme.key })).status).toBe(200);
+    expect((await upload("pppf")).status).toBe(201);
+  } finally {
+    await database.pool.unsafe("drop trigger refuse on case_health; drop function refuse");
+  }
+});
+
+test("the same report is taken when there is room", async () => {
+  const { status } = await ask(`POST /projects/${acme.project}/test-runs`, { key: acme.key, body: junit("pp") });
+  expect(status).toBe(201);
+});

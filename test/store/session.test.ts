@@ -1,0 +1,72 @@
+/** What stands between Assay and PostgreSQL must give each connection a session of its own, or the start says so. */
+
+import { describe, expect, test } from "bun:test";
+import { connect } from "../../src/store/connect.ts";
+import { requireSessions } from "../../src/store/session.ts";
+import { createDatabase } from "../harness.ts";
+import { hasPgBouncer, startPgBouncer, startSharingPooler } from "../pgbouncer.ts";
+
+const { connection, database } = await createDatabase();
+
+/** What the start says of the database at the URL; undefined: nothing. */
+async function refusalOf(url: string): Promise<string | undefined> {
+  const database = connect({ url }, 2);
+  try {
+    await requireSessions(database);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    await database.close();
+  }
+}
+
+const SHARED = expect.stringMatching(
+  /^DATABASE_URL leads through a pooler that shares sessions .* pool_mode to session/,
+);
+const WITHOUT_SETTINGS = expect.stringMatching(
+  /^DATABASE_URL leads through a pooler that does not pass on the settings of a session .* docs\/operations.md/,
+);
+/** As docs/operations.md says. */
+const IGNORED = {
+  ignore_startup_parameters:
+    "lock_timeout,idle_in_transaction_session_timeout,statement_timeout,plan_cache_mode,jit,extra_float_digits",
+};
+const SETTINGS = { lock_timeout: "15s", idle_in_transaction_session_timeout: "60s", statement_timeout: "60s" };
+
+test("PostgreSQL itself is taken", async () => {
+  await requireSessions(database);
+});
+
+test("a pooler that sends all connections through one session is refused", async () => {
+  expect(await refusalOf(await startSharingPooler(connection, SETTINGS))).toEqual(SHARED);
+});
+
+describe.if(hasPgBouncer)("PgBouncer", () => {
+  for (const pool_mode of ["transaction", "statement"])
+    for (const server_round_robin of ["0", "1"])
+      test(`in ${pool_mode} mode is refused (server_round_robin ${server_round_robin})`, async () => {
+        const url = await startPgBouncer(connection, { pool_mode, server_round_robin, ...IGNORED });
+        expect(await refusalOf(url)).toEqual(SHARED);
+        // While others use it as well.
+        const others = connect({ url }, 2);
+        const busy = Array.from({ length: 20 }, () => others.pool.unsafe("select pg_sleep(0.01)").simple());
+        expect(await refusalOf(url)).toEqual(SHARED);
+        await Promise.allSettled(busy);
+        await others.close();
+      });
+
+  test("in session mode is refused where it does not know the settings, and where it drops them", async () => {
+    expect(await refusalOf(await startPgBouncer(connection, { pool_mode: "session" }))).toEqual(WITHOUT_SETTINGS);
+    const url = await startPgBouncer(connection, { pool_mode: "session", ...IGNORED });
+    expect(await refusalOf(url)).toEqual(WITHOUT_SETTINGS);
+  });
+
+  test("in session mode is taken where the database has the settings", async () => {
+    const url = await startPgBouncer(connection, { pool_mode: "session", ...IGNORED });
+    const name = String(connection["database"]);
+    for (const [setting, value] of Object.entries(SETTINGS))
+      await database.pool.unsafe(`alter database ${name} set ${setting} = '${value}'`);
+    expect(await refusalOf(url)).toBeUndefined();
+  });
+});
