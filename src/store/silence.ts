@@ -1,0 +1,173 @@
+/**
+ * Ends connections that have fallen silent: their other end is gone, but nothing has closed them. That happens in a fail-over,
+ * or when a firewall has forgotten them, and whatever was asked of such a connection would wait for ever.
+ *
+ * An idle connection is probed, and the answer to a probe is due at once. A connection on which a statement runs cannot be
+ * probed, and the statement may be slow. So a new connection asks PostgreSQL whether the backend of the silent one is working:
+ * if it is not, it has never received the statement, or its answer was lost. No connection is ended unless that new connection
+ * was answered: while the database itself is away or frozen, others would get through as little.
+ */
+
+import type { Sql } from "postgres";
+
+/** An established connection. Times are of `performance.now()`. */
+export type Session = {
+  /** The process id of its backend, as PostgreSQL has told it. */
+  readonly pid: number;
+  readonly owes: "statement" | "probe" | null;
+  /** When something was last received or, if that is later, when the session began to owe an answer. */
+  readonly heardAt: number;
+  /** How much was sent since. */
+  readonly sentBytes: number;
+  /** Whether it owes no statement, and is outside of a transaction. */
+  readonly isIdle: boolean;
+  /** Asks for an answer that is due at once. Only for a session that is idle. */
+  probe(): void;
+  /** Closes the connection without a word, and rejects all that it owes. */
+  destroy(): void;
+};
+
+export type SilenceOptions = {
+  sessions: () => Session[];
+  /** A pool that opens one new connection. */
+  open: () => Sql;
+  /** How long a session may owe an answer before it is suspected. Default 5,000. */
+  silenceMs?: number;
+  /** How long an idle session may say nothing before it is probed. Default 3,000. */
+  probeAfterMs?: number;
+};
+
+/** How long a new connection may take to show that the database is there. */
+const CHECK_TIMEOUT_MS = 3_000;
+/** A slow link is not a silent one: a session is given time for what was sent to it, 2 Mbit/s. */
+const MIN_BYTES_PER_MS = 250;
+/** Longer than any statement may take: for sessions of which PostgreSQL does not tell what they are doing. */
+const MAX_STATEMENT_MS = 75_000;
+/** A session that works now may have waited for a lock that a silent session held. */
+const RECHECK_MS = 200;
+const MAX_CHECKS = 50;
+
+/** `gone`: there is no such backend. `unknown`: PostgreSQL does not say, or a connection pooler is in between. */
+type Activity = "working" | "idle" | "gone" | "unknown";
+type Suspect = { session: Session; heardAt: number };
+
+export const sessionsOf = (sql: Sql): Session[] => (sql as unknown as { sessions(): Session[] }).sessions();
+
+export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAfterMs = 3_000 }: SilenceOptions) {
+  /** When PostgreSQL said that a session was working. */
+  const foundWorking = new WeakMap<Session, number>();
+  let isLooking = false;
+
+  /** Probes sessions that are idle, and returns those whose answer is overdue. */
+  function findSuspects(now: number): Suspect[] {
+    const suspects: Suspect[] = [];
+    for (const session of sessions()) {
+      const { owes, heardAt, sentBytes, isIdle } = session;
+      const silentMs = now - heardAt;
+      if (owes !== null && silentMs >= silenceMs + sentBytes / MIN_BYTES_PER_MS) suspects.push({ session, heardAt });
+      else if (owes === null && isIdle && silentMs >= probeAfterMs) session.probe();
+    }
+    return suspects;
+  }
+
+  /** What was received while PostgreSQL was being asked ends the suspicion: this process may have been busy. */
+  const isStillSilent = ({ session, heardAt }: Suspect) => session.owes !== null && session.heardAt === heardAt;
+
+  function isDead(suspect: Suspect, activity: Activity, now: number): boolean {
+    if (!isStillSilent(suspect)) return false;
+    if (suspect.session.owes === "probe") return true;
+    return activity === "unknown" ? now - suspect.heardAt >= MAX_STATEMENT_MS : activity !== "working";
+  }
+
+  /** Ends those that are dead, and returns them; throws when the new connection is not answered. */
+  async function endDead(sql: Sql, suspects: readonly Suspect[]): Promise<Set<Suspect>> {
+    const { activities, isDirect } = await inTime(selectActivities(sql, suspects));
+    const now = performance.now();
+    const dead = suspects.filter((suspect, at) => isDead(suspect, activities[at]!, now));
+    for (const { session } of suspects) foundWorking.set(session, now);
+    if (dead.length === 0) return new Set();
+    const lastHeardAt = Math.max(...dead.map(({ heardAt }) => heardAt));
+    for (const { session } of dead) session.destroy();
+    // Nothing shows that these idle ones are better, and it costs little to open them again.
+    for (const session of sessions())
+      if (session.isIdle && (session.owes === "probe" || session.heardAt <= lastHeardAt)) session.destroy();
+    // Their transactions hold locks until PostgreSQL knows that they have ended.
+    if (isDirect) await inTime(terminateBackends(sql, dead)).catch(() => {});
+    return new Set(dead);
+  }
+
+  return {
+    /** To be called every second or so. Answers how many sessions it has ended because they were silent. */
+    async look(): Promise<number> {
+      const now = performance.now();
+      if (isLooking) return 0;
+      const suspects = findSuspects(now);
+      const isNew = ({ session }: Suspect) => now - (foundWorking.get(session) ?? -Infinity) >= silenceMs;
+      if (!suspects.some(isNew)) return 0;
+      isLooking = true;
+      const sql = open();
+      let ended = 0;
+      try {
+        for (let left = suspects, checks = 0; left.length > 0 && checks < MAX_CHECKS; checks++) {
+          const dead = await endDead(sql, left);
+          if (dead.size === 0) break;
+          ended += dead.size;
+          await Bun.sleep(RECHECK_MS);
+          left = left.filter((suspect) => !dead.has(suspect) && isStillSilent(suspect));
+        }
+      } catch {
+        // The database is away, which is told elsewhere.
+      } finally {
+        void sql.end({ timeout: 0 });
+        isLooking = false;
+      }
+      return ended;
+    },
+  };
+}
+
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error("The database did not answer in time")), CHECK_TIMEOUT_MS);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const askedAbout = (suspects: readonly Suspect[]): string =>
+  JSON.stringify(
+    suspects.map(({ session: { pid }, heardAt }, index) => ({
+      ...{ index, pid },
+      silent: (performance.now() - heardAt) / 1_000,
+    })),
+  );
+
+/**
+ * The backends of sessions. Another server may use the same process ids after a fail-over, but its backends began after the
+ * silence; a second is allowed for the difference between two clocks.
+ */
+const backends = (sql: Sql, suspects: readonly Suspect[]) => sql`
+  json_to_recordset(${askedAbout(suspects)}::text::json) as asked (index int, pid int, silent float)
+  left join pg_stat_activity a on a.pid = asked.pid and a.usename = session_user
+    and a.backend_start < now() - (asked.silent - 1) * interval '1 second'`;
+
+async function selectActivities(sql: Sql, suspects: readonly Suspect[]) {
+  const rows = await sql<{ ownPid: number; activity: Activity }[]>`
+    select pg_backend_pid() as "ownPid",
+      case
+        when a.pid is null then 'gone'
+        when a.state is null or a.state = 'disabled' then 'unknown'
+        -- A backend that waits for its client is as silent for us as we are for it.
+        when a.state in ('active', 'fastpath function call') and a.wait_event_type is distinct from 'Client' then 'working'
+        else 'idle'
+      end as activity
+    from ${backends(sql, suspects)} order by asked.index`;
+  // A connection pooler makes up process ids of its own.
+  const isDirect = sessionsOf(sql)[0]?.pid === rows[0]?.ownPid;
+  return { isDirect, activities: rows.map(({ activity }): Activity => (isDirect ? activity : "unknown")) };
+}
+
+const terminateBackends = async (sql: Sql, suspects: readonly Suspect[]) =>
+  await sql`select pg_terminate_backend(a.pid) from ${backends(sql, suspects)} where a.pid is not null`;
