@@ -8,7 +8,7 @@
  * was answered: while the database itself is away or frozen, others would get through as little.
  */
 
-import type { Sql } from "postgres";
+import postgres, { type Sql } from "postgres";
 
 /** An established connection. Times are of `performance.now()`. */
 export type Session = {
@@ -49,6 +49,7 @@ const MAX_CHECKS = 50;
 
 /** `gone`: there is no such backend. `unknown`: PostgreSQL does not say, or a connection pooler is in between. */
 type Activity = "working" | "idle" | "gone" | "unknown";
+const TOO_MANY_CONNECTIONS = "53300";
 type Suspect = { session: Session; heardAt: number };
 
 export const sessionsOf = (sql: Sql): Session[] => (sql as unknown as { sessions(): Session[] }).sessions();
@@ -81,7 +82,11 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
 
   /** Ends those that are dead, and returns them; throws when the new connection is not answered. */
   async function endDead(sql: Sql, suspects: readonly Suspect[]): Promise<Set<Suspect>> {
-    const { activities, isDirect } = await inTime(selectActivities(sql, suspects));
+    const { activities, isDirect } = await inTime(selectActivities(sql, suspects)).catch((error: unknown) => {
+      // That is an answer too: those that only owe one to a probe are dead, and may hold the connections that are missing.
+      if (!(error instanceof postgres.PostgresError) || error.code !== TOO_MANY_CONNECTIONS) throw error;
+      return { isDirect: false, activities: suspects.map((): Activity => "unknown") };
+    });
     const now = performance.now();
     const dead = suspects.filter((suspect, at) => isDead(suspect, activities[at]!, now));
     for (const { session } of suspects) foundWorking.set(session, now);
