@@ -1,12 +1,4 @@
-/**
- * Ends connections that have fallen silent: their other end is gone, but nothing has closed them. That happens in a fail-over,
- * or when a firewall has forgotten them, and whatever was asked of such a connection would wait for ever.
- *
- * An idle connection is probed, and the answer to a probe is due at once. A connection on which a statement runs cannot be
- * probed, and the statement may be slow. So a new connection asks PostgreSQL whether the backend of the silent one is working:
- * if it is not, it has never received the statement, or its answer was lost. No connection is ended unless that new connection
- * was answered: while the database itself is away or frozen, others would get through as little.
- */
+/** Ends connections that have fallen silent: their other end is gone, but nothing has closed them. */
 
 import postgres, { type Sql } from "postgres";
 
@@ -37,15 +29,28 @@ export type SilenceOptions = {
   probeAfterMs?: number;
 };
 
+/*
+ * Connections fall silent in a fail-over, or when a firewall has forgotten them, and whatever was asked of one would wait for
+ * ever.
+ *
+ * An idle connection is probed, and the answer to a probe is due at once. A connection on which a statement runs cannot be
+ * probed, and the statement may be slow. So a new connection asks PostgreSQL whether the backend of the silent one is working:
+ * if it is not, it has never received the statement, or its answer was lost. No connection is ended unless that new connection
+ * is answered: while the database itself is away or frozen, others would get through as little.
+ */
+
 /** How long a new connection may take to show that the database is there. */
 const CHECK_TIMEOUT_MS = 3_000;
 /** A slow link is not a silent one: a session is given time for what was sent to it, 2 Mbit/s. */
 const MIN_BYTES_PER_MS = 250;
 /** Longer than any statement may take: for sessions of which PostgreSQL does not tell what they are doing. */
 const MAX_STATEMENT_MS = 75_000;
-/** A session that works now may have waited for a lock that a silent session held. */
-const RECHECK_MS = 200;
-const MAX_CHECKS = 50;
+/**
+ * Between two checks: a database that was frozen may answer the new connection before the others, and a session that was found
+ * working may have waited for a lock of one that has been ended.
+ */
+const RECHECK_MS = 500;
+const MAX_CHECKS = 20;
 
 /** `gone`: there is no such backend. `unknown`: PostgreSQL does not say, or a connection pooler is in between. */
 type Activity = "working" | "idle" | "gone" | "unknown";
@@ -80,17 +85,19 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
     return activity === "unknown" ? now - suspect.heardAt >= MAX_STATEMENT_MS : activity !== "working";
   }
 
-  /** Ends those that are dead, and returns them; throws when the new connection is not answered. */
-  async function endDead(sql: Sql, suspects: readonly Suspect[]): Promise<Set<Suspect>> {
+  /** Throws when the new connection is not answered. */
+  async function findDead(sql: Sql, suspects: readonly Suspect[]) {
     const { activities, isDirect } = await inTime(selectActivities(sql, suspects)).catch((error: unknown) => {
       // That is an answer too: those that only owe one to a probe are dead, and may hold the connections that are missing.
       if (!(error instanceof postgres.PostgresError) || error.code !== TOO_MANY_CONNECTIONS) throw error;
       return { isDirect: false, activities: suspects.map((): Activity => "unknown") };
     });
     const now = performance.now();
-    const dead = suspects.filter((suspect, at) => isDead(suspect, activities[at]!, now));
     for (const { session } of suspects) foundWorking.set(session, now);
-    if (dead.length === 0) return new Set();
+    return { dead: suspects.filter((suspect, at) => isDead(suspect, activities[at]!, now)), isDirect };
+  }
+
+  async function endAll(sql: Sql, dead: readonly Suspect[], isDirect: boolean): Promise<void> {
     const lastHeardAt = Math.max(...dead.map(({ heardAt }) => heardAt));
     for (const { session } of dead) session.destroy();
     // Nothing shows that these idle ones are better, and it costs little to open them again.
@@ -98,7 +105,22 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
       if (session.isIdle && (session.owes === "probe" || session.heardAt <= lastHeardAt)) session.destroy();
     // Their transactions hold locks until PostgreSQL knows that they have ended.
     if (isDirect) await inTime(terminateBackends(sql, dead)).catch(() => {});
-    return new Set(dead);
+  }
+
+  /** Ends those that two checks find dead; `onEnded` is told how many. */
+  async function check(sql: Sql, suspects: readonly Suspect[], onEnded: (count: number) => void): Promise<void> {
+    let left = suspects;
+    for (let checks = 1; checks <= MAX_CHECKS && left.length > 0; checks++) {
+      const { dead, isDirect } = await findDead(sql, left);
+      if (dead.length === 0) break;
+      if (checks > 1) {
+        onEnded(dead.length);
+        await endAll(sql, dead, isDirect);
+        left = left.filter((suspect) => !dead.includes(suspect));
+      }
+      await Bun.sleep(RECHECK_MS);
+      left = left.filter(isStillSilent);
+    }
   }
 
   return {
@@ -113,15 +135,9 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
       const sql = open();
       let ended = 0;
       try {
-        for (let left = suspects, checks = 0; left.length > 0 && checks < MAX_CHECKS; checks++) {
-          const dead = await endDead(sql, left);
-          if (dead.size === 0) break;
-          ended += dead.size;
-          await Bun.sleep(RECHECK_MS);
-          left = left.filter((suspect) => !dead.has(suspect) && isStillSilent(suspect));
-        }
+        await check(sql, suspects, (count) => (ended += count));
       } catch {
-        // The database is away, which is told elsewhere.
+        // The database is away, which is logged elsewhere.
       } finally {
         void sql.end({ timeout: 0 });
         isLooking = false;
@@ -150,12 +166,13 @@ const askedAbout = (suspects: readonly Suspect[]): string =>
   );
 
 /**
- * The backends of sessions. Another server may use the same process ids after a fail-over, but its backends began after the
- * silence; a second is allowed for the difference between two clocks.
+ * The backends of sessions. After a fail-over another server may use the same process ids, but those are not ours: such a
+ * backend began after the silence, or it serves another program. A second is allowed for the difference between two clocks.
  */
 const backends = (sql: Sql, suspects: readonly Suspect[]) => sql`
   json_to_recordset(${askedAbout(suspects)}::text::json) as asked (index int, pid int, silent float)
   left join pg_stat_activity a on a.pid = asked.pid and a.usename = session_user
+    and a.application_name = current_setting('application_name')
     and a.backend_start < now() - (asked.silent - 1) * interval '1 second'`;
 
 async function selectActivities(sql: Sql, suspects: readonly Suspect[]) {
