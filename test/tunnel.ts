@@ -30,11 +30,12 @@ export async function startTunnel(connection: ConnectionOptions) {
     stall: () => pairs.forEach(({ client }) => client.unpipe().pause()),
     /** Lets nothing more through of those that are open, in either direction, and closes nothing. Answers how many. */
     silence(): number {
-      for (const pair of pairs) {
+      const open = [...pairs].filter(({ isSilent }) => !isSilent);
+      for (const pair of open) {
         pair.isSilent = true;
         for (const socket of [pair.client, pair.upstream]) socket.unpipe().pause();
       }
-      return pairs.size;
+      return open.length;
     },
     /** Lets everything through again. */
     resume() {

@@ -51,6 +51,9 @@ const MAX_STATEMENT_MS = 75_000;
  */
 const RECHECK_MS = 500;
 const MAX_CHECKS = 20;
+/** Where one connection was silent others are as well: for so long PostgreSQL is asked about them sooner. */
+const ALERT_MS = 15_000;
+const ALERT_SILENCE_MS = 1_000;
 
 /** `gone`: there is no such backend. `unknown`: PostgreSQL does not say, or a connection pooler is in between. */
 type Activity = "working" | "idle" | "gone" | "unknown";
@@ -63,14 +66,19 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
   /** When PostgreSQL said that a session was working. */
   const foundWorking = new WeakMap<Session, number>();
   let isLooking = false;
+  let lastEndedAt = -Infinity;
+
+  const isAlert = () => performance.now() - lastEndedAt < ALERT_MS;
 
   /** Probes sessions that are idle, and returns those whose answer is overdue. */
-  function findSuspects(now: number): Suspect[] {
+  function findSuspects(): Suspect[] {
+    const now = performance.now();
+    const allowedMs = isAlert() ? Math.min(ALERT_SILENCE_MS, silenceMs) : silenceMs;
     const suspects: Suspect[] = [];
     for (const session of sessions()) {
       const { owes, heardAt, sentBytes, isIdle } = session;
       const silentMs = now - heardAt;
-      if (owes !== null && silentMs >= silenceMs + sentBytes / MIN_BYTES_PER_MS) suspects.push({ session, heardAt });
+      if (owes !== null && silentMs >= allowedMs + sentBytes / MIN_BYTES_PER_MS) suspects.push({ session, heardAt });
       else if (owes === null && isIdle && silentMs >= probeAfterMs) session.probe();
     }
     return suspects;
@@ -99,43 +107,48 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
 
   async function endAll(sql: Sql, dead: readonly Suspect[], isDirect: boolean): Promise<void> {
     const lastHeardAt = Math.max(...dead.map(({ heardAt }) => heardAt));
-    for (const { session } of dead) session.destroy();
+    const known = new Set(dead.map(({ session }) => session));
     // Nothing shows that these idle ones are better, and it costs little to open them again.
-    for (const session of sessions())
-      if (session.isIdle && (session.owes === "probe" || session.heardAt <= lastHeardAt)) session.destroy();
-    // Their transactions hold locks until PostgreSQL knows that they have ended.
-    if (isDirect) await inTime(terminateBackends(sql, dead)).catch(() => {});
+    const doubtful = sessions()
+      .filter((session) => session.isIdle && (session.owes === "probe" || session.heardAt <= lastHeardAt))
+      .filter((session) => !known.has(session))
+      .map((session) => ({ session, heardAt: session.heardAt }));
+    const all = [...dead, ...doubtful];
+    for (const { session } of all) session.destroy();
+    // Until PostgreSQL knows that they have ended they hold locks, and connections that others may need.
+    if (isDirect) await inTime(terminateBackends(sql, all)).catch(() => {});
   }
 
-  /** Ends those that two checks find dead; `onEnded` is told how many. */
-  async function check(sql: Sql, suspects: readonly Suspect[], onEnded: (count: number) => void): Promise<void> {
-    let left = suspects;
-    for (let checks = 1; checks <= MAX_CHECKS && left.length > 0; checks++) {
-      const { dead, isDirect } = await findDead(sql, left);
-      if (dead.length === 0) break;
-      if (checks > 1) {
-        onEnded(dead.length);
-        await endAll(sql, dead, isDirect);
-        left = left.filter((suspect) => !dead.includes(suspect));
+  /** Ends the sessions that two checks find dead; `onEnded` is told how many. */
+  async function check(sql: Sql, onEnded: (count: number) => void): Promise<void> {
+    let foundBefore = new Map<Session, number>();
+    for (let checks = 0; checks < MAX_CHECKS; checks++) {
+      const suspects = findSuspects();
+      const { dead, isDirect } = await findDead(sql, suspects);
+      if (dead.length === 0) return;
+      const certain = dead.filter(({ session, heardAt }) => foundBefore.get(session) === heardAt);
+      if (certain.length > 0) {
+        onEnded(certain.length);
+        lastEndedAt = performance.now();
+        await endAll(sql, certain, isDirect);
       }
+      foundBefore = new Map(dead.map(({ session, heardAt }) => [session, heardAt]));
       await Bun.sleep(RECHECK_MS);
-      left = left.filter(isStillSilent);
     }
   }
 
   return {
     /** To be called every second or so. Answers how many sessions it has ended because they were silent. */
     async look(): Promise<number> {
-      const now = performance.now();
       if (isLooking) return 0;
-      const suspects = findSuspects(now);
-      const isNew = ({ session }: Suspect) => now - (foundWorking.get(session) ?? -Infinity) >= silenceMs;
-      if (!suspects.some(isNew)) return 0;
+      const now = performance.now();
+      const isDue = ({ session }: Suspect) => isAlert() || now - (foundWorking.get(session) ?? -Infinity) >= silenceMs;
+      if (!findSuspects().some(isDue)) return 0;
       isLooking = true;
       const sql = open();
       let ended = 0;
       try {
-        await check(sql, suspects, (count) => (ended += count));
+        await check(sql, (count) => (ended += count));
       } catch {
         // The database is away, which is logged elsewhere.
       } finally {

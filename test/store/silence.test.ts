@@ -117,11 +117,14 @@ function createSession(about: Partial<Session> & { silentMs: number }) {
 }
 
 /** Looks once at sessions that nobody has; `pid` is what the new connection takes for its own. */
-async function lookAt(sessions: Session[], { onOpen = () => {}, pid }: { onOpen?: () => void; pid?: number } = {}) {
+async function lookAt(
+  sessions: ReturnType<typeof createSession>[],
+  { onOpen = () => {}, pid }: { onOpen?: () => void; pid?: number } = {},
+) {
   const sql = postgres({ ...connection, max: 1, fetch_types: false } as never);
   if (pid !== undefined) Object.assign(sql, { sessions: () => [{ pid }] });
   const open = () => (onOpen(), sql);
-  return await createSilenceWatch({ sessions: () => sessions, open }).look();
+  return await createSilenceWatch({ sessions: () => sessions.filter(({ destroyed }) => !destroyed), open }).look();
 }
 
 describe("a connection that says nothing for another reason is left alone:", () => {
