@@ -106,12 +106,12 @@ export function createApp(options: AppOptions) {
   const { database, log, metrics } = options;
   const find = createRouter(ROUTES);
   const labels = new Map(ROUTES.map((route) => [route, `${API}${route.path}`]));
-  const callers = createCallers(database.fast);
+  const callers = createCallers(database.keys);
   const rateLimit = options.rateLimit ?? createRateLimit(options.rateLimitPerMinute);
   const deadlines = createDeadlines();
   const handle = createExecute(database, toExecuteOptions(options));
   const take = createIntake({ ...options, handle, deadlines, pool: database.pool });
-  const { pool: sql, fast, begin } = database;
+  const { pool: sql, pages: fast, begin } = database;
   const findProbe = createProbes({ ...options, api: API, exposition: metrics.exposition });
   const findPage = createSite({ ...options, sql, fast, begin, api: API });
   const notes = createUploadNotes({ pool: database.pool, log, onDropped: metrics.notesDropped });

@@ -25,13 +25,15 @@ import { createReadiness, DISK_FULL } from "./store/readiness.ts";
 import { createSignals } from "./store/signals.ts";
 import { OIDC_CALLBACK } from "./web/log_in.ts";
 import { createDeliverer } from "./work/deliver.ts";
-import { startLoops } from "./work/loops.ts";
+import { startLoops, watchConnections } from "./work/loops.ts";
 
 /** Besides connections, the process itself has some fifty open. */
 const OWN_DESCRIPTORS = 50;
 const SENSIBLE_DESCRIPTORS = 1_024;
 /** What may be lost does not keep a server that stops. */
 const LAST_NOTES_MS = 1_000;
+/** As long as requests are given. A statement that takes longer ends with its connection when the database is closed. */
+const DRAIN_MS = 30_000;
 
 /** A stream holds its connection: most of the descriptors are for others. */
 const streamsFor = (maxDescriptors: number) => Math.min(500, Math.floor(maxDescriptors / 4));
@@ -115,6 +117,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   server.answerWith(app);
   const isBackground = shared?.isBackground ?? true;
+  const watching = watchConnections(database, log);
   const loops = startLoops({
     ...config,
     ...{ database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep, isBackground },
@@ -127,11 +130,13 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       draining = true;
       signals.close();
       eventStreams.close();
-      await Promise.all([loops.stop(), deliverer.stop(), server.stop()]);
+      const drained = Promise.all([loops.stop(), deliverer.stop(), server.stop()]);
+      await Promise.race([drained, Bun.sleep(DRAIN_MS)]);
       app.sweep();
       await Promise.race([app.settled(), Bun.sleep(LAST_NOTES_MS)]);
       metrics.stop();
       uploadThread.close();
+      await Promise.race([watching.stop(), Bun.sleep(LAST_NOTES_MS)]);
     },
   };
 }

@@ -83,6 +83,7 @@ const SHARED: Record<string, string[]> = {
     "packing",
     "put_offs",
     "shards",
+    "silence",
     "socket",
     "task_runs",
     "wire",

@@ -29,7 +29,7 @@ async function read(): Promise<Map<string, number>> {
   const tell = (sql: Sql) => sql`select pg_stat_force_next_flush()`;
   await tell(database.pool);
   await database.begin(tell);
-  await tell(database.fast);
+  for (const sql of [database.fast, database.keys, database.pages]) await tell(sql);
   await readTexts(database.fast, "select pg_stat_force_next_flush()::text", []);
   const rows = await beside.pool<{ name: string; rows: number }[]>`
     select regexp_replace(relname, '_(\\d{4}_\\d\\d|default)$', '') as name,

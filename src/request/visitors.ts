@@ -32,7 +32,7 @@ const bindingOf = (sessionId: string) => `session ${sessionId}`;
 const DAY_SECONDS = 24 * 60 * 60;
 
 export function createVisitors(
-  { fast }: Pick<Database, "fast">,
+  { pages }: Pick<Database, "pages">,
   { publicUrl, secret, onNotSeen = () => {} }: VisitorsOptions,
 ) {
   const sessionCookie = createCookie(publicUrl, "assay_session");
@@ -45,10 +45,10 @@ export function createVisitors(
     async find(cookieHeader: string | null): Promise<Visitor | undefined> {
       const token = sessionCookie.read(cookieHeader);
       if (token === undefined || !isToken(token)) return undefined;
-      const owner = await selectSessionOwner(fast, tokenDigest(token));
+      const owner = await selectSessionOwner(pages, tokenDigest(token));
       if (!owner) return undefined;
       const { isStale, ...visitor } = owner;
-      if (isStale) updateSessionSeen(fast, visitor.sessionId).then(undefined, onNotSeen);
+      if (isStale) updateSessionSeen(pages, visitor.sessionId).then(undefined, onNotSeen);
       return visitor;
     },
 

@@ -1,8 +1,9 @@
-/** The database: one pipelined connection for short reads beside ordinary pools for everything else. */
+/** The database: pipelined connections for short reads beside ordinary pools for everything else. */
 
 import postgres from "postgres";
 import { readDatabaseUrl } from "./database_url.ts";
 import { createLane, createTransactions, RolledBack } from "./lane.ts";
+import { createSilenceWatch, sessionsOf, type SilenceOptions } from "./silence.ts";
 import { attachWire } from "./wire.ts";
 
 export type Sql = postgres.Sql;
@@ -23,18 +24,28 @@ export type Database = {
    */
   beginAhead<T>(work: (sql: Tx, begun: Promise<unknown>) => Promise<T>): Promise<T>;
   /**
-   * One pipelined connection with generic plans, only for short indexed reads: nothing slow may stand before them. What is
-   * asked of it by `readTexts` goes by a session of its own.
+   * One pipelined connection with generic plans, only for short indexed reads of the API: nothing slow may stand before them.
+   * What is asked of it by `readTexts` goes by a session of its own.
    */
   fast: Sql;
+  /**
+   * The same, only for statements about API keys. Every request waits for one of these, so none of them may wait behind a
+   * statement on another table, which may be locked.
+   */
+  keys: Sql;
+  /** The same, only for the dashboard: its sessions, accounts and other short reads. */
+  pages: Sql;
   /** For LISTEN: a connection of its own, to be ended by who opens it. */
   openListener: OpenListener;
   /** How busy its pools are, by their names; what is not known of one is left out. */
   load(): Record<string, PoolLoad>;
   /** What it was opened with: another thread opens connections of its own. */
   connection: ConnectionOptions;
-  /** To be called every second or so: replaces what hangs, and answers the names of what it has replaced. */
-  watch(): Promise<string[]>;
+  /**
+   * To be called every second or so, until the database is closed. Ends connections that have fallen silent and answers how
+   * many, and replaces pools that hang although the database is there and answers their names.
+   */
+  watch(): Promise<{ silent: number; replaced: string[] }>;
   close(): Promise<void>;
 };
 
@@ -140,7 +151,22 @@ export const SESSION_SETTINGS = { lock_timeout: "15s", idle_in_transaction_sessi
 /** Of all pools but the one for short reads. */
 export const STATEMENT_TIMEOUT = "60s";
 
-export function connect(options: ConnectionOptions, poolSize: number): Database {
+/** After so long without a word the system asks whether the other end is there, every second or so. */
+const KEEP_ALIVE_SECONDS = 10;
+/** PostgreSQL does the same, and so ends the sessions of a client whose machine is gone. Unix sockets ignore it. */
+const SERVER_KEEP_ALIVE = {
+  tcp_keepalives_idle: "30",
+  tcp_keepalives_interval: "5",
+  tcp_keepalives_count: "3",
+  tcp_user_timeout: "45s",
+};
+
+/** `silenceTimes` are those of silence.ts unless a test gives shorter ones. */
+export function connect(
+  options: ConnectionOptions,
+  poolSize: number,
+  silenceTimes: Pick<SilenceOptions, "silenceMs" | "probeAfterMs"> = {},
+): Database {
   const given = "url" in options ? readDatabaseUrl(options.url) : { options };
   const open = (extra: postgres.Options<{}>, session: Record<string, string>): Sql => {
     const all: postgres.Options<{}> = {
@@ -148,6 +174,7 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
       fetch_types: false,
       onnotice: () => {},
       connect_timeout: 10,
+      keep_alive: KEEP_ALIVE_SECONDS,
       // The driver's own wait doubles with every connection that fails, up to 20 s: long after the database is back.
       backoff: (() => 0.2 + 0.2 * Math.random()) as never,
       types: {
@@ -159,6 +186,7 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
         application_name: "assay",
         TimeZone: "UTC",
         ...SESSION_SETTINGS,
+        ...SERVER_KEEP_ALIVE,
         // Compiling takes 50 ms where costs are estimated too high, which is longer than nearly every statement here.
         jit: "off",
         ...session,
@@ -169,38 +197,58 @@ export function connect(options: ConnectionOptions, poolSize: number): Database 
   // Pipelining would queue a fast statement behind a slow one. Without it postgres.js cannot begin a transaction, so
   // transactions, which have a connection to themselves anyway, get a pool of their own.
   const pipeline = (max_pipeline: number) => ({ max_pipeline }) as postgres.Options<{}>;
+  const pools = new Set<Sql>();
+  const openWatched: typeof open = (extra, session) => {
+    const sql = open(extra, session);
+    pools.add(sql);
+    const end = sql.end;
+    sql.end = (options) => end(options).finally(() => pools.delete(sql));
+    return sql;
+  };
   const pool = createLane({
-    open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: STATEMENT_TIMEOUT }),
+    open: () =>
+      openWatched({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: STATEMENT_TIMEOUT }),
   });
   const transactions = createTransactions(
     {
-      open: () => open({ max: poolSize, idle_timeout: 300, ...pipeline(4) }, { statement_timeout: STATEMENT_TIMEOUT }),
+      open: () =>
+        openWatched({ max: poolSize, idle_timeout: 300, ...pipeline(4) }, { statement_timeout: STATEMENT_TIMEOUT }),
     },
     poolSize,
   );
   const ofFast = { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" };
-  const fast = createLane({ open: () => open({ max: 1 }, ofFast) });
+  const createFast = () => createLane({ open: () => openWatched({ max: 1 }, ofFast) });
+  const [fast, keys, pages] = [createFast(), createFast(), createFast()];
   const wire = attachWire(fast.sql, {
     open: (socket) => open({ max: 1, max_lifetime: null, socket } as never, ofFast),
   });
-  const lanes = { statements: pool, transactions, "fast reads": fast };
+  const lanes = { statements: pool, transactions, "fast reads": fast, keys, pages };
+  const silence = createSilenceWatch({
+    ...silenceTimes,
+    sessions: () => [...[...pools].flatMap(sessionsOf), ...wire.sessions()],
+    open: () => open({ max: 1 }, { statement_timeout: "3s" }),
+  });
   return {
     pool: pool.sql,
     begin: (work) => transactions.begin((sql) => work(sql as Tx)),
     beginAhead: (work) => transactions.beginAhead((sql, begun) => work(sql as Tx, begun)),
     fast: fast.sql,
+    keys: keys.sql,
+    pages: pages.sql,
     openListener: ({ onNotify, onClose }) =>
-      open({ max: 1, max_lifetime: null, onnotify: onNotify, onclose: onClose } as never, {}),
+      openWatched({ max: 1, max_lifetime: null, onnotify: onNotify, onclose: onClose } as never, {}),
     load: () => ({
       statements: { size: poolSize, waitMs: pool.waitMs() },
       transactions: { size: poolSize, waitMs: transactions.waitMs(), ...transactions.load() },
       fast_reads: { size: 1, waitMs: fast.waitMs() },
+      keys: { size: 1, waitMs: keys.waitMs() },
+      pages: { size: 1, waitMs: pages.waitMs() },
     }),
     connection: options,
     async watch() {
-      wire.look();
+      const silent = await silence.look();
       const looks = Object.entries(lanes).map(async ([name, lane]) => ((await lane.look()) ? [name] : []));
-      return (await Promise.all(looks)).flat();
+      return { silent, replaced: (await Promise.all(looks)).flat() };
     },
     async close() {
       await Promise.all([wire.close(), ...Object.values(lanes).map((lane) => lane.close(5))]);

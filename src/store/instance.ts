@@ -57,9 +57,10 @@ export const writeToDisk = async (sql: Tx): Promise<void> => {
 };
 
 /** A connection to the database that is open needs no file descriptor when there may be none left. */
-export async function useAllConnections({ pool, begin, fast }: Database, size: number): Promise<void> {
+export async function useAllConnections(database: Database, size: number): Promise<void> {
+  const { pool, begin, fast, keys, pages } = database;
   const uses = Array.from({ length: size }, () => [selectSchemaVersion(pool), begin(selectSchemaVersion)]);
-  await Promise.all([...uses.flat(), selectSchemaVersion(fast)]);
+  await Promise.all([...uses.flat(), ...[fast, keys, pages].map(selectSchemaVersion)]);
 }
 
 /** How many connections the server of the database takes from anybody but its superuser, those that are open included. */

@@ -22,11 +22,12 @@ const transactionBeat = (sql: Sql): Beat => {
 
 export type LaneOptions = {
   open: () => Sql;
-  /** How long a beat may wait to be sent. Default 5,000. */
+  /** How long a beat may wait to be sent. Default 10,000. */
   patienceMs?: number;
 };
 
-const PATIENCE_MS = 5_000;
+/** Longer than it takes to end connections that have fallen silent (silence.ts), which most often is what is wrong. */
+const PATIENCE_MS = 10_000;
 /** What a new pool may take to show that the database is there. */
 const PROBE_MS = 2_000;
 /** What the pool before has sent may end: no statement takes longer. */

@@ -1,6 +1,7 @@
 /** The hottest reads without what the driver does for each: a session that it has opened, spoken to in PostgreSQL's protocol. */
 
 import postgres, { type Sql } from "postgres";
+import { type Session as WatchedSession, sessionsOf } from "./silence.ts";
 import { DriverSocket } from "./socket.ts";
 
 type Texts = (string | null)[];
@@ -8,20 +9,17 @@ type Texts = (string | null)[];
 type Wire = {
   /** Undefined while there is no session: then the driver is there. */
   ask(text: string, parameters: readonly string[]): Promise<Texts[]> | undefined;
-  /** To be called every second or so: ends a session that has fallen silent. */
-  look(): void;
+  /** What is to be watched for silence: the session, or the driver's connection that is to become one. */
+  sessions(): WatchedSession[];
   close(): Promise<void>;
 };
 
 type Options = {
   /** A pool for one connection through this socket. */
   open(socket: (options: postgres.ParsedOptions) => DriverSocket): Sql;
-  /** How long a session may owe answers without a word. Statements end sooner. Default 10,000. */
-  silenceMs?: number;
 };
 
 const AGAIN_MS = 1_000;
-const SILENCE_MS = 10_000;
 const wires = new WeakMap<Sql, Wire>();
 
 /**
@@ -36,8 +34,9 @@ export function readTexts(sql: Sql, text: string, parameters: readonly string[])
 }
 
 /** What the pool's `readTexts` goes by, as long as it is there. Opens its session with the first one. */
-export function attachWire(sql: Sql, { open, silenceMs = SILENCE_MS }: Options): Pick<Wire, "look" | "close"> {
+export function attachWire(sql: Sql, { open }: Options): Pick<Wire, "sessions" | "close"> {
   let session: Session | undefined;
+  let openingPool: Sql | undefined;
   let opening: Promise<void> | undefined;
   let notBefore = 0;
   let isClosed = false;
@@ -49,15 +48,18 @@ export function attachWire(sql: Sql, { open, silenceMs = SILENCE_MS }: Options):
     // The driver knows how to encrypt, and which of several hosts to take.
     if (ssl || host.length > 1) return void (notBefore = Infinity);
     const end = (seconds: number) => pool.end({ timeout: seconds });
+    openingPool = pool;
     try {
-      await pool`select 1`;
+      const [row] = await pool<{ pid: number }[]>`select pg_backend_pid() as pid`;
       // It may have ended again before it could be taken.
       if (isClosed || socket!.readyState === "closed") return await end(1);
-      session = createSession(socket!, end, () => (session = undefined));
+      session = createSession(socket!, row!.pid, end, () => (session = undefined));
     } catch {
       // The driver that is asked instead tells what is wrong.
       notBefore = performance.now() + AGAIN_MS;
       await end(0);
+    } finally {
+      openingPool = undefined;
     }
   }
 
@@ -68,7 +70,7 @@ export function attachWire(sql: Sql, { open, silenceMs = SILENCE_MS }: Options):
         opening = begin().finally(() => (opening = undefined));
       return undefined;
     },
-    look: () => session?.look(silenceMs),
+    sessions: () => (session ? [session.watched] : openingPool ? sessionsOf(openingPool) : []),
     async close() {
       isClosed = true;
       await session?.end(1);
@@ -101,7 +103,9 @@ const code = (letter: string) => letter.charCodeAt(0);
 const [PARSE, BIND, EXECUTE, SYNC] = [code("P"), code("B"), code("E"), code("S")];
 const [DATA_ROW, READY, ERROR] = [code("D"), code("Z"), code("E")];
 
-function createSession(socket: DriverSocket, end: (seconds: number) => Promise<void>, onClosed: () => void) {
+type End = (seconds: number) => Promise<void>;
+
+function createSession(socket: DriverSocket, pid: number, end: End, onClosed: () => void) {
   const names = new Map<string, string>();
   let named = 0;
   // A pooler may give the session to others, whose statements must not be taken for ours.
@@ -109,7 +113,9 @@ function createSession(socket: DriverSocket, end: (seconds: number) => Promise<v
   let asked: Question[] = [];
   /** How many of them have been answered. */
   let answered = 0;
-  let heardAt = 0;
+  let heardAt = performance.now();
+  let sentBytes = 0;
+  let isProbing = false;
   let isScheduled = false;
   let output = Buffer.allocUnsafe(65_536);
   let length = 0;
@@ -138,6 +144,7 @@ function createSession(socket: DriverSocket, end: (seconds: number) => Promise<v
     isScheduled = false;
     // A copy: what the kernel does not take is kept, and this buffer is written to again.
     if (length > 0) socket.write(output.subarray(0, length));
+    sentBytes += length;
     length = 0;
   }
   function flushInTurn(): void {
@@ -179,16 +186,26 @@ function createSession(socket: DriverSocket, end: (seconds: number) => Promise<v
     int32(0);
     finish(execute);
     finish(begin(SYNC));
-    if (answered === asked.length) heardAt = performance.now();
+    if (answered === asked.length && !isProbing) heard();
     asked.push(question);
     if (length >= WRITE_AT) flush();
-    else if (!isScheduled) {
-      isScheduled = true;
-      setImmediate(flushInTurn);
-    }
+    else flushSoon();
+  }
+
+  function flushSoon(): void {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(flushInTurn);
+  }
+
+  function heard(): void {
+    heardAt = performance.now();
+    sentBytes = 0;
   }
 
   function answer(): void {
+    // A probe is sent only while nothing else is owed, so its answer comes first.
+    if (isProbing) return void (isProbing = false);
     const question = asked[answered++]!;
     if (answered === asked.length || answered > 1_000) {
       asked = asked.slice(answered);
@@ -206,7 +223,7 @@ function createSession(socket: DriverSocket, end: (seconds: number) => Promise<v
   }
 
   function onData(bytes: Buffer): void {
-    heardAt = performance.now();
+    heard();
     const input = rest ? Buffer.concat([rest, bytes]) : bytes;
     rest = undefined;
     let at = 0;
@@ -236,9 +253,29 @@ function createSession(socket: DriverSocket, end: (seconds: number) => Promise<v
       new Promise<Texts[]>((resolve, reject) => {
         send({ text, parameters, parses: false, isRepeated: false, resolve, reject });
       }),
-    look(silenceMs: number): void {
-      if (asked.length > answered && performance.now() - heardAt > silenceMs) socket.destroy();
-    },
+    watched: {
+      pid,
+      get owes() {
+        return asked.length > answered ? "statement" : isProbing ? "probe" : null;
+      },
+      get heardAt() {
+        return heardAt;
+      },
+      get sentBytes() {
+        return sentBytes;
+      },
+      get isIdle() {
+        return asked.length === answered;
+      },
+      probe() {
+        if (isProbing || asked.length > answered) return;
+        heard();
+        isProbing = true;
+        finish(begin(SYNC));
+        flushSoon();
+      },
+      destroy: () => socket.destroy(),
+    } satisfies WatchedSession as WatchedSession,
     end,
   };
 }

@@ -51,7 +51,6 @@ export function startLoops(options: LoopsOptions): Loop {
   const stop = async () => void (await Promise.all(loops.map((loop) => loop.stop())));
   if (options.isCramped) every(MINUTE, "hold connections", () => useAllConnections(database, databasePool));
   if (revive) every(SECOND, "keep PostgreSQL running", revive);
-  every(SECOND, "watch connections", () => watchConnections(database, log));
   every(MINUTE, "sweep rate limits", async () => options.sweep());
   if (!options.isBackground) return { stop };
   every(SECOND / 2, "handle events", (goOn) => handleEvents(database, publicUrl, log, goOn));
@@ -71,9 +70,15 @@ export function startLoops(options: LoopsOptions): Loop {
   return { stop };
 }
 
-async function watchConnections(database: Database, log: Log): Promise<void> {
-  for (const lane of await database.watch())
-    log.error("Nothing got through to the database although it is there: its connections were replaced", { lane });
+/** To be stopped last: until then whatever is asked of a connection that falls silent must end, so that others can stop. */
+export function watchConnections(database: Pick<Database, "watch">, log: Log): Loop {
+  return startLoop("watch connections", SECOND, log, async () => {
+    const { silent, replaced } = await database.watch();
+    if (silent > 0)
+      log.warn("Connections to the database have fallen silent and were closed: what they owed has failed", { silent });
+    for (const lane of replaced)
+      log.error("Nothing got through to the database although it is there: its connections were replaced", { lane });
+  });
 }
 
 async function sealAnew(database: Database, seal: Seal, log: Log, goOn: GoOn): Promise<void> {

@@ -43,8 +43,11 @@ export const ADMISSIONS = 3;
 /** 16 bytes each; a power of two. At 4,000 admissions a second by each of 8 workers they are one minute. */
 const ADMISSIONS_PER_WORKER = 2 ** 18;
 const MAX_ADMISSIONS = 2 ** 21;
-/** Beside what the pools hold: two for fast reads, the listener, and 5 of the upload thread. */
-const OTHER_CONNECTIONS = 8;
+/**
+ * Beside what the pools hold: two for fast reads of the API, one each for keys and pages, the listener, 5 of the upload thread,
+ * and one that each of the two opens when another has fallen silent.
+ */
+const OTHER_CONNECTIONS = 12;
 /** The parent's own three and the one that holds PostgreSQL, and some for commands. */
 const SPARE_CONNECTIONS = 10;
 /** Who has lived for so long starts anew with a clean record. */

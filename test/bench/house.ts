@@ -96,6 +96,8 @@ function serveHouse(): string {
   const database = {
     pool: lane.sql,
     fast: lane.sql,
+    keys: lane.sql,
+    pages: lane.sql,
     begin: (work: (sql: unknown) => unknown) => work(lane.sql),
     load: () => ({}),
   } as unknown as Database;

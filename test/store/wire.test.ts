@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import postgres from "postgres";
 import { isUnavailable } from "../../src/store/connect.ts";
+import { createSilenceWatch } from "../../src/store/silence.ts";
 import { DriverSocket } from "../../src/store/socket.ts";
 import { attachWire, readTexts } from "../../src/store/wire.ts";
 import { createDatabase, until } from "../harness.ts";
@@ -11,15 +12,14 @@ import { createTunnel } from "../tunnel.ts";
 
 const { connection, database } = await createDatabase();
 
-type Options = { silenceMs?: number; driver?: postgres.Options<{}>; session?: postgres.Options<{}> };
+type Options = { driver?: postgres.Options<{}>; session?: postgres.Options<{}> };
 
 /** A pool with a wire of its own; `session` is how the wire reaches PostgreSQL, `driver` how the pool does. */
-function createWire({ silenceMs, driver = {}, session = driver }: Options = {}) {
+function createWire({ driver = {}, session = driver }: Options = {}) {
   const base = { ...connection, max: 1, fetch_types: false };
   const sql = postgres({ ...base, ...driver } as never);
   const sockets: DriverSocket[] = [];
   const wire = attachWire(sql, {
-    ...(silenceMs === undefined ? {} : { silenceMs }),
     open: (create) =>
       postgres({
         ...base,
@@ -140,21 +140,37 @@ describe("a wire", () => {
     for (const result of await owed) expect(isUnavailable((result as PromiseRejectedResult).reason)).toBe(true);
   });
 
-  test("that has fallen silent is ended by the look at it, and one that owes nothing is not", async () => {
-    const tunnel = await createTunnel(connection);
-    const { ask, isThere, wire, sockets } = createWire({ session: tunnel.options, silenceMs: 30 });
+  test("that is probed gives every statement its own answer, before and behind the probe", async () => {
+    const { ask, isThere, wire } = createWire();
     await isThere();
-    const idleSince = performance.now();
-    await until(() => performance.now() - idleSince > 60);
-    wire.look();
-    expect(sockets.at(-1)!.readyState).toBe("open");
-    tunnel.stall();
+    const [session] = wire.sessions();
+    for (let n = 0; n < 20; n++) {
+      session!.probe();
+      expect([session!.owes, session!.isIdle]).toEqual(["probe", true]);
+      const answers = [ask("select $1::text", `a${n}`), ask("select $1::text", `b${n}`)];
+      session!.probe();
+      expect([session!.owes, session!.isIdle]).toEqual(["statement", false]);
+      expect(await Promise.all(answers)).toEqual([[[`a${n}`]], [[`b${n}`]]]);
+      expect(session!.owes).toBeNull();
+    }
+    session!.probe();
+    await until(() => session!.owes === null);
+  });
+
+  test("that has fallen silent fails what it owes as an outage, and is there again", async () => {
+    const tunnel = await createTunnel(connection);
+    const { ask, isThere, wire, sockets, pid } = createWire({ session: tunnel.options });
+    await isThere();
+    const before = await pid();
+    const open = () => postgres({ ...connection, max: 1, fetch_types: false } as never);
+    const watch = createSilenceWatch({ sessions: wire.sessions, open, silenceMs: 30, probeAfterMs: 10 });
+    tunnel.silence();
     const owed = ask("select 1").catch((error) => error);
-    await until(() => {
-      wire.look();
-      return sockets.at(-1)!.readyState === "closed";
-    });
+    await until(async () => (await watch.look()) === 1);
+    expect(sockets.at(-1)!.readyState).toBe("closed");
     expect(isUnavailable(await owed)).toBe(true);
+    await isThere();
+    expect(await pid()).not.toBe(before);
   });
 
   test("that cannot be opened leaves everything to the driver", async () => {

@@ -1,0 +1,59 @@
+/** A table that is locked delays what reads it, and neither the look-ups of keys nor the API beside it. */
+
+import { expect, test } from "bun:test";
+import { createHarness, until } from "../harness.ts";
+import { createPerson } from "../people.ts";
+
+const { ask, acme, rival, regenerate, database, url } = await createHarness();
+
+/** `work` while the table is locked and `reading` waits for it; fails unless `reading` still waits at the end. */
+async function whileLocked(table: string, reading: () => Promise<unknown>, work: () => Promise<void>): Promise<void> {
+  let waiting: Promise<unknown> | undefined;
+  await database.begin(async (sql) => {
+    await sql`lock table ${sql(table)} in access exclusive mode`;
+    let hasEnded = false;
+    waiting = reading().finally(() => (hasEnded = true));
+    await until(
+      async () =>
+        (await sql`select from pg_locks where relation = ${table}::regclass and not granted`.then(
+          ({ length }) => length,
+        )) > 0,
+    );
+    await work();
+    // It was asked first: on one connection with the others it would have been answered before them.
+    expect(hasEnded).toBe(false);
+  });
+  await waiting;
+}
+
+for (const table of ["session", "account"])
+  test(`the API goes on while "${table}" is locked and a page waits for it`, async () => {
+    const { token } = await createPerson(database, { team: acme.team, role: "owner" });
+    const page = () => fetch(url, { headers: { cookie: `assay_session=${token}` } }).then((answer) => answer.text());
+    const { project, key } = acme;
+    const fresh = (acme.key = await regenerate(acme));
+    await whileLocked(table, page, async () => {
+      const asked = [
+        // Looked up for the first time.
+        ask(`GET /projects/${project}`, { key: fresh }),
+        ask(`GET /projects/${project}/test-runs`, { key: fresh }),
+        ask(`GET /projects/${project}/executions`, { key: fresh }),
+        ask(`GET /projects/${project}/executions/${crypto.randomUUID()}`, { key: fresh }),
+        ask(`GET /projects/${project}/executions?limit=x`, { key: fresh }),
+        ask(`GET /projects/${project}`, { key }),
+      ];
+      expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 404, 400, 401]);
+    });
+  });
+
+test("keys are looked up while another table is locked and a short read of the API waits for it", async () => {
+  const reading = () =>
+    ask(`GET /projects/${acme.project}/bug-reports/${crypto.randomUUID()}/occurrences`, { key: acme.key });
+  const revoked = rival.key;
+  await regenerate(rival);
+  await whileLocked("bug_report", reading, async () => {
+    expect((await ask(`GET /projects/${rival.project}`, { key: revoked })).status).toBe(401);
+    // Known by now, and asked again whether it is live.
+    expect((await ask(`GET /projects/${acme.project}/executions`, { key: acme.key })).status).toBe(200);
+  });
+});
