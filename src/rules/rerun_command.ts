@@ -413,6 +413,9 @@ function* selectPytest(cases: Cases): Generator<Selection> {
   yield { args: [`"@$${LIST_VARIABLE}"`], list: `${nodes.join("\n")}\n` };
 }
 
+/** Each part is looked up as a file. */
+const MAX_MODULE_DEPTH = 50;
+
 /** pytest's JUnit XML has the module and the classes in one dotted name, where there are no classes in the file's name. */
 function toNode({ suite, name, file }: PlacedCase, { locate }: Cases): string {
   const parts = suite.split(" > ").at(-1)!.split(".");
@@ -421,7 +424,7 @@ function toNode({ suite, name, file }: PlacedCase, { locate }: Cases): string {
   const test = toPytestName(name);
   // What it does not collect has no module: its file is not a test.
   if (suite === "") return cannot(`${quote(name)} has failed, which is no test that can be selected`);
-  for (let count = parts.length; count > 0; count--) {
+  for (let count = Math.min(parts.length, MAX_MODULE_DEPTH); count > 0; count--) {
     const found = locate(`${parts.slice(0, count).join("/")}.py`);
     if (found !== undefined) return [toPathWord(found), ...parts.slice(count), test].join("::");
   }
