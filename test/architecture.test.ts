@@ -36,7 +36,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
-  cli: ["annotations", "ci", "client", "terminal", "usage"],
+  cli: ["annotations", "ci", "client", "output", "split_files", "terminal", "usage"],
   http: ["address", "admission_log", "descriptors", "id_token", "outbound", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
   rules: [
@@ -47,6 +47,7 @@ const SHARED: Record<string, string[]> = {
     "fingerprint",
     "identity",
     "randomness",
+    "report_path",
     "shards",
     "shell",
     "stack",
@@ -211,6 +212,7 @@ test("only the entry points read the environment, and the built-in PostgreSQL it
   const entries = [
     "main.ts",
     "cli/admin.ts",
+    "cli/assay.ts",
     "cli/runner.ts",
     "cli/split.ts",
     "cli/upload.ts",

@@ -3,24 +3,26 @@
 #   assay-upload.sh [--task T] [--shard 2/4] [--execution-key K] [--strict] FILE… [-- command …]
 # ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where to; ASSAY_EXECUTION_ID is the execution that has asked for the tests.
 # A FILE may be a pattern. Exits with the command's code, else 0; 2: wrong usage; 3: --strict, and nothing was uploaded.
-assay_config='' assay_files='' assay_task='' assay_key='' assay_shard='' assay_lost=0 assay_code=''
-say() { printf 'assay-upload: %s\n' "$1" >&2; }
-lost() { say "Warning: the results are not uploaded: $1" && exit "$assay_lost"; }
+set +x; assay_config='' assay_files='' assay_task='' assay_key='' assay_shard='' assay_lost=0 assay_code=''
+# One line without the key (a trace has it, hence set +x), and without commands to terminals and CI systems: ESC, ::x::, ##vso[.
+plain() { assay_line='' assay_rest=$(printf %s "$1" | LC_ALL=C tr '\001-\037\177' ' ' | LC_ALL=C sed "$(printf 's/\302[\200-\237]/ /g')
+  s/##\([A-Za-z0-9_]*\[\)/## \1/g; s/^[^A-Za-z0-9]/- &/"); while case $assay_rest in *"${ASSAY_KEY:-$assay_rest-}"*) ;; *) false ;; esac; do
+    assay_line="$assay_line${assay_rest%%"$ASSAY_KEY"*}***" assay_rest=${assay_rest#*"$ASSAY_KEY"}
+  done; printf '%.4000s\n' "$assay_line$assay_rest"; }
+say() { plain "assay-upload: $1" >&2; }; lost() { say "Warning: the results are not uploaded: $1" && exit "$assay_lost"; }
 quote() { printf %s "$1" | tr '\n\r' '  ' | LC_ALL=C sed 's/[\\"]/\\&/g'; }
 option() { assay_config=$(printf '%s\n%s = "%s"' "$assay_config" "$1" "$(quote "$2")"); }
 field() { [ -z "$2" ] || option form-string "$1=$2"; }; attach() { option form "report=@\"$(quote "$1")\""; }
-send() { field exit_code "$1"; status=$(printf 'header = "Authorization: Bearer %s"%s\n' "$ASSAY_KEY" "$assay_config" | curl -sS -K - \
-  -o "$assay_work/answer" -w '%{http_code}' --retry 5 --retry-connrefused --retry-max-time 30 --connect-timeout 10 --max-time 90 -H \
-  "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" -H Accept:text/plain "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs" 2>&1); }
-while [ $# -gt 0 ] && [ "$1" != -- ]; do
-  case $1 in
-    --strict) assay_lost=3 ;;
+send() { field exit_code "$1"; option url "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs"; option header "Authorization: Bearer $ASSAY_KEY"
+  status=$(trap '' XFSZ; ulimit -f 128 2>/dev/null; printf %s "$assay_config" | curl -sS -K - -o "$assay_work/answer" -w '%{http_code}' \
+  --retry 5 --retry-connrefused --retry-max-time 30 --connect-timeout 10 --max-time 90 -H Accept:text/plain -H \
+  "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" 2>&1); } # The answer may have 128 blocks.
+while [ $# -gt 0 ] && [ "$1" != -- ]; do case $1 in --strict) assay_lost=3 ;;
     --task | --shard | --execution-key) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
       case $1 in --task) assay_task=$2 ;; --shard) assay_shard=$2 ;; *) assay_key=$2 ;; esac && shift ;;
     --help) sed -n '2,5s/^# //p' "$0" && exit ;; -*) say "Unknown option $1" && exit 2 ;;
     *) assay_files=$(printf '%s\n%s' "$assay_files" "$1") ;;
-  esac && shift
-done
+  esac && shift; done
 [ -n "$assay_files" ] || { say "Name the report: FILE… [-- command …]" && exit 2; }
 assay_work=$(mktemp -d) || assay_work=/dev/null/none; trap 'rm -rf "$assay_work"' EXIT; trap : HUP INT TERM # It waits.
 [ $# -lt 2 ] || { shift; touch "$assay_work/start"; "$@"; assay_code=$?; exec >&2; [ $assay_code = 0 ] || assay_lost=$assay_code; }
@@ -48,12 +50,10 @@ elif [ -n "$JENKINS_URL" ]; then key=$BUILD_TAG task=$STAGE_NAME branch=${CHANGE
 else key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=$(git symbolic-ref -q --short HEAD 2>&-); fi
 [ -n "$ASSAY_EXECUTION_ID" ] && field execution_id "$ASSAY_EXECUTION_ID" || field execution_key "${assay_key:-$key}"
 field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"
-field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"
-fields=$assay_config status=400; for file in $assay_files; do
-  [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && attach "$file" && reports=1 && continue
-  say "No \"$file\", or none since the command began"; done
+field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"; fields=$assay_config status=400; for file in $assay_files; do
+  [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && attach "$file" && reports=1 && continue; say "No \"$file\", or none since the command began"; done
 [ -n "$reports$assay_code" ] || lost "there is no report"; [ -z "$reports" ] || send "$assay_code"
 case $assay_code:$status in ?*:*400) [ -z "$reports" ] || say "$(cat "$assay_work/answer")" # Silence is red.
   echo '<testsuites/>' > "$assay_work/none.xml"; code=${assay_code#0} assay_config=$fields; attach "$assay_work/none.xml" && send "${code:--1}" ;; esac
-case $status in *20[01]) cat "$assay_work/answer" && exit "${assay_code:-0}" ;; esac
+case $status in *20[01]) plain "$(cat "$assay_work/answer")" && exit "${assay_code:-0}" ;; esac
 lost "$(cat "$assay_work/answer" 2>/dev/null || printf '%s\n' "$status" | sed -n 'x;$p') (${status##*"$IFS"})"

@@ -17,6 +17,7 @@ import { migrate } from "../store/migrate.ts";
 import { openExistingDatabase } from "../store/open.ts";
 import { insertProject, insertTeam, selectProjects, selectTeamExists, selectTeams } from "../store/projects.ts";
 import { askPassword } from "./terminal.ts";
+import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseOptions, require, UsageError } from "./usage.ts";
 
 export const ADMIN_USAGE = `  admin list-teams
@@ -229,7 +230,7 @@ function toTable(rows: Record<string, unknown>[]): string {
 }
 
 /** Names are free text: they must not break the line, nor tell the terminal anything. */
-const toCell = (value: unknown): string => String(value ?? "-").replace(/\p{C}+/gu, " ");
+const toCell = (value: unknown): string => toPlainLine(String(value ?? "-"));
 
 export async function admin([name, ...args]: string[]): Promise<void> {
   if (name === undefined) throw new UsageError("A command is missing after admin");
@@ -241,7 +242,7 @@ export async function admin([name, ...args]: string[]): Promise<void> {
   try {
     await migrate(database);
     const result = await database.begin(work);
-    console.log(json ? JSON.stringify(result) : toText(result));
+    console.log(json ? toJsonLine(result) : toText(result));
   } finally {
     await database.close();
   }

@@ -1,6 +1,7 @@
 /** What is said of a run in the languages of CI systems, so that nothing in the names of tests is taken for a command. */
 
 import type { System } from "./ci.ts";
+import { toPlainLine, withoutWorkflowCommands } from "./output.ts";
 import { toCounts, toState, type ToldRun } from "../rules/run_line.ts";
 
 export type ToldFailure = {
@@ -15,16 +16,11 @@ export type ToldFailure = {
 const MAX_ANNOTATIONS = 10;
 const MAX_MESSAGE = 2_000;
 
-/** What a terminal, or a reader of lines, would take for more than text; line breaks stay. */
-const CONTROLS = /[^\P{C}\n]+/gu;
-/** Azure and GitHub look for it anywhere in a line: `##[error]`, `##vso[…]`; TeamCity too. */
-const withoutCommands = (text: string) => text.replace(/##(?=\w*\[)/g, "# #");
-
-/** Text of others as one line that is no command to anybody, as long as something stands before it. */
-export const toPlainLine = (text: string): string => withoutCommands(text.replace(/\p{C}+/gu, " "));
+/** Characters that are more than text for a terminal or for a reader of lines; line breaks stay. */
+const CONTROLS = /[^\P{C}\n]+|[\p{Zl}\p{Zp}]/gu;
 
 const toPlainText = (text: string) =>
-  withoutCommands(text.replace(/\r\n?/g, "\n").replace(CONTROLS, " ")).slice(0, MAX_MESSAGE).toWellFormed();
+  withoutWorkflowCommands(text.replace(/\r\n?/g, "\n").replace(CONTROLS, " ")).slice(0, MAX_MESSAGE).toWellFormed();
 
 export const nameOf = ({ suite, name }: Pick<ToldFailure, "suite" | "name">): string =>
   [suite, name].filter(Boolean).join(" > ");
@@ -56,6 +52,9 @@ const toTeamcity = (text: string) =>
 
 /** Of data; https://github.com/microsoft/azure-pipelines-agent, docs/design/percentEncoding.md. */
 const toAzure = (text: string) => toPlainLine(text).replaceAll("%", "%AZP25");
+
+/** All the ways in which annotations write a text. */
+export const ANNOTATION_ENCODINGS = [toData, toProperty, toTeamcity, toAzure];
 
 /**
  * Lines for the log of the build, beside the verdict. `newFailures` are those of this run that nothing explains. Empty for

@@ -1,6 +1,7 @@
 /** The command line: finds the command, prints its result, sets the exit code (0, 1 failed, 2 usage, or the command's own). */
 
 import { ADMIN_USAGE, admin } from "./admin.ts";
+import { createOutputMask, secretsOf, toPlainLines } from "./output.ts";
 import { RUNNER_HELP, RUNNER_USAGE, runner } from "./runner.ts";
 import { SPLIT_HELP, SPLIT_USAGE, split } from "./split.ts";
 import { upload } from "./upload.ts";
@@ -36,7 +37,9 @@ try {
   process.exit((await run(process.argv.slice(2))) ?? 0);
 } catch (error) {
   const usage = error instanceof UsageError;
-  console.error(error instanceof Error ? error.message : String(error));
+  // It may hold what a server or a report says.
+  const text = toPlainLines(error instanceof Error ? error.message : String(error));
+  console.error(createOutputMask(secretsOf(process.env))(text));
   if (usage) console.error(`\n${HELPS.get(process.argv[2] ?? "") ?? USAGE}`);
   process.exit(usage ? 2 : 1);
 }

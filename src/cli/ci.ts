@@ -172,20 +172,26 @@ function readJenkins({ get, git }: Sources): Said {
   };
 }
 
+/** The parts of a path without the empty ones at its end. */
+function lastParts(path: string | undefined): string[] {
+  const parts = path?.split("/") ?? [];
+  return parts.slice(0, parts.findLastIndex((part) => part !== "") + 1);
+}
+
 /** A pull request of a fork is the branch "pull/7" there. */
 const readCircle = ({ get }: Sources): Said => ({
   executionKey: get("CIRCLE_WORKFLOW_ID"),
   task: get("CIRCLE_JOB"),
   commit: get("CIRCLE_SHA1"),
   branch: get("CIRCLE_BRANCH") ?? get("CIRCLE_TAG"),
-  pullRequest: /(\d+)\/*$/.exec(get("CIRCLE_PULL_REQUEST") ?? "")?.[1] ?? get("CIRCLE_PR_NUMBER"),
+  pullRequest: /^\d+$/.exec(lastParts(get("CIRCLE_PULL_REQUEST")).at(-1) ?? "")?.[0] ?? get("CIRCLE_PR_NUMBER"),
   buildUrl: get("CIRCLE_BUILD_URL"),
   shard: toShard(get("CIRCLE_NODE_INDEX"), get("CIRCLE_NODE_TOTAL")),
 });
 
 /** GitHub's forks are ".../alice/web", those of Azure Repos ".../_git/web-of-alice". */
 function ownerOfRepository(url: string | undefined): string | undefined {
-  const parts = url?.replace(/\/+$/, "").split("/") ?? [];
+  const parts = lastParts(url);
   return parts.at(-2) === "_git" ? parts.at(-1) : parts.at(-2);
 }
 

@@ -1,5 +1,6 @@
 /** Speaks to an Assay server for the commands that run beside it: one project, its key, and patience. */
 
+import { toPlainLine } from "./output.ts";
 import { UsageError } from "./usage.ts";
 
 /** Where and as whom: `ASSAY_URL`, `ASSAY_PROJECT`, `ASSAY_KEY`. */
@@ -12,7 +13,10 @@ export function readServerAddress(environment: Record<string, string | undefined
   const read = (name: keyof typeof VARIABLES) => environment[VARIABLES[name]]?.trim() ?? "";
   const missing = Object.entries(VARIABLES).filter(([name]) => read(name as keyof typeof VARIABLES) === "");
   if (missing.length > 0) throw new UsageError(`Set ${missing.map(([, variable]) => variable).join(", ")}`);
-  const url = read("url").replace(/\/+$/, "");
+  const given = read("url");
+  let end = given.length;
+  while (given[end - 1] === "/") end--;
+  const url = given.slice(0, end);
   if (!/^https?:\/\/[^\s?#]+$/i.test(url) || !URL.canParse(url))
     throw new UsageError(`Cannot read ASSAY_URL: expected an http or https address, got "${url}"`);
   return { url, project: read("project"), key: read("key") };
@@ -27,7 +31,11 @@ export type Asking = {
   signal?: AbortSignal;
   /** How long one try may take. Default 30,000. */
   timeoutMs?: number;
+  /** How much of the answer is read at most. Default 32 MiB, which is more than any plan has. */
+  maxBytes?: number;
 };
+
+const MAX_ANSWER_BYTES = 32 * 2 ** 20;
 
 export type ServerAnswer = { status: number; text: string; headers: Headers };
 
@@ -36,32 +44,61 @@ export class ServerAwayError extends Error {
   override name = "ServerAwayError";
 }
 
-/** One request; throws ServerAwayError where there was no answer. Whatever the server answers is an answer. */
+/** The server, or what stands in its place, answers more than any server of Assay does. */
+export class AnswerTooLongError extends Error {
+  override name = "AnswerTooLongError";
+}
+
+async function readText(response: Response, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let [text, size] = ["", 0];
+  // Leaving the loop by an error cancels the rest.
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > maxBytes) throw new AnswerTooLongError(`the answer has more than ${maxBytes / 2 ** 20} MiB`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/**
+ * One request; throws ServerAwayError where there was no answer, and AnswerTooLongError. Whatever else the server answers is
+ * an answer.
+ */
 export async function ask(address: ServerAddress, asking: Asking): Promise<ServerAnswer> {
-  const { method = "GET", path, headers = {}, body, signal, timeoutMs = 30_000 } = asking;
+  const { method = "GET", path, headers = {}, body, signal, timeoutMs = 30_000, maxBytes = MAX_ANSWER_BYTES } = asking;
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(`${address.url}/api/v1/projects/${encodeURIComponent(address.project)}${path}`, {
       method,
-      headers: { ...headers, Authorization: `Bearer ${address.key}` },
+      headers: { "Accept-Encoding": "identity", ...headers, Authorization: `Bearer ${address.key}` },
       ...(body === undefined ? {} : { body }),
       // A redirect would take the key elsewhere.
       redirect: "manual",
+      // What is packed would be unpacked before it can be counted.
+      decompress: false,
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
-    return { status: response.status, text: await response.text(), headers: response.headers };
+    return { status: response.status, text: await readText(response, maxBytes), headers: response.headers };
   } catch (error) {
     signal?.throwIfAborted();
+    if (error instanceof AnswerTooLongError)
+      throw new AnswerTooLongError(`Cannot read ${shown(address)}: ${error.message}`);
     const why = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : (error as Error).message;
-    throw new ServerAwayError(`Cannot reach ${address.url}: ${why}`);
+    throw new ServerAwayError(`Cannot reach ${shown(address)}: ${why}`);
   }
 }
 
-/** What an answer that is no success says: the server's own words where there are any. */
+/** The address without the user and password that may be in it. */
+const shown = ({ url }: ServerAddress): string => url.replace(/\/\/[^/]*@/, "//***@");
+
+const MAX_MESSAGE = 1_000;
+
+/** One line of what an answer that is no success says: the server's own words where there are any. */
 export function messageOf({ status, text }: ServerAnswer): string {
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown } };
-    if (typeof error?.message === "string") return error.message;
+    if (typeof error?.message === "string") return toPlainLine(error.message.slice(0, MAX_MESSAGE));
   } catch {
     // A proxy's page, for instance.
   }

@@ -27,6 +27,9 @@ const toPreformatted = (text: string) =>
       .replace(/[^\P{C}\n\t]+/gu, " "),
   );
 
+/** All the ways in which a summary writes a text. */
+export const SUMMARY_ENCODINGS = [toText, Bun.escapeHTML];
+
 /** "new", "still failing"; empty for what blames nobody. */
 function wordOf(blame: string | null): string {
   const stored = Object.entries(WORD_OF).find(([, word]) => word === blame)?.[0] as Blame | undefined;
@@ -49,7 +52,7 @@ function toEntry(failure: ToldFailure): string {
 export function toSummary(run: ToldRun, failures: readonly ToldFailure[], maxBytes: number): string {
   const isNew = ({ blame }: ToldFailure) => Number(blame === "new");
   const head =
-    `### ${toState(run)} ${toText(run.taskSlug)}\n\n` +
+    `### ${toText(toState(run))} ${toText(run.taskSlug)}\n\n` +
     `${toText(toCounts(run))} · <a href="${Bun.escapeHTML(run.url)}">Open in Assay</a>\n\n`;
   const rest = (count: number) => (count > 0 ? `${count} more\n\n` : "");
   let room = maxBytes - Buffer.byteLength(head + rest(failures.length));

@@ -1,6 +1,5 @@
 /** `assay split`: prints the files of one shard, by the plan that the server keeps for all shards of a task. */
 
-import { statSync } from "node:fs";
 import { parseArgs } from "node:util";
 import * as v from "valibot";
 import { createFileMatch, planPath, type ShardPlan, type SplitFile, splitFiles, toFileName } from "../rules/plan.ts";
@@ -15,6 +14,8 @@ import {
   type ServerAnswer,
   ServerAwayError,
 } from "./client.ts";
+import { createSay, toJsonLine } from "./output.ts";
+import { filesOfPlan, parsePlaywrightList, readFiles } from "./split_files.ts";
 import { readSeconds, UsageError } from "./usage.ts";
 
 export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]     the files of one of several jobs, by what they took (split --help)`;
@@ -23,7 +24,8 @@ export const SPLIT_HELP = `Usage: assay split --shard 2/4 [options] [FILE|GLOB�
 
 Prints those of the files that are this shard's, one a line: those that the server knows by what they took before, those
 that are new by hash. Over all shards each file is in exactly one, and a shard that is run again gets its files again. A "-"
-reads the files from standard input. Without any it prints what the server knows, and what is new is run nowhere.
+reads the files from standard input. Without any it prints what the server knows, and what is new is run nowhere: these names
+come from reports, and only those that lead to a file in this folder, or further inside, are taken.
 
   --shard 2/4             (default: ASSAY_SHARD, or as the CI system numbers its parallel jobs; a task of a runner that has
                           none is not split: all files)
@@ -36,6 +38,8 @@ reads the files from standard input. Without any it prints what the server knows
   --timings bun           prints the file for "bun test --shard=2/4 --timings=FILE" instead
   --patience SECONDS      how long a server may be away: there are four tries (default: 15; 0: one try)
   --fallback              where the server is away, or no key is set, all files go by hash
+  --existing, --no-existing
+                          without FILES: only files that are there, or also others (default: --existing in CI)
   --json                  one line of JSON: { shard, task, files }
 
 ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where; in a task of a runner ASSAY_PLAN names the file with the plan. An option
@@ -58,6 +62,8 @@ const OPTIONS = {
   timings: { type: "string" },
   patience: { type: "string" },
   fallback: { type: "boolean" },
+  existing: { type: "boolean" },
+  "no-existing": { type: "boolean" },
   json: { type: "boolean" },
   help: { type: "boolean" },
 } as const;
@@ -75,21 +81,30 @@ type Wish = {
   format: Format;
   patienceMs: number;
   fallback: boolean;
+  /** Of the names that the server knows, only those of files that are there. */
+  existing: boolean;
   json: boolean;
   files: string[];
+  /** To people, on stderr. */
+  say: (message: string) => void;
 };
+
+type TextOption = {
+  [Name in keyof typeof OPTIONS]: (typeof OPTIONS)[Name]["type"] extends "string" ? Name : never;
+}[keyof typeof OPTIONS];
 
 /** Options, then what a runner tells its tasks, then what CI system and git say. undefined: help is asked for. */
 function readWish(args: string[], environment: Environment): Wish | undefined {
   const { values, positionals } = parse(args);
   if (values.help) return undefined;
-  const given = (name: Exclude<keyof typeof OPTIONS, "fallback" | "json" | "help">) =>
-    values[name]?.trim() || undefined;
+  const given = (name: TextOption) => values[name]?.trim() || undefined;
   const told = (name: string) => environment[name]?.trim() || undefined;
   const detected = detectBuild(environment);
   const [key, id] = [given("execution-key"), given("execution-id")];
   if (key !== undefined && id !== undefined)
     throw new UsageError("split takes either --execution-id or --execution-key");
+  if (values.existing && values["no-existing"]) throw new UsageError("split takes either --existing or --no-existing");
+  const isCi = detected.system !== undefined || told("ASSAY_LEASE_ID") !== undefined || isSet(told("CI"));
   const named = given("shard") ?? told("ASSAY_SHARD") ?? detected.shard;
   const isWhole = named === undefined && told("ASSAY_TASK") !== undefined && told("ASSAY_LEASE_ID") !== undefined;
   const shard = isWhole ? "1/1" : named;
@@ -108,10 +123,14 @@ function readWish(args: string[], environment: Environment): Wish | undefined {
     format: readFormat(given("format"), given("timings")),
     patienceMs: readSeconds("patience", values.patience) ?? PATIENCE_MS,
     fallback: values.fallback === true,
+    existing: values.existing ?? (isCi && !values["no-existing"]),
     json: values.json === true,
     files: positionals,
+    say: createSay(environment),
   };
 }
+
+const isSet = (flag: string | undefined) => flag !== undefined && !/^(?:false|0|no|off)$/i.test(flag);
 
 function parse(args: string[]) {
   try {
@@ -220,62 +239,16 @@ async function findPlan(wish: Wish, environment: Environment): Promise<Plan | un
     if (!isAway) throw error;
     const { message } = error as Error;
     if (!wish.fallback) throw error instanceof UsageError ? error : new Error(`${message}; --fallback splits by hash`);
-    say(`${message}: the files are split by hash. If other shards got the plan, run them again, too`);
+    wish.say(`${message}: the files are split by hash. If other shards got the plan, run them again, too`);
     return undefined;
   }
-}
-
-const say = (message: string) => console.error(message.replace(/\p{C}+/gu, " "));
-
-/** What is to be split, in the order in which it is given. Throws where that is nothing. */
-async function readFiles(given: readonly string[]): Promise<string[]> {
-  const files = (await Promise.all(given.map(expand))).flat();
-  if (files.length === 0) throw new Error("No files: standard input is empty");
-  return files;
-}
-
-async function expand(argument: string): Promise<string[]> {
-  if (argument === "-") return (await Bun.stdin.text()).split(/\r?\n/).filter((line) => line.trim() !== "");
-  const there = statSync(argument, { throwIfNoEntry: false });
-  if (there?.isDirectory())
-    throw new UsageError(`"${argument}" is a directory: give files, or a glob such as "${argument}/**/*.test.ts"`);
-  // A file may be called [id].test.ts.
-  if (there || !/[*?[{]/.test(argument)) return [argument];
-  const found = await Array.fromAsync(new Bun.Glob(argument).scan({ absolute: argument.startsWith("/") }));
-  const own = argument.includes("node_modules")
-    ? found
-    : found.filter((file) => !/(^|[/\\])node_modules[/\\]/.test(file));
-  if (own.length === 0) throw new Error(`No file matches "${argument}"`);
-  return own.sort();
-}
-
-const LISTED = /^\s*(\[.*?\] › )?([^›]+?):\d+:\d+ › /;
-const TOTAL = /^Total: (\d+) tests? in \d+ files?$/;
-
-/**
- * The files, each with its project, that `playwright test --list` names. Titles are left out: a line of --test-list whose
- * title has " › " in it selects nothing, and says nothing.
- */
-function parsePlaywrightList(lines: readonly string[]): Map<string, string[]> {
-  const listed = lines.flatMap((line) => {
-    const [, project = "", file] = LISTED.exec(line) ?? [];
-    return file === undefined ? [] : [{ file, line: `${project}${file}` }];
-  });
-  const total = lines.map((line) => TOTAL.exec(line)?.[1]).find((number) => number !== undefined);
-  if (listed.length === 0 || (total !== undefined && Number(total) !== listed.length))
-    throw new Error(
-      `Cannot read the output of "playwright test --list": it has ${listed.length} tests` +
-        (total === undefined ? "" : `, and says ${total}`),
-    );
-  const files = Map.groupBy(listed, ({ file }) => file);
-  return new Map([...files].map(([file, tests]) => [file, [...new Set(tests.map(({ line }) => line))]]));
 }
 
 /**
  * What `bun test --timings` reads: it knows a file by its path from where it is started. Without any it makes the shards of
  * one size.
  */
-function toBunTimings({ task }: Wish, plan: Plan | undefined, names: readonly string[] | undefined): string {
+function toBunTimings({ task, say }: Wish, plan: Plan | undefined, names: readonly string[] | undefined): string {
   const timings = plan?.timings ?? {};
   const match = createFileMatch(Object.keys(timings));
   const known = names?.flatMap((name) => {
@@ -284,7 +257,7 @@ function toBunTimings({ task }: Wish, plan: Plan | undefined, names: readonly st
   });
   const why = plan && whyNone(plan, known === undefined || known.length > 0);
   if (why !== undefined) say(`No timings for "${task}": ${why}`);
-  return JSON.stringify({ version: 1, files: known ? Object.fromEntries(known) : timings });
+  return toJsonLine({ version: 1, files: known ? Object.fromEntries(known) : timings });
 }
 
 const sumOf = (timings: ShardPlan["timings"], files: Iterable<string>) =>
@@ -317,7 +290,7 @@ function describe({ shard, task }: Wish, plan: Plan, own: readonly SplitFile[], 
 export async function split(args: string[], environment: Environment = process.env): Promise<void> {
   const wish = readWish(args, environment);
   if (!wish) return await print([SPLIT_HELP]);
-  const { format, shard, json } = wish;
+  const { format, shard, json, say } = wish;
   const directory = process.cwd();
   const given = wish.files.length === 0 ? undefined : await readFiles(wish.files);
   if (format === "playwright" && given === undefined)
@@ -330,16 +303,27 @@ export async function split(args: string[], environment: Environment = process.e
     const names = given?.map((file) => toFileName(file, directory));
     return await print([toBunTimings(wish, plan, names)]);
   }
-  const files = list ? [...list.keys()] : (given ?? plan?.files ?? []);
-  if (given === undefined && Object.keys(plan?.timings ?? {}).length === 0)
-    throw new Error(`No files: none is given, and of "${wish.task}" none is known`);
-  if (wish.isWhole) say(`"${wish.task}" has no shards here: all ${files.length} files`);
-  if (given === undefined) say("No FILES are given: files that are new run nowhere");
-  const own = splitFiles(files, { plan, shard, directory });
-  const names = files.map((file) => toFileName(file, directory));
+  if (wish.isWhole && given) say(`"${wish.task}" has no shards here: all ${given.length} files`);
+  const files = list ? [...list.keys()] : given;
+  const own = files ? splitFiles(files, { plan, shard, directory }) : ownFilesOf(wish, plan, directory);
+  const names = files?.map((file) => toFileName(file, directory)) ?? [...(plan?.files ?? [])];
   if (plan) say(describe(wish, plan, own, names));
-  const lines = own.flatMap(({ file }) => list?.get(file) ?? [file]);
-  await print(json ? [JSON.stringify({ shard: `${shard.index}/${shard.of}`, task: wish.task, files: lines })] : lines);
+  const lines = own.flatMap(({ file }) => list?.get(file) ?? [toWord(file)]);
+  if (json) return await print([toJsonLine({ shard: `${shard.index}/${shard.of}`, task: wish.task, files: lines })]);
+  const broken = lines.find((line) => /[\r\n]/.test(line));
+  // Its second line would be another word of a command.
+  if (broken !== undefined) throw new Error(`Cannot print ${JSON.stringify(broken)} as a line: use --json`);
+  await print(lines);
+}
+
+/** Names that are given stay as they are, but are never taken for an option. */
+const toWord = (file: string): string => (file.startsWith("-") ? `./${file}` : file);
+
+function ownFilesOf({ task, existing, say }: Wish, plan: Plan | undefined, directory: string): SplitFile[] {
+  if (plan === undefined || Object.keys(plan.timings).length === 0)
+    throw new Error(`No files: none is given, and of "${task}" none is known`);
+  say("No FILES are given: files that are new run nowhere");
+  return filesOfPlan(plan, { task, existing, directory, say });
 }
 
 /** Whole before the process ends, also into a pipe. */

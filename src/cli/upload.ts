@@ -3,13 +3,14 @@
 import { appendFileSync, existsSync, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import * as v from "valibot";
-import { toAnnotations, type ToldFailure, toPlainLine } from "./annotations.ts";
+import { ANNOTATION_ENCODINGS, toAnnotations, type ToldFailure } from "./annotations.ts";
 import { detectBuild, type System } from "./ci.ts";
 import { ask, readServerAddress, type ServerAddress } from "./client.ts";
-import { toSummary } from "./job_summary.ts";
+import { SUMMARY_ENCODINGS, toSummary } from "./job_summary.ts";
+import { cleanTexts, createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
 import { findReports, type FoundReports, keepFresh, readReports } from "./report_files.ts";
 import { type Given, readArguments, toParameters, UPLOAD_HELP } from "./upload_options.ts";
-import { type AnsweredRun, type Reports, sendReports, type Sent } from "./upload_request.ts";
+import { type AnsweredRun, MAX_ANSWER_BYTES, type Reports, sendReports, type Sent } from "./upload_request.ts";
 import { UsageError } from "./usage.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { toRunLine } from "../rules/run_line.ts";
@@ -30,8 +31,17 @@ type Voice = {
   clean: (text: string) => string;
 };
 
+/** All the ways in which a text is written here. */
+const ENCODINGS = [
+  ...ANNOTATION_ENCODINGS,
+  ...SUMMARY_ENCODINGS,
+  toPlainLine,
+  encodeURIComponent,
+  (text: string) => toJsonLine(text).slice(1, -1),
+];
+
 function createVoice(secrets: readonly string[], { isWrapped, json }: { isWrapped: boolean; json: boolean }): Voice {
-  const clean = (text: string) => secrets.reduce((rest, secret) => rest.replaceAll(secret, "***"), text);
+  const clean = createOutputMask(secrets, ENCODINGS);
   const write = async (to: typeof Bun.stderr, line: string) => void (await Bun.write(to, `${clean(line)}\n`));
   return {
     tell: (line) => write(isWrapped ? Bun.stderr : Bun.stdout, line),
@@ -39,14 +49,6 @@ function createVoice(secrets: readonly string[], { isWrapped, json }: { isWrappe
     note: (line) => write(Bun.stderr, `${PREFIX}${toPlainLine(line)}`),
     clean,
   };
-}
-
-/** None where there are none; a short one would blank out words that it happens to be in. */
-function secretsOf(environment: Environment): string[] {
-  const password = /^\w+:\/\/([^@/]+)@/.exec(environment["ASSAY_URL"]?.trim() ?? "")?.[1];
-  return [environment["ASSAY_KEY"]?.trim(), password].filter(
-    (secret) => secret !== undefined && secret.length >= 6,
-  ) as string[];
 }
 
 type Address = ServerAddress | { problem: string };
@@ -70,6 +72,7 @@ type Delivery = {
   /** Of what was found: why some of it gives nothing is added to its problems. */
   found: FoundReports;
   ended: EndedCommand | undefined;
+  publicUrl: string | undefined;
   voice: Voice;
 };
 type End = Sent | { end: "nothing" | "stopped"; problem: string };
@@ -88,9 +91,9 @@ function tryToRead(found: FoundReports): Reports {
  * its place: a task without a report would look as good as one that passed.
  */
 async function deliver(address: Address, delivery: Delivery, signal: AbortSignal | undefined): Promise<End> {
-  const { given, parameters, found, ended, voice } = delivery;
+  const { given, parameters, found, ended, publicUrl, voice } = delivery;
   if (signal?.aborted) return { end: "stopped", problem: "Told to stop" };
-  const sending = { patienceMs: given.patienceMs, signal };
+  const sending = { patienceMs: given.patienceMs, signal, publicUrl };
   const exitCode = ended ? String(ended.exitCode) : parameters["exit_code"];
   const hasFailed = Number(exitCode ?? 0) !== 0;
   const mayBeEmpty = given.flags["allow-empty"] === true;
@@ -135,18 +138,20 @@ export async function upload(args: string[], environment: Environment = process.
   const there = findReports(given.reports);
   const found = ended ? keepFresh(there, before, beganAt) : there;
 
+  const publicUrl = environment["ASSAY_PUBLIC_URL"]?.trim();
   const parameters = toParameters(given, environment, build);
-  const end = await deliver(address, { given, parameters, found, ended, voice }, stop?.signal);
+  const end = await deliver(address, { given, parameters, found, ended, publicUrl, voice }, stop?.signal);
+  const isJson = flags.json === true;
   if (end.end === "uploaded")
-    await tellRun(address as ServerAddress, end, {
-      environment,
-      system: build.system,
-      voice,
-      json: flags.json === true,
-    });
+    try {
+      await tellRun(address as ServerAddress, end, { environment, system: build.system, voice, json: isJson });
+    } catch (error) {
+      // The results are uploaded, and the exit code is that of the tests.
+      await voice.note(`Cannot tell of the run: ${(error as Error).message}`);
+    }
   else {
     await voice.note(`The results are not uploaded: ${end.problem}`);
-    if (flags.json) await voice.tell(JSON.stringify({ error: { message: end.problem } }));
+    if (isJson) await voice.tell(toJsonLine({ error: { message: end.problem } }));
   }
   const own = ended?.exitCode ?? 0;
   if (own !== 0 || !flags.strict) return own;
@@ -183,7 +188,11 @@ async function readFailures(address: ServerAddress, run: AnsweredRun): Promise<T
     blame: "new",
   }));
   try {
-    const { status, text } = await ask(address, { path: `/executions/${run.executionId}/failures`, timeoutMs: 10_000 });
+    const { status, text } = await ask(address, {
+      path: `/executions/${encodeURIComponent(run.executionId)}/failures`,
+      timeoutMs: 10_000,
+      maxBytes: MAX_ANSWER_BYTES,
+    });
     if (status !== 200) return known;
     const { causes } = v.parse(failuresAnswer, JSON.parse(text));
     return causes
@@ -200,21 +209,22 @@ const MAX_WARNINGS = 10;
 
 async function tellRun(
   address: ServerAddress,
-  { run, text }: Extract<Sent, { end: "uploaded" }>,
+  { run: answered, answer, foreignOrigin }: Extract<Sent, { end: "uploaded" }>,
   { environment, system, voice, json }: Telling,
 ): Promise<void> {
+  const { clean } = voice;
+  // Before anything is cut or escaped: a test may be named after what it has read from its environment.
+  const run = cleanTexts(answered, clean);
   for (const warning of run.warnings.slice(0, MAX_WARNINGS)) await voice.note(`Warning: ${warning}`);
-  await voice.tell(json ? JSON.stringify(JSON.parse(text)) : toPlainLine(toRunLine(run)));
+  if (foreignOrigin !== null)
+    await voice.note(
+      `The server says that people reach it at "${foreignOrigin}", which is not ASSAY_URL: set ASSAY_PUBLIC_URL to link there`,
+    );
+  await voice.tell(json ? toJsonLine(cleanTexts(answer, clean)) : toPlainLine(toRunLine(run)));
   const summary = environment["GITHUB_STEP_SUMMARY"]?.trim();
   const agent = system === "buildkite" ? Bun.which("buildkite-agent", { PATH: environment["PATH"] ?? "" }) : null;
   const isTold = summary || agent || system === "github";
-  const { clean } = voice;
-  // A test may print its environment; and what is escaped is no longer recognised.
-  const failures = (run.failed > 0 && isTold ? await readFailures(address, run) : []).map((failure) => ({
-    ...failure,
-    name: clean(failure.name),
-    message: failure.message === null ? null : clean(failure.message),
-  }));
+  const failures = cleanTexts(run.failed > 0 && isTold ? await readFailures(address, answered) : [], clean);
 
   const workspace = environment["GITHUB_WORKSPACE"]?.trim() || process.cwd();
   const placeOf = (file: string) => {
@@ -226,7 +236,7 @@ async function tellRun(
   const lines = toAnnotations(system, run, newFailures, placeOf);
   for (const line of lines) await voice.annotate(line);
   if (summary) await appendSummary(summary, run, failures, voice);
-  if (agent) await annotate(agent, run, toSummary(run, failures, MAX_SUMMARY));
+  if (agent) await annotate(agent, run, clean(toSummary(run, failures, MAX_SUMMARY)));
 }
 
 /** GitHub refuses more, of all that the commands of a step have written. */
@@ -242,7 +252,8 @@ async function appendSummary(
     const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     // What is there may not have ended its last line.
     const begin = size > 0 ? "\n\n" : "";
-    const text = toSummary(run, failures, MAX_SUMMARY - size - begin.length);
+    // Nothing becomes longer by it.
+    const text = voice.clean(toSummary(run, failures, MAX_SUMMARY - size - begin.length));
     if (text !== "") appendFileSync(path, begin + text);
   } catch (error) {
     await voice.note(`Cannot write the job summary: ${(error as Error).message}`);

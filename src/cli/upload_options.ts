@@ -27,7 +27,8 @@ its streams and signals untouched, then sends what it has written; the exit code
   --strict                an upload that fails is an exit code (below)
   --json                  one line of JSON: the server's answer, or { "error": { "message" } }
 
-ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where. An option that is empty says nothing. Globs are expanded here, without
+ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where; ASSAY_PUBLIC_URL is the address that people are told, where it is another
+than ASSAY_URL. An option that is empty says nothing. Globs are expanded here, without
 node_modules and .git; "**" is any number of folders.
 
 No report, one that is older than the command, or one that cannot be read or has no test cases, is no success: where it is

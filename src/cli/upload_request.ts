@@ -1,17 +1,29 @@
 /** The request of `assay upload`: reports and parameters as one form, packed, and sent with patience. */
 
 import * as v from "valibot";
-import { askPatiently, messageOf, type ServerAddress, type ServerAnswer, ServerAwayError } from "./client.ts";
+import {
+  AnswerTooLongError,
+  askPatiently,
+  messageOf,
+  type ServerAddress,
+  type ServerAnswer,
+  ServerAwayError,
+} from "./client.ts";
+import { toPlainLine } from "./output.ts";
 import type { ToldRun } from "../rules/run_line.ts";
+import { executionUrl } from "../schema/urls.ts";
 
 const list = v.array(v.unknown());
+/** A newer server may know other words, but they are words. */
+const word = v.pipe(v.string(), v.regex(/^\w{1,40}$/));
+
 /** Only what is told here: a newer server may say more, and other words. */
 const answered = v.object({
   executionId: v.string(),
   taskSlug: v.string(),
   url: v.string(),
-  status: v.string(),
-  verdict: v.string(),
+  status: word,
+  verdict: word,
   outage: v.boolean(),
   passed: v.number(),
   failed: v.number(),
@@ -29,9 +41,13 @@ const answered = v.object({
 });
 export type AnsweredRun = ToldRun & Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures">;
 
-/** `run` is what the server has made of it, `text` its own words. `away`: another time it might go well. */
+/**
+ * `run` is what the server has made of it, `answer` all that it says of that. `foreignOrigin` is where it says that people
+ * reach it, if that is neither ASSAY_URL nor ASSAY_PUBLIC_URL. `away`: another time it might go well.
+ */
 export type Sent =
-  { end: "uploaded"; run: AnsweredRun; text: string } | { end: "refused" | "away"; status?: number; problem: string };
+  | { end: "uploaded"; run: AnsweredRun; answer: object; foreignOrigin: string | null }
+  | { end: "refused" | "away"; status?: number; problem: string };
 
 type Body = { bytes: Uint8Array<ArrayBuffer>; headers: Record<string, string> };
 export type Reports = { name: string; bytes: Uint8Array<ArrayBuffer> }[];
@@ -54,7 +70,15 @@ async function toBody(reports: Reports, parameters: Record<string, string>): Pro
 
 /** Of the patience: a server that is started again is back after the first, after a longer outage the second may do. */
 const WAITS = [4 / 30, 10 / 30];
-export type Sending = { patienceMs: number; signal?: AbortSignal | undefined };
+export type Sending = {
+  patienceMs: number;
+  signal?: AbortSignal | undefined;
+  /** Where people reach the server, if that is not where this machine does. */
+  publicUrl?: string | undefined;
+};
+
+/** An answer has some hundred names at most. */
+export const MAX_ANSWER_BYTES = 2 ** 20;
 
 /** Beside the 30 s that any try may take: slow lines carry this much. */
 const BYTES_PER_MS = 256;
@@ -71,6 +95,7 @@ async function send(
     path: "/test-runs",
     headers: { ...headers, Accept: "application/json", "Idempotency-Key": crypto.randomUUID() },
     body: bytes,
+    maxBytes: MAX_ANSWER_BYTES,
     timeoutMs: 30_000 + bytes.length / BYTES_PER_MS,
     ...(signal ? { signal } : {}),
   } as const;
@@ -85,7 +110,7 @@ async function send(
 function toProblem(answer: ServerAnswer): string {
   const said = messageOf(answer);
   if (answer.status >= 300 && answer.status < 400)
-    return `${said}, which leads to ${answer.headers.get("location") ?? "another address"}: set ASSAY_URL to that`;
+    return `${said}, which leads to ${toPlainLine(answer.headers.get("location")?.slice(0, 300) ?? "another address")}: set ASSAY_URL to that`;
   if (answer.status === 401) return `${said} (ASSAY_KEY)`;
   if (answer.status === 404) return `${said} (ASSAY_URL and ASSAY_PROJECT)`;
   return said;
@@ -103,21 +128,50 @@ export async function sendReports(
     const { status, text } = answer;
     if (status === 429 || status >= 500) return { end: "away", status, problem: toProblem(answer) };
     if (status >= 300) return { end: "refused", status, problem: toProblem(answer) };
-    const run = parseAnswer(text);
-    if (run) return { end: "uploaded", run, text };
+    const parsed = parseAnswer(text);
+    if (parsed) {
+      const { url, foreignOrigin } = toOwnUrl(address, parsed.run, sending.publicUrl);
+      return { end: "uploaded", run: { ...parsed.run, url }, answer: { ...parsed.answer, url }, foreignOrigin };
+    }
     return { end: "refused", problem: `What answers at ${address.url} is no Assay server: check ASSAY_URL` };
   } catch (error) {
     if (sending.signal?.aborted) return { end: "away", problem: "Told to stop" };
+    if (error instanceof AnswerTooLongError) return { end: "refused", problem: error.message };
     if (!(error instanceof ServerAwayError)) throw error;
     return { end: "away", problem: error.message };
   }
 }
 
-function parseAnswer(text: string): AnsweredRun | undefined {
+function parseAnswer(text: string): { run: AnsweredRun; answer: object } | undefined {
   try {
-    const parsed = v.safeParse(answered, JSON.parse(text));
-    return parsed.success ? (parsed.output as AnsweredRun) : undefined;
+    // With a function it refuses what is nested too deeply to be written again.
+    const answer: unknown = JSON.parse(text, (_, member: unknown) => member);
+    const parsed = v.safeParse(answered, answer);
+    return parsed.success ? { run: parsed.output as AnsweredRun, answer: answer as object } : undefined;
   } catch {
     return undefined;
   }
+}
+
+/**
+ * The address of the run as people are shown it, and click on it: what the server says, if that is at its own origin, that of
+ * ASSAY_URL or of ASSAY_PUBLIC_URL; else the same page at ASSAY_URL.
+ */
+function toOwnUrl(
+  address: ServerAddress,
+  { url, executionId }: AnsweredRun,
+  publicUrl: string | undefined,
+): { url: string; foreignOrigin: string | null } {
+  let foreignOrigin: string | null = null;
+  const own = [address.url, publicUrl].flatMap((each) => (each && URL.canParse(each) ? [new URL(each).origin] : []));
+  if (/^https?:/i.test(url) && URL.canParse(url)) {
+    const parsed = new URL(url);
+    [parsed.username, parsed.password] = ["", ""];
+    if (own.includes(parsed.origin)) return { url: parsed.href, foreignOrigin };
+    foreignOrigin = parsed.origin;
+  }
+  const { origin, pathname } = new URL(address.url);
+  const base = `${origin}${pathname === "/" ? "" : pathname}`;
+  const page = executionUrl(base, encodeURIComponent(address.project), encodeURIComponent(executionId));
+  return { url: page, foreignOrigin };
 }

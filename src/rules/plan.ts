@@ -2,6 +2,7 @@
 
 import type { Shard } from "../schema/fields.ts";
 import { normalizeFile } from "./identity.ts";
+import { toContainedPath } from "./report_path.ts";
 
 /** `ms` is null where no run has told it. */
 export type FileTiming = { file: string; ms: number | null };
@@ -77,7 +78,8 @@ export const hashShard = (file: string, shards: number): number =>
  */
 export function toFileName(file: string, directory?: string): string {
   const path = file.replaceAll("\\", "/");
-  const root = directory?.replaceAll("\\", "/").replace(/(?<!\/)\/*$/, "/");
+  const slashed = directory?.replaceAll("\\", "/");
+  const root = slashed === undefined || slashed.endsWith("/") ? slashed : `${slashed}/`;
   const relative = root !== undefined && path.startsWith(root) ? path.slice(root.length) : normalizeFile(path);
   const parts: string[] = [];
   for (const part of relative.split("/")) {
@@ -156,4 +158,27 @@ export function splitFiles(
     const isOwn = known === undefined ? hashShard(name, shard.of) === shard.index : own.has(known);
     return isOwn ? [{ file, name, known }] : [];
   });
+}
+
+/**
+ * The files of a shard for a job that names none, as paths from `directory`, which is absolute. The names come from reports:
+ * those that lead out of the directory are in `leftOut`. Where several names are one path, the first of the plan decides:
+ * otherwise a name such as `x/../a.test.ts` would take `a.test.ts` out of the shard that it belongs to.
+ */
+export function plannedFiles(
+  plan: ShardPlan,
+  directory: string,
+): { own: SplitFile[]; ofOthers: string[]; leftOut: string[] } {
+  const known = new Map<string, string>();
+  for (const file of [...Object.keys(plan.timings), ...plan.files]) {
+    const path = toContainedPath(file, directory);
+    if (path !== undefined && !known.has(path)) known.set(path, file);
+  }
+  const ofShard = new Set(plan.files);
+  const paths = Map.groupBy(known, ([, file]) => ofShard.has(file));
+  return {
+    own: (paths.get(true) ?? []).map(([path, file]) => ({ file: path, name: path, known: file })),
+    ofOthers: (paths.get(false) ?? []).map(([path]) => path),
+    leftOut: plan.files.filter((file) => toContainedPath(file, directory) === undefined),
+  };
 }

@@ -3,6 +3,7 @@
 import { FAULT } from "../reports/fields.ts";
 import { MAX_NAME } from "../reports/text.ts";
 import type { PlacedCase } from "./identity.ts";
+import { locateFile, toPathWord } from "./report_path.ts";
 import { quoted, scanShell, type Word } from "./shell.ts";
 
 /** Tools whose way of selecting tests is known. */
@@ -106,7 +107,9 @@ export function toRerunCommand(rerun: Rerun): RerunCommand {
   }
 }
 
-const quote = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
+/** For the log of the task, which may be a terminal. */
+const quote = (text: string) =>
+  JSON.stringify((text.length > 100 ? `${text.slice(0, 100)}…` : text).replace(/[\x7f-\x9f\u2028\u2029]/g, " "));
 
 /** The names that our readers give what failed outside of tests, and operations/test_runs.ts a bad exit code. */
 const SYNTHETIC =
@@ -126,32 +129,20 @@ type Cases = {
   files: () => string[];
   /** Such a file as the tool finds it from the directory; undefined where there is none. */
   locate: (file: string) => string | undefined;
-  directory: string;
 };
 
 function toCases({ only, directory, exists }: Rerun): Cases {
-  const base = directory.replace(/(?<!\/)\/+$/, "");
-  const locate = (file: string): string | undefined => {
-    if (file.startsWith("/"))
-      return file.startsWith(`${base}/`) && exists(file) ? file.slice(base.length + 1) : undefined;
-    if (exists(`${base}/${file}`)) return file;
-    // Reports tell files from where the repository begins, and the command may run further inside.
-    const parts = file.split("/");
-    for (let count = 1; count < parts.length; count++) {
-      const rest = parts.slice(count).join("/");
-      if (base.endsWith(`/${parts.slice(0, count).join("/")}`) && exists(`${base}/${rest}`)) return rest;
-    }
-    return undefined;
-  };
+  // The report chooses the name: a file elsewhere on this machine is no test of the task.
+  const locate = (file: string) => locateFile(file, directory, exists);
   const files = () => {
     const found = new Map<string, string>();
     for (const { file, name } of only) {
       if (file === null) cannot(`the report names no file for ${quote(name)}`);
-      if (!found.has(file)) found.set(file, locate(file) ?? cannot(`there is no file ${quote(file)} in ${base}`));
+      if (!found.has(file)) found.set(file, locate(file) ?? cannot(`there is no file ${quote(file)} in ${directory}`));
     }
     return [...new Set(found.values())];
   };
-  return { only, files, locate, directory: base };
+  return { only, files, locate };
 }
 
 /** The first that fits; what comes later runs more. */
@@ -191,7 +182,7 @@ function fromTemplate(rerun: Rerun): RerunCommand {
 function toValue(name: Placeholder, cases: Cases): string {
   const { only } = cases;
   if (name === "files") return cases.files().map(toFileWord).join(" ");
-  if (name === "names") return [...new Set(only.map((one) => one.name))].map(quoted).join(" ");
+  if (name === "names") return [...new Set(only.map((one) => toNameWord(one.name)))].join(" ");
   if (name === "pattern") return quoted(titles(cases, VAGUE));
   if (name === "namePattern") return quoted(anchored(either(only.map((one) => flatten(one.name, TITLES)))));
   return `"$${LIST_VARIABLE}"`;
@@ -201,23 +192,27 @@ const toList = ({ only }: Cases): string =>
   `${JSON.stringify(only.map(({ suite, name, file }) => ({ suite, name, file })))}\n`;
 
 /** A file is never taken for an option. */
-const toFileWord = (file: string): string => quoted(file.startsWith("-") ? `./${file}` : file);
+const toFileWord = (file: string): string => quoted(toPathWord(file));
+
+/** Nothing can be put before a name that would be taken for an option, or for a file of arguments. */
+function toNameWord(name: string): string {
+  if (/^[-@]/.test(name)) cannot(`the name ${quote(name)} would be taken for an option`);
+  return quoted(name);
+}
 
 const escape = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replaceAll("\ufffd", ".");
 
-/**
- * What may be between suites and names: where one tool has a blank, another has " > " or " › ". An arrow begins where a run
- * of blanks begins: looked for from each blank of a long run, it would take quadratic time.
- */
+/** What may be between suites and names: where one tool has a blank, another has " > " or " › ". */
 type Style = {
+  /** The arrows alone: looking for the blanks around them as well would take quadratic time for a run of blanks. */
   arrows: RegExp;
   gap: string;
   /** The suite may be no part of the title, or be in the name already. */
   isVague?: boolean;
 };
-const TITLES: Style = { arrows: /(?<![\s>])\s*>[\s>]*/, gap: "[\\s>]+" };
+const TITLES: Style = { arrows: />+/, gap: "[\\s>]+" };
 const VAGUE: Style = { ...TITLES, isVague: true };
-const ARROWS: Style = { arrows: /(?<![\s>›])\s*[>›][\s>›]*/, gap: "[\\s>›]+" };
+const ARROWS: Style = { arrows: /[>›]+/, gap: "[\\s>›]+" };
 
 const ANYTHING = "[\\s\\S]*";
 
@@ -225,11 +220,16 @@ const ANYTHING = "[\\s\\S]*";
 const isCut = (text: string) => text.length >= MAX_NAME - 1;
 
 /** JUnit XML has a blank for whatever white space there was. */
-const flatten = (text: string, { arrows, gap }: Style): string =>
-  text
-    .split(arrows)
-    .map((part) => part.split(/\s+/).map(escape).join("\\s+"))
-    .join(gap) + (isCut(text) ? ANYTHING : "");
+function flatten(text: string, { arrows, gap }: Style): string {
+  const pieces = text.split(arrows);
+  const last = pieces.length - 1;
+  // Around arrows there may be blanks, and arrows with nothing but blanks between them are one.
+  const parts = pieces
+    .map((piece, at) => (at === 0 ? piece : piece.trimStart()))
+    .map((piece, at) => (at === last ? piece : piece.trimEnd()))
+    .filter((piece, at) => at === 0 || at === last || piece !== "");
+  return parts.map((part) => part.split(/\s+/).map(escape).join("\\s+")).join(gap) + (isCut(text) ? ANYTHING : "");
+}
 
 const either = (patterns: string[]): string => {
   const [first = "", ...rest] = new Set(patterns);
@@ -344,7 +344,9 @@ const TOOLS: Record<Preset, Tool> = {
       const files = cases.files();
       const odd = files.find((file) => /[,*?[\]{}!()]/.test(file));
       if (odd !== undefined) cannot(`Cypress takes the file ${quote(odd)} for a pattern`);
-      return [{ args: ["--spec", quoted(files.join(","))], note: "Cypress runs all tests of the files" }];
+      return [
+        { args: ["--spec", quoted(files.map(toPathWord).join(","))], note: "Cypress runs all tests of the files" },
+      ];
     },
   },
   pytest: {
@@ -404,9 +406,15 @@ function* selectPlaywright(cases: Cases): Generator<Selection> {
 /** As words where they are few, which every version takes; in a file since pytest 8.2. */
 function* selectPytest(cases: Cases): Generator<Selection> {
   const nodes = [...new Set(cases.only.map((one) => toNode(one, cases)))];
+  // In a file each line is an argument, and Python knows many ends of lines.
+  const odd = nodes.find((node) => /[\p{Cc}\u2028\u2029]/u.test(node));
+  if (odd !== undefined) cannot(`${quote(odd)} has characters that pytest cannot be given`);
   yield { args: nodes.map(quoted) };
   yield { args: [`"@$${LIST_VARIABLE}"`], list: `${nodes.join("\n")}\n` };
 }
+
+/** Each part is looked up as a file. */
+const MAX_MODULE_DEPTH = 50;
 
 /** pytest's JUnit XML has the module and the classes in one dotted name, where there are no classes in the file's name. */
 function toNode({ suite, name, file }: PlacedCase, { locate }: Cases): string {
@@ -416,19 +424,17 @@ function toNode({ suite, name, file }: PlacedCase, { locate }: Cases): string {
   const test = toPytestName(name);
   // What it does not collect has no module: its file is not a test.
   if (suite === "") return cannot(`${quote(name)} has failed, which is no test that can be selected`);
-  for (let count = parts.length; count > 0; count--) {
+  for (let count = Math.min(parts.length, MAX_MODULE_DEPTH); count > 0; count--) {
     const found = locate(`${parts.slice(0, count).join("/")}.py`);
-    if (found !== undefined) return [toNodeFile(found), ...parts.slice(count), test].join("::");
+    if (found !== undefined) return [toPathWord(found), ...parts.slice(count), test].join("::");
   }
   const found = file === null ? undefined : locate(file);
   if (found !== undefined && (dotted === module || dotted.startsWith(`${module}.`))) {
     const classes = dotted.slice(module.length + 1);
-    return [toNodeFile(found), ...(classes === "" ? [] : classes.split(".")), test].join("::");
+    return [toPathWord(found), ...(classes === "" ? [] : classes.split(".")), test].join("::");
   }
   return cannot(`there is no file for the module ${quote(suite)}`);
 }
-
-const toNodeFile = (file: string) => (/^[-@]/.test(file) ? `./${file}` : file);
 
 /** What XML cannot hold is told as "#x1B" and so on: then all parameters of the test are run. */
 function toPytestName(name: string): string {
@@ -450,7 +456,7 @@ function* selectGo(cases: Cases): Generator<Selection> {
   const odd = tests.find((name) => !/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name));
   if (odd !== undefined) cannot(`${quote(odd)} is not the name of a Go test`);
   const packages = [...new Set(cases.only.map(({ suite }) => suite))];
-  const strange = packages.find((path) => !/^[\w.~/-]+$/.test(path) || path.startsWith("-"));
+  const strange = packages.find((path) => !/^[\w.~][\w.~/-]*$/.test(path) || path.split("/").includes(".."));
   if (strange !== undefined) cannot(`${quote(strange)} is not a Go package`);
   const pattern = quoted(`^(?:${[...new Set(tests)].join("|")})$`);
   yield { args: ["-run", pattern, ...packages.map(quoted)] };
@@ -487,7 +493,7 @@ function* selectDotnet(cases: Cases): Generator<Selection> {
   for (const { suite, name } of cases.only) {
     const type = suite.split(" > ").at(-1)!;
     if (!DOTNET_NAME.test(type)) cannot(`${quote(type)} is not a .NET class`);
-    const plain = name.replace(/(?<!\s)\s*[([][\s\S]*$/, "");
+    const plain = name.split(/[([]/, 1)[0]!.trimEnd();
     const method = plain.startsWith(`${type}.`) ? plain.slice(type.length + 1) : plain;
     const ofClass = `FullyQualifiedName~${escapeDotnet(`${type}.`)}`;
     // NUnit has the parameters in the full name, and xUnit has not.

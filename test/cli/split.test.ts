@@ -1,11 +1,13 @@
 /** `assay split`, as processes of its own, as the jobs of a build would start it. */
 
 import { afterAll, describe, expect, spyOn, test } from "bun:test";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { split as splitHere } from "../../src/cli/split.ts";
 import { hashShard, planPath } from "../../src/rules/plan.ts";
 import { createHarness } from "../harness.ts";
 import { createPlace, removePlace } from "../places.ts";
+import { createReceiver } from "../receiver.ts";
 
 const { ask, acme, url } = await createHarness();
 const ASSAY = join(import.meta.dir, "../../src/cli/assay.ts");
@@ -158,6 +160,134 @@ describe("assay split", () => {
       { shard: "1/2", task: "unit", files: ["src/a.test.ts", "src/d.test.ts", "src/gone.test.ts"] },
     ]);
     expect(errors).toStartWith("No FILES are given: files that are new run nowhere\n");
+  });
+
+  describe("without FILES", () => {
+    const evil = createPlace("split-outside");
+    afterAll(() => removePlace(evil));
+    const args = (shard: string, ...more: string[]) => ["--shard", shard, "--execution-key", "7", ...more];
+    const hostile = [
+      "--globalSetup=/tmp/evil.js",
+      "../../../etc/passwd",
+      "src/../../evil.js",
+      "/etc/passwd",
+      "C:/evil.js",
+      "https://evil.test/x.js",
+      "src/a.test.ts&#10;--globalSetup=/tmp/evil.js",
+      "src/a.test.ts&#13;&#155;2J",
+      "node_modules/x/src/z.test.ts",
+      "##vso[task.complete]",
+      "::add-mask::x",
+      "link/evil.test.ts",
+    ];
+
+    test("prints no name of a report that leads out of the folder, adds a line or would be an option", async () => {
+      await Bun.write(join(evil, "evil.test.ts"), "");
+      await Bun.write(join(place, "-dash.test.ts"), "");
+      symlinkSync(evil, join(place, "link"));
+      await upload("hostile", Object.fromEntries([...hostile, "-dash.test.ts", "src/a.test.ts"].map((f) => [f, 1])));
+      const out = await split(args("1/1", "--task", "hostile"));
+      expect(out.code).toBe(0);
+      expect(out.lines.sort()).toEqual([
+        "./--globalSetup=/tmp/evil.js",
+        "./-dash.test.ts",
+        "./::add-mask::x",
+        "link/evil.test.ts",
+        "src/a.test.ts",
+      ]);
+      expect(out.errors).toContain(`"../../../etc/passwd"`);
+      expect(out.errors).toContain(`Left out, and run nowhere: `);
+      expect(out.errors.split("\n")).toHaveLength(4);
+      expect(out.errors).not.toMatch(/##vso|[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+
+      const there = await split(args("1/1", "--task", "hostile", "--existing"));
+      expect([there.code, there.lines.sort()]).toEqual([0, ["./-dash.test.ts", "src/a.test.ts"]]);
+      expect(there.errors).toContain(`"link/evil.test.ts"`);
+      const json = await split(args("1/1", "--task", "hostile", "--existing", "--json"));
+      expect(JSON.parse(json.output).files.sort()).toEqual(["./-dash.test.ts", "src/a.test.ts"]);
+      const timings = await split(args("1/1", "--task", "hostile", "--timings", "bun"));
+      expect(timings.output).not.toMatch(/##vso|[\u007f-\u009f]/);
+      expect(Object.keys(JSON.parse(timings.output).files)).toContain("##vso[task.complete]");
+    });
+
+    test("no name of a report takes a file out of all shards", async () => {
+      const files = ["a", "b", "c", "d"].map((name) => `src/${name}.test.ts`);
+      // These were the same name for the plan, and belong to other shards.
+      const twins = files.flatMap((file) => [`x/../${file}`, `${file}/`, `.//${file}`, `./x/.././${file}`]);
+      const seconds = [...twins, ...files].map((file, at) => [file, 1 + (at % 5)] as const);
+      await upload("twins", Object.fromEntries(seconds));
+      const shards = await Promise.all(
+        ["1/3", "2/3", "3/3"].map((shard) => split(args(shard, "--task", "twins", "--existing"))),
+      );
+      expect(shards.flatMap(({ lines }) => lines).sort()).toEqual(files);
+    });
+
+    test("in CI only files that are there, and stderr names the others; --no-existing prints them all", async () => {
+      const run = (environment: Record<string, string>, ...more: string[]) =>
+        split(args("1/1", "--task", "unit", ...more), { environment: { ...server, ...environment } });
+      for (const environment of [github("78"), { CI: "true" }, { ASSAY_LEASE_ID: "x" }] as Record<string, string>[]) {
+        const { code, lines, errors } = await run(environment);
+        expect([code, lines.sort()]).toEqual([0, Object.keys(known).slice(0, 4)]);
+        expect(errors).toContain(
+          `Left out, and run nowhere: "src/gone.test.ts", which reports name and which are not here`,
+        );
+      }
+      for (const [environment, ...more] of [[{}], [{ CI: "false" }], [{ CI: "true" }, "--no-existing"]] as [
+        Record<string, string>,
+        ...string[],
+      ][])
+        expect((await run(environment, ...more)).lines.sort()).toEqual(Object.keys(known));
+      expect(await run({}, "--existing", "--no-existing")).toMatchObject({ code: 2 });
+    });
+
+    test("finds the files from a folder further inside than where the reports begin", async () => {
+      const folder = join(place, "packages/web");
+      await Bun.write(join(folder, "t/one.test.ts"), "");
+      await upload("inside", { "packages/web/t/one.test.ts": 1, "packages/api/t/two.test.ts": 1 });
+      const { lines } = await split(args("1/1", "--task", "inside", "--existing"), { cwd: folder });
+      expect(lines).toEqual(["t/one.test.ts"]);
+    });
+
+    test("a shard of which nothing is there is green as long as another has files, and none of all is an error", async () => {
+      await upload("partly", { "src/a.test.ts": 1, "src/gone.test.ts": 5 });
+      const shards = await Promise.all(
+        ["1/2", "2/2"].map((shard) => split(args(shard, "--task", "partly", "--existing"))),
+      );
+      expect(shards.map(({ code, lines }) => [code, lines])).toEqual([
+        [0, []],
+        [0, ["src/a.test.ts"]],
+      ]);
+      const empty = join(place, "empty");
+      mkdirSync(empty);
+      for (const shard of ["1/3", "2/3", "3/3"]) {
+        const none = await split(args(shard, "--task", "partly", "--existing"), { cwd: empty });
+        expect([none.code, none.output]).toEqual([1, ""]);
+        expect(none.errors).toEndWith(
+          `No files: none is given, and of those that are known of "partly" none is here\n`,
+        );
+      }
+    });
+  });
+
+  test("a file that is given is never taken for an option, and never two lines", async () => {
+    const all = ["--shard", "1/1", "--execution-key", "8", "--task", "unit"];
+    expect((await split([...all, "-"], { stdin: "-x.test.ts\nsrc/a.test.ts\n" })).lines).toEqual([
+      "./-x.test.ts",
+      "src/a.test.ts",
+    ]);
+    await Bun.write(join(place, "lines/a\n--evil.test.ts"), "");
+    const two = await split([...all, "lines/*.test.ts"]);
+    expect([two.code, two.output]).toEqual([1, ""]);
+    expect(two.errors).toContain(`Cannot print "lines/a\\n--evil.test.ts" as a line`);
+  });
+
+  test("what a server says is one line for the terminal, without the key that it was asked with", async () => {
+    const words = "\u001b[31m\u009b2J\n::error::x ##vso[task.complete]";
+    const fake = createReceiver({ status: 400, body: { error: { message: `${words} ${acme.key}` } } });
+    const environment = { ...server, ASSAY_URL: fake.url };
+    const { code, output, errors } = await split(["--shard", "1/2", "--execution-key", "7", "a"], { environment });
+    expect([code, output]).toEqual([1, ""]);
+    expect(errors).toBe(`Cannot find the execution "7":  [31m 2J ::error::x # #vso[task.complete] ***\n`);
   });
 
   test("goes by hash, and says why, where nothing is known of the task or its reports name other files", async () => {

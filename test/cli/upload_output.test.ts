@@ -1,8 +1,9 @@
 /** What is said of a run in the languages of CI systems: tests have names that would be commands and markup. */
 
 import { describe, expect, test } from "bun:test";
-import { toAnnotations, type ToldFailure, toPlainLine } from "../../src/cli/annotations.ts";
+import { toAnnotations, type ToldFailure } from "../../src/cli/annotations.ts";
 import { toSummary } from "../../src/cli/job_summary.ts";
+import { toPlainLine } from "../../src/cli/output.ts";
 import type { ToldRun } from "../../src/rules/run_line.ts";
 
 const RUN: ToldRun = {

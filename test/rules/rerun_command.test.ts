@@ -187,14 +187,57 @@ describe("the command of each preset", () => {
 
 describe("values", () => {
   test.each(["sh", "bash"])("reach the tool as they are, through %s", (shell) => {
-    const only = cases(...HOSTILE).map((one, at) => ({ ...one, file: `${HOSTILE[at] || "x"}/x.test.ts` }));
+    const names = HOSTILE.filter((name) => !name.startsWith("-"));
+    // Files are stored with forward slashes.
+    const files = HOSTILE.filter((name) => !name.includes("\n")).map((name) => name.replaceAll("\\", "") || "x");
+    const only = names.flatMap((name) => files.map((file) => ({ suite: "", name, file: `${file}/x.test.ts` })));
     const command = commandOf({ rerun: "tool {names} -- {files}", only });
-    const given = HOSTILE.map((name) => `${name || "x"}/x.test.ts`);
-    expect(argumentsOf(command, shell)).toEqual([
-      ...HOSTILE,
-      "--",
-      ...given.map((file) => (file.startsWith("-") ? `./${file}` : file)),
+    const words = files.map((file) => `${/^[\p{L}\p{N}]/u.test(file) ? "" : "./"}${file}/x.test.ts`);
+    expect(argumentsOf(command, shell)).toEqual([...names, "--", ...words]);
+  });
+
+  test.each([
+    "/etc/passwd",
+    "../../etc/passwd",
+    "src/../../../tmp/evil.js",
+    "/srv/shop/../evil.js",
+    "/srv/shopping/a.test.ts",
+    "file:///tmp/evil.js",
+    "https://evil.test/x.js",
+    "node_modules/evil/x.js",
+    ".git/hooks/pre-commit",
+    "a.test.ts\n--globalSetup=/tmp/evil.js",
+    "a\u001b[2J.test.ts",
+  ])("name no file outside of the folder, though it is there: %j", (file) => {
+    const only = [{ suite: "", name: "x", file }];
+    const exists = () => true;
+    for (const rerun of ["tool {files}", "jest"])
+      expect(reasonOf({ rerun, only, exists })).toStartWith("there is no file ");
+  });
+
+  test.each(["-p", "--globalSetup=/tmp/evil.js", "@/tmp/arguments"])("name no option: %s", (name) => {
+    const reason = `the name "${name}" would be taken for an option`;
+    expect(reasonOf({ rerun: "tool {names}", only: cases("a", name) })).toBe(reason);
+    expect(argumentsOf(commandOf({ rerun: "tool {files}", only: [{ suite: "", name: "x", file: name }] }))).toEqual([
+      `./${name}`,
     ]);
+  });
+
+  test.each(["\n", "\r", "\v", "\f", "\u001c", "\u0085", "\u2028"])("add no line to the file for pytest: %j", (end) => {
+    const many = Array.from({ length: 4000 }, (_, at) => ({ suite: "tests.test_a", name: `test_${at}`, file: null }));
+    const only = [...many, { suite: "tests.test_a", name: `test${end}-p${end}evil`, file: null }];
+    const exists = (path: string) => path.endsWith("/tests/test_a.py");
+    expect(reasonOf({ rerun: "pytest", command: "pytest", only, exists })).toContain("that pytest cannot be given");
+  });
+
+  test.each(["/tmp/evil", "../evil", "a/../../evil", "-exec=x"])("name no package elsewhere for Go: %s", (suite) => {
+    const only = [{ suite, name: "TestA", file: null }];
+    expect(reasonOf({ rerun: "go", command: "go test ./...", only })).toBe(`"${suite}" is not a Go package`);
+  });
+
+  test("are told in the log without the terminal's commands", () => {
+    const only = [{ suite: "", name: "x", file: "/tmp/\u009b2J\u001b[1m" }];
+    expect(reasonOf({ rerun: "jest", only })).toBe(`there is no file "/tmp/ 2J\\u001b[1m" in /srv/shop`);
   });
 
   test("match their own names as a pattern, and no others", () => {

@@ -22,7 +22,7 @@ const SYSTEM_PATH = process.env["PATH"]!;
 function createBusybox(program: string): Shell {
   const path = join(home, "busybox");
   mkdirSync(path);
-  for (const tool of ["sh", "cat", "rm", "mktemp", "od", "tr", "date", "printf", "kill", "true"])
+  for (const tool of ["sh", "cat", "rm", "mktemp", "od", "tr", "sed", "date", "printf", "kill", "true"])
     symlinkSync(program, join(path, tool));
   for (const tool of ["curl", "git"]) symlinkSync(Bun.which(tool)!, join(path, tool));
   return { name: "busybox", command: [program, "sh"], path, hasPipefail: true };
@@ -597,6 +597,27 @@ describe("every snippet", () => {
     expect(executions.map(({ key }: { key: string }) => key).sort()).toEqual(ALL.toSorted());
     for (const { tasks } of executions) expect(tasks).toMatchObject([{ attempt: 1, failed: 1, passed: 1 }]);
   }, 20_000);
+
+  test("prints nothing of an answer that would be a command to the CI system", async () => {
+    const project = await addProject(acme);
+    const tools = join(home, `hostile-curl-${++jobs}`);
+    mkdirSync(tools);
+    const answer = String.raw`::error::a\n ##vso[b] ###[c]\r::add-mask::d\033[2J\nPASSED e`;
+    writeFileSync(join(tools, "curl"), `#!/bin/sh\nprintf '${answer}\\n'\n`);
+    chmodSync(join(tools, "curl"), 0o755);
+    for (const shell of SHELLS) {
+      const [job] = SYSTEMS.azurePipelines.matrix("4711", "main");
+      const { upload } = await run("azurePipelines", project, job, { shell, tests: RED, tools });
+      expect(upload!.output).toEndWith("- ::error::a\n-  ## vso[b] ### [c] ::add-mask::d [2J\nPASSED e\n");
+    }
+  });
+
+  test("gives no program the key in its words", () => {
+    for (const snippet of Object.values(createSnippets("https://assay.test"))) {
+      expect(snippet).toContain(`printf 'header = "Authorization: Bearer %s"' "$ASSAY_KEY" |`);
+      expect(snippet.match(/\$ASSAY_KEY\b/g)).toHaveLength(1);
+    }
+  });
 
   test("bounds its time, and asks nothing of curl that one of 2017 does not know", () => {
     for (const snippet of Object.values(createSnippets("https://assay.test"))) {

@@ -5,6 +5,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createHarness, junit, until } from "../harness.ts";
+import { createReceiver } from "../receiver.ts";
 
 const { ask, acme, addProject, url } = await createHarness();
 
@@ -543,6 +544,76 @@ describe.each(EACH)("in %s", (_, shell) => {
     const words = await Bun.file(log).text();
     expect(words).toContain("/curl -sS -K -");
     expect(words).not.toContain(project.key.slice(9));
+  });
+
+  test("no password of the address is in the words of a program either", async () => {
+    const project = await addProject(acme);
+    const tools = createFolder();
+    const log = join(tools, "words");
+    createTool(tools, "curl", `echo "$*" > '${log}'\nexec ${Bun.which("curl")} "$@"`);
+    const variables = { ASSAY_URL: url.replace("//", "//user:hunter22@") };
+    await run(["report.xml"], { shell, project, tools, variables });
+    expect(await Bun.file(log).text()).not.toContain("hunter22");
+  });
+
+  const answers = async (body: string, words: string[] = [], variables: Variables = {}, status = 201) => {
+    const project = { project: "p", key: "svc_proj_k*[a]?'e\\y" };
+    const receiver = createReceiver({ status, body });
+    const ran = await run([...words, "report.xml"], {
+      shell,
+      project,
+      variables: { ASSAY_URL: receiver.url, ...variables },
+    });
+    expect(receiver.requests[0]!.headers["authorization"]).toBe(`Bearer ${project.key}`);
+    return { ...ran, key: project.key };
+  };
+
+  test("what a server says is one line, no command and without the key", async () => {
+    const key = "svc_proj_k*[a]?'e\\y";
+    const told = `PASSED a é 日本 ${key}${key} ##vso[a] ###vso[b] ##[c]\r\n::error::d\u001b[2J\u009b3J\u007f\n##teamcity[e] http://[::1]:8/x\n`;
+    const shown =
+      "PASSED a é 日本 ****** ## vso[a] ### vso[b] ## [c]  ::error::d [2J 3J  ## teamcity[e] http://[::1]:8/x ";
+    expect(await answers(told)).toMatchObject({ exit: 0, output: `${shown.trimEnd()}\n`, errors: "" });
+    const refused = await answers(told, [], {}, 422);
+    expect(refused).toMatchObject({ exit: 0, output: "" });
+    expect(refused.errors).toBe(`assay-upload: Warning: the results are not uploaded: ${shown}(422)\n`);
+    for (const begin of ["::error::x", "  ::error::x", "\r\n::error::x", "\u00a0::error::x", "##vso[x]", "--- x"])
+      expect((await answers(begin)).output).toMatch(/^- /);
+  });
+
+  test("a name of the key on the command line is masked as well", async () => {
+    const { errors, key } = await answers("", ["--strict", `no ${"svc_proj_k*[a]?'e\\y"} ::x.xml`]);
+    expect(errors).toContain(`No "no *** ::x.xml"`);
+    expect(errors).not.toContain(key);
+  });
+
+  test("an answer without an end is read for a part of a MiB, and told for one line", async () => {
+    const mebibyte = new Uint8Array(2 ** 20).fill(120);
+    let sent = 0;
+    const server = Bun.serve({
+      ...{ port: 0, hostname: "127.0.0.1", development: false },
+      async fetch(request) {
+        await request.arrayBuffer();
+        return new Response(new ReadableStream({ pull: (to) => void (to.enqueue(mebibyte), sent++) }), { status: 201 });
+      },
+    });
+    try {
+      const variables = { ASSAY_URL: `http://127.0.0.1:${server.port}` };
+      const { exit, output } = await run(["report.xml"], { shell, project: await addProject(acme), variables });
+      expect([exit, output]).toEqual([0, `${"x".repeat(4_000)}\n`]);
+      expect(sent).toBeLessThan(64);
+    } finally {
+      await server.stop(true);
+    }
+  });
+
+  test("a trace of the shell does not tell the key", async () => {
+    const project = await addProject(acme);
+    const traced = { ...shell, command: [...shell.command, "-x"] };
+    const { exit, errors, output } = await run(["--task", "unit", "report.xml"], { shell: traced, project });
+    expect([exit, output]).toEqual([0, expect.stringMatching(/^FAILED unit: /)]);
+    expect(errors).toContain("set +x");
+    expect(errors).not.toContain(project.key.slice(9));
   });
 });
 

@@ -1,0 +1,82 @@
+/** Makes text of others safe to print: without commands to a terminal or a CI system, and without this build's secrets. */
+
+import { createMask } from "../runner/mask.ts";
+
+/** Azure, GitHub and TeamCity look for these anywhere in a line: `##[error]`, `##vso[…]`, `##teamcity[…]`. */
+export const withoutWorkflowCommands = (text: string): string => text.replace(/##(?=\w*\[)/g, "# #");
+
+/**
+ * One line that is no command to anyone: control characters are blanks, which also takes GitLab's section markers apart, and
+ * `::` does not begin the line, where GitHub looks for its commands.
+ */
+export const toPlainLine = (text: string): string =>
+  withoutWorkflowCommands(text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")).replace(/^(\s*):(?=:)/, "$1: ");
+
+/** The same line by line. */
+export const toPlainLines = (text: string): string =>
+  text
+    .split(/\r\n|[\r\n]/)
+    .map(toPlainLine)
+    .join("\n");
+
+/** Beyond ASCII's control characters, which JSON escapes anyway. */
+const UNSAFE_IN_JSON = /[\x7f\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu;
+
+/** One line of JSON with the same value for programs, and with nothing in it for terminals and CI systems. */
+export const toJsonLine = (value: unknown): string =>
+  JSON.stringify(value)
+    .replace(UNSAFE_IN_JSON, (character) =>
+      Array.from({ length: character.length }, (_, at) => toEscape(character.charCodeAt(at))).join(""),
+    )
+    // Numbers and names of JSON have no "#": it is always within a text.
+    .replaceAll("##", "#\\u0023");
+
+const toEscape = (unit: number): string => `\\u${unit.toString(16).padStart(4, "0")}`;
+
+type Environment = Record<string, string | undefined>;
+
+/** Shorter ones would blank out words that they happen to be in. */
+const MIN_SECRET_LENGTH = 6;
+
+/** The key, and the password that an address may have. */
+export function secretsOf(environment: Environment): string[] {
+  const address = environment["ASSAY_URL"]?.trim() ?? "";
+  const authority = address.slice(address.indexOf("://") + 3).split(/[/?#]/, 1)[0]!;
+  const user = authority.slice(0, Math.max(0, authority.lastIndexOf("@")));
+  const password = user.slice(user.indexOf(":") + 1);
+  const secrets = [environment["ASSAY_KEY"]?.trim() ?? "", user, password, decoded(password)];
+  return [...new Set(secrets)].filter(({ length }) => length >= MIN_SECRET_LENGTH);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * Hides the secrets in whatever is printed or written, also as `encodings` write them: a CI system masks a secret only where
+ * it stands as it is. For the finished text, after all encoding. Beside that for what is to be cut, before it is: a
+ * secret without its end is no longer recognised.
+ */
+export function createOutputMask(
+  secrets: readonly string[],
+  encodings: readonly ((text: string) => string)[] = [],
+): (text: string) => string {
+  const written = new Set(secrets.flatMap((secret) => [secret, ...encodings.map((encode) => encode(secret))]));
+  const longestFirst = [...written].sort((a, b) => b.length - a.length);
+  const others = createMask(secrets);
+  return (text) => others.text(longestFirst.reduce((rest, secret) => rest.replaceAll(secret, "***"), text));
+}
+
+/** A copy of what JSON can hold, with all its texts cleaned. */
+export const cleanTexts = <T>(value: T, clean: (text: string) => string): T =>
+  JSON.parse(JSON.stringify(value), (_, member: unknown) => (typeof member === "string" ? clean(member) : member));
+
+/** Prints lines for people on stderr. */
+export const createSay =
+  (environment: Environment) =>
+  (message: string): void =>
+    console.error(createOutputMask(secretsOf(environment))(toPlainLine(message)));
