@@ -18,10 +18,11 @@ import {
 import { identify, normalizeFile } from "../../src/rules/identity.ts";
 import { joinLog } from "../../src/rules/log_parts.ts";
 import { toNotice } from "../../src/rules/notice.ts";
-import { createFileMatch, planPath, splitFiles, toFileName } from "../../src/rules/plan.ts";
+import { createFileMatch, planPath, plannedFiles, splitFiles, toFileName } from "../../src/rules/plan.ts";
 import { readPosition } from "../../src/rules/position.ts";
 import { plainWord } from "../../src/rules/randomness.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
+import { locateFile, toContainedPath, toPathWord } from "../../src/rules/report_path.ts";
 import { mistakeInRerun, PRESETS, toRerunCommand } from "../../src/rules/rerun_command.ts";
 import { toRunLine } from "../../src/rules/run_line.ts";
 import { quoted, scanShell } from "../../src/rules/shell.ts";
@@ -128,6 +129,7 @@ testLinearity("rules", {
     longestShard: null,
     planPath: (text) => planPath("e", text, { index: 1, of: 2 }),
     planShards: null,
+    plannedFiles: (text) => plannedFiles({ files: [text], timings: { [text]: 1, [`a/${text}`]: 1 } }, "/w"),
     splitFiles: (text) =>
       splitFiles([text, `a/${text}`], {
         shard: { index: 1, of: 2 },
@@ -143,6 +145,11 @@ testLinearity("rules", {
   "randomness.ts": { plainWord },
   "rename.ts": { findRenamed: (text) => findRenamed([caseOf(text)], [caseOf(`${text}1`)], new Set(), true) },
   "repeat.ts": { repeatOnly: null },
+  "report_path.ts": {
+    locateFile: (text) => locateFile(text, `/w/${text.slice(0, 1_000)}`, () => false),
+    toContainedPath: (text) => toContainedPath(text, "/w"),
+    toPathWord,
+  },
   "rerun_command.ts": {
     mistakeInRerun: (text) => mistakeInRerun(`run {files} ${text}`),
     toRerunCommand: withFewTexts((text) => {

@@ -1,0 +1,108 @@
+/** What the command line prints of servers, reports and environments takes linear time, whatever these say. */
+
+import { nameOf, toAnnotations } from "../../src/cli/annotations.ts";
+import { detectBuild } from "../../src/cli/ci.ts";
+import { messageOf, readServerAddress } from "../../src/cli/client.ts";
+import { toSummary } from "../../src/cli/job_summary.ts";
+import { cleanTexts, createOutputMask, secretsOf, toJsonLine } from "../../src/cli/output.ts";
+import { toPlainLine, toPlainLines, withoutWorkflowCommands } from "../../src/cli/output.ts";
+import { filesOfPlan, parsePlaywrightList } from "../../src/cli/split_files.ts";
+import { readArguments } from "../../src/cli/upload_options.ts";
+import { parseOptions, readSeconds, require as requireOption } from "../../src/cli/usage.ts";
+import { FEW_TEXTS, testLinearity } from "./growth.ts";
+
+const failureOf = (text: string) => ({ suite: text, name: text, file: text, line: 1, message: text, blame: "new" });
+const runOf = (text: string) =>
+  ({
+    ...{ taskSlug: text, url: text, status: "passed", verdict: "failed", outage: false, attempt: 1, flaky: 0 },
+    ...{ passed: 1, failed: 1, skipped: 0, total: 2, arrivedShards: [], missingShards: [], warnings: [text] },
+    ...{ newFailures: [], flakyFailures: [], alsoFailingOnMain: [], stillFailing: [], quarantinedFailures: [] },
+  }) as never;
+
+/** What tells systems apart, and what each of them says of a build. */
+const SYSTEMS = ["GITHUB_ACTIONS", "GITLAB_CI", "JENKINS_URL", "CIRCLECI", "TF_BUILD", "BUILDKITE"];
+const BUILD = [
+  ...["GITHUB_REF", "GITHUB_REPOSITORY", "CI_MERGE_REQUEST_REF_PATH", "CI_COMMIT_BRANCH", "GIT_BRANCH", "GIT_URL"],
+  ...["CIRCLE_PULL_REQUEST", "CIRCLE_BRANCH", "BUILD_SOURCEBRANCH", "BUILDKITE_REPO", "BUILDKITE_PULL_REQUEST_REPO"],
+];
+
+const mask = createOutputMask(["aaaaaaaab", "        x", "a.a.a.a.a.b"], [encodeURIComponent]);
+const attempt = (work: () => unknown): void => {
+  try {
+    work();
+  } catch {
+    // A refusal is an answer.
+  }
+};
+
+testLinearity(
+  "cli",
+  {
+    "admin.ts": { admin: null },
+    "annotations.ts": {
+      nameOf: (text) => nameOf(failureOf(text)),
+      toAnnotations: (text) =>
+        (["github", "azure", "teamcity"] as const).map((system) =>
+          toAnnotations(system, runOf(text), [failureOf(text)] as never, (file) => file),
+        ),
+    },
+    "ci.ts": {
+      detectBuild: (text) =>
+        SYSTEMS.map((system) =>
+          detectBuild(
+            { [system]: "true", ...Object.fromEntries(BUILD.map((name) => [name, text])) },
+            () => text,
+            () => text,
+          ),
+        ),
+    },
+    "client.ts": {
+      ...{ ask: null, askPatiently: null },
+      messageOf: (text) =>
+        [text, JSON.stringify({ error: { message: text } })].map((body) =>
+          messageOf({ status: 400, text: body, headers: new Headers() }),
+        ),
+      readServerAddress: (text) =>
+        attempt(() => readServerAddress({ ASSAY_URL: `http://a${text}`, ASSAY_PROJECT: text, ASSAY_KEY: text })),
+    },
+    "job_summary.ts": { toSummary: (text) => toSummary(runOf(text), [failureOf(text)] as never, 1_000_000) },
+    "output.ts": {
+      cleanTexts: (text) => cleanTexts({ a: text }, mask),
+      createOutputMask: (text) => mask(text),
+      createSay: null,
+      secretsOf: (text) => secretsOf({ ASSAY_KEY: text, ASSAY_URL: `http://a:${text}@b` }),
+      ...{ toJsonLine, toPlainLine, toPlainLines, withoutWorkflowCommands },
+    },
+    "report_files.ts": { findReports: null, keepFresh: null, readReports: null },
+    "runner.ts": { runner: null },
+    "split.ts": { split: null },
+    "split_files.ts": {
+      filesOfPlan: (text) =>
+        attempt(() =>
+          filesOfPlan(
+            { files: [text, `a/${text}`], timings: { [text]: 1, [`a/${text}`]: 2 } },
+            { task: text, existing: false, directory: "/w", say: toPlainLine },
+          ),
+        ),
+      parsePlaywrightList: (text) =>
+        ["", "[chromium] › ", "  [", "a.ts:1:1 › "].map((before) =>
+          attempt(() => parsePlaywrightList([before + text, `${before}${text} › a`])),
+        ),
+      readFiles: null,
+    },
+    "terminal.ts": { askPassword: null },
+    "upload.ts": { upload: null },
+    "upload_options.ts": {
+      readArguments: (text) => attempt(() => readArguments([text, "--task", text, `--${text}`])),
+      toParameters: null,
+    },
+    "upload_request.ts": { sendReports: null },
+    "usage.ts": {
+      parseOptions: (text) => attempt(() => parseOptions([text, `--${text}`], ["task"])),
+      readSeconds: (text) => attempt(() => readSeconds("a", text)),
+      require: (text) => requireOption({ a: text }, "a"),
+    },
+    "wrapped_command.ts": { listenForStop: null, runCommand: null },
+  },
+  FEW_TEXTS,
+);
