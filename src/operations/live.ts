@@ -166,7 +166,7 @@ export function createLive(database: Pick<Database, "pool" | "begin">, options: 
       if (batch && !batch.isWhole) continue;
       if (project.isWanted) continue;
       const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, READ_EVERY_MS - (monotonic() - began));
+      const timer = setTimeout(resolve, Math.max(0, READ_EVERY_MS - (monotonic() - began)));
       project.wake = resolve;
       await promise;
       clearTimeout(timer);
