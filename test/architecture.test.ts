@@ -53,6 +53,7 @@ const SHARED: Record<string, string[]> = {
   ],
   reports: ["fields", "report", "text", "totals"],
   schema: [
+    "bounded",
     "bug_reports",
     "case_ref",
     "environments",
