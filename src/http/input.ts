@@ -145,6 +145,9 @@ export function parseQuery(search: string): Record<string, string> {
     try {
       name = decode(name, true);
       const value = equals === -1 ? "" : decode(pair.slice(equals + 1), true);
+      // No text of ours may hold it, and what does not look at a text first would meet it in the database.
+      if (name.includes("\0") || value.includes("\0"))
+        fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: expected a text without NUL`);
       if (name in query) fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: given more than once`);
       query[name] = value;
     } catch (error) {

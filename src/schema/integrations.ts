@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { listOf, recordOf } from "./bounded.ts";
 import type { EventType } from "./events.ts";
-import { count, createdAt, described, patchOf, text, time, updatedAt, uuid } from "./fields.ts";
+import { count, createdAt, described, patchOf, text, time, updatedAt, uuid, isStorable } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 /** What an automation can ask of an integration. */
@@ -77,7 +77,11 @@ export const pipeline = {
     v.optional(
       recordOf(
         text(100),
-        v.pipe(v.string("expected a text"), v.maxLength(1_000, "expected a text of at most 1000 characters")),
+        v.pipe(
+          v.string("expected a text"),
+          v.maxLength(1_000, "expected a text of at most 1000 characters"),
+          v.check(isStorable, "expected a text without NUL and broken characters"),
+        ),
         { max: 100, expected: "expected an object", tooMany: "expected at most 100 texts" },
       ),
     ),
