@@ -30,7 +30,7 @@ export type StreamOwner = { session?: string; key?: string; address?: string; pr
  * that nobody takes all streams of a project alone. `address` is wide, because an office, or a proxy that TRUST_PROXY does
  * not name, has many people behind one address.
  */
-export const STREAM_LIMITS = { session: 8, key: 25, address: 40, project: 50, server: 500 };
+export const STREAM_LIMITS = { session: 8, key: 40, address: 40, project: 50, server: 500 };
 export type StreamLimits = typeof STREAM_LIMITS;
 
 const KINDS = ["session", "key", "address", "project"] as const;
