@@ -16,7 +16,7 @@ import { testRuns } from "./api/test_runs.ts";
 import { trends } from "./api/trends.ts";
 import { uploads } from "./api/uploads.ts";
 import { type Caller, createCallers, revoked } from "./request/callers.ts";
-import { clientAddress } from "./http/address.ts";
+import { clientAddress, isTrusted } from "./http/address.ts";
 import { createCursors } from "./http/cursor.ts";
 import { createDeadlines } from "./http/deadline.ts";
 import { parsePath } from "./http/input.ts";
@@ -36,6 +36,8 @@ import type { PageServices, Visitors } from "./web/page.ts";
 import { createUploadNotes, noFacts, type TakenUpload } from "./request/upload_notes.ts";
 import { createProbes } from "./web/probes.ts";
 import { createSite } from "./web/site.ts";
+import { maskKeys } from "./secrets/keys.ts";
+import { maskTokens } from "./secrets/tokens.ts";
 import type { Database } from "./store/connect.ts";
 import { selectAllExist } from "./store/existence.ts";
 
@@ -61,6 +63,8 @@ const API = "/api/v1";
 /** The database answers a look-up of a key in far less, or is away. */
 const IDENTIFY_SECONDS = 10;
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+/** A key that was sent as an id by mistake would be echoed, logged and stored with uploads. */
+const LIKE_A_KEY = /svc_/i;
 
 export type AppOptions = Omit<ExecuteOptions, "cursors"> &
   Omit<IntakeOptions, "handle" | "deadlines" | "pool"> & {
@@ -242,8 +246,22 @@ export function createApp(options: AppOptions) {
     return response;
   }
 
-  const addressOf = (request: Request, connection: Connection): string =>
-    clientAddress(connection.address(), request.headers.get("x-forwarded-for"), options.trustProxy);
+  let hasWarnedOfProxy = false;
+
+  function addressOf({ headers }: Request, connection: Connection): string {
+    const peer = connection.address();
+    const forwardedFor = headers.get("x-forwarded-for");
+    const isForwarded = forwardedFor !== null || headers.has("forwarded");
+    if (isForwarded && !hasWarnedOfProxy && !isTrusted(peer, options.trustProxy)) {
+      hasWarnedOfProxy = true;
+      log.warn(
+        "A request was forwarded by an address that TRUST_PROXY does not name: if it is your proxy, add it, because all " +
+          "clients behind it count as one for rate limits and log-ins",
+        { peer },
+      );
+    }
+    return clientAddress(peer, forwardedFor, options.trustProxy);
+  }
 
   /** For a request that was refused before it came to its route. */
   function routeOf(method: string, path: string): Route | undefined {
@@ -278,14 +296,15 @@ export function createApp(options: AppOptions) {
     metrics.request(route, method, status, ms / 1_000);
     // What only reads is not worth a line.
     if (method !== "GET" && method !== "HEAD")
-      log.info("request", { requestId, method, path: target.path, status, ms: Math.round(ms) });
+      log.info("request", { requestId, method, path: loggedPath(target.path), status, ms: Math.round(ms) });
   }
 
   return {
     /** Answers every request; never throws. */
     fetch(request: Request, connection: Connection): Promise<Response> {
       const sentId = request.headers.get("x-request-id");
-      const requestId = sentId !== null && REQUEST_ID.test(sentId) ? sentId : Bun.randomUUIDv7();
+      const isKept = sentId !== null && REQUEST_ID.test(sentId) && !LIKE_A_KEY.test(sentId);
+      const requestId = isKept ? sentId : Bun.randomUUIDv7();
       const target = toRequestTarget(request.url);
       const started = performance.now();
       const isApi = target.path === API || target.path.startsWith(`${API}/`);
@@ -317,6 +336,18 @@ function outcomeOf(problem: Problem | undefined, taken: TakenUpload | undefined)
   if (problem) return problem.code === "UNAUTHORIZED" ? "unauthorized" : "refused";
   if (!taken?.added) return "repeated";
   return taken.warnings.length > 0 ? "warned" : "accepted";
+}
+
+/** Without keys and tokens, however they are written. */
+function loggedPath(path: string): string {
+  let decoded = path;
+  try {
+    decoded = decodeURIComponent(path);
+  } catch {
+    // It is logged as it was sent.
+  }
+  const shown = LIKE_A_KEY.test(decoded) ? maskKeys(decoded) : path;
+  return shown.startsWith(`${API}/`) ? shown : maskTokens(shown);
 }
 
 const toReply = ({ status, body, headers }: Problem) =>

@@ -1,5 +1,7 @@
 /** The log: one JSON line per event on standard output, readable text on a terminal. */
 
+import { maskKeys } from "./secrets/keys.ts";
+
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type Fields = Record<string, unknown>;
 export type Log = Record<LogLevel, (message: string, fields?: Fields) => void>;
@@ -25,14 +27,16 @@ export function createLog(
   write: (line: string) => void = (line) => void process.stdout.write(`${line}\n`),
   terminal: boolean = process.stdout.isTTY === true,
 ): Log {
+  // Whatever has brought it there: a path, a header, the text of an error. Nothing in a key is escaped in JSON.
+  const writeMasked = (line: string) => write(maskKeys(line));
   const log =
     (at: LogLevel) =>
     (message: string, fields: Fields = {}) => {
       if (RANK[at] < RANK[level]) return;
       const time = new Date().toISOString();
-      if (terminal) return write(readable(time, at, message, fields));
+      if (terminal) return writeMasked(readable(time, at, message, fields));
       const plain = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, describe(value)]));
-      write(JSON.stringify({ time, level: at, message, ...plain }));
+      writeMasked(JSON.stringify({ time, level: at, message, ...plain }));
     };
   return { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
 }

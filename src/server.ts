@@ -4,7 +4,7 @@ import { createApp } from "./app.ts";
 import type { Config, OidcConfig } from "./config.ts";
 import { createAddressList } from "./http/address.ts";
 import { descriptorLimit } from "./http/descriptors.ts";
-import { createEventStreams } from "./http/events.ts";
+import { createEventStreams, STREAM_LIMITS } from "./http/events.ts";
 import { createOidc } from "./http/oidc.ts";
 import { createOutbound, type Outbound } from "./http/outbound.ts";
 import type { RateLimit } from "./http/rate_limit.ts";
@@ -36,7 +36,7 @@ const LAST_NOTES_MS = 1_000;
 const DRAIN_MS = 30_000;
 
 /** A stream holds its connection: most of the descriptors are for others. */
-const streamsFor = (maxDescriptors: number) => Math.min(500, Math.floor(maxDescriptors / 4));
+const streamsFor = (maxDescriptors: number) => Math.min(STREAM_LIMITS.server, Math.floor(maxDescriptors / 4));
 
 /** How many the process may have, and whether those are few. Throws when they are too few to begin. */
 export function readDescriptors({ databasePool }: Pick<Config, "databasePool">) {
@@ -81,7 +81,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const isReady = createReadiness(database, await schemaVersion(), (error) => log.error(DISK_FULL, { error }));
   const signals = createSignals(database.openListener);
   const live = createLive(database, { onError: (error) => log.warn("Cannot read what is watched", { error }) });
-  const eventStreams = createEventStreams(maxDescriptors === undefined ? {} : { max: streamsFor(maxDescriptors) });
+  const eventStreams = createEventStreams(maxDescriptors === undefined ? {} : { server: streamsFor(maxDescriptors) });
   const seal = createSeal(secretKey, config.secretKeyOld);
   const outbound = createOutbound({
     allow: config.outboundAllow,

@@ -13,7 +13,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   server: ["app", "config", "http", "log", "metrics", "operations", "request", "secrets", "store", "web", "work"],
   upload_worker: ["api", "http", "log", "operations", "request", "secrets", "store"],
   openapi: ["app", "http", "request", "schema"],
-  app: ["api", "http", "log", "metrics", "request", "store", "web"],
+  app: ["api", "http", "log", "metrics", "request", "secrets", "store", "web"],
   web: ["http", "log", "openapi.json", "operations", "request", "rules", "schema", "secrets", "senders", "store"],
   request: ["http", "log", "schema", "secrets", "store"],
   api: ["http", "operations", "reports", "request", "rules", "schema", "secrets", "senders", "store"],
@@ -29,7 +29,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   config: ["http", "log"],
   metrics: ["http", "store"],
   http: [],
-  log: [],
+  log: ["secrets"],
   postgres: [],
   schema: [],
 };
@@ -54,6 +54,7 @@ const SHARED: Record<string, string[]> = {
   ],
   reports: ["fields", "report", "text", "totals"],
   schema: [
+    "bounded",
     "bug_reports",
     "case_ref",
     "environments",

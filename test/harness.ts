@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { type AppOptions, createApp, ROUTES } from "../src/app.ts";
 import { createAddressList } from "../src/http/address.ts";
 import { createUploadThread } from "../src/request/upload_thread.ts";
-import { createEventStreams, type EventStreamsOptions } from "../src/http/events.ts";
+import { createEventStreams, type StreamLimits } from "../src/http/events.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
@@ -84,7 +84,7 @@ export type TestServerOptions = {
   maxInflatedBytes?: number;
   uploadMemoryBytes?: number;
   outboundAllow?: string[];
-  eventStreams?: EventStreamsOptions;
+  eventStreams?: Partial<StreamLimits>;
   database?: Database;
   /** Who is signed in; default: who has a session. */
   visitors?: Visitors;

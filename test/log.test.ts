@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { createLog } from "../src/log.ts";
+import { createKey } from "../src/secrets/keys.ts";
 
 test("an event is one JSON line from its level on, an error with its code", () => {
   const lines: string[] = [];
@@ -24,4 +25,15 @@ test("on a terminal it is text", () => {
   const lines: string[] = [];
   createLog("debug", (line) => lines.push(line), true).warn("careful", { port: 1 });
   expect(lines[0]).toMatch(/^\d\d:\d\d:\d\d WARN careful port=1$/);
+});
+
+test("a key is masked, wherever in an event it stands", () => {
+  const key = createKey("project").key;
+  for (const isTerminal of [false, true]) {
+    const lines: string[] = [];
+    const log = createLog("info", (line) => lines.push(line), isTerminal);
+    log.warn(`Refused ${key}`, { path: `/a/${key}`, deep: { text: [key] }, error: new Error(`No ${key}`) });
+    expect(lines.join()).not.toContain(key);
+    expect(lines.join()).toContain(`${key.slice(0, 17)}…`);
+  }
 });

@@ -201,13 +201,14 @@ export const events: Route[] = [
         fail("VALIDATION_ERROR", `Cannot read the header "Last-Event-ID": expected an id that this stream has given`);
       // Clients that come back by themselves would do so for ever.
       if (found?.isEnd && executionId !== undefined) return noContent();
-      const refusal = eventStreams.refusal(projectId);
+      const owner = { key: caller.id, project: projectId };
+      const refusal = eventStreams.refusal(owner);
       if (refusal !== undefined)
         fail("RATE_LIMITED", `${refusal}: end one first`, { "Retry-After": String(TOO_MANY_RETRY_SECONDS) });
       const { start, gap } = await live.enter(projectId, executionId, found?.position);
       const following = { services, publicUrl, caller, projectId, executionId, start, gap };
       return new StreamReply(200, "text/event-stream", { "X-Accel-Buffering": "no" }, (hurry) =>
-        eventStreams.open(projectId, (control) => follow(following, control), hurry),
+        eventStreams.open(owner, (control) => follow(following, control), hurry),
       );
     },
   ),

@@ -17,16 +17,17 @@ export function createAddressList(entries: readonly string[]): BlockList {
   return list;
 }
 
-const isIn = (list: BlockList, address: string) => {
+/** Whether the configuration names this proxy. */
+export function isTrusted(address: string, trusted: BlockList): boolean {
   const family = isIP(address);
-  return family !== 0 && list.check(address, family === 4 ? "ipv4" : "ipv6");
-};
+  return family !== 0 && trusted.check(address, family === 4 ? "ipv4" : "ipv6");
+}
 
 /** The last hop that is not a trusted proxy; what an untrusted peer writes into `X-Forwarded-For` is ignored. */
 export function clientAddress(peer: string, forwardedFor: string | null, trusted: BlockList): string {
   let client = peer;
   const hops = forwardedFor?.split(",") ?? [];
-  while (hops.length > 0 && isIn(trusted, client)) {
+  while (hops.length > 0 && isTrusted(client, trusted)) {
     const hop = hops.pop()!.trim();
     if (isIP(hop) === 0) break;
     client = hop;

@@ -3,46 +3,59 @@
 import { fail, Problem } from "./problem.ts";
 
 /** A body that drips in for longer holds its memory for nothing. */
-const MAX_MINUTES = 10;
+const MAX_SECONDS = 600;
 const CLOSE = { Connection: "close" };
 /** A large body is kept in blocks: nothing is copied when it grows, and no memory is taken for what has not come. */
 const BLOCK = 1_048_576;
 /** What a body begins with whose length is not known. */
 const FIRST = 65_536;
+const FIRST_GRADUAL = 2_048;
 
-export type BodyLimits = { maxBytes: number; maxInflatedBytes: number };
+/** What the body may take on its way in. */
+export type ReceiveLimits = {
+  maxBytes: number;
+  /** Seconds from the first look at the body to its end; default: ten minutes. */
+  maxSeconds?: number;
+  /** Asked before bytes are kept. */
+  grow?: Grow;
+  /** Aborted when the body is to be given up: then reading it fails with the signal's reason. */
+  signal?: AbortSignal;
+};
+export type BodyLimits = ReceiveLimits & { maxInflatedBytes: number };
 export type Encoding = "gzip" | "zstd";
 export type Bytes = Uint8Array<ArrayBuffer>;
 /** Takes so many bytes more; a promise where they have to be waited for. */
 export type Grow = (bytes: number) => Promise<void> | undefined;
 
-const megabytes = (bytes: number) => `${Number((bytes / 1_048_576).toPrecision(3))} MiB`;
+const sizeOf = (bytes: number) =>
+  bytes < 1_048_576 ? `${Math.floor(bytes / 1_024)} KiB` : `${Number((bytes / 1_048_576).toPrecision(3))} MiB`;
+const timeOf = (seconds: number) => (seconds > 120 ? `${Math.round(seconds / 60)} minutes` : `${seconds} seconds`);
 
 /** The rest of a body that is a little too large is drained: who is cut off while sending sees no answer. */
 function tooLarge(max: number, close: boolean): never {
-  fail("VALIDATION_ERROR", `Body too large: at most ${megabytes(max)}`, close ? CLOSE : {});
+  fail("VALIDATION_ERROR", `Body too large: at most ${sizeOf(max)}`, close ? CLOSE : {});
 }
 
 /** Fails with VALIDATION_ERROR on a body that is too large, breaks off, or is not encoded as it says. */
 export async function readBody(request: Request, limits: BodyLimits): Promise<Bytes> {
-  const { blocks, encoding } = await receiveBody(request, limits.maxBytes);
+  const { blocks, encoding } = await receiveBody(request, limits);
   return encoding ? await inflate(blocks, encoding, limits.maxInflatedBytes) : join(blocks);
 }
 
 /**
- * A body as it was sent, in blocks, without undoing its encoding; `grow` is asked before bytes are kept. Fails with
- * VALIDATION_ERROR on a body that is too large, breaks off, or has an encoding that we do not know.
+ * A body as it was sent, in blocks, without undoing its encoding. Fails with VALIDATION_ERROR on a body that is too large,
+ * takes too long, breaks off, or has an encoding that we do not know.
  */
 export async function receiveBody(
   request: Request,
-  max: number,
-  grow: Grow = () => undefined,
+  { maxBytes: max, maxSeconds = MAX_SECONDS, grow = () => undefined, signal }: ReceiveLimits,
 ): Promise<{ blocks: Bytes[]; encoding: Encoding | null }> {
   const length = request.headers.get("content-length") ?? "0";
   if (length.includes(",")) fail("VALIDATION_ERROR", `Cannot read the header "Content-Length": given more than once`);
   const declared = Number(length);
   if (declared > max) tooLarge(max, declared > 4 * max);
-  const isSmall = declared > 0 && declared <= FIRST;
+  // What may have to be given up is read as a stream, which can be cancelled.
+  const isSmall = declared > 0 && declared <= FIRST && !signal;
   // To ask for the stream of a small body would make one.
   if (!isSmall && !request.body) return { blocks: [], encoding: null };
   const name = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
@@ -50,9 +63,12 @@ export async function receiveBody(
   if (encoding === null && name !== "identity" && name !== "")
     fail("VALIDATION_ERROR", `Cannot read a body with Content-Encoding "${name.slice(0, 40)}": use gzip or zstd`);
 
-  const received = isSmall ? receiveAtOnce(request, declared, grow) : collect(request.body!, { max, grow, declared });
+  const received = isSmall
+    ? receiveAtOnce(request, declared, grow, maxSeconds)
+    : collect(request.body!, { max, maxSeconds, grow, signal, declared });
   const blocks = await received.catch((error) => {
     if (error instanceof Problem) throw error;
+    signal?.throwIfAborted();
     if (encoding) undecodable(encoding);
     fail("VALIDATION_ERROR", "The body broke off");
   });
@@ -63,14 +79,15 @@ function undecodable(encoding: Encoding): never {
   fail("VALIDATION_ERROR", `Cannot decompress the body: it is not whole, valid ${encoding}`);
 }
 
-const tookTooLong = () => new Problem("VALIDATION_ERROR", `The body took longer than ${MAX_MINUTES} minutes`, CLOSE);
+const tookTooLong = (seconds: number) =>
+  new Problem("VALIDATION_ERROR", `The body took longer than ${timeOf(seconds)}`, CLOSE);
 
 /** A small body of known length: reading a stream would cost several times what the rest of its request does. */
-async function receiveAtOnce(request: Request, declared: number, grow: Grow): Promise<Bytes[]> {
+async function receiveAtOnce(request: Request, declared: number, grow: Grow, maxSeconds: number): Promise<Bytes[]> {
   const room = grow(declared);
   if (room) await room;
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(tookTooLong()), MAX_MINUTES * 60_000);
+  const timer = setTimeout(() => reject(tookTooLong(maxSeconds)), maxSeconds * 1_000);
   try {
     return [(await Promise.race([request.bytes(), late])) as Bytes];
   } finally {
@@ -78,18 +95,55 @@ async function receiveAtOnce(request: Request, declared: number, grow: Grow): Pr
   }
 }
 
-async function collect(
+type Collecting = Required<Omit<ReceiveLimits, "maxBytes" | "signal">> & {
+  max: number;
+  signal: AbortSignal | undefined;
+  declared: number;
+};
+
+/** The chunks of a stream until it ends, or until there is a reason to give it up: then it is cancelled, and that is thrown. */
+async function* chunksOf(
   stream: ReadableStream<Bytes>,
-  { max, grow, declared }: { max: number; grow: Grow; declared: number },
-): Promise<Bytes[]> {
-  const until = performance.now() + MAX_MINUTES * 60_000;
+  { maxSeconds, signal }: Pick<Collecting, "maxSeconds" | "signal">,
+): AsyncGenerator<Bytes, void> {
+  const reader = stream.getReader();
+  let reason: unknown;
+  const giveUp = (why: unknown) => {
+    reason ??= why;
+    // A pending read resolves with that: also where nothing comes any more.
+    reader.cancel().catch(() => {});
+  };
+  const timer = setTimeout(() => giveUp(tookTooLong(maxSeconds)), maxSeconds * 1_000);
+  const onAbort = () => giveUp(signal!.reason);
+  signal?.addEventListener("abort", onAbort);
+  if (signal?.aborted) onAbort();
+  let isWhole = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (reason !== undefined) throw reason;
+      if (done) return void (isWhole = true);
+      yield value;
+    }
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+    if (!isWhole && reason === undefined) reader.cancel().catch(() => {});
+    reader.releaseLock();
+  }
+}
+
+async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promise<Bytes[]> {
+  const { max, grow, declared } = limits;
   const blocks: Bytes[] = [];
-  let last: Bytes = new Uint8Array(declared > BLOCK ? 0 : declared || FIRST);
+  // What may have to be given up takes no memory before it comes.
+  const isGradual = limits.signal !== undefined;
+  const first = declared > BLOCK || isGradual ? 0 : declared || FIRST;
+  let last: Bytes = new Uint8Array(first);
   let size = 0;
   let used = 0;
   let unbroken = 0;
-  for await (const chunk of stream) {
-    if (performance.now() > until) throw tookTooLong();
+  for await (const chunk of chunksOf(stream, limits)) {
     size += chunk.byteLength;
     if (size > max) tooLarge(max, true);
     const room = grow(chunk.byteLength);
@@ -104,7 +158,8 @@ async function collect(
       if (used === last.byteLength) {
         if (used > 0) blocks.push(last);
         const rest = size - at;
-        last = new Uint8Array(Math.max(chunk.byteLength - at, Math.min(BLOCK, declared - rest || BLOCK)));
+        const block = isGradual ? Math.min(BLOCK, Math.max(FIRST_GRADUAL, size)) : BLOCK;
+        last = new Uint8Array(Math.max(chunk.byteLength - at, Math.min(block, declared - rest || block)));
         used = 0;
       }
       const part = chunk.subarray(at, at + last.byteLength - used);

@@ -22,33 +22,55 @@ export type StreamControl = {
 /** What a stream says; it is asked for more only when the connection can take it. */
 export type Writer = (control: StreamControl) => AsyncGenerator<string, void>;
 
-export type EventStreamsOptions = { max?: number; maxPerOwner?: number };
+/** Who follows a stream: somebody signed in, or a key, from an address; and the project that it is about. */
+export type StreamOwner = { session?: string; key?: string; address?: string; project: string };
 
-export function createEventStreams({ max = 500, maxPerOwner = 50 }: EventStreamsOptions = {}) {
+/**
+ * How many streams there may be at a time. The limits of one viewer come first and are smaller than that of a project, so
+ * that nobody takes all streams of a project alone. `address` is wide, because an office, or a proxy that TRUST_PROXY does
+ * not name, has many people behind one address.
+ */
+export const STREAM_LIMITS = { session: 8, key: 40, address: 40, project: 50, server: 500 };
+export type StreamLimits = typeof STREAM_LIMITS;
+
+const KINDS = ["session", "key", "address", "project"] as const;
+
+export function createEventStreams(options: Partial<StreamLimits> = {}) {
+  const limits: StreamLimits = { ...STREAM_LIMITS, ...options };
   const encoder = new TextEncoder();
   const cuts = new Set<(ending: Ending) => void>();
-  const owners = new Map<string, number>();
+  const counts = new Map<string, number>();
   let closed = false;
 
-  function count(owner: string, change: 1 | -1): void {
-    const left = (owners.get(owner) ?? 0) + change;
-    if (left > 0) owners.set(owner, left);
-    else owners.delete(owner);
+  const countOf = (kind: string, id: string) => counts.get(`${kind} ${id}`) ?? 0;
+
+  function count(owner: StreamOwner, change: 1 | -1): void {
+    for (const kind of KINDS) {
+      const id = owner[kind];
+      if (id === undefined) continue;
+      const left = countOf(kind, id) + change;
+      if (left > 0) counts.set(`${kind} ${id}`, left);
+      else counts.delete(`${kind} ${id}`);
+    }
+  }
+
+  function refusal(owner: StreamOwner): string | undefined {
+    const full = KINDS.find((kind) => owner[kind] !== undefined && countOf(kind, owner[kind]) >= limits[kind]);
+    if (full) return `At most ${limits[full]} event streams per ${full} at a time`;
+    if (cuts.size >= limits.server) return `At most ${limits.server} event streams at a time on this server`;
+    return undefined;
   }
 
   return {
     /** Why no further one can be opened, for people; undefined: it can. */
-    refusal(owner: string): string | undefined {
-      if ((owners.get(owner) ?? 0) >= maxPerOwner) return `At most ${maxPerOwner} event streams per project at a time`;
-      if (cuts.size >= max) return `At most ${max} event streams at a time on this server`;
-      return undefined;
-    },
+    refusal,
 
     /**
      * The body of a response: nothing begins before it is read, and no more is written than the connection takes. A
-     * client that takes nothing for a minute is closed by the server. `hurry` shall make that a second.
+     * client that takes nothing for a minute is closed by the server. `hurry` shall make that a second. Where there is no
+     * room any more by the time that it begins, the stream is empty.
      */
-    open(owner: string, write: Writer, hurry: () => void): ReadableStream<Uint8Array> {
+    open(owner: StreamOwner, write: Writer, hurry: () => void): ReadableStream<Uint8Array> {
       const abort = new AbortController();
       let source: ReturnType<Writer> | undefined;
       let isAsked = false;
@@ -77,6 +99,8 @@ export function createEventStreams({ max = 500, maxPerOwner = 50 }: EventStreams
       return new ReadableStream<Uint8Array>(
         {
           async pull(controller) {
+            // Several may have been told that there is room for one.
+            if (!source && !closed && refusal(owner) !== undefined) return controller.close();
             source ??= begin();
             isAsked = true;
             const next = await source.next().catch(() => ({ done: true as const, value: undefined }));

@@ -11,8 +11,8 @@ function quote(value: unknown): string {
   if (Array.isArray(value)) return value.length > 0 ? `an array of ${value.length}` : "an array";
   if (typeof value === "object" && value !== null)
     return Object.keys(value).length > 0 ? "an object" : "an empty object";
-  const text = typeof value === "string" ? value.toWellFormed() : String(value);
-  const short = text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
+  const text = String(value);
+  const short = (text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text).toWellFormed();
   return typeof value === "string" ? JSON.stringify(short) : short;
 }
 
@@ -40,12 +40,17 @@ function describe(issue: v.BaseIssue<unknown>, input: unknown, quotes: boolean, 
 }
 
 const HIDDEN = ["__proto__", "constructor", "prototype"];
-const MAX_HIDDEN = 20;
+/** A message names at most this many bad fields. */
+const MAX_NAMED = 20;
+/** Maximum objects and lists that are searched in an input that is refused anyway. */
+const MAX_SEARCHED = 10_000;
+
+const isNested = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !ArrayBuffer.isView(value);
 
 /** Whether all that it holds are texts, numbers and the like, under names that are not hidden. */
 function isFlat(input: unknown): boolean {
-  if (typeof input !== "object" || input === null) return true;
-  if (ArrayBuffer.isView(input)) return true;
+  if (!isNested(input)) return true;
   for (const name in input) {
     const value = (input as Record<string, unknown>)[name];
     if ((typeof value === "object" && value !== null) || HIDDEN.includes(name)) return false;
@@ -53,26 +58,42 @@ function isFlat(input: unknown): boolean {
   return true;
 }
 
-/** Fields that valibot passes over without a word, wherever they are. */
-function hiddenFields(input: unknown): string[] {
+/** An object or a list within an input, and the way to it, which is only written out for a message. */
+type Inner = { value: object; name: string; within: Inner | undefined };
+
+function pathOf({ name, within }: Inner): string {
+  let path = name;
+  for (let outer = within; outer?.within && path.length < 200; outer = outer.within) path = `${outer.name}.${path}`;
+  return path.length < 200 ? path : `…${path.slice(-199)}`;
+}
+
+/** Fields that valibot passes over without a word, wherever they are, in the first `max` objects and lists. */
+function hiddenFields(input: unknown, max: number): string[] {
   const found: string[] = [];
   // Most inputs are, and looking costs them more than checking.
-  if (isFlat(input)) return found;
-  const open: [value: unknown, path: string][] = [[input, ""]];
+  if (!isNested(input) || isFlat(input)) return found;
+  const open: Inner[] = [{ value: input, name: "", within: undefined }];
+  const push = (value: unknown, name: string | number, within: Inner) => {
+    if (isNested(value) && open.length < max) open.push({ value, name: String(name), within });
+  };
   // Not by recursion: JSON may be nested deeper than calls can be.
-  while (open.length > 0 && found.length < MAX_HIDDEN) {
-    const [value, path] = open.pop()!;
-    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) continue;
-    for (const name of HIDDEN) if (Object.hasOwn(value, name)) found.push(`${path}${name}`);
-    for (const [name, inner] of Object.entries(value))
-      if (typeof inner === "object" && inner !== null) open.push([inner, `${path.slice(0, 200)}${name}.`]);
+  for (let searched = 0; open.length > 0 && searched < max && found.length < MAX_NAMED; searched++) {
+    const inner = open.pop()!;
+    const { value } = inner;
+    if (Array.isArray(value)) {
+      for (let index = 0; index < value.length && open.length < max; index++) push(value[index], index, inner);
+      continue;
+    }
+    for (const name of HIDDEN) if (Object.hasOwn(value, name)) found.push(pathOf({ value, name, within: inner }));
+    for (const name in value)
+      if (Object.hasOwn(value, name)) push((value as Record<string, unknown>)[name], name, inner);
   }
   return found;
 }
 
 /**
- * Fails with VALIDATION_ERROR and one message that names every bad field, and quotes what it holds unless that may be
- * secret. `at` is where the input stands in the body.
+ * Fails with VALIDATION_ERROR and one message that names every bad field, the first twenty, and quotes what it holds unless
+ * that may be secret. `at` is where the input stands in the body.
  */
 export function check<Schema extends v.GenericSchema>(
   schema: Schema,
@@ -81,18 +102,25 @@ export function check<Schema extends v.GenericSchema>(
   at = "",
 ): v.InferOutput<Schema> {
   const result = v.safeParse(schema, input);
-  const hidden = hiddenFields(input);
+  // What a schema accepts is bounded by it.
+  const hidden = hiddenFields(input, result.success ? Infinity : MAX_SEARCHED);
   if (result.success && hidden.length === 0) return result.output;
-  const messages = new Set((result.issues ?? []).map((issue) => describe(issue, input, quotes, at)));
+  const messages = new Set<string>();
+  const isFull = () => messages.size > MAX_NAMED;
+  for (const issue of result.issues ?? []) {
+    if (isFull()) break;
+    messages.add(describe(issue, input, quotes, at));
+  }
   for (const path of hidden) messages.add(`Unknown field ${nameOf(at === "" ? path : `${at}.${path}`)}`);
   // Valibot stops at the first unknown key of an object.
   if ("entries" in schema && typeof input === "object" && input !== null)
-    for (const key of Object.keys(input))
+    for (const key of Object.keys(input)) {
+      if (isFull()) break;
       if (!Object.hasOwn(schema.entries as object, key))
         messages.add(`Unknown field ${nameOf(at === "" ? key : `${at}.${key}`)}`);
-  const all = [...messages];
-  const shown = all.slice(0, 20).join("; ");
-  fail("VALIDATION_ERROR", all.length > 20 ? `${shown}; and ${all.length - 20} more` : shown);
+    }
+  const shown = [...messages].slice(0, MAX_NAMED).join("; ");
+  fail("VALIDATION_ERROR", isFull() ? `${shown}; and more` : shown);
 }
 
 function decode(text: string, plus: boolean): string {
@@ -100,10 +128,16 @@ function decode(text: string, plus: boolean): string {
   return spaced.includes("%") ? decodeURIComponent(spaced) : spaced;
 }
 
-/** `a=1&b=2` → an object without prototype; a repeated or badly encoded parameter fails. */
+/** The largest form of ours has some hundred fields. */
+const MAX_PARAMETERS = 1_000;
+
+/** `a=1&b=2` → an object without prototype; a repeated or badly encoded parameter fails, and so do too many. */
 export function parseQuery(search: string): Record<string, string> {
   const query: Record<string, string> = Object.create(null);
   if (search === "") return query;
+  let count = 1;
+  for (let at = search.indexOf("&"); at !== -1; at = search.indexOf("&", at + 1))
+    if (++count > MAX_PARAMETERS) fail("VALIDATION_ERROR", `Too many parameters: at most ${MAX_PARAMETERS}`);
   for (const pair of search.split("&")) {
     if (pair === "") continue;
     const equals = pair.indexOf("=");
@@ -111,6 +145,9 @@ export function parseQuery(search: string): Record<string, string> {
     try {
       name = decode(name, true);
       const value = equals === -1 ? "" : decode(pair.slice(equals + 1), true);
+      // No text of ours may hold it, and what does not look at a text first would meet it in the database.
+      if (name.includes("\0") || value.includes("\0"))
+        fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: expected a text without NUL`);
       if (name in query) fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: given more than once`);
       query[name] = value;
     } catch (error) {

@@ -121,17 +121,36 @@ export async function setUp(
 
 const seconds = (ms: number) => (ms < 90_000 ? `${Math.ceil(ms / 1000)} s` : `${Math.ceil(ms / 60_000)} min`);
 
-/** Refuses where an attempt has to wait; the words do not tell whether there is such an account. */
-async function attempt<T>(
+/** A throttled attempt is answered at a multiple of this after it began, whether or not a password was verified. */
+const THROTTLED_ANSWER_MS = 500;
+
+/**
+ * Verifies a password, within the limits of attempts. Refuses an attempt that has to wait, in words and after a time that do
+ * not tell whether there is such an account. `findAccount` is asked first, `verify` gets what it has found.
+ */
+async function attempt<Account, T>(
   { attempts }: Pick<SignIn, "attempts">,
   who: { account: string; address: string },
-  verify: () => Promise<T | undefined>,
+  findAccount: () => Promise<Account | undefined>,
+  verify: (account: Account | undefined) => Promise<T | undefined>,
 ): Promise<T | undefined> {
+  const began = performance.now();
   const wait = await attempts.begin(who);
-  if (wait > 0) refuse(`Too many attempts, try again in ${seconds(wait)}`);
-  const right = await verify();
-  if (right !== undefined) await attempts.succeed(who);
-  return right;
+  if (wait === 0) {
+    const right = await verify(await findAccount());
+    if (right !== undefined) await attempts.succeed(who);
+    return right;
+  }
+  const account = await findAccount();
+  if (account !== undefined && (await attempts.review(who)) === 0) {
+    const right = await verify(account);
+    if (right !== undefined) {
+      await attempts.succeed({ ...who, isReviewed: true });
+      return right;
+    }
+  }
+  await Bun.sleep(THROTTLED_ANSWER_MS - ((performance.now() - began) % THROTTLED_ANSWER_MS));
+  return refuse(`Too many attempts, try again in ${seconds(wait)}`);
 }
 
 /**
@@ -143,17 +162,21 @@ export async function logIn(
   signIn: SignIn,
   { email, password, client, before }: { email: string; password: string; client: Client; before?: string | undefined },
 ): Promise<StartedSession> {
-  const session = await attempt(signIn, { account: email, address: client.address }, async () => {
-    const account = await selectAccountByEmail(database.pool, email);
-    const hash = account?.passwordHash ?? null;
-    if (!(await signIn.passwords.verify(password, hash))) return undefined;
-    return await database.begin(async (sql) => {
-      // A password that was changed meanwhile opens nothing any more.
-      if (!(await lockPasswordHash(sql, account!.id, hash!))) return undefined;
-      if (before !== undefined && isToken(before)) await deleteSessionByDigest(sql, tokenDigest(before));
-      return await startSession(sql, account!.id, client);
-    });
-  });
+  const session = await attempt(
+    signIn,
+    { account: email, address: client.address },
+    () => selectAccountByEmail(database.pool, email),
+    async (account) => {
+      const hash = account?.passwordHash ?? null;
+      if (!(await signIn.passwords.verify(password, hash))) return undefined;
+      return await database.begin(async (sql) => {
+        // A password that was changed meanwhile opens nothing any more.
+        if (!(await lockPasswordHash(sql, account!.id, hash!))) return undefined;
+        if (before !== undefined && isToken(before)) await deleteSessionByDigest(sql, tokenDigest(before));
+        return await startSession(sql, account!.id, client);
+      });
+    },
+  );
   return session ?? refuse("The e-mail address or the password is wrong");
 }
 
@@ -201,8 +224,11 @@ export async function changePassword(
   const account = (await selectAccount(database.pool, person.accountId)) ?? refuseAbsent();
   const hash = account.passwordHash ?? refuse("This account has no password: it signs in with single sign-on");
   const who = { account: account.email, address };
-  const isRight = await attempt(signIn, who, async () =>
-    (await signIn.passwords.verify(current, hash)) ? true : undefined,
+  const isRight = await attempt(
+    signIn,
+    who,
+    async () => account,
+    async () => ((await signIn.passwords.verify(current, hash)) ? true : undefined),
   );
   if (!isRight) refuse("The current password is wrong");
   const passwordHash = await signIn.passwords.hash(password);

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { type Client, email, personName } from "../schema/accounts.ts";
+import { isStorable } from "../schema/fields.ts";
 import { refuse } from "../schema/refusal.ts";
 import {
   insertAccount,
@@ -47,6 +48,11 @@ type LogIn = {
   /** The token of a session that this browser had: it ends. */
   before?: string | undefined;
 };
+
+/** The subject identifies the account, so it is not cut or changed: one that PostgreSQL cannot store is refused. */
+function requireStorable({ subject }: OidcPerson): void {
+  if (!isStorable(subject)) refuse("The provider names you with characters that cannot be stored");
+}
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf("@") + 1);
 
@@ -131,6 +137,7 @@ export async function logInWithOidc(
   policy: OidcPolicy,
   { person, entrance, client, before }: LogIn,
 ): Promise<StartedSession & { isKnown: boolean }> {
+  requireStorable(person);
   return await begin(async (sql) => {
     const known = await findAccount(sql, person, policy);
     const accountId = known?.id ?? (await createAccount(sql, person, entrance, policy));
@@ -145,6 +152,7 @@ export async function linkIdentity(
   visitor: Person,
   person: OidcPerson,
 ): Promise<void> {
+  requireStorable(person);
   await begin(async (sql) => {
     const { actor } = await requireOwnAccount(sql, visitor);
     if (await selectAccountByIdentity(sql, person)) refuse("This identity belongs to an account already");

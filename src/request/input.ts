@@ -20,7 +20,7 @@ import type { Route, TextBody } from "./route.ts";
 import { toGiven, type UploadFacts } from "./upload_notes.ts";
 
 /** A JSON body is a handful of fields; only uploads may be large. */
-const JSON_LIMITS: BodyLimits = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576 };
+const JSON_LIMITS: BodyLimits = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576, maxSeconds: 60 };
 const TEXT_LIMITS: BodyLimits = { maxBytes: 8 * 1_048_576, maxInflatedBytes: 8 * 1_048_576 };
 
 /** What curl says of any body, and what may well be JSON, is taken for it. */
@@ -62,12 +62,15 @@ export const readQuery = (request: Request, route: Route, search: string): Input
   digest: digestOf(request, route, search, ""),
 });
 
-/** Reads and checks query and body as the route declares them; not for uploads. */
-export async function readInput(request: Request, route: Route, search: string): Promise<Input> {
+/** Reads and checks query and body as the route declares them; not for uploads. `grow` is asked before bytes are kept. */
+export async function readInput(request: Request, route: Route, search: string, grow?: Grow): Promise<Input> {
   const query = check(route.query, parseQuery(search));
   const contentType = request.headers.get("content-type") ?? "";
   requireOneType(contentType);
-  const bytes = await readBody(request, route.body === "text" ? TEXT_LIMITS : JSON_LIMITS);
+  const bytes = await readBody(request, {
+    ...(route.body === "text" ? TEXT_LIMITS : JSON_LIMITS),
+    ...(grow ? { grow } : {}),
+  });
   const digest = digestOf(request, route, search, Bun.SHA256.hash(bytes, "hex"));
   if (route.body === "text")
     return { query, body: { text: decodeText(bytes), contentType } satisfies TextBody, digest };
@@ -103,9 +106,12 @@ export async function receiveUpload(
   // A mistyped parameter should not cost the upload of the body.
   const given = parseQuery(search);
   const query = isForm(contentType) ? undefined : check(route.query, given);
-  const body = await receiveBody(request, maxBytes, (bytes) => {
-    facts.bytes += bytes;
-    return grow(bytes);
+  const body = await receiveBody(request, {
+    maxBytes,
+    grow(bytes) {
+      facts.bytes += bytes;
+      return grow(bytes);
+    },
   });
   facts.arrivedAt = performance.now();
   return { url: request.url, search, query, contentType, facts, ...body };

@@ -29,6 +29,14 @@ export type IntakeOptions = {
 /** A request, as far as its input goes. */
 export type Sent = { request: Request; search: string };
 
+/** A body of a known length up to this is read without asking for its memory. */
+const SMALL_BODY_BYTES = 65_536;
+
+function isSmallBody({ headers }: Request): boolean {
+  const length = headers.get("content-length");
+  return length === null ? headers.get("transfer-encoding") === null : Number(length) <= SMALL_BODY_BYTES;
+}
+
 export function createIntake(options: IntakeOptions) {
   const { handle, deadlines, uploadThread, maxBodyBytes, maxInflatedBytes } = options;
   // The upload that is being read is there inflated, as text, and as what has been read of it.
@@ -81,6 +89,26 @@ export function createIntake(options: IntakeOptions) {
     }
   }
 
+  /**
+   * Takes its memory from the budget of uploads: a hundred bodies that drip would otherwise hold a hundred megabytes. It
+   * does not wait for it: what waits holds what its connection has received.
+   */
+  async function readLarge(route: Route, { request, search }: Sent, { caller }: Asked): Promise<Input> {
+    const hold = budget.open(caller.id);
+    const grow: Hold["grow"] = (bytes) => {
+      const room = hold.grow(bytes);
+      if (!room) return undefined;
+      // Releasing it rejects.
+      room.catch(() => {});
+      return tooBusy();
+    };
+    try {
+      return await readInput(request, route, search, grow);
+    } finally {
+      hold.release();
+    }
+  }
+
   /** A repetition waits here for the first request: in the thread it would keep all other large uploads waiting. */
   async function waitOutside({ caller, idempotencyKey: key }: Asked, progress: Progress): Promise<void> {
     if (key === null) return;
@@ -112,6 +140,9 @@ export function createIntake(options: IntakeOptions) {
   return function take(route: Route, { request, search }: Sent, asked: Asked, progress: Progress): Promise<Reply> {
     if (route.body === undefined) return run(route, asked, readQuery(request, route, search), progress);
     if (route.body === "upload") return takeUpload(route, { request, search }, asked, progress);
-    return readInput(request, route, search).then((input) => run(route, asked, input, progress));
+    const received = isSmallBody(request)
+      ? readInput(request, route, search)
+      : readLarge(route, { request, search }, asked);
+    return received.then((input) => run(route, asked, input, progress));
   };
 }

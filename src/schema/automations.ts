@@ -1,6 +1,7 @@
 /** Automations: when something happens or it is time, and the conditions hold, do these things. */
 
 import * as v from "valibot";
+import { listOf } from "./bounded.ts";
 import { severity } from "./bug_reports.ts";
 import { EVENT_TYPES, type EventType } from "./events.ts";
 import {
@@ -84,16 +85,15 @@ export const trigger = v.pipe(
 );
 export type Trigger = { event: EventType } | { schedule: string; timezone: string };
 
-const listOf = <const Item extends v.GenericSchema>(item: Item) =>
+const someOf = <const Item extends v.GenericSchema>(item: Item) =>
   v.pipe(
-    v.array(item, "expected a list"),
+    listOf(item, { max: 100, expected: "expected a list", tooMany: "expected at most 100 of them" }),
     v.minLength(1, "expected a list that is not empty"),
-    v.maxLength(100, "expected at most 100 of them"),
   );
 
 const severities = v.union(
   [
-    listOf(severity),
+    someOf(severity),
     v.pipe(
       severity,
       v.transform((one) => [one]),
@@ -103,11 +103,11 @@ const severities = v.union(
 );
 
 export const conditions = v.strictObject({
-  projects: described(v.optional(listOf(uuid)), "It is about one of these projects of the team"),
+  projects: described(v.optional(someOf(uuid)), "It is about one of these projects of the team"),
   branches: v.pipe(
     v.optional(
       v.pipe(
-        listOf(text(200)),
+        someOf(text(200)),
         // An empty list comes here as well.
         v.check(([first]) => !first?.startsWith("!"), "expected a pattern before the first one that excludes"),
       ),
@@ -118,10 +118,10 @@ export const conditions = v.strictObject({
     ),
     v.examples([["main", "release/*"]]),
   ),
-  environments: described(v.optional(listOf(text(200))), "The tests ran against one of these environments", [
+  environments: described(v.optional(someOf(text(200))), "The tests ran against one of these environments", [
     "staging",
   ]),
-  taskSlugs: described(v.optional(listOf(slug)), "It is about one of these tasks", ["e2e"]),
+  taskSlugs: described(v.optional(someOf(slug)), "It is about one of these tasks", ["e2e"]),
   minFailed: described(v.optional(integer(1, 1_000_000)), "So many test cases failed, or more", 5),
   severity: described(v.optional(severities), "The bug report is of this severity, or of one of these", [
     "critical",
@@ -131,7 +131,9 @@ export const conditions = v.strictObject({
 export type Conditions = v.InferOutput<typeof conditions>;
 
 const labels = described(
-  v.optional(v.pipe(v.array(text(100), "expected a list of labels"), v.maxLength(20, "expected at most 20 labels"))),
+  v.optional(
+    listOf(text(100), { max: 20, expected: "expected a list of labels", tooMany: "expected at most 20 labels" }),
+  ),
   "What it is labelled with, at most 20. Default: of an issue what the integration says, else none",
   ["assay"],
 );
@@ -183,7 +185,7 @@ const ACTIONS = [
     projectId: v.pipe(v.optional(uuid), v.description("Default: the project that it is about")),
     mode: v.pipe(v.optional(executionMode), v.description("Default: report")),
     tasks: described(
-      v.pipe(listOf(givenTask), fewShards()),
+      v.pipe(someOf(givenTask), fewShards()),
       "Its tasks, each by its slug or as an object, as in POST executions",
       ["unit"],
     ),
@@ -211,9 +213,8 @@ export const action = v.variant(
 export type Action = v.InferOutput<typeof action>;
 
 const actions = v.pipe(
-  v.array(action, "expected a list of actions"),
+  listOf(action, { max: 20, expected: "expected a list of actions", tooMany: "expected at most 20 actions" }),
   v.minLength(1, "expected a list that is not empty"),
-  v.maxLength(20, "expected at most 20 actions"),
 );
 
 /** Which conditions an event can meet at all; others would never hold, or always. */

@@ -1,6 +1,7 @@
 /** Bug reports: failures that are one bug, and what people do about it. */
 
 import * as v from "valibot";
+import { listOf } from "./bounded.ts";
 import {
   branch,
   commit,
@@ -201,8 +202,7 @@ const description = v.pipe(
   ),
 );
 const labels = v.pipe(
-  v.array(text(100), "expected a list of texts"),
-  v.maxLength(50, "expected at most 50 labels"),
+  listOf(text(100), { max: 50, expected: "expected a list of texts", tooMany: "expected at most 50 labels" }),
   v.transform((all) => [...new Set(all)]),
 );
 
@@ -231,7 +231,7 @@ export const newBugReport = v.strictObject({
   ...editable,
   title: described(text(300), "What it is called", "The cart forgets items"),
   testCaseIds: described(
-    v.optional(v.pipe(v.array(uuid, "expected a list of ids"), v.maxLength(100, "expected at most 100 ids")), []),
+    v.optional(listOf(uuid, { max: 100, expected: "expected a list of ids", tooMany: "expected at most 100 ids" }), []),
     "Test cases of this project that it makes fail, at most 100: their next failures join it",
     ["0199b2c4-8e02-75cc-a1b0-52d7f90c6e13"],
   ),

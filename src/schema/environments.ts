@@ -1,6 +1,7 @@
 /** Environments of a team and their variables. */
 
 import * as v from "valibot";
+import { recordOf } from "./bounded.ts";
 import { count, createdAt, described, httpUrl, isStorable, patchOf, text, updatedAt, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
@@ -88,10 +89,11 @@ export const newVariable = v.strictObject({
 });
 
 /** Of one execution: they win over those of its environment. */
-export const executionVariables = v.pipe(
-  v.record(variableName, variableValue, "expected an object of names and texts"),
-  v.check((variables) => Object.keys(variables).length <= 200, "expected at most 200 variables"),
-);
+export const executionVariables = recordOf(variableName, variableValue, {
+  max: 200,
+  expected: "expected an object of names and texts",
+  tooMany: "expected at most 200 variables",
+});
 export type ExecutionVariables = v.InferOutput<typeof executionVariables>;
 
 /** What PUT …/variables takes as JSON for each name: a value, or a value with its kind. */

@@ -1,6 +1,7 @@
 /** Executions: one trigger of one or more tasks. */
 
 import * as v from "valibot";
+import { listOf } from "./bounded.ts";
 import {
   branch,
   branchName,
@@ -187,7 +188,7 @@ export const plannedTask = v.strictObject({
   shards: v.pipe(v.optional(integer(1, 500), 1), v.description("Each is run, or reported, by itself")),
   labels: v.pipe(
     v.optional(
-      v.pipe(v.array(taskLabel, "expected a list of labels"), v.maxLength(20, "expected at most 20 labels")),
+      listOf(taskLabel, { max: 20, expected: "expected a list of labels", tooMany: "expected at most 20 labels" }),
       [],
     ),
     v.description("Only runners that have all of these are given it"),
@@ -223,8 +224,11 @@ export const fewShards = <Task extends GivenTask>() =>
   );
 
 export const plannedTasks = v.pipe(
-  v.array(v.pipe(givenTask, v.transform(toPlannedTask)), EXPECTED_TASKS),
-  v.maxLength(500, "expected at most 500 task slugs"),
+  listOf(v.pipe(givenTask, v.transform(toPlannedTask)), {
+    max: 500,
+    expected: EXPECTED_TASKS,
+    tooMany: "expected at most 500 task slugs",
+  }),
   distinct<PlannedTask>("expected each task slug once", ({ slug }) => slug),
   fewShards(),
 );

@@ -1,8 +1,9 @@
 /** Integrations: places outside that events go to, what each kind needs to know, and what was delivered there. */
 
 import * as v from "valibot";
+import { listOf, recordOf } from "./bounded.ts";
 import type { EventType } from "./events.ts";
-import { count, createdAt, described, patchOf, text, time, updatedAt, uuid } from "./fields.ts";
+import { count, createdAt, described, patchOf, text, time, updatedAt, uuid, isStorable } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 /** What an automation can ask of an integration. */
@@ -74,10 +75,14 @@ export const pipeline = {
   ref: described(v.optional(text(200)), "The branch or tag that is run. Default: that of the integration", "main"),
   inputs: described(
     v.optional(
-      v.record(
+      recordOf(
         text(100),
-        v.pipe(v.string("expected a text"), v.maxLength(1_000, "expected a text of at most 1000 characters")),
-        "expected an object",
+        v.pipe(
+          v.string("expected a text"),
+          v.maxLength(1_000, "expected a text of at most 1000 characters"),
+          v.check(isStorable, "expected a text without NUL and broken characters"),
+        ),
+        { max: 100, expected: "expected an object", tooMany: "expected at most 100 texts" },
       ),
     ),
     "What the pipeline gets, texts by their names: the inputs of a workflow (GitHub takes 25 in all), the variables of a pipeline",
@@ -99,7 +104,7 @@ export type Dispatch = v.InferOutput<typeof dispatch>;
 
 const label = text(100);
 const labels = described(
-  v.optional(v.pipe(v.array(label, "expected a list of labels"), v.maxLength(20, "expected at most 20 labels")), [
+  v.optional(listOf(label, { max: 20, expected: "expected a list of labels", tooMany: "expected at most 20 labels" }), [
     "assay",
   ]),
   "What issues are labelled with, at most 20",
@@ -291,7 +296,7 @@ export const integrationPatch = patchOf({
     true,
   ),
   config: v.pipe(
-    v.optional(v.record(v.string(), v.unknown(), "expected an object")),
+    v.optional(recordOf(v.string(), v.unknown(), { max: 100, expected: "expected an object" })),
     v.description(
       "Fields that are left out, and secrets that are null, stay as they are; an optional secret that is empty is removed. " +
         "Another server in baseUrl wants the secrets again",

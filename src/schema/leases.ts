@@ -1,6 +1,7 @@
 /** Leases: tasks that are handed out to runners, one to one. */
 
 import * as v from "valibot";
+import { listOf } from "./bounded.ts";
 import { executionOrigin, taskLabel } from "./executions.ts";
 import { caseNames } from "./case_ref.ts";
 import { count, described, distinct, executionId, integer, slug, text, time, uuid } from "./fields.ts";
@@ -41,7 +42,7 @@ export const leaseSync = v.strictObject({
   runner: described(text(200), "Its name: no two processes have the same", "build-3/1"),
   labels: described(
     v.optional(
-      v.pipe(v.array(taskLabel, "expected a list of labels"), v.maxLength(50, "expected at most 50 labels")),
+      listOf(taskLabel, { max: 50, expected: "expected a list of labels", tooMany: "expected at most 50 labels" }),
       [],
     ),
     "What it has: it is only given tasks whose labels are all among these; at most 50",
@@ -49,7 +50,7 @@ export const leaseSync = v.strictObject({
   ),
   taskSlugs: v.pipe(
     v.optional(
-      v.pipe(v.array(slug, "expected a list of task slugs"), v.maxLength(500, "expected at most 500 task slugs")),
+      listOf(slug, { max: 500, expected: "expected a list of task slugs", tooMany: "expected at most 500 task slugs" }),
     ),
     v.description("What it can run; default: every task"),
     v.examples([["unit"]]),
@@ -58,8 +59,11 @@ export const leaseSync = v.strictObject({
   held: v.pipe(
     v.optional(
       v.pipe(
-        v.array(heldLease, "expected a list"),
-        v.maxLength(MAX_HELD, `expected at most ${MAX_HELD} leases`),
+        listOf(heldLease, {
+          max: MAX_HELD,
+          expected: "expected a list",
+          tooMany: `expected at most ${MAX_HELD} leases`,
+        }),
         v.check((leases) => new Set(leases.map(({ id }) => id)).size === leases.length, "expected each lease once"),
       ),
       [],
@@ -68,7 +72,14 @@ export const leaseSync = v.strictObject({
   ),
   returned: v.pipe(
     v.optional(
-      v.pipe(v.array(uuid, "expected a list of leases"), v.maxLength(MAX_HELD), distinct("expected each lease once")),
+      v.pipe(
+        listOf(uuid, {
+          max: MAX_HELD,
+          expected: "expected a list of leases",
+          tooMany: `expected at most ${MAX_HELD} leases`,
+        }),
+        distinct("expected each lease once"),
+      ),
       [],
     ),
     v.description("What it has not begun and gives back: it is queued again, and that costs no attempt"),

@@ -1,6 +1,7 @@
 /** The way of a new project to its first results: steps, snippets, sample data. */
 
 import * as v from "valibot";
+import { listOf } from "./bounded.ts";
 import { count, described, patchOf, time } from "./fields.ts";
 
 export const STEPS = [
@@ -61,7 +62,7 @@ export type Onboarding = v.InferOutput<typeof onboarding>;
 
 export const onboardingPatch = patchOf({
   skip: v.pipe(
-    v.optional(v.array(v.picklist(STEPS, expectedStep), "expected a list of steps")),
+    v.optional(listOf(v.picklist(STEPS, expectedStep), { max: 20, expected: "expected a list of steps" })),
     v.description("All steps that are skipped: an empty list takes them up again"),
     v.examples([["environment"]]),
   ),

@@ -1,6 +1,7 @@
 /** The catalogue of test cases: what is remembered of each, its history, its quarantine. */
 
 import * as v from "valibot";
+import { listOf } from "./bounded.ts";
 import {
   branchName,
   booleanText,
@@ -145,9 +146,8 @@ const IDS = "expected 1 to 100 ids of test cases";
 export const testCasesPatch = v.strictObject({
   testCaseIds: described(
     v.pipe(
-      v.array(uuid, IDS),
+      listOf(uuid, { max: 100, expected: IDS, tooMany: IDS }),
       v.minLength(1, IDS),
-      v.maxLength(100, IDS),
       v.transform((ids) => [...new Set(ids)]),
     ),
     "The test cases, 1 to 100 of them: all are changed, or none",

@@ -9,6 +9,8 @@ const LONGEST_WAIT_MS = 15 * 60_000;
 /** Of an address, whatever the accounts: so many wrong ones in so long. */
 const PER_ADDRESS = 50;
 const WINDOW_MS = 10 * 60_000;
+/** Maximum passwords of accounts that exist that are verified in the same time for an address beyond its limit. */
+const REVIEWED_PER_ADDRESS = 300;
 /** Wrong ones are forgotten after this time without any. */
 const FORGET_MS = 60 * 60_000;
 /** Beyond it the oldest are forgotten: memory is bounded whatever comes. */
@@ -33,15 +35,28 @@ export function addressBlock(address: string): string {
 }
 
 /**
- * Nobody is locked out by a stranger: what counts is the pair of account and address, and the address alone, never the
- * account alone. It is kept in this process: what is refused must cost nothing, and a stranger must not write to
- * the database. The workers of a server ask the one that keeps it for all; several servers each keep their own; a proxy that sends an address to one of them makes it
- * exact. `monotonic` gives milliseconds.
+ * Counts wrong passwords by the pair of account and address, and by the address alone, never by the account alone: a
+ * stranger elsewhere locks nobody out.
+ *
+ * Behind a proxy that TRUST_PROXY does not name, everybody has one address, and 50 wrong passwords of a stranger would lock
+ * everybody out. So an address beyond its limit does not block an account that was not itself attacked: where the account
+ * exists, `review` lets its password be verified, and only a right one makes a difference. A wrong one, and an account that
+ * does not exist, are answered in the same words and after the same time. Spraying stays slow: an account has three tries
+ * before its own waits begin, and an address has 300 reviews in ten minutes. That bounds the processor time as well, and
+ * names that somebody makes up use none of it.
+ *
+ * The counts are kept in this process, because a refusal must cost nothing and a stranger must not write to the database.
+ * The workers of a server ask the process that counts for all of them. Several servers count each on its own; a proxy that
+ * sends an address always to the same server makes that exact. `monotonic` gives milliseconds.
  */
 export function createAttempts(monotonic: () => number = () => performance.now()) {
   // Maps keep the order of insertion: what was tried last is last.
   const pairs = new Map<string, Tries>();
   const addresses = new Map<string, number[]>();
+  const reviews = new Map<string, number[]>();
+
+  const recentOf = (map: Map<string, number[]>, block: string, now: number) =>
+    (map.get(block) ?? []).filter((at) => now - at < WINDOW_MS);
 
   function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
     map.delete(key);
@@ -57,6 +72,21 @@ export function createAttempts(monotonic: () => number = () => performance.now()
   const waitOf = ({ count, last }: Tries, now: number) =>
     count < FREE ? 0 : last + Math.min(FIRST_WAIT_MS * 2 ** (count - FREE), LONGEST_WAIT_MS) - now;
 
+  /** Milliseconds until `recent` has room for one more. */
+  const fullFor = (recent: readonly number[], limit: number, now: number) =>
+    recent.length < limit ? 0 : recent[recent.length - limit]! + WINDOW_MS - now;
+
+  /** Counts in `map` and for the pair, unless the pair has to wait; returns the milliseconds of that. */
+  function count(map: Map<string, number[]>, block: string, account: string, now: number): number {
+    const pair = `${block}\n${account}`;
+    const tries = triesOf(pair, now);
+    const wait = waitOf(tries, now);
+    if (wait > 0) return wait;
+    remember(map, block, [...recentOf(map, block, now), now]);
+    remember(pairs, pair, { count: tries.count + 1, last: now });
+    return 0;
+  }
+
   return {
     /**
      * Milliseconds to wait, and nothing is counted; or 0: the attempt counts as a wrong one from now on, so that a
@@ -65,31 +95,35 @@ export function createAttempts(monotonic: () => number = () => performance.now()
     begin({ account, address }: Attempt): number {
       const now = monotonic();
       const block = addressBlock(address);
-      const recent = (addresses.get(block) ?? []).filter((at) => now - at < WINDOW_MS);
-      const pair = `${block}\n${account}`;
-      const tries = triesOf(pair, now);
-      const full = recent.length < PER_ADDRESS ? 0 : recent[0]! + WINDOW_MS - now;
-      const wait = Math.max(waitOf(tries, now), full, 0);
-      if (wait > 0) return wait;
-      remember(addresses, block, [...recent, now]);
-      remember(pairs, pair, { count: tries.count + 1, last: now });
-      return 0;
+      // It does not tell how long the account has to wait: that would tell whether there is one.
+      return fullFor(recentOf(addresses, block, now), PER_ADDRESS, now) || count(addresses, block, account, now);
+    },
+
+    /**
+     * For an attempt that `begin` refused, and an account that exists: 0 when its password is to be verified all the same.
+     * Then the attempt counts as a wrong one, as with `begin`.
+     */
+    review({ account, address }: Attempt): number {
+      const now = monotonic();
+      const block = addressBlock(address);
+      return fullFor(recentOf(reviews, block, now), REVIEWED_PER_ADDRESS, now) || count(reviews, block, account, now);
     },
 
     /** The password was right. */
-    succeed({ account, address }: Attempt): void {
+    succeed({ account, address, isReviewed = false }: Attempt): void {
       const block = addressBlock(address);
       pairs.delete(`${block}\n${account}`);
       // An office behind one address signs in every morning.
-      addresses.get(block)?.pop();
+      (isReviewed ? reviews : addresses).get(block)?.pop();
     },
   };
 }
 
-/** Who tries what. */
-export type Attempt = { account: string; address: string };
+/** Who tries what; `isReviewed`: `review` has let it through. */
+export type Attempt = { account: string; address: string; isReviewed?: boolean };
 /** Several processes of a server count in one of them. */
 export type Attempts = {
   begin(who: Attempt): number | Promise<number>;
+  review(who: Attempt): number | Promise<number>;
   succeed(who: Attempt): void | Promise<void>;
 };

@@ -20,6 +20,11 @@ export const createLinkToken = (): { token: string; digest: string } => {
 
 export const isLinkToken = (text: string): boolean => LINK_SHAPE.test(text);
 
+const TOKENS_IN_PATH = /(?<=\/)(?:[\w-]{43}|[0-9a-hjkmnp-tv-z]{32})(?=[/.]|$)/g;
+
+/** The path of a page, as it may be logged: those of invitations, shares and badges hold tokens. */
+export const maskTokens = (path: string): string => path.replace(TOKENS_IN_PATH, "…");
+
 /** What is no token costs no database work. */
 export const isToken = (text: string): boolean => SHAPE.test(text);
 

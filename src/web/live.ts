@@ -2,7 +2,9 @@
 
 import { type StreamControl, toEventText, toKeepAlive } from "../http/events.ts";
 import { Reply, StreamReply } from "../request/reply.ts";
+import type { Visitor } from "../request/visitors.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
+import { addressBlock } from "../secrets/attempts.ts";
 import { selectExecutionStatus } from "../store/executions.ts";
 import { page, type Page, type PageContext } from "./page.ts";
 
@@ -56,15 +58,16 @@ async function* tell(
 }
 
 function stream(
-  context: Watching & Pick<PageContext<never, never, never, never>, "eventStreams">,
+  context: Watching & Pick<PageContext<never, never, never, never>, "eventStreams" | "address"> & { visitor: Visitor },
   projectId: string,
   executionId?: string,
 ): Reply {
-  const { eventStreams } = context;
-  // A page that is told nothing is a page like any other; it tries again by itself.
-  if (eventStreams.refusal(projectId) !== undefined) return new Reply(204, null, null);
+  const { eventStreams, visitor, address } = context;
+  const owner = { session: visitor.sessionId, address: addressBlock(address()), project: projectId };
+  // The page then asks every few seconds instead, and tries again.
+  if (eventStreams.refusal(owner) !== undefined) return new Reply(204, null, null);
   return new StreamReply(200, "text/event-stream", { "X-Accel-Buffering": "no" }, (hurry) =>
-    eventStreams.open(projectId, (control) => tell(context, projectId, executionId, control), hurry),
+    eventStreams.open(owner, (control) => tell(context, projectId, executionId, control), hurry),
   );
 }
 

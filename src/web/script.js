@@ -63,14 +63,21 @@ document.addEventListener("keydown", (event) => {
 // News: the page is asked for again, and what differs is put in its place
 const main = document.querySelector("main[data-live]");
 if (main && window.EventSource) {
+  // Without a stream, because there are too many or it has failed, the page asks by itself until there is one again.
+  const ASK_EVERY_MS = 10_000;
   let waiting;
+  let asking;
+  let events;
+  let isOver = false;
   let stale = false;
   async function renew() {
     waiting = undefined;
     if (document.hidden) return void (stale = true);
     stale = false;
     const response = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => undefined);
-    if (!response?.ok || response.redirected) return;
+    // Nobody is signed in any more.
+    if (response?.redirected) return end();
+    if (!response?.ok) return;
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
     for (const region of main.querySelectorAll("[data-region]")) {
       const next = fresh.querySelector(`[data-region="${CSS.escape(region.dataset.region)}"]`);
@@ -88,10 +95,27 @@ if (main && window.EventSource) {
       for (const log of region.querySelectorAll("[data-tail]")) log.scrollTop = log.scrollHeight;
     }
     document.title = fresh.title;
-    if (!fresh.querySelector("main[data-live]")) events.close();
+    if (!fresh.querySelector("main[data-live]")) end();
   }
-  const events = new EventSource(main.dataset.live);
   const news = () => (waiting ??= setTimeout(renew, 400));
-  for (const type of ["message", "news"]) events.addEventListener(type, news);
+  function end() {
+    isOver = true;
+    clearTimeout(asking);
+    events.close();
+  }
+  function listen() {
+    events = new EventSource(main.dataset.live);
+    for (const type of ["message", "news"]) events.addEventListener(type, news);
+    events.addEventListener("error", () => {
+      // Otherwise the browser itself comes back.
+      if (events.readyState !== EventSource.CLOSED || isOver) return;
+      clearTimeout(asking);
+      asking = setTimeout(() => {
+        news();
+        listen();
+      }, ASK_EVERY_MS);
+    });
+  }
+  listen();
   document.addEventListener("visibilitychange", () => stale && !document.hidden && news());
 }

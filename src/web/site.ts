@@ -1,13 +1,13 @@
 /** The pages of the dashboard: what is asked for, who asks, may he, and what he gets. */
 
-import { readBody } from "../http/body.ts";
 import { createDeadlines } from "../http/deadline.ts";
 import { html, type Html } from "../http/html.ts";
-import { check, decodeText, parsePath, parseQuery } from "../http/input.ts";
+import { check, parsePath, parseQuery } from "../http/input.ts";
 import { Problem } from "../http/problem.ts";
 import { createRouter } from "../http/router.ts";
 import type { RequestTarget } from "../http/target.ts";
 import { toProblem } from "../request/failure.ts";
+import { createFormReader } from "../request/forms.ts";
 import { json, Reply } from "../request/reply.ts";
 import type { Visitor } from "../request/visitors.ts";
 import { isAtLeast } from "../schema/accounts.ts";
@@ -32,9 +32,6 @@ export type SiteOptions = PageServices & {
   /** The moment that pages speak from. */
   clock?: () => Date;
 };
-
-/** Of a form: a few fields. */
-const FORM_LIMITS = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576 };
 
 /** A page that takes longer is answered with an error: nobody waits for it any more. */
 const PAGE_DEADLINE_SECONDS = 30;
@@ -75,6 +72,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
   const { fast, log } = services;
   const findRoute = createRouter(PAGES);
   const deadlines = createDeadlines();
+  const readForm = createFormReader();
 
   /** What needs no visitor; undefined where there is no such thing. */
   function plain(path: string): Reply | undefined {
@@ -115,7 +113,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
       mayStay: () => mayStay(route, params, request),
       csrf: token,
       query: check(route.query, parseQuery(target.search)),
-      fields: route.fields ? await readFields(route, request, visitor) : undefined,
+      fields: route.fields ? await readFields(route, asking, visitor) : undefined,
     };
     const handle = () => route.handle(context as never);
     const result = await deadlines.within(PAGE_DEADLINE_SECONDS, handle).catch((error: unknown) => {
@@ -163,12 +161,15 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
       );
   }
 
-  async function readFields(route: Page, request: Request, visitor: Visitor | undefined): Promise<unknown> {
-    const type = request.headers.get("content-type") ?? "";
-    const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type);
-    const given = isForm ? parseQuery(decodeText(await readBody(request, FORM_LIMITS))) : {};
-    const { csrf = "", ...fields } = given;
-    if (!isForm || !visitors.isOwnForm(request, visitor, csrf))
+  async function readFields(route: Page, asking: Asking, visitor: Visitor | undefined): Promise<unknown> {
+    const { request, address } = asking;
+    const given = await readForm(request, { accountId: visitor?.accountId, address }).catch((error: unknown) => {
+      const isBusy = error instanceof Problem && error.code === "RATE_LIMITED";
+      if (!isBusy || !/\btext\/html\b/.test(request.headers.get("accept") ?? "")) throw error;
+      throw new Refused(429, error.message, "Nothing was changed. Wait a moment, then send it again.");
+    });
+    const { csrf = "", ...fields } = given ?? {};
+    if (!given || !visitors.isOwnForm(request, visitor, csrf))
       throw new Refused(
         403,
         "This form is out of date",

@@ -75,6 +75,7 @@ export type ParentAnswers = {
   clock(): number;
   listening(url: string): void;
   beginAttempt(who: Attempt): number;
+  reviewAttempt(who: Attempt): number;
   succeedAttempt(who: Attempt): void;
   /** Of all processes but the one that asks. */
   figures(): Promise<[name: string, figures: Figure[]][]>;
@@ -179,6 +180,7 @@ export async function startWorkers({ config, log, database, secretKey, cursorSec
         listening.resolve();
       },
       beginAttempt: attempts.begin,
+      reviewAttempt: attempts.review,
       succeedAttempt: attempts.succeed,
       figures: () => figuresFor(worker),
     };

@@ -72,6 +72,7 @@ try {
       rateLimit,
       attempts: {
         begin: (who) => parent.ask("beginAttempt", who),
+        review: (who) => parent.ask("reviewAttempt", who),
         succeed: (who) => parent.ask("succeedAttempt", who),
       },
       isBackground: name === "1",

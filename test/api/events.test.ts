@@ -213,7 +213,7 @@ describe("GET /projects/:projectId/events", () => {
   });
 
   test("there are so many per project and in all; more are a 429 until one ends", async () => {
-    const server = await createServer(database, { eventStreams: { max: 3, maxPerOwner: 2 } });
+    const server = await createServer(database, { eventStreams: { server: 3, project: 2 } });
     const [own, second] = [await addProject(acme), await addProject(acme)];
     const begin = async (project: Project) => {
       const stream = await openStream(server.url, project.project, project);

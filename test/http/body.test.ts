@@ -14,7 +14,7 @@ test("a large body that is there already lets others have their turns while it i
   const count = () => void (!isOver && (turns++, setImmediate(count)));
   setImmediate(count);
   const request = new Request("http://localhost/", { method: "POST", body });
-  const { blocks } = await receiveBody(request, 64 * 1_048_576);
+  const { blocks } = await receiveBody(request, { maxBytes: 64 * 1_048_576 });
   isOver = true;
   expect(lengthOf(blocks)).toBe(pieces * piece.byteLength);
   // Of 16 MiB one at least for every two.

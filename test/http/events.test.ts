@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import {
   createEventStreams,
   type StreamControl,
+  type StreamOwner,
   toEventText,
   toKeepAlive,
   type Writer,
@@ -19,7 +20,8 @@ function serve(write: Writer, options = {}) {
   const server = Bun.serve({
     port: 0,
     idleTimeout: 60,
-    fetch: (request, server) => new Response(streams.open("acme", write, () => server.timeout(request, 1))),
+    fetch: (request, server) =>
+      new Response(streams.open({ project: "acme" }, write, () => server.timeout(request, 1))),
   });
   afterAll(() => server.stop(true));
   return { streams, server };
@@ -74,7 +76,7 @@ test("who takes nothing is closed within seconds when the stream is to end", asy
   await settled(flood.chunks);
   flood.cut();
   await until(() => server.pendingRequests === 0, 15);
-  expect(streams.refusal("acme")).toBeUndefined();
+  expect(streams.refusal({ project: "acme" })).toBeUndefined();
 }, 30_000);
 
 test("who reads gets everything and the last word", async () => {
@@ -114,9 +116,9 @@ test("there are as many as may be: a place is taken when a stream begins, and fr
       endings.push(signal.reason);
     }
   };
-  const { server, streams } = serve(quiet, { max: 3, maxPerOwner: 2 });
+  const { server, streams } = serve(quiet, { server: 3, project: 2 });
   // A response that nobody asks the body of.
-  streams.open("acme", quiet, () => {});
+  streams.open({ project: "acme" }, quiet, () => {});
   const open = async () => {
     const abort = new AbortController();
     const response = await fetch(server.url, { signal: abort.signal });
@@ -124,18 +126,60 @@ test("there are as many as may be: a place is taken when a stream begins, and fr
     return abort;
   };
   const first = await open();
-  expect(streams.refusal("acme")).toBeUndefined();
+  expect(streams.refusal({ project: "acme" })).toBeUndefined();
   await open();
-  expect(streams.refusal("acme")).toBe("At most 2 event streams per project at a time");
-  expect(streams.refusal("rival")).toBeUndefined();
-  const third = streams.open("rival", quiet, () => {}).getReader();
+  expect(streams.refusal({ project: "acme" })).toBe("At most 2 event streams per project at a time");
+  expect(streams.refusal({ project: "rival" })).toBeUndefined();
+  const third = streams.open({ project: "rival" }, quiet, () => {}).getReader();
   await third.read();
-  expect(streams.refusal("rival")).toBe("At most 3 event streams at a time on this server");
+  expect(streams.refusal({ project: "rival" })).toBe("At most 3 event streams at a time on this server");
   first.abort();
-  await until(() => streams.refusal("acme") === undefined);
+  await until(() => streams.refusal({ project: "acme" }) === undefined);
   expect(endings).toEqual(["gone"]);
   await third.cancel();
   await until(() => endings.length === 2);
+});
+
+/** A stream that has begun. */
+async function begin(streams: ReturnType<typeof createEventStreams>, owner: StreamOwner) {
+  const reader = streams
+    .open(
+      owner,
+      async function* () {
+        for (;;) yield "hello";
+      },
+      () => {},
+    )
+    .getReader();
+  return { reader, hasBegun: !(await reader.read()).done };
+}
+
+test("one session, one key and one address have fewer than a project, so that others get theirs", async () => {
+  const streams = createEventStreams({ session: 2, key: 2, address: 3, project: 5 });
+  const ada = { session: "ada", address: "192.0.2.1", project: "acme" };
+  const grace = { ...ada, session: "grace" };
+  const elsewhere = { session: "alan", address: "192.0.2.2", project: "acme" };
+  const key = { key: "ci", project: "acme" };
+  const readers = [await begin(streams, ada), await begin(streams, ada)];
+  expect(streams.refusal(ada)).toBe("At most 2 event streams per session at a time");
+  readers.push(await begin(streams, grace));
+  expect(streams.refusal(grace)).toBe("At most 3 event streams per address at a time");
+  readers.push(await begin(streams, elsewhere), await begin(streams, key));
+  expect(streams.refusal(elsewhere)).toBe("At most 5 event streams per project at a time");
+  expect(streams.refusal({ ...key, project: "rival" })).toBeUndefined();
+  readers.push(await begin(streams, { ...key, project: "rival" }));
+  expect(streams.refusal({ ...key, project: "third" })).toBe("At most 2 event streams per key at a time");
+  for (const { reader } of readers) await reader.cancel();
+  for (const owner of [ada, grace, elsewhere, key]) expect(streams.refusal(owner)).toBeUndefined();
+});
+
+test("streams that are asked for at the same moment are not more than there may be", async () => {
+  const streams = createEventStreams({ session: 3 });
+  const owner = { session: "ada", project: "acme" };
+  const opened = await Promise.all(Array.from({ length: 10 }, () => begin(streams, owner)));
+  expect(opened.filter(({ hasBegun }) => hasBegun)).toHaveLength(3);
+  for (const { reader } of opened) await reader.cancel();
+  expect((await begin(streams, owner)).hasBegun).toBe(true);
 });
 
 test("a stream whose writer fails ends", async () => {
@@ -144,10 +188,10 @@ test("a stream whose writer fails ends", async () => {
       yield "hello";
       throw new Error("broken");
     },
-    { maxPerOwner: 1 },
+    { project: 1 },
   );
   expect(await (await fetch(server.url)).text()).toBe("hello");
-  expect(streams.refusal("acme")).toBeUndefined();
+  expect(streams.refusal({ project: "acme" })).toBeUndefined();
 });
 
 test("an event is one block, whatever its data hold", () => {

@@ -313,6 +313,25 @@ describe("a password", () => {
     expect(answers[3]).toBe("Too many attempts, try again in 1 s");
   });
 
+  test("that is right opens an account that was not attacked, whatever a stranger has tried from the same address", async () => {
+    const { signIn, hashing } = createSignIn(() => 0);
+    const [ada, attacked] = [await createPerson(database, undefined), await createPerson(database, undefined)];
+    const tryOf = (email: string, password: string) =>
+      refusal(logIn(database, signIn, { email, password, client: CLIENT }));
+    for (let index = 0; index < 3; index++) await tryOf(attacked.email, "a wrong guess");
+    for (let index = 0; index < 47; index++) await tryOf(`guess${index}@acme.example`, "a wrong guess");
+    const wait = "Too many attempts, try again in 10 min";
+    expect(await tryOf(attacked.email, PASSWORD)).toBe(wait);
+    // A wrong password of an account that exists is answered as one of an account that does not, which is not verified.
+    const before = hashing.count.verify;
+    expect(await tryOf("nobody@acme.example", PASSWORD)).toBe(wait);
+    expect(hashing.count.verify).toBe(before);
+    expect(await tryOf(ada.email, "a wrong guess")).toBe(wait);
+    expect(hashing.count.verify).toBe(before + 1);
+    const session = await logIn(database, signIn, { email: ada.email, password: PASSWORD, client: CLIENT });
+    expect((await visit(session))?.email).toBe(ada.email);
+  });
+
   test("is reset by the operator; all sessions end", async () => {
     const { signIn } = createSignIn();
     const person = await createPerson(database, { team: acme.team, role: "viewer" });

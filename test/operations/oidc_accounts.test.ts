@@ -48,6 +48,19 @@ async function createPlaces(...names: string[]) {
   return { database, teams, first };
 }
 
+test("a subject that cannot be stored is refused, and NUL elsewhere opens nothing", async () => {
+  const words = "The provider names you with characters that cannot be stored";
+  for (const subject of ["ada\0", "\ud800"]) {
+    const person = somebody(subject, { email: "nul@acme.example" });
+    expect(await refusal(come(person, open))).toBe(words);
+    const { accountId, sessionId } = await createPerson(database, undefined);
+    expect(await refusal(linkIdentity(database, { accountId, sessionId }, person))).toBe(words);
+  }
+  expect(await refusal(come(somebody("nul", { email: "n\0ul@acme.example" }), open))).toContain("no e-mail address");
+  const { accountId } = await come(somebody("nul", { name: "A\0da" }), open);
+  expect((await selectAccount(database.pool, accountId))?.name).toBe("nul");
+});
+
 describe("somebody without an account", () => {
   test("gets none without an invitation, unless his verified address is in a domain that is let in", async () => {
     const ask = "There is no account for stranger@acme.example: ask an owner of a team for an invitation";

@@ -65,6 +65,43 @@ describe("an address", () => {
     expect(attempts.begin(pair("guess50"))).toBe(0);
   });
 
+  const fill = (attempts: ReturnType<typeof createAttempts>) => {
+    for (let count = 0; count < 50; count++) attempts.begin(pair(`guess${count}`));
+  };
+
+  test("beyond its limit lets accounts be reviewed that were not attacked, each three times before its own waits", () => {
+    const attempts = createAttempts(() => 0);
+    fill(attempts);
+    const reviews = Array.from({ length: 4 }, () => [attempts.begin(pair("ada")), attempts.review(pair("ada"))]);
+    expect(reviews).toEqual([...Array.from({ length: 3 }, () => [600_000, 0]), [600_000, 1_000]]);
+    expect(attempts.review(pair("grace"))).toBe(0);
+  });
+
+  test("tells by its wait nothing of an account: neither that it was attacked nor that it was reviewed", () => {
+    const attempts = createAttempts(() => 0);
+    for (let count = 0; count < 3; count++) attempts.begin(pair("ada"));
+    expect(attempts.begin(pair("ada"))).toBe(1_000);
+    fill(attempts);
+    expect([attempts.begin(pair("ada")), attempts.begin(pair("nobody"))]).toEqual([600_000, 600_000]);
+    expect(attempts.review(pair("ada"))).toBe(1_000);
+  });
+
+  test("has three hundred reviews in ten minutes, and a right password takes none", () => {
+    let now = 0;
+    const attempts = createAttempts(() => now);
+    fill(attempts);
+    for (let count = 0; count < 500; count++) {
+      expect(attempts.review(pair(`office${count}`))).toBe(0);
+      attempts.succeed({ ...pair(`office${count}`), isReviewed: true });
+    }
+    // What was wrong before still counts.
+    expect(attempts.begin(pair("guess50"))).toBe(600_000);
+    for (let count = 0; count < 300; count++) expect(attempts.review(pair(`sprayed${count}`))).toBe(0);
+    expect(attempts.review(pair("sprayed300"))).toBe(600_000);
+    now = 600_000;
+    expect(attempts.review(pair("sprayed300"))).toBe(0);
+  });
+
   test.each([
     ["192.0.2.1", "192.0.2.1"],
     ["::ffff:192.0.2.1", "192.0.2.1"],

@@ -61,6 +61,30 @@ test("is for members of the team alone, and ends with the session", async () => 
   await until(() => stream.isOver, 10);
 });
 
+test("one session has eight streams, and leaves the project's to others", async () => {
+  const viewer = of(acme.team);
+  visitor = viewer;
+  const path = `/projects/${acme.project}/live`;
+  const abort = new AbortController();
+  const open = async () => {
+    const response = await fetch(`${url}${path}`, { signal: abort.signal });
+    if (response.status === 200) await response.body!.getReader().read();
+    return response.status;
+  };
+  const statuses = [];
+  for (let count = 0; count < 50; count++) statuses.push(await open());
+  expect([statuses.slice(0, 8), new Set(statuses.slice(8))]).toEqual([Array(8).fill(200), new Set([204])]);
+  visitor = of(acme.team);
+  expect(await open()).toBe(200);
+  abort.abort();
+  visitor = viewer;
+  await until(async () => {
+    const again = await fetch(`${url}${path}`);
+    await again.body?.cancel();
+    return again.status === 200;
+  }, 10);
+});
+
 test("ends when the server stops", async () => {
   visitor = of(acme.team);
   const stream = await open(`/projects/${acme.project}/live`);

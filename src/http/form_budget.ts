@@ -1,0 +1,89 @@
+/** The memory that the forms of pages may take, all together: those of strangers and those of people who are signed in. */
+
+const KIBIBYTE = 1_024;
+const MEBIBYTE = 1_048_576;
+
+/** How large a form may be, how long it may take to arrive, and how many bytes all of its kind may hold. */
+export type FormLimits = {
+  maxBytes: number;
+  maxSeconds: number;
+  /** For all forms of the kind that are being received. */
+  totalBytes: number;
+  /** The part of `totalBytes` that one sender may hold. */
+  share: number;
+};
+
+/**
+ * A log-in is some 300 bytes and arrives at once. The largest form of somebody who is signed in is a text of 65,536
+ * characters, or a .env file, and each of their characters may take nine bytes as it is sent.
+ */
+export const FORM_LIMITS = {
+  public: { maxBytes: 32 * KIBIBYTE, maxSeconds: 15, totalBytes: 16 * MEBIBYTE, share: 1 / 2 },
+  signedIn: { maxBytes: MEBIBYTE, maxSeconds: 60, totalBytes: 32 * MEBIBYTE, share: 1 / 4 },
+} as const satisfies Record<string, FormLimits>;
+
+export type FormKind = keyof typeof FORM_LIMITS;
+
+/** Memory that was taken for one form; it must be released on every way out. */
+export type FormHold = {
+  /** Aborted when the form has to make room for another one. */
+  signal: AbortSignal;
+  release: () => void;
+};
+
+type Entry = { sender: string; bytes: number; abort: AbortController };
+
+/** Forms of one kind. A Set keeps the order of insertion: its first entry has been arriving for the longest time. */
+function createRoom({ totalBytes, share }: FormLimits) {
+  const entries = new Set<Entry>();
+  const heldBy = new Map<string, number>();
+  let held = 0;
+
+  function remove(entry: Entry): void {
+    if (!entries.delete(entry)) return;
+    held -= entry.bytes;
+    const left = heldBy.get(entry.sender)! - entry.bytes;
+    if (left > 0) heldBy.set(entry.sender, left);
+    else heldBy.delete(entry.sender);
+  }
+
+  function dropOldest(isMatch: (entry: Entry) => boolean): void {
+    for (const entry of entries) {
+      if (!isMatch(entry)) continue;
+      remove(entry);
+      entry.abort.abort();
+      return;
+    }
+  }
+
+  return {
+    held: () => held,
+    open(sender: string, bytes: number): FormHold {
+      while ((heldBy.get(sender) ?? 0) + bytes > totalBytes * share) dropOldest((entry) => entry.sender === sender);
+      while (held + bytes > totalBytes) dropOldest(() => true);
+      const entry: Entry = { sender, bytes, abort: new AbortController() };
+      entries.add(entry);
+      held += bytes;
+      heldBy.set(sender, (heldBy.get(sender) ?? 0) + bytes);
+      return { signal: entry.abort.signal, release: () => remove(entry) };
+    },
+  };
+}
+
+/**
+ * What does not fit is refused at once, and that is the form that has been arriving for the longest time: a form that a
+ * person sends arrives within moments, and one that drips does not. Nobody waits.
+ */
+export function createFormBudget(limits: Record<FormKind, FormLimits> = FORM_LIMITS) {
+  const rooms = { public: createRoom(limits.public), signedIn: createRoom(limits.signedIn) };
+  return {
+    limits,
+    /** `sender` is the block of addresses, or the account, that the form comes from; `bytes` at most what it may hold. */
+    open: (kind: FormKind, sender: string, bytes: number): FormHold =>
+      rooms[kind].open(sender, Math.min(Math.max(bytes, 1), limits[kind].maxBytes)),
+    /** Bytes, now. */
+    held: (): number => rooms.public.held() + rooms.signedIn.held(),
+  };
+}
+
+export type FormBudget = ReturnType<typeof createFormBudget>;
