@@ -1,8 +1,5 @@
 /** Aho–Corasick automaton over bytes: finds all patterns of a set in one pass, in time linear in the text. */
 
-/** The largest number of nodes whose hash keys fit into 32 bits. */
-export const MAX_NODES = 2 ** 24;
-
 /** The first child is the next node. */
 const HAS_NEXT = 1;
 /** Further children are in the hash table. */
@@ -13,7 +10,7 @@ const HAS_INNER = 8;
 
 /**
  * The patterns, by their common beginnings, in about 10 bytes a node. Patterns are long and seldom branch: so a node's first
- * child is usually the node after it, and only further children are in a hash table. Node 0 is the root.
+ * child is usually the node after it, and only further children are in a hash table. Node 0 is the root. At most 2^24 nodes, as `branchKey` has 32 bits.
  */
 export class Trie {
   size = 1;

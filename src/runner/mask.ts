@@ -1,6 +1,6 @@
 /** Hides secret values in what leaves a runner, in every form in which tools print them. */
 
-import { MAX_NODES, Trie } from "./automaton.ts";
+import { Trie } from "./automaton.ts";
 import { base64FormsOf, commonFormsOf, hexOf, rareFormsOf } from "./encodings.ts";
 import { createMaskStream, createMatcher } from "./mask_stream.ts";
 
@@ -9,6 +9,9 @@ const MIN_VALUE_LENGTH = 6;
 /** Lines of a value are often ordinary text: what is shorter or more monotonous is hidden only with the lines around it. */
 const MIN_LINE_LENGTH = 8;
 const MIN_DISTINCT_CHARACTERS = 4;
+
+/** How many bytes all forms of all secrets may have, without their common beginnings. Each takes about 10 bytes of memory. */
+const MAX_PATTERN_BYTES = 2 ** 23;
 
 /** Other tasks go on while a large text is masked. */
 const BYTES_BETWEEN_YIELDS = 262_144;
@@ -60,6 +63,19 @@ export function createMask(values: readonly string[]): Mask {
   };
 }
 
+/** Tasks of one environment have the same secrets, and share a mask as long as one of them runs. */
+export function createMaskCache(): (values: readonly string[]) => Mask {
+  const masks = new Map<string, WeakRef<Mask>>();
+  return (values) => {
+    for (const [key, mask] of masks) if (mask.deref() === undefined) masks.delete(key);
+    // The secrets themselves are not to outlive their tasks.
+    const key = new Bun.CryptoHasher("sha256").update(JSON.stringify(values)).digest("base64");
+    const mask = masks.get(key)?.deref() ?? createMask(values);
+    masks.set(key, new WeakRef(mask));
+    return mask;
+  };
+}
+
 /** What must not be seen: the values, without the white space around them as well, and those of their lines that tell something. */
 function textsOf(values: readonly string[]): Set<string> {
   const texts = new Set<string>();
@@ -76,7 +92,7 @@ function textsOf(values: readonly string[]): Set<string> {
 
 function createTries(texts: ReadonlySet<string>) {
   const tries = { plain: new Trie(), base64: new Trie(), hex: new Trie() };
-  let room = MAX_NODES;
+  let room = MAX_PATTERN_BYTES;
   /** False where there is no room for it. */
   const add = (trie: Trie, form: string): boolean => {
     const bytes = Buffer.from(form);

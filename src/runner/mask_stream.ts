@@ -11,6 +11,9 @@ const NO_BYTES = new Uint8Array(0);
  */
 const MIN_WRAPPED_LENGTH = 16;
 
+/** More bytes in a row that are not part of the encoding end it, or they would be kept for ever. */
+const MAX_SKIPPED = 64;
+
 /** What a byte is in an encoding: a symbol (below 256), or one of these. */
 const BREAK = 256;
 /** Stands between the bytes of hexadecimal digits. */
@@ -177,6 +180,8 @@ class EncodedScanner extends Scanner {
   /** The offsets of the last symbols, of which there were `count`: a ring that is larger than the state is deep. */
   private offsets = new Float64Array(256);
   private count = 0;
+  /** How many bytes were skipped since the last symbol. */
+  private skipped = 0;
   private isAfterBreak = false;
   private isAfterBackslash = false;
 
@@ -185,6 +190,7 @@ class EncodedScanner extends Scanner {
     const { symbols } = this.lookup;
     for (let at = first; at < bytes.length; at++) {
       if (this.state === 0) at = this.nextBeginning(bytes, at);
+      if (this.state !== 0 && this.skipped > MAX_SKIPPED) this.reset();
       if (this.isAfterBackslash && this.readEscape(bytes[at]!)) continue;
       const symbol = symbols[bytes[at]!]!;
       if (symbol >= 256) {
@@ -192,6 +198,7 @@ class EncodedScanner extends Scanner {
         continue;
       }
       this.isAfterBreak = false;
+      this.skipped = 0;
       const state = automaton.step(this.state, symbol);
       const depth = automaton.depth(state);
       if (depth <= 1) {
@@ -216,6 +223,7 @@ class EncodedScanner extends Scanner {
 
   /** Whether the byte belongs to the line break that a backslash has begun. */
   private readEscape(byte: number): boolean {
+    this.skipped++;
     if (this.lookup.symbols[byte] === BACKSLASH) return true;
     this.isAfterBackslash = false;
     this.isAfterBreak = byte === LETTER_N || byte === LETTER_R;
@@ -225,6 +233,7 @@ class EncodedScanner extends Scanner {
 
   /** Keeps the state where what is wrapped or separated may go on after the byte. */
   private skip(symbol: number, bytes: Uint8Array, at: number): void {
+    this.skipped++;
     if (symbol === SEPARATOR && !this.isAfterBreak) {
       // It does not stand inside of a byte, but a shorter beginning may be between two.
       while (this.automaton.depth(this.state) % 2 !== 0) this.state = this.automaton.suffix(this.state);
@@ -233,6 +242,11 @@ class EncodedScanner extends Scanner {
       else if (symbol === BREAK) this.isAfterBreak = true;
       else this.isAfterBackslash = true;
     } else if (symbol === OTHER || !this.isAfterBreak) this.state = 0;
+  }
+
+  private reset(): void {
+    this.state = 0;
+    this.isAfterBackslash = false;
   }
 
   private isWrapped(bytes: Uint8Array, at: number): boolean {

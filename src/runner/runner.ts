@@ -2,9 +2,10 @@
 
 import type { Log } from "../log.ts";
 import type { TaskConfig } from "./config.ts";
+import type { Cgroups } from "./cgroups.ts";
 import { deliver, type Delivered } from "./deliver.ts";
 import { keepAsking, backoffMs, createLine, PATIENCE_MS, RunnerError } from "./line.ts";
-import { createMask, type Mask, MaskError } from "./mask.ts";
+import { createMask, createMaskCache, type Mask, MaskError } from "./mask.ts";
 import { GRACE_MS } from "./processes.ts";
 import { type Lease, type LogPart, readSyncAnswer, type Server, type SyncAnswer, type SyncBody } from "./protocol.ts";
 import { mayShareReport } from "./report_files.ts";
@@ -45,6 +46,7 @@ export type RunnerOptions = {
   server: Server;
   log: Log;
   graceMs?: number;
+  cgroups?: Cgroups | undefined;
 };
 
 export type Runner = {
@@ -72,10 +74,11 @@ type Held = {
 };
 
 export function startRunner(options: RunnerOptions): Runner {
-  const { name, labels, concurrency, once, tasks, host, server, log, graceMs = GRACE_MS } = options;
+  const { name, labels, concurrency, once, tasks, host, server, log, graceMs = GRACE_MS, cgroups } = options;
   const line = createLine(server, log);
   const held = new Map<string, Held>();
   const returned = new Set<string>();
+  const maskFor = createMaskCache();
   /** Requests whose answer may bring a task. */
   const open = new Set<Promise<unknown>>();
   const hurry = new AbortController();
@@ -189,6 +192,16 @@ export function startRunner(options: RunnerOptions): Runner {
       });
   }
 
+  /** A task whose secrets cannot be hidden does not begin: then there is nothing to hide. */
+  function maskOf({ secretNames, variables }: Lease): Pick<Held, "mask" | "refusal"> {
+    try {
+      return { mask: maskFor(secretNames.map((name) => variables[name] ?? "")), refusal: undefined };
+    } catch (error) {
+      if (!(error instanceof MaskError)) throw error;
+      return { mask: createMask([]), refusal: error.message };
+    }
+  }
+
   async function carry(one: Held, config: TaskConfig): Promise<void> {
     const { lease, log: taskLog, stop } = one;
     log.info("A task begins", namesOf(lease));
@@ -197,7 +210,7 @@ export function startRunner(options: RunnerOptions): Runner {
     const onNote = (note: string) => log.info("A rerun", { ...namesOf(lease), note: one.mask.text(note) });
     const plan = one.refusal === undefined ? await askPlan(one) : undefined;
     if (!one.mask.hidesRareForms) onOutput(new TextEncoder().encode(`[assay] ${RARE_FORMS_SHOWN}\n`));
-    const shared = { lease, config, host, mask: one.mask, onOutput, onNote, graceMs };
+    const shared = { lease, config, host, mask: one.mask, onOutput, onNote, graceMs, cgroups };
     const end: TaskEnd =
       one.refusal !== undefined
         ? { kind: "failure", message: one.refusal }
@@ -321,16 +334,6 @@ export function startRunner(options: RunnerOptions): Runner {
       wake();
     },
   };
-}
-
-/** A task whose secrets cannot be hidden does not begin: then there is nothing to hide. */
-function maskOf({ secretNames, variables }: Lease): Pick<Held, "mask" | "refusal"> {
-  try {
-    return { mask: createMask(secretNames.map((name) => variables[name] ?? "")), refusal: undefined };
-  } catch (error) {
-    if (!(error instanceof MaskError)) throw error;
-    return { mask: createMask([]), refusal: error.message };
-  }
 }
 
 const namesOf = ({ id, execution, taskSlug, shard }: Lease) => ({

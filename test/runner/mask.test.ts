@@ -1,7 +1,7 @@
 /** What is hidden: every writing of every secret, wherever the output is cut into pieces, and nothing else. */
 
 import { describe, expect, test } from "bun:test";
-import { createMask, MaskError } from "../../src/runner/mask.ts";
+import { createMask, createMaskCache, MaskError } from "../../src/runner/mask.ts";
 import { createRandom } from "../simulation/random.ts";
 
 const encoder = new TextEncoder();
@@ -163,6 +163,27 @@ test("what takes more memory than there is room for is refused, and before that 
   expect(masks.map(({ hidesRareForms }) => hidesRareForms)).toEqual([true, false]);
   expect(masks[0]!.text(`a ${JSON.stringify(secret)} b`)).toBe('a "***" b');
   expect(() => createMask(Array.from({ length: 60 }, () => large(65_536)))).toThrow(MaskError);
+});
+
+test("a kubeconfig as a secret does not slow down a large report of indented JSON", async () => {
+  const users = Array.from({ length: 60 }, (_, at) => `    - name: user-${at}\n      token: ${"x".repeat(20)}${at}`);
+  const kubeconfig = ["apiVersion: v1", "kind: Config", "users:", ...users].join("\n");
+  const json = JSON.stringify(
+    Array.from({ length: 60_000 }, (_, at) => ({ name: `test ${at}`, ok: true })),
+    null,
+    16,
+  );
+  const text = `${json}\n${kubeconfig}\n`;
+  expect(text.length).toBeGreaterThan(5_000_000);
+  expect(decoder.decode(await createMask([kubeconfig]).bytes(encoder.encode(text)))).toBe(`${json}\n***\n`);
+});
+
+test("tasks with the same secrets share a mask", () => {
+  const maskFor = createMaskCache();
+  const mask = maskFor(["a secret token"]);
+  expect(maskFor(["a secret token"])).toBe(mask);
+  expect(maskFor(["another token"])).not.toBe(mask);
+  expect(maskFor(["another token"]).text("a secret token, another token")).toBe("a secret token, ***");
 });
 
 test("others go on while a large text is masked", async () => {

@@ -91,3 +91,16 @@ test("a match that lasts longer than what is kept of the text is hidden once", (
   const pieces = [`x${pattern.slice(0, 70_000)}`, `${pattern.slice(70_000)}aby`, "z"];
   expect(replaced({ plain: [pattern] }, pieces)).toBe("x***yz");
 });
+
+test.each([
+  ["blanks", "12345678", "12 ", " "],
+  ["blanks after a line break", "3" + "7".repeat(20), "3" + "7".repeat(16) + "\n", " "],
+  ["line breaks", "3" + "7".repeat(20), "3" + "7".repeat(16) + "\n", "\n"],
+  ["backslashes", "3" + "7".repeat(20), "3" + "7".repeat(16), "\\"],
+])("%s behind what begins like an encoded pattern are not kept for ever", (_, pattern, text, filler) => {
+  const stream = createMaskStream(
+    createMatcher({ plain: trieOf([]), base64: trieOf([pattern]), hex: trieOf([pattern]) }),
+  );
+  const pieces = [text, filler.repeat(100)].map((piece) => Buffer.from(stream.push(Buffer.from(piece))).toString());
+  expect(pieces.join("")).toBe(text + filler.repeat(100));
+});
