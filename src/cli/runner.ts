@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { parseArgs } from "node:util";
 import { createLog } from "../log.ts";
+import { openCgroups } from "../runner/cgroups.ts";
 import { openRunnerConfig } from "../runner/config.ts";
 import { startRunner } from "../runner/runner.ts";
 import { shield } from "../runner/shield.ts";
@@ -43,6 +44,7 @@ export async function runner(args: string[]): Promise<number> {
   const { tasks } = await openRunnerConfig(options.config);
   const log = createLog("info");
   const isShielded = shield();
+  const cgroups = await openCgroups();
   const { name, labels, concurrency, once } = options;
   log.info("The runner begins", {
     name,
@@ -51,11 +53,22 @@ export async function runner(args: string[]): Promise<number> {
     tasks: [...tasks.keys()],
     server: address.url,
     isShielded,
+    hasCgroups: cgroups !== undefined,
   });
   if (process.getuid?.() === 0)
     log.warn("Tasks of root can read the runner's key from its memory: start the runner as a user of its own");
   const server = { ask: (asking: Parameters<typeof ask>[1]) => ask(address, asking), messageOf };
-  const { ended, stop } = startRunner({ name, labels, concurrency, once, tasks, host: environment, server, log });
+  const { ended, stop } = startRunner({
+    name,
+    labels,
+    concurrency,
+    once,
+    tasks,
+    host: environment,
+    server,
+    log,
+    cgroups,
+  });
   for (const signal of SIGNALS) process.on(signal, stop);
   const allPassed = await ended;
   log.info("The runner has ended");

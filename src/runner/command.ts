@@ -3,6 +3,7 @@
 import { closeSync, constants as files, existsSync, openSync, statSync, unlinkSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
+import type { TaskCgroup } from "./cgroups.ts";
 import { endProcesses, type Family, type Guard } from "./processes.ts";
 
 /** Below the runner, which must go on telling the server that it is there. */
@@ -17,6 +18,7 @@ export type CommandOptions = {
   environment: Record<string, string>;
   mark: string;
   guard: Guard;
+  cgroup: TaskCgroup | undefined;
   /** A folder of the runner's own for this task. */
   folder: string;
   onOutput: (bytes: Uint8Array) => void;
@@ -32,13 +34,14 @@ export type CommandOptions = {
  * for instance. What it has left running when it ends is ended as well.
  */
 export async function runCommand(options: CommandOptions): Promise<number> {
-  const { directory, environment, mark, guard, onOutput, stop, hurry, graceMs } = options;
+  const { directory, environment, mark, guard, cgroup, onOutput, stop, hurry, graceMs } = options;
   requireDirectory(directory);
   const output = await createPipe(options.folder);
   let child: Bun.Subprocess;
   try {
     const nice = Bun.which("nice");
-    child = Bun.spawn([...(nice ? [nice, "-n", NICENESS] : []), "/bin/sh", "-c", options.command], {
+    const command = [...(nice ? [nice, "-n", NICENESS] : []), "/bin/sh", "-c", options.command];
+    child = Bun.spawn(cgroup ? cgroup.wrap(command) : command, {
       cwd: directory,
       env: environment,
       detached: true,
@@ -52,7 +55,7 @@ export async function runCommand(options: CommandOptions): Promise<number> {
   } finally {
     closeSync(output.writer);
   }
-  const family: Family = { mark, groups: new Set([child.pid]) };
+  const family: Family = { mark, groups: new Set([child.pid]), cgroup };
   guard.add(child.pid);
   const reading = read(output.reader, onOutput);
 

@@ -1,6 +1,7 @@
-/** Ends all the processes of a task: its process groups, and on Linux whoever else has its mark in the environment. */
+/** Ends all processes of a task: its control group and process groups, and on Linux all with its mark in the environment. */
 
 import { readdirSync, readFileSync } from "node:fs";
+import type { TaskCgroup } from "./cgroups.ts";
 
 /** How long processes have between SIGTERM and SIGKILL. */
 export const GRACE_MS = 10_000;
@@ -14,6 +15,8 @@ export type Family = {
   mark: string;
   /** Their groups, which are sessions as well. */
   groups: ReadonlySet<number>;
+  /** All processes in it belong to the task; undefined where the system has none. */
+  cgroup?: TaskCgroup | undefined;
 };
 
 /** With those that were found once, by pid: one may have thrown off the mark and the session, and lose its parent. */
@@ -32,6 +35,7 @@ export async function endProcesses(of: Family, graceMs: number, hurry?: AbortSig
   send(family, "SIGTERM");
   if (await areGone(family, graceMs, hurry)) return true;
   for (const end = performance.now() + KILL_MS; performance.now() < end;) {
+    family.cgroup?.kill();
     // Again and again: one that forks all the time may have slipped through.
     send(family, "SIGKILL");
     if (await areGone(family, 100)) return true;
@@ -69,7 +73,7 @@ function signal(pid: number, name: NodeJS.Signals | 0): boolean {
 }
 
 /** undefined: the system does not tell what processes there are. */
-function find({ mark, groups, started }: KnownFamily): number[] | undefined {
+function find({ mark, groups, cgroup, started }: KnownFamily): number[] | undefined {
   let names: string[];
   try {
     names = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
@@ -77,10 +81,12 @@ function find({ mark, groups, started }: KnownFamily): number[] | undefined {
     return;
   }
   const processes = names.map((name) => readProcess(Number(name))).filter((one) => one !== undefined);
+  const inCgroup = new Set(cgroup?.pids());
   const members = new Set(
     processes
       .filter(
         (one) =>
+          inCgroup.has(one.pid) ||
           groups.has(one.group) ||
           groups.has(one.session) ||
           started.get(one.pid) === one.started ||
@@ -98,7 +104,7 @@ function find({ mark, groups, started }: KnownFamily): number[] | undefined {
 }
 
 /** undefined: it is gone, or ended and only waits for its parent to notice. */
-function readProcess(pid: number): Process | undefined {
+export function readProcess(pid: number): Process | undefined {
   try {
     // After the name, which may hold anything.
     const [state, ...rest] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
@@ -118,8 +124,8 @@ function hasMark(pid: number, mark: string): boolean {
 }
 
 /**
- * Reads process groups, a line each, until "end"; if that never comes, the runner is gone. $0 is the mark, $1 how many seconds
- * they have.
+ * Reads process groups, a line each, until "end"; if that never comes, the runner is gone. $0 is the mark, $1 how many
+ * seconds they have, and $2 the directory of the control group; empty: there is none.
  */
 const GUARD = `
 groups=
@@ -133,10 +139,19 @@ send() {
     pid=\${file#/proc/}
     kill -s "$1" "\${pid%/environ}" 2>/dev/null
   done
+  if [ -n "$cgroup" ]; then
+    for pid in $(find "$cgroup" -name cgroup.procs -exec cat {} + 2>/dev/null); do kill -s "$1" "$pid" 2>/dev/null; done
+  fi
 }
+cgroup=$2
 send TERM
 sleep "$1"
+if [ -n "$cgroup" ]; then { echo 1 > "$cgroup/cgroup.kill"; } 2>/dev/null; fi
 send KILL
+if [ -n "$cgroup" ]; then
+  sleep 1
+  find "$cgroup" -depth -type d -exec rmdir {} \\; 2>/dev/null
+fi
 `;
 
 export type Guard = {
@@ -146,8 +161,8 @@ export type Guard = {
 };
 
 /** A small process beside the runner: should that be killed, the task's processes are ended all the same. */
-export function startGuard(mark: string, path: string | undefined): Guard {
-  const child = Bun.spawn(["/bin/sh", "-c", GUARD, mark, String(GRACE_MS / 1000)], {
+export function startGuard(mark: string, path: string | undefined, cgroup: TaskCgroup | undefined): Guard {
+  const child = Bun.spawn(["/bin/sh", "-c", GUARD, mark, String(GRACE_MS / 1000), cgroup?.path ?? ""], {
     // In a session of its own: what is sent to the runner's group is not for it.
     detached: true,
     env: path === undefined ? {} : { PATH: path },

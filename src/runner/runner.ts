@@ -2,9 +2,10 @@
 
 import type { Log } from "../log.ts";
 import type { TaskConfig } from "./config.ts";
+import type { Cgroups } from "./cgroups.ts";
 import { deliver, type Delivered } from "./deliver.ts";
 import { keepAsking, backoffMs, createLine, PATIENCE_MS, RunnerError } from "./line.ts";
-import { createMask, type Mask } from "./mask.ts";
+import { createMask, createMaskCache, type Mask, MaskError } from "./mask.ts";
 import { GRACE_MS } from "./processes.ts";
 import { type Lease, type LogPart, readSyncAnswer, type Server, type SyncAnswer, type SyncBody } from "./protocol.ts";
 import { mayShareReport } from "./report_files.ts";
@@ -27,6 +28,9 @@ const EMPTY_MS = 1_000;
 /** For so long a delivery may take until the server is asked again: its end is told in the same sync. */
 const DELIVERY_MS = 1_000;
 
+const RARE_FORMS_SHOWN =
+  "The secret variables are so large that only their common forms are hidden: docs/runner.md lists them";
+
 export type RunnerOptions = {
   /** No two processes have the same. */
   name: string;
@@ -42,6 +46,7 @@ export type RunnerOptions = {
   server: Server;
   log: Log;
   graceMs?: number;
+  cgroups?: Cgroups | undefined;
 };
 
 export type Runner = {
@@ -56,6 +61,8 @@ type Held = {
   config: TaskConfig;
   log: TaskLog;
   mask: Mask;
+  /** Why it cannot run at all. */
+  refusal: string | undefined;
   stop: AbortController;
   /** Its commands are at work, or its report is on its way: it takes a slot. */
   isRunning: boolean;
@@ -67,10 +74,11 @@ type Held = {
 };
 
 export function startRunner(options: RunnerOptions): Runner {
-  const { name, labels, concurrency, once, tasks, host, server, log, graceMs = GRACE_MS } = options;
+  const { name, labels, concurrency, once, tasks, host, server, log, graceMs = GRACE_MS, cgroups } = options;
   const line = createLine(server, log);
   const held = new Map<string, Held>();
   const returned = new Set<string>();
+  const maskFor = createMaskCache();
   /** Requests whose answer may bring a task. */
   const open = new Set<Promise<unknown>>();
   const hurry = new AbortController();
@@ -170,9 +178,9 @@ export function startRunner(options: RunnerOptions): Runner {
     const config = tasks.get(lease.taskSlug);
     if (!config || free() <= 0 || isInTheWay(config)) return void returned.add(lease.id);
     hasTaken = true;
-    const mask = createMask(lease.secretNames.map((name) => lease.variables[name] ?? ""));
+    const { mask, refusal } = maskOf(lease);
     const one: Held = {
-      ...{ lease, config, mask, log: createTaskLog(mask), stop: new AbortController() },
+      ...{ lease, config, mask, refusal, log: createTaskLog(mask), stop: new AbortController() },
       ...{ isRunning: true, isGone: false, flush: undefined, done: Promise.resolve() },
     };
     held.set(lease.id, one);
@@ -184,18 +192,31 @@ export function startRunner(options: RunnerOptions): Runner {
       });
   }
 
+  /** A task whose secrets cannot be hidden does not begin: then there is nothing to hide. */
+  function maskOf({ secretNames, variables }: Lease): Pick<Held, "mask" | "refusal"> {
+    try {
+      return { mask: maskFor(secretNames.map((name) => variables[name] ?? "")), refusal: undefined };
+    } catch (error) {
+      if (!(error instanceof MaskError)) throw error;
+      return { mask: createMask([]), refusal: error.message };
+    }
+  }
+
   async function carry(one: Held, config: TaskConfig): Promise<void> {
     const { lease, log: taskLog, stop } = one;
     log.info("A task begins", namesOf(lease));
     const began = performance.now();
     const onOutput = (bytes: Uint8Array) => taskLog.write(bytes);
     const onNote = (note: string) => log.info("A rerun", { ...namesOf(lease), note: one.mask.text(note) });
-    const plan = await askPlan(one);
-    const shared = { lease, config, host, mask: one.mask, onOutput, onNote, graceMs };
+    const plan = one.refusal === undefined ? await askPlan(one) : undefined;
+    if (!one.mask.hidesRareForms) onOutput(new TextEncoder().encode(`[assay] ${RARE_FORMS_SHOWN}\n`));
+    const shared = { lease, config, host, mask: one.mask, onOutput, onNote, graceMs, cgroups };
     const end: TaskEnd =
-      plan === "no answer"
-        ? { kind: "failure", message: "Cannot get the plan of the shard: the server does not answer" }
-        : await runTask({ ...shared, plan, stop: stop.signal, hurry: hurry.signal });
+      one.refusal !== undefined
+        ? { kind: "failure", message: one.refusal }
+        : plan === "no answer"
+          ? { kind: "failure", message: "Cannot get the plan of the shard: the server does not answer" }
+          : await runTask({ ...shared, plan, stop: stop.signal, hurry: hurry.signal });
     taskLog.end();
     const seconds = Math.round((performance.now() - began) / 1000);
     const delivered =

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LIST_VARIABLE, toRerunCommand } from "../rules/rerun_command.ts";
+import type { Cgroups } from "./cgroups.ts";
 import { requireDirectory, runCommand } from "./command.ts";
 import type { TaskConfig } from "./config.ts";
 import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
@@ -41,6 +42,8 @@ export type TaskOptions = {
   /** Ends it at once: nobody waits for what it clears up. */
   hurry: AbortSignal;
   graceMs: number;
+  /** undefined: the system has none. */
+  cgroups: Cgroups | undefined;
 };
 
 /** How a task ended, its processes being gone. */
@@ -72,18 +75,30 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
   const refused = refusedNames(lease, config);
   if (refused.length > 0) return { kind: "failure", message: tellRefused(refused, lease.taskSlug) };
   const mark = `${LEASE_VARIABLE}=${lease.id}`;
-  const guard = startGuard(mark, host["PATH"]);
+  const cgroup = options.cgroups?.create();
+  const guard = startGuard(mark, host["PATH"], cgroup);
   const environment = environmentOf(lease, host, config.pass);
   if (plan !== undefined) {
     environment[PLAN_VARIABLE] = join(folder, "plan.json");
     writeFileSync(environment[PLAN_VARIABLE], plan);
   }
-  const shared = { directory: config.workingDirectory, environment, mark, guard, folder, onOutput, hurry, graceMs };
+  const shared = {
+    directory: config.workingDirectory,
+    environment,
+    mark,
+    guard,
+    cgroup,
+    folder,
+    onOutput,
+    hurry,
+    graceMs,
+  };
   const run: Run = (command, stop, more) =>
     runCommand({ ...shared, environment: { ...environment, ...more }, command, stop });
   const end = await runAll(options, run, join(folder, "rerun")).catch((error) => cannotRun(error, lease.taskSlug));
   const late = AbortSignal.timeout(AFTER_SECONDS * 1000);
   for (const command of config.after) await run(command, late).catch(() => {});
+  await cgroup?.remove();
   guard.release();
   return end;
 }

@@ -11,21 +11,24 @@ const MAX_BYTES = 128 * 1_048_576;
 /** Larger bodies are compressed. */
 const GZIP_FROM = 262_144;
 
+const BYTE_ORDER_MARK = new TextEncoder().encode("\ufeff");
+
 export type ReportBody = { body: Uint8Array<ArrayBuffer>; headers: Record<string, string> };
 
 /** Throws an error that says which file cannot be read and why. The same files make the same body. */
 export async function readReports(paths: readonly string[], directory: string, mask: Mask): Promise<ReportBody> {
   let room = MAX_BYTES;
-  const files = paths.map((path) => {
+  const files: File[] = [];
+  for (const path of paths) {
     const name = relative(directory, path);
     try {
       const plain = unpack(readFileSync(path), room);
       room -= plain.length;
-      return new File([new Uint8Array(maskReport(plain, mask))], mask.text(name));
+      files.push(new File([new Uint8Array(await maskReport(plain, mask))], mask.text(name)));
     } catch (error) {
       throw new Error(`Cannot read the report ${JSON.stringify(name)}: ${(error as Error).message}`);
     }
-  });
+  }
   return await pack(files.length === 1 ? new Response(await files[0]!.arrayBuffer()) : new Response(formOf(files)));
 }
 
@@ -43,13 +46,13 @@ async function pack(response: Response): Promise<ReportBody> {
   return { body: Bun.gzipSync(bytes), headers: { ...headers, "Content-Encoding": "gzip" } };
 }
 
-/** In whatever encoding it is; what is not UTF-8 becomes that, and says so by its byte order mark. */
-function maskReport(bytes: Uint8Array, mask: Mask): Uint8Array {
+/** Masks a report in any encoding. Where it is not UTF-8 and holds a secret, the result is UTF-8 with a byte order mark. */
+async function maskReport(bytes: Uint8Array, mask: Mask): Promise<Uint8Array> {
   const isUtf8 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(0) < 0 && isValidUtf8(bytes);
-  if (isUtf8) return mask.bytes(bytes);
-  const text = decode(bytes);
-  const masked = mask.text(text);
-  return masked === text ? bytes : new TextEncoder().encode(`\ufeff${masked}`);
+  if (isUtf8) return await mask.bytes(bytes);
+  const text = new TextEncoder().encode(decode(bytes));
+  const masked = await mask.bytes(text);
+  return Buffer.compare(masked, text) === 0 ? bytes : Buffer.concat([BYTE_ORDER_MARK, masked]);
 }
 
 function isValidUtf8(bytes: Uint8Array): boolean {

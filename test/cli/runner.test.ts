@@ -3,6 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { openCgroups } from "../../src/runner/cgroups.ts";
 import { createHarness, junit, until } from "../harness.ts";
 import { createPlace, guardProcess, removePlace } from "../places.ts";
 
@@ -53,6 +54,14 @@ function createFront() {
     comeBack: () => void (server = serve(port!)),
   };
 }
+
+const readText = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+};
 
 const plain = (headers: Headers) => {
   const kept = new Headers(headers);
@@ -450,6 +459,22 @@ test("neither the environment nor the memory of the runner is open to its tasks,
   await stopped(runner);
 });
 
+test("a task whose secrets are too large to be hidden is refused before it begins", async () => {
+  const names = Array.from({ length: 140 }, (_, at) => `FILE_${at}`);
+  const large = () => Buffer.from(crypto.getRandomValues(new Uint8Array(48_000))).toString("base64");
+  const variables = Object.fromEntries(names.map((name) => [name, large()]));
+  const lease = { ...handedOut, id: crypto.randomUUID(), variables, secretNames: names };
+  const runner = startRunner({ place: await fresh(), tasks: { unit: task("echo began > began") } });
+  runner.front.answerOnce(({ path }) =>
+    path.endsWith("/leases") ? Response.json({ leases: [lease], held: [], nextSeconds: 20 }) : undefined,
+  );
+  const failures = () => runner.front.requests.filter(({ path }) => path.endsWith(`/leases/${lease.id}/fail`));
+  await until(() => failures().length > 0);
+  expect(JSON.parse(failures()[0]!.body)).toEqual({ message: "The secret variables are too large to be hidden" });
+  await stopped(runner);
+  expect(await Bun.file(runner.file("began")).exists()).toBe(false);
+});
+
 describe("SIGTERM", () => {
   test("lets an idle runner go at once, and its poll is answered before", async () => {
     const project = await fresh();
@@ -513,6 +538,24 @@ const handedOut = {
   secretNames: [],
   later: "a field of a newer server",
 };
+
+const hasCgroups = (await openCgroups()) !== undefined;
+
+test.skipIf(!hasCgroups)(
+  "a kill -9 leaves no process behind that has left its session, parent and environment (skipped where cgroups v2 cannot be written)",
+  async () => {
+    const project = await fresh();
+    const command = `setsid env -i sh -c 'sh -c "echo \\$\\$ > stray; exec sleep 6690" &' & sleep 6691`;
+    const runner = startRunner({ place: project, tasks: { unit: task(command) } });
+    await start(project);
+    const stray = () => Number(readText(runner.file("stray")));
+    await until(() => stray() > 0 && readText(`/proc/${stray()}/cmdline`).startsWith("sleep"));
+    expect(JSON.parse(runner.output().split("\n")[0]!)).toMatchObject({ hasCgroups: true });
+    await runner.signal("SIGKILL");
+    await runner.ended;
+    await until(() => !lives(stray()));
+  },
+);
 
 test("a kill -9 leaves no process behind", async () => {
   const project = await fresh();

@@ -1,8 +1,9 @@
 /** Tasks as they run: their processes, environment, output and reports. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, utimesSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import { type Cgroups, findOwnCgroup, openCgroups } from "../../src/runner/cgroups.ts";
 import type { TaskConfig } from "../../src/runner/config.ts";
 import { createMask } from "../../src/runner/mask.ts";
 import type { Lease } from "../../src/runner/protocol.ts";
@@ -28,6 +29,7 @@ type More = {
   lease?: Partial<Lease>;
   host?: Record<string, string>;
   graceMs?: number;
+  cgroups?: Cgroups | undefined;
 };
 
 /** Begins a task in a directory of its own. */
@@ -68,6 +70,7 @@ function begin(command: string, more: More = {}) {
       onNote: (note) => void notes.push(note),
       graceMs: more.graceMs ?? 10_000,
       mask: createMask(more.secrets ?? []),
+      cgroups: more.cgroups,
     },
   });
   const output = () => Buffer.concat(chunks).toString();
@@ -154,7 +157,7 @@ describe("the output", () => {
       },
       ...{ host, stop: new AbortController().signal, hurry: new AbortController().signal, graceMs: 1_000 },
       onNote: () => {},
-      mask: createMask([]),
+      ...{ mask: createMask([]), cgroups: undefined },
       onOutput: (chunk) => {
         bytes += chunk.length;
         hash.update(chunk);
@@ -314,6 +317,99 @@ describe("no process is left", () => {
     expect(pidsIn(task.output()).some(lives)).toBe(false);
     const marked = await Bun.$`grep -sl ${task.leaseId} /proc/[0-9]*/environ`.nothrow().text();
     expect(marked).toBe("");
+  });
+});
+
+const ownCgroup = findOwnCgroup();
+const testCgroup = ownCgroup && join(ownCgroup, `assay-test-${process.pid}`);
+const cgroups = await openTestCgroups();
+afterAll(() => {
+  if (cgroups) rmdirSync(testCgroup!);
+});
+
+/** undefined: this machine has no cgroups v2, or they cannot be written here. */
+async function openTestCgroups(): Promise<Cgroups | undefined> {
+  try {
+    mkdirSync(testCgroup!);
+  } catch {
+    return;
+  }
+  const opened = await openCgroups(testCgroup);
+  if (!opened) rmdirSync(testCgroup!);
+  return opened;
+}
+
+describe.skipIf(!cgroups)("in a control group (skipped where cgroups v2 cannot be written), no process is left", () => {
+  /** It has no session, no parent and no environment of the task. */
+  const escape = (script: string) => `setsid env -i sh -c 'sh -c "${script}" &' & wait`;
+  const stray = escape("echo pid \\$\\$; exec sleep 6681");
+  const stubborn = escape("trap : TERM; echo pid \\$\\$; while :; do sleep 0.05; done");
+  const escaped = async (task: ReturnType<typeof begin>) => {
+    await until(() => pidsIn(task.output()).length === 1);
+    const [pid] = pidsIn(task.output()) as [number];
+    await until(() => {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
+      return Number(stat[2]) !== pid && !readFileSync(`/proc/${pid}/environ`, "utf8").includes("ASSAY_LEASE_ID");
+    });
+    return pid;
+  };
+  const expectNothingLeft = (pid: number) => {
+    const left = lives(pid);
+    if (left) process.kill(pid, "SIGKILL");
+    expect(left).toBe(false);
+    expect(readdirSync(testCgroup!).filter((name) => name.startsWith("assay-task"))).toEqual([]);
+  };
+
+  test("when the command ends", async () => {
+    const task = begin(`${stray}; while [ ! -e seen ]; do sleep 0.01; done`, { cgroups });
+    const pid = await escaped(task);
+    await Bun.write(task.file("seen"), "");
+    expect(await task.ended).toMatchObject({ exitCode: 0 });
+    expectNothingLeft(pid);
+  });
+
+  test("when it is cancelled, and what ignores SIGTERM is killed", async () => {
+    const task = begin(`${stubborn}; sleep 6682`, { cgroups, graceMs: 200 });
+    const pid = await escaped(task);
+    task.stop.abort("Cancelled");
+    expect(await task.ended).toMatchObject({ kind: "failure" });
+    expectNothingLeft(pid);
+  });
+
+  test("when its time is over", async () => {
+    const task = begin(`${stray}; sleep 6683`, { cgroups, lease: { timeoutSeconds: 1 } });
+    const pid = await escaped(task);
+    expect(await task.ended).toMatchObject({ exitCode: 124 });
+    expectNothingLeft(pid);
+  });
+
+  test("when a command before it has started one", async () => {
+    const task = begin("echo pids", {
+      cgroups,
+      config: { before: [`${stray}; while ! [ -e seen ]; do sleep 0.01; done`] },
+    });
+    const pid = await escaped(task);
+    await Bun.write(task.file("seen"), "");
+    await task.ended;
+    expectNothingLeft(pid);
+  });
+
+  test("when it has created control groups of its own", async () => {
+    const task = begin(
+      `own=$(find ${testCgroup} -name 'assay-task-*'); mkdir -p "$own/a/b"; sleep 6684 &
+       echo $! > "$own/a/b/cgroup.procs"; echo "pid $!"`,
+      { cgroups },
+    );
+    await task.ended;
+    expectNothingLeft(pidsIn(task.output())[0]!);
+  });
+
+  test("and the output, the exit code and the environment are as without one", async () => {
+    const [inside, outside] = [begin("env; exit 7", { cgroups }), begin("env; exit 7")];
+    expect([await inside.ended, await outside.ended]).toEqual(Array(2).fill(expect.objectContaining({ exitCode: 7 })));
+    const variables = (task: typeof inside) =>
+      task.output().replaceAll(task.leaseId, "").replaceAll(task.directory, "").split("\n").sort();
+    expect(variables(inside)).toEqual(variables(outside));
   });
 });
 
