@@ -1,7 +1,7 @@
 /** What reads requests and answers takes linear time, whatever they hold. */
 
 import * as v from "valibot";
-import { clientAddress, createAddressList } from "../../src/http/address.ts";
+import { clientAddress, createAddressList, isTrusted } from "../../src/http/address.ts";
 import { inflate, join } from "../../src/http/body.ts";
 import { compress } from "../../src/http/compress.ts";
 import { createCookie } from "../../src/http/cookies.ts";
@@ -37,6 +37,7 @@ testLinearity("http", {
   "address.ts": {
     clientAddress: (text) => clientAddress("10.0.0.1", `${header(text)}, 10.0.0.2`, trusted),
     createAddressList: null,
+    isTrusted: (text) => isTrusted(text, trusted),
   },
   "admission_log.ts": { createAdmissionFile: null, openAdmissionLog: null },
   "body.ts": {
@@ -60,6 +61,7 @@ testLinearity("http", {
     toEventText: (text) => toEventText({ id: text, event: text, data: text }),
     toKeepAlive,
   },
+  "form_budget.ts": { createFormBudget: null },
   "forms.ts": {
     createForms: (text) => [
       forms.isToken("", text),

@@ -1,0 +1,95 @@
+/** What a runner does with the output, the reports and the secrets of a task takes linear time, whatever these are. */
+
+import { environmentOf } from "../../src/runner/environment.ts";
+import { readRunnerConfig } from "../../src/runner/config.ts";
+import { findOwnCgroup } from "../../src/runner/cgroups.ts";
+import { createMask } from "../../src/runner/mask.ts";
+import { readSyncAnswer } from "../../src/runner/protocol.ts";
+import { listPaths, mayShareReport } from "../../src/runner/report_files.ts";
+import { createTaskLog } from "../../src/runner/task_log.ts";
+import { testLinearity, withFewTexts } from "./growth.ts";
+
+const indented = (lines: number) =>
+  Array.from({ length: lines }, (_, line) => `${" ".repeat(40)}key${line}: value`).join("\n");
+/** Secrets that begin like the text, and like each other. */
+const masks = [
+  "aaaaaaaa",
+  "        ",
+  "\n".repeat(8),
+  `${"a".repeat(2_000)}b`,
+  `${" ".repeat(200)}x`,
+  indented(60),
+].map((secret) => createMask([secret, "a a a a a a a a b", "0.0.0.0.0.0.0.0"]));
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+testLinearity("runner", {
+  "cgroups.ts": {
+    findOwnCgroup: (text) => findOwnCgroup(`0::/${text}`, `${text} - cgroup2 ${text}`),
+    openCgroups: null,
+    openGroup: null,
+  },
+  "command.ts": { requireDirectory: null, runCommand: null },
+  // The file is the operator's own, of at most 1 MiB; it is read once, at the start.
+  "config.ts": {
+    openRunnerConfig: null,
+    readRunnerConfig: withFewTexts((text) =>
+      ["", "tasks:\n  a:\n    command: ", "tasks:\n  a:\n    report: '"].map((before) => {
+        try {
+          readRunnerConfig(before + text, "assay.yaml");
+        } catch {
+          // A mistake is named.
+        }
+      }),
+    ),
+  },
+  "deliver.ts": { deliver: null },
+  "environment.ts": {
+    environmentOf: (text) =>
+      environmentOf(
+        {
+          id: "l",
+          execution: { key: text, branch: text },
+          taskSlug: text,
+          variables: [{ name: "A", value: text }],
+        } as never,
+        { PATH: text },
+        ["PATH"],
+      ),
+  },
+  "line.ts": { backoffMs: null, createLine: null, keepAsking: null },
+  // Called by createMask, for secrets.
+  "encodings.ts": { base64FormsOf: null, commonFormsOf: null, hexOf: null, rareFormsOf: null },
+  "mask.ts": {
+    createMask: withFewTexts(async (text) => {
+      for (const mask of masks) await mask.bytes(bytes(text));
+      // A variable of the team holds at most 64 KiB.
+      createMask([text.slice(0, 16_384)]);
+    }),
+    createMaskCache: null,
+  },
+  // Called by createMask.
+  "mask_stream.ts": { createMaskStream: null, createMatcher: null },
+  "processes.ts": { endProcesses: null, readProcess: null, startGuard: null },
+  "protocol.ts": { readSyncAnswer: (text) => ["", '{"leases":["'].map((before) => readSyncAnswer(before + text)) },
+  "report_files.ts": {
+    listPaths: (text) => listPaths([text, `/${text}`], "/w"),
+    // A pattern has at most 1,000 characters.
+    mayShareReport: (text) =>
+      mayShareReport(
+        { report: [text.slice(0, 1_000)], workingDirectory: "/w" },
+        { report: [`*${text.slice(0, 1_000)}`], workingDirectory: "/w" },
+      ),
+    watchReports: null,
+  },
+  "runner.ts": { startRunner: null },
+  "shield.ts": { shield: null },
+  "task.ts": { runTask: null },
+  "task_log.ts": {
+    createTaskLog: withFewTexts((text) => {
+      const log = createTaskLog(masks[0]!);
+      log.write(bytes(text));
+      log.end();
+    }),
+  },
+  "upload.ts": { readReports: null },
+});
