@@ -58,7 +58,10 @@ export async function runner(args: string[]): Promise<number> {
   if (process.getuid?.() === 0)
     log.warn("Tasks of root can read the runner's key from its memory: start the runner as a user of its own");
   const server = { ask: (asking: Parameters<typeof ask>[1]) => ask(address, asking), messageOf };
-  const { ended, stop } = startRunner({
+  let stop = () => {};
+  // Before the runner starts: a signal that arrives with its first request must not end the process.
+  for (const signal of SIGNALS) process.on(signal, () => stop());
+  const started = startRunner({
     name,
     labels,
     concurrency,
@@ -69,8 +72,8 @@ export async function runner(args: string[]): Promise<number> {
     log,
     cgroups,
   });
-  for (const signal of SIGNALS) process.on(signal, stop);
-  const allPassed = await ended;
+  stop = started.stop;
+  const allPassed = await started.ended;
   log.info("The runner has ended");
   return once && !allPassed ? 1 : 0;
 }
