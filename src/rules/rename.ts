@@ -3,6 +3,12 @@
 import type { PlacedCase } from "./identity.ts";
 
 const baseName = (file: string) => file.slice(file.lastIndexOf("/") + 1);
+/** Those of the indexes whose case has a file, by the file's own name: thousands of files may hold a test of one name. */
+const byBaseName = (indexes: Iterable<number>, cases: readonly PlacedCase[]) =>
+  Map.groupBy(
+    [...indexes].filter((index) => cases[index]!.file !== null),
+    (index) => baseName(cases[index]!.file!),
+  );
 const keyOf = ({ suite, name }: PlacedCase) => `${suite}\0${name}`;
 
 /**
@@ -24,16 +30,15 @@ export function findRenamed(
   for (const [key, places] of wanted) {
     const free = new Set(byKey.get(key) ?? []);
     if (free.size === 0) continue;
+    const freeByBase = byBaseName(free, known);
+    // More than one is as good as many.
     const left: number[] = [];
-    for (const place of places) {
-      const { file } = fresh[place]!;
-      if (file === null) continue;
-      const moved = [...free].filter((index) => isMoved(known[index]!.file, file));
-      const rivals = places.filter((other) => other !== place && isMoved(fresh[other]!.file, file));
-      if (moved.length === 1 && rivals.length === 0) {
-        pairs.push([place, moved[0]!]);
+    for (const [base, rivals] of byBaseName(places, fresh)) {
+      const moved = freeByBase.get(base) ?? [];
+      if (moved.length === 1 && rivals.length === 1) {
+        pairs.push([rivals[0]!, moved[0]!]);
         free.delete(moved[0]!);
-      } else left.push(place);
+      } else left.push(...rivals.slice(0, 2));
     }
     const [place] = left;
     const [only] = free;
@@ -43,5 +48,3 @@ export function findRenamed(
   }
   return pairs;
 }
-
-const isMoved = (from: string | null, to: string) => from !== null && baseName(from) === baseName(to);
