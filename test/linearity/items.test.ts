@@ -52,8 +52,8 @@ const WORK: Record<string, (count: number) => unknown> = {
 test.each(Object.entries(WORK))("%s", async (_, work) => {
   expect(
     await isSteep(
-      () => work(20_000),
-      () => work(40_000),
+      () => work(30_000),
+      () => work(60_000),
     ),
   ).toBe(false);
 });
