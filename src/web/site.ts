@@ -69,8 +69,10 @@ const notFound = () =>
   new Refused(404, "There is no such page", "It may have been deleted, or you may not be a member of its team.");
 
 /** Leaves out parameters that a page does not know: mail and chat programs append their own to links. */
-const knownOf = ({ entries }: Page["query"], given: Record<string, string>): Record<string, string> =>
-  Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(entries, name)));
+const knownOf = ({ type, entries }: Page["query"], given: Record<string, string>) =>
+  type === "strict_object"
+    ? Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(entries, name)))
+    : given;
 
 export function createSite({ api, visitors, clock = () => new Date(), ...services }: SiteOptions) {
   const { fast, log } = services;
