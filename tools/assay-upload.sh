@@ -1,9 +1,10 @@
 #!/bin/sh
 # Uploads test reports to Assay, after the command that writes them where there is one; all it takes is sh and curl.
-#   assay-upload.sh [--task T] [--shard 2/4] [--execution-key K] [--strict] FILE… [-- command …]
+#   assay-upload.sh [--task T] [--shard 2/4] [--execution-key K] [--complete] [--strict] FILE… [-- command …]
 # ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where to; ASSAY_EXECUTION_ID is the execution that has asked for the tests.
 # A FILE may be a pattern. Exits with the command's code, else 0; 2: wrong usage; 3: --strict, and nothing was uploaded.
-set +x; assay_config='' assay_files='' assay_task='' assay_key='' assay_shard='' assay_lost=0 assay_code=''
+# --complete is for the only job of a build, or the last one: the build then ends at once.
+set +x; assay_config='' assay_files='' assay_task='' assay_key='' assay_shard='' assay_complete='' assay_lost=0 assay_code=''
 # One line without the key (a trace has it, hence set +x), and without commands to terminals and CI systems: ESC, ::x::, ##vso[.
 plain() { assay_line='' assay_rest=$(printf %s "$1" | LC_ALL=C tr '\001-\037\177' ' ' | LC_ALL=C sed "$(printf 's/\302[\200-\237]/ /g')
   s/##\([A-Za-z0-9_]*\[\)/## \1/g; s/^[^A-Za-z0-9]/- &/"); while case $assay_rest in *"${ASSAY_KEY:-$assay_rest-}"*) ;; *) false ;; esac; do
@@ -17,10 +18,10 @@ send() { field exit_code "$1"; option url "${ASSAY_URL%/}/api/v1/projects/$ASSAY
   status=$(trap '' XFSZ; ulimit -f 128 2>/dev/null; printf %s "$assay_config" | curl -sS -K - -o "$assay_work/answer" -w '%{http_code}' \
   --retry 5 --retry-connrefused --retry-max-time 30 --connect-timeout 10 --max-time 90 -H Accept:text/plain -H \
   "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" 2>&1); } # The answer may have 128 blocks.
-while [ $# -gt 0 ] && [ "$1" != -- ]; do case $1 in --strict) assay_lost=3 ;;
+while [ $# -gt 0 ] && [ "$1" != -- ]; do case $1 in --strict) assay_lost=3 ;; --complete) assay_complete=true ;;
     --task | --shard | --execution-key) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
       case $1 in --task) assay_task=$2 ;; --shard) assay_shard=$2 ;; *) assay_key=$2 ;; esac && shift ;;
-    --help) sed -n '2,5s/^# //p' "$0" && exit ;; -*) say "Unknown option $1" && exit 2 ;;
+    --help) sed -n '2,6s/^# //p' "$0" && exit ;; -*) say "Unknown option $1" && exit 2 ;;
     *) assay_files=$(printf '%s\n%s' "$assay_files" "$1") ;;
   esac && shift; done
 [ -n "$assay_files" ] || { say "Name the report: FILE… [-- command …]" && exit 2; }
@@ -80,7 +81,7 @@ elif [ -n "$JENKINS_URL" ]; then key=$BUILD_TAG task=$STAGE_NAME branch=${CHANGE
   commit=${commit:-$GIT_COMMIT} pull=$CHANGE_ID url=$BUILD_URL fork=${CHANGE_FORK%%/*}
 else key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=$(git symbolic-ref -q --short HEAD 2>&-); fi
 [ -n "$ASSAY_EXECUTION_ID" ] && field execution_id "$ASSAY_EXECUTION_ID" || field execution_key "${assay_key:-$key}"
-field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"
+field complete "$assay_complete"; field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"
 field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"; fields=$assay_config status=400; for file in $assay_files; do
   [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && attach "$file" && reports=1 && continue; say "No \"$file\", or none since the command began"; done
 [ -n "$reports$assay_code" ] || lost "there is no report"; [ -z "$reports" ] || send "$assay_code"

@@ -776,6 +776,15 @@ describe.each(EACH)("in %s", (_, shell) => {
   });
 });
 
+test("a build with a key stays open until a job says --complete", async () => {
+  const project = await addProject(acme);
+  const statuses = async () => (await listExecutions(project)).map(({ status }: { status: string }) => status);
+  await run(["--task", "unit", "--execution-key", "7", "report.xml"], { project });
+  expect(await statuses()).toEqual(["running"]);
+  await run(["--task", "e2e", "--execution-key", "7", "--complete", "report.xml"], { project });
+  expect(await statuses()).toEqual(["failed"]);
+});
+
 test("429 and 5xx are tried again with one Idempotency-Key, another one for the next upload", async () => {
   const project = await addProject(acme);
   const seen: [string, string | null][] = [];
