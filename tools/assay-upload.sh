@@ -1,9 +1,10 @@
 #!/bin/sh
 # Uploads test reports to Assay, after the command that writes them where there is one; all it takes is sh and curl.
-#   assay-upload.sh [--task T] [--shard 2/4] [--execution-key K] [--strict] FILE… [-- command …]
+#   assay-upload.sh [--task T] [--shard 2/4] [--execution-key K] [--complete] [--strict] FILE… [-- command …]
 # ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where to; ASSAY_EXECUTION_ID is the execution that has asked for the tests.
 # A FILE may be a pattern. Exits with the command's code, else 0; 2: wrong usage; 3: --strict, and nothing was uploaded.
-set +x; assay_config='' assay_files='' assay_task='' assay_key='' assay_shard='' assay_lost=0 assay_code=''
+# --complete is for the only job of a build, or the last one: the build then ends at once.
+set +x; assay_config='' assay_files='' assay_task='' assay_key='' assay_shard='' assay_complete='' assay_lost=0 assay_code=''
 # One line without the key (a trace has it, hence set +x), and without commands to terminals and CI systems: ESC, ::x::, ##vso[.
 plain() { assay_line='' assay_rest=$(printf %s "$1" | LC_ALL=C tr '\001-\037\177' ' ' | LC_ALL=C sed "$(printf 's/\302[\200-\237]/ /g')
   s/##\([A-Za-z0-9_]*\[\)/## \1/g; s/^[^A-Za-z0-9]/- &/"); while case $assay_rest in *"${ASSAY_KEY:-$assay_rest-}"*) ;; *) false ;; esac; do
@@ -17,39 +18,70 @@ send() { field exit_code "$1"; option url "${ASSAY_URL%/}/api/v1/projects/$ASSAY
   status=$(trap '' XFSZ; ulimit -f 128 2>/dev/null; printf %s "$assay_config" | curl -sS -K - -o "$assay_work/answer" -w '%{http_code}' \
   --retry 5 --retry-connrefused --retry-max-time 30 --connect-timeout 10 --max-time 90 -H Accept:text/plain -H \
   "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" 2>&1); } # The answer may have 128 blocks.
-while [ $# -gt 0 ] && [ "$1" != -- ]; do case $1 in --strict) assay_lost=3 ;;
+while [ $# -gt 0 ] && [ "$1" != -- ]; do case $1 in --strict) assay_lost=3 ;; --complete) assay_complete=true ;;
     --task | --shard | --execution-key) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
       case $1 in --task) assay_task=$2 ;; --shard) assay_shard=$2 ;; *) assay_key=$2 ;; esac && shift ;;
-    --help) sed -n '2,5s/^# //p' "$0" && exit ;; -*) say "Unknown option $1" && exit 2 ;;
+    --help) sed -n '2,6s/^# //p' "$0" && exit ;; -*) say "Unknown option $1" && exit 2 ;;
     *) assay_files=$(printf '%s\n%s' "$assay_files" "$1") ;;
   esac && shift; done
 [ -n "$assay_files" ] || { say "Name the report: FILE… [-- command …]" && exit 2; }
 assay_work=$(mktemp -d) || assay_work=/dev/null/none; trap 'rm -rf "$assay_work"' EXIT; trap : HUP INT TERM # It waits.
 [ $# -lt 2 ] || { shift; touch "$assay_work/start"; "$@"; assay_code=$?; exec >&2; [ $assay_code = 0 ] || assay_lost=$assay_code; }
 [ -n "$ASSAY_URL" ] && [ -n "$ASSAY_PROJECT" ] && [ -n "$ASSAY_KEY" ] || lost "set ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY"
-event() { cat "$GITHUB_EVENT_PATH" 2>/dev/null | tr -d '\n' | sed -n "s|\"label\": *\"${GITHUB_REPOSITORY%%/*}:||g; s|.*$1.*|\1|p"; }
-shard='' commit='' pull='' fork='' reports='' IFS=$(printf '\n.') IFS=${IFS%.}
-if [ -n "$GITHUB_ACTIONS" ]; then key=$GITHUB_RUN_ID task=$GITHUB_JOB branch=${GITHUB_HEAD_REF:-$GITHUB_REF_NAME}
-  case $GITHUB_EVENT_NAME in pull_request*) pull=$(event '"url": *"[^"]*/pulls/\([0-9]*\)"') fork=$(event '"label": *"\([^":]*\):')
-    commit=$(event '"statuses_url": *"[^"]*/statuses/\([0-9a-f]*\)"') ;; esac
-  commit=${commit:-$GITHUB_SHA} url=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID
-elif [ -n "$GITLAB_CI" ]; then key=$CI_PIPELINE_ID commit=${CI_MERGE_REQUEST_SOURCE_BRANCH_SHA:-$CI_COMMIT_SHA} task=$CI_JOB_NAME
-  branch=${CI_MERGE_REQUEST_SOURCE_BRANCH_NAME:-$CI_COMMIT_REF_NAME} pull=$CI_MERGE_REQUEST_IID url=$CI_JOB_URL
-  [ "$CI_MERGE_REQUEST_SOURCE_PROJECT_PATH" = "$CI_MERGE_REQUEST_PROJECT_PATH" ] || fork=${CI_MERGE_REQUEST_SOURCE_PROJECT_PATH%/*}
+# Reads GitHub's event file. Strings come one to a line, and so does the punctuation between them; at is the path of keys.
+event() { at='' key='' last='' tokens=$(tr '\n\r\t' '   ' < "$GITHUB_EVENT_PATH" 2>/dev/null | LC_ALL=C sed 's/\\\\/ /g; s|\\/|/|g; s/\\./ /g; s/"[^"]*"/\
+&\
+/g' | LC_ALL=C sed '/^"/!s/[][{},:]/\
+&\
+/g')
+  while IFS=' ' read -r token; do case $token in
+    '{' | '[') at=$at/$key key=; [ "$token" = '{' ] || key=0 ;; '}' | ']') at=${at%/*} key= ;; ',') key= ;;
+    :) case $last in */*) key=_ ;; *) key=$last ;; esac ;; '') ;;
+    *) last=${token#\"}; last=${last%\"}; [ -z "$key" ] || case $at/$key in
+        //pull_request/number | //workflow_run/pull_requests/0/number) pull=$last ;;
+        //pull_request/head/sha | //workflow_run/head_sha) commit=$last ;;
+        //pull_request/head/ref | //workflow_run/head_branch) head=$last ;;
+        //pull_request/head/repo/full_name | //workflow_run/head_repository/full_name) source=$last ;;
+        //pull_request/base/repo/full_name | //workflow_run/repository/full_name) target=$last ;;
+        //pull_request/head/repo/owner/login | //workflow_run/head_repository/owner/login) owner=$last ;;
+        //pull_request/head/user/login) user=$last ;; //workflow_run/id) run=$last ;; //workflow_run/html_url) url=$last ;;
+      esac ;;
+  esac; done <<EVENT
+$tokens
+EVENT
+}
+shard='' commit='' pull='' fork='' url='' head='' source='' target='' owner='' user='' run='' reports='' IFS=$(printf '\n.') IFS=${IFS%.}
+if [ -n "$GITHUB_ACTIONS" ]; then [ ! -r "$GITHUB_EVENT_PATH" ] || event
+  key=$GITHUB_RUN_ID task=$GITHUB_JOB branch=${GITHUB_HEAD_REF:-${GITHUB_REF_NAME:-$GITHUB_REF}} # The pull request's number, if all else fails:
+  [ -n "$commit" ] || { pull= && case $GITHUB_REF in refs/pull/*/*) pull=${GITHUB_REF#refs/pull/} pull=${pull%%/*} ;; esac; }
+  if [ -n "$run" ] && [ -n "$commit" ]; then key=$run branch=$head; else branch=${GITHUB_HEAD_REF:-${head:-$branch}} url=; fi # Or of workflow_run.
+  [ -z "$commit" ] || [ "$source" = "$target" ] || fork=${owner:-$user}
+  [ -z "$FORGEJO_ACTIONS" ] || run=$GITHUB_RUN_NUMBER
+  commit=${commit:-$GITHUB_SHA} url=${url:-$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/${run:-$GITHUB_RUN_ID}}
+elif [ -n "$GITLAB_CI" ]; then key=$CI_PIPELINE_ID commit=${CI_MERGE_REQUEST_SOURCE_BRANCH_SHA:-${CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_SHA:-$CI_COMMIT_SHA}} task=$CI_JOB_NAME
+  branch=${CI_MERGE_REQUEST_SOURCE_BRANCH_NAME:-${CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_NAME:-$CI_COMMIT_REF_NAME}}
+  pull=${CI_MERGE_REQUEST_IID:-$CI_EXTERNAL_PULL_REQUEST_IID} url=${CI_JOB_URL:-$CI_PIPELINE_URL}
+  [ -z "$CI_MERGE_REQUEST_PROJECT_PATH" ] || [ "${CI_MERGE_REQUEST_SOURCE_PROJECT_PATH:-$CI_MERGE_REQUEST_PROJECT_PATH}" = "$CI_MERGE_REQUEST_PROJECT_PATH" ] || fork=${CI_MERGE_REQUEST_SOURCE_PROJECT_PATH%/*}
   task=${task% "$CI_NODE_INDEX/$CI_NODE_TOTAL"}; [ "$task" = "$CI_JOB_NAME" ] || shard=$CI_NODE_INDEX/$CI_NODE_TOTAL # No matrix.
-elif [ -n "$CIRCLECI" ]; then key=$CIRCLE_WORKFLOW_ID task=$CIRCLE_JOB commit=$CIRCLE_SHA1 branch=$CIRCLE_BRANCH
+elif [ -n "$CIRCLECI" ]; then key=$CIRCLE_WORKFLOW_ID task=$CIRCLE_JOB commit=$CIRCLE_SHA1 branch=${CIRCLE_BRANCH:-$CIRCLE_TAG}
   pull=${CIRCLE_PULL_REQUEST##*/} url=$CIRCLE_BUILD_URL; [ "${CIRCLE_NODE_TOTAL:-1}" = 1 ] || shard=$((CIRCLE_NODE_INDEX + 1))/$CIRCLE_NODE_TOTAL
 elif [ -n "$TF_BUILD" ]; then key=$BUILD_BUILDID commit=${SYSTEM_PULLREQUEST_SOURCECOMMITID:-$BUILD_SOURCEVERSION}
   branch=${SYSTEM_PULLREQUEST_SOURCEBRANCH:-$BUILD_SOURCEBRANCH} task=${SYSTEM_JOBIDENTIFIER%.__default}
   pull=${SYSTEM_PULLREQUEST_PULLREQUESTNUMBER:-$SYSTEM_PULLREQUEST_PULLREQUESTID}
   [ "$SYSTEM_PARALLELEXECUTIONTYPE" != MultiMachine ] || task=${task%.*} shard=$SYSTEM_JOBPOSITIONINPHASE/$SYSTEM_TOTALJOBSINPHASE
-  url=$SYSTEM_COLLECTIONURI$SYSTEM_TEAMPROJECT/_build/results?buildId=$BUILD_BUILDID; [ "$SYSTEM_PULLREQUEST_ISFORK" != True ] || fork=fork
+  url=$SYSTEM_COLLECTIONURI$SYSTEM_TEAMPROJECT/_build/results?buildId=$BUILD_BUILDID
+  fork=${SYSTEM_PULLREQUEST_SOURCEREPOSITORYURI%/}; case $fork in */_git/*) ;; *) fork=${fork%/*} ;; esac # Else the owner at GitHub.
+  fork=${fork##*/}; case $SYSTEM_PULLREQUEST_ISFORK in [Tt]rue) ;; *) fork= ;; esac
+elif [ -n "$BUILDKITE" ]; then key=$BUILDKITE_BUILD_ID commit=$BUILDKITE_COMMIT branch=$BUILDKITE_BRANCH url=$BUILDKITE_BUILD_URL
+  [ "$commit" != HEAD ] || commit=$(git rev-parse -q --verify HEAD 2>&-); task=${BUILDKITE_LABEL:-$BUILDKITE_COMMAND} pull=${BUILDKITE_PULL_REQUEST#false}
+  [ -z "$BUILDKITE_PARALLEL_JOB_COUNT" ] || { task=${BUILDKITE_STEP_KEY:-$BUILDKITE_COMMAND}
+    [ "$BUILDKITE_PARALLEL_JOB_COUNT" = 1 ] || shard=$((BUILDKITE_PARALLEL_JOB + 1))/$BUILDKITE_PARALLEL_JOB_COUNT; }
 elif [ -n "$JENKINS_URL" ]; then key=$BUILD_TAG task=$STAGE_NAME branch=${CHANGE_BRANCH:-${BRANCH_NAME:-${GIT_BRANCH#origin/}}}
   [ -z "$CHANGE_ID" ] || commit=$(git rev-parse -q --verify "origin/$BRANCH_NAME" 2>/dev/null) # The head of what it merges.
   commit=${commit:-$GIT_COMMIT} pull=$CHANGE_ID url=$BUILD_URL fork=${CHANGE_FORK%%/*}
 else key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=$(git symbolic-ref -q --short HEAD 2>&-); fi
 [ -n "$ASSAY_EXECUTION_ID" ] && field execution_id "$ASSAY_EXECUTION_ID" || field execution_key "${assay_key:-$key}"
-field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"
+field complete "$assay_complete"; field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"
 field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"; fields=$assay_config status=400; for file in $assay_files; do
   [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && attach "$file" && reports=1 && continue; say "No \"$file\", or none since the command began"; done
 [ -n "$reports$assay_code" ] || lost "there is no report"; [ -z "$reports" ] || send "$assay_code"

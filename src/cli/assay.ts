@@ -1,5 +1,6 @@
 /** The command line: finds the command, prints its result, sets the exit code (0, 1 failed, 2 usage, or the command's own). */
 
+import packageJson from "../../package.json" with { type: "json" };
 import { ADMIN_USAGE, admin } from "./admin.ts";
 import { createOutputMask, secretsOf, toPlainLines } from "./output.ts";
 import { RUNNER_HELP, RUNNER_USAGE, runner } from "./runner.ts";
@@ -14,7 +15,9 @@ ${UPLOAD_USAGE}
 ${SPLIT_USAGE}
 ${RUNNER_USAGE}
 
-${ADMIN_USAGE}`;
+${ADMIN_USAGE}
+
+assay --version`;
 
 /** Of the commands that have a help of their own. */
 const HELPS = new Map([
@@ -30,6 +33,7 @@ async function run([command, ...rest]: string[]): Promise<number | void> {
   if (command === "split") return await split(rest);
   if (command === "runner") return await runner(rest);
   if (command === "help" || command === "--help") return void console.log(USAGE);
+  if (command === "--version") return void console.log(packageJson.version);
   throw new UsageError(command === undefined ? "A command is missing" : `No such command: ${command}`);
 }
 

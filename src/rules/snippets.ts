@@ -13,7 +13,8 @@ type Origin = {
   branch: string;
   pullRequest: string;
   buildUrl: string;
-  more?: string[];
+  /** Whether no further upload belongs to the build: "true" or "false". */
+  complete?: string;
 };
 
 const field = (name: string, value: string) => `--form-string "${name}=${value}"`;
@@ -26,10 +27,12 @@ const field = (name: string, value: string) => `--form-string "${name}=${value}"
  * - The key reaches curl by a pipe: other users of the machine can read the words of a command.
  * - The answer is printed without the commands that GitHub, Azure and TeamCity look for in a log, such as ::error:: and
  *   ##vso[…]: it may hold names from reports.
+ * - Only the author of the pipeline knows whether other jobs upload to the same build. With `complete` a later upload would
+ *   change an execution that has ended, about which nobody is notified, so it is sent only where ASSAY_COMPLETE asks for it.
  * - A report without test cases is taken only where the exit code makes a failure of it.
  */
 function upload(url: string, origin: Origin): string {
-  const { report = "report.xml", build, task, shard, commit, branch, more = [] } = origin;
+  const { report = "report.xml", build, task, shard, commit, branch, complete = "${ASSAY_COMPLETE:-false}" } = origin;
   const fields = [
     field("exit_code", "$code"),
     field("allow_empty", `$([ "$code" = 0 ] && echo false || echo true)`),
@@ -40,7 +43,7 @@ function upload(url: string, origin: Origin): string {
     field("branch", branch),
     field("pull_request", origin.pullRequest),
     field("build_url", origin.buildUrl),
-    ...more,
+    field("complete", complete),
   ];
   return [
     `# No report is a failure too: runner exited $code, or -1 where the tests claim success.`,
@@ -82,6 +85,7 @@ const curl = (
   url: string,
 ) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY holds the project's key.
 # Where several jobs make a build, all have the same BUILD_ID, and each a TASK of its own or a SHARD such as 2/4.
+# The last of them has COMPLETE=true: the build then ends at once.
 rm -f report.xml
 tests=0; npm test || tests=$?
 code=$tests
@@ -95,7 +99,7 @@ ${upload(url, {
   pullRequest: "${PULL_REQUEST-}",
   buildUrl: "${BUILD_URL-}",
   // What has no BUILD_ID is a build of its own.
-  more: [field("complete", `$([ -n "\${BUILD_ID-}" ] && echo false || echo true)`)],
+  complete: `\${COMPLETE:-$([ -n "\${BUILD_ID-}" ] && echo false || echo true)}`,
 })}
 (exit "$tests")
 `;
@@ -103,6 +107,7 @@ ${upload(url, {
 const githubActions = (
   url: string,
 ) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is a secret of the repository.
+# The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
 # On Windows both steps want shell: bash.
 - id: tests
   run: |
@@ -138,6 +143,7 @@ ${indent(
 const gitlabCi = (
   url: string,
 ) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is a masked variable of the project.
+# The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
 script:
   - rm -f report.xml
   - npm test
@@ -165,6 +171,7 @@ ${indent(
 const jenkins = (
   url: string,
 ) => `// npm test stands for your tests, which write report.xml; ASSAY_KEY is a credential of the kind "Secret text".
+// The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
 stage('unit') {
   steps {
     sh '''
@@ -199,6 +206,7 @@ ${upload(url, {
 const circleci = (
   url: string,
 ) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is an environment variable of the project.
+# The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
 - run:
     name: Test
     command: |
@@ -226,6 +234,7 @@ ${upload(url, {
 const azurePipelines = (
   url: string,
 ) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is a secret variable of the pipeline.
+# The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
 - bash: |
     rm -f report.xml
     npm test
@@ -262,6 +271,7 @@ const buildkite = (
   url: string,
 ) => `# .buildkite/hooks/post-command, for the steps with env: { REPORT: report.xml }; ASSAY_KEY is a secret of the agent.
 # The label names the task: in a matrix it holds {{matrix}}.
+# The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
 if [ -n "$REPORT" ]; then
   code=\${BUILDKITE_COMMAND_EXIT_STATUS:-1}
   task=\${BUILDKITE_LABEL:-$BUILDKITE_COMMAND} shard=

@@ -33,12 +33,29 @@ export const waitsInVain = (sql: Sql, run: Fragment): Fragment => sql`(
   select 'No runner that takes it has asked in the last 2 minutes'
     || case when l.labels = '{}' then '' else ', with the labels ' || array_to_string(l.labels, ', ') end
   from lease l where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.status = 'queued' and not exists (
-    select from runner r where r.project_id = l.project_id and ${canRun(sql, sql`r`, sql`l`)})
+    select from runner r
+    where r.project_id = l.project_id and (${canRun(sql, sql`r`, sql`l`)} or ${isBlocked(sql, sql`r`)}
+      and l.labels <@ r.labels))
   limit 1)`;
+
+/** A condition: the runner holds a lease that has not expired. */
+const isBusy = (sql: Sql, runner: Fragment): Fragment => sql`exists (
+  select from lease mine where mine.project_id = ${runner}.project_id and mine.runner = ${runner}.name
+    and ${isHeld(sql, sql`mine`)} and mine.expires_at > now())`;
+
+/**
+ * A condition: the runner is busy and still asks for work. It then leaves out the tasks that would overwrite the report
+ * of a task that it runs, so its task_slugs do not say what it takes once it is idle.
+ */
+const isBlocked = (sql: Sql, runner: Fragment): Fragment => sql`(${runner}.free > 0 and ${isBusy(sql, runner)})`;
+
+/** A condition: the runner has asked lately, or holds a lease. */
+const isPresent = (sql: Sql, runner: Fragment): Fragment => sql`
+  (${runner}.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' or ${isBusy(sql, runner)})`;
 
 /** Whether a runner has asked lately, and has what a lease wants. */
 const canRun = (sql: Sql, runner: Fragment, lease: Fragment): Fragment => sql`
-  ${runner}.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' and ${lease}.labels <@ ${runner}.labels
+  ${isPresent(sql, runner)} and ${lease}.labels <@ ${runner}.labels
   and (${runner}.task_slugs is null or ${lease}.task_slug = any(${runner}.task_slugs) or exists (
     -- It does not ask for a task while it has one that would write the same report.
     select from lease other where other.project_id = ${lease}.project_id and other.runner = ${runner}.name
@@ -560,8 +577,12 @@ export const selectTeamQueue = (sql: Sql, teamId: string, limit: number) => sql<
     where p.team_id = ${teamId} group by l.project_id, p.name, l.labels, l.task_slug),
   -- Many runners are alike.
   there as materialized (
-    select distinct r.project_id, r.labels, r.task_slugs from project p join runner r on r.project_id = p.id
-    where p.team_id = ${teamId} and r.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'),
+    select distinct r.project_id, r.labels, case when r.task_slugs is not null and not ${isBlocked(sql, sql`r`)}
+      then r.task_slugs || array(
+        select l.task_slug from lease l where l.project_id = r.project_id and l.runner = r.name and ${isHeld(sql, sql`l`)})
+      end as task_slugs
+    from project p join runner r on r.project_id = p.id
+    where p.team_id = ${teamId} and ${isPresent(sql, sql`r`)}),
   served as materialized (
     select distinct w.project_id, w.labels, w.task_slug from waiting w join there r on r.project_id = w.project_id
       and w.labels <@ r.labels and (r.task_slugs is null or w.task_slug = any(r.task_slugs)))

@@ -62,21 +62,30 @@ export const selectUploadTally = (sql: Sql, projectId: string, hours: number) =>
   from upload where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR)}
   group by 1, 2 order by number desc, "lastAt" desc`;
 
-/** How many reports of the last `hours` were taken in, with warnings or without, and when the last of them was. */
+/** Attempts that one request looks through: ids of backdated runs say nothing of when their reports arrived. */
+const MAX_ATTEMPTS_READ = 20_000;
+
+/**
+ * Counts the reports that arrived in the last `hours`, with or without warnings, and says when the last one arrived. Stops
+ * at `limit`. In a project with more attempts than are read, backdated reports from before all of those are not counted.
+ */
 export const selectTaken = async (
   sql: Sql,
   projectId: string,
   hours: number,
   limit: number,
 ): Promise<{ number: number; lastAt: string | null }> => {
-  // Of runs that began long before them there are few.
   const [row] = await sql<{ number: number; lastAt: string | null }[]>`
     select count(*)::int as number, max(received_at) as "lastAt" from (
-      select a.received_at from test_run r join attempt a on a.project_id = r.project_id and a.run_id = r.id
-      join execution e on e.project_id = r.project_id and e.id = r.execution_id and not e.sample
-      where r.project_id = ${projectId} and r.id >= ${firstIdAt(Date.now() - 2 * hours * HOUR)}
-        and a.received_at >= now() - ${hours}::int * interval '1 hour'
-      order by r.id desc limit ${limit}
+      select a.received_at from (
+        select run_id, received_at from attempt where project_id = ${projectId}
+        order by run_id desc limit ${MAX_ATTEMPTS_READ}
+      ) a, lateral (
+        select e.sample from test_run r join execution e on e.project_id = r.project_id and e.id = r.execution_id
+        where r.project_id = ${projectId} and r.id = a.run_id offset 0
+      ) as own
+      where a.received_at >= now() - ${hours}::int * interval '1 hour' and not own.sample
+      limit ${limit}
     ) taken`;
   return row!;
 };

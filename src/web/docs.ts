@@ -464,7 +464,7 @@ function overview(here: Here): Html {
     </p>
     ${choice(here, "/docs")}
     <h2 id="start">Upload a report, see what came of it</h2>
-    ${shell(`curl ${authorization} --data-binary @report.xml \\\n  "${base}/test-runs?execution_key=4711&task_slug=unit&branch=main"`)}
+    ${shell(`curl ${authorization} --data-binary @report.xml \\\n  "${base}/test-runs?execution_key=4711&task_slug=unit&branch=main&complete=true"`)}
     ${shell(`curl ${authorization} \\\n  "${base}/test-runs?limit=1"`)}
     <p class="prose">
       <code>-H "Accept: text/plain"</code> makes one line for people of the answer to an upload. What CI systems need is ready

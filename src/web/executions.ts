@@ -28,7 +28,10 @@ import {
   selectFailureEvidence,
   selectFailurePage,
 } from "../store/failures.ts";
+import { selectCaseResults } from "../store/case_results.ts";
+import type { Sql } from "../store/connect.ts";
 import { firstIdAt } from "../store/moment.ts";
+import { selectRunId } from "../store/test_runs.ts";
 import { selectBuildOrigins, selectBuilds } from "../store/overview.ts";
 import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { BRIEF, evidenceOf, firstLine, FULL, history } from "./evidence.ts";
@@ -108,10 +111,13 @@ const some = (tasks: readonly TaskRow[], all: number): string =>
   tasks.length <= 3 ? list(tasks.map(({ slug }) => slug)) : `${tasks.length} of ${counted(all, "task")}`;
 
 export type Told = {
+  projectId: string;
   execution: ExecutionRow;
   counts: Partial<Record<Blame, number>>;
   baseline: Word | null;
   defaultBranch: string;
+  /** Only where exactly one test is flaky. */
+  flakyTestId: string | undefined;
 };
 
 /** "3 new failures since #412, 1 also failing on main". */
@@ -129,6 +135,26 @@ function failuresOf({ counts, baseline, defaultBranch }: Told): Word[] {
     return [counted(fresh, "new failure"), ...since, told === "" ? "" : `, ${told}`];
   }
   return ["Nothing new", ...since, known.length === 0 ? "" : `: ${known.join(", ")}`];
+}
+
+/** "2 flaky", with a link to the flaky results of the first task that has any; one alone is linked to itself. */
+function flakyWord({ projectId, execution, flakyTestId }: Told): Word {
+  const { id, tasks } = execution;
+  const text = `${count(sum(tasks, "flaky"))} flaky`;
+  const task = tasks.find(({ flaky }) => flaky > 0);
+  if (!task) return text;
+  const filter = flakyTestId === undefined ? { status: "flaky" } : { case: flakyTestId };
+  return { text, href: toAddress(taskPath(projectId, id, task.slug), filter) };
+}
+
+/** The id of the only flaky test of an execution; undefined if there are none or several. */
+async function findFlakyTest(sql: Sql, projectId: string, { id, tasks }: ExecutionRow): Promise<string | undefined> {
+  const task = tasks.find(({ flaky }) => flaky > 0);
+  if (!task || sum(tasks, "flaky") !== 1) return undefined;
+  const runId = await selectRunId(sql, projectId, id, task.slug);
+  if (runId === undefined) return undefined;
+  const [row] = await selectCaseResults(sql, projectId, runId, { limit: 1, flaky: true });
+  return row?.testCaseId;
 }
 
 /** What came of it, the worst first. */
@@ -173,7 +199,7 @@ export function headlineOf(told: Told): Word[] {
   const longest = Math.max(0, ...tasks.map(({ durationMs }) => durationMs));
   return [
     `${count(passed)} passed${longest > 0 ? ` in ${toDuration(longest)}` : ""}`,
-    flaky > 0 ? `, ${count(flaky)} flaky` : "",
+    ...(flaky > 0 ? [", ", flakyWord(told)] : []),
     failed > 0 ? `, ${counted(failed, "quarantined failure")}` : "",
   ];
 }
@@ -211,7 +237,7 @@ function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, Execut
     !isGreen && passed > 0
       ? html`<span>${count(passed)} passed${longest > 0 ? ` in ${toDuration(longest)}` : ""}</span>`
       : null,
-    !isGreen && recovered > 0 ? html`<span>${count(recovered)} flaky</span>` : null,
+    !isGreen && recovered > 0 ? html`<span>${toHtml([flakyWord(told)])}</span>` : null,
     skipped > 0 ? html`<span>${count(skipped)} skipped</span>` : null,
     isOver && flaky > 0 && (counts.new ?? 0) > 0 ? html`<span>${count(flaky)} known flaky failed</span>` : null,
     isOver && quarantined > 0 && !isGreen ? html`<span>${count(quarantined)} quarantined, not counted</span>` : null,
@@ -600,8 +626,10 @@ ${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAG
       const names = await selectExecutionNames(sql, projectId, [execution.baselineId, execution.rerunOf]);
       const baseline = execution.baselineId === null ? undefined : names.get(execution.baselineId);
       const told: Told = {
+        projectId,
         execution,
         counts,
+        flakyTestId: await findFlakyTest(sql, projectId, execution),
         baseline: baseline ? { text: shortNameOf(baseline), href: executionPath(projectId, baseline.id) } : null,
         defaultBranch,
       };

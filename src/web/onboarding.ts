@@ -72,7 +72,7 @@ function lines({ id, defaultBranch }: ProjectPlace, publicUrl: string): Html {
 <details class="bare"><summary>No report at hand? Send a made-up one</summary><div class="copied"><pre data-copy>${`${send} -d '${HELLO}' \\\n  "${url}?complete=true"`}</pre></div></details>
 <h3>With the command line, around the tests</h3>
 <div class="copied"><pre data-copy>${`export ASSAY_URL=${quoted(publicUrl)} ASSAY_PROJECT=${id}\nassay upload 'reports/**/*.xml' -- npm test`}</pre></div>
-<p class="hint">It finds commit, branch, build and shard by itself, and a run without a report is a failure. In a checkout of Assay <code>bun build --compile --outfile assay src/cli/assay.ts</code> makes the command, one file to put where CI finds it.</p>
+<p class="hint">It finds commit, branch, build and shard by itself, and a run without a report is a failure. With <code>--complete</code> the build ends at once: for the only job of a build, or the last one. In a checkout of Assay <code>bun build --compile --outfile assay src/cli/assay.ts</code> makes the command, one file to put where CI finds it.</p>
 </div>`;
 }
 

@@ -68,6 +68,12 @@ class Refused extends Error {
 const notFound = () =>
   new Refused(404, "There is no such page", "It may have been deleted, or you may not be a member of its team.");
 
+/** Leaves out parameters that a page does not know: mail and chat programs append their own to links. */
+const knownOf = ({ type, entries }: Page["query"], given: Record<string, string>) =>
+  type === "strict_object"
+    ? Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(entries, name)))
+    : given;
+
 export function createSite({ api, visitors, clock = () => new Date(), ...services }: SiteOptions) {
   const { fast, log } = services;
   const findRoute = createRouter(PAGES);
@@ -112,7 +118,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
       address,
       mayStay: () => mayStay(route, params, request),
       csrf: token,
-      query: check(route.query, parseQuery(target.search)),
+      query: check(route.query, knownOf(route.query, parseQuery(target.search))),
       fields: route.fields ? await readFields(route, asking, visitor) : undefined,
     };
     const handle = () => route.handle(context as never);

@@ -449,8 +449,43 @@ async function detail({ project, key }: Project, task: string) {
 /** A system in each shell. */
 const EACH = ALL.flatMap((system) => SHELLS.map((shell) => [system, shell.name, shell] as const));
 
+/** Every line of curl with a report that README.md and the page of the API print, as the path of its request. */
+async function printedLines(project: string): Promise<string[]> {
+  const page = await fetch(`${url}/docs`, { headers: { accept: "text/html" } });
+  const texts = [await Bun.file(join(import.meta.dir, "../../README.md")).text(), await page.text()];
+  return texts.flatMap((text) =>
+    [...text.matchAll(/--data-binary @report\.xml[^]*?\/(test-runs[^"\s<]*?)(?="|&quot;)/g)].map(
+      ([, path]) =>
+        `/projects/${project}/${path!.replaceAll("&amp;", "&").replaceAll(/\$(BUILD_ID|COMMIT)/g, "abcdef1")}`,
+    ),
+  );
+}
+
+test("the lines of curl in README.md and on the page of the API end their build at once", async () => {
+  const lines = await printedLines("P");
+  expect(lines).toHaveLength(2);
+  for (const line of lines) {
+    const project = await addProject(acme);
+    const body = `<testsuite name="a"><testcase name="b"/></testsuite>`;
+    const path = line.replace("/P/", `/${project.project}/`);
+    expect((await ask(`POST ${path}`, { key: project.key, body })).status).toBe(201);
+    expect(await listExecutions(project)).toMatchObject([{ status: "passed" }]);
+  }
+});
+
 describe.each(EACH)("the snippet for %s in %s", (system, _, shell) => {
   const { matrix, shards, pullRequest, buildUrl } = SYSTEMS[system];
+
+  test("the build stays open for further jobs, and the one that is said to be the last ends it", async () => {
+    const project = await addProject(acme);
+    const [first, second] = matrix("4711", ODD);
+    const last = { ...second!, variables: { ...second!.variables, ASSAY_COMPLETE: "true", COMPLETE: "true" } };
+    await run(system, project, first!, { shell, tests: GREEN });
+    expect(await listExecutions(project)).toMatchObject([{ status: "running" }]);
+    await run(system, project, last, { shell, tests: GREEN });
+    const [{ status, tasks }, ...others] = await listExecutions(project);
+    expect([status, tasks.length, others]).toEqual(["passed", 2, []]);
+  });
 
   test.each([
     ["the red one first", [RED, GREEN], [3, 0]],

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { detectBuild } from "../../src/cli/ci.ts";
 import { createHarness, junit, until } from "../harness.ts";
 import { createReceiver } from "../receiver.ts";
 
@@ -113,14 +114,20 @@ const pullRequest = {
     ref: "feat",
     user: { login: "acme", url: "https://api.github.com/users/acme" },
     repo: {
+      full_name: "acme/web",
+      owner: { login: "acme" },
       url: "https://api.github.com/repos/acme/web",
       statuses_url: "https://api.github.com/repos/acme/web/statuses/{sha}",
     },
     sha: HEAD,
   },
-  base: { label: "acme:main", ref: "main", sha: OTHER, repo: { url: "https://api.github.com/repos/acme/web" } },
+  base: {
+    ...{ label: "acme:main", ref: "main", sha: OTHER },
+    repo: { full_name: "acme/web", url: "https://api.github.com/repos/acme/web" },
+  },
   _links: { self: { href: "https://api.github.com/repos/acme/web/pulls/7" } },
 };
+const fork = { ...pullRequest.head.repo, full_name: "alice/web", owner: { login: "alice" } };
 const event = {
   action: "synchronize",
   number: 7,
@@ -134,7 +141,7 @@ const fromFork = {
   pull_request: {
     ...{ ...pullRequest, head: undefined, base: undefined },
     base: pullRequest.base,
-    head: { ...pullRequest.head, label: "alice:main", ref: "main" },
+    head: { ...pullRequest.head, label: "alice:main", ref: "main", repo: fork },
   },
 };
 
@@ -192,6 +199,18 @@ const AZURE: Variables = {
   SYSTEM_PARALLELEXECUTIONTYPE: "None",
 };
 
+const BUILDKITE: Variables = {
+  CI: "true",
+  BUILDKITE: "true",
+  BUILDKITE_BUILD_ID: "4711",
+  BUILDKITE_COMMIT: HEAD,
+  BUILDKITE_BRANCH: "main",
+  BUILDKITE_LABEL: "unit",
+  BUILDKITE_COMMAND: "npm test",
+  BUILDKITE_PULL_REQUEST: "false",
+  BUILDKITE_BUILD_URL: "https://buildkite.com/acme/web/builds/1",
+};
+
 type Build = { key: string; commit: string; branch: string; pullRequest: string | null; buildUrl: string };
 const onMain = { commit: HEAD, branch: "main", pullRequest: null };
 const onPull = { commit: HEAD, branch: ODD, pullRequest: "7" };
@@ -200,7 +219,10 @@ const onPull = { commit: HEAD, branch: ODD, pullRequest: "7" };
 const BUILDS: [string, Variables, Build][] = [
   [
     "GitHub, a push",
-    { ...GITHUB, GITHUB_EVENT_NAME: "push", GITHUB_HEAD_REF: "", GITHUB_REF_NAME: "main", GITHUB_SHA: HEAD },
+    {
+      ...{ ...GITHUB, GITHUB_EVENT_NAME: "push", GITHUB_HEAD_REF: "", GITHUB_SHA: HEAD },
+      ...{ GITHUB_REF: "refs/heads/main", GITHUB_REF_NAME: "main" },
+    },
     { ...onMain, key: "4711", buildUrl: "https://github.com/acme/web/actions/runs/4711" },
   ],
   [
@@ -219,7 +241,6 @@ const BUILDS: [string, Variables, Build][] = [
     {
       ...onPull,
       commit: MERGE,
-      pullRequest: null,
       key: "4711",
       buildUrl: "https://github.com/acme/web/actions/runs/4711",
     },
@@ -235,7 +256,7 @@ const BUILDS: [string, Variables, Build][] = [
       ...GITHUB,
       GITHUB_HEAD_REF: "main",
       GITHUB_EVENT_PATH: eventFile(
-        JSON.stringify({ pull_request: { ...pullRequest, head: { ...pullRequest.head, label: "alice:main" } } }),
+        JSON.stringify({ pull_request: { ...pullRequest, head: { ...pullRequest.head, repo: fork } } }),
       ),
     },
     { ...onPull, branch: "alice:main", key: "4711", buildUrl: "https://github.com/acme/web/actions/runs/4711" },
@@ -319,7 +340,145 @@ const BUILDS: [string, Variables, Build][] = [
   ],
 ];
 
+/** What few builds are, and what a hostile pull request may write into its event. */
+const RARE: [string, Variables][] = [
+  [
+    "GitHub, an event of few fields",
+    { GITHUB_EVENT_PATH: eventFile(JSON.stringify({ pull_request: { number: 7, head: { sha: HEAD } } })) },
+  ],
+  [
+    "GitHub, a fork that was deleted",
+    {
+      GITHUB_EVENT_PATH: eventFile(
+        JSON.stringify({
+          pull_request: {
+            number: 7,
+            head: { sha: HEAD, repo: null, user: { login: "alice" } },
+            base: { repo: { full_name: "acme/web" } },
+          },
+        }),
+      ),
+    },
+  ],
+  [
+    "GitHub, texts that look like fields",
+    {
+      GITHUB_EVENT_PATH: eventFile(
+        JSON.stringify(
+          {
+            pull_request: {
+              title: `"}},"pull_request":{"number":666,"head":{"sha":"${OTHER}"}} \\" [ { , :`,
+              labels: [{ name: "sha" }, { number: 3, head: { sha: OTHER } }],
+              body: `\\\\"\n$(id) \`id\` EVENT\nEVENT\n\t*`,
+              number: 7,
+              head: { sha: HEAD, ref: "feat" },
+              "a/b": { head: { sha: OTHER } },
+            },
+          },
+          null,
+          2,
+        ),
+      ),
+    },
+  ],
+  ["GitHub, no JSON", { GITHUB_EVENT_PATH: eventFile(`{"pull_request": {"number`) }],
+  [
+    "GitHub, a workflow after another one",
+    {
+      GITHUB_EVENT_NAME: "workflow_run",
+      GITHUB_REF: "refs/heads/main",
+      GITHUB_REF_NAME: "main",
+      GITHUB_HEAD_REF: "",
+      GITHUB_EVENT_PATH: eventFile(
+        JSON.stringify({
+          workflow_run: {
+            id: 99,
+            head_sha: HEAD,
+            head_branch: "feat",
+            html_url: "https://github.com/acme/web/actions/runs/99",
+            repository: { full_name: "acme/web" },
+            head_repository: { full_name: "alice/web", owner: { login: "alice" } },
+            pull_requests: [{ number: 7, head: { sha: OTHER } }, { number: 8 }],
+          },
+        }),
+      ),
+    },
+  ],
+  ["Forgejo", { FORGEJO_ACTIONS: "true", GITHUB_RUN_NUMBER: "12" }],
+].map(([name, more]) => [name as string, { ...GITHUB, ...(more as Variables) }]);
+const MORE: [string, Variables][] = [
+  [
+    "GitLab, an external pull request",
+    {
+      ...GITLAB,
+      CI_EXTERNAL_PULL_REQUEST_IID: "7",
+      CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_NAME: "feat",
+      CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_SHA: OTHER,
+    },
+  ],
+  ["CircleCI, a tag", { ...CIRCLE, CIRCLE_BRANCH: "", CIRCLE_TAG: "v1" }],
+  ...["https://github.com/alice/web", "https://dev.azure.com/acme/_git/web-of-alice"].map(
+    (repository): [string, Variables] => [
+      `Azure, a fork at ${repository}`,
+      {
+        ...AZURE,
+        SYSTEM_PULLREQUEST_ISFORK: "True",
+        SYSTEM_PULLREQUEST_SOURCEREPOSITORYURI: repository,
+        SYSTEM_PULLREQUEST_SOURCEBRANCH: "refs/heads/main",
+        SYSTEM_PULLREQUEST_PULLREQUESTID: "7",
+      },
+    ],
+  ),
+  ["Buildkite, a push", BUILDKITE],
+  [
+    "Buildkite, a pull request in parallel",
+    {
+      ...BUILDKITE,
+      BUILDKITE_PULL_REQUEST: "7",
+      BUILDKITE_BRANCH: "alice:main",
+      BUILDKITE_PARALLEL_JOB: "1",
+      BUILDKITE_PARALLEL_JOB_COUNT: "4",
+      BUILDKITE_STEP_KEY: "e2e",
+    },
+  ],
+];
+
 describe.each(EACH)("in %s", (_, shell) => {
+  test.each([
+    ...BUILDS.filter(([name]) => !name.startsWith("Jenkins")).map(([name, variables]) => [name, variables] as const),
+    ...RARE,
+    ...MORE,
+  ])("%s is the build that assay upload detects", async (_, variables) => {
+    const project = await addProject(acme);
+    const ran = await run(["report.xml"], { shell, project, variables });
+    expect([ran.exit, ran.errors]).toEqual([0, ""]);
+    const {
+      task,
+      shard,
+      executionKey,
+      commit,
+      branch,
+      pullRequest = null,
+      buildUrl,
+    } = detectBuild(variables, undefined, () => undefined);
+    const missing =
+      shard === undefined
+        ? []
+        : Array.from({ length: Number(shard.split("/")[1]) }, (_, index) => index + 1).filter(
+            (index) => index !== Number(shard.split("/")[0]),
+          );
+    expect(await listExecutions(project)).toMatchObject([
+      {
+        key: executionKey,
+        commit,
+        branch,
+        pullRequest,
+        buildUrl,
+        tasks: [{ ...(task === undefined ? {} : { slug: task }), missingShards: missing }],
+      },
+    ]);
+  });
+
   test.each(BUILDS)("%s is known by its variables", async (_, variables, build) => {
     const project = await addProject(acme);
     const ran = await run(["--task", "unit", "report.xml"], { shell, project, variables });
@@ -617,6 +776,15 @@ describe.each(EACH)("in %s", (_, shell) => {
   });
 });
 
+test("a build with a key stays open until a job says --complete", async () => {
+  const project = await addProject(acme);
+  const statuses = async () => (await listExecutions(project)).map(({ status }: { status: string }) => status);
+  await run(["--task", "unit", "--execution-key", "7", "report.xml"], { project });
+  expect(await statuses()).toEqual(["running"]);
+  await run(["--task", "e2e", "--execution-key", "7", "--complete", "report.xml"], { project });
+  expect(await statuses()).toEqual(["failed"]);
+});
+
 test("429 and 5xx are tried again with one Idempotency-Key, another one for the next upload", async () => {
   const project = await addProject(acme);
   const seen: [string, string | null][] = [];
@@ -689,8 +857,8 @@ test("the checkout tells commit and branch where no CI system does, and the head
   }
 });
 
-test("it stays under 60 lines, and asks nothing of curl that one of 2017 does not know", async () => {
+test("it stays under 100 lines, and asks nothing of curl that one of 2017 does not know", async () => {
   const text = await Bun.file(SCRIPT).text();
-  expect(text.trimEnd().split("\n").length).toBeLessThan(60);
+  expect(text.trimEnd().split("\n").length).toBeLessThan(100);
   expect(text).not.toMatch(/--(fail|retry-all-errors|json|url-query|variable)/);
 });

@@ -169,3 +169,12 @@ describe.each(named(PAGES.filter(({ method }) => method === "POST")))("$name", (
 });
 
 test("none of that has changed anything, nor does looking at every page", unchanged);
+
+test("a page ignores parameters that it does not know, and still refuses bad values of its own", async () => {
+  for (const { method, path } of PAGES) {
+    if (method !== "GET" || /\/(live|log\/follow)$/.test(path)) continue;
+    const plain = await ask("owner", "GET", fill(path));
+    const extra = await ask("owner", "GET", `${fill(path)}?foo=1&utm_source=mail&__proto__=x`);
+    expect([path, extra.status]).toEqual([path, plain.status]);
+  }
+});

@@ -96,6 +96,19 @@ describe("what came of an execution is said in words", () => {
     expect(page.text).not.toContain("data-live");
   });
 
+  test("one flaky test is linked to its result, several to the flaky results of their task", async () => {
+    const mine = await addProject(acme);
+    const twice = (names: readonly string[]) =>
+      `<testsuite name="cart">${names.map((name) => `<testcase classname="cart" name="${name}" time="0.1"><flakyFailure message="no"/></testcase>`).join("")}<testcase classname="cart" name="z"/></testsuite>`;
+    const id = await upload(mine, main("1"), twice(["a"]));
+    const [, address] = /<h1>[^]*?<a href="([^"]+)">1 flaky<\/a>/.exec((await visit(pathOf(mine, id))).text)!;
+    const shown = await visit(address!.replaceAll("&amp;", "&"));
+    expect([shown.status, shown.words.includes("cart › a")]).toEqual([200, true]);
+    expect(shown.words).not.toContain("cart › z");
+    const several = (await visit(pathOf(mine, await upload(mine, main("2"), twice(["a", "b"]))))).text;
+    expect(several).toContain(`/tasks/unit?status=flaky">2 flaky</a>`);
+  });
+
   test("new failures since the baseline, still failing, also failing on main, known flaky", async () => {
     const mine = await addProject(acme);
     const baseline = await upload(mine, main("411"), junit("pppfp"));

@@ -1,9 +1,10 @@
 /** The page of a team's runners: what they do, what waits, and whether anybody will come for it. */
 
 import { expect, test } from "bun:test";
+import { selectTeamQueue } from "../../src/store/leases.ts";
 import { createVisits } from "./visiting.ts";
 
-const { acme, rival, ask, visit, viewer, member, stranger, url, database } = await createVisits();
+const { acme, rival, ask, visit, viewer, member, stranger, url, database, addProject } = await createVisits();
 const page = `/teams/${acme.team}/runners`;
 const P = `/projects/${acme.project}`;
 
@@ -58,4 +59,28 @@ test("is of one team, a page at a time", async () => {
   expect(theirs.words).not.toContain("build-1");
   expect((await visit(stranger, page)).status).toBe(404);
   expect((await visit(undefined, page)).location).toStartWith("/login");
+});
+
+test("counts a runner that is busy among those that will come, whatever it asks for beside its work", async () => {
+  const { project, key } = await addProject(acme);
+  const start = async () =>
+    await ask(`POST /projects/${project}/executions`, { key, body: { mode: "run", tasks: ["unit", "e2e"] } });
+  const call = async (body: object) =>
+    (await ask(`POST /projects/${project}/leases`, { key, body: { runner: "busy", ...body } })).body;
+  await start();
+  const { leases } = await call({ taskSlugs: ["unit"], free: 1 });
+  const held = leases.map(({ id }: { id: string }) => ({ id }));
+  // Another task of this runner writes the same report as "unit", so it asks only for a third one.
+  await call({ taskSlugs: ["docs"], free: 1, held });
+  const reasons = async () =>
+    (await ask(`GET /projects/${project}/executions`, { key })).body.data.flatMap(({ tasks }: any) =>
+      tasks.map(({ reason }: any) => reason),
+    );
+  const waiting = (await selectTeamQueue(database.pool, acme.team, 50)).find(({ projectId }) => projectId === project);
+  expect([waiting?.waiting, waiting?.unserved]).toEqual([1, 0]);
+  expect(await reasons()).toEqual([null, null]);
+  await database.pool`update runner set seen_at = now() - interval '3 minutes' where project_id = ${project}`;
+  expect(await reasons()).toEqual([null, null]);
+  await database.pool`update lease set expires_at = now() - interval '1 second' where project_id = ${project} and status = 'running'`;
+  expect(await reasons()).toContain("No runner that takes it has asked in the last 2 minutes");
 });

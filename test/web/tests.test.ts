@@ -51,7 +51,6 @@ describe("the catalogue", () => {
     for (const query of [
       "health=ill",
       "sort=name",
-      "x=1",
       "cursor=1",
       "cursor=0.1~2'",
       "cursor=0.1~99999999999",

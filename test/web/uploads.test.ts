@@ -4,7 +4,7 @@ import { createHarness, junit } from "../harness.ts";
 import { createBrowser, toWords } from "./browsing.ts";
 
 const harness = await createHarness();
-const { acme, rival, app, ask, addProject } = harness;
+const { acme, rival, app, ask, addProject, database } = harness;
 const viewer = await createBrowser(harness, { team: acme.team, role: "viewer" });
 const stranger = await createBrowser(harness, { team: rival.team, role: "owner" });
 const nobody = await createBrowser(harness, undefined);
@@ -80,6 +80,21 @@ describe("/projects/:projectId/uploads", () => {
     const { html, words } = await look(own);
     expect(heading(html)).toBe("● Both uploads of the last 24 hours were taken in");
     expect(words).not.toContain("With warnings");
+  });
+
+  test("counts reports that arrived today for builds of long ago, and none of long ago", async () => {
+    const own = await addProject(acme);
+    for (const [build, day] of [
+      ["1", "2026-08-01"],
+      ["2", "2026-09-01"],
+    ])
+      await post(own, `?execution_key=${build}&completed_at=${day}T10:00:00Z`, junit("p"));
+    await post(own, "?execution_key=3", junit("p"));
+    expect(heading((await look(own)).html)).toBe("● All 3 uploads of the last 24 hours were taken in");
+    await database.pool`
+      update attempt set received_at = now() - interval '25 hours'
+      where project_id = ${own.project} and run_id = (select max(run_id::text)::uuid from attempt where project_id = ${own.project})`;
+    expect(heading((await look(own)).html)).toBe("● Both uploads of the last 24 hours were taken in");
   });
 
   test("filters by outcome, and goes on page by page without losing the filter", async () => {
