@@ -31,5 +31,7 @@ export function toRateLimited({ limit, reset }: Admission): Problem {
 }
 
 export function tooBusy(): never {
-  fail("INTERNAL_ERROR", "The server is busy with other uploads, try again in a moment", { "Retry-After": "10" });
+  fail("INTERNAL_ERROR", "The server is busy with other large requests, try again in a moment", {
+    "Retry-After": "10",
+  });
 }

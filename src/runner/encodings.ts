@@ -80,7 +80,7 @@ const SHELL_CODES: Record<string, string> = {
   ...{ "\\": "\\\\", "'": "\\'" },
 };
 
-/** As `printf %q` and `set -x` of bash print it. */
+/** As `printf %q`, `set -x` and `declare -p` of bash print it. */
 function shellFormsOf(text: string): string[] {
   const octal = (text: string) =>
     [...Buffer.from(text)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
@@ -97,5 +97,7 @@ function shellFormsOf(text: string): string[] {
     // At the beginning of a word.
     tildes.replace(/^[#~]/, "\\$&"),
     text.replaceAll("'", `'\\''`),
+    // Inside of double quotes, as `declare -p` and `export -p` print it.
+    text.replace(/["$\\`]/g, "\\$&"),
   ];
 }

@@ -87,5 +87,7 @@ async function sealAnew(database: Database, seal: Seal, log: Log, goOn: GoOn): P
   const sealed = [selectSealKeys(pool), selectIntegrationSealKeys(pool), selectExecutionSealKeys(pool)];
   const left = (await Promise.all(sealed)).flat();
   if (count > 0 && left.every(({ name }) => name === seal.keyName))
-    log.info("Sealed all values with SECRET_KEY: SECRET_KEY_OLD is not needed any more", { count });
+    log.info("Sealed all values with SECRET_KEY: SECRET_KEY_OLD is not needed once all servers have the new key", {
+      count,
+    });
 }

@@ -133,7 +133,7 @@ describe("where there is no room", () => {
       expect([refused.status, refused.headers.get("retry-after"), refused.body.error]).toEqual([
         500,
         "10",
-        { code: "INTERNAL_ERROR", message: "The server is busy with other uploads, try again in a moment" },
+        { code: "INTERNAL_ERROR", message: "The server is busy with other large requests, try again in a moment" },
       ]);
       expect(await countRuns(project)).toBe(0);
     }
@@ -174,7 +174,7 @@ describe("while another upload is read", () => {
     unlock();
     await locking;
     expect(answers.map(({ status }) => status)).toEqual([500, 500, 500]);
-    const busy = answers.filter(({ body }) => body.error.message.includes("busy with other uploads"));
+    const busy = answers.filter(({ body }) => body.error.message.includes("busy with other large requests"));
     expect(busy.map(({ headers }) => headers.get("retry-after"))).toEqual(["10", "10"]);
     // Whoever comes after them is read after them.
     expect((await upload(first.project, first.key, large("p"), "&execution_key=after")).status).toBe(201);

@@ -116,6 +116,13 @@ describe("a secret", () => {
         }
   });
 
+  test("is hidden as declare -p of bash prints it", () => {
+    for (const secret of ['pa$$word`x`"y"\\z', "tab\there \x01'\\ä", "two\n$lines of it"]) {
+      const { stdout } = Bun.spawnSync(["bash", "-c", 'W="x$1"; declare -p W', "bash", secret]);
+      expect(createMask([secret]).text(stdout.toString())).toMatch(/^declare -- W=\$?["']x\*\*\*["']\n$/);
+    }
+  });
+
   test("of several lines is hidden line by line, and lines that are short or empty are not", () => {
     const key = "-----BEGIN KEY-----\n  abcdefgh\r\n\n        \nxy\n-----END KEY-----\n";
     const text = createMask([key]).text(`${key}|abcdefgh|xy|        |-----END KEY-----|${JSON.stringify(key)}`);
