@@ -75,7 +75,7 @@ export async function ask(address: ServerAddress, asking: Asking): Promise<Serve
       ...(body === undefined ? {} : { body }),
       // A redirect would take the key elsewhere.
       redirect: "manual",
-      // What is packed would be unpacked before it can be counted.
+      // A compressed answer would be decompressed before its size can be counted.
       decompress: false,
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });

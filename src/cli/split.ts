@@ -81,7 +81,7 @@ type Wish = {
   format: Format;
   patienceMs: number;
   fallback: boolean;
-  /** Of the names that the server knows, only those of files that are there. */
+  /** Whether only names of files that exist are printed. */
   existing: boolean;
   json: boolean;
   files: string[];

@@ -6,7 +6,7 @@ import { plannedFiles, type ShardPlan, type SplitFile } from "../rules/plan.ts";
 import { locateFile, toPathWord } from "../rules/report_path.ts";
 import { UsageError } from "./usage.ts";
 
-/** What is to be split, in the order in which it is given. Throws where that is nothing. */
+/** Returns the files to split, in the order given. Throws if there are none. */
 export async function readFiles(given: readonly string[]): Promise<string[]> {
   const files = (await Promise.all(given.map(expand))).flat();
   if (files.length === 0) throw new Error("No files: standard input is empty");
@@ -68,7 +68,7 @@ export type PlanOptions = {
 };
 
 /**
- * What the server knows, for a job that names no files. Anyone who may upload a report chooses these names, and what is left
+ * Returns the files that the server knows, for a job that names none. Anyone who may upload a report chooses these names, and what is left
  * out here is in no other shard: stderr says so.
  */
 export function filesOfPlan(plan: ShardPlan, { task, existing, directory, say }: PlanOptions): SplitFile[] {

@@ -11,7 +11,7 @@ const BLOCK = 1_048_576;
 const FIRST = 65_536;
 const FIRST_GRADUAL = 2_048;
 
-/** What the body may take on its way in. */
+/** Limits of receiving one body. */
 export type ReceiveLimits = {
   maxBytes: number;
   /** Seconds from the first look at the body to its end; default: ten minutes. */
@@ -54,7 +54,7 @@ export async function receiveBody(
   if (length.includes(",")) fail("VALIDATION_ERROR", `Cannot read the header "Content-Length": given more than once`);
   const declared = Number(length);
   if (declared > max) tooLarge(max, declared > 4 * max);
-  // What may have to be given up is read as a stream, which can be cancelled.
+  // A body that may have to be given up is read as a stream, which can be cancelled.
   const isSmall = declared > 0 && declared <= FIRST && !signal;
   // To ask for the stream of a small body would make one.
   if (!isSmall && !request.body) return { blocks: [], encoding: null };
@@ -136,7 +136,7 @@ async function* chunksOf(
 async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promise<Bytes[]> {
   const { max, grow, declared } = limits;
   const blocks: Bytes[] = [];
-  // What may have to be given up takes no memory before it comes.
+  // A body that may have to be given up takes no memory before it arrives.
   const isGradual = limits.signal !== undefined;
   const first = declared > BLOCK || isGradual ? 0 : declared || FIRST;
   let last: Bytes = new Uint8Array(first);

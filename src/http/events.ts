@@ -22,7 +22,7 @@ export type StreamControl = {
 /** What a stream says; it is asked for more only when the connection can take it. */
 export type Writer = (control: StreamControl) => AsyncGenerator<string, void>;
 
-/** Who follows a stream: somebody signed in, or a key, from an address; and the project that it is about. */
+/** Identifies the reader of a stream: a session or a key, an address, and the project that the stream is about. */
 export type StreamOwner = { session?: string; key?: string; address?: string; project: string };
 
 /**

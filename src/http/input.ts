@@ -102,7 +102,7 @@ export function check<Schema extends v.GenericSchema>(
   at = "",
 ): v.InferOutput<Schema> {
   const result = v.safeParse(schema, input);
-  // What a schema accepts is bounded by it.
+  // A schema bounds what it accepts.
   const hidden = hiddenFields(input, result.success ? Infinity : MAX_SEARCHED);
   if (result.success && hidden.length === 0) return result.output;
   const messages = new Set<string>();

@@ -54,7 +54,7 @@ export type UnopenedLease = {
   id: string;
   executionId: string;
   taskSlug: string;
-  /** What does not open, and what to do; for people. */
+  /** Names the variable that cannot be decrypted, and what to do; for people. */
   message: string;
   /** The server has another SECRET_KEY than the database: it has left the lease to other servers, in its place in the queue. */
   isLeft: boolean;
@@ -145,7 +145,7 @@ async function settle(sql: Tx, projectId: string, execution: LockedExecution): P
   });
 }
 
-/** Of leases that the transaction has just taken: as their runner gets them, and those whose variables do not open. */
+/** Splits the leases that the transaction has just taken into those for the runner and those whose variables cannot be decrypted. */
 async function openLeases(
   sql: Tx,
   seal: Seal,
@@ -191,7 +191,7 @@ export async function endUnopened(
   await settle(sql, projectId, execution);
 }
 
-/** What does not open, in a sentence for people. */
+/** Names the variable that cannot be decrypted, in a sentence for people. */
 class UnopenedError extends Error {}
 
 function open(seal: Seal, place: readonly string[], sealed: Buffer, what: string): string {

@@ -48,7 +48,7 @@ export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promis
   return key;
 }
 
-/** What to do when nothing is sealed, and the key is gone. */
+/** Tells what to do when the key is lost and nothing is sealed with it. */
 const LOST = `; if the key is lost, stop all servers and run "bun run assay admin forget-secret-key"`;
 
 /** In a transaction: the next server that starts decides for a key. Refuses while the database holds sealed values. */

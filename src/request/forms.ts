@@ -6,7 +6,7 @@ import { decodeText, parseQuery } from "../http/input.ts";
 import { fail } from "../http/problem.ts";
 import { addressBlock } from "../secrets/attempts.ts";
 
-/** Who sends the form; without an account it is a stranger, who is known by the network that he comes from. */
+/** Identifies the sender of a form: by the account, or by the network if nobody is signed in. */
 export type FormSender = { accountId: string | undefined; address: () => string };
 
 const URL_ENCODED = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;

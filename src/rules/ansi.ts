@@ -16,7 +16,7 @@ const restore = (text: string): string =>
   // oxlint-disable-next-line no-control-regex
   text.includes("[") ? text.replace(/(?<!\x1b)\ufffd?\[(\d{1,2}(?:;\d{1,3}){0,4}m)/g, "\x1b[$1") : text;
 
-/** What a line shows after its carriage returns, with which progress bars write over themselves. */
+/** Returns what a line shows after its carriage returns, with which progress bars overwrite themselves. */
 function settleLine(line: string): string {
   let end = line.length;
   while (line[end - 1] === "\r") end--;

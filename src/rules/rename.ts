@@ -3,7 +3,7 @@
 import type { PlacedCase } from "./identity.ts";
 
 const baseName = (file: string) => file.slice(file.lastIndexOf("/") + 1);
-/** Those of the indexes whose case has a file, by the file's own name: thousands of files may hold a test of one name. */
+/** Groups the indexes by the name of the case's file without its folder; cases without a file are left out. */
 const byBaseName = (indexes: Iterable<number>, cases: readonly PlacedCase[]) =>
   Map.groupBy(
     [...indexes].filter((index) => cases[index]!.file !== null),

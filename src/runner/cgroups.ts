@@ -151,7 +151,7 @@ function removeNow(path: string): boolean {
   return !existsSync(path);
 }
 
-/** Those of runners that were killed. */
+/** Removes the groups of runners that were killed. */
 async function removeLeftovers(parent: string): Promise<void> {
   const leftovers = readDirectory(parent).filter(({ name }) => {
     const [, pid, started] = new RegExp(`^${PREFIX}-(\\d+)-(\\d+)-\\d+$`).exec(name) ?? [];

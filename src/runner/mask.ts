@@ -76,7 +76,7 @@ export function createMaskCache(): (values: readonly string[]) => Mask {
   };
 }
 
-/** What must not be seen: the values, without the white space around them as well, and those of their lines that tell something. */
+/** Returns the texts to hide: the values, the values without surrounding white space, and their lines that are long and varied enough. */
 function textsOf(values: readonly string[]): Set<string> {
   const texts = new Set<string>();
   for (const value of values.map((value) => value.toWellFormed())) {

@@ -14,7 +14,7 @@ const MIN_WRAPPED_LENGTH = 16;
 /** More bytes in a row that are not part of the encoding end it, or they would be kept for ever. */
 const MAX_SKIPPED = 64;
 
-/** What a byte is in an encoding: a symbol (below 256), or one of these. */
+/** The class of a byte in an encoding: a symbol (below 256), or one of these. */
 const BREAK = 256;
 /** Stands between the bytes of hexadecimal digits. */
 const SEPARATOR = 257;
@@ -47,7 +47,7 @@ const HEX = symbolsOf("0123456789abcdefABCDEF", "0123456789abcdefabcdef", {
 });
 const [LETTER_N, LETTER_R] = [110, 114];
 
-/** What is looked for in one encoding. */
+/** The patterns of one encoding. */
 type Lookup = {
   automaton: Automaton;
   symbols: Symbols;

@@ -119,7 +119,7 @@ export function createAttempts(monotonic: () => number = () => performance.now()
   };
 }
 
-/** Who tries what; `isReviewed`: `review` has let it through. */
+/** One attempt to sign in; `isReviewed`: `review` has let it through. */
 export type Attempt = { account: string; address: string; isReviewed?: boolean };
 /** Several processes of a server count in one of them. */
 export type Attempts = {

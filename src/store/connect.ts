@@ -146,9 +146,9 @@ export const toNumberArray = (values: ArrayLike<number | null>): string =>
 export const toTextArray = (values: readonly (string | null)[]): string =>
   `{${values.map((value) => (value === null ? "null" : `"${value.replace(/["\\]/g, "\\$&")}"`)).join(",")}}`;
 
-/** What every session is opened with: no transaction waits, or is left open, for longer. */
+/** Settings of every session: no transaction waits, or is left open, for longer. */
 export const SESSION_SETTINGS = { lock_timeout: "15s", idle_in_transaction_session_timeout: "60s" };
-/** Of all pools but the one for short reads. */
+/** The limit of a statement in all pools except those for short reads. */
 export const STATEMENT_TIMEOUT = "60s";
 
 /** After so long without a word the system asks whether the other end is there, every second or so. */

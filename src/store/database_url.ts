@@ -49,7 +49,7 @@ function parse(text: string): { base: string; query: URLSearchParams; socket: Dr
   const [, directory, port] = /^(%2F[^:]*)(?::(\d+))?$/i.exec(hosts) ?? [];
   // After credentials libpq takes an empty host, which is none of a URL's.
   const shown = directory !== undefined || (credentials !== "" && hosts === "") ? "localhost" : hosts;
-  // What the parser of URLs throws would quote the password.
+  // An error of the URL parser would quote the password.
   if (!shown.split(",").every((host) => URL.canParse(`${scheme}${credentials}${host}${path}`)))
     throw new Error("Cannot read DATABASE_URL: expected postgres://user:password@host:port/database, percent-encoded");
   const socket: Record<string, unknown> = directory === undefined ? {} : { host: decodeURIComponent(directory) };

@@ -170,7 +170,7 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
   left join environment v on v.team_id = p.team_id and v.slug = e.environment
   order by o.turn, o.queued_at, o.id`;
 
-/** Of the transaction that has taken them: they wait as before. */
+/** Returns leases to the queue, in the transaction that has taken them. */
 export const leaveLeases = (sql: Tx, projectId: string, ids: readonly string[]) => sql`
   update lease set status = 'queued', runner = null, offered_at = null, expires_at = null
   where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;

@@ -7,7 +7,7 @@ const PATIENCE_MS = 2_000;
 /** Whether there is room on the disk is looked at no more often than this, as long as there is. */
 const DISK_EVERY_MS = 2_000;
 
-/** What the log says, here and when a request fails. */
+/** The log line, here and when a request fails. */
 export const DISK_FULL = "The disk of the database is full: nothing can be stored until there is room";
 
 /**

@@ -84,7 +84,7 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
     return suspects;
   }
 
-  /** What was received while PostgreSQL was being asked ends the suspicion: this process may have been busy. */
+  /** Anything received while PostgreSQL was being asked ends the suspicion: this process may have been busy. */
   const isStillSilent = ({ session, heardAt }: Suspect) => session.owes !== null && session.heardAt === heardAt;
 
   function isDead(suspect: Suspect, activity: Activity, now: number): boolean {

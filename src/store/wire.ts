@@ -9,7 +9,7 @@ type Texts = (string | null)[];
 type Wire = {
   /** Undefined while there is no session: then the driver is there. */
   ask(text: string, parameters: readonly string[]): Promise<Texts[]> | undefined;
-  /** What is to be watched for silence: the session, or the driver's connection that is to become one. */
+  /** Returns what is watched for silence: the session, or the driver's connection that becomes one. */
   sessions(): WatchedSession[];
   close(): Promise<void>;
 };
