@@ -487,7 +487,7 @@ describe("quarantine", () => {
     const until = new Date(Date.now() + 60_000).toISOString();
     await ask(`PATCH ${path}`, { key, body: { quarantine: { reason: "for now", until } } });
     expect(await upload("f")).toMatchObject({ verdict: "passed" });
-    await database.pool`update quarantine set until = now() where project_id = ${project}`;
+    await database.pool`update quarantine set until = now() - interval '1 minute' where project_id = ${project}`;
     expect(await upload("f")).toMatchObject({ verdict: "failed", quarantinedFailures: [] });
     expect((await one()).quarantine).toBeNull();
     const past = await ask(`PATCH ${path}`, {

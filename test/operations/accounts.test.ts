@@ -159,7 +159,7 @@ describe("signing in", () => {
     await logOut(database, person.token);
     expect(await visit(person)).toBeUndefined();
     const expired = await createPerson(database, undefined);
-    await database.pool`update session set expires_at = now() where id = ${expired.sessionId}`;
+    await database.pool`update session set expires_at = now() - interval '1 minute' where id = ${expired.sessionId}`;
     expect(await visit(expired)).toBeUndefined();
   });
 

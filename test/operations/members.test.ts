@@ -167,7 +167,7 @@ describe("an invitation", () => {
       await make(third),
     ];
     const [revokedId, oldId] = (await selectInvitations(database.pool, team)).slice(2).map(({ id }) => id);
-    await database.pool`update invitation set expires_at = now() where id = ${oldId!}`;
+    await database.pool`update invitation set expires_at = now() - interval '1 minute' where id = ${oldId!}`;
     await revokeInvitation(database, owner, team, revokedId!);
     expect(await refusal(revokeInvitation(database, owner, team, revokedId!))).toBe("absent");
     await changeRole(database, owner, { teamId: team, accountId: second.accountId, role: "member" });
