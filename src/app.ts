@@ -13,6 +13,7 @@ import { plans } from "./api/plans.ts";
 import { projects } from "./api/projects.ts";
 import { testCases } from "./api/test_cases.ts";
 import { testRuns } from "./api/test_runs.ts";
+import { state } from "./api/state.ts";
 import { trends } from "./api/trends.ts";
 import { uploads } from "./api/uploads.ts";
 import { type Caller, createCallers, revoked } from "./request/callers.ts";
@@ -52,6 +53,7 @@ export const ROUTES: readonly Route[] = [
   ...events,
   ...testCases,
   ...trends,
+  ...state,
   ...bugReports,
   ...onboardings,
   ...environments,

@@ -21,6 +21,7 @@ import { project } from "./schema/projects.ts";
 import { nativeCase, nativeReport } from "./schema/reports.ts";
 import { testCase, testCaseResult } from "./schema/test_cases.ts";
 import { caseResult, testRun, uploadedRun } from "./schema/test_runs.ts";
+import { branchState } from "./schema/state.ts";
 import { trends } from "./schema/trends.ts";
 import { upload } from "./schema/uploads.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -61,6 +62,7 @@ const definitions: Record<string, v.GenericSchema> = {
   TestCaseResult: testCaseResult,
   TestRun: testRun,
   Trends: trends,
+  BranchState: branchState,
   Upload: upload,
   UploadedRun: uploadedRun,
   Variable: variable,
@@ -77,6 +79,7 @@ const TAGS: Record<string, string> = {
   "bug-reports":
     "Failures that are one bug. The default branch opens them by itself; they are triaged, merged, resolved, and reopened when the bug is back.",
   trends: "How the project has been doing, day by day.",
+  state: "Whether a branch is red or green, since when, and which tasks make it so.",
   events: "What happens in the project or in one execution, as it happens.",
   uploads: "Nothing arrives? The uploads that were refused, or accepted with warnings, and why.",
   projects: "The project itself and its settings. Its key is generated in the dashboard, or by the administrator.",

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { selectCountedOnCommits } from "../src/store/case_health.ts";
 import { connect, type Fragment, type Sql } from "../src/store/connect.ts";
 import { firstIdAt } from "../src/store/moment.ts";
-import { selectBranchState, selectDefaultBuilds, selectNews } from "../src/store/overview.ts";
+import { selectBranchBuilds, selectLastBuild, selectNews } from "../src/store/overview.ts";
+import { selectBranchState } from "../src/store/state.ts";
 import { readTexts } from "../src/store/wire.ts";
 import { analyzeOutgrown } from "../src/work/analyze.ts";
 import { countAll } from "../src/work/count.ts";
@@ -125,9 +126,10 @@ const READS: [name: string, work: (time: number) => Promise<void>][] = [
   ["an execution", get((time) => `/executions/${executions[time]}`)],
 ];
 
-const MAIN = { branch: "main", sample: false };
+const MAIN = { branch: "main", isDefault: true, sample: false };
 const STATE: typeof READS = [
-  ["the newest of the default branch", async () => void (await selectDefaultBuilds(database.pool, project, MAIN, 10))],
+  ["the newest of the default branch", async () => void (await selectBranchBuilds(database.pool, project, MAIN, 10))],
+  ["the last of them that has ended", async () => void (await selectLastBuild(database.pool, project, MAIN))],
   ["how that stands", async () => void (await selectBranchState(database.pool, project, MAIN))],
   ["what is new", async () => void (await selectNews(database.pool, project, idOfLastWeek, 5))],
 ];

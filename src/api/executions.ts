@@ -6,6 +6,7 @@ import { toPage } from "../request/page.ts";
 import { json, noContent, plainText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import { dispatchExecution } from "../operations/dispatch.ts";
+import { rerunEnded } from "../operations/reruns.ts";
 import {
   cancelExecution,
   completeExecution,
@@ -13,7 +14,6 @@ import {
   planTasks,
   removeExecution,
   requireNoOption,
-  rerunEnded,
 } from "../operations/executions.ts";
 import { type CauseOf, toCauses } from "../operations/failures.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
@@ -61,6 +61,7 @@ function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): E
     environment: row.environment,
     trigger: row.trigger,
     rerunOf: row.rerunOf,
+    repeatedStatus: row.repeatedStatus,
     baselineId: row.baselineId,
     tasks: row.tasks.map(toTask),
     ...counts,
@@ -334,18 +335,21 @@ export const executions: Route[] = [
       description:
         "Makes an execution like this one, linked by rerunOf, that waits for its tasks to report, or in mode run " +
         "gives them to runners: with failedOnly only the tasks that are not green, and of these, for runners, only " +
-        "the test cases that failed. One that has not ended, or has nothing to repeat, is a 400.",
+        "the test cases that failed. What was dispatched is dispatched again. A rerun is part of the build that it " +
+        "repeats: its results decide the build's repeatedStatus and the state of the branch, and one that nobody answers " +
+        "is cancelled. One that has not ended, or has nothing to repeat, is a 400.",
       example: { body: { failedOnly: true } },
       body: rerunRequest,
       answer: execution,
       status: 201,
     },
     async (context) => {
-      const { params, body, conclude, publicUrl } = context;
+      const { params, body, conclude, publicUrl, caller } = context;
       const { projectId, executionId } = params;
       return await conclude(async (sql) => {
         const { failedOnly } = body;
-        const id = await rerunEnded(sql, projectId, executionId, { failedOnly, now: new Date() });
+        const asked = { failedOnly, teamId: caller.teamId, publicUrl, now: new Date() };
+        const id = await rerunEnded(sql, projectId, executionId, asked);
         return await find(sql, { params: { projectId, executionId: id }, publicUrl });
       });
     },

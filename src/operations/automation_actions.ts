@@ -2,7 +2,8 @@
 
 import { MAX_TITLE, openBug, reopenBug } from "./bug_reports.ts";
 import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
-import { findOrInsertExecution, planTasks, rerunExecution } from "./executions.ts";
+import { findOrInsertExecution, planTasks } from "./executions.ts";
+import { rerunExecution } from "./reruns.ts";
 import type { Action, ActionResult, AutomationRun } from "../schema/automations.ts";
 import { type PlannedTask, toPlannedTask } from "../schema/executions.ts";
 import { Refusal } from "../schema/refusal.ts";
@@ -195,16 +196,16 @@ async function openBugReport(
 
 async function rerunFailed(
   sql: Tx,
-  { dryRun, now }: AutomationServices,
+  { dryRun, now, publicUrl }: AutomationServices,
   { maximum }: Extract<Action, { type: "rerun_failed" }>,
-  { event, project, depth }: Occasion,
+  { teamId, event, project, depth }: Occasion,
 ): Promise<Result> {
   const id = event?.data.execution?.id;
   const execution = id && project ? await lockExecution(sql, project.id, id) : undefined;
   if (!execution) return skipped("The execution is not there any more");
   if (execution.reruns >= maximum) return skipped(`It was repeated ${execution.reruns} times already`);
   if (dryRun) return { status: "planned", reason: "Would ask for the failed tasks again" };
-  const rerun = { failedOnly: true, trigger: "automation" as const, depth: depth + 1, now };
+  const rerun = { failedOnly: true, trigger: "automation" as const, depth: depth + 1, teamId, publicUrl, now };
   const created = await rerunExecution(sql, project!.id, execution, rerun);
   if ("reason" in created) return skipped(`Nothing to repeat: ${created.reason}`);
   return { status: "done", reason: "Asked for the failed tasks again", executionId: created.id };

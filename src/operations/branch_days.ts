@@ -2,7 +2,7 @@
 
 import { type DayFigures, keepDays, lockDays, selectDays, selectKeptDays, SETTLED_MS } from "../store/branch_days.ts";
 import type { Database, Sql } from "../store/connect.ts";
-import type { DefaultBranch } from "../store/overview.ts";
+import type { Branch } from "../store/state.ts";
 
 const DAY_MS = 86_400_000;
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
@@ -15,7 +15,7 @@ export async function getBranchDays(
   sql: Sql,
   begin: Database["begin"],
   projectId: string,
-  branch: DefaultBranch,
+  branch: Branch,
   { now, count }: { now: Date; count: number },
 ): Promise<DayFigures[]> {
   const days = Array.from({ length: count }, (_, index) => dayOf(now.getTime() - (count - 1 - index) * DAY_MS));

@@ -1,7 +1,7 @@
 /** Executions: found or created for an upload, advanced by what happens, announced at their end, asked for again. */
 
 import { isSameCommit } from "../rules/commit.ts";
-import { endOfTask, type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
+import { byResults, endOfTask, type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import { countBlames } from "./failures.ts";
 import type { BlameCounts } from "../schema/failures.ts";
@@ -30,20 +30,15 @@ import {
   type MetBuild,
   selectOrigin,
   selectTasks,
+  selectTasksWithReruns,
   type TaskRow,
   updateExecution,
   updateOpenTasks,
+  updateRepeatedStatus,
   type UploadedExecution,
   type UploadedBuild,
 } from "../store/executions.ts";
-import {
-  endTasksWithoutLease,
-  insertLeases,
-  lockOpenLeases,
-  selectCasesToRepeat,
-  selectPlannedTasks,
-  stopLeases,
-} from "../store/leases.ts";
+import { endTasksWithoutLease, insertLeases, lockOpenLeases, stopLeases } from "../store/leases.ts";
 import { type RunRow, selectRunsOf } from "../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../store/signals.ts";
 
@@ -74,12 +69,13 @@ export async function advanceExecution(
   const { events = [], silent = false, reason = END_REASONS[event], ...change } = rest;
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
   const tasks = known?.map((task) => ({ ...task })) ?? (await selectTasks(sql, projectId, execution.id));
-  const status = nextStatus(execution.status, tasks, event);
+  const isRerun = execution.rerunOf !== null;
+  const status = nextStatus(execution.status, tasks, event, isRerun);
   const writes = [...others];
   const silentTasks = tasks.filter((task) => !hasEnded(task.status));
   if (hasEnded(status) && silentTasks.length > 0) {
     for (const task of silentTasks) {
-      task.status = endOfTask(task, status);
+      task.status = endOfTask(task, status, isRerun);
       task.reason = reason;
       if (task.status === "incomplete") task.verdict = "failed";
     }
@@ -100,7 +96,18 @@ export async function advanceExecution(
     if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
   }
   await writeTogether(sql, writes);
+  const { buildId } = execution;
+  // A late report changes what a build and its reruns come to together, as the end of a rerun does.
+  if (hasEnded(status) && (buildId !== null || hasEnded(execution.status)))
+    await updateRepeated(sql, projectId, buildId ?? execution.id);
   return status;
+}
+
+/** In a transaction that holds the lock of the build or of one of its reruns: what the reruns make of the build's outcome. */
+async function updateRepeated(sql: Tx, projectId: string, buildId: string): Promise<void> {
+  const tasks = await selectTasksWithReruns(sql, projectId, buildId);
+  const isRepeated = tasks.some((task) => task.isRepeated);
+  await updateRepeatedStatus(sql, projectId, buildId, isRepeated ? byResults(tasks) : null);
 }
 
 /** Why a task ended of which nothing, or not all, has come. */
@@ -374,6 +381,8 @@ const beginAt = (
   completedAt: null,
   sample: false,
   rerunOf: null,
+  buildId: null,
+  repeatedStatus: null,
   baselineId,
   depth: 0,
   reruns: 0,
@@ -458,46 +467,6 @@ async function withBase(
   return { ...found, warnings: [...found.warnings, `The baseline is not of base_commit "${baseCommit}": ${why}`] };
 }
 
-export type Rerun = { failedOnly: boolean; trigger: "rerun" | "automation"; depth: number; now: Date };
-
-/** In a transaction that holds the execution's lock. Answers the new execution, or why there is none. */
-export async function rerunExecution(
-  sql: Tx,
-  projectId: string,
-  execution: LockedExecution,
-  { failedOnly, trigger, depth, now }: Rerun,
-): Promise<{ id: string } | { reason: string }> {
-  if (!hasEnded(execution.status)) return { reason: `it has not ended: it is "${execution.status}"` };
-  const tasks = (await selectTasks(sql, projectId, execution.id)).filter(
-    ({ verdict, status }) => !failedOnly || verdict !== "passed" || status === "timed_out",
-  );
-  if (tasks.length === 0) return { reason: failedOnly ? "none of its tasks failed" : "it has no tasks" };
-  const { branch, commit, pullRequest, buildUrl, environment, mode, failFast } = execution;
-  const inserted = await insertExecution(sql, projectId, {
-    ...{ branch, commit, pullRequest, buildUrl, environment },
-    key: null,
-    status: "queued",
-    mode,
-    trigger,
-    timeoutMinutes: null,
-    depth,
-    failFast,
-    rerunOf: { ...execution, failedOnly },
-    now,
-  });
-  const slugs = tasks.map(({ slug }) => slug);
-  const planned = await selectPlannedTasks(sql, projectId, execution.id, slugs);
-  const again: PlannedTask[] = [];
-  for (const task of planned) {
-    // Which shard a test case failed in is not known: those that failed are run together.
-    const isPart =
-      failedOnly && task.shards > 1 && (await selectCasesToRepeat(sql, projectId, execution.id, task.slug));
-    again.push(isPart ? { ...task, shards: 1 } : task);
-  }
-  await planTasks(sql, projectId, inserted, again, now);
-  return { id: inserted.id };
-}
-
 /** In a transaction: an execution that goes on ends with what has come. Refuses one that was cancelled. */
 export async function completeExecution(sql: Tx, projectId: string, id: string, now: Date): Promise<void> {
   const locked = (await lockExecution(sql, projectId, id)) ?? refuseAbsent();
@@ -522,17 +491,7 @@ export async function removeExecution(sql: Tx, projectId: string, id: string): P
     await notifyLeases(sql, projectId);
   }
   await notifyExecutionEnded(sql, id);
-  return await deleteExecution(sql, projectId, id);
-}
-
-/** In a transaction: asked for by somebody. Answers the id of the new execution; refuses one that goes on. */
-export async function rerunEnded(
-  sql: Tx,
-  projectId: string,
-  id: string,
-  { failedOnly, now }: Pick<Rerun, "failedOnly" | "now">,
-): Promise<string> {
-  const locked = (await lockExecution(sql, projectId, id)) ?? refuseAbsent();
-  const created = await rerunExecution(sql, projectId, locked, { failedOnly, trigger: "rerun", depth: 0, now });
-  return "reason" in created ? refuse(`Cannot rerun the execution: ${created.reason}`) : created.id;
+  const isDeleted = await deleteExecution(sql, projectId, id);
+  if (locked.buildId !== null) await updateRepeated(sql, projectId, locked.buildId);
+  return isDeleted;
 }

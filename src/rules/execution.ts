@@ -9,16 +9,25 @@ export type TaskState = { status: TaskStatus; declared: boolean; verdict: Verdic
 const isOpen = (status: TaskStatus) => status === "queued" || status === "running";
 export const hasEnded = (status: TaskStatus) => !isOpen(status);
 
-/** What becomes of a task that is open when its execution ends: some of its shards have come, or nothing has. */
-export const endOfTask = ({ attempt }: { attempt: number }, status: ExecutionStatus) =>
-  status === "cancelled" ? "cancelled" : attempt > 0 ? "incomplete" : "timed_out";
+/**
+ * What becomes of a task that is open when its execution ends: some of its shards have come, or nothing has. A rerun is an
+ * offer to run a task again: where nobody took it, nothing is known that was not known before.
+ */
+export const endOfTask = ({ attempt }: { attempt: number }, status: ExecutionStatus, isRerun = false) =>
+  status === "cancelled" ? "cancelled" : attempt > 0 ? "incomplete" : isRerun ? "cancelled" : "timed_out";
 
 /** By results alone: a task that never reported weighs more than one that failed, and nobody's silence is green. */
-function byResults(tasks: readonly TaskState[]): "passed" | "failed" | "timed_out" {
+export function byResults(tasks: readonly TaskState[]): "passed" | "failed" | "timed_out" {
   const silent = ({ status, attempt }: TaskState) => status === "timed_out" || (isOpen(status) && attempt === 0);
   if (tasks.length === 0 || tasks.some(silent)) return "timed_out";
   const isRed = ({ status, verdict }: TaskState) => verdict !== "passed" || isOpen(status) || status === "incomplete";
   return tasks.some(isRed) ? "failed" : "passed";
+}
+
+/** Of a rerun: only the tasks that somebody ran again count, and without any the rerun is cancelled. */
+function byAnswers(tasks: readonly TaskState[]): ExecutionStatus {
+  const answered = tasks.filter(({ status, attempt }) => status !== "cancelled" && !(isOpen(status) && attempt === 0));
+  return answered.length === 0 ? "cancelled" : byResults(answered);
 }
 
 export type ExecutionEvent = "arrived" | "completed" | "cancelled" | "expired";
@@ -27,16 +36,19 @@ export type ExecutionEvent = "arrived" | "completed" | "cancelled" | "expired";
  * The status after a report has arrived, `complete` was asked for, or the time was over.
  * - Ended executions stay ended: a late report changes the outcome, a cancelled one stays cancelled.
  * - Declared tasks end the execution when all of them have reported.
+ * - A rerun that nobody answered is cancelled.
  */
 export function nextStatus(
   current: ExecutionStatus,
   tasks: readonly TaskState[],
   event: ExecutionEvent,
+  isRerun = false,
 ): ExecutionStatus {
+  const decide = isRerun ? byAnswers : byResults;
   if (current === "cancelled" || event === "cancelled") return "cancelled";
-  if (hasEnded(current) || event !== "arrived") return byResults(tasks);
+  if (hasEnded(current) || event !== "arrived") return decide(tasks);
   const declared = tasks.filter((task) => task.declared);
-  if (declared.length > 0 && tasks.every(({ status }) => !isOpen(status))) return byResults(tasks);
+  if (declared.length > 0 && tasks.every(({ status }) => !isOpen(status))) return decide(tasks);
   return "running";
 }
 

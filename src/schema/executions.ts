@@ -114,6 +114,13 @@ export const execution = v.strictObject({
     ),
   ),
   rerunOf: v.pipe(v.nullable(uuid), v.description("The execution that this one repeats")),
+  repeatedStatus: v.pipe(
+    v.nullable(v.picklist(["passed", "failed", "timed_out"])),
+    v.description(
+      "What its reruns have made of its outcome: each task counts as its last rerun with a result left it. null: there " +
+        "is no rerun with a result, or it agrees with the status; also null in a rerun, which is part of what it repeats",
+    ),
+  ),
   baselineId: v.pipe(
     v.nullable(uuid),
     v.description(

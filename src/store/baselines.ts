@@ -9,11 +9,15 @@ const LOOKED_THROUGH = 200;
 
 type Limited = { condition: Fragment; limit: number };
 
-/** Executions of the default branch, and those that name none and count as being on it: an index serves each, not both. */
+/**
+ * Executions of the default branch, and those that name none and count as being on it: an index serves each, not both. A
+ * rerun has results of what was repeated only: nothing is measured by it.
+ */
 const lastOf = (sql: Sql, projectId: Given, { condition, limit }: Limited): [named: Fragment, nameless: Fragment] => {
   // As the index of branches has it, so that no other one is in order: by id alone all executions are, and none may fit.
   const of = (branch: Fragment) => sql`(
-    select id from execution where project_id = ${projectId} and branch ${branch} and not sample and ${condition}
+    select id from execution
+    where project_id = ${projectId} and branch ${branch} and not sample and build_id is null and ${condition}
     order by branch, id desc limit ${limit})`;
   return [of(sql`= (select default_branch from project where id = ${projectId})`), of(sql`is null`)];
 };
@@ -39,7 +43,7 @@ export const baselineOf = (
   if (!baseCommit) return last;
   return sql`coalesce((
     select id from execution b
-    where project_id = ${projectId} and not sample and ${isOver} and ${isCommit(sql, baseCommit)}
+    where project_id = ${projectId} and not sample and build_id is null and ${isOver} and ${isCommit(sql, baseCommit)}
     order by branch is distinct from (select default_branch from project where id = ${projectId}), id desc limit 1
   ), ${last})`;
 };

@@ -2,9 +2,9 @@
 
 import { type Fragment, type Sql, toTextArray, type Tx } from "./connect.ts";
 import { lockOf } from "./locks.ts";
-import type { DefaultBranch } from "./overview.ts";
+import type { Branch } from "./state.ts";
 
-/** Of executions that ended on a day, in UTC, such as 2026-01-31. */
+/** Of builds that ended on a day, in UTC, such as 2026-01-31; each with what its reruns have made of it. */
 export type DayFigures = {
   day: string;
   executions: number;
@@ -18,22 +18,17 @@ const textOf = (sql: Sql, day: Fragment) => sql`to_char(${day}, 'YYYY-MM-DD')`;
 const array = (sql: Sql, days: readonly string[]) => sql`${toTextArray(days)}::date[]`;
 
 /** Those of these days that are kept, in their order. */
-export const selectKeptDays = (
-  sql: Sql,
-  projectId: string,
-  { branch, sample }: DefaultBranch,
-  days: readonly string[],
-) =>
+export const selectKeptDays = (sql: Sql, projectId: string, { branch, sample }: Branch, days: readonly string[]) =>
   sql<DayFigures[]>`
     select ${textOf(sql, sql`day`)} as day, executions, passed, p50_ms as "p50Ms", p95_ms as "p95Ms" from branch_day
     where project_id = ${projectId} and branch = ${branch} and sample = ${sample} and day = any(${array(sql, days)})
     order by branch_day.day`;
 
 /** A row for each of these days, also where nothing ended on it. */
-function figuresOf(sql: Sql, projectId: string, { branch, sample }: DefaultBranch, days: readonly string[]): Fragment {
+function figuresOf(sql: Sql, projectId: string, { branch, sample }: Branch, days: readonly string[]): Fragment {
   const endedOn = (isBranch: Fragment) => sql`
-    select id, status = 'passed' as is_passed from execution
-    where project_id = ${projectId} and branch ${isBranch} and sample = ${sample}
+    select id, coalesce(repeated_status, status) = 'passed' as is_passed from execution
+    where project_id = ${projectId} and branch ${isBranch} and sample = ${sample} and build_id is null
       and status in ('passed', 'failed', 'timed_out')
       and completed_at >= d.day::timestamp at time zone 'UTC'
       and completed_at < (d.day + 1)::timestamp at time zone 'UTC'`;
@@ -57,7 +52,7 @@ const columns = (sql: Sql) =>
   sql`${textOf(sql, sql`f.day`)} as day, f.executions, f.passed, f.p50_ms as "p50Ms", f.p95_ms as "p95Ms"`;
 
 /** Counted now. */
-export const selectDays = (sql: Sql, projectId: string, branch: DefaultBranch, days: readonly string[]) =>
+export const selectDays = (sql: Sql, projectId: string, branch: Branch, days: readonly string[]) =>
   sql<DayFigures[]>`select ${columns(sql)} from (${figuresOf(sql, projectId, branch, days)}) f order by f.day`;
 
 /**
@@ -76,9 +71,7 @@ export const lockDays = async (sql: Tx, projectId: string): Promise<boolean> => 
 export const SETTLED_MS = 3_600_000;
 
 /** Counted now, by a transaction that has them for itself, and kept where they are over. */
-export const keepDays = (sql: Tx, projectId: string, branch: DefaultBranch, days: readonly string[]) => sql<
-  DayFigures[]
->`
+export const keepDays = (sql: Tx, projectId: string, branch: Branch, days: readonly string[]) => sql<DayFigures[]>`
   with figures as materialized (${figuresOf(sql, projectId, branch, days)}), kept as (
     insert into branch_day (project_id, day, branch, sample, executions, passed, p50_ms, p95_ms)
     select ${projectId}, day, ${branch.branch}, ${branch.sample}, executions, passed, p50_ms, p95_ms from figures

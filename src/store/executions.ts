@@ -1,6 +1,6 @@
 /** Executions and, with them, their tasks: the test runs of each. */
 
-import { hasEnded } from "../rules/execution.ts";
+import { hasEnded, type TaskState } from "../rules/execution.ts";
 import type {
   ExecutionFilter,
   ExecutionMode,
@@ -58,6 +58,10 @@ export type ExecutionRow = {
   createdAt: string;
   sample: boolean;
   rerunOf: string | null;
+  /** Of a rerun: the execution that was repeated first. */
+  buildId: string | null;
+  /** Of a build: what its reruns have made of its outcome, where they have changed it. */
+  repeatedStatus: "passed" | "failed" | "timed_out" | null;
   baselineId: string | null;
   startedAt: string | null;
   completedAt: string | null;
@@ -67,7 +71,7 @@ export type ExecutionRow = {
 const executionColumns = (sql: Sql) => sql`
   id, key, status, mode, trigger, branch, commit, pull_request as "pullRequest", build_url as "buildUrl", environment,
   created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, rerun_of as "rerunOf",
-  baseline_id as "baselineId", depth, reruns, fail_fast as "failFast", (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
+  build_id as "buildId", repeated_status as "repeatedStatus", baseline_id as "baselineId", depth, reruns, fail_fast as "failFast", (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
 
 type Joined = Omit<ExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
 
@@ -77,7 +81,8 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
     with chosen as materialized (${executions})
     select e.id, e.key, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
       e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
-      e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf", e.baseline_id as "baselineId",
+      e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf", e.build_id as "buildId",
+      e.repeated_status as "repeatedStatus", e.baseline_id as "baselineId",
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict, r.outage as task_outage,
       r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", r.started_at as "task_startedAt", r.completed_at as "task_completedAt",
@@ -132,6 +137,17 @@ export const selectExecutionNames = async (
     where project_id = ${projectId} and id = any(${toTextArray(wanted)}::uuid[])`;
   return new Map(rows.map((row) => [row.id, row]));
 };
+
+/** More are not named. */
+const RERUNS = 20;
+
+export type RerunRow = ExecutionName & Pick<ExecutionRow, "status">;
+
+/** The newest reruns of a build, newest first. */
+export const selectReruns = async (sql: Sql, projectId: string, buildId: string): Promise<RerunRow[]> =>
+  await sql<RerunRow[]>`
+  select id, key, branch, commit, created_at as "createdAt", status from execution
+  where project_id = ${projectId} and build_id = ${buildId} order by id desc limit ${RERUNS}`;
 
 /** Behind every other: with a bound the index that is in the order of ids is the best one, whatever is known of the table. */
 const NEWEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -445,7 +461,7 @@ export type InsertExecution = ExecutionOrigin & {
   /** Sealed. */
   variables?: Buffer | undefined;
   /** The execution that this one repeats: both are compared with the same, and have the same variables. */
-  rerunOf?: Pick<LockedExecution, "id" | "reruns" | "baselineId"> & { failedOnly: boolean };
+  rerunOf?: Pick<LockedExecution, "id" | "buildId" | "reruns" | "baselineId"> & { failedOnly: boolean };
   now: Date;
 };
 
@@ -474,7 +490,8 @@ export const insertExecution = async (
   const id = Bun.randomUUIDv7("hex", now.getTime());
   const [execution] = await sql<InsertedExecution[]>`
     insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
-      timeout_minutes, expires_at, created_at, mode, depth, fail_fast, failed_only, variables, rerun_of, reruns, baseline_id)
+      timeout_minutes, expires_at, created_at, mode, depth, fail_fast, failed_only, variables, rerun_of, build_id, reruns,
+      baseline_id)
     select ${projectId}, ${id}, ${key}, ${status}, ${trigger}, ${origin.branch ?? null},
       ${origin.commit ?? null}, ${origin.pullRequest ?? null}, ${origin.buildUrl ?? null}, ${origin.environment ?? null},
       minutes, now() + minutes * interval '1 minute', ${now.toISOString()}, ${mode ?? "report"}, ${depth ?? 0},
@@ -483,7 +500,7 @@ export const insertExecution = async (
           ? sql`(select variables from execution where project_id = ${projectId} and id = ${rerunOf.id})`
           : sql`${(variables ?? null) as never}::bytea`
       },
-      ${rerunOf?.id ?? null}, ${rerunOf ? rerunOf.reruns + 1 : 0},
+      ${rerunOf?.id ?? null}, ${rerunOf ? (rerunOf.buildId ?? rerunOf.id) : null}, ${rerunOf ? rerunOf.reruns + 1 : 0},
       ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id, baseCommit })}
     from (
       select coalesce(${timeoutMinutes}::int, ${
@@ -497,7 +514,10 @@ export const insertExecution = async (
 };
 
 /** An execution that an upload begins, as the upload leaves it. */
-export type UploadedExecution = Omit<ExecutionRow, "tasks" | "completedAt" | "mode" | "sample" | "rerunOf"> & {
+export type UploadedExecution = Omit<
+  ExecutionRow,
+  "tasks" | "completedAt" | "mode" | "sample" | "rerunOf" | "buildId" | "repeatedStatus"
+> & {
   timeoutMinutes: number;
   /** Of its run, where that is complete: the execution, if it is over, ends no sooner. */
   runCompletedAt: string | null;
@@ -541,6 +561,35 @@ export const selectTasks = (sql: Sql, projectId: string, executionId: string) =>
     ${namedShards(sql, sql`r`)} as "namedShards", duration_ms as "durationMs", started_at as "startedAt", completed_at as "completedAt", reason,
     null as runner
   from test_run r where project_id = ${projectId} and execution_id = ${executionId} order by id`;
+
+/**
+ * The tasks of a build, each as its last rerun that has a result left it. What a rerun was not answered for stays as it was.
+ * A build that is gone has none.
+ */
+export const selectTasksWithReruns = (sql: Sql, projectId: string, buildId: string) => sql<
+  (TaskState & { isRepeated: boolean })[]
+>`
+  select distinct on (task_slug) status, declared, verdict, attempt, "isRepeated"
+  from (
+    select r.*, false as "isRepeated" from test_run r where r.project_id = ${projectId} and r.execution_id = ${buildId}
+    union all
+    select r.*, true from execution e join test_run r on r.project_id = e.project_id and r.execution_id = e.id
+    where e.project_id = ${projectId} and e.build_id = ${buildId} and ${hasResult(sql, sql`r`)}
+  ) r order by task_slug, execution_id desc`;
+
+/** A condition: the run has ended with an outcome. */
+export const hasResult = (sql: Sql, run: Fragment): Fragment =>
+  sql`${run}.status in ('passed', 'failed', 'incomplete', 'timed_out')`;
+
+/** Null: there are no reruns, or they tell nothing else than the build itself. */
+export const updateRepeatedStatus = (
+  sql: Tx,
+  projectId: string,
+  id: string,
+  status: "passed" | "failed" | "timed_out" | null,
+) => sql`
+  update execution set repeated_status = nullif(${status}::text, status)
+  where project_id = ${projectId} and id = ${id} and repeated_status is distinct from nullif(${status}::text, status)`;
 
 export type ExecutionChange = ExecutionOrigin & {
   status: ExecutionStatus;

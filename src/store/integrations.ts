@@ -1,6 +1,7 @@
 /** Integrations of a team, what is delivered to them, and who is at it. */
 
 import {
+  type Dispatch,
   type DeliveryAttempt,
   type Delivery,
   type DeliveryStatus,
@@ -222,6 +223,25 @@ export const selectWaitingDispatch = async (
       and (d.options #>> '{execution,waits}')::boolean
     order by d.id desc limit 1`;
   return row;
+};
+
+/** What an engine was last asked for, to run this execution; undefined: none was, or it cannot be asked any more. */
+export const selectDispatch = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+): Promise<Dispatch | undefined> => {
+  const [row] = await sql<Dispatch[]>`
+    select d.integration_id as "integrationId", d.options ->> 'workflow' as workflow, d.options ->> 'ref' as ref,
+      d.options -> 'inputs' as inputs
+    from delivery d join integration i on i.team_id = d.team_id and i.id = d.integration_id and i.enabled
+    where d.team_id = (select team_id from project where id = ${projectId})
+      and d.action = 'dispatch' and d.options #>> '{execution,id}' = ${executionId}
+      and d.options #>> '{execution,projectId}' = ${projectId} and (d.options #>> '{execution,waits}')::boolean
+    order by d.id desc limit 1`;
+  if (!row) return undefined;
+  const { integrationId, workflow, ref, inputs } = row;
+  return { integrationId, workflow: workflow ?? undefined, ref: ref ?? undefined, inputs: inputs ?? undefined };
 };
 
 /** It ends before anything was sent. */

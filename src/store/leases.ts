@@ -103,6 +103,19 @@ export const selectPlannedTasks = async (
   return slugs.map((slug) => rows.find((row) => row.slug === slug) ?? { slug, shards: 1, labels: [] });
 };
 
+/** Whether each task of an execution has a runner that takes it and was seen within the last hour. */
+export const selectHasRunners = async (sql: Sql, projectId: string, executionId: string): Promise<boolean> => {
+  const [row] = await sql<{ isSo: boolean }[]>`
+    select count(*) > 0 and bool_and(exists (
+      select from runner r
+      where r.project_id = ${projectId} and r.seen_at > now() - interval '1 hour' and l.labels <@ r.labels
+        and (r.task_slugs is null or l.task_slug = any(r.task_slugs) or ${isBlocked(sql, sql`r`)}))) as "isSo"
+    from (
+      select distinct on (task_slug) task_slug, labels from lease
+      where project_id = ${projectId} and execution_id = ${executionId} order by task_slug, id desc) l`;
+  return row!.isSo;
+};
+
 export type Asker = {
   runner: string;
   labels: readonly string[];

@@ -3,6 +3,7 @@
 import { isCommit } from "./commits.ts";
 import { type Fragment, type Sql, toTextArray } from "./connect.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
+import type { Branch } from "./state.ts";
 
 /** An execution as rows of pages show it. */
 export type BuildRow = {
@@ -27,6 +28,10 @@ export type BuildRow = {
   createdAt: string;
   startedAt: string | null;
   completedAt: string | null;
+  /** What reruns have made of its outcome; null: nothing else. */
+  repeatedStatus: "passed" | "failed" | "timed_out" | null;
+  /** It repeats another one, and is no build of its own. */
+  isRerun: boolean;
   sample: boolean;
 };
 
@@ -37,7 +42,7 @@ export const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => s
     coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
     coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.outage, false) as outage,
     coalesce(r.ms, 0)::bigint as "durationMs", e.created_at as "createdAt", e.started_at as "startedAt",
-    e.completed_at as "completedAt", e.sample
+    e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample
   from (${ids}) chosen join execution e on e.project_id = ${projectId} and e.id = chosen.id
   left join lateral (
     select sum(r.passed) as passed, sum(r.failed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,
@@ -59,6 +64,8 @@ export type BuildFilter = {
   before?: string | undefined;
   /** An id: only those from then on. */
   from?: string | undefined;
+  /** Reruns are left out. */
+  buildsOnly?: boolean;
 };
 
 /** Newest first, one row more than `limit`. */
@@ -81,49 +88,40 @@ export const selectBuilds = (sql: Sql, projectId: string, limit: number, filter:
                 union all
                 (select id from execution where project_id = ${projectId} and ${isCommit(sql, filter.q)} order by id desc limit 1000)))`
         }
+        ${filter.buildsOnly ? sql`and rerun_of is null` : sql``}
         ${filter.from === undefined ? sql`` : sql`and id >= ${filter.from}`}
         ${filter.before === undefined ? sql`` : sql`and id < ${filter.before}`}
       order by id desc limit ${limit + 1}`,
   );
 
-/** The default branch as pages speak of it: `sample`, of the sample data and not of the project's own builds. */
-export type DefaultBranch = { branch: string; sample: boolean };
-
-/** Sample data tells of a project only as long as there is nothing else. */
-export const selectDefaultBranch = async (sql: Sql, projectId: string, branch: string): Promise<DefaultBranch> => {
-  const own = await sql`select from execution where project_id = ${projectId} and not sample limit 1`;
-  return { branch, sample: own.length === 0 };
-};
-
 const hasOutcome = (sql: Sql) => sql`e.status in ('passed', 'failed', 'timed_out')`;
 
 /**
- * A statement: the first executions of the default branch that meet a condition, by id. Those that name the branch and those
- * that name none are looked for apart: an index has each in order, and of both together all would be sorted.
+ * A statement: the newest builds of a branch that meet a condition. Those that name the branch and those that name none are
+ * looked for apart: an index has each in order, and of both together all would be sorted.
  */
-function firstOn(
+function newestOn(
   sql: Sql,
   projectId: string,
-  { branch, sample }: DefaultBranch,
-  { condition, newest, limit }: { condition: Fragment; newest: boolean; limit: number },
+  { branch, isDefault, sample }: Branch,
+  { condition, limit }: { condition: Fragment; limit: number },
 ): Fragment {
-  const direction = newest ? sql`desc` : sql`asc`;
-  const of = (isIt: Fragment, order: Fragment) => sql`(
-    select * from execution e where e.project_id = ${projectId} and e.branch ${isIt} and e.sample = ${sample} and ${condition}
-    order by ${order} limit ${limit})`;
   // As the index has it, so that no other one is in order: by id alone all executions are, and none may fit.
-  const byBranch = newest ? sql`e.branch, e.id desc` : sql`e.branch desc, e.id`;
+  const of = (name: Fragment) => sql`(
+    select * from execution e
+    where e.project_id = ${projectId} and e.branch ${name} and e.sample = ${sample} and e.build_id is null and ${condition}
+    order by e.branch, e.id desc limit ${limit})`;
   return sql`
-    select * from (${of(sql`= ${branch}`, byBranch)} union all ${of(sql`is null`, byBranch)}) e
-    order by id ${direction} limit ${limit}`;
+    select * from (${of(sql`= ${branch}`)} ${isDefault ? sql`union all ${of(sql`is null`)}` : sql``}) e
+    order by id desc limit ${limit}`;
 }
 
-/** The newest of the default branch, newest first. */
-export const selectDefaultBuilds = (sql: Sql, projectId: string, branch: DefaultBranch, limit: number) =>
+/** The newest builds of a branch, newest first. */
+export const selectBranchBuilds = (sql: Sql, projectId: string, branch: Branch, limit: number) =>
   buildsOf(
     sql,
     projectId,
-    sql`select id from (${firstOn(sql, projectId, branch, { condition: sql`true`, newest: true, limit })}) newest`,
+    sql`select id from (${newestOn(sql, projectId, branch, { condition: sql`true`, limit })}) newest`,
   );
 
 /** The oldest that a report has come to; sample data does not count. */
@@ -160,43 +158,15 @@ export const selectBuildOrigins = async (
   return { branches: row!.branches ?? [], environments: row!.environments ?? [] };
 };
 
-export type BranchState = {
-  last: BuildRow;
-  /** When the first execution was completed that ended like the last, after one that ended otherwise. */
-  since: string;
-  /** The newest that ended otherwise. */
-  otherId: string | null;
-};
-
-/** The newest that has ended on a branch. */
-export const selectLastBuild = async (sql: Sql, projectId: string, branch: string): Promise<BuildRow | undefined> => {
+/** The newest build of a branch that has ended; undefined: none has. */
+export const selectLastBuild = async (sql: Sql, projectId: string, branch: Branch): Promise<BuildRow | undefined> => {
   const [build] = await buildsOf(
     sql,
     projectId,
-    sql`
-      select id from execution e where project_id = ${projectId} and branch = ${branch} and ${hasOutcome(sql)}
-      order by id desc limit 1`,
+    sql`select id from (${newestOn(sql, projectId, branch, { condition: hasOutcome(sql), limit: 1 })}) last`,
   );
   return build;
 };
-
-/** Undefined: nothing has ended on it yet. */
-export async function selectBranchState(
-  sql: Sql,
-  projectId: string,
-  branch: DefaultBranch,
-): Promise<BranchState | undefined> {
-  const first = (condition: Fragment, newest: boolean) =>
-    firstOn(sql, projectId, branch, { condition: sql`${hasOutcome(sql)} and ${condition}`, newest, limit: 1 });
-  const [state] = await sql<{ id: string; since: string; otherId: string | null }[]>`
-    select last.id, other.id as "otherId", first.completed_at as since
-    from (select id, status = 'passed' as green from (${first(sql`true`, true)}) e) last
-    left join lateral (${first(sql`(status = 'passed') <> last.green`, true)}) other on true
-    cross join lateral (${first(sql`id > coalesce(other.id, '00000000-0000-0000-0000-000000000000')`, false)}) first`;
-  if (!state) return undefined;
-  const [last] = await buildsOf(sql, projectId, sql`select ${state.id}::uuid as id`);
-  return { last: last!, since: state.since, otherId: state.otherId };
-}
 
 export type Tally = {
   flaky: number;

@@ -2,6 +2,8 @@
 
 import type { Trends } from "../schema/trends.ts";
 import type { Sql } from "./connect.ts";
+import { hasResult } from "./executions.ts";
+import { firstIdAt } from "./moment.ts";
 import { indexedTask } from "./task_runs.ts";
 
 type Figures = Omit<Trends["days"][number], "passRate">;
@@ -26,25 +28,39 @@ export type TrendQuery = {
 
 /**
  * A row for each day with runs, of all tasks together and of the 50 with the most runs; by task, most runs first, and
- * day. Sample data is never together with other.
+ * day. Sample data is never together with other. A rerun is no run of its own: it decides how the one that it repeats ended.
  */
 export const selectTrends = (sql: Sql, projectId: string, { from, to, branch, task_slug }: TrendQuery) => sql<
   TrendRow[]
 >`
   with sample as materialized (
     select id from execution where project_id = ${projectId} and sample
+  ), rerun as materialized (
+    -- What repeats a run that was completed from that day on has begun since.
+    select id, build_id from execution
+    where project_id = ${projectId} and build_id is not null and id >= ${firstIdAt(Date.parse(from))}
+  ), repeated as materialized (
+    select distinct on (e.build_id, r.task_slug) e.build_id, r.task_slug, r.verdict
+    from rerun e cross join lateral (
+      select task_slug, coalesce(verdict, 'failed') as verdict from test_run r
+      where r.project_id = ${projectId} and r.execution_id = e.id and ${hasResult(sql, sql`r`)} offset 0) r
+    order by e.build_id, r.task_slug, e.id desc
+  ), run as (
+    select r.*, coalesce((
+      select p.verdict from repeated p where p.build_id = r.execution_id and p.task_slug = r.task_slug), r.verdict) as outcome
+    from test_run r
+    where r.project_id = ${projectId} and not exists (select from rerun where rerun.id = r.execution_id)
   ), figures as (
     select (r.completed_at at time zone 'UTC')::date as day, r.execution_id in (select id from sample) as sample, r.task_slug,
       count(distinct r.execution_id)::int as executions, count(*)::int as runs,
-      (count(*) filter (where r.verdict = 'passed'))::int as passed,
-      (count(*) filter (where r.verdict = 'failed'))::int as failed,
+      (count(*) filter (where r.outcome = 'passed'))::int as passed,
+      (count(*) filter (where r.outcome = 'failed'))::int as failed,
       percentile_disc(0.5) within group (order by r.duration_ms) as p50,
       percentile_disc(0.95) within group (order by r.duration_ms) as p95,
       sum(r.flaky)::int as flaky
-    from test_run r
+    from run r
       ${branch === undefined ? sql`` : sql`join execution e on e.project_id = r.project_id and e.id = r.execution_id`}
-    where r.project_id = ${projectId}
-      and r.completed_at >= ${from}::text::timestamptz and r.completed_at < ${to}::text::timestamptz
+    where r.completed_at >= ${from}::text::timestamptz and r.completed_at < ${to}::text::timestamptz
       ${branch === undefined ? sql`` : sql`and e.project_id = ${projectId} and e.branch = ${branch}`}
       ${task_slug === undefined ? sql`` : sql`and ${indexedTask(sql)} = ${task_slug}`}
     group by grouping sets ((1, 2), (1, 2, 3))

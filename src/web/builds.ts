@@ -2,7 +2,7 @@
 
 import { html, type Html } from "../http/html.ts";
 import type { BuildRow } from "../store/overview.ts";
-import { ago, commit, counted, mark, tag, toDuration, toExact } from "./parts.ts";
+import { ago, commit, counted, mark, tag, toDuration, toExact, wordOf } from "./parts.ts";
 
 /** `#412` where its CI numbers builds, its key where that is a name, else the moment it began. */
 export function nameOf({ key, createdAt }: Pick<BuildRow, "key" | "createdAt">): string {
@@ -54,9 +54,11 @@ export const buildRows = (projectId: string, builds: readonly BuildRow[], now: D
           <a href="${executionPath(projectId, build.id)}"><b>${nameOf(build)}</b></a>
           ${build.branch === null ? null : html`<code>${build.branch}</code>`}
           ${build.commit === null ? null : html`<span class="soft wide">${commit(build.commit)}</span>`}
-          ${build.sample ? tag("sample") : null}
+          ${build.isRerun ? tag("rerun") : null} ${build.sample ? tag("sample") : null}
         </td>
-        <td class="${OPEN.includes(build.status) ? "running" : ""}">${outcomeOf(build)}</td>
+        <td class="${OPEN.includes(build.status) ? "running" : ""}">
+          ${outcomeOf(build)}${build.repeatedStatus === null ? null : html`, <b>${wordOf(build.repeatedStatus)} when repeated</b>`}
+        </td>
         <td class="number wide">${build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
         <td class="number soft">${ago(build.completedAt ?? build.createdAt, now)}</td>
       </tr>`,

@@ -3,7 +3,8 @@
 import * as v from "valibot";
 import { html, type Html, type Piece, safeUrl } from "../http/html.ts";
 import { absent, fail } from "../http/problem.ts";
-import { cancelExecution, completeExecution, removeExecution, rerunEnded } from "../operations/executions.ts";
+import { cancelExecution, completeExecution, removeExecution } from "../operations/executions.ts";
+import { isAnswered, rerunEnded } from "../operations/reruns.ts";
 import { type CauseOf, toCauses } from "../operations/failures.ts";
 import { hasEnded } from "../rules/execution.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
@@ -18,6 +19,7 @@ import {
   type ExecutionRow,
   selectExecution,
   selectExecutionNames,
+  selectReruns,
   type TaskRow,
 } from "../store/executions.ts";
 import {
@@ -36,6 +38,7 @@ import { selectBuildOrigins, selectBuilds } from "../store/overview.ts";
 import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { BRIEF, evidenceOf, firstLine, FULL, history } from "./evidence.ts";
 import { action, danger } from "./layout.ts";
+import { howToRepeat, rerunsOf } from "./reruns.ts";
 import { form, page, type Page, SeeOther } from "./page.ts";
 import {
   ago,
@@ -253,24 +256,35 @@ function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, Execut
 
 // ── What can be done
 
-type Doing = { base: string; csrf: string; role: string; execution: ExecutionRow; share: Html | null };
+type Doing = {
+  projectId: string;
+  base: string;
+  publicUrl: string;
+  csrf: string;
+  role: string;
+  execution: ExecutionRow;
+  share: Html | null;
+  /** Somebody would run its tasks again. */
+  isAnswered: boolean;
+};
 
-function actionsOf({ base, csrf, role, execution, share }: Doing): Html | null {
+function actionsOf({ base, csrf, role, execution, share, ...more }: Doing): Html | null {
   const { status, mode, tasks } = execution;
   if (role === "viewer") return null;
   const red = tasks.filter(({ verdict, status }) => verdict !== "passed" || status === "timed_out");
   const failed = sum(tasks, "failed");
   // Runners run the tests that failed, everybody else the tasks in which they are.
   const again = mode === "run" && failed > 0 ? `${count(failed)} failed` : `${counted(red.length, "failed task")}`;
-  const forms = hasEnded(status)
+  const isOver = hasEnded(status);
+  const forms = isOver
     ? [
-        red.length > 0
+        more.isAnswered && red.length > 0
           ? action(`${base}/rerun`, csrf, `Rerun ${again}`, {
               kind: "main",
               fields: html`<input type="hidden" name="failedOnly" value="true" />`,
             })
           : null,
-        tasks.length > 0 ? action(`${base}/rerun`, csrf, "Rerun all") : null,
+        more.isAnswered ? action(`${base}/rerun`, csrf, "Rerun all") : null,
       ]
     : [action(`${base}/complete`, csrf, "Complete"), action(`${base}/cancel`, csrf, "Cancel")];
   const remove =
@@ -282,11 +296,8 @@ function actionsOf({ base, csrf, role, execution, share }: Doing): Html | null {
           `Its ${counted(sum(tasks, "passed") + sum(tasks, "failed") + sum(tasks, "skipped"), "result")}, messages and logs are lost, and what was found by them of flaky tests and bugs is not told from them any more.`,
         )
       : null;
-  const hint =
-    mode === "report" && hasEnded(status) && tasks.length > 0
-      ? html`<span class="hint">A rerun waits for reports: your CI runs the tests.</span>`
-      : null;
-  return html`<div class="actions">${forms}${share}${remove}${hint}</div>`;
+  const hint = isOver && tasks.length > 0 && !more.isAnswered ? howToRepeat({ execution, red, ...more }) : null;
+  return html`<div class="actions">${forms}${share}${remove}</div>${hint}`;
 }
 
 // ── Failures by cause
@@ -614,7 +625,7 @@ ${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAG
       access: "viewer",
       query: v.strictObject({ cause_after: v.optional(causeCursor), tasks: v.optional(v.literal("all")) }),
     },
-    async ({ sql, project, params, query, role, csrf, now }) => {
+    async ({ sql, project, params, query, role, csrf, now, publicUrl }) => {
       const { id: projectId, defaultBranch } = project;
       const { executionId } = params;
       const [found, counts, failures] = await Promise.all([
@@ -623,7 +634,12 @@ ${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAG
         readFailures({ sql, projectId, executionId }, query.cause_after),
       ]);
       const execution = found ?? absent();
-      const names = await selectExecutionNames(sql, projectId, [execution.baselineId, execution.rerunOf]);
+      const isOver = hasEnded(execution.status);
+      const [names, reruns, canRepeat] = await Promise.all([
+        selectExecutionNames(sql, projectId, [execution.baselineId, execution.rerunOf]),
+        isOver && execution.buildId === null ? selectReruns(sql, projectId, executionId) : [],
+        isOver && role !== "viewer" && isAnswered(sql, projectId, execution),
+      ]);
       const baseline = execution.baselineId === null ? undefined : names.get(execution.baselineId);
       const told: Told = {
         projectId,
@@ -639,8 +655,8 @@ ${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAG
       const around = { projectId, executionId, defaultBranch, isLive, now };
       const body = html`<div data-region="state">
 <h1>${mark(execution.status, { word: false })} ${toHtml(words)}</h1>
-<div class="meta">${metaOf(projectId, told, names, now)}</div>
-${actionsOf({ base, csrf, role, execution, share: shareForm({ csrf, role, project, params }) })}
+<div class="meta">${metaOf(projectId, told, names, now)}${rerunsOf(projectId, execution, reruns)}</div>
+${actionsOf({ ...{ projectId, base, publicUrl, csrf, role, execution }, share: shareForm({ csrf, role, project, params }), isAnswered: canRepeat })}
 </div>
 <div data-region="failures">${failureSections(failures, told, around, query)}</div>
 <div data-region="tasks">${taskTable(projectId, execution, query.tasks === "all", now)}</div>
@@ -705,9 +721,10 @@ ${kinds.length === 0 ? html`<div class="card empty"><p>The same tests, with the 
   form(
     "/projects/:projectId/executions/:executionId/rerun",
     { access: "member", fields: v.strictObject({ failedOnly: v.optional(v.literal("true")) }) },
-    async ({ begin, project, params, fields }) => {
+    async ({ begin, project, params, fields, publicUrl }) => {
       const failedOnly = fields.failedOnly === "true";
-      const id = await begin((sql) => rerunEnded(sql, project.id, params.executionId, { failedOnly, now: new Date() }));
+      const asked = { failedOnly, teamId: project.teamId, publicUrl, now: new Date() };
+      const id = await begin((sql) => rerunEnded(sql, project.id, params.executionId, asked));
       return new SeeOther(executionPath(project.id, id));
     },
   ),

@@ -2,8 +2,9 @@
 
 import { html, type Html } from "../http/html.ts";
 import { firstIdAt } from "../store/moment.ts";
-import { selectBranchState, selectBuilds, selectDefaultBranch, selectNews, selectTally } from "../store/overview.ts";
+import { selectBuilds, selectLastBuild, selectNews, selectTally } from "../store/overview.ts";
 import { selectTeamPlaces } from "../store/projects.ts";
+import { selectBranch, selectBranchState } from "../store/state.ts";
 import { executionPath, nameOf, outcomeOf } from "./builds.ts";
 import { page, type Page, type ProjectPlace } from "./page.ts";
 import { ago, counted, mark, strip } from "./parts.ts";
@@ -20,23 +21,24 @@ const MAX_CARDS = 24;
 async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<{ status: string; html: Html }> {
   const { id, name, defaultBranch } = project;
   const week = firstIdAt(now.getTime() - NEWS_DAYS * 86_400_000);
-  const branch = await selectDefaultBranch(sql, id, defaultBranch);
-  const [state, tally, builds, news] = await Promise.all([
+  const branch = await selectBranch(sql, id, defaultBranch, defaultBranch);
+  const [state, last, tally, builds, news] = await Promise.all([
     selectBranchState(sql, id, branch),
+    selectLastBuild(sql, id, branch),
     selectTally(sql, id),
-    selectBuilds(sql, id, STRIP - 1),
+    selectBuilds(sql, id, STRIP - 1, { buildsOnly: true }),
     selectNews(sql, id, week, NEWS),
   ]);
-  const headline = headlineOf(defaultBranch, state, now);
+  const headline = headlineOf(branch, state, now);
   const items = builds.toReversed().map((build) => ({
-    status: build.status,
+    status: build.repeatedStatus ?? build.status,
     href: executionPath(id, build.id),
     label: `${nameOf(build)}: ${outcomeOf(build)}`,
   }));
   const card = html`<section class="card padded" data-region="${id}">
 <h2><a href="/projects/${id}">${name}</a></h2>
 <p class="lead">${mark(headline.status, { word: false })} ${headline.text}</p>
-<div class="meta quiet">${summaryOf(id, state, tally)}${builds.length === 0 ? html`<a href="/projects/${id}/onboarding">Send the first report</a>` : null}</div>
+<div class="meta quiet">${summaryOf(id, { state, last, tally }, now)}${builds.length === 0 ? html`<a href="/projects/${id}/onboarding">Send the first report</a>` : null}</div>
 ${
   news.length === 0
     ? null

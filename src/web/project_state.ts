@@ -1,34 +1,74 @@
 /** How a project stands, in words: is its default branch green, since when, and what else there is. */
 
 import { html, type Html } from "../http/html.ts";
-import type { BranchState, Tally } from "../store/overview.ts";
-import { executionPath, nameOf, outcomeOf } from "./builds.ts";
+import { type BranchState, type BranchTask, isGreen } from "../rules/branch_state.ts";
+import type { BuildRow, Tally } from "../store/overview.ts";
+import type { Branch } from "../store/state.ts";
+import { executionPath, nameOf, outcomeOf, taskPath } from "./builds.ts";
 import { commit, counted, toDuration, toSpan } from "./parts.ts";
 
 /** "main has been green for 2 hours". */
 export function headlineOf(
-  branch: string,
-  state: BranchState | undefined,
+  { branch, sample }: Branch,
+  { state, since, isLonger }: BranchState,
   now: Date,
 ): { status: string; text: string } {
-  if (!state) return { status: "queued", text: `Nothing has ended on ${branch} yet` };
-  const isGreen = state.last.status === "passed";
-  const span = toSpan(now.getTime() - Date.parse(state.since));
-  const where = state.last.sample ? `In the sample data ${branch}` : branch;
-  return { status: isGreen ? "passed" : "failed", text: `${where} has been ${isGreen ? "green" : "red"} for ${span}` };
+  if (state === null || since === null) return { status: "queued", text: `Nothing has ended on ${branch} yet` };
+  const span = `${isLonger ? "more than " : ""}${toSpan(now.getTime() - Date.parse(since))}`;
+  const where = sample ? `In the sample data ${branch}` : branch;
+  return { status: state, text: `${where} has been ${state === "passed" ? "green" : "red"} for ${span}` };
 }
 
+/** More red tasks are counted. */
+const RED_TASKS = 3;
+const MISSING_TASKS = 3;
+
+const WORDS: Record<BranchTask["status"], string> = {
+  passed: "passed",
+  failed: "failed",
+  incomplete: "is incomplete",
+  timed_out: "has not reported",
+};
+
+/** The tasks that keep a branch red, those that have done so for longest first; none of a green one. */
+export function redTasks(projectId: string, { tasks }: BranchState, now: Date): (Html | null)[] {
+  const red = tasks.filter((task) => !isGreen(task));
+  return [
+    ...red.slice(0, RED_TASKS).map(
+      ({ slug, status, failed, since, isLonger, lastExecutionId }) =>
+        html`<span
+          ><a href="${taskPath(projectId, lastExecutionId, slug)}">${slug}</a>
+          <span class="failed">${status === "failed" && failed > 0 ? `${counted(failed, "failure")}` : WORDS[status]}</span>,
+          red for ${isLonger ? "more than " : ""}${toSpan(now.getTime() - Date.parse(since))}</span
+        >`,
+    ),
+    red.length > RED_TASKS ? html`<span>${counted(red.length - RED_TASKS, "more red task")}</span>` : null,
+  ];
+}
+
+/** Which tasks do not count because they have not run lately. */
+export function missingTasks({ missing }: BranchState): Html | null {
+  if (missing.length === 0) return null;
+  const names = missing.slice(0, MISSING_TASKS).map(({ slug }) => slug);
+  const more = missing.length - names.length;
+  return html`<span class="soft">not run lately: ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}</span>`;
+}
+
+type Standing = { state: BranchState; last: BuildRow | undefined; tally: Tally };
+
 /** What is said below the headline. */
-export function summaryOf(projectId: string, state: BranchState | undefined, tally: Tally): (Html | null)[] {
+export function summaryOf(projectId: string, { state, last, tally }: Standing, now: Date): (Html | null)[] {
   const base = `/projects/${projectId}`;
   return [
-    state
+    ...redTasks(projectId, state, now),
+    last
       ? html`<span
-          ><a href="${executionPath(projectId, state.last.id)}">${nameOf(state.last)}</a>
-          ${state.last.commit === null ? null : commit(state.last.commit)}
-          ${outcomeOf(state.last)}${state.last.durationMs > 0 ? ` in ${toDuration(state.last.durationMs)}` : ""}</span
+          >newest <a href="${executionPath(projectId, last.id)}">${nameOf(last)}</a>
+          ${last.commit === null ? null : commit(last.commit)}
+          ${outcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : ""}</span
         >`
       : null,
+    missingTasks(state),
     tally.flaky > 0 ? html`<a href="${base}/tests?health=flaky">${counted(tally.flaky, "flaky test")}</a>` : null,
     tally.broken > 0 ? html`<a href="${base}/tests?health=broken">${counted(tally.broken, "broken test")}</a>` : null,
     html`<a href="${base}/bugs"

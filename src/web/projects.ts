@@ -7,14 +7,14 @@ import {
   type BuildRow,
   type GridRow,
   type NewsRow,
-  selectBranchState,
   selectBuilds,
-  selectDefaultBranch,
-  selectDefaultBuilds,
+  selectLastBuild,
+  selectBranchBuilds,
   selectGrid,
   selectNews,
   selectTally,
 } from "../store/overview.ts";
+import { selectBranch, selectBranchState } from "../store/state.ts";
 import { type RegressedBug, selectRegressedBugs } from "../store/bug_reports.ts";
 import { selectTestCases } from "../store/test_cases.ts";
 import { bugPath, buildTable, executionPath, nameOf, testPath } from "./builds.ts";
@@ -154,19 +154,20 @@ export const projects: Page[] = [
   page("/projects/:projectId", { access: "viewer" }, async ({ sql, begin, project, now }) => {
     const { id, defaultBranch } = project;
     const week = firstIdAt(now.getTime() - 7 * DAY_MS);
-    const branch = await selectDefaultBranch(sql, id, defaultBranch);
-    const [state, tally, days, builds, branchBuilds, news, regressed, flaky, slowest] = await Promise.all([
+    const branch = await selectBranch(sql, id, defaultBranch, defaultBranch);
+    const [state, last, tally, days, builds, branchBuilds, news, regressed, flaky, slowest] = await Promise.all([
       selectBranchState(sql, id, branch),
+      selectLastBuild(sql, id, branch),
       selectTally(sql, id),
       getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
       selectBuilds(sql, id, BUILDS - 1),
-      selectDefaultBuilds(sql, id, branch, GRID_EXECUTIONS),
+      selectBranchBuilds(sql, id, branch, GRID_EXECUTIONS),
       selectNews(sql, id, week, 5),
       selectRegressedBugs(sql, id, 3),
       selectTestCases(sql, id, { limit: 4, health: ["flaky"], sort: "flakeRate" }),
       selectTestCases(sql, id, { limit: 4, sort: "p95Ms" }),
     ]);
-    const headline = headlineOf(defaultBranch, state, now);
+    const headline = headlineOf(branch, state, now);
     const rows = await selectGrid(
       sql,
       id,
@@ -177,7 +178,7 @@ export const projects: Page[] = [
     const base = `/projects/${id}`;
     const body = html` <div data-region="state">
         <h1>${mark(headline.status, { word: false })} ${headline.text}</h1>
-        <div class="meta">${summaryOf(id, state, tally)}</div>
+        <div class="meta">${summaryOf(id, { state, last, tally }, now)}</div>
       </div>
       ${
         builds.length === 0

@@ -17,14 +17,8 @@ import { maskKeys } from "../secrets/keys.ts";
 import type { Database, Sql } from "../store/connect.ts";
 import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
 import { type FailurePlace, type PlacedFailure, selectFailurePage } from "../store/failures.ts";
-import {
-  type BuildRow,
-  selectBranchState,
-  selectBuild,
-  selectBuilds,
-  selectDefaultBranch,
-  selectLastBuild,
-} from "../store/overview.ts";
+import { type BuildRow, selectBuild, selectBuilds, selectLastBuild } from "../store/overview.ts";
+import { selectBranch, selectBranchState } from "../store/state.ts";
 import { executionPath, nameOf, outcomeOf } from "./builds.ts";
 import { BRIEF, evidenceOf, firstLine, FULL } from "./evidence.ts";
 import { form, page, type Page, SeeOther, type View } from "./page.ts";
@@ -226,14 +220,14 @@ async function sharedProject(
   { projectId, projectName, defaultBranch }: SharedPlace,
   { sql, begin, now }: Showing,
 ): Promise<View> {
-  const branch = await selectDefaultBranch(sql, projectId, defaultBranch);
-  const [state, days, builds] = await Promise.all([
+  const branch = await selectBranch(sql, projectId, defaultBranch, defaultBranch);
+  const [state, last, days, builds] = await Promise.all([
     selectBranchState(sql, projectId, branch),
+    selectLastBuild(sql, projectId, branch),
     getBranchDays(sql, begin, projectId, branch, { now, count: TREND_DAYS }),
     selectBuilds(sql, projectId, NEWEST),
   ]);
-  const headline = headlineOf(defaultBranch, state, now);
-  const last = state?.last;
+  const headline = headlineOf(branch, state, now);
   const body = html`<h1>${mark(headline.status, { word: false })} ${headline.text}</h1>
 <div class="meta"><span><b>${projectName}</b></span>${last ? html`<span>${nameOf(last)} ${last.commit === null ? null : commit(last.commit)} ${outcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : null}</span>` : null}</div>
 ${days.length === 0 ? null : html`<h2>How it has been going</h2>${trends(defaultBranch, days, now)}`}
@@ -261,14 +255,18 @@ async function readBadge(
   { projectId, defaultBranch, branch, shows }: Omit<SharedPlace, "kind">,
 ): Promise<Badge> {
   const of = branch ?? defaultBranch;
-  const last = await selectLastBuild(sql, projectId, of);
+  const { state, tasks } = await selectBranchState(
+    sql,
+    projectId,
+    await selectBranch(sql, projectId, of, defaultBranch),
+  );
   const label = shows === "status" ? of : branch === null ? "tests" : `tests on ${branch}`;
-  if (!last) return { label, message: "no results", tone: "none", title: `${of}: no results yet` };
-  const { status, passed, failed } = last;
-  const isGood = status === "passed";
+  if (state === null) return { label, message: "no results", tone: "none", title: `${of}: no results yet` };
+  const sumOf = (name: "passed" | "failed") => tasks.reduce((sum, task) => sum + task[name], 0);
+  const [passed, failed] = [sumOf("passed"), sumOf("failed")];
   const tests = failed > 0 ? `${count(failed)} failed, ${count(passed)} passed` : `${count(passed)} passed`;
-  const message = shows === "tests" && passed + failed > 0 ? tests : wordOf(status);
-  return { label, message, tone: isGood ? "good" : "bad", title: `${of}: ${wordOf(status)}, ${tests}` };
+  const message = shows === "tests" && passed + failed > 0 ? tests : wordOf(state);
+  return { label, message, tone: state === "passed" ? "good" : "bad", title: `${of}: ${wordOf(state)}, ${tests}` };
 }
 
 const BADGE_HEADERS = {

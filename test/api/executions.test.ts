@@ -38,6 +38,7 @@ describe("POST /projects/:projectId/executions", () => {
       ...origin,
       trigger: "api",
       rerunOf: null,
+      repeatedStatus: null,
       baselineId: null,
       tasks: [
         { slug: "unit", ...task },

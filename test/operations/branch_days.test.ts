@@ -14,7 +14,7 @@ const DAYS = 6;
 // The last of these days is over, whenever this runs; they are looked at on the day after.
 const last = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS - 1.5 * DAY_MS);
 const dayAfter = new Date(last.getTime() + DAY_MS);
-const MAIN = { branch: "main", sample: false };
+const MAIN = { branch: "main", isDefault: true, sample: false };
 
 const figures = (branch = MAIN, at = dayAfter) =>
   getBranchDays(pool, begin, project, branch, { now: at, count: DAYS + 1 });
@@ -83,7 +83,7 @@ test("whatever happens to executions, of whichever branch, in whichever order", 
         await sql`update execution set status = status where id = ${id}`;
       });
     if (change === 4 && random(4) === 0) await pool`delete from execution where id = ${id}`;
-    const branch = { branch: oneOf(["main", "main", "other"]), sample: random(6) === 0 };
+    const branch = { branch: oneOf(["main", "main", "other"]), isDefault: true, sample: random(6) === 0 };
     expect(await figures(branch)).toEqual([...(await counted(branch))]);
   }
   expect(await kept()).toHaveLength(DAYS);

@@ -120,6 +120,29 @@ describe("POST …/executions with dispatch", () => {
     ]);
   });
 
+  test("is done again by a rerun, as long as the integration can be asked", async () => {
+    const receiver = createReceiver({ status: 204 });
+    const integrationId = await github(receiver.url);
+    const { body } = await create({ integrationId, inputs: { suite: "fast" }, ref: "release" });
+    await deliver();
+    await upload(body.id, "pf");
+    const { body: again } = await act(body.id, "rerun");
+    await deliver();
+    expect(receiver.requests.map(({ body }) => body)).toEqual([
+      { ref: "release", inputs: { suite: "fast", assay_execution_id: body.id } },
+      { ref: "release", inputs: { suite: "fast", assay_execution_id: again.id } },
+    ]);
+    await upload(again.id, "pp");
+    expect(await get(body.id)).toMatchObject({ status: "failed", repeatedStatus: "passed" });
+    await act(again.id, "rerun");
+    await deliver();
+    await change(integrationId, { enabled: false });
+    expect((await act(body.id, "rerun")).status).toBe(201);
+    await change(integrationId, { enabled: true });
+    await deliver();
+    expect(receiver.requests).toHaveLength(3);
+  });
+
   test("names the ref and the workflow that are asked for, and without a branch the integration's ref", async () => {
     const receiver = createReceiver({ status: 204 });
     const integrationId = await github(receiver.url, { workflow: "ci.yml", ref: "trunk" });

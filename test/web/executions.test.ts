@@ -17,7 +17,7 @@ const visitorOf = (who: Somebody): Visitor => ({
       : { teamId: places[0]!, teamName: "Acme", role: who as Role },
   ],
 });
-const { ask, url, acme, rival, addProject } = await createHarness({
+const { ask, url, acme, rival, addProject, database } = await createHarness({
   clock: () => NOW,
   visitors: {
     find: async (cookies) => (cookies ? visitorOf(cookies as Somebody) : undefined),
@@ -280,13 +280,25 @@ describe("failures by cause", () => {
 });
 
 describe("forms", () => {
-  test("rerun of all and of what failed goes on to the new execution", async () => {
+  test("a rerun is offered where a runner was there within the last hour, and goes on to the new execution", async () => {
     const mine = await addProject(acme);
-    const id = await upload(mine, { execution_key: "7" }, junit("pf"));
-    await upload(mine, { execution_id: id, task_slug: "e2e", complete: "true" }, junit("p"));
+    const { project, key } = mine;
+    const sync = (free: number) =>
+      ask(`POST /projects/${project}/leases`, { key, body: { runner: "build-1", labels: ["linux"], free } });
+    const id = await create(mine, { mode: "run", key: "7", tasks: [{ slug: "unit", labels: ["linux"] }, "e2e"] });
+    const { leases } = (await sync(2)).body;
+    for (const lease of leases) {
+      const letters = lease.taskSlug === "unit" ? "pf" : "p";
+      await ask(`POST /projects/${project}/test-runs?lease_id=${lease.id}`, { key, body: junit(letters) });
+    }
     const page = await visit(pathOf(mine, id), "member");
-    expect(page.words).toContain("Rerun 1 failed task Rerun all");
+    expect(page.words).toContain("Rerun 1 failed Rerun all");
+    expect(page.words).not.toContain("Run it again");
     expect(page.words).not.toContain("Delete execution");
+    await database.pool`update runner set seen_at = now() - interval '61 minutes' where project_id = ${project}`;
+    const alone = await visit(pathOf(mine, id), "member");
+    expect(alone.words).toContain("No runner that takes its tasks was seen in the last hour. Start one");
+    expect(alone.words).not.toContain("Rerun");
     const failed = await visit(`${pathOf(mine, id)}/rerun`, "member", { failedOnly: "true" });
     expect(failed.status).toBe(303);
     const again = await visit(failed.location!);
@@ -297,6 +309,35 @@ describe("forms", () => {
     const refused = await visit(`${failed.location!}/rerun`, "member", {});
     expect(refused.status).toBe(400);
     expect(refused.words).toContain("Cannot rerun the execution: it has not ended");
+  });
+
+  test("where nobody would answer a rerun, the page shows the command that adds a report", async () => {
+    const mine = await addProject(acme);
+    const id = await upload(mine, { ...main("7"), build_url: "https://ci.example/7" }, junit("pf"));
+    const { words, text } = await visit(pathOf(mine, id), "member");
+    expect(words).not.toContain("Rerun");
+    expect(words).toContain("Run it again Start its job again in your CI , or run the tests again");
+    expect(text).toContain('href="https://ci.example/7"');
+    const [, query] = /test-runs\?(execution_id=[^"]*unit)"/.exec(words)!;
+    await upload(mine, Object.fromEntries(new URLSearchParams(query)), junit("pp"));
+    expect(headline(await visit(pathOf(mine, id)))).toBe("2 passed in 40 ms, 1 flaky");
+    expect((await visit(pathOf(mine, id), "viewer")).words).not.toContain("Run it again");
+  });
+
+  test("what its reruns have made of an execution stands on its page and in lists", async () => {
+    const mine = await addProject(acme);
+    const id = await upload(mine, main("7"), junit("pf"));
+    const { location } = await visit(`${pathOf(mine, id)}/rerun`, "member", { failedOnly: "true" });
+    const waiting = await visit(pathOf(mine, id));
+    expect(waiting.words).toMatch(/repeated by \S.*\(queued\)/);
+    expect(waiting.words).not.toContain("when repeated");
+    await upload(mine, { execution_id: location!.split("/").at(-1)! }, junit("pp"));
+    const { words, text } = await visit(pathOf(mine, id));
+    expect(words).toMatch(/passed when repeated :.*\(passed\)/);
+    expect(text).toContain(`href="${location}"`);
+    const list = (await visit(`/projects/${mine.project}/executions`)).words;
+    expect(list).toContain("1 new failure, passed when repeated");
+    expect(list).toMatch(/ rerun +2 passed/);
   });
 
   test("cancel and complete, and what cannot be", async () => {

@@ -1,6 +1,7 @@
 /** The first page and that of a project: is main green, since when, and what is new. */
 
 import { describe, expect, test } from "bun:test";
+import { junit } from "../harness.ts";
 import { createRoles } from "./roles.ts";
 
 const HOUR = 3_600_000;
@@ -70,5 +71,29 @@ describe("a project with builds", () => {
     expect((await look("rival", base)).status).toBe(404);
     expect((await look("nobody", base)).location).toBe(`/login?next=${encodeURIComponent(base)}`);
     expect((await look("rival", "/")).words).not.toContain("Acme");
+  });
+});
+
+describe("a project with several workflows", () => {
+  test("is red as long as one of them is, which is named with a link, also by the badge and for those with a link", async () => {
+    const own = await roles.addProject(acme);
+    const at = `/projects/${own.project}`;
+    const send = (task: string, hours: number, letters: string) =>
+      roles.ask(`POST ${at}/test-runs?task_slug=${task}&branch=main&complete=true&completed_at=${before(hours)}`, {
+        key: own.key,
+        body: junit(letters),
+      });
+    await send("old", 24 * 20, "f");
+    await send("e2e", 9, "p");
+    await send("e2e", 8, "f");
+    await send("unit", 3, "pp");
+    await send("e2e", 2, "f");
+    await send("unit", 1, "ppp");
+    for (const path of ["/", at]) {
+      const { words } = await look("viewer", path);
+      expect(words).toContain("main has been red for 8 hours");
+      expect(words).toContain("e2e 1 failure, red for 8 hours");
+      expect(words).toContain("not run lately: old");
+    }
   });
 });

@@ -1,0 +1,98 @@
+/**
+ * The state of a branch: the latest result of each of its tasks. Everything that says that a branch is red or green, since
+ * when, and which tasks make it so, has it from here.
+ */
+
+/** A task that has not run in so many of a branch's newest builds does not count any more. */
+export const CURRENT_BUILDS = 50;
+/** Nor does one that has not run for so many days before the branch's newest build. */
+export const CURRENT_DAYS = 14;
+/** So many executions of a branch are looked through for the moment at which a task became what it is. */
+export const LOOKED_THROUGH = 200;
+
+const DAY_MS = 86_400_000;
+
+/** A result of a task in a build; of several executions of one build, the last. */
+export type TaskResult = {
+  slug: string;
+  status: "passed" | "failed" | "incomplete" | "timed_out";
+  passed: number;
+  failed: number;
+  /** The build; where it was repeated, `executionId` is the rerun that has the result. */
+  buildId: string;
+  executionId: string;
+  /** When the build began, and when the task ended in it. */
+  createdAt: string;
+  endedAt: string;
+  /** 1: there is no newer build with results. */
+  buildsAgo: number;
+};
+
+export type BranchTask = Pick<TaskResult, "slug" | "status" | "passed" | "failed"> & {
+  /** When it ended in the first build of those in which it has passed, or failed, ever since. */
+  since: string;
+  /** That build. */
+  executionId: string;
+  /** It has been so in all builds that were looked through, so perhaps for longer. */
+  isLonger: boolean;
+  /** Where its latest result is, and when it ended there. */
+  lastExecutionId: string;
+  lastAt: string;
+};
+
+export type BranchState = {
+  /** Null: no task has a result. */
+  state: "passed" | "failed" | null;
+  /** Of red: the first build of the task that has been red for longest; of green: where the last task became green. */
+  since: string | null;
+  executionId: string | null;
+  isLonger: boolean;
+  /** Those that count, the red ones first, in the order in which they became what they are. */
+  tasks: BranchTask[];
+  /** Those that have not run lately, and do not count. */
+  missing: BranchTask[];
+};
+
+export const isGreen = ({ status }: Pick<TaskResult, "status">): boolean => status === "passed";
+
+/**
+ * `results`, of each task in the order of the builds: at least the last one, and each that is of another colour than the one
+ * before. `isAll`: there are no older ones.
+ */
+export function toBranchState(results: readonly TaskResult[], isAll: boolean): BranchState {
+  const newest = Math.max(0, ...results.map(({ createdAt }) => Date.parse(createdAt)));
+  const tasks: BranchTask[] = [];
+  const missing: BranchTask[] = [];
+  for (const [slug, own] of Map.groupBy(results, (result) => result.slug)) {
+    const last = own.at(-1)!;
+    const turn = own.findLastIndex((result) => isGreen(result) !== isGreen(last));
+    const first = own[turn + 1]!;
+    const task: BranchTask = {
+      slug,
+      status: last.status,
+      passed: last.passed,
+      failed: last.failed,
+      since: first.endedAt,
+      executionId: first.buildId,
+      isLonger: turn === -1 && !isAll,
+      lastExecutionId: last.executionId,
+      lastAt: last.endedAt,
+    };
+    const isCurrent = last.buildsAgo <= CURRENT_BUILDS && Date.parse(last.createdAt) >= newest - CURRENT_DAYS * DAY_MS;
+    (isCurrent ? tasks : missing).push(task);
+  }
+  const byTime = (a: BranchTask, b: BranchTask) =>
+    Date.parse(a.since) - Date.parse(b.since) || (a.slug < b.slug ? -1 : 1);
+  tasks.sort((a, b) => Number(isGreen(a)) - Number(isGreen(b)) || byTime(a, b));
+  missing.sort((a, b) => Date.parse(b.lastAt) - Date.parse(a.lastAt) || (a.slug < b.slug ? -1 : 1));
+  const red = tasks.filter((task) => !isGreen(task));
+  const decides = red[0] ?? tasks.at(-1);
+  return {
+    state: decides === undefined ? null : red.length > 0 ? "failed" : "passed",
+    since: decides?.since ?? null,
+    executionId: decides?.executionId ?? null,
+    isLonger: decides?.isLonger ?? false,
+    tasks,
+    missing,
+  };
+}

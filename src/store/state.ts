@@ -1,0 +1,64 @@
+/** What the state of a branch is decided by: results of its tasks in its newest builds. */
+
+import { type BranchState, LOOKED_THROUGH, type TaskResult, toBranchState } from "../rules/branch_state.ts";
+import type { Fragment, Sql } from "./connect.ts";
+import { hasResult } from "./executions.ts";
+
+/** A branch of a project; the default one has the executions that name none as well. */
+export type Branch = {
+  branch: string;
+  isDefault: boolean;
+  /** Of the sample data, and not of the project's own executions. */
+  sample: boolean;
+};
+
+/** Sample data tells of a project only as long as there is nothing else. */
+export const selectBranch = async (
+  sql: Sql,
+  projectId: string,
+  branch: string,
+  defaultBranch: string,
+): Promise<Branch> => {
+  const own = await sql`select from execution where project_id = ${projectId} and not sample limit 1`;
+  return { branch, isDefault: branch === defaultBranch, sample: own.length === 0 };
+};
+
+/** The rule is in `rules/branch_state.ts`. Reads the runs of at most 200 executions. */
+export async function selectBranchState(
+  sql: Sql,
+  projectId: string,
+  { branch, isDefault, sample }: Branch,
+): Promise<BranchState> {
+  // As the index of branches has it, so that no other one is in order.
+  const newest = (name: Fragment) => sql`(
+    select id, build_id, created_at, completed_at from execution
+    where project_id = ${projectId} and branch ${name} and sample = ${sample}
+    order by branch, id desc limit ${LOOKED_THROUGH})`;
+  const rows = await sql<(TaskResult & { isAll: boolean })[]>`
+    with newest as materialized (
+      select * from (${newest(sql`= ${branch}`)} ${isDefault ? sql`union all ${newest(sql`is null`)}` : sql``}) e
+      order by id desc limit ${LOOKED_THROUGH}
+    ), mine as materialized (
+      select id, id as build_id, created_at as began_at, completed_at as ended_at from newest where build_id is null
+      union all
+      -- A rerun of a build that was deleted belongs to none.
+      select n.id, n.build_id, b.created_at, n.completed_at from newest n cross join lateral (
+        select created_at from execution where project_id = ${projectId} and id = n.build_id offset 0) b
+    ), result as materialized (
+      select distinct on (m.build_id, r.task_slug) m.*, r.task_slug, r.status, r.passed, r.failed, r.completed_at
+      from mine m cross join lateral (
+        select * from test_run r where r.project_id = ${projectId} and r.execution_id = m.id and ${hasResult(sql, sql`r`)}
+        offset 0) r
+      order by m.build_id, r.task_slug, m.id desc
+    ), marked as (
+      select *, dense_rank() over (order by build_id desc)::int as builds_ago,
+        lag(status = 'passed') over task as was_green, lead(build_id) over task is null as is_last
+      from result window task as (partition by task_slug order by build_id)
+    )
+    select task_slug as slug, status, passed, failed, build_id as "buildId", id as "executionId",
+      began_at as "createdAt", coalesce(completed_at, ended_at, began_at) as "endedAt", builds_ago as "buildsAgo",
+      (select count(*) from newest) < ${LOOKED_THROUGH}::int as "isAll"
+    from marked where is_last or was_green is distinct from (status = 'passed')
+    order by task_slug, build_id`;
+  return toBranchState(rows, rows[0]?.isAll ?? true);
+}

@@ -1,0 +1,40 @@
+/** Reruns on the page of an execution: what they have made of it, and how it is run again. */
+
+import { html, type Html, type Piece, safeUrl } from "../http/html.ts";
+import type { ExecutionRow, RerunRow, TaskRow } from "../store/executions.ts";
+import { executionPath, nameOf } from "./builds.ts";
+import { mark, wordOf } from "./parts.ts";
+
+/** What its reruns have made of it, and where they are. */
+export function rerunsOf(projectId: string, { repeatedStatus }: ExecutionRow, reruns: readonly RerunRow[]): Piece {
+  if (reruns.length === 0) return null;
+  const links = reruns.map(
+    (rerun) => html`<a href="${executionPath(projectId, rerun.id)}">${nameOf(rerun)}</a> (${wordOf(rerun.status)})`,
+  );
+  const became = repeatedStatus === null ? "" : `${wordOf(repeatedStatus)} when repeated`;
+  const lead =
+    repeatedStatus === null ? "repeated by" : html`${mark(repeatedStatus, { word: false })} <b>${became}</b>:`;
+  return html`<span>${lead} ${links.map((link, index) => html`${index > 0 ? ", " : ""}${link}`)}</span>`;
+}
+
+type Repeating = { projectId: string; publicUrl: string; execution: ExecutionRow; red: readonly TaskRow[] };
+
+/** What to do where nobody would answer a rerun. */
+export function howToRepeat({ projectId, publicUrl, execution, red }: Repeating): Html {
+  const { id, mode, tasks } = execution;
+  const slug = (red[0] ?? tasks[0])!.slug;
+  const build = safeUrl(execution.buildUrl);
+  const body =
+    mode === "run"
+      ? html`<p>No runner that takes its tasks was seen in the last hour. Start one where the tests are to run:</p>
+          <pre data-copy>bun run assay runner</pre>`
+      : html`<p>
+            ${build ? html`Start its job again <a href="${build}" rel="noreferrer">in your CI</a>, or run` : "Run"} the tests
+            again and send the report to this execution. Its results join those that are here, test by test:
+          </p>
+          <pre data-copy>
+curl -sS -H "Authorization: Bearer $ASSAY_KEY" --data-binary @report.xml \
+  "${publicUrl}/api/v1/projects/${projectId}/test-runs?execution_id=${id}&task_slug=${encodeURIComponent(slug)}"</pre
+          >`;
+  return html`<details class="after"><summary>Run it again</summary>${body}</details>`;
+}

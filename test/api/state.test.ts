@@ -1,0 +1,195 @@
+import { describe, expect, test } from "bun:test";
+import { createHarness, junit } from "../harness.ts";
+import { expireExecutions } from "../../src/work/expire.ts";
+
+const { ask, acme, addProject, database } = await createHarness();
+
+type Place = Awaited<ReturnType<typeof addProject>>;
+
+const upload = async ({ project, key }: Place, letters: string, query: string) => {
+  const answer = await ask(`POST /projects/${project}/test-runs?${query}`, { key, body: junit(letters) });
+  if (answer.status >= 300) throw new Error(answer.text);
+  return answer.body.executionId as string;
+};
+const stateOf = async ({ project, key }: Place, branch?: string) => {
+  const query = branch === undefined ? "" : `?branch=${encodeURIComponent(branch)}`;
+  const { status, body } = await ask(`GET /projects/${project}/state${query}`, { key });
+  expect(status).toBe(200);
+  return body;
+};
+const post = async ({ project, key }: Place, path: string, body?: unknown) =>
+  (await ask(`POST /projects/${project}${path}`, { key, ...(body === undefined ? {} : { body }) })).body;
+const executionOf = async ({ project, key }: Place, id: string) =>
+  (await ask(`GET /projects/${project}/executions/${id}`, { key })).body;
+
+/** All that has waited for reports is out of time. */
+const expire = async ({ project }: Place) => {
+  await database.pool`update execution set expires_at = now() - interval '1 minute'
+    where project_id = ${project} and expires_at is not null`;
+  await expireExecutions(database);
+};
+
+describe("GET /projects/:projectId/state", () => {
+  test("knows nothing of a branch without results", async () => {
+    const place = await addProject(acme);
+    const nothing = { state: null, since: null, executionId: null, tasks: [], missing: [] };
+    expect(await stateOf(place)).toEqual({ branch: "main", ...nothing });
+    await upload(place, "f", "task_slug=unit&branch=fix&complete=true");
+    expect(await stateOf(place)).toEqual({ branch: "main", ...nothing });
+    expect(await stateOf(place, "fix")).toMatchObject({ branch: "fix", state: "failed" });
+    expect(await stateOf(place, "nowhere")).toEqual({ branch: "nowhere", ...nothing });
+  });
+
+  test("is red while the newest result of one task is, whatever other tasks do in builds of their own", async () => {
+    const place = await addProject(acme);
+    const e2e = "task_slug=e2e&branch=main&complete=true";
+    const unit = "task_slug=unit&branch=main&complete=true";
+    await upload(place, "pp", e2e);
+    const began = await upload(place, "fp", e2e);
+    await upload(place, "ppp", unit);
+    const last = await upload(place, "ff", e2e);
+    const green = await upload(place, "pppp", unit);
+    const state = await stateOf(place);
+    const { completedAt } = await executionOf(place, began);
+    expect(state).toMatchObject({ state: "failed", since: completedAt, executionId: began });
+    expect(state.tasks).toMatchObject([
+      { slug: "e2e", status: "failed", executionId: began, lastExecutionId: last, passed: 0, failed: 2 },
+      { slug: "unit", status: "passed", lastExecutionId: green, passed: 4, failed: 0 },
+    ]);
+    const mended = await upload(place, "pp", e2e);
+    expect(await stateOf(place)).toMatchObject({ state: "passed", executionId: mended });
+  });
+
+  test("counts what names no branch as the default branch, and as no other one", async () => {
+    const place = await addProject(acme);
+    await upload(place, "f", "task_slug=unit&complete=true");
+    expect(await stateOf(place)).toMatchObject({ branch: "main", state: "failed" });
+    expect(await stateOf(place, "fix")).toMatchObject({ state: null });
+  });
+
+  test("knows a task by its result before the other tasks of its build have reported, and one that never did as red", async () => {
+    const place = await addProject(acme);
+    const { id } = await post(place, "/executions", { tasks: ["unit", "e2e"], branch: "main" });
+    expect(await stateOf(place)).toMatchObject({ state: null });
+    await upload(place, "p", `task_slug=unit&execution_id=${id}`);
+    expect(await stateOf(place)).toMatchObject({ state: "passed", tasks: [{ slug: "unit" }] });
+    await expire(place);
+    expect(await stateOf(place)).toMatchObject({
+      state: "failed",
+      executionId: id,
+      tasks: [{ slug: "e2e", status: "timed_out" }, { slug: "unit" }],
+    });
+  });
+
+  test("is that of another branch where that becomes the default", async () => {
+    const place = await addProject(acme);
+    await upload(place, "f", "task_slug=unit&branch=develop&complete=true");
+    await ask(`PATCH /projects/${place.project}`, { key: place.key, body: { defaultBranch: "develop" } });
+    expect(await stateOf(place)).toMatchObject({ branch: "develop", state: "failed" });
+  });
+
+  test("follows the order in which builds began, not that in which they are told", async () => {
+    const place = await addProject(acme);
+    await upload(place, "p", "task_slug=unit&branch=main&complete=true");
+    await upload(place, "f", "task_slug=unit&branch=main&complete=true&completed_at=2026-01-01T00:00:00Z");
+    expect(await stateOf(place)).toMatchObject({ state: "passed" });
+  });
+});
+
+describe("a rerun", () => {
+  const unit = "task_slug=unit&branch=main&complete=true";
+
+  test("that passes makes the build that it repeats green, and is no build of its own", async () => {
+    const place = await addProject(acme);
+    await upload(place, "ppp", unit);
+    const red = await upload(place, "fpp", unit);
+    const { id } = await post(place, `/executions/${red}/rerun`, { failedOnly: true });
+    expect(await stateOf(place)).toMatchObject({ state: "failed", executionId: red });
+    expect((await executionOf(place, red)).repeatedStatus).toBeNull();
+    await upload(place, "p", `task_slug=unit&execution_id=${id}`);
+    expect(await stateOf(place)).toMatchObject({ state: "passed", tasks: [{ slug: "unit", lastExecutionId: id }] });
+    expect(await executionOf(place, red)).toMatchObject({ status: "failed", repeatedStatus: "passed" });
+    expect(await executionOf(place, id)).toMatchObject({ status: "passed", repeatedStatus: null, rerunOf: red });
+    const { days } = (await ask(`GET /projects/${place.project}/trends?days=2&branch=main`, { key: place.key })).body;
+    expect(days.at(-1)).toMatchObject({ executions: 2, runs: 2, passed: 2, failed: 0 });
+    const { body: mine } = await ask(
+      `POST /projects/${place.project}/test-runs?task_slug=unit&branch=x&complete=true`,
+      {
+        key: place.key,
+        body: junit("ppp"),
+      },
+    );
+    // What has results of a part only is nobody's baseline.
+    expect((await executionOf(place, mine.executionId)).baselineId).toBe(red);
+  });
+
+  test("of a rerun is a part of the first build, and one that is deleted counts no more", async () => {
+    const place = await addProject(acme);
+    const red = await upload(place, "fpp", unit);
+    const { id: first } = await post(place, `/executions/${red}/rerun`, { failedOnly: true });
+    await upload(place, "f", `task_slug=unit&execution_id=${first}`);
+    const { id: second } = await post(place, `/executions/${first}/rerun`, { failedOnly: true });
+    await upload(place, "p", `task_slug=unit&execution_id=${second}`);
+    expect(await executionOf(place, red)).toMatchObject({ repeatedStatus: "passed" });
+    expect(await stateOf(place)).toMatchObject({ state: "passed" });
+    await ask(`DELETE /projects/${place.project}/executions/${second}`, { key: place.key });
+    expect(await executionOf(place, red)).toMatchObject({ repeatedStatus: null });
+    expect(await stateOf(place)).toMatchObject({ state: "failed", executionId: red });
+    await ask(`DELETE /projects/${place.project}/executions/${red}`, { key: place.key });
+    expect(await stateOf(place)).toMatchObject({ state: null });
+  });
+
+  test("that fails makes a green build red", async () => {
+    const place = await addProject(acme);
+    const green = await upload(place, "ppp", unit);
+    const { id } = await post(place, `/executions/${green}/rerun`, {});
+    await upload(place, "fpp", `task_slug=unit&execution_id=${id}`);
+    expect(await stateOf(place)).toMatchObject({ state: "failed", executionId: green });
+    expect(await executionOf(place, green)).toMatchObject({ status: "passed", repeatedStatus: "failed" });
+  });
+
+  test("that nobody answers is cancelled, and changes nothing", async () => {
+    const place = await addProject(acme);
+    const green = await upload(place, "ppp", unit);
+    const { id } = await post(place, `/executions/${green}/rerun`, {});
+    await expire(place);
+    expect(await executionOf(place, id)).toMatchObject({
+      status: "cancelled",
+      verdict: null,
+      tasks: [{ status: "cancelled", reason: "Nothing has come of it in time" }],
+    });
+    expect(await stateOf(place)).toMatchObject({ state: "passed", executionId: green });
+    expect(await executionOf(place, green)).toMatchObject({ repeatedStatus: null });
+    const { count } = (
+      await database.pool`select count(*)::int as count from event where project_id = ${place.project} and type = 'execution.failed'`
+    )[0]!;
+    expect(count).toBe(0);
+  });
+
+  test("of which one task is answered counts for that task", async () => {
+    const place = await addProject(acme);
+    const build = await upload(place, "fp", "task_slug=unit&branch=main&execution_key=7");
+    await upload(place, "f", "task_slug=e2e&branch=main&execution_key=7&complete=true");
+    const { id } = await post(place, `/executions/${build}/rerun`, { failedOnly: true });
+    await upload(place, "p", `task_slug=unit&execution_id=${id}`);
+    await expire(place);
+    expect(await executionOf(place, id)).toMatchObject({ status: "passed" });
+    expect(await executionOf(place, build)).toMatchObject({ status: "failed", repeatedStatus: null });
+    expect(await stateOf(place)).toMatchObject({
+      state: "failed",
+      tasks: [
+        { slug: "e2e", status: "failed" },
+        { slug: "unit", status: "passed" },
+      ],
+    });
+  });
+
+  test("of an old build does not move the state of what was built since", async () => {
+    const place = await addProject(acme);
+    const old = await upload(place, "ppp", unit);
+    await upload(place, "fpp", unit);
+    const { id } = await post(place, `/executions/${old}/rerun`, {});
+    await upload(place, "ppp", `task_slug=unit&execution_id=${id}`);
+    expect(await stateOf(place)).toMatchObject({ state: "failed" });
+  });
+});

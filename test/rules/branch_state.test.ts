@@ -1,0 +1,98 @@
+import { describe, expect, test } from "bun:test";
+import { type TaskResult, toBranchState } from "../../src/rules/branch_state.ts";
+
+/** `at`: the day of the build, which is its id as well. */
+const result = (slug: string, at: number, status: TaskResult["status"], more: Partial<TaskResult> = {}): TaskResult => {
+  const day = new Date(Date.UTC(2026, 0, at)).toISOString();
+  const [buildId, executionId] = [`b${at}`, `b${at}`];
+  return {
+    slug,
+    status,
+    passed: 1,
+    failed: 0,
+    buildId,
+    executionId,
+    createdAt: day,
+    endedAt: day,
+    buildsAgo: 1,
+    ...more,
+  };
+};
+const dayOf = (at: number) => new Date(Date.UTC(2026, 0, at)).toISOString();
+
+describe("the state of a branch", () => {
+  test("is not known without results", () => {
+    expect(toBranchState([], true)).toEqual({
+      state: null,
+      since: null,
+      executionId: null,
+      isLonger: false,
+      tasks: [],
+      missing: [],
+    });
+  });
+
+  test("is red as long as one task is, since the oldest of the red ones", () => {
+    const state = toBranchState(
+      [
+        result("e2e", 1, "passed"),
+        result("e2e", 2, "failed"),
+        result("e2e", 3, "timed_out"),
+        result("lint", 1, "failed"),
+        result("lint", 3, "passed"),
+        result("unit", 3, "passed"),
+        result("unit", 4, "incomplete"),
+      ],
+      true,
+    );
+    expect(state).toMatchObject({ state: "failed", since: dayOf(2), executionId: "b2", isLonger: false });
+    expect(
+      state.tasks.map(({ slug, status, executionId, lastExecutionId }) => [slug, status, executionId, lastExecutionId]),
+    ).toEqual([
+      ["e2e", "timed_out", "b2", "b3"],
+      ["unit", "incomplete", "b4", "b4"],
+      ["lint", "passed", "b3", "b3"],
+    ]);
+  });
+
+  test("is green since its last task became green", () => {
+    const state = toBranchState(
+      [
+        result("e2e", 1, "failed"),
+        result("e2e", 2, "passed"),
+        result("unit", 1, "passed"),
+        result("unit", 3, "passed"),
+      ],
+      true,
+    );
+    expect(state).toMatchObject({ state: "passed", since: dayOf(2), executionId: "b2", isLonger: false });
+  });
+
+  test("may have begun before what was looked through", () => {
+    const results = [result("unit", 1, "passed"), result("unit", 9, "passed")];
+    expect(toBranchState(results, false)).toMatchObject({ since: dayOf(1), isLonger: true });
+    expect(toBranchState(results, true)).toMatchObject({ since: dayOf(1), isLonger: false });
+    const turned = [result("unit", 1, "failed"), ...results.slice(1)];
+    expect(toBranchState(turned, false)).toMatchObject({ since: dayOf(9), isLonger: false });
+  });
+
+  test("leaves out and names a task that has not run for 14 days or 50 builds", () => {
+    const state = toBranchState(
+      [
+        result("gone", 1, "failed", { buildsAgo: 3 }),
+        result("late", 2, "failed", { buildsAgo: 50 }),
+        result("rare", 9, "failed", { buildsAgo: 51 }),
+        result("unit", 16, "passed"),
+      ],
+      true,
+    );
+    expect(state).toMatchObject({ state: "failed", executionId: "b2" });
+    expect(state.tasks.map(({ slug }) => slug)).toEqual(["late", "unit"]);
+    expect(state.missing.map(({ slug }) => slug)).toEqual(["rare", "gone"]);
+  });
+
+  test("does not fall out because nothing has run since", () => {
+    const old = { ...result("unit", 1, "failed"), createdAt: "2020-01-01T00:00:00.000Z" };
+    expect(toBranchState([old], true)).toMatchObject({ state: "failed", missing: [] });
+  });
+});
