@@ -1,6 +1,7 @@
 /** Executions: found or created for an upload, advanced by what happens, announced at their end, asked for again. */
 
 import { isSameCommit } from "../rules/commit.ts";
+import { isGreen } from "../rules/branch_state.ts";
 import { byResults, endOfTask, type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import { countBlames } from "./failures.ts";
@@ -39,6 +40,7 @@ import {
   type UploadedBuild,
 } from "../store/executions.ts";
 import { endTasksWithoutLease, insertLeases, lockOpenLeases, stopLeases } from "../store/leases.ts";
+import { selectBranchState } from "../store/state.ts";
 import { type RunRow, selectRunsOf } from "../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../store/signals.ts";
 
@@ -91,7 +93,7 @@ export async function advanceExecution(
   if (!silent) {
     const ended = ends && status !== "cancelled";
     const origin = toOrigin({ ...execution, status }, change);
-    const announced = ended ? await announceEnd(sql, projectId, execution, { origin, tasks }) : [];
+    const announced = ended ? await announceEnd(sql, projectId, execution, { origin, tasks, writes }) : [];
     const all = [...events, ...announced];
     if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
   }
@@ -194,22 +196,43 @@ const isMissed = ({ declared, attempt, status }: TaskRow) => declared && attempt
 
 type Ending = { origin: ExecutionData; tasks: readonly TaskRow[] };
 
+/** `writes` are made before the state of the branch is asked for, if it is. */
 async function announceEnd(
   sql: Tx,
   projectId: string,
   execution: LockedExecution,
-  { origin, tasks }: Ending,
+  { origin, tasks, writes }: Ending & { writes: Fragment[] },
 ): Promise<NewEvent[]> {
-  const red = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
-  const states = red.length === 0 ? [{ slug: "", failed: origin.status !== "passed" }] : red;
-  const wasRed = await updateRedTasks(sql, projectId, origin.branch ?? execution.defaultBranch, states);
+  const branch = origin.branch ?? execution.defaultBranch;
   const blames = sum(tasks, "failed") > 0 ? await countBlames(sql, projectId, origin.id) : {};
-  return toEndEvents(execution, { origin, tasks, wasRed, blames });
+  const selectStillRed = async () => {
+    await writeTogether(sql, writes.splice(0));
+    const of = { branch, isDefault: branch === execution.defaultBranch, sample: execution.sample };
+    const { tasks } = await selectBranchState(sql, projectId, of);
+    return tasks.filter((task) => !isGreen(task)).map(({ slug }) => slug);
+  };
+  let own = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
+  if (own.length === 0) own = [{ slug: "", failed: origin.status !== "passed" }];
+  // What a rerun of an older build says may be over: it is not the branch's newest word.
+  if (execution.buildId !== null) {
+    const red = await selectStillRed();
+    own = own.map(({ slug }) => ({ slug, failed: red.includes(slug) }));
+  }
+  const ended = await updateRedTasks(sql, projectId, branch, own);
+  if (ended.length === 0 || origin.status !== "passed")
+    return toEndEvents(execution, { origin, tasks, blames, recovery: null });
+  const stillRed = await selectStillRed();
+  return toEndEvents(execution, { origin, tasks, blames, recovery: { stillRed: stillRed.slice(0, MAX_TASKS) } });
 }
 
 function toEndEvents(
   { depth, trigger }: LockedExecution,
-  { origin, tasks, wasRed, blames }: Ending & { wasRed: boolean; blames: Partial<BlameCounts> },
+  {
+    origin,
+    tasks,
+    recovery,
+    blames,
+  }: Ending & { recovery: { stillRed: string[] } | null; blames: Partial<BlameCounts> },
 ): NewEvent[] {
   const [passed, failed, skipped] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "skipped")];
   const worstFirst = tasks.toSorted((a, b) => Number(isRed(b)) - Number(isRed(a)));
@@ -232,9 +255,10 @@ function toEndEvents(
     depth,
     data: { execution, ...more },
   });
+  const recovered = recovery ? [toEvent("execution.recovered", { execution: { ...execution, ...recovery } })] : [];
   return [
     toEvent("execution.completed"),
-    ...(origin.status !== "passed" ? [toEvent("execution.failed")] : wasRed ? [toEvent("execution.recovered")] : []),
+    ...(origin.status !== "passed" ? [toEvent("execution.failed")] : recovered),
     // Only what a schedule has asked for was expected.
     ...(trigger === "schedule" ? tasks.filter(isMissed) : []).map(({ slug, reason }) =>
       toEvent("task.missed", { taskSlug: slug, ...(reason === null ? {} : { reason }) }),
@@ -274,7 +298,7 @@ export function advanceByGreen(
   if (hasEnded(execution.status) || execution.mode === "run") return undefined;
   if (!hasEnded(status)) return { status, events: silent ? [] : events };
   if (!isNew || (mayHaveRedTasks && !silent)) return undefined;
-  const end = { origin: { ...origin, status }, tasks, wasRed: false, blames: {} };
+  const end = { origin: { ...origin, status }, tasks, recovery: null, blames: {} };
   return { status, events: silent ? [] : [...events, ...toEndEvents(execution, end)] };
 }
 

@@ -1,7 +1,4 @@
-/**
- * The state of a branch: the latest result of each of its tasks. Everything that says that a branch is red or green, since
- * when, and which tasks make it so, has it from here.
- */
+/** The state of a branch: the latest result of each of its tasks. Whatever says that a branch is red or green asks here. */
 
 /** A task that has not run in so many of a branch's newest builds does not count any more. */
 export const CURRENT_BUILDS = 50;

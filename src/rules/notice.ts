@@ -200,7 +200,7 @@ const ofIntegration = (teamId: string, { id, kind, name, reason }: About<"integr
 function ofExecution(told: Told): Words {
   const { type, data, failures } = told;
   const status = data.execution?.status ?? "passed";
-  const became = type === "execution.recovered" ? "is green again" : (WORDS[status] ?? status);
+  const became = type === "execution.recovered" ? toRecovery(data) : (WORDS[status] ?? status);
   return {
     tone: status === "passed" ? "good" : "bad",
     title: `${projectName(told)}: ${branchOf(told)} ${became}`,
@@ -209,6 +209,13 @@ function ofExecution(told: Told): Words {
     lines: failures.map(lineOf),
     state: status === "passed" ? "success" : status === "failed" ? "failure" : "error",
   };
+}
+
+/** What was red on a branch passes again; other tasks may be red there still. */
+function toRecovery({ execution }: EventData): string {
+  const [first, ...others] = execution?.stillRed ?? [];
+  if (first === undefined) return "is green again";
+  return `passed again, and ${first}${others.length === 0 ? " is" : ` and ${others.length} more are`} still red`;
 }
 
 const WHY_RED: Record<string, string> = { timed_out: " (no report)", incomplete: " (shards missing)" };

@@ -72,9 +72,12 @@ export type TestCaseData = {
 
 /** What an event tells, as it was when it happened; which parts there are depends on its type. */
 export type EventData = {
-  execution?: ExecutionData & { tasks?: TaskData[]; taskCount?: number } & Partial<
-      CountsData & BlameCounts & { outage: true }
-    >;
+  execution?: ExecutionData & {
+    tasks?: TaskData[];
+    taskCount?: number;
+    /** Of execution.recovered: tasks of its branch that are red all the same; at most 20. */
+    stillRed?: string[];
+  } & Partial<CountsData & BlameCounts & { outage: true }>;
   testRun?: CountsData &
     Partial<BlameCounts & { outage: true }> & {
       taskSlug: string;

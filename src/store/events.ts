@@ -151,7 +151,7 @@ export const selectLastEvent = async (
 };
 
 /**
- * Notes which tasks of an ended execution are red on their branch; answers whether any that is green now was red before.
+ * Notes which tasks of an ended execution are red on their branch; answers those that are green now and were red before.
  * Executions of a branch that end at once take turns at the rows, so that there is one first green after red; nothing is
  * written, and nobody waits, while what is green stays green.
  */
@@ -160,7 +160,7 @@ export async function updateRedTasks(
   projectId: string,
   branch: string,
   tasks: readonly { slug: string; failed: boolean }[],
-): Promise<boolean> {
+): Promise<string[]> {
   const slugs = (failed: boolean) => tasks.filter((task) => task.failed === failed).map(({ slug }) => slug);
   const red = slugs(true);
   // A green execution ends the red of one that had no tasks at all.
@@ -171,12 +171,12 @@ export async function updateRedTasks(
       insert into red_task (project_id, branch, task_slug)
       select ${projectId}, ${branch}, slug from unnest(${toTextArray(red)}::text[]) as slug order by slug
       on conflict do nothing`;
-  const ended = await sql`
+  const ended = await sql<{ task_slug: string }[]>`
     with ended as (
       select task_slug from red_task where ${place} and task_slug = any(${toTextArray(green)}::text[])
       order by task_slug for update)
     delete from red_task where ${place} and task_slug in (select task_slug from ended) returning task_slug`;
-  return ended.length > 0;
+  return ended.map((row) => row.task_slug);
 }
 
 /** What is too old to be asked for. */

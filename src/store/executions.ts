@@ -17,6 +17,7 @@ import { isAtWork, lastRunner, waitsInVain } from "./leases.ts";
 import { takeTurn, type Turn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
 import { firstIdAt } from "./moment.ts";
+import { hasResult } from "./outcome.ts";
 import { namesVersionOf } from "./names_version.ts";
 import { namedShards } from "./shards.ts";
 
@@ -576,10 +577,6 @@ export const selectTasksWithReruns = (sql: Sql, projectId: string, buildId: stri
     select r.*, true from execution e join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     where e.project_id = ${projectId} and e.build_id = ${buildId} and ${hasResult(sql, sql`r`)}
   ) r order by task_slug, execution_id desc`;
-
-/** A condition: the run has ended with an outcome. */
-export const hasResult = (sql: Sql, run: Fragment): Fragment =>
-  sql`${run}.status in ('passed', 'failed', 'incomplete', 'timed_out')`;
 
 /** Null: there are no reruns, or they tell nothing else than the build itself. */
 export const updateRepeatedStatus = (

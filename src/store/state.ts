@@ -2,7 +2,7 @@
 
 import { type BranchState, LOOKED_THROUGH, type TaskResult, toBranchState } from "../rules/branch_state.ts";
 import type { Fragment, Sql } from "./connect.ts";
-import { hasResult } from "./executions.ts";
+import { hasResult } from "./outcome.ts";
 
 /** A branch of a project; the default one has the executions that name none as well. */
 export type Branch = {

@@ -2,7 +2,7 @@
 
 import type { Trends } from "../schema/trends.ts";
 import type { Sql } from "./connect.ts";
-import { hasResult } from "./executions.ts";
+import { hasResult } from "./outcome.ts";
 import { firstIdAt } from "./moment.ts";
 import { indexedTask } from "./task_runs.ts";
 

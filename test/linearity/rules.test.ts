@@ -76,6 +76,7 @@ testLinearity("rules", {
     toFacts: null,
   },
   "badge.ts": { drawBadge: (text) => drawBadge({ label: text, message: text, tone: "good", title: text }), widthOf },
+  "branch_state.ts": { isGreen: null, toBranchState: null },
   "blame.ts": { isBlame, toBlameWords: null, toCounts: null, toLists: null },
   "bug_transition.ts": { eventOf: null },
   "commit.ts": { isSameCommit: (text) => isSameCommit(text, `${text}1`) },
@@ -97,7 +98,7 @@ testLinearity("rules", {
       for (const before of ["", "A=", "A='", 'A="', "export "]) parseDotenv(before + text);
     },
   },
-  "execution.ts": { endOfTask: null, executionVerdict: null, hasEnded: null, nextStatus: null },
+  "execution.ts": { byResults: null, endOfTask: null, executionVerdict: null, hasEnded: null, nextStatus: null },
   "fingerprint.ts": {
     caseFingerprint: (text) => caseFingerprint({ ...failureOf(text), testCase: 1 }),
     executionOutageFingerprint: null,

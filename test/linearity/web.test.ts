@@ -148,7 +148,8 @@ testLinearity(
     },
     "people.ts": { browserOf, withArticle: null },
     "probes.ts": { createProbes: null },
-    "project_state.ts": { headlineOf: null, summaryOf: null },
+    "project_state.ts": { headlineOf: null, missingTasks: null, redTasks: null, summaryOf: null },
+    "reruns.ts": { howToRepeat: null, rerunsOf: null },
     "projects.ts": { grid: null },
     "reference.ts": {
       // What it describes is our own contract.

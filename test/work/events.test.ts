@@ -57,6 +57,38 @@ describe("executions", () => {
     expect((await typesOf(project)).at(-1)).toBe("execution.recovered");
   });
 
+  test("the green that ends the red of one task names those that are red all the same", async () => {
+    const project = await addProject(acme);
+    await upload(project, "f", { task_slug: "unit" });
+    await upload(project, "f", { task_slug: "e2e" });
+    const told = async () => {
+      const last = (await eventsOf(project)).at(-1)!;
+      return [last.type, last.data.execution.stillRed];
+    };
+    await upload(project, "p", { task_slug: "unit" });
+    expect(await told()).toEqual(["execution.recovered", ["e2e"]]);
+    await upload(project, "p", { task_slug: "e2e" });
+    expect(await told()).toEqual(["execution.recovered", []]);
+  });
+
+  test("a rerun recovers its branch where it repeats the newest build, and not where it repeats an older one", async () => {
+    const project = await addProject(acme);
+    const rerun = async (id: string, letters: string) => {
+      const { body } = await ask(`POST /projects/${project.project}/executions/${id}/rerun`, { key: project.key });
+      await upload(project, letters, { execution_id: body.id });
+    };
+    const last = async () => (await typesOf(project)).at(-1);
+    const { executionId: old } = await upload(project, "f");
+    const { executionId: red } = await upload(project, "f");
+    await rerun(old, "p");
+    expect(await last()).toBe("execution.completed");
+    await rerun(red, "p");
+    expect(await last()).toBe("execution.recovered");
+    await rerun(old, "f");
+    await upload(project, "p");
+    expect(await last()).toBe("execution.completed");
+  });
+
   test("ten greens at once after a red recover once", async () => {
     const project = await addProject(acme);
     await upload(project, "f");
