@@ -53,6 +53,8 @@ export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   isNew?: boolean;
   /** What else there is to announce. */
   events?: readonly NewEvent[];
+  /** Its end is announced once more: a task that failed has joined it since. */
+  isToldAgain?: boolean;
   /** Nothing is announced: sample data tells of nothing that has happened. */
   silent?: boolean;
   /** Why tasks end of which nothing, or not all, has come, where more is known than the event says. */
@@ -68,7 +70,7 @@ export async function advanceExecution(
   advance: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
   const { tasks: known, writes: others = [], isNew = false, ...rest } = advance;
-  const { events = [], silent = false, reason = END_REASONS[event], ...change } = rest;
+  const { events = [], isToldAgain = false, silent = false, reason = END_REASONS[event], ...change } = rest;
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
   const tasks = known?.map((task) => ({ ...task })) ?? (await selectTasks(sql, projectId, execution.id));
   const isRerun = execution.rerunOf !== null;
@@ -91,7 +93,7 @@ export async function advanceExecution(
     await notifyExecutionEnded(sql, execution.id);
   }
   if (!silent) {
-    const ended = ends && status !== "cancelled";
+    const ended = (ends || isToldAgain) && status !== "cancelled";
     const origin = toOrigin({ ...execution, status }, change);
     const announced = ended ? await announceEnd(sql, projectId, execution, { origin, tasks, writes }) : [];
     const all = [...events, ...announced];

@@ -117,9 +117,10 @@ export async function takeReport(
   }
   if (isOver) refuse("Cannot take the report: there is another one of this lease already");
 
+  const joins = joinsLate(execution, run, shard);
   const attempt = toAttempt(named, parameters, shard.index, before, [
     ...met.warnings,
-    ...(hasEnded(execution.status) ? [tooLate(execution)] : []),
+    ...(hasEnded(execution.status) ? [tooLate(execution, joins)] : []),
   ]);
   if (report.countsOnly) await requireMergeable(sql, projectId, run.id, attempt.shard, before);
   const { blocks, changes } = await mergeResults(sql, projectId, run.id, named.results, attempt, before);
@@ -185,9 +186,11 @@ export async function takeReport(
   const blames = await judgeFailures(sql, projectId, updated, { before: !isFirst, onDefaultBranch });
   const tracked = toTracked(execution, from, updated, { completedAt, onDefaultBranch, mayResolve, silent });
   const bugReports = isIn ? await trackBugs(sql, projectId, tracked, at.toISOString()) : [];
-  // What comes after the end changes the figures, and is not announced.
+  // What else comes after the end changes the figures, and is not announced.
   const events =
-    isIn && !hasEnded(execution.status) ? [completedEvent(execution.depth, from, { ...updated, blames })] : [];
+    isIn && (joins || !hasEnded(execution.status))
+      ? [completedEvent(execution.depth, from, { ...updated, blames })]
+      : [];
   const tasks = [...runs.filter((other) => other !== known), updated].sort(byId).map(toTask);
   const status = await advanceExecution(sql, projectId, execution, event, {
     ...change,
@@ -195,6 +198,7 @@ export async function takeReport(
     completedAt: updated.completedAt,
     writes,
     events,
+    isToldAgain: joins && updated.verdict === "failed",
   });
   const { warnings } = attempt;
   return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports, warnings };
@@ -267,8 +271,16 @@ const namedShardsOf = (attempts: readonly Attempt[], shards: number): number[] =
     ? []
     : [...new Set(attempts.map(({ shard }) => shard))].filter((shard) => shard > 0).sort((a, b) => a - b);
 
-const tooLate = ({ status }: LockedExecution) =>
-  `The execution had ended before this upload, as "${status}": its figures change, and nobody is told`;
+/**
+ * Whether an execution that has ended takes a task in, with everything that follows: a whole one that nobody had announced.
+ * Who says `complete` in each of several jobs is told of what fails in the later ones as well.
+ */
+const joinsLate = ({ status, mode }: LockedExecution, { declared, attempt }: RunRow, { of: shards }: Shard): boolean =>
+  mode === "report" && hasEnded(status) && status !== "cancelled" && !declared && attempt === 0 && shards === 1;
+
+const tooLate = ({ status }: LockedExecution, joins: boolean) =>
+  `The execution had ended before this upload, as "${status}": ` +
+  (joins ? "this task joins it" : "its figures change, and nobody is told");
 
 /** What the end of its execution makes of a run that waits for shards. */
 function endOf(

@@ -27,12 +27,13 @@ const field = (name: string, value: string) => `--form-string "${name}=${value}"
  * - The key reaches curl by a pipe: other users of the machine can read the words of a command.
  * - The answer is printed without the commands that GitHub, Azure and TeamCity look for in a log, such as ::error:: and
  *   ##vso[…]: it may hold names from reports.
- * - Only the author of the pipeline knows whether other jobs upload to the same build. With `complete` a later upload would
- *   change an execution that has ended, about which nobody is notified, so it is sent only where ASSAY_COMPLETE asks for it.
+ * - Only the author of the pipeline knows whether other jobs upload to the same build. A build of one job ends at once; where
+ *   there are several, a task that comes after the end joins the build, and its failures are told, but "passed" may be told
+ *   before all of them are in: ASSAY_COMPLETE is for that. A shard never ends its build.
  * - A report without test cases is taken only where the exit code makes a failure of it.
  */
 function upload(url: string, origin: Origin): string {
-  const { report = "report.xml", build, task, shard, commit, branch, complete = "${ASSAY_COMPLETE:-false}" } = origin;
+  const { report = "report.xml", build, task, shard, commit, branch, complete } = origin;
   const fields = [
     field("exit_code", "$code"),
     field("allow_empty", `$([ "$code" = 0 ] && echo false || echo true)`),
@@ -43,7 +44,7 @@ function upload(url: string, origin: Origin): string {
     field("branch", branch),
     field("pull_request", origin.pullRequest),
     field("build_url", origin.buildUrl),
-    field("complete", complete),
+    field("complete", complete ?? `\${ASSAY_COMPLETE:-$([ -n "\${${shard}-}" ] && echo false || echo true)}`),
   ];
   return [
     `# No report is a failure too: runner exited $code, or -1 where the tests claim success.`,
@@ -85,7 +86,7 @@ const curl = (
   url: string,
 ) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY holds the project's key.
 # Where several jobs make a build, all have the same BUILD_ID, and each a TASK of its own or a SHARD such as 2/4.
-# The last of them has COMPLETE=true: the build then ends at once.
+# All of them but the last have COMPLETE=false: until then the build waits.
 rm -f report.xml
 tests=0; npm test || tests=$?
 code=$tests
@@ -98,8 +99,7 @@ ${upload(url, {
   branch: "${BRANCH:-$(git symbolic-ref -q --short HEAD)}",
   pullRequest: "${PULL_REQUEST-}",
   buildUrl: "${BUILD_URL-}",
-  // What has no BUILD_ID is a build of its own.
-  complete: `\${COMPLETE:-$([ -n "\${BUILD_ID-}" ] && echo false || echo true)}`,
+  complete: `\${COMPLETE:-$([ -n "\${SHARD-}" ] && echo false || echo true)}`,
 })}
 (exit "$tests")
 `;
@@ -107,7 +107,7 @@ ${upload(url, {
 const githubActions = (
   url: string,
 ) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is a secret of the repository.
-# The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
+# Where several jobs upload to one build, set ASSAY_COMPLETE to false in all of them but the last.
 # On Windows both steps want shell: bash.
 - id: tests
   run: |
@@ -143,7 +143,7 @@ ${indent(
 const gitlabCi = (
   url: string,
 ) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is a masked variable of the project.
-# The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
+# Where several jobs upload to one build, set ASSAY_COMPLETE to false in all of them but the last.
 script:
   - rm -f report.xml
   - npm test
@@ -171,7 +171,7 @@ ${indent(
 const jenkins = (
   url: string,
 ) => `// npm test stands for your tests, which write report.xml; ASSAY_KEY is a credential of the kind "Secret text".
-// The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
+// Where several jobs upload to one build, set ASSAY_COMPLETE to false in all of them but the last.
 stage('unit') {
   steps {
     sh '''
@@ -206,7 +206,7 @@ ${upload(url, {
 const circleci = (
   url: string,
 ) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is an environment variable of the project.
-# The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
+# Where several jobs upload to one build, set ASSAY_COMPLETE to false in all of them but the last.
 - run:
     name: Test
     command: |
@@ -234,7 +234,7 @@ ${upload(url, {
 const azurePipelines = (
   url: string,
 ) => `# npm test stands for your tests, which write report.xml; ASSAY_KEY is a secret variable of the pipeline.
-# The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
+# Where several jobs upload to one build, set ASSAY_COMPLETE to false in all of them but the last.
 - bash: |
     rm -f report.xml
     npm test
@@ -271,7 +271,7 @@ const buildkite = (
   url: string,
 ) => `# .buildkite/hooks/post-command, for the steps with env: { REPORT: report.xml }; ASSAY_KEY is a secret of the agent.
 # The label names the task: in a matrix it holds {{matrix}}.
-# The only job of a build, or the last one, sets ASSAY_COMPLETE to true: the build then ends at once.
+# Where several jobs upload to one build, set ASSAY_COMPLETE to false in all of them but the last.
 if [ -n "$REPORT" ]; then
   code=\${BUILDKITE_COMMAND_EXIT_STATUS:-1}
   task=\${BUILDKITE_LABEL:-$BUILDKITE_COMMAND} shard=

@@ -89,6 +89,22 @@ describe("executions", () => {
     expect(await last()).toBe("execution.completed");
   });
 
+  test("a task that comes after the end of its build joins it, and what failed in it is told", async () => {
+    const project = await addProject(acme);
+    const build = (letters: string, task: string) =>
+      upload(project, letters, { execution_key: "7", task_slug: task, complete: "true" });
+    await build("p", "unit");
+    await build("p", "lint");
+    expect((await typesOf(project)).filter((type) => type.startsWith("execution."))).toEqual(["execution.completed"]);
+    const { warnings } = await build("pf", "e2e");
+    expect(warnings).toEqual(['The execution had ended before this upload, as "passed": this task joins it']);
+    const told = await eventsOf(project);
+    expect(told.slice(-2).map(({ type }) => type)).toEqual(["execution.completed", "execution.failed"]);
+    expect(told.at(-1)!.data.execution).toMatchObject({ status: "failed", passed: 3, failed: 1, taskCount: 3 });
+    await build("p", "e2e");
+    expect((await typesOf(project)).filter((type) => type === "execution.failed")).toHaveLength(1);
+  });
+
   test("ten greens at once after a red recover once", async () => {
     const project = await addProject(acme);
     await upload(project, "f");
