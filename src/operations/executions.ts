@@ -39,7 +39,13 @@ import {
   type UploadedExecution,
   type UploadedBuild,
 } from "../store/executions.ts";
-import { endTasksWithoutLease, insertLeases, lockOpenLeases, stopLeases } from "../store/leases.ts";
+import {
+  endTasksWithoutLease,
+  insertLeases,
+  lockOpenLeases,
+  selectWaitingLabels,
+  stopLeases,
+} from "../store/leases.ts";
 import { selectBranchState } from "../store/state.ts";
 import { type RunRow, selectRunsOf } from "../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../store/signals.ts";
@@ -70,11 +76,13 @@ export async function advanceExecution(
   advance: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
   const { tasks: known, writes: others = [], isNew = false, ...rest } = advance;
-  const { events = [], isToldAgain = false, silent = false, reason = END_REASONS[event], ...change } = rest;
+  const { events = [], isToldAgain = false, silent = false, reason: given, ...change } = rest;
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
   const tasks = known?.map((task) => ({ ...task })) ?? (await selectTasks(sql, projectId, execution.id));
   const isRerun = execution.rerunOf !== null;
   const status = nextStatus(execution.status, tasks, event, isRerun);
+  const isUntaken = event === "expired" && execution.mode === "run";
+  const reason = given ?? (isUntaken ? await whyNobodyTookIt(sql, projectId, execution.id) : END_REASONS[event]);
   const writes = [...others];
   const silentTasks = tasks.filter((task) => !hasEnded(task.status));
   if (hasEnded(status) && silentTasks.length > 0) {
@@ -121,6 +129,12 @@ const END_REASONS: Record<ExecutionEvent, string> = {
   cancelled: "The execution was cancelled",
   expired: "Nothing has come of it in time",
 };
+
+/** Of an execution of mode run whose time is over, while no runner is at it. */
+async function whyNobodyTookIt(sql: Tx, projectId: string, id: string): Promise<string> {
+  const labels = await selectWaitingLabels(sql, projectId, id);
+  return `No runner took it in time${labels.length === 0 ? "" : `: none with the labels ${labels.join(", ")} was there`}`;
+}
 
 /** Before the tasks of an execution of mode run are looked at: the brake of `failFast`, and what nobody is at any more. */
 async function settleLeases(sql: Tx, projectId: string, { id, status, failFast }: LockedExecution): Promise<void> {

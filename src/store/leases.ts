@@ -103,6 +103,14 @@ export const selectPlannedTasks = async (
   return slugs.map((slug) => rows.find((row) => row.slug === slug) ?? { slug, shards: 1, labels: [] });
 };
 
+/** The labels that what waits for a runner wants, each once. */
+export const selectWaitingLabels = async (sql: Sql, projectId: string, executionId: string): Promise<string[]> => {
+  const rows = await sql<{ label: string }[]>`
+    select distinct unnest(labels) as label from lease
+    where project_id = ${projectId} and execution_id = ${executionId} and status = 'queued' order by 1`;
+  return rows.map(({ label }) => label);
+};
+
 /** Whether each task of an execution has a runner that takes it and was seen within the last hour. */
 export const selectHasRunners = async (sql: Sql, projectId: string, executionId: string): Promise<boolean> => {
   const [row] = await sql<{ isSo: boolean }[]>`

@@ -352,13 +352,17 @@ describe("what is lost", () => {
 
   test("an execution that no runner comes for ends in its time; one that waits for a busy runner does not", async () => {
     const [lonely, busy] = await Promise.all([fresh(), fresh()]);
-    const [a, b] = [await start(lonely, { tasks: ["x"] }), await start(busy, { tasks: ["x"] })];
+    const tasks = [{ slug: "x", labels: ["linux", "gpu"] }];
+    const [a, b] = [await start(lonely, { tasks }), await start(busy, { tasks: ["x"] })];
     await sync(lonely, { taskSlugs: ["another"] });
     await sync(busy, { free: 0 });
     await database.pool`update execution set expires_at = now() - interval '1 second' where id in (${a.id}, ${b.id})`;
     await expireExecutions(database);
     const ended = await see(lonely, a.id);
-    expect([ended.status, ended.tasks[0].reason]).toEqual(["timed_out", "Nothing has come of it in time"]);
+    expect([ended.status, ended.tasks[0].reason]).toEqual([
+      "timed_out",
+      "No runner took it in time: none with the labels gpu, linux was there",
+    ]);
     expect((await see(busy, b.id)).status).toBe("queued");
     expect((await sync(lonely)).leases).toEqual([]);
   });
