@@ -15,7 +15,8 @@ import {
   readFailure,
   saysTheSame,
 } from "../../src/rules/fingerprint.ts";
-import { identify, normalizeFile } from "../../src/rules/identity.ts";
+import { identify, identifyOtherNames, isAbsolute } from "../../src/rules/identity.ts";
+import { losesFile, mayBeSameFile, normalizeFile } from "../../src/rules/identity.ts";
 import { joinLog } from "../../src/rules/log_parts.ts";
 import { toNotice } from "../../src/rules/notice.ts";
 import { createFileMatch, planPath, plannedFiles, splitFiles, toFileName } from "../../src/rules/plan.ts";
@@ -109,7 +110,20 @@ testLinearity("rules", {
     saysTheSame: (text) => saysTheSame(text, text),
   },
   "health.ts": { countChange: null, countResult: null, countedAt: null },
-  "identity.ts": { identify: (text) => identify("p", "t", [caseOf(text)]), identityOf: null, normalizeFile },
+  "identity.ts": {
+    ...{
+      isAbsolute,
+      losesFile: (text) => losesFile(text, text),
+      mayBeSameFile: (text) => mayBeSameFile(text, `${text}1`),
+    },
+    identify: (text) => identify("p", "t", [caseOf(text)]),
+    identifyOtherNames: (text) => {
+      const one = { ...caseOf(text), file: `/${text}` };
+      identifyOtherNames("p", "t", [{ ...one, formerName: one, otherNames: [one], keepOtherNames: true }], [0]);
+    },
+    identityOf: null,
+    normalizeFile,
+  },
   "log_parts.ts": { joinLog: (text) => joinLog([{ start: 0, bytes: Buffer.from(text) }], 1) },
   "merge.ts": {
     ...{ blockOf: null, changesOf: null, countStatuses: null, mergeBlock: null, packResults: null },
@@ -143,7 +157,12 @@ testLinearity("rules", {
   },
   "position.ts": { atEvent: null, atLog: null, before: null, compare: null, readPosition, writePosition: null },
   "randomness.ts": { plainWord },
-  "rename.ts": { findRenamed: (text) => findRenamed([caseOf(text)], [caseOf(`${text}1`)], new Set(), true) },
+  "rename.ts": {
+    findRenamed: (text) => {
+      findRenamed([caseOf(text)], [caseOf(`${text}1`)], new Set(), true);
+      findRenamed([{ ...caseOf(text), file: `/${text}` }], [{ ...caseOf(text), file: `a${text}` }], new Set(), true);
+    },
+  },
   "repeat.ts": { repeatOnly: null },
   "report_path.ts": {
     locateFile: (text) => locateFile(text, `/w/${text.slice(0, 1_000)}`, () => false),
