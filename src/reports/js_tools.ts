@@ -1,7 +1,4 @@
-/**
- * JUnit XML of JavaScript's test tools: gives each test the suite and the name that the tool's own JSON report gives it, so
- * that a test is the same one in both formats.
- */
+/** Names tests in the JUnit XML of JavaScript's tools as the tools' own JSON does: a test is the same one in both formats. */
 
 import type { CaseName, KnownNames } from "./report.ts";
 

@@ -1,5 +1,6 @@
 /** Which test case a result belongs to: the same task, suite, name and file, and the same place among equals. */
 
+import type { KnownNames } from "../reports/report.ts";
 import { createDigests, createDigestTable, DIGEST_BYTES, type Digests, toHex } from "./digest_table.ts";
 
 /** Workspaces of CI systems: what comes after them is the file's path in the repository. */
@@ -32,14 +33,7 @@ export function normalizeFile(file: string): string {
 export type PlacedCase = { suite: string; name: string; file: string | null };
 
 /** A result with the other names under which its test may be stored already. */
-export type NamedResult = PlacedCase & {
-  /** The name that earlier versions of this program read from the same report. */
-  formerName?: PlacedCase;
-  /** The names that other reporters of the tool give the test; several tests may share one. */
-  otherNames?: readonly PlacedCase[];
-  /** True where a new test is stored with `otherNames` as well. */
-  keepOtherNames?: boolean;
-};
+export type NamedResult = PlacedCase & KnownNames;
 
 export const isAbsolute = (file: string): boolean => /^(?:\/|[a-z]:\/)/i.test(file);
 

@@ -98,6 +98,7 @@ testLinearity("rules", {
       for (const before of ["", "A=", "A='", 'A="', "export "]) parseDotenv(before + text);
     },
   },
+  "duration.ts": { startOf: null, timesOf: null },
   "execution.ts": { endOfTask: null, executionVerdict: null, hasEnded: null, nextStatus: null },
   "fingerprint.ts": {
     caseFingerprint: (text) => caseFingerprint({ ...failureOf(text), testCase: 1 }),
