@@ -22,6 +22,8 @@ import { toNotice } from "../../src/rules/notice.ts";
 import { createFileMatch, planPath, plannedFiles, splitFiles, toFileName } from "../../src/rules/plan.ts";
 import { readPosition } from "../../src/rules/position.ts";
 import { plainWord } from "../../src/rules/randomness.ts";
+import { emptyReport, erroredCase } from "../../src/reports/report.ts";
+import { repeatOnly } from "../../src/rules/repeat.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
 import { locateFile, toContainedPath, toPathWord } from "../../src/rules/report_path.ts";
 import { mistakeInRerun, PRESETS, toRerunCommand } from "../../src/rules/rerun_command.ts";
@@ -164,7 +166,13 @@ testLinearity("rules", {
       findRenamed([{ ...caseOf(text), file: `/${text}` }], [{ ...caseOf(text), file: `a${text}` }], new Set(), true);
     },
   },
-  "repeat.ts": { repeatOnly: null },
+  "repeat.ts": {
+    repeatOnly: (text) =>
+      repeatOnly({ ...emptyReport("junit"), cases: [erroredCase(caseOf(text), "m")] }, [
+        caseOf(text),
+        caseOf(`${text}1`),
+      ]),
+  },
   "report_path.ts": {
     locateFile: (text) => locateFile(text, `/w/${text.slice(0, 1_000)}`, () => false),
     toContainedPath: (text) => toContainedPath(text, "/w"),
