@@ -95,12 +95,12 @@ async function nameOnce(
   if (!known.numbers.includes(null)) return known.numbers as number[];
   const fresh = [...known.numbers.keys()].filter((index) => known.numbers[index] === null);
   const identities = toHexes(named.digests);
+  const others = identifyOtherNames(projectId, taskSlug, named.results, fresh);
   return await transact(async (tx) => {
     // The transaction may be repeated, and what an attempt before it has found is undone.
     const numbers = [...known.numbers];
     await lockTestCases(tx, projectId);
     if (split.length > 0) await deleteAliases(tx, projectId, split);
-    const others = identifyOtherNames(projectId, taskSlug, named.results, fresh);
     if (known.last > 0) {
       await adoptOtherNames(tx, scope, named, numbers, others);
       await adoptRenamed(tx, scope, named, numbers);
