@@ -52,7 +52,7 @@ const SHARED: Record<string, string[]> = {
     "shell",
     "stack",
   ],
-  reports: ["fields", "report", "text", "totals"],
+  reports: ["fields", "js_tools", "report", "text", "totals"],
   schema: [
     "bounded",
     "bug_reports",
@@ -73,6 +73,7 @@ const SHARED: Record<string, string[]> = {
     "compose",
     "connect",
     "database_url",
+    "durations",
     "failures",
     "health",
     "instance",

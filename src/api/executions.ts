@@ -34,7 +34,13 @@ import { type Comparison, comparison, comparisonQuery } from "../schema/comparis
 import { type Cause, executionFailures } from "../schema/failures.ts";
 import { type ComparedRow, selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../store/connect.ts";
-import { type ExecutionRow, selectExecution, selectExecutions, updateExecution } from "../store/executions.ts";
+import {
+  type ExecutionRow,
+  selectExecution,
+  selectExecutions,
+  type TimedExecutionRow,
+  updateExecution,
+} from "../store/executions.ts";
 import { countFailures, type FailureRow, selectExecutionFailures } from "../store/failures.ts";
 import { executionUrl } from "../schema/urls.ts";
 
@@ -43,7 +49,7 @@ type One = Context<{ projectId: string; executionId: string }>;
 const sum = (tasks: ExecutionRow["tasks"], name: "passed" | "failed" | "skipped" | "flaky") =>
   tasks.reduce((total, task) => total + task[name], 0);
 
-function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): Execution {
+function toExecution(publicUrl: string, projectId: string, row: TimedExecutionRow): Execution {
   const counts = {
     passed: sum(row.tasks, "passed"),
     failed: sum(row.tasks, "failed"),
@@ -68,6 +74,8 @@ function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): E
     total: counts.passed + counts.failed + counts.skipped,
     flaky: sum(row.tasks, "flaky"),
     verdict: executionVerdict(row.status, row.tasks),
+    durationMs: row.durationMs,
+    machineTimeMs: row.machineTimeMs,
     createdAt: row.createdAt,
     startedAt: row.startedAt,
     completedAt: row.completedAt,

@@ -245,6 +245,7 @@ export const testRuns: Route[] = [
       const run = (await selectRun(context)) ?? absent();
       return {
         ...toDetail(context, run),
+        machineTimeMs: run.machineTimeMs,
         shards: run.shards,
         format: run.format,
         exitCode: run.exitCode,

@@ -1,13 +1,21 @@
 /** Finds the test cases that the results of a report belong to: known ones, renamed ones, and new ones. */
 
 import { toHex, toHexes } from "../rules/digest_table.ts";
-import { type IdentifiedCases, identityOf, type PlacedCase } from "../rules/identity.ts";
+import {
+  type IdentifiedCases,
+  identifyOtherNames,
+  identityOf,
+  losesFile,
+  mayBeSameFile,
+  type PlacedCase,
+} from "../rules/identity.ts";
 import { findRenamed } from "../rules/rename.ts";
 import { type Database, isTaken, type Sql, type Tx } from "../store/connect.ts";
 import {
   deleteAliases,
   type Dictionary,
   type ExecutionName,
+  insertAliases,
   insertTestCases,
   type KnownTestCase,
   lockTestCases,
@@ -16,6 +24,7 @@ import {
   selectIdentities,
   selectNamesakes,
   selectTestCaseNumbers,
+  selectTestCasesByIdentity,
   selectWholeDictionary,
   updateTestCasePlaces,
 } from "../store/test_case_names.ts";
@@ -86,12 +95,16 @@ async function nameOnce(
   if (!known.numbers.includes(null)) return known.numbers as number[];
   const fresh = [...known.numbers.keys()].filter((index) => known.numbers[index] === null);
   const identities = toHexes(named.digests);
+  const others = identifyOtherNames(projectId, taskSlug, named.results, fresh);
   return await transact(async (tx) => {
     // The transaction may be repeated, and what an attempt before it has found is undone.
     const numbers = [...known.numbers];
     await lockTestCases(tx, projectId);
     if (split.length > 0) await deleteAliases(tx, projectId, split);
-    if (known.last > 0) await adoptRenamed(tx, scope, named, numbers);
+    if (known.last > 0) {
+      await adoptOtherNames(tx, scope, named, numbers, others);
+      await adoptRenamed(tx, scope, named, numbers);
+    }
     const left = fresh.filter((index) => numbers[index] === null);
     const added = await insertTestCases(
       tx,
@@ -106,6 +119,10 @@ async function nameOnce(
       left.length < MANY ? -1 : known.last,
     );
     for (const [place, index] of left.entries()) numbers[index] = added[place]!;
+    const aliases = fresh.flatMap((index) =>
+      (others.get(index)?.kept ?? []).map((identity) => ({ identity, number: numbers[index]! })),
+    );
+    if (aliases.length > 0) await insertAliases(tx, projectId, aliases);
     if (new Set(numbers).size < numbers.length) throw new Moved("Test cases of the report have moved meanwhile");
     return numbers as number[];
   });
@@ -137,15 +154,63 @@ async function splitAliases(
   return split;
 }
 
+/** Takes the results of tests that are stored under a name of another format, or of an earlier version, for these tests. */
+async function adoptOtherNames(
+  sql: Tx,
+  { projectId }: NameScope,
+  named: IdentifiedCases,
+  numbers: (number | null)[],
+  others: ReturnType<typeof identifyOtherNames>,
+): Promise<void> {
+  const identities = [...others.values()].flatMap((names) => names.identities);
+  if (identities.length === 0) return;
+  const stored = await selectTestCasesByIdentity(sql, projectId, [...new Set(identities)].sort());
+  const taken = new Set(numbers);
+  const adopted: AdoptedCase[] = [];
+  for (const [index, names] of others) {
+    const { file } = named.places[index]!;
+    const found = names.identities
+      .map((identity) => stored.get(identity))
+      .find((one) => one && !taken.has(one.number) && mayBeSameFile(one.file, file));
+    if (!found) continue;
+    taken.add(found.number);
+    adopted.push({ index, number: found.number, mayMove: found.isPlace && !losesFile(file, found.file) });
+  }
+  await adopt(sql, projectId, named, numbers, adopted);
+}
+
+type AdoptedCase = {
+  index: number;
+  number: number;
+  /** False where what is stored tells more than this report. */
+  mayMove: boolean;
+};
+
+/** Makes results those of known cases: these get the place that the report tells, or its identity as an alias. */
+async function adopt(
+  sql: Tx,
+  projectId: string,
+  { digests, places }: IdentifiedCases,
+  numbers: (number | null)[],
+  adopted: readonly AdoptedCase[],
+): Promise<void> {
+  const [moved, others] = [adopted.filter(({ mayMove }) => mayMove), adopted.filter(({ mayMove }) => !mayMove)];
+  const toPlace = ({ index, number }: AdoptedCase) => ({ ...places[index]!, number, identity: toHex(digests, index) });
+  if (moved.length > 0) await updateTestCasePlaces(sql, projectId, moved.map(toPlace));
+  if (others.length > 0) await insertAliases(sql, projectId, others.map(toPlace));
+  for (const { index, number } of adopted) numbers[index] = number;
+}
+
 /** A look at so many tells whether there are any: a new suite of 100,000 cases has no namesakes. */
 const SAMPLE = 200;
 
 async function adoptRenamed(
   sql: Tx,
   { projectId, taskSlug, execution, isWhole }: NameScope,
-  { digests, places }: IdentifiedCases,
+  named: IdentifiedCases,
   numbers: (number | null)[],
 ): Promise<void> {
+  const { digests, places } = named;
   const isFirst = (place: PlacedCase, identity: string) => identity === identityOf(projectId, taskSlug, place);
   const select = (indexes: readonly number[]) =>
     selectNamesakes(
@@ -170,12 +235,10 @@ async function adoptRenamed(
     files,
     isWhole,
   );
-  if (pairs.length === 0) return;
-  const moved = pairs.map(([place, at]) => ({ index: fresh[place]!, number: known[at]!.number }));
-  await updateTestCasePlaces(
-    sql,
-    projectId,
-    moved.map(({ index, number }) => ({ number, identity: toHex(digests, index), file: places[index]!.file })),
-  );
-  for (const { index, number } of moved) numbers[index] = number;
+  const adopted = pairs.map(([place, at]): AdoptedCase => {
+    const { number, file } = known[at]!;
+    const index = fresh[place]!;
+    return { index, number, mayMove: !losesFile(places[index]!.file, file) };
+  });
+  await adopt(sql, projectId, named, numbers, adopted);
 }

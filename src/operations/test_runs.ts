@@ -8,6 +8,7 @@ import type { Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
 import { endOfTask, type ExecutionEvent, hasEnded } from "../rules/execution.ts";
+import { startOf, timesOf } from "../rules/duration.ts";
 import { isNews } from "../rules/news.ts";
 import { latestAttempts, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
@@ -118,7 +119,7 @@ export async function takeReport(
   if (isOver) refuse("Cannot take the report: there is another one of this lease already");
 
   const joins = joinsLate(execution, run, shard);
-  const attempt = toAttempt(named, parameters, shard.index, before, [
+  const attempt = toAttempt(named, { parameters, shard: shard.index, before, at }, [
     ...met.warnings,
     ...(hasEnded(execution.status) ? [tooLate(execution, joins)] : []),
   ]);
@@ -238,7 +239,7 @@ export function toChange(
     verdict,
     shards,
     attempt: Math.max(run.attempt, attempts.at(-1)!.number),
-    durationMs: run.durationMs + durationOf(report),
+    ...timesOf(attempts, run),
     exitCode: parameters.exit_code ?? run.exitCode,
     format: report.format,
     warnings: latestAttempts(attempts)
@@ -313,16 +314,23 @@ async function selectAgain(sql: Tx, projectId: string, executionId: string, task
 
 export function toAttempt(
   { report, digest, exitCase }: NamedReport,
-  { exit_code }: UploadParameters,
-  shard: number,
-  before: readonly Attempt[],
+  {
+    parameters,
+    shard,
+    before,
+    at,
+  }: { parameters: UploadParameters; shard: number; before: readonly Attempt[]; at: Date },
   more: readonly string[],
 ): Attempt {
+  const { exit_code, completed_at, lease_id } = parameters;
   if (before.length >= MAX_ATTEMPTS)
     refuse(`This run has ${MAX_ATTEMPTS} attempts: use another execution_key for another build`);
   const { format, partial, warnings } = report;
   const { passed, failed, skipped } = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
   const number = nextNumber(before, shard);
+  const durationMs = durationOf(report);
+  // Whoever says when the run was completed says when its tests ended; a runner reports as soon as they have.
+  const isAtEnd = completed_at !== undefined || lease_id !== undefined;
   return {
     shard,
     number,
@@ -335,6 +343,8 @@ export function toAttempt(
     failed,
     skipped,
     warnings: [...more, ...warnings],
+    durationMs,
+    startedAt: startOf({ durationMs, endedAt: report.completedAt }, at, isAtEnd),
   };
 }
 

@@ -237,7 +237,7 @@ function take(
   const mayResolve = onDefaultBranch && numbers.some((number) => bugs.testCases.has(number));
   if (mayResolve && !bugs.areHeld) return undefined;
   const named = toNamed(prepared, numbers);
-  const attempt = toAttempt(named, parameters, WHOLE, [], warnings);
+  const attempt = toAttempt(named, { parameters, shard: WHOLE, before: [], at }, warnings);
   const attempts = [attempt];
   const blocks = packResults(named.results, attempt.number);
   const counts = { ...countStatuses(blocks.map(({ statuses }) => statuses).join("")), quarantined: 0 };

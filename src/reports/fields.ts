@@ -1,6 +1,6 @@
 /** What the readers of JSON and XML share: values of any kind as texts, and a case from what a report says of it. */
 
-import type { ReportedCase, CaseStatus, FailureKind } from "./report.ts";
+import type { CaseName, CaseStatus, FailureKind, KnownNames, ReportedCase } from "./report.ts";
 import { clean, type Cutter, localName, textOf, toLine } from "./text.ts";
 
 export type JsonObject = Record<string, unknown>;
@@ -52,7 +52,7 @@ export type ToldCounts = {
   stack?: string | null | undefined;
   output?: string | null | undefined;
   properties?: [string, string][] | undefined;
-};
+} & KnownNames;
 
 /** Cut to what is kept. */
 export function toCase(cutter: Cutter, told: ToldCounts): ReportedCase {
@@ -71,6 +71,20 @@ export function toCase(cutter: Cutter, told: ToldCounts): ReportedCase {
     stack: cutter.cutOrNull("stack", told.stack ?? null),
     output: cutter.cutOrNull("output", told.output ?? null),
     properties: cutter.properties(told.properties ?? []),
+    ...toKnownNames(told, cutter),
+  };
+}
+
+function toKnownNames({ formerName, otherNames, keepOtherNames }: KnownNames, cutter: Cutter): KnownNames {
+  const cutName = ({ suite, name, file }: CaseName): CaseName => ({
+    suite: cutter.cut("suite", suite),
+    name: cutter.cut("name", name.trim() || "(no name)"),
+    file: cutter.cutOrNull("file", file),
+  });
+  return {
+    ...(formerName ? { formerName: cutName(formerName) } : {}),
+    ...(otherNames ? { otherNames: otherNames.map(cutName) } : {}),
+    ...(keepOtherNames ? { keepOtherNames } : {}),
   };
 }
 

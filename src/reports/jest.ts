@@ -1,7 +1,19 @@
 /** The JSON of Jest's and Vitest's reporters: https://jestjs.io/docs/cli#--json */
 
-import { FAULT, type JsonObject, toCase, toEpochMs, toFault, toFields, toList, asText, toTexts } from "./fields.ts";
-import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
+import {
+  FAULT,
+  isObject,
+  type JsonObject,
+  toCase,
+  toEpochMs,
+  toFault,
+  toFields,
+  toList,
+  asText,
+  toTexts,
+} from "./fields.ts";
+import { FAILED_TO_LOAD, joinJestSuites, namesInJestJunit, splitVitestTitles } from "./js_tools.ts";
+import type { CaseName, CaseStatus, KnownNames, Report, ReportedCase } from "./report.ts";
 import { createCutter, type Cutter, cut, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when there are too many cases. */
@@ -13,12 +25,13 @@ export function readJest(json: unknown): Report {
   const cases: ReportedCase[] = [];
   const faults = new Set<ReportedCase>();
   let ended = 0;
+  const isVitest = isObject(report.snapshot) && report.numRuntimeErrorTestSuites === undefined;
   for (const one of toList(testResults).map(toFields)) {
     const file = asText(one.name) || asText(one.testFilePath);
     ended = Math.max(ended, toEpochMs(one.endTime) ?? 0);
     const assertions = toList(one.assertionResults).map(toFields);
     if (cases.length + assertions.length >= MAX_CASES) throw tooManyCases();
-    for (const assertion of assertions) cases.push(readAssertion(assertion, file, cutter, unknown));
+    for (const assertion of assertions) cases.push(readAssertion(assertion, { file, isVitest }, cutter, unknown));
     const isFailed = assertions.some(({ status }) => status === "failed");
     // Its tests are as they are, and the file failed all the same: a hook, an error between tests, a syntax error.
     if (one.status === "failed" && !isFailed) {
@@ -70,7 +83,14 @@ function contradiction({ success, numFailedTests }: JsonObject, cases: ReportedC
 const STATUSES: Record<string, CaseStatus> = { passed: "passed", failed: "failed" };
 const SKIPPED = ["pending", "skipped", "todo", "disabled", "focused"];
 
-function readAssertion(assertion: JsonObject, file: string, cutter: Cutter, unknown: Set<string>): ReportedCase {
+type Source = { file: string; isVitest: boolean };
+
+function readAssertion(
+  assertion: JsonObject,
+  { file, isVitest }: Source,
+  cutter: Cutter,
+  unknown: Set<string>,
+): ReportedCase {
   const told = asText(assertion.status);
   const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : "skipped";
   if (status === "skipped" && !SKIPPED.includes(told)) unknown.add(cut(told, 50));
@@ -82,9 +102,12 @@ function readAssertion(assertion: JsonObject, file: string, cutter: Cutter, unkn
   const before = status === "passed" ? Math.max(failures.length, toTexts(assertion.retryReasons).length) : 0;
   const attempts = Math.min(1_000, Math.max(1, invocations, before + 1));
   return toCase(cutter, {
-    suite: toTexts(assertion.ancestorTitles).join(" > "),
-    name: asText(assertion.title) || asText(assertion.fullName),
-    file,
+    ...toNames(
+      toTexts(assertion.ancestorTitles),
+      asText(assertion.title) || asText(assertion.fullName),
+      file,
+      isVitest,
+    ),
     line: toFields(assertion.location).line,
     status,
     kind: TIMED_OUT.test(cut(texts[0] ?? "", 500)) ? "timeout" : "failure",
@@ -95,6 +118,23 @@ function readAssertion(assertion: JsonObject, file: string, cutter: Cutter, unkn
     stack: texts.join("\n\n"),
     properties: toTexts(assertion.tags).map((tag): [string, string] => ["tag", tag]),
   });
+}
+
+function toNames(suites: string[], name: string, file: string, isVitest: boolean): CaseName & KnownNames {
+  const listed = { suite: suites.join(" > "), name, file };
+  const { suite, name: title } = isVitest
+    ? splitVitestTitles([...suites, name])
+    : { suite: joinJestSuites(suites), name };
+  const isSame = suite === listed.suite && title === name;
+  return {
+    suite,
+    name: title,
+    file,
+    ...(isSame ? {} : { formerName: listed }),
+    ...(isVitest
+      ? { otherNames: [{ suite: "", name: [...suites, name].join(" > "), file }] }
+      : { otherNames: namesInJestJunit(suites, name, file), keepOtherNames: true }),
+  };
 }
 
 const TIMED_OUT = /\b(?:exceeded timeout of|timed out (?:in|after)|timeout of) \d+ ?m?s\b/i;
@@ -109,7 +149,7 @@ function readFault(
   // Jest puts a headline before what happened.
   const told = text.replace(/^\s*●[^\n]*\n/, "");
   return toCase(cutter, {
-    name: isEmpty ? "(file failed to load)" : "(file failed)",
+    name: isEmpty ? FAILED_TO_LOAD : "(file failed)",
     file,
     status: "failed",
     kind: "error",

@@ -1,8 +1,16 @@
 /** JUnit XML: no standard, but dialects, of some forty producers. */
 
 import { toFault, type XmlPart } from "./fields.ts";
+import { toolReaderOf } from "./js_tools.ts";
 import { countCase, countComment, countStray, createTally, createTotals, type Tally } from "./totals.ts";
-import { type ReportedCase, type FailureKind, type Report, ReportError } from "./report.ts";
+import {
+  type CaseName,
+  type FailureKind,
+  type KnownNames,
+  type Report,
+  type ReportedCase,
+  ReportError,
+} from "./report.ts";
 import {
   createCutter,
   cut,
@@ -42,6 +50,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
   };
   const totals = createTotals();
   let first: Node | undefined;
+  let readTool: ToolReader;
   let roots = 0;
   const tops = createTops();
   // Suites nest as deep as the parser lets them: a recursive walk would be a way to crash us.
@@ -59,7 +68,10 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
   };
   for (const { root, depth, open: after } of parts) {
     if (depth === 0) roots++;
-    first ??= { ...root, children: [] };
+    if (!first) {
+      first = { ...root, children: [] };
+      readTool = toolReaderOf(root.attributes);
+    }
     if (localName(root.name) === "testsuites") tops.add(named(elements(root).slice(depth > 1 ? 1 : 0), PLACES));
     else if (depth === 0) tops.add([root]);
     if (depth === 0) {
@@ -77,7 +89,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
       if (!("name" in node)) continue;
       const kind = localName(node.name);
       if (kind === "testcase") {
-        const one = toCase(node, place, namer, cutter);
+        const one = toCase(node, place, namer, cutter, readTool);
         push(one);
         countCase(place.tally, one.status, countFailures(node));
         const inner = node.children.length === 0 ? NONE : named(elements(node), CASES);
@@ -199,7 +211,10 @@ function enter(node: Node, { suites, file, tally, isOwn }: Place, cutter: Cutter
   };
 }
 
-function toCase(node: Node, { suites, file: outerFile, tally }: Place, namer: Namer, cutter: Cutter): ReportedCase {
+type ToolReader = ReturnType<typeof toolReaderOf>;
+
+function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool: ToolReader): ReportedCase {
+  const { suites, file: outerFile, tally } = place;
   const { attributes } = node;
   const name = cutter.cut("name", attributes.name?.trim() || "(no name)");
   const given = cut(attributes.classname?.trim() ?? "", MAX_NAME);
@@ -212,9 +227,7 @@ function toCase(node: Node, { suites, file: outerFile, tally }: Place, namer: Na
   const inside = node.children.length === 0 ? NOTHING : readInside(node, cutter);
   const { status, kind } = inside.outcome ?? toOutcome(attributes, NONE, null);
   return {
-    suite: cutter.cut("suite", namer.toSuite(suites, classname, name, file)),
-    name,
-    file: cutter.cutOrNull("file", file),
+    ...toNames({ suite: namer.toSuite(suites, classname, name, file), name, file }, node, tally, readTool, cutter),
     line: toLine(attributes.line ?? attributes.lineno ?? position?.[2]),
     status,
     kind,
@@ -225,6 +238,38 @@ function toCase(node: Node, { suites, file: outerFile, tally }: Place, namer: Na
     stack: inside.stack,
     output: inside.output,
     properties: inside.properties,
+  };
+}
+
+/** As long as several titles together. */
+const MAX_TITLES = 4 * MAX_NAME;
+
+function toNames(
+  read: CaseName,
+  { attributes }: Node,
+  { attributes: { hostname = "" } }: Tally,
+  readTool: ToolReader,
+  cutter: Cutter,
+): CaseName & KnownNames {
+  const cutName = ({ suite, name, file }: CaseName): CaseName => ({
+    suite: cutter.cut("suite", suite),
+    name: cutter.cut("name", name),
+    file: cutter.cutOrNull("file", file),
+  });
+  const plain = cutName(read);
+  const titles = cut(attributes.name?.trim() ?? "", MAX_TITLES);
+  const classname = cut(attributes.classname?.trim() ?? "", MAX_TITLES);
+  const own = titles === "" ? undefined : readTool?.({ ...read, name: titles, classname, hostname });
+  if (own === undefined) return plain;
+  const { suite, name, file } = cutName(own);
+  const isSame = suite === plain.suite && name === plain.name && file === plain.file;
+  return {
+    suite,
+    name: name || "(no name)",
+    file,
+    ...(isSame ? {} : { formerName: plain }),
+    ...(own.otherNames ? { otherNames: own.otherNames.map(cutName) } : {}),
+    ...(own.keepOtherNames ? { keepOtherNames: true } : {}),
   };
 }
 

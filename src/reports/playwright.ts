@@ -1,7 +1,8 @@
 /** Playwright's JSON report: https://playwright.dev/docs/test-reporters#json-reporter */
 
 import { hiddenFailures, type JsonObject, toCase, toFields, toList, asText, toTexts } from "./fields.ts";
-import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
+import { FAILED_TO_LOAD, splitPlaywrightTitles, withProject } from "./js_tools.ts";
+import type { CaseName, CaseStatus, FailureKind, KnownNames, Report, ReportedCase } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** A suite and what it inherits from those around it. */
@@ -75,10 +76,7 @@ function readTest(
     .map(toFields)
     .find(({ type }) => type === "skip" || type === "fixme");
   return toCase(cutter, {
-    // The same test in two browsers is two test cases.
-    suite: [...(manyProjects ? [asText(test.projectName)] : []), ...path].filter(Boolean).join(" > "),
-    name: asText(spec.title),
-    file: asText(spec.file) || file,
+    ...toNames(asText(test.projectName), path, asText(spec.title), asText(spec.file) || file, manyProjects),
     line: spec.line,
     status,
     kind: toKind(asText(last.status)),
@@ -90,6 +88,28 @@ function readTest(
     output: results.flatMap(({ stdout, stderr }) => [...toOutput(stdout), ...toOutput(stderr)]).join(""),
     properties: toProperties(spec, test, last),
   });
+}
+
+function toNames(
+  project: string,
+  path: string[],
+  title: string,
+  file: string,
+  manyProjects: boolean,
+): CaseName & KnownNames {
+  const titles = splitPlaywrightTitles([...path, title]);
+  const suite = withProject(project, titles.suite);
+  // Earlier versions named the project only where there are several.
+  const former = [...(manyProjects ? [project] : []), ...path].filter(Boolean).join(" > ");
+  const isSame = former === suite && title === titles.name;
+  return {
+    suite,
+    name: titles.name,
+    file,
+    ...(isSame ? {} : { formerName: { suite: former, name: title, file } }),
+    // Earlier versions read this from JUnit XML.
+    otherNames: [{ suite: "", name: [...path, title].join(" › "), file }],
+  };
 }
 
 function toStatus(result: string): CaseStatus {
@@ -132,7 +152,7 @@ function readFault(
   const toName = () => {
     if (file && toTexts(globalSetup).includes(asText(file))) return "(global setup failed)";
     if (file && toTexts(globalTeardown).includes(asText(file))) return "(global teardown failed)";
-    return file && !hasRun ? "(file failed to load)" : "(error outside of tests)";
+    return file && !hasRun ? FAILED_TO_LOAD : "(error outside of tests)";
   };
   return toCase(cutter, {
     name: toName(),

@@ -23,10 +23,20 @@ export type ReportedCase = {
   stack: string | null;
   output: string | null;
   properties: Record<string, string> | null;
-};
+} & KnownNames;
 
 /** What a test case is told apart by. */
-export type CaseName = Pick<ReportedCase, "suite" | "name" | "file">;
+export type CaseName = { suite: string; name: string; file: string | null };
+
+/** The names under which the test of a result may be stored already, beside its suite, name and file. */
+export type KnownNames = {
+  /** The name that earlier versions of this program read from the same report. */
+  formerName?: CaseName;
+  /** The names that other reporters of the tool give the test; several tests may share one. */
+  otherNames?: CaseName[];
+  /** True where reports that use one of `otherNames` cannot tell the name of this one: a new test keeps them as well. */
+  keepOtherNames?: boolean;
+};
 
 /** A failed case that stands for what no test case shows. */
 export const erroredCase = (

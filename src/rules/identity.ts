@@ -1,6 +1,7 @@
 /** Which test case a result belongs to: the same task, suite, name and file, and the same place among equals. */
 
-import { createDigests, createDigestTable, DIGEST_BYTES, type Digests } from "./digest_table.ts";
+import type { KnownNames } from "../reports/report.ts";
+import { createDigests, createDigestTable, DIGEST_BYTES, type Digests, toHex } from "./digest_table.ts";
 
 /** Workspaces of CI systems: what comes after them is the file's path in the repository. */
 const WORKSPACES = [
@@ -31,6 +32,19 @@ export function normalizeFile(file: string): string {
 
 export type PlacedCase = { suite: string; name: string; file: string | null };
 
+/** A result with the other names under which its test may be stored already. */
+export type NamedResult = PlacedCase & KnownNames;
+
+export const isAbsolute = (file: string): boolean => /^(?:\/|[a-z]:\/)/i.test(file);
+
+/** Whether two names of a file, null where a report does not tell it, can be of one file: the shorter ends the longer. */
+export const mayBeSameFile = (one: string | null, other: string | null): boolean =>
+  one === null || other === null || one === other || one.endsWith(`/${other}`) || other.endsWith(`/${one}`);
+
+/** Whether a test case whose file is known as `known` would lose by being stored with `file`. */
+export const losesFile = (file: string | null, known: string | null): boolean =>
+  known !== null && (file === null || (isAbsolute(file) && !isAbsolute(known)));
+
 /** The identity of the n-th such case of a report. A separator cannot occur in the texts. */
 const textOf = (scope: string, { suite, name, file }: PlacedCase, occurrence: number) =>
   `${scope}\0${suite}\0${name}\0${file ?? ""}\0${occurrence}`;
@@ -44,10 +58,11 @@ export type IdentifiedCases = {
   digests: Digests;
   /** With normalised files. */
   places: PlacedCase[];
+  results: readonly NamedResult[];
 };
 
 /** The second result of what looks like one case is a case of its own. */
-export function identify(projectId: string, taskSlug: string, results: readonly PlacedCase[]): IdentifiedCases {
+export function identify(projectId: string, taskSlug: string, results: readonly NamedResult[]): IdentifiedCases {
   const scope = `${projectId}\0${taskSlug}`;
   const files = new Map<string, string>();
   const places = results.map(({ suite, name, file: given }): PlacedCase => {
@@ -77,5 +92,54 @@ export function identify(projectId: string, taskSlug: string, results: readonly 
     occurrences.set(first, occurrence);
     digest(index, occurrence);
   }
-  return { digests, places };
+  return { digests, places, results };
+}
+
+/**
+ * The identities under which the tests of some results may be stored already, the most exact first. A name that several
+ * tests of the report share is left out. `kept` are those that a new test is stored with as well.
+ */
+export function identifyOtherNames(
+  projectId: string,
+  taskSlug: string,
+  results: readonly NamedResult[],
+  indexes: readonly number[],
+): Map<number, { identities: string[]; kept: string[] }> {
+  const found = new Map<number, { identities: string[]; kept: string[] }>();
+  const wanted = indexes.filter((index) => results[index]!.formerName || results[index]!.otherNames);
+  if (wanted.length === 0) return found;
+  const former = wanted.some((index) => results[index]!.formerName)
+    ? identify(
+        projectId,
+        taskSlug,
+        results.map((result) => result.formerName ?? result),
+      ).digests
+    : undefined;
+  const others = results.map(({ otherNames = [] }) =>
+    otherNames.map(toRelativePlace).filter((one) => one !== undefined),
+  );
+  const counts = new Map<string, number>();
+  for (const name of others.flat()) counts.set(keyOf(name), (counts.get(keyOf(name)) ?? 0) + 1);
+  const isUnique = (name: PlacedCase) => counts.get(keyOf(name)) === 1;
+  for (const index of wanted) {
+    const { formerName, keepOtherNames } = results[index]!;
+    const names = others[index]!.filter(isUnique).map((name) => {
+      // A name with its file is only necessary where the name alone does not tell which test it is.
+      const isEnough = name.file === null || !isUnique({ ...name, file: null });
+      return { identity: identityOf(projectId, taskSlug, name), isKept: keepOtherNames === true && isEnough };
+    });
+    found.set(index, {
+      identities: [...(formerName && former ? [toHex(former, index)] : []), ...names.map(({ identity }) => identity)],
+      kept: names.filter(({ isKept }) => isKept).map(({ identity }) => identity),
+    });
+  }
+  return found;
+}
+
+const keyOf = ({ suite, name, file }: PlacedCase) => `${suite}\0${name}\0${file ?? ""}`;
+
+/** No other reporter writes the absolute name of a file outside of known workspaces. */
+function toRelativePlace({ suite, name, file }: PlacedCase): PlacedCase | undefined {
+  const path = file === null ? null : normalizeFile(file);
+  return path !== null && isAbsolute(path) ? undefined : { suite, name, file: path };
 }

@@ -1,6 +1,6 @@
 /** Which new test cases of a report are known ones whose file was renamed or moved. */
 
-import type { PlacedCase } from "./identity.ts";
+import { isAbsolute, type PlacedCase } from "./identity.ts";
 
 const baseName = (file: string) => file.slice(file.lastIndexOf("/") + 1);
 /** Groups the indexes by the name of the case's file without its folder; cases without a file are left out. */
@@ -11,10 +11,49 @@ const byBaseName = (indexes: Iterable<number>, cases: readonly PlacedCase[]) =>
   );
 const keyOf = ({ suite, name }: PlacedCase) => `${suite}\0${name}`;
 
+/** A path of more folders is compared by its last ones. */
+const MAX_FOLDERS = 40;
+
+/** The ends of an absolute path that a report may name the file by, the longest first. */
+function* endsOf(path: string): Generator<string> {
+  const parts = path.split("/").slice(1).slice(-MAX_FOLDERS);
+  for (let start = 0; start < parts.length; start++) yield parts.slice(start).join("/");
+}
+
+/**
+ * Pairs indexes of absolute files with those of the relative files that end them. Where two have a claim on one, neither
+ * gets it.
+ */
+function pairByEnd(
+  absolute: readonly (readonly [index: number, file: string])[],
+  relative: readonly (readonly [index: number, file: string])[],
+): [absolute: number, relative: number][] {
+  if (absolute.length === 0 || relative.length === 0) return [];
+  const byFile = Map.groupBy(relative, ([, file]) => file);
+  const claims = new Map<number, number[]>();
+  for (const [index, file] of absolute) {
+    for (const end of endsOf(file)) {
+      const [one, another] = byFile.get(end) ?? [];
+      if (one && !another) claims.set(one[0], [...(claims.get(one[0]) ?? []).slice(0, 1), index]);
+      if (one) break;
+    }
+  }
+  return [...claims].flatMap(([index, [one, another]]) =>
+    one !== undefined && another === undefined ? [[one, index] as [number, number]] : [],
+  );
+}
+
+const filesOf = (indexes: Iterable<number>, cases: readonly PlacedCase[], areAbsolute: boolean) =>
+  [...indexes].flatMap((index) => {
+    const { file } = cases[index]!;
+    return file !== null && isAbsolute(file) === areAbsolute ? [[index, file] as const] : [];
+  });
+
 /**
  * Pairs of places in `fresh` and `known`. A known case that the report lacks is taken for a new one of the same suite
  * and name when its file kept its own name and moved; or, in a whole report, when its file is not in the report at all
- * and the new one's file holds nothing but new cases. Whenever there is a choice, nothing is taken for anything.
+ * and the new one's file holds nothing but new cases. So it is when one report names the absolute path and the other the path
+ * within the repository, or no file at all. Whenever there is a choice, nothing is taken for anything.
  *
  * `files` are those of known cases that the report has. `known` holds cases of the same task that the run lacks.
  */
@@ -30,10 +69,29 @@ export function findRenamed(
   for (const [key, places] of wanted) {
     const free = new Set(byKey.get(key) ?? []);
     if (free.size === 0) continue;
+    const sameFiles = [
+      ...pairByEnd(filesOf(places, fresh, true), filesOf(free, known, false)),
+      ...pairByEnd(filesOf(free, known, true), filesOf(places, fresh, false)).map(
+        ([at, place]) => [place, at] as const,
+      ),
+    ];
+    const paired = new Set(sameFiles.map(([place]) => place));
+    for (const [place, at] of sameFiles) {
+      pairs.push([place, at]);
+      free.delete(at);
+    }
+    const unpaired = places.filter((place) => !paired.has(place));
+    if (unpaired.length === 1 && free.size === 1) {
+      const [at] = free;
+      if ((fresh[unpaired[0]!]!.file === null) !== (known[at!]!.file === null)) {
+        pairs.push([unpaired[0]!, at!]);
+        continue;
+      }
+    }
     const freeByBase = byBaseName(free, known);
     // More than one is as good as many.
     const left: number[] = [];
-    for (const [base, rivals] of byBaseName(places, fresh)) {
+    for (const [base, rivals] of byBaseName(unpaired, fresh)) {
       const moved = freeByBase.get(base) ?? [];
       if (moved.length === 1 && rivals.length === 1) {
         pairs.push([rivals[0]!, moved[0]!]);

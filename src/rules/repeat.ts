@@ -1,8 +1,41 @@
 /** What the report of a rerun says of the test cases that it was asked for, and only of them. */
 
-import { type CaseName, erroredCase, type Report } from "../reports/report.ts";
+import { type CaseName, erroredCase, type Report, type ReportedCase } from "../reports/report.ts";
+import { mayBeSameFile, normalizeFile } from "./identity.ts";
 
-const keyOf = ({ suite, name, file }: CaseName) => JSON.stringify([suite, name, file]);
+/** A test in all formats of its tool: some join the titles of the suites with arrows, others with blanks. */
+const titleOf = ({ suite, name }: CaseName): string =>
+  `${suite} ${name}`
+    .split(/[\s>›]+/)
+    .filter(Boolean)
+    .join(" ");
+
+const toFile = (file: string | null): string | null => (file === null ? null : normalizeFile(file));
+
+/** How many files of one title are compared: a test may be known by a longer or a shorter path than the report has. */
+const MAX_FILES = 100;
+
+/** Finds out whether a test is among those of a report, whose format and directory may be other ones than it is stored with. */
+function createSearch(cases: readonly ReportedCase[]): (one: CaseName) => boolean {
+  const files = new Map<string, Set<string | null>>();
+  for (const one of cases)
+    for (const known of one.formerName ? [one, one.formerName] : [one]) {
+      const title = titleOf(known);
+      const found = files.get(title) ?? new Set();
+      files.set(title, found.add(toFile(known.file)));
+    }
+  return (one) => {
+    const [found, file] = [files.get(titleOf(one)), toFile(one.file)];
+    if (!found) return false;
+    return (
+      found.has(file) ||
+      found
+        .values()
+        .take(MAX_FILES)
+        .some((other) => mayBeSameFile(file, other))
+    );
+  };
+}
 
 const NOT_RUN = "It had failed and was to run again, but the report does not have it, or has it as skipped";
 
@@ -13,7 +46,7 @@ const NOT_RUN = "It had failed and was to run again, but the report does not hav
 export function repeatOnly(report: Report, only: readonly CaseName[]): Report {
   if (report.countsOnly) return report;
   const cases = report.cases.filter(({ status }) => status !== "skipped");
-  const ran = new Set(cases.map(keyOf));
-  const missing = new Map(only.filter((one) => !ran.has(keyOf(one))).map((one) => [keyOf(one), one]));
+  const hasRun = createSearch(cases);
+  const missing = new Map(only.filter((one) => !hasRun(one)).map((one) => [JSON.stringify(one), one]));
   return { ...report, cases: [...cases, ...[...missing.values()].map((one) => erroredCase(one, NOT_RUN))] };
 }

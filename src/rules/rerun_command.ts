@@ -299,7 +299,7 @@ const TOOLS: Record<Preset, Tool> = {
     select: (cases, command) =>
       byPattern(
         cases,
-        // jest-junit has the first suite of the file for all tests, and the others in their names.
+        // Templates of jest-junit put the suites into the names, or other suites than the test's own before them.
         /\s--json\b/.test(command) ? TITLES : VAGUE,
         (files) => ["--runTestsByPath", ...files.map(toFileWord)],
         (pattern) => ["-t", pattern],

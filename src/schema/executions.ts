@@ -132,6 +132,13 @@ export const execution = v.strictObject({
   ...counts,
   flaky: described(count, "Test cases that failed before they passed; they are among the passed ones", 2),
   verdict: v.pipe(v.nullable(verdict), v.description("null while nothing has failed and reports may still arrive")),
+  durationMs: described(
+    count,
+    "Wall time of its tests, in milliseconds: from the first start to the last end over all tasks, or that of the longest task " +
+      "where reports do not tell when they began",
+    252_000,
+  ),
+  machineTimeMs: described(count, "How long its tests ran in sum, over all tasks, shards and attempts", 756_000),
   createdAt,
   startedAt: described(v.nullable(time), "When its first report arrived, or a runner began; null: neither yet"),
   completedAt: described(v.nullable(time), "When it ended; null: it has not"),

@@ -76,7 +76,14 @@ const runDetail = {
     v.description("Cases that failed before they passed; they are among the passed ones"),
     v.examples([2]),
   ),
-  durationMs: v.pipe(count, v.description("Of all attempts together"), v.examples([252_000])),
+  durationMs: v.pipe(
+    count,
+    v.description(
+      "Wall time in milliseconds: shards that ran side by side from the first start to the last end, or the longest of them " +
+        "where reports do not tell when they began; further attempts in addition",
+    ),
+    v.examples([252_000]),
+  ),
   verdict,
   warnings: described(
     v.array(v.string()),
@@ -99,6 +106,7 @@ const runDetail = {
 /** One run in detail. */
 export const testRunDetail = v.strictObject({
   ...runDetail,
+  machineTimeMs: described(count, "How long its tests ran in sum, over all shards and attempts", 756_000),
   shards: v.pipe(count, v.description("As announced by the uploads; 1 for a run that is not sharded"), v.examples([1])),
   format: described(v.nullable(v.string()), "What the last report was read as", "junit"),
   exitCode: described(

@@ -1,6 +1,7 @@
 /** How the executions of the default branch ended, by day: days that are over are kept until something of them changes. */
 
 import { type Fragment, type Sql, toTextArray, type Tx } from "./connect.ts";
+import { wallTimeOfRuns } from "./durations.ts";
 import { lockOf } from "./locks.ts";
 import type { Branch } from "./state.ts";
 
@@ -9,7 +10,7 @@ export type DayFigures = {
   day: string;
   executions: number;
   passed: number;
-  /** Of the longest run of each execution; null: none has any. */
+  /** Wall time of the executions; null: none has a run. */
   p50Ms: number | null;
   p95Ms: number | null;
 };
@@ -42,7 +43,7 @@ function figuresOf(sql: Sql, projectId: string, { branch, sample }: Branch, days
       (percentile_disc(0.5) within group (order by r.ms))::bigint as p50_ms,
       (percentile_disc(0.95) within group (order by r.ms))::bigint as p95_ms
     from unnest(${array(sql, days)}) as d (day) left join ended e on e.day = d.day left join (
-      select execution_id, max(duration_ms) as ms from test_run
+      select execution_id, ${wallTimeOfRuns(sql)} as ms from test_run r
       where project_id = ${projectId} and execution_id = any(array(select id from ended))
       group by execution_id) r on r.execution_id = e.id
     group by d.day`;

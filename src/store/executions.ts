@@ -14,6 +14,7 @@ import { compose, type Given } from "./compose.ts";
 import { type Fragment, keepPlans, type Sql, toRows, toTextArray, type Tx } from "./connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { isAtWork, lastRunner, waitsInVain } from "./leases.ts";
+import { machineTimeOfRuns, wallTimeOfRuns } from "./durations.ts";
 import { takeTurn, type Turn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
 import { firstIdAt } from "./moment.ts";
@@ -37,7 +38,7 @@ export type TaskRow = {
   verdict: "passed" | "failed" | null;
   outage: boolean;
   declared: boolean;
-  /** Of all attempts together. */
+  /** Wall time. */
   durationMs: number;
   startedAt: string | null;
   completedAt: string | null;
@@ -74,25 +75,31 @@ const executionColumns = (sql: Sql) => sql`
   created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, rerun_of as "rerunOf",
   build_id as "buildId", repeated_status as "repeatedStatus", baseline_id as "baselineId", depth, reruns, fail_fast as "failFast", (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
 
-type Joined = Omit<ExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
+/** With the wall time of all its tasks, and the sum over tasks, shards and attempts. */
+export type TimedExecutionRow = ExecutionRow & { durationMs: number; machineTimeMs: number };
+
+type Joined = Omit<TimedExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
 
 /** `executions` is a statement that selects whole rows of execution; their tasks come along in the same round trip. */
-async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<ExecutionRow[]> {
+async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<TimedExecutionRow[]> {
+  const ofExecution = sql`over (partition by e.id)`;
   const rows = await sql<Joined[]>`
     with chosen as materialized (${executions})
     select e.id, e.key, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
       e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
       e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf", e.build_id as "buildId",
       e.repeated_status as "repeatedStatus", e.baseline_id as "baselineId",
+      coalesce(${wallTimeOfRuns(sql, ofExecution)}, 0) as "durationMs",
+      coalesce(${machineTimeOfRuns(sql, ofExecution)}, 0) as "machineTimeMs",
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict, r.outage as task_outage,
       r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", r.started_at as "task_startedAt", r.completed_at as "task_completedAt",
       r.duration_ms as "task_durationMs", case when e.mode = 'run' and r.status = 'queued' then ${waitsInVain(sql, sql`r`)} else r.reason end as task_reason, case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
     from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     order by e.id desc, r.id`;
-  const found = new Map<string, ExecutionRow>();
+  const found = new Map<string, TimedExecutionRow>();
   for (const row of rows) {
-    const execution: ExecutionRow = { ...row, tasks: [] };
+    const execution: TimedExecutionRow = { ...row, tasks: [] };
     for (const name of Object.keys(execution)) if (name.startsWith("task_")) delete execution[name as never];
     if (!found.has(row.id)) found.set(row.id, execution);
     if (row.task_slug !== null)
@@ -119,7 +126,11 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<E
   return [...found.values()];
 }
 
-export const selectExecution = async (sql: Sql, projectId: string, id: string): Promise<ExecutionRow | undefined> =>
+export const selectExecution = async (
+  sql: Sql,
+  projectId: string,
+  id: string,
+): Promise<TimedExecutionRow | undefined> =>
   (await selectWithTasks(sql, sql`select * from execution where project_id = ${projectId} and id = ${id}`))[0];
 
 /** What an execution is called by. */
@@ -159,7 +170,7 @@ export const selectExecutions = (
   projectId: string,
   filter: ExecutionFilter,
   after: string | undefined,
-): Promise<ExecutionRow[]> => {
+): Promise<TimedExecutionRow[]> => {
   const { status, key, branch, commit, pull_request, environment, task_slug, created_after, created_before, limit } =
     filter;
   return selectWithTasks(

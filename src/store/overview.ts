@@ -2,6 +2,7 @@
 
 import { isCommit } from "./commits.ts";
 import { type Fragment, type Sql, toTextArray } from "./connect.ts";
+import { wallTimeOfRuns } from "./durations.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
 import type { Branch } from "./state.ts";
 
@@ -23,7 +24,7 @@ export type BuildRow = {
   openTasks: number;
   newFailures: number;
   outage: boolean;
-  /** Milliseconds of all runs, the attempts together. */
+  /** Wall time of all runs. */
   durationMs: number;
   createdAt: string;
   startedAt: string | null;
@@ -47,7 +48,7 @@ export const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => s
   left join lateral (
     select sum(r.passed) as passed, sum(r.failed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,
       count(*) as tasks, count(*) filter (where r.status in ('queued', 'running')) as open, bool_or(r.outage) as outage,
-      max(r.duration_ms) as ms,
+      ${wallTimeOfRuns(sql)} as ms,
       sum(case when r.failed > 0 then (
         select count(*) from failure f where f.project_id = r.project_id and f.run_id = r.id and f.blame = 'new') end) as fresh
     from test_run r where r.project_id = ${projectId} and r.execution_id = e.id

@@ -286,23 +286,59 @@ export async function selectNamesakes(
   return [...namesakes];
 }
 
-/** Gives known cases the identity and file that they have from now on; they stay known by the former ones. */
-export const updateTestCasePlaces = (
+/** A stored test case that has one of the identities that were asked for, now or in a former place. */
+export type StoredTestCase = { number: number; file: string | null; isPlace: boolean };
+
+/** The test cases of a project by their present identities (`isPlace`) and by all others, as 32 hexadecimal digits. */
+export const selectTestCasesByIdentity = async (
   sql: Tx,
   projectId: string,
-  places: readonly { number: number; identity: string; file: string | null }[],
+  identities: readonly string[],
+): Promise<Map<string, StoredTestCase>> => {
+  const wanted = sql`unnest(${toTextArray(identities)}::uuid[]) as wanted (identity)`;
+  const rows = await sql<(StoredTestCase & { identity: string })[]>`
+    select replace(identity::text, '-', '') as identity, number, file, true as "isPlace"
+    from ${wanted} join test_case using (identity) where (project_id = ${projectId}) is true
+    union all
+    select replace(a.identity::text, '-', ''), c.number, c.file, false
+    from ${wanted} join test_case_alias a using (identity) cross join lateral (
+      select number, file from test_case where project_id = a.project_id and number = a.number offset 0
+    ) c
+    where (a.project_id = ${projectId}) is true`;
+  return new Map(rows.map(({ identity, ...one }) => [identity, one]));
+};
+
+/** In a transaction that holds the lock: further identities of known cases, unless they are taken. */
+export const insertAliases = (
+  sql: Tx,
+  projectId: string,
+  aliases: readonly { identity: string; number: number }[],
 ) => sql`
+  insert into test_case_alias (project_id, identity, number)
+  select ${projectId}, identity, number from unnest(
+    ${toTextArray(aliases.map(({ identity }) => identity))}::uuid[],
+    ${toNumberArray(aliases.map(({ number }) => number))}::int[]
+  ) as alias (identity, number)
+  where not exists (select from test_case c where c.identity = alias.identity)
+  on conflict (identity) do nothing`;
+
+/** Gives known cases the identity and place that they have from now on; they stay known by the former identities. */
+export const updateTestCasePlaces = (sql: Tx, projectId: string, places: readonly NumberedPlace[]) => sql`
   with moved as materialized (
     select * from unnest(
       ${toNumberArray(places.map(({ number }) => number))}::int[],
       ${toTextArray(places.map(({ identity }) => identity))}::uuid[],
+      ${toTextArray(places.map(({ suite }) => suite))}::text[],
+      ${toTextArray(places.map(({ name }) => name))}::text[],
       ${toTextArray(places.map(({ file }) => file))}::text[]
-    ) as moved (number, identity, file)
+    ) as moved (number, identity, suite, name, file)
   ), former as (
     insert into test_case_alias (project_id, identity, number)
     select c.project_id, c.identity, c.number from test_case c join moved using (number)
     where c.project_id = ${projectId}
     on conflict (identity) do update set number = excluded.number
   )
-  update test_case c set identity = moved.identity, file = moved.file from moved
+  update test_case c set identity = moved.identity, suite = moved.suite, name = moved.name, file = moved.file from moved
   where c.project_id = ${projectId} and c.number = moved.number`;
+
+export type NumberedPlace = NewTestCase & { number: number };

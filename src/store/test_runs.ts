@@ -1,5 +1,6 @@
 /** Test runs and the uploads they are made of. */
 
+import type { TimedAttempt } from "../rules/duration.ts";
 import type { Verdict } from "../schema/fields.ts";
 import type { TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
@@ -85,7 +86,12 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   /** Those that uploads have named; none for a run that is not sharded. */
   namedShards: number[];
   flaky: number;
+  /** Wall time. */
   durationMs: number;
+  /** Of all shards and attempts together. */
+  machineTimeMs: number;
+  /** When the tests of its first attempts began; null: unknown. */
+  testsStartedAt: string | null;
   verdict: Verdict;
   format: string | null;
   exitCode: number | null;
@@ -101,7 +107,9 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
 const detailColumns = (sql: Sql) => sql`
   ${namedShards(sql, sql`test_run`)} as "namedShards",
   id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
-  skipped, attempt, shards, flaky, duration_ms as "durationMs", verdict, format, exit_code as "exitCode",
+  skipped, attempt, shards, flaky, duration_ms as "durationMs",
+  coalesce(machine_ms, duration_ms) as "machineTimeMs", tests_started_at as "testsStartedAt", verdict, format,
+  exit_code as "exitCode",
   to_json(warnings) as warnings, outage, was_outage as "wasOutage", remembered`;
 
 /** A run that something has arrived for. */
@@ -153,6 +161,8 @@ export const newRun = (executionId: string, taskSlug: string, at: Date): RunRow 
   namedShards: [],
   flaky: 0,
   durationMs: 0,
+  machineTimeMs: 0,
+  testsStartedAt: null,
   verdict: null,
   format: null,
   exitCode: null,
@@ -180,7 +190,8 @@ export const lockRunAmongOthers = async (
     select ${detailColumns(sql)}, declared, started_at as "startedAt", reason, case when task_slug = ${taskSlug} then (
       select json_agg(json_build_object('shard', shard, 'number', number, 'digest', encode(digest, 'hex'),
         'format', format, 'partial', partial, 'exitCode', exit_code, 'exitCase', exit_case, 'passed', passed,
-        'failed', failed, 'skipped', skipped, 'warnings', to_json(warnings)) order by number, shard)
+        'failed', failed, 'skipped', skipped, 'warnings', to_json(warnings), 'durationMs', duration_ms,
+        'startedAt', started_at) order by number, shard)
       from attempt where project_id = ${projectId} and run_id = test_run.id) end as attempts
     from (
       select * from own
@@ -217,7 +228,7 @@ export type Attempt = {
   failed: number;
   skipped: number;
   warnings: string[];
-};
+} & TimedAttempt;
 
 /** An upload as it is told of; the newest first. */
 export type UploadRow = Pick<Attempt, "shard" | "number" | "format" | "partial" | "exitCode"> & { receivedAt: string };
@@ -229,11 +240,12 @@ export const selectUploadsOfRun = (sql: Sql, projectId: string, runId: string, l
 /** `rows`: attempts with their `runId`, see `toRows`. */
 export const insertAttempts = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into attempt (project_id, run_id, shard, number, digest, format, partial, exit_code, exit_case, passed, failed,
-    skipped, warnings, received_at)
+    skipped, warnings, duration_ms, started_at, received_at)
   select ${projectId}, "runId", shard, number, decode(digest, 'hex'), format, partial, "exitCode", "exitCase", passed,
-    failed, skipped, warnings, now()
+    failed, skipped, warnings, "durationMs", "startedAt", now()
   from json_to_recordset(${rows}::text::json) as fresh ("runId" uuid, shard int, number int, digest text, format text,
-    partial boolean, "exitCode" int, "exitCase" int, passed int, failed int, skipped int, warnings text[])`;
+    partial boolean, "exitCode" int, "exitCase" int, passed int, failed int, skipped int, warnings text[],
+    "durationMs" bigint, "startedAt" timestamptz)`;
 
 export type TestRunChange = Pick<
   TestRunDetailRow,
@@ -245,6 +257,8 @@ export type TestRunChange = Pick<
   | "skipped"
   | "flaky"
   | "durationMs"
+  | "machineTimeMs"
+  | "testsStartedAt"
   | "verdict"
   | "exitCode"
   | "outage"
@@ -257,13 +271,14 @@ export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug
 /** `rows`: see `toRows`. */
 export const insertTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into test_run (project_id, id, execution_id, task_slug, status, shards, attempt, passed, failed, skipped, flaky,
-    duration_ms, verdict, exit_code, format, warnings, started_at, completed_at, quarantined, outage, was_outage,
-    remembered)
+    duration_ms, machine_ms, tests_started_at, verdict, exit_code, format, warnings, started_at, completed_at,
+    quarantined, outage, was_outage, remembered)
   select ${projectId}, id, "executionId", "taskSlug", status, shards, attempt, passed, failed, skipped, flaky,
-    "durationMs", verdict, "exitCode", format, warnings, "startedAt", "completedAt", quarantined, outage, "wasOutage",
-    remembered
+    "durationMs", "machineTimeMs", "testsStartedAt", verdict, "exitCode", format, warnings, "startedAt", "completedAt",
+    quarantined, outage, "wasOutage", remembered
   from json_to_recordset(${rows}::text::json) as fresh (id uuid, "executionId" uuid, "taskSlug" text, status text,
-    shards int, attempt int, passed int, failed int, skipped int, flaky int, "durationMs" bigint, verdict text,
+    shards int, attempt int, passed int, failed int, skipped int, flaky int, "durationMs" bigint,
+    "machineTimeMs" bigint, "testsStartedAt" timestamptz, verdict text,
     "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz, quarantined int,
     outage boolean, "wasOutage" boolean, remembered boolean)`;
 
@@ -271,6 +286,7 @@ export const updateTestRun = (sql: Tx, projectId: string, id: string, run: TestR
   update test_run set
     status = ${run.status}, shards = ${run.shards}, attempt = ${run.attempt}, passed = ${run.passed},
     failed = ${run.failed}, skipped = ${run.skipped}, flaky = ${run.flaky}, duration_ms = ${run.durationMs},
+    machine_ms = ${run.machineTimeMs}, tests_started_at = ${run.testsStartedAt},
     verdict = ${run.verdict}, exit_code = ${run.exitCode}, format = ${run.format},
     warnings = ${toTextArray(run.warnings)}::text[], started_at = coalesce(started_at, ${run.startedAt}),
     completed_at = ${run.completedAt}, quarantined = ${run.quarantined}, outage = ${run.outage},

@@ -21,6 +21,7 @@ import {
   selectExecutionNames,
   selectReruns,
   type TaskRow,
+  type TimedExecutionRow,
 } from "../store/executions.ts";
 import {
   countFailures,
@@ -115,7 +116,7 @@ const some = (tasks: readonly TaskRow[], all: number): string =>
 
 export type Told = {
   projectId: string;
-  execution: ExecutionRow;
+  execution: TimedExecutionRow;
   counts: Partial<Record<Blame, number>>;
   baseline: Word | null;
   defaultBranch: string;
@@ -163,7 +164,7 @@ async function findFlakyTest(sql: Sql, projectId: string, { id, tasks }: Executi
 /** What came of it, the worst first. */
 export function headlineOf(told: Told): Word[] {
   const { execution, counts } = told;
-  const { status, tasks } = execution;
+  const { status, tasks, durationMs } = execution;
   const [passed, failed, flaky] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "flaky")];
   const over = tasks.filter((task) => hasEnded(task.status)).length;
   const broken: Word[] = failed === 0 ? [] : [", ", ...failuresOf(told)];
@@ -199,9 +200,8 @@ export function headlineOf(told: Told): Word[] {
     return [`Failed without a failing test${red.length === 0 ? "" : `: ${some(red, tasks.length)}`}`];
   }
   if (passed + failed === 0) return [sum(tasks, "skipped") > 0 ? "All tests were skipped" : "Nothing ran"];
-  const longest = Math.max(0, ...tasks.map(({ durationMs }) => durationMs));
   return [
-    `${count(passed)} passed${longest > 0 ? ` in ${toDuration(longest)}` : ""}`,
+    `${count(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`,
     ...(flaky > 0 ? [", ", flakyWord(told)] : []),
     failed > 0 ? `, ${counted(failed, "quarantined failure")}` : "",
   ];
@@ -217,7 +217,7 @@ const TRIGGERS: Record<string, string> = {
 
 function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, ExecutionName>, now: Date): Piece[] {
   const { execution, counts } = told;
-  const { tasks, rerunOf, baselineId } = execution;
+  const { tasks, rerunOf, baselineId, durationMs, machineTimeMs } = execution;
   const [passed, recovered, skipped] = [sum(tasks, "passed"), sum(tasks, "flaky"), sum(tasks, "skipped")];
   const { flaky = 0, quarantined = 0 } = counts;
   const link = (id: string) => {
@@ -226,7 +226,6 @@ function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, Execut
   };
   const baseline = baselineId === null ? undefined : names.get(baselineId);
   const baselineName = baseline ? shortNameOf(baseline) : "its baseline";
-  const longest = Math.max(0, ...tasks.map(({ durationMs }) => durationMs));
   const build = safeUrl(execution.buildUrl);
   const at = execution.completedAt ?? execution.startedAt ?? execution.createdAt;
   const [ended, isOver] = [execution.completedAt !== null, hasEnded(execution.status)];
@@ -238,10 +237,11 @@ function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, Execut
     execution.pullRequest === null ? null : html`<span>pull request ${execution.pullRequest}</span>`,
     execution.environment === null ? null : html`<span>on ${execution.environment}</span>`,
     !isGreen && passed > 0
-      ? html`<span>${count(passed)} passed${longest > 0 ? ` in ${toDuration(longest)}` : ""}</span>`
+      ? html`<span>${count(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}</span>`
       : null,
     !isGreen && recovered > 0 ? html`<span>${toHtml([flakyWord(told)])}</span>` : null,
     skipped > 0 ? html`<span>${count(skipped)} skipped</span>` : null,
+    machineTimeMs !== durationMs ? html`<span>${toDuration(machineTimeMs)} of machine time</span>` : null,
     isOver && flaky > 0 && (counts.new ?? 0) > 0 ? html`<span>${count(flaky)} known flaky failed</span>` : null,
     isOver && quarantined > 0 && !isGreen ? html`<span>${count(quarantined)} quarantined, not counted</span>` : null,
     rerunOf === null ? null : html`<span>repeats ${link(rerunOf)}</span>`,

@@ -50,6 +50,8 @@ describe("POST /projects/:projectId/executions", () => {
       total: 0,
       flaky: 0,
       verdict: null,
+      durationMs: 0,
+      machineTimeMs: 0,
       createdAt: expect.any(String),
       startedAt: null,
       completedAt: null,

@@ -433,7 +433,7 @@ describe("one test run", () => {
     expect(status).toBe(200);
     const { newFailures: _, flakyFailures: _f, alsoFailingOnMain: _a, stillFailing: _s, ...more } = body;
     const { quarantinedFailures: _q, bugReports: _b, ...run } = more;
-    expect(detail).toEqual({ ...run, taskSlug: slug, shards: 1, format: "junit", exitCode: 1 });
+    expect(detail).toEqual({ ...run, taskSlug: slug, shards: 1, format: "junit", exitCode: 1, machineTimeMs: 20 });
   });
 
   test("lists its cases, failed first, page by page", async () => {

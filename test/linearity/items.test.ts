@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { readReport } from "../../src/reports/read.ts";
-import { identify } from "../../src/rules/identity.ts";
+import { identify, identifyOtherNames } from "../../src/rules/identity.ts";
 import { planShards } from "../../src/rules/plan.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
 import { isSteep } from "./growth.ts";
@@ -20,6 +20,19 @@ const WORK: Record<string, (count: number) => unknown> = {
       Array.from({ length: count }, (_, index) => ({ suite: "s", name: "n", file: `${root}/${index}/a.ts` }));
     findRenamed(inFolders("a"), inFolders("b"), new Set(), true);
   },
+  "cases of one name in absolute files": (count) =>
+    findRenamed(casesIn("/home/ci/a", count), casesIn("a", count), new Set(), true),
+  "other names of cases": (count) =>
+    identifyOtherNames(
+      "p",
+      "t",
+      casesIn("a", count).map((one) => ({
+        ...one,
+        formerName: { ...one, name: "f" },
+        otherNames: [{ ...one, file: null }],
+      })),
+      [...Array(count).keys()],
+    ),
   "equal cases": (count) =>
     identify(
       "p",

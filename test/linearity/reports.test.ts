@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { msFromSeconds, clean, createCutter, cut, decode, firstLine, headOf, lineAt } from "../../src/reports/text.ts";
 import { linesOf, localName, toLine } from "../../src/reports/text.ts";
 import { asText, toTexts } from "../../src/reports/fields.ts";
+import { joinJestSuites, namesInJestJunit, splitPlaywrightTitles } from "../../src/reports/js_tools.ts";
+import { splitVitestTitles, toolReaderOf } from "../../src/reports/js_tools.ts";
 import { parseJson } from "../../src/reports/json.ts";
 import { isPlace, isRoot } from "../../src/reports/junit.ts";
 import { guessCases, readReport } from "../../src/reports/read.ts";
@@ -119,6 +121,14 @@ for (const [name, report] of Object.entries(reports))
     expect(steep).toEqual([]);
   });
 
+/** The root elements of JUnit XML that name a tool. */
+const ROOTS: Record<string, string>[] = [
+  { name: "vitest tests" },
+  { name: "jest tests" },
+  { name: "Mocha Tests" },
+  { id: "", name: "", tests: "1", failures: "0", skipped: "0", errors: "0", time: "0" },
+];
+
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 testLinearity("reports", {
@@ -135,6 +145,20 @@ testLinearity("reports", {
   },
   "go.ts": { readGo: null },
   "jest.ts": { readJest: null },
+  "js_tools.ts": {
+    joinJestSuites: (text) => joinJestSuites([text, text]),
+    namesInJestJunit: (text) => namesInJestJunit([text, text], text, text),
+    splitPlaywrightTitles: (text) => splitPlaywrightTitles([text, text]),
+    splitVitestTitles: (text) => splitVitestTitles([text, text]),
+    toolReaderOf: (text) => {
+      const one = { suite: text, name: text, classname: text, file: text, hostname: text };
+      for (const root of ROOTS) {
+        toolReaderOf(root)?.(one);
+        toolReaderOf(root)?.({ ...one, name: `${text} a`, classname: `a ${text}` });
+      }
+    },
+    withProject: null,
+  },
   "json.ts": {
     parseJson: (text) => {
       for (const before of ["", "[", '["', '{"a":']) parseJson(before + text);

@@ -15,12 +15,15 @@ import {
   readFailure,
   saysTheSame,
 } from "../../src/rules/fingerprint.ts";
-import { identify, normalizeFile } from "../../src/rules/identity.ts";
+import { identify, identifyOtherNames, isAbsolute } from "../../src/rules/identity.ts";
+import { losesFile, mayBeSameFile, normalizeFile } from "../../src/rules/identity.ts";
 import { joinLog } from "../../src/rules/log_parts.ts";
 import { toNotice } from "../../src/rules/notice.ts";
 import { createFileMatch, planPath, plannedFiles, splitFiles, toFileName } from "../../src/rules/plan.ts";
 import { readPosition } from "../../src/rules/position.ts";
 import { plainWord } from "../../src/rules/randomness.ts";
+import { emptyReport, erroredCase } from "../../src/reports/report.ts";
+import { repeatOnly } from "../../src/rules/repeat.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
 import { locateFile, toContainedPath, toPathWord } from "../../src/rules/report_path.ts";
 import { mistakeInRerun, PRESETS, toRerunCommand } from "../../src/rules/rerun_command.ts";
@@ -99,6 +102,7 @@ testLinearity("rules", {
     },
   },
   "execution.ts": { byResults: null, endOfTask: null, executionVerdict: null, hasEnded: null, nextStatus: null },
+  "duration.ts": { startOf: null, timesOf: null },
   "fingerprint.ts": {
     caseFingerprint: (text) => caseFingerprint({ ...failureOf(text), testCase: 1 }),
     executionOutageFingerprint: null,
@@ -110,7 +114,20 @@ testLinearity("rules", {
     saysTheSame: (text) => saysTheSame(text, text),
   },
   "health.ts": { countChange: null, countResult: null, countedAt: null },
-  "identity.ts": { identify: (text) => identify("p", "t", [caseOf(text)]), identityOf: null, normalizeFile },
+  "identity.ts": {
+    ...{
+      isAbsolute,
+      losesFile: (text) => losesFile(text, text),
+      mayBeSameFile: (text) => mayBeSameFile(text, `${text}1`),
+    },
+    identify: (text) => identify("p", "t", [caseOf(text)]),
+    identifyOtherNames: (text) => {
+      const one = { ...caseOf(text), file: `/${text}` };
+      identifyOtherNames("p", "t", [{ ...one, formerName: one, otherNames: [one], keepOtherNames: true }], [0]);
+    },
+    identityOf: null,
+    normalizeFile,
+  },
   "log_parts.ts": { joinLog: (text) => joinLog([{ start: 0, bytes: Buffer.from(text) }], 1) },
   "merge.ts": {
     ...{ blockOf: null, changesOf: null, countStatuses: null, mergeBlock: null, packResults: null },
@@ -144,8 +161,19 @@ testLinearity("rules", {
   },
   "position.ts": { atEvent: null, atLog: null, before: null, compare: null, readPosition, writePosition: null },
   "randomness.ts": { plainWord },
-  "rename.ts": { findRenamed: (text) => findRenamed([caseOf(text)], [caseOf(`${text}1`)], new Set(), true) },
-  "repeat.ts": { repeatOnly: null },
+  "rename.ts": {
+    findRenamed: (text) => {
+      findRenamed([caseOf(text)], [caseOf(`${text}1`)], new Set(), true);
+      findRenamed([{ ...caseOf(text), file: `/${text}` }], [{ ...caseOf(text), file: `a${text}` }], new Set(), true);
+    },
+  },
+  "repeat.ts": {
+    repeatOnly: (text) =>
+      repeatOnly({ ...emptyReport("junit"), cases: [erroredCase(caseOf(text), "m")] }, [
+        caseOf(text),
+        caseOf(`${text}1`),
+      ]),
+  },
   "report_path.ts": {
     locateFile: (text) => locateFile(text, `/w/${text.slice(0, 1_000)}`, () => false),
     toContainedPath: (text) => toContainedPath(text, "/w"),

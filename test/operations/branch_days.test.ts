@@ -29,7 +29,9 @@ const counted = async ({ branch, sample }: typeof MAIN, at = dayAfter) => {
       (percentile_disc(0.5) within group (order by r.ms))::bigint as "p50Ms",
       (percentile_disc(0.95) within group (order by r.ms))::bigint as "p95Ms"
     from execution e left join lateral (
-      select max(duration_ms) as ms from test_run r where r.project_id = e.project_id and r.execution_id = e.id) r on true
+      select greatest(max(duration_ms), (extract(epoch from max(tests_started_at + make_interval(secs => duration_ms / 1000.0))
+        - min(tests_started_at)) * 1000)::bigint) as ms
+      from test_run r where r.project_id = e.project_id and r.execution_id = e.id) r on true
     where e.project_id = ${project} and (e.branch = ${branch} or e.branch is null) and e.sample = ${sample}
       and e.status in ('passed', 'failed', 'timed_out')
       and e.completed_at >= ${from}::text::timestamptz and e.completed_at < ${to}::text::timestamptz
@@ -57,8 +59,9 @@ async function insert(completedAt: string | null = time()): Promise<string> {
     values (${project}, ${id}, ${status}, 'upload', ${oneOf(["main", "main", null, "other"])}, 30, now(), ${completedAt})`;
   for (let run = random(3); run > 0; run--)
     await pool`
-      insert into test_run (project_id, id, execution_id, task_slug, status, attempt, duration_ms, completed_at)
-      values (${project}, ${Bun.randomUUIDv7()}, ${id}, ${`task ${run}`}, 'passed', 1, ${random(100_000)}, now())`;
+      insert into test_run (project_id, id, execution_id, task_slug, status, attempt, duration_ms, tests_started_at, completed_at)
+      values (${project}, ${Bun.randomUUIDv7()}, ${id}, ${`task ${run}`}, 'passed', 1, ${random(100_000)},
+        ${random(3) === 0 ? null : time()}, now())`;
   return id;
 }
 

@@ -96,7 +96,7 @@ describe.each([1, 2, 3])("of a random history (%i)", (seed) => {
     const [{ project: together }, { project: alone }] = [await addProject(acme), await addProject(acme)];
     let count = 0;
     let number = 0;
-    for (let round = 0; round < 25; round++) {
+    for (let round = 0; round < 35; round++) {
       const size = integer(1, 6);
       // The later ones were completed earlier: none is compared with another one of its round.
       const given = Array.from({ length: size }, (_, index): Given => {
@@ -104,9 +104,14 @@ describe.each([1, 2, 3])("of a random history (%i)", (seed) => {
         const letters = Array.from({ length: 4 }, () =>
           taskSlug === "c" && chance(0.1) ? "f" : chance(0.05) ? "s" : "p",
         ).join("");
+        const completedAt = START + round * 60_000 - index * 1_000;
+        // Some tell when they began, and some of these have the clock of another time zone.
+        const began = completedAt - integer(0, 5_000) - (chance(0.2) ? 5 * 3_600_000 : 0);
+        const times = chance(0.5) ? `timestamp="${new Date(began).toISOString()}" time="${integer(0, 9)}"` : "";
         const output = chance(0.2) ? "<system-out>what was \ud83d\ude00 said</system-out>" : "";
         return {
           body: junit(letters)
+            .replace("<testsuite ", `<testsuite ${times} `)
             .replace("</testcase>", `${output}</testcase>`)
             .replace("time=", `line="${number++}" time=`),
           parameters: {
@@ -117,8 +122,9 @@ describe.each([1, 2, 3])("of a random history (%i)", (seed) => {
             environment: pick([undefined, undefined, "staging"]),
             pull_request: pick([undefined, undefined, "7"]),
             exit_code: pick([undefined, undefined, 0]),
+            shard: chance(0.1) ? { index: integer(1, 2), of: 2 } : undefined,
             complete: chance(0.2),
-            completed_at: new Date(START + round * 60_000 - index * 1_000).toISOString(),
+            completed_at: new Date(completedAt).toISOString(),
           },
         };
       });

@@ -48,9 +48,11 @@ test("an error outside of all tests is a failed case", () => {
   ]);
 });
 
-test("with one project its name is no part of the suite", () => {
+test("a project that has a name is the first suite, so that a second project changes no test", () => {
   const one = { projectName: "chromium", status: "expected", results: [{ status: "passed", duration: 1.6 }] };
-  expect(read(report([spec(one)])).cases).toMatchObject([{ suite: "", name: "t", durationMs: 2 }]);
+  expect(read(report([spec(one)])).cases).toMatchObject([{ suite: "chromium", name: "t", durationMs: 2 }]);
+  const unnamed = { ...one, projectName: "" };
+  expect(read(report([spec(unnamed)])).cases).toMatchObject([{ suite: "", name: "t" }]);
 });
 
 test("a test that was interrupted or never ran to its end is failed, and one without results is what its status says", () => {

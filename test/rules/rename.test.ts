@@ -15,6 +15,35 @@ describe("a new case is a known one", () => {
   });
 });
 
+describe("a report that names files otherwise", () => {
+  test("has the same cases: an absolute path ends with the path within the repository", () => {
+    const absolute = [at("/home/ci/shop/a/cart.ts"), at("/home/ci/shop/a/admin/cart.ts")];
+    const known = [at("a/admin/cart.ts"), at("a/cart.ts")];
+    expect(findRenamed(absolute, known, files(), false).sort()).toEqual([
+      [0, 1],
+      [1, 0],
+    ]);
+    expect(findRenamed(known, absolute, files(), false).sort()).toEqual([
+      [0, 1],
+      [1, 0],
+    ]);
+  });
+
+  test("has the same case, when it names no file and there is only one of the name", () => {
+    expect(findRenamed([at(null)], [at("a/cart.ts")], files(), false)).toEqual([[0, 0]]);
+    expect(findRenamed([at("a/cart.ts")], [at(null)], files(), false)).toEqual([[0, 0]]);
+  });
+
+  test.each([
+    ["two have a claim on one", [at("/x/a.ts"), at("/y/a.ts")], [at("a.ts")]],
+    ["there are two without a file", [at(null), at(null)], [at("a.ts")]],
+    ["there are two files for one without", [at(null)], [at("a.ts"), at("b.ts")]],
+    ["the path only ends alike", [at("/x/my-cart.ts")], [at("cart.ts")]],
+  ])("has others, when %s", (_, fresh, known) => {
+    expect(findRenamed(fresh, known, files("a.ts", "cart.ts"), true)).toEqual([]);
+  });
+});
+
 describe("it is not", () => {
   test.each([
     ["when the report is only a part", [at("basket.ts")], [at("cart.ts")], files(), false],

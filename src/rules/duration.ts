@@ -1,0 +1,69 @@
+/** How long a run took whose shards ran side by side, and whose attempts came one after the other. */
+
+export type TimedAttempt = {
+  number: number;
+  /** Null for an attempt that was stored before durations were. */
+  durationMs: number | null;
+  /** When its tests began, ISO 8601; null: unknown. */
+  startedAt: string | null;
+};
+
+export type RunTimes = {
+  /** Wall time: of the shards from the first start to the last end, and of further attempts in addition. */
+  durationMs: number;
+  /** The sum over all shards and attempts. */
+  machineTimeMs: number;
+  /** When the tests of the first attempts began, ISO 8601; null: unknown. */
+  testsStartedAt: string | null;
+};
+
+/** `before` are the times of the run without the newest attempt, which is the last. */
+export function timesOf(attempts: readonly TimedAttempt[], before: RunTimes): RunTimes {
+  const newest = attempts.at(-1)?.durationMs ?? 0;
+  const machineTimeMs = before.machineTimeMs + newest;
+  // Of older attempts only the sum is known.
+  if (attempts.some(({ durationMs }) => durationMs === null))
+    return { ...before, durationMs: before.durationMs + newest, machineTimeMs };
+  const rounds = [...Map.groupBy(attempts, ({ number }) => number)].sort(([a], [b]) => a - b);
+  const spans = rounds.map(([, shards]) => spanOf(shards));
+  const startedMs = spans[0]?.startedMs ?? null;
+  return {
+    durationMs: spans.reduce((sum, { durationMs }) => sum + durationMs, 0),
+    machineTimeMs,
+    testsStartedAt: startedMs === null ? null : new Date(startedMs).toISOString(),
+  };
+}
+
+/** Of shards side by side: from the first start to the last end, at least as long as the longest of them. */
+function spanOf(shards: readonly TimedAttempt[]): { durationMs: number; startedMs: number | null } {
+  let [longest, startedMs, endedMs] = [0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { durationMs, startedAt } of shards) {
+    const ms = durationMs ?? 0;
+    longest = Math.max(longest, ms);
+    if (startedAt === null) continue;
+    startedMs = Math.min(startedMs, Date.parse(startedAt));
+    endedMs = Math.max(endedMs, Date.parse(startedAt) + ms);
+  }
+  if (startedMs > endedMs) return { durationMs: longest, startedMs: null };
+  return { durationMs: Math.max(longest, endedMs - startedMs), startedMs };
+}
+
+/** A report is uploaded within this time after its tests ended: an older end is that of a clock in another time zone. */
+const MAX_DELAY_MS = 3 * 3_600_000;
+/** Clocks differ by so much. */
+const MAX_SKEW_MS = 60_000;
+
+/**
+ * When the tests of a report began, ISO 8601; null: unknown. `endedAt` is the end that the report names, `at` when the run
+ * was completed or the report arrived. `isAtEnd`: it is known that the tests ended then.
+ */
+export function startOf(
+  { durationMs, endedAt }: { durationMs: number; endedAt: Date | null },
+  at: Date,
+  isAtEnd: boolean,
+): string | null {
+  const delay = endedAt === null ? Number.NaN : at.getTime() - endedAt.getTime();
+  const isTrusted = delay >= -MAX_SKEW_MS && delay <= MAX_DELAY_MS;
+  const ended = isTrusted ? endedAt : isAtEnd ? at : null;
+  return ended === null ? null : new Date(ended.getTime() - durationMs).toISOString();
+}

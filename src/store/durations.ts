@@ -1,0 +1,18 @@
+/** How long executions took, from the times of their runs. */
+
+import type { Fragment, Sql } from "./connect.ts";
+
+/**
+ * An aggregate over runs `r`, null without any: from the first start to the last end, at least as long as the longest run.
+ * A run whose start is unknown counts by its length alone. `over` makes it a window function.
+ */
+export const wallTimeOfRuns = (sql: Sql, over: Fragment = sql``): Fragment => sql`
+  greatest(
+    max(r.duration_ms) ${over},
+    round(extract(epoch from
+      max(r.tests_started_at + r.duration_ms * interval '1 millisecond') ${over} - min(r.tests_started_at) ${over}
+    ) * 1000)::bigint)`;
+
+/** An aggregate over runs `r`, null without any: the sum over all tasks, shards and attempts. */
+export const machineTimeOfRuns = (sql: Sql, over: Fragment = sql``): Fragment =>
+  sql`(sum(coalesce(r.machine_ms, r.duration_ms)) ${over})::bigint`;

@@ -1,0 +1,125 @@
+/** Wall time and machine time of runs and executions: pages, API, figures of days and trends tell the same. */
+
+import { beforeEach, describe, expect, test } from "bun:test";
+import { createHarness } from "../harness.ts";
+import { createBrowser } from "../web/browsing.ts";
+import { toDuration } from "../../src/web/parts.ts";
+import { createRandom } from "../simulation/random.ts";
+
+const harness = await createHarness();
+const { ask, acme, addProject, database } = harness;
+const { get: open } = await createBrowser(harness, { team: acme.team, role: "member" });
+
+let project: string;
+let key: string;
+beforeEach(async () => ({ project, key } = await addProject(acme)));
+
+/** Seconds from a moment that is over. */
+const START = Date.now() - 3_600_000;
+const at = (seconds: number) => new Date(START + seconds * 1_000).toISOString();
+
+type Report = { task?: string; seconds: number; start?: number | null; shard?: string; more?: string };
+
+async function upload({ task = "unit", seconds, start = null, shard, more = "" }: Report, build = "build") {
+  const times = start === null ? "" : `timestamp="${at(start)}"`;
+  // Reports that differ in nothing would be one.
+  const name = crypto.randomUUID();
+  const query = `task_slug=${task}&execution_key=${build}&branch=main${shard ? `&shard=${shard}` : ""}${more}`;
+  const { status, body } = await ask(`POST /projects/${project}/test-runs?${query}`, {
+    key,
+    body: `<testsuite ${times} time="${seconds}"><testcase name="${name}" time="${seconds}"/></testsuite>`,
+  });
+  expect(status).toBe(201);
+  return body;
+}
+const get = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
+const timesOf = ({ durationMs, machineTimeMs }: Record<string, number>) => [
+  durationMs! / 1_000,
+  machineTimeMs! / 1_000,
+];
+
+describe("three shards of ten seconds", () => {
+  const shards = (starts: (number | null)[]) =>
+    starts.map((start, index) => ({ start, shard: `${index + 1}/${starts.length}` }));
+
+  test.each([
+    ["side by side take ten", [0, 0, 0], 10],
+    ["that begin later take until the last has ended", [0, 4, 8], 18],
+    ["one after the other take thirty", [0, 10, 20], 30],
+    ["that do not tell when they began take as long as the longest", [null, null, null], 10],
+  ])("%s", async (_, starts, seconds) => {
+    let last: any;
+    for (const shard of shards(starts)) last = await upload({ ...shard, seconds: 10 });
+    expect(last.durationMs).toBe(seconds * 1_000);
+    const { executionId } = last;
+    expect(timesOf(await get(`/executions/${executionId}/test-runs/unit`))).toEqual([seconds, 30]);
+    expect(timesOf(await get(`/executions/${executionId}`))).toEqual([seconds, 30]);
+    expect(timesOf((await get("/executions")).data[0])).toEqual([seconds, 30]);
+    const { days } = await get("/trends?days=2");
+    expect(days.at(-1).p50Ms ?? days.at(-2).p50Ms).toBe(seconds * 1_000);
+  });
+
+  test("and a retry of one, minutes later, take that in addition", async () => {
+    for (const shard of shards([0, 0, 0])) await upload({ ...shard, seconds: 10 });
+    const { executionId } = await upload({ start: 600, shard: "2/3", seconds: 5 });
+    expect(timesOf(await get(`/executions/${executionId}/test-runs/unit`))).toEqual([15, 35]);
+    expect(timesOf(await get(`/executions/${executionId}`))).toEqual([15, 35]);
+  });
+});
+
+describe("an execution takes", () => {
+  test.each([
+    ["as long as tasks side by side", [0, 2], 32],
+    ["as long as tasks one after the other", [0, 40], 70],
+    ["as long as the longest where they do not tell", [null, null], 30],
+    ["at least as long as one that does not tell", [0, null], 30],
+  ])("%s", async (_, [unit, e2e], seconds) => {
+    await upload({ task: "unit", seconds: 20, start: unit! });
+    const { executionId } = await upload({ task: "e2e", seconds: 30, start: e2e!, more: "&complete=true" });
+    expect(timesOf(await get(`/executions/${executionId}`))).toEqual([seconds, 50]);
+    const took = toDuration(seconds * 1_000);
+    const page = await open(`/projects/${project}/executions/${executionId}`);
+    expect(page.words).toContain(`2 passed in ${took}`);
+    expect(page.words).toContain(`${toDuration(50_000)} of machine time`);
+    expect((await open(`/projects/${project}/executions`)).words).toContain(took);
+    expect((await open(`/projects/${project}`)).words).toContain(took);
+  });
+
+  test("no machine time of its own where it is the wall time", async () => {
+    const { executionId } = await upload({ seconds: 20, start: 0, more: "&complete=true" });
+    expect((await open(`/projects/${project}/executions/${executionId}`)).words).not.toContain("machine time");
+  });
+
+  test("the sum that was stored, when all of it is older than wall times", async () => {
+    const { executionId } = await upload({ seconds: 20, start: 0 });
+    await database.pool`
+      update test_run set machine_ms = null, tests_started_at = null where execution_id = ${executionId}`;
+    await database.pool`
+      update attempt set duration_ms = null, started_at = null
+      where run_id in (select id from test_run where execution_id = ${executionId})`;
+    expect(timesOf(await get(`/executions/${executionId}`))).toEqual([20, 20]);
+    await upload({ seconds: 5, start: 30 });
+    expect(timesOf(await get(`/executions/${executionId}`))).toEqual([25, 25]);
+  });
+});
+
+test.each([1, 2, 3])("shards tell the same in whichever order they arrive (%i)", async (seed) => {
+  const { chance, integer } = createRandom(seed, "durations");
+  const shards = Array.from({ length: 6 }, (_, index) => ({
+    seconds: integer(0, 50),
+    start: chance(0.7) ? integer(0, 300) : null,
+    shard: `${index + 1}/6`,
+  }));
+  const timesAfter = async (uploads: readonly Report[]) => {
+    ({ project, key } = await addProject(acme));
+    let executionId = "";
+    for (const report of uploads) ({ executionId } = await upload(report));
+    return timesOf(await get(`/executions/${executionId}`));
+  };
+  const known = shards.flatMap(({ start, seconds }) => (start === null ? [] : [{ start, end: start + seconds }]));
+  const span = Math.max(...known.map(({ end }) => end)) - Math.min(...known.map(({ start }) => start));
+  const all = shards.map(({ seconds }) => seconds);
+  const expected = [Math.max(span, ...all), all.reduce((sum, seconds) => sum + seconds, 0)];
+  expect(await timesAfter(shards)).toEqual(expected);
+  expect(await timesAfter(shards.toReversed())).toEqual(expected);
+});

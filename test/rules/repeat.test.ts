@@ -1,0 +1,64 @@
+import { expect, test } from "bun:test";
+import { emptyReport, type Report, type ReportedCase } from "../../src/reports/report.ts";
+import { repeatOnly } from "../../src/rules/repeat.ts";
+import { readFixture } from "../reports/reading.ts";
+
+const named = (name: string, more: Partial<ReportedCase> = {}): ReportedCase => ({
+  ...readFixture("same_tests/jest.json").cases[0]!,
+  ...{ suite: "", name, file: "a.ts", status: "passed" },
+  ...more,
+});
+const reportOf = (...cases: ReportedCase[]): Report => ({ ...emptyReport("junit"), cases });
+const at = (name: string, suite = "", file: string | null = "a.ts") => ({ suite, name, file });
+const inShort = ({ cases }: Report) => cases.map(({ suite, name, status }) => [suite, name, status]);
+
+test("what was to run again and is not in the report, or is skipped, has failed", () => {
+  const report = reportOf(named("a"), named("b", { status: "skipped" }));
+  expect(inShort(repeatOnly(report, [at("a"), at("b"), at("c"), at("a", "", "b.ts")]))).toEqual([
+    ["", "a", "passed"],
+    ["", "b", "failed"],
+    ["", "c", "failed"],
+    ["", "a", "failed"],
+  ]);
+});
+
+test.each([
+  ["in another directory", { file: "/home/ci/shop/a.ts" }, at("t")],
+  ["in the workspace of a CI system", { file: "/builds/acme/shop/a.ts" }, at("t")],
+  ["that names no file", { file: null }, at("t")],
+  ["in a format that joins titles with blanks", { suite: "", name: "s u t" }, at("t", "s > u")],
+  ["in a format that lists titles", { suite: "s > u", name: "t" }, at("s u t")],
+  [
+    "of a server before that named it otherwise",
+    { suite: "s", name: "t", formerName: at("s > t", "x") },
+    at("s > t", "x"),
+  ],
+])("a test is found in a report %s", (_, one, asked) => {
+  const report = reportOf(named("t", one));
+  expect(repeatOnly(report, [asked]).cases).toEqual(report.cases);
+});
+
+test.each([
+  ["jest.json", "jest_default.xml"],
+  ["jest.json", "jest_separated.xml"],
+  ["vitest.json", "vitest.xml"],
+  ["mocha.json", "mocha.xml"],
+  ["playwright.json", "playwright.xml"],
+])("the failed tests of %s are found in %s", (json, junit) => {
+  const [one, other] = [readFixture(`same_tests/${json}`), readFixture(`same_tests/${junit}`)];
+  const isTest = ({ status, name }: ReportedCase) => status === "failed" && !name.startsWith("(");
+  for (const [stored, report] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const asked = stored.cases.filter(isTest).filter(({ name }) => name !== "with a broken hook");
+    expect(asked.length).toBeGreaterThan(4);
+    const ran = report.cases.filter(({ status }) => status !== "skipped");
+    expect(
+      repeatOnly(
+        report,
+        asked.filter(({ suite }) => suite !== "with a broken hook"),
+      ).cases,
+    ).toEqual(ran);
+  }
+});
