@@ -207,10 +207,10 @@ export const testRuns: Route[] = [
       const report = repeat(read(context, context.query), given.only);
       const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
-      const answer = ({ run, added, bugReports, warnings }: TakenReport, failures: readonly Blamed[]) => {
+      const answer = ({ run, added, bugReports, blames, warnings }: TakenReport, failures: readonly Blamed[]) => {
         const { executionId, taskSlug } = run;
         context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
-        const body = { ...toDetail(context, run), ...toLists(failures), bugReports };
+        const body = { ...toDetail(context, run), counts: blames, ...toLists(failures), bugReports };
         const status = added ? 201 : 200;
         return wantsText ? plainText(status, `${toRunLine(body)}\n`) : json(status, body);
       };

@@ -8,6 +8,7 @@ import type { Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
 import { endOfTask, type ExecutionEvent, hasEnded } from "../rules/execution.ts";
+import { toCounts } from "../rules/blame.ts";
 import { isNews } from "../rules/news.ts";
 import { latestAttempts, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
@@ -27,6 +28,7 @@ import {
   upsertBlocks,
 } from "../store/case_results.ts";
 import { setKeepsPlans, toRows, type Tx, writeTogether } from "../store/connect.ts";
+import { countRunFailures } from "../store/failures.ts";
 import { insertTurns } from "../store/events.ts";
 import { selectHasOpenLease } from "../store/leases.ts";
 import {
@@ -68,6 +70,8 @@ export type TakenReport = {
   run: TestRunDetailRow;
   added: boolean;
   bugReports: TouchedBug[];
+  /** The number of failures of the run by blame. */
+  blames: BlameCounts;
   /** Of this upload, where it was added; those of the run are of its other shards as well. */
   warnings: readonly string[];
 };
@@ -197,7 +201,7 @@ export async function takeReport(
     events,
   });
   const { warnings } = attempt;
-  return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports, warnings };
+  return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports, blames, warnings };
 }
 
 /** When it was completed, as it is stored; `at`: what was completed in the past has its place there, with all that comes of it. */
@@ -296,7 +300,8 @@ async function selectAgain(sql: Tx, projectId: string, executionId: string, task
   const run = (await selectTestRun(sql, projectId, executionId, taskSlug)) ?? refuseAbsent();
   const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
   const bugReports = touched.map((bug): TouchedBug => ({ ...bug, change: "occurred" }));
-  return { run, added: false, bugReports, warnings: [] };
+  const blames = toCounts(run.failed === 0 ? {} : await countRunFailures(sql, projectId, run.id));
+  return { run, added: false, bugReports, blames, warnings: [] };
 }
 
 export function toAttempt(

@@ -23,7 +23,7 @@ import {
 } from "./fields.ts";
 import { touchedBug } from "./bug_reports.ts";
 import { caseNames } from "./case_ref.ts";
-import { blamedFailures } from "./failures.ts";
+import { blameCounts, blamedFailures } from "./failures.ts";
 import { taskStatus } from "./executions.ts";
 import { page, pageQuery } from "./page.ts";
 
@@ -111,6 +111,7 @@ export const testRunDetail = v.strictObject({
 /** The answer to an upload. */
 export const uploadedRun = v.strictObject({
   ...runDetail,
+  counts: described(blameCounts, "How many failures are in each of the following lists, which hold the first 100"),
   ...blamedFailures,
   bugReports: v.pipe(v.array(touchedBug), v.description("Those that the upload opened or touched; the first 100")),
 });

@@ -38,6 +38,7 @@ describe("POST /projects/:projectId/test-runs", () => {
       flaky: 0,
       durationMs: 40,
       verdict: "failed",
+      counts: { newFailures: 1, stillFailing: 0, flakyFailures: 0, alsoFailingOnMain: 0, quarantinedFailures: 0 },
       newFailures: [{ testCaseId: expect.any(String), taskSlug: "unit", suite: "unit", name: "case 2", file: null }],
       ...{ flakyFailures: [], alsoFailingOnMain: [], stillFailing: [], quarantinedFailures: [] },
       bugReports: [{ id: expect.any(String), number: 1, title: "case 2 failed", status: "open", change: "opened" }],
@@ -432,7 +433,7 @@ describe("one test run", () => {
     const { status, body: detail } = await ask(path, acme);
     expect(status).toBe(200);
     const { newFailures: _, flakyFailures: _f, alsoFailingOnMain: _a, stillFailing: _s, ...more } = body;
-    const { quarantinedFailures: _q, bugReports: _b, ...run } = more;
+    const { quarantinedFailures: _q, bugReports: _b, counts: _c, ...run } = more;
     expect(detail).toEqual({ ...run, taskSlug: slug, shards: 1, format: "junit", exitCode: 1 });
   });
 

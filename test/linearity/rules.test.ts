@@ -171,6 +171,7 @@ testLinearity("rules", {
         missingShards: [],
         warnings: [text],
         url: text,
+        counts: {},
       } as never),
     toState: null,
   },

@@ -253,6 +253,23 @@ describe("failures by cause", () => {
     expect((await visit(`${pathOf(mine, id)}?cause_after=nonsense`)).status).toBe(400);
   });
 
+  test("causes count all of their tests, also those that the page does not list", async () => {
+    const mine = await addProject(acme);
+    const failed = Array.from({ length: 300 }, (_, index) => ({
+      name: `case ${index}.`,
+      message: index % 3 === 0 ? "Error: the mail was not sent" : "Error: the basket is gone",
+    }));
+    const passed = Array.from({ length: 300 }, (_, index) => ({ name: `fine ${index}` }));
+    const id = await upload(mine, { branch: "feature" }, report([...failed, ...passed]));
+    const { words, text } = await visit(pathOf(mine, id));
+    expect(words).toContain("New failures 2 causes, 300 tests");
+    expect(words).toMatch(
+      /the mail was not sent 100 tests .* 100 tests .* and 90 more .* the basket is gone 200 tests/,
+    );
+    expect(words).toContain("and 190 more");
+    expect(text).not.toContain('rel="next"');
+  });
+
   test("what others have written is text", async () => {
     const mine = await addProject(acme);
     const evil = `"><img src=x onerror=alert(1)><script>alert(1)</script>\u202Egnp`;
