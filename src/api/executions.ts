@@ -20,6 +20,7 @@ import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
 import { fingerprint } from "../rules/fingerprint.ts";
+import { executionReason, taskReason } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import {
   type Execution,
@@ -69,6 +70,7 @@ function toExecution(publicUrl: string, projectId: string, row: ExecutionRow): E
     total: counts.passed + counts.failed + counts.skipped,
     flaky: sum(row.tasks, "flaky"),
     verdict: executionVerdict(row.status, row.tasks),
+    reason: executionReason(row.status, row.tasks),
     createdAt: row.createdAt,
     startedAt: row.startedAt,
     completedAt: row.completedAt,
@@ -89,20 +91,19 @@ const toTask = (task: ExecutionRow["tasks"][number]): Task => ({
   startedAt: task.startedAt,
   completedAt: task.completedAt,
   runner: task.runner,
-  reason: task.reason,
+  reason: task.reason ?? taskReason(task),
 });
 
 /** One line for people; what free texts hold must not break it. */
-function toLine({ status, key, branch, passed, failed, skipped, tasks, url }: Execution): string {
+function toLine({ status, key, branch, passed, failed, skipped, reason, tasks, url }: Execution): string {
   const name = [key, branch && `on ${branch}`].filter(Boolean).join(" ") || "execution";
   const silent = tasks.flatMap(({ slug, status, missingShards }) => {
     if (status === "timed_out" || status === "queued") return [`${slug} without report`];
     return missingShards.length === 0 ? [] : [`${slug} without ${toShardList(missingShards)}`];
   });
   const counts = `${passed} passed, ${failed} failed, ${skipped} skipped`;
-  return (
-    `${status.toUpperCase()} ${[`${name}: ${counts}`, ...silent].join("; ")} ${url}`.replace(/\p{C}+/gu, " ") + "\n"
-  );
+  const parts = reason === null ? [counts, ...silent] : [reason, counts];
+  return `${status.toUpperCase()} ${name}: ${parts.join("; ")} ${url}`.replace(/\p{C}+/gu, " ") + "\n";
 }
 
 async function find(sql: Sql, { params, publicUrl }: Pick<One, "params" | "publicUrl">): Promise<Execution> {

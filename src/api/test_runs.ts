@@ -13,6 +13,7 @@ import { toStatus } from "../rules/merge.ts";
 import { type Blamed, toLists } from "../rules/blame.ts";
 import { toRunLine } from "../rules/run_line.ts";
 import { repeatOnly } from "../rules/repeat.ts";
+import { taskReason } from "../rules/red_reason.ts";
 import { shardsOf, toShardList } from "../rules/shards.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
@@ -66,6 +67,7 @@ function toDetail({ publicUrl, params }: Base, run: TestRunDetailRow) {
     flaky: run.flaky,
     durationMs: run.durationMs,
     verdict: run.verdict,
+    reason: taskReason(run),
     warnings: run.status === "incomplete" ? [never, ...run.warnings] : run.warnings,
     outage: run.outage,
     url: executionUrl(publicUrl, params.projectId, run.executionId),

@@ -24,6 +24,8 @@ const answered = v.object({
   url: v.string(),
   status: word,
   verdict: word,
+  /** Older servers do not say it. */
+  reason: v.optional(v.nullable(v.string()), null),
   outage: v.boolean(),
   passed: v.number(),
   failed: v.number(),

@@ -1,6 +1,7 @@
 /** Executions: found or created for an upload, advanced by what happens, announced at their end, asked for again. */
 
 import { isSameCommit } from "../rules/commit.ts";
+import { END_REASONS, executionReason } from "../rules/red_reason.ts";
 import { endOfTask, type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import { countBlames } from "./failures.ts";
@@ -103,14 +104,6 @@ export async function advanceExecution(
   return status;
 }
 
-/** Why a task ended of which nothing, or not all, has come. */
-const END_REASONS: Record<ExecutionEvent, string> = {
-  arrived: "The execution has ended",
-  completed: "The execution was completed without it",
-  cancelled: "The execution was cancelled",
-  expired: "Nothing has come of it in time",
-};
-
 /** Before the tasks of an execution of mode run are looked at: the brake of `failFast`, and what nobody is at any more. */
 async function settleLeases(sql: Tx, projectId: string, { id, status, failFast }: LockedExecution): Promise<void> {
   if (failFast !== null && !hasEnded(status)) {
@@ -205,6 +198,7 @@ function toEndEvents(
   { origin, tasks, wasRed, blames }: Ending & { wasRed: boolean; blames: Partial<BlameCounts> },
 ): NewEvent[] {
   const [passed, failed, skipped] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "skipped")];
+  const reason = executionReason(origin.status, tasks);
   const worstFirst = tasks.toSorted((a, b) => Number(isRed(b)) - Number(isRed(a)));
   const execution: EventData["execution"] = {
     ...origin,
@@ -215,6 +209,8 @@ function toEndEvents(
     flaky: sum(tasks, "flaky"),
     ...blames,
     ...(tasks.some(({ outage }) => outage) ? { outage: true } : {}),
+    ...(reason === null ? {} : { reason }),
+    redTaskCount: tasks.filter(isRed).length,
     taskCount: tasks.length,
     tasks: worstFirst.slice(0, MAX_TASKS).map(({ slug, status, passed, failed, skipped, verdict }) => {
       return { slug, status, passed, failed, skipped, verdict };

@@ -9,6 +9,7 @@ import { MAX_COUNT } from "../reports/text.ts";
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
 import { endOfTask, type ExecutionEvent, hasEnded } from "../rules/execution.ts";
 import { toCounts } from "../rules/blame.ts";
+import { flawsOf, taskLine } from "../rules/red_reason.ts";
 import { isNews } from "../rules/news.ts";
 import { latestAttempts, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
@@ -158,6 +159,7 @@ export async function takeReport(
     ...runChange,
     namedShards: namedShardsOf(attempts, shard.of),
     reason: null,
+    flaws: outcome.verdict === "failed" ? flawsOf(latest) : null,
   };
   writes.unshift(
     known
@@ -374,6 +376,7 @@ export function completedEvent(
 ): NewEvent {
   const { taskSlug, attempt, verdict, durationMs, passed, failed, skipped, flaky, blames } = run;
   const total = passed + failed + skipped;
+  const reason = taskLine(run);
   return {
     type: "test_run.completed",
     depth,
@@ -390,6 +393,7 @@ export function completedEvent(
         flaky,
         durationMs,
         ...(failed > 0 ? blames : {}),
+        ...(reason === null ? {} : { reason }),
       },
     },
   };

@@ -18,7 +18,8 @@ type Told =
   | "url"
   | "arrivedShards"
   | "missingShards"
-  | "counts";
+  | "counts"
+  | "reason";
 export type ToldRun = Pick<UploadedRun, Told>;
 
 /** " (1 new, 2 known flaky)" */
@@ -34,10 +35,12 @@ export function toState({ status, verdict }: Pick<ToldRun, "status" | "verdict">
   return (status === "incomplete" ? status : verdict).toUpperCase();
 }
 
-function toShards({ status, arrivedShards, missingShards }: ToldRun): string {
+/** What is missing, or what makes it red beside its failing tests. */
+function toShards({ reason, arrivedShards, missingShards }: ToldRun): string {
+  if (reason) return `${reason}; `;
   if (missingShards.length === 0) return "";
   const all = arrivedShards.length + missingShards.length;
-  return `${arrivedShards.length} of ${all} shards, missing ${toShardList(missingShards)}${status === "incomplete" ? " for good" : ""}; `;
+  return `${arrivedShards.length} of ${all} shards, missing ${toShardList(missingShards)}; `;
 }
 
 /** "3 passed, 1 failed (1 new), 0 skipped, attempt 1" */

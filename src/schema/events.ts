@@ -72,15 +72,22 @@ export type TestCaseData = {
 
 /** What an event tells, as it was when it happened; which parts there are depends on its type. */
 export type EventData = {
-  execution?: ExecutionData & { tasks?: TaskData[]; taskCount?: number } & Partial<
-      CountsData & BlameCounts & { outage: true }
-    >;
+  execution?: ExecutionData & {
+    /** The first ones, red tasks before others. */
+    tasks?: TaskData[];
+    taskCount?: number;
+    redTaskCount?: number;
+    /** Why it is red beside its failing tests, in one line. */
+    reason?: string;
+  } & Partial<CountsData & BlameCounts & { outage: true }>;
   testRun?: CountsData &
     Partial<BlameCounts & { outage: true }> & {
       taskSlug: string;
       attempt: number;
       verdict: Verdict;
       durationMs: number;
+      /** Why it is red beside its failing tests, in one line. */
+      reason?: string;
     };
   bugReport?: BugReportData;
   testCase?: TestCaseData;

@@ -71,7 +71,7 @@ const task = v.strictObject({
   ),
   reason: v.pipe(
     v.nullable(v.string()),
-    v.description("Why it ended without a report, or without a whole one"),
+    v.description("Why it ended without a report, or without a whole one, or failed without a failing test"),
     v.examples([null]),
   ),
 });
@@ -125,6 +125,12 @@ export const execution = v.strictObject({
   ...counts,
   flaky: described(count, "Test cases that failed before they passed; they are among the passed ones", 2),
   verdict: v.pipe(v.nullable(verdict), v.description("null while nothing has failed and reports may still arrive")),
+  reason: described(
+    v.nullable(v.string()),
+    "Why it is red beside its failing tests, in one line: a shard that is missing, a task that did not report, a report that " +
+      "broke off, a test runner that failed; null: only its failing tests make it red, or it is not red",
+    "Incomplete: e2e shard 2 of 3 missing",
+  ),
   createdAt,
   startedAt: described(v.nullable(time), "When its first report arrived, or a runner began; null: neither yet"),
   completedAt: described(v.nullable(time), "When it ended; null: it has not"),

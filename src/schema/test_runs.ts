@@ -78,6 +78,12 @@ const runDetail = {
   ),
   durationMs: v.pipe(count, v.description("Of all attempts together"), v.examples([252_000])),
   verdict,
+  reason: described(
+    v.nullable(v.string()),
+    "Why it is red beside its failing tests: shards that are missing, a report that broke off, a test runner that failed; " +
+      "null: only its failing tests make it red, or it is not red",
+    "shard 2 of 3 missing",
+  ),
   warnings: described(
     v.array(v.string()),
     "What was odd about the report, or the upload: a total that disagrees, a text that was cut, a file that broke off",

@@ -6,6 +6,7 @@ import { absent, fail } from "../http/problem.ts";
 import { cancelExecution, completeExecution, removeExecution, rerunEnded } from "../operations/executions.ts";
 import { type Cause, type CausePage, readCauses } from "../operations/failures.ts";
 import { hasEnded } from "../rules/execution.ts";
+import { executionReason, taskLine } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import { ownFrames } from "../rules/stack.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
@@ -99,11 +100,6 @@ export function shortNameOf(name: ExecutionName): string {
   return long.length <= 24 ? long : (name.commit?.slice(0, 7) ?? toDay(name.createdAt));
 }
 
-const list = (names: readonly string[]): string =>
-  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
-const some = (tasks: readonly TaskRow[], all: number): string =>
-  tasks.length <= 3 ? list(tasks.map(({ slug }) => slug)) : `${tasks.length} of ${counted(all, "task")}`;
-
 export type Told = {
   projectId: string;
   execution: ExecutionRow;
@@ -176,19 +172,15 @@ export function headlineOf(told: Told): Word[] {
       ...broken,
     ];
   }
+  const reason = executionReason(status, tasks);
+  const known = reason === null ? [] : [`; ${reason}`];
   if (tasks.some(({ outage }) => outage))
-    return [`An outage: ${count(failed)} of ${counted(passed + failed, "test")} failed`];
-  if (status === "timed_out") {
-    const silent = tasks.filter((task) => task.status === "timed_out");
-    return [`Timed out: nothing has come${silent.length === 0 ? "" : ` of ${some(silent, tasks.length)}`}`, ...broken];
-  }
+    return [`An outage: ${count(failed)} of ${counted(passed + failed, "test")} failed`, ...known];
+  const counting = failed - (counts.quarantined ?? 0);
+  if (counting > 0 && status !== "passed") return [...failuresOf(told), ...known];
+  if (reason !== null) return [reason];
   if (failed > 0 && status === "failed") return failuresOf(told);
-  if (status === "failed") {
-    const incomplete = tasks.filter((task) => task.status === "incomplete");
-    if (incomplete.length > 0) return [`Incomplete: not all of ${some(incomplete, tasks.length)} has come`];
-    const red = tasks.filter(({ verdict }) => verdict === "failed");
-    return [`Failed without a failing test${red.length === 0 ? "" : `: ${some(red, tasks.length)}`}`];
-  }
+  if (status === "failed") return ["Failed without a failing test"];
   if (passed + failed === 0) return [sum(tasks, "skipped") > 0 ? "All tests were skipped" : "Nothing ran"];
   const longest = Math.max(0, ...tasks.map(({ durationMs }) => durationMs));
   return [
@@ -470,11 +462,9 @@ export const shardsWord = (task: TaskRow): string | null => {
 
 /** Why a task is not in, or not all of it; null where there is nothing to say. */
 export function whyMissing(task: TaskRow): string | null {
-  const missing = missingShardsOf(task);
-  if (task.status === "incomplete" || (missing.length > 0 && hasEnded(task.status)))
-    return [`Without ${toShardList(missing)}`, task.reason].filter(Boolean).join(": ");
+  if (hasEnded(task.status)) return taskLine(task) ?? task.reason;
   if (task.reason !== null) return task.reason;
-  if (task.status === "timed_out") return "Nothing has come of it";
+  const missing = missingShardsOf(task);
   return missing.length > 0 && task.attempt > 0 ? `Waits for ${toShardList(missing)}` : null;
 }
 

@@ -137,6 +137,10 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
   )}</tbody></table></div>`;
 }
 
+/** What came of it, without what runners and pipelines have said: that names them. */
+const publicOutcomeOf = (build: BuildRow): string =>
+  outcomeOf({ ...build, redTasks: build.redTasks.map((task) => ({ ...task, reason: null })) });
+
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function countsOf({ passed, failed, skipped, flaky, durationMs }: BuildRow): string | null {
@@ -164,7 +168,7 @@ async function sharedExecution({ projectId, projectName, executionId }: SharedPl
     readCauses(sql, projectId, executionId!, query),
   ]);
   if (!build || !execution) return refuseAbsent();
-  const title = upper(outcomeOf(build));
+  const title = upper(publicOutcomeOf(build));
   const body = html`<h1>${mark(build.status, { word: false })} ${title}</h1>
 ${executionMeta(projectName, build, execution, now)}
 ${failureList(page, build)}
@@ -205,7 +209,7 @@ async function sharedProject(
   const headline = headlineOf(defaultBranch, state, now);
   const last = state?.last;
   const body = html`<h1>${mark(headline.status, { word: false })} ${headline.text}</h1>
-<div class="meta"><span><b>${projectName}</b></span>${last ? html`<span>${nameOf(last)} ${last.commit === null ? null : commit(last.commit)} ${outcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : null}</span>` : null}</div>
+<div class="meta"><span><b>${projectName}</b></span>${last ? html`<span>${nameOf(last)} ${last.commit === null ? null : commit(last.commit)} ${publicOutcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : null}</span>` : null}</div>
 ${days.length === 0 ? null : html`<h2>How it has been going</h2>${trends(defaultBranch, days, now)}`}
 ${
   builds.length === 0
@@ -215,7 +219,7 @@ ${
 <tbody>${builds.slice(0, NEWEST).map(
         (build) => html`<tr><td class="mark-cell">${mark(build.status)}</td>
 <td><b>${nameOf(build)}</b> ${build.branch === null ? null : html`<code>${breakable(build.branch)}</code>`}</td>
-<td>${outcomeOf(build)}</td><td class="number wide">${build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
+<td>${publicOutcomeOf(build)}</td><td class="number wide">${build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
 <td class="number soft">${ago(build.completedAt ?? build.createdAt, now)}</td></tr>`,
       )}</tbody></table></div>`
 }`;
@@ -237,7 +241,9 @@ async function readBadge(
   const { status, passed, failed } = last;
   const isGood = status === "passed";
   const tests = failed > 0 ? `${count(failed)} failed, ${count(passed)} passed` : `${count(passed)} passed`;
-  const message = shows === "tests" && passed + failed > 0 ? tests : wordOf(status);
+  // A red badge that says "54 passed" would not say why it is red.
+  const saysTests = shows === "tests" && (isGood ? passed + failed > 0 : failed > 0);
+  const message = saysTests ? tests : wordOf(status);
   return { label, message, tone: isGood ? "good" : "bad", title: `${of}: ${wordOf(status)}, ${tests}` };
 }
 

@@ -38,6 +38,7 @@ describe("POST /projects/:projectId/test-runs", () => {
       flaky: 0,
       durationMs: 40,
       verdict: "failed",
+      reason: null,
       counts: { newFailures: 1, stillFailing: 0, flakyFailures: 0, alsoFailingOnMain: 0, quarantinedFailures: 0 },
       newFailures: [{ testCaseId: expect.any(String), taskSlug: "unit", suite: "unit", name: "case 2", file: null }],
       ...{ flakyFailures: [], alsoFailingOnMain: [], stillFailing: [], quarantinedFailures: [] },
@@ -139,7 +140,7 @@ describe("POST /projects/:projectId/test-runs", () => {
       body: whole.slice(0, whole.indexOf("case 2")),
       headers: { accept: "text/plain" },
     });
-    expect(text).toStartWith("FAILED t: 2 passed, 0 failed, 0 skipped, 1 warning, attempt 1 http");
+    expect(text).toStartWith("FAILED t: report broke off; 2 passed, 0 failed, 0 skipped, 1 warning, attempt 1 http");
   });
 
   test("a report without cases is refused, unless allow_empty says that it is right", async () => {

@@ -20,6 +20,7 @@ const RUN: ToldRun = {
   url: "https://assay.test/projects/p/executions/e",
   arrivedShards: [1],
   missingShards: [],
+  reason: null,
   counts: { newFailures: 1, flakyFailures: 0, alsoFailingOnMain: 0, stillFailing: 0, quarantinedFailures: 0 },
 };
 const GREEN: ToldRun = {
