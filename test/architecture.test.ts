@@ -96,6 +96,7 @@ const SHARED: Record<string, string[]> = {
   web: [
     "automation_fields",
     "builds",
+    "causes",
     "changes",
     "evidence",
     "fields",

@@ -124,6 +124,7 @@ const READS: [name: string, work: (time: number) => Promise<void>][] = [
   ["the executions", get(() => "/executions?limit=10")],
   ["those that failed on a branch", get(() => "/executions?limit=10&branch=main&status=failed")],
   ["an execution", get((time) => `/executions/${executions[time]}`)],
+  ["its failures by cause", get((time) => `/executions/${executions[time]}/failures`)],
 ];
 
 const MAIN = { branch: "main", isDefault: true, sample: false };

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { absent, fail } from "../http/problem.ts";
-import { toPage } from "../request/page.ts";
+import { toPage, toPagination } from "../request/page.ts";
 import { json, noContent, plainText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import { dispatchExecution } from "../operations/dispatch.ts";
@@ -15,10 +15,12 @@ import {
   removeExecution,
   requireNoOption,
 } from "../operations/executions.ts";
-import { type CauseOf, toCauses } from "../operations/failures.ts";
+import { type Cause as FoundCause, readCauses } from "../operations/failures.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
+import { fingerprint } from "../rules/fingerprint.ts";
+import { executionReason, taskReason } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import {
   type Execution,
@@ -31,7 +33,7 @@ import {
   type Task,
 } from "../schema/executions.ts";
 import { type Comparison, comparison, comparisonQuery } from "../schema/comparisons.ts";
-import { type Cause, executionFailures } from "../schema/failures.ts";
+import { type Cause, executionFailures, executionFailuresQuery } from "../schema/failures.ts";
 import { type ComparedRow, selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../store/connect.ts";
 import {
@@ -41,7 +43,8 @@ import {
   type TimedExecutionRow,
   updateExecution,
 } from "../store/executions.ts";
-import { countFailures, type FailureRow, selectExecutionFailures } from "../store/failures.ts";
+import type { CauseMember } from "../store/causes.ts";
+import { countFailures, type FailureEvidence, selectFailureEvidence } from "../store/failures.ts";
 import { executionUrl } from "../schema/urls.ts";
 
 type One = Context<{ projectId: string; executionId: string }>;
@@ -76,6 +79,7 @@ function toExecution(publicUrl: string, projectId: string, row: TimedExecutionRo
     verdict: executionVerdict(row.status, row.tasks),
     durationMs: row.durationMs,
     machineTimeMs: row.machineTimeMs,
+    reason: executionReason(row.status, row.tasks),
     createdAt: row.createdAt,
     startedAt: row.startedAt,
     completedAt: row.completedAt,
@@ -96,20 +100,19 @@ const toTask = (task: ExecutionRow["tasks"][number]): Task => ({
   startedAt: task.startedAt,
   completedAt: task.completedAt,
   runner: task.runner,
-  reason: task.reason,
+  reason: task.reason ?? taskReason(task),
 });
 
 /** One line for people; what free texts hold must not break it. */
-function toLine({ status, key, branch, passed, failed, skipped, tasks, url }: Execution): string {
+function toLine({ status, key, branch, passed, failed, skipped, reason, tasks, url }: Execution): string {
   const name = [key, branch && `on ${branch}`].filter(Boolean).join(" ") || "execution";
   const silent = tasks.flatMap(({ slug, status, missingShards }) => {
     if (status === "timed_out" || status === "queued") return [`${slug} without report`];
     return missingShards.length === 0 ? [] : [`${slug} without ${toShardList(missingShards)}`];
   });
   const counts = `${passed} passed, ${failed} failed, ${skipped} skipped`;
-  return (
-    `${status.toUpperCase()} ${[`${name}: ${counts}`, ...silent].join("; ")} ${url}`.replace(/\p{C}+/gu, " ") + "\n"
-  );
+  const parts = reason === null ? [counts, ...silent] : [reason, counts];
+  return `${status.toUpperCase()} ${name}: ${parts.join("; ")} ${url}`.replace(/\p{C}+/gu, " ") + "\n";
 }
 
 async function find(sql: Sql, { params, publicUrl }: Pick<One, "params" | "publicUrl">): Promise<Execution> {
@@ -132,21 +135,26 @@ function toComparison(rows: readonly ComparedRow[]): Omit<Comparison, "execution
   };
 }
 
-/** How many failures of an execution are told. */
+/** Maximum number of failures on a page of causes, and of one cause. */
 const MAX_FAILURES = 500;
 
-const toCause = ({ exceptionType, failures }: CauseOf<FailureRow>): Cause => {
-  const [{ message, stack, bugId, bugNumber, bugTitle, bugStatus }] = failures;
+const keyOf = ({ runId, number }: { runId: string; number: number }) => `${runId} ${number}`;
+type Evidence = ReadonlyMap<string, FailureEvidence>;
+
+const toCause = ({ failed, failures }: FoundCause, evidence: Evidence): Cause => {
+  const [first] = failures;
+  const { message, stack, bugId, bugNumber, bugTitle, bugStatus } = first;
   return {
     message,
     stack,
-    exceptionType,
+    exceptionType: fingerprint(first).exceptionType,
     bugReport: bugId === null ? null : { id: bugId, number: bugNumber!, title: bugTitle!, status: bugStatus! },
-    failures: failures.map(toFailure),
+    failed,
+    failures: failures.map((failure) => toFailure(failure, evidence.get(keyOf(failure)))),
   };
 };
 
-const toFailure = (row: FailureRow): Cause["failures"][number] => ({
+const toFailure = (row: CauseMember, since: FailureEvidence | undefined): Cause["failures"][number] => ({
   testCaseId: row.testCaseId,
   taskSlug: row.taskSlug,
   suite: row.suite,
@@ -155,10 +163,9 @@ const toFailure = (row: FailureRow): Cause["failures"][number] => ({
   line: row.line,
   attempt: row.attempt,
   blame: row.blame === null ? null : WORD_OF[row.blame],
-  since:
-    row.sinceExecutionId === null
-      ? null
-      : { executionId: row.sinceExecutionId, commit: row.sinceCommit, at: row.sinceAt },
+  since: since?.sinceExecutionId
+    ? { executionId: since.sinceExecutionId, commit: since.sinceCommit, at: since.sinceAt }
+    : null,
   owner: row.owner,
   flakeRate: row.flakeRate,
   lastFlakyAt: row.lastFlakyAt,
@@ -400,22 +407,36 @@ export const executions: Route[] = [
       summary: "All failures of an execution, those of one cause together, new ones first",
       description:
         "Why is it red? Failures that joined one bug report, or say the same, stand together, those of new failures " +
-        "first. The first 500 are told; the cases of each run have all of them.",
+        "first. All failures are grouped; a page lists up to 500 of them, at least one of each cause. The cases of each " +
+        "run have all of them.",
+      query: executionFailuresQuery,
       answer: executionFailures,
     },
-    async ({ sql, params }) => {
+    async (context) => {
+      const { sql, params, query, after } = context;
       const { projectId, executionId } = params;
       const mine = (await selectExecution(sql, projectId, executionId)) ?? absent();
-      const [rows, counts] = await Promise.all([
-        selectExecutionFailures(sql, projectId, executionId, MAX_FAILURES),
+      const [rank, runId, number] = after ?? [];
+      const [{ causes, totals, last }, counts] = await Promise.all([
+        readCauses(sql, projectId, executionId, {
+          limit: query.limit,
+          members: MAX_FAILURES,
+          total: MAX_FAILURES,
+          after: after && { rank: Number(rank), runId: runId!, number: Number(number) },
+        }),
         countFailures(sql, projectId, executionId),
       ]);
+      const shown = causes.flatMap(({ failures }) => failures).map((failure) => ({ ...failure, deep: true }));
+      const found = shown.length === 0 ? [] : await selectFailureEvidence(sql, projectId, executionId, shown);
+      const evidence = new Map(found.map((row) => [keyOf(row), row]));
       return {
         executionId,
         baselineId: mine.baselineId,
         failed: sum(mine.tasks, "failed"),
         counts: toCounts(counts),
-        causes: toCauses(rows).map(toCause),
+        causeCount: Object.values(totals).reduce((all, number) => all + number, 0),
+        causes: causes.map((cause) => toCause(cause, evidence)),
+        pagination: toPagination(context, last && [String(last.rank), last.runId, String(last.number)]),
       };
     },
   ),

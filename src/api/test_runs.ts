@@ -13,6 +13,7 @@ import { toStatus } from "../rules/merge.ts";
 import { type Blamed, toLists } from "../rules/blame.ts";
 import { toRunLine } from "../rules/run_line.ts";
 import { repeatOnly } from "../rules/repeat.ts";
+import { taskReason } from "../rules/red_reason.ts";
 import { shardsOf, toShardList } from "../rules/shards.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
@@ -66,6 +67,7 @@ function toDetail({ publicUrl, params }: Base, run: TestRunDetailRow) {
     flaky: run.flaky,
     durationMs: run.durationMs,
     verdict: run.verdict,
+    reason: taskReason(run),
     warnings: run.status === "incomplete" ? [never, ...run.warnings] : run.warnings,
     outage: run.outage,
     url: executionUrl(publicUrl, params.projectId, run.executionId),
@@ -207,10 +209,10 @@ export const testRuns: Route[] = [
       const report = repeat(read(context, context.query), given.only);
       const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
-      const answer = ({ run, added, bugReports, warnings }: TakenReport, failures: readonly Blamed[]) => {
+      const answer = ({ run, added, bugReports, blames, warnings }: TakenReport, failures: readonly Blamed[]) => {
         const { executionId, taskSlug } = run;
         context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
-        const body = { ...toDetail(context, run), ...toLists(failures), bugReports };
+        const body = { ...toDetail(context, run), counts: blames, ...toLists(failures), bugReports };
         const status = added ? 201 : 200;
         return wantsText ? plainText(status, `${toRunLine(body)}\n`) : json(status, body);
       };

@@ -55,7 +55,9 @@ export function toSummary(run: ToldRun, failures: readonly ToldFailure[], maxByt
     `### ${toText(toState(run))} ${toText(run.taskSlug)}\n\n` +
     `${toText(toCounts(run))} · <a href="${Bun.escapeHTML(run.url)}">Open in Assay</a>\n\n`;
   const rest = (count: number) => (count > 0 ? `${count} more\n\n` : "");
-  let room = maxBytes - Buffer.byteLength(head + rest(failures.length));
+  // The server lists the first failures; the run counts all of them.
+  const all = Math.max(run.failed, failures.length);
+  let room = maxBytes - Buffer.byteLength(head + rest(all));
   if (room < 0) return "";
   const entries: string[] = [];
   for (const failure of failures.toSorted((one, other) => isNew(other) - isNew(one)).slice(0, MAX_FAILURES)) {
@@ -64,5 +66,5 @@ export function toSummary(run: ToldRun, failures: readonly ToldFailure[], maxByt
     if (room < 0) break;
     entries.push(entry);
   }
-  return head + entries.join("") + rest(failures.length - entries.length);
+  return head + entries.join("") + rest(all - entries.length);
 }

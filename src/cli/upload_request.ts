@@ -24,6 +24,8 @@ const answered = v.object({
   url: v.string(),
   status: word,
   verdict: word,
+  /** Older servers do not say it. */
+  reason: v.optional(v.nullable(v.string()), null),
   outage: v.boolean(),
   passed: v.number(),
   failed: v.number(),
@@ -38,6 +40,15 @@ const answered = v.object({
   alsoFailingOnMain: list,
   stillFailing: list,
   quarantinedFailures: list,
+  counts: v.optional(
+    v.object({
+      newFailures: v.number(),
+      flakyFailures: v.number(),
+      alsoFailingOnMain: v.number(),
+      stillFailing: v.number(),
+      quarantinedFailures: v.number(),
+    }),
+  ),
 });
 export type AnsweredRun = ToldRun & Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures">;
 
@@ -142,12 +153,23 @@ export async function sendReports(
   }
 }
 
+/** For servers that do not count yet: the lists hold the first 100 of each. */
+const countLists = (run: v.InferOutput<typeof answered>): ToldRun["counts"] => ({
+  newFailures: run.newFailures.length,
+  flakyFailures: run.flakyFailures.length,
+  alsoFailingOnMain: run.alsoFailingOnMain.length,
+  stillFailing: run.stillFailing.length,
+  quarantinedFailures: run.quarantinedFailures.length,
+});
+
 function parseAnswer(text: string): { run: AnsweredRun; answer: object } | undefined {
   try {
     // With a function it refuses what is nested too deeply to be written again.
     const answer: unknown = JSON.parse(text, (_, member: unknown) => member);
     const parsed = v.safeParse(answered, answer);
-    return parsed.success ? { run: parsed.output as AnsweredRun, answer: answer as object } : undefined;
+    if (!parsed.success) return undefined;
+    const run = { ...parsed.output, counts: parsed.output.counts ?? countLists(parsed.output) };
+    return { run: run as AnsweredRun, answer: answer as object };
   } catch {
     return undefined;
   }

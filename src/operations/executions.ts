@@ -2,6 +2,7 @@
 
 import { isSameCommit } from "../rules/commit.ts";
 import { isGreen } from "../rules/branch_state.ts";
+import { END_REASONS, executionReason } from "../rules/red_reason.ts";
 import { byResults, endOfTask, type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import { countBlames } from "./failures.ts";
@@ -121,14 +122,6 @@ async function updateRepeated(sql: Tx, projectId: string, buildId: string): Prom
   const isRepeated = tasks.some((task) => task.isRepeated);
   await updateRepeatedStatus(sql, projectId, buildId, isRepeated ? byResults(tasks) : null);
 }
-
-/** Why a task ended of which nothing, or not all, has come. */
-const END_REASONS: Record<ExecutionEvent, string> = {
-  arrived: "The execution has ended",
-  completed: "The execution was completed without it",
-  cancelled: "The execution was cancelled",
-  expired: "Nothing has come of it in time",
-};
 
 /** Of an execution of mode run whose time is over, while no runner is at it. */
 async function whyNobodyTookIt(sql: Tx, projectId: string, id: string): Promise<string> {
@@ -251,6 +244,7 @@ function toEndEvents(
   }: Ending & { recovery: { stillRed: string[] } | null; blames: Partial<BlameCounts> },
 ): NewEvent[] {
   const [passed, failed, skipped] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "skipped")];
+  const reason = executionReason(origin.status, tasks);
   const worstFirst = tasks.toSorted((a, b) => Number(isRed(b)) - Number(isRed(a)));
   const execution: EventData["execution"] = {
     ...origin,
@@ -261,6 +255,8 @@ function toEndEvents(
     flaky: sum(tasks, "flaky"),
     ...blames,
     ...(tasks.some(({ outage }) => outage) ? { outage: true } : {}),
+    ...(reason === null ? {} : { reason }),
+    redTaskCount: tasks.filter(isRed).length,
     taskCount: tasks.length,
     tasks: worstFirst.slice(0, MAX_TASKS).map(({ slug, status, passed, failed, skipped, verdict }) => {
       return { slug, status, passed, failed, skipped, verdict };

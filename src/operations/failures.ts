@@ -1,14 +1,13 @@
 /** Judges the failures of a run, and tells them. */
 
-import { toCounts } from "../rules/blame.ts";
-import { fingerprint } from "../rules/fingerprint.ts";
+import { BLAME_ORDER, toCounts } from "../rules/blame.ts";
 import { findStrays } from "../rules/stray.ts";
 import type { Blame, BlameCounts } from "../schema/failures.ts";
-import type { Tx } from "../store/connect.ts";
+import { type CauseMember, type CauseQuery, type FailurePosition, selectCauses } from "../store/causes.ts";
+import type { Sql, Tx } from "../store/connect.ts";
 import {
   countFailures,
   deleteFailures,
-  type FailureRow,
   insertFailures,
   type JudgedRun,
   selectStrayFailures,
@@ -45,18 +44,32 @@ export async function judgeFailures(
 export const countBlames = async (sql: Tx, projectId: string, executionId: string) =>
   toCounts(await countFailures(sql, projectId, executionId));
 
-/** Failures that are one: they have joined one bug report, or bear the same fingerprint. */
-export type CauseOf<Row> = { exceptionType: string | null; failures: [Row, ...Row[]] };
+/** The number of a cause's failures, and the first of them. */
+export type Cause = { failed: number; failures: [CauseMember, ...CauseMember[]] };
 
-/** In the order of their first failures. */
-export function toCauses<Row extends FailureRow>(rows: readonly Row[]): CauseOf<Row>[] {
-  const causes = new Map<string, CauseOf<Row>>();
-  for (const row of rows) {
-    const mark = fingerprint(row);
-    const key = row.bugId ?? mark.digest;
-    const cause = causes.get(key);
-    if (cause) cause.failures.push(row);
-    else causes.set(key, { exceptionType: mark.exceptionType, failures: [row] });
-  }
-  return [...causes.values()];
+export type CausePage = {
+  /** In the order of their first failures: new ones first. */
+  causes: Cause[];
+  /** The number of causes of the whole execution by the blame of their first failure; "none": the failure was not judged. */
+  totals: Partial<Record<Blame | "none", number>>;
+  /** The first failure of the page's last cause, when there are further causes. */
+  last: FailurePosition | undefined;
+};
+
+/** A page of the causes of an execution's failures. All of its failures are grouped, not only those of the page. */
+export async function readCauses(
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  query: CauseQuery,
+): Promise<CausePage> {
+  const rows = await selectCauses(sql, projectId, executionId, query);
+  const found = [...Map.groupBy(rows, ({ place }) => place).values()];
+  const causes = found.slice(0, query.limit).map(([first, ...others]): Cause => ({
+    failed: first!.failed,
+    failures: [first!, ...others],
+  }));
+  const ranks = Object.entries(rows[0]?.causes ?? {});
+  const totals = Object.fromEntries(ranks.map(([rank, number]) => [BLAME_ORDER[Number(rank) - 1] ?? "none", number]));
+  return { causes, totals, last: found.length > query.limit ? causes.at(-1)!.failures[0] : undefined };
 }

@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { type ComingNames, nameCases } from "./test_cases.ts";
 import { erroredCase, type ReportedCase, type Report } from "../reports/report.ts";
 import { cut } from "../reports/text.ts";
+import { fingerprint } from "../rules/fingerprint.ts";
 import { identify, type IdentifiedCases } from "../rules/identity.ts";
 import { type Result, toLetter } from "../rules/merge.ts";
 import { buildUrl, type Shard } from "../schema/fields.ts";
@@ -121,7 +122,8 @@ export function toNamed(
   const details = cases.flatMap((result, index): CaseDetail[] => {
     if (!tellsMore(result)) return [];
     const { kind, line, attempts, message, stack, output, properties } = result;
-    return [{ testCase: numbers[index]!, kind, line, runs: attempts, message, stack, output, properties }];
+    const cause = result.status === "failed" ? fingerprint(result).digest : null;
+    return [{ testCase: numbers[index]!, kind, line, runs: attempts, message, stack, output, properties, cause }];
   });
   return {
     report,

@@ -9,6 +9,8 @@ import { MAX_COUNT } from "../reports/text.ts";
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
 import { endOfTask, type ExecutionEvent, hasEnded } from "../rules/execution.ts";
 import { startOf, timesOf } from "../rules/duration.ts";
+import { toCounts } from "../rules/blame.ts";
+import { flawsOf, taskLine } from "../rules/red_reason.ts";
 import { isNews } from "../rules/news.ts";
 import { latestAttempts, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
@@ -28,6 +30,7 @@ import {
   upsertBlocks,
 } from "../store/case_results.ts";
 import { setKeepsPlans, toRows, type Tx, writeTogether } from "../store/connect.ts";
+import { countRunFailures } from "../store/failures.ts";
 import { insertTurns } from "../store/events.ts";
 import { selectHasOpenLease } from "../store/leases.ts";
 import {
@@ -69,6 +72,8 @@ export type TakenReport = {
   run: TestRunDetailRow;
   added: boolean;
   bugReports: TouchedBug[];
+  /** The number of failures of the run by blame. */
+  blames: BlameCounts;
   /** Of this upload, where it was added; those of the run are of its other shards as well. */
   warnings: readonly string[];
 };
@@ -156,6 +161,7 @@ export async function takeReport(
     ...runChange,
     namedShards: namedShardsOf(attempts, shard.of),
     reason: null,
+    flaws: outcome.verdict === "failed" ? flawsOf(latest) : null,
   };
   writes.unshift(
     known
@@ -202,7 +208,7 @@ export async function takeReport(
     isToldAgain: joins && updated.verdict === "failed",
   });
   const { warnings } = attempt;
-  return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports, warnings };
+  return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports, blames, warnings };
 }
 
 /** When it was completed, as it is stored; `at`: what was completed in the past has its place there, with all that comes of it. */
@@ -309,7 +315,8 @@ async function selectAgain(sql: Tx, projectId: string, executionId: string, task
   const run = (await selectTestRun(sql, projectId, executionId, taskSlug)) ?? refuseAbsent();
   const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
   const bugReports = touched.map((bug): TouchedBug => ({ ...bug, change: "occurred" }));
-  return { run, added: false, bugReports, warnings: [] };
+  const blames = toCounts(run.failed === 0 ? {} : await countRunFailures(sql, projectId, run.id));
+  return { run, added: false, bugReports, blames, warnings: [] };
 }
 
 export function toAttempt(
@@ -391,6 +398,7 @@ export function completedEvent(
 ): NewEvent {
   const { taskSlug, attempt, verdict, durationMs, passed, failed, skipped, flaky, blames } = run;
   const total = passed + failed + skipped;
+  const reason = taskLine(run);
   return {
     type: "test_run.completed",
     depth,
@@ -407,6 +415,7 @@ export function completedEvent(
         flaky,
         durationMs,
         ...(failed > 0 ? blames : {}),
+        ...(reason === null ? {} : { reason }),
       },
     },
   };

@@ -264,7 +264,7 @@ function take(
   }
   const { status } = advanced;
   return {
-    taken: { run: updated, added: true, bugReports: [], warnings: attempt.warnings },
+    taken: { run: updated, added: true, bugReports: [], blames: toCounts({}), warnings: attempt.warnings },
     state: {
       ...state,
       execution: { ...execution, ...from, status },

@@ -12,6 +12,9 @@ const LIST_OF = {
   quarantined: "quarantinedFailures",
 } as const satisfies Record<Blame, keyof BlamedFailures>;
 
+/** In which order failures are listed: those that a build has to answer for come first. */
+export const BLAME_ORDER = ["new", "main", "still", "flaky", "quarantined"] as const satisfies readonly Blame[];
+
 export const isBlame = (kind: string): kind is Blame => kind in LIST_OF;
 
 /** As an answer about one failure says it. */

@@ -30,6 +30,7 @@ type Counts = {
   passed?: number;
   failed?: number;
   skipped?: number;
+  total?: number;
   flaky?: number;
   outage?: true;
 } & Partial<BlameCounts>;
@@ -50,6 +51,12 @@ function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0, outage, ...bl
   ];
   const worth = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
   return worth.length === 0 ? "No test cases" : worth.join(", ");
+}
+
+/** "Incomplete: e2e shard 2 of 3 missing; 54 passed": what its counts do not say comes first. */
+function withReason({ reason, ...counts }: Counts & { reason?: string }): string {
+  if (reason === undefined) return counted(counts);
+  return counts.total === 0 ? reason : `${reason}; ${counted(counts)}`;
 }
 
 const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
@@ -137,7 +144,7 @@ function ofTestRun(told: Told, testRun: About<"testRun">): Words {
   return {
     tone: isGood ? "good" : "bad",
     title: `${projectName(told)}: ${testRun.taskSlug} ${isGood ? "passed" : "failed"} on ${branchOf(told)}`,
-    text: counted(testRun),
+    text: withReason(testRun),
     topic: `${told.project?.id} ${branchOf(told)} ${testRun.taskSlug}`,
     lines: told.failures.map(lineOf),
     state: isGood ? "success" : "failure",
@@ -204,7 +211,7 @@ function ofExecution(told: Told): Words {
   return {
     tone: status === "passed" ? "good" : "bad",
     title: `${projectName(told)}: ${branchOf(told)} ${became}`,
-    text: counted(data.execution ?? {}),
+    text: withReason(data.execution ?? {}),
     facts: factsOf({ ...originFacts(data), Tasks: redTasks(data) }),
     lines: failures.map(lineOf),
     state: status === "passed" ? "success" : status === "failed" ? "failure" : "error",
@@ -224,7 +231,8 @@ const WHY_RED: Record<string, string> = { timed_out: " (no report)", incomplete:
 function redTasks({ execution }: EventData): string {
   const red = (execution?.tasks ?? []).filter(({ verdict, status }) => verdict === "failed" || status === "timed_out");
   const names = red.slice(0, 5).map(({ slug, status }) => slug + (WHY_RED[status] ?? ""));
-  return red.length > names.length ? `${names.join(", ")} and ${red.length - names.length} more` : names.join(", ");
+  const all = execution?.redTaskCount ?? red.length;
+  return all > names.length ? `${names.join(", ")} and ${all - names.length} more` : names.join(", ");
 }
 
 export type Summary = {

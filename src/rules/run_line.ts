@@ -4,7 +4,6 @@ import { toBlameWords } from "./blame.ts";
 import { toShardList } from "./shards.ts";
 import type { UploadedRun } from "../schema/test_runs.ts";
 
-type Lists = "newFailures" | "flakyFailures" | "alsoFailingOnMain" | "stillFailing" | "quarantinedFailures";
 type Told =
   | "taskSlug"
   | "passed"
@@ -18,20 +17,15 @@ type Told =
   | "attempt"
   | "url"
   | "arrivedShards"
-  | "missingShards";
-/** Of the lists only the lengths are told. */
-export type ToldRun = Pick<UploadedRun, Told> & Record<Lists, readonly unknown[]>;
+  | "missingShards"
+  | "counts"
+  | "reason";
+export type ToldRun = Pick<UploadedRun, Told>;
 
-/** " (1 new, 2 known flaky)"; each list is told up to 100. */
-function blamesOf({ outage, ...run }: ToldRun): string {
+/** " (1 new, 2 known flaky)" */
+function blamesOf({ outage, counts }: ToldRun): string {
   if (outage) return " (an outage)";
-  const words = toBlameWords({
-    newFailures: run.newFailures.length,
-    flakyFailures: run.flakyFailures.length,
-    alsoFailingOnMain: run.alsoFailingOnMain.length,
-    stillFailing: run.stillFailing.length,
-    quarantinedFailures: run.quarantinedFailures.length,
-  });
+  const words = toBlameWords(counts);
   return words === "" ? "" : ` (${words})`;
 }
 
@@ -41,10 +35,12 @@ export function toState({ status, verdict }: Pick<ToldRun, "status" | "verdict">
   return (status === "incomplete" ? status : verdict).toUpperCase();
 }
 
-function toShards({ status, arrivedShards, missingShards }: ToldRun): string {
+/** What is missing, or what makes it red beside its failing tests. */
+function toShards({ reason, arrivedShards, missingShards }: ToldRun): string {
+  if (reason) return `${reason}; `;
   if (missingShards.length === 0) return "";
   const all = arrivedShards.length + missingShards.length;
-  return `${arrivedShards.length} of ${all} shards, missing ${toShardList(missingShards)}${status === "incomplete" ? " for good" : ""}; `;
+  return `${arrivedShards.length} of ${all} shards, missing ${toShardList(missingShards)}; `;
 }
 
 /** "3 passed, 1 failed (1 new), 0 skipped, attempt 1" */

@@ -73,8 +73,12 @@ export type TestCaseData = {
 /** What an event tells, as it was when it happened; which parts there are depends on its type. */
 export type EventData = {
   execution?: ExecutionData & {
+    /** The first ones, red tasks before others. */
     tasks?: TaskData[];
     taskCount?: number;
+    redTaskCount?: number;
+    /** Why it is red beside its failing tests, in one line. */
+    reason?: string;
     /** Of execution.recovered: tasks of its branch that are red all the same; at most 20. */
     stillRed?: string[];
   } & Partial<CountsData & BlameCounts & { outage: true }>;
@@ -84,6 +88,8 @@ export type EventData = {
       attempt: number;
       verdict: Verdict;
       durationMs: number;
+      /** Why it is red beside its failing tests, in one line. */
+      reason?: string;
     };
   bugReport?: BugReportData;
   testCase?: TestCaseData;

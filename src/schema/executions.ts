@@ -71,7 +71,7 @@ const task = v.strictObject({
   ),
   reason: v.pipe(
     v.nullable(v.string()),
-    v.description("Why it ended without a report, or without a whole one"),
+    v.description("Why it ended without a report, or without a whole one, or failed without a failing test"),
     v.examples([null]),
   ),
 });
@@ -139,6 +139,12 @@ export const execution = v.strictObject({
     252_000,
   ),
   machineTimeMs: described(count, "How long its tests ran in sum, over all tasks, shards and attempts", 756_000),
+  reason: described(
+    v.nullable(v.string()),
+    "Why it is red beside its failing tests, in one line: a shard that is missing, a task that did not report, a report that " +
+      "broke off, a test runner that failed; null: only its failing tests make it red, or it is not red",
+    "Incomplete: e2e shard 2 of 3 missing",
+  ),
   createdAt,
   startedAt: described(v.nullable(time), "When its first report arrived, or a runner began; null: neither yet"),
   completedAt: described(v.nullable(time), "When it ended; null: it has not"),

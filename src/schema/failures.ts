@@ -3,7 +3,8 @@
 import * as v from "valibot";
 import { caseRef } from "./case_ref.ts";
 import { bugStatus } from "./bug_reports.ts";
-import { commit, count, described, executionId, time, uuid } from "./fields.ts";
+import { commit, count, described, executionId, integerText, time, uuid } from "./fields.ts";
+import { pageQuery, pagination } from "./page.ts";
 
 const BLAMES = ["new", "flaky", "main", "still", "quarantined"] as const;
 /** As it is stored. */
@@ -49,8 +50,8 @@ export const blamedCounts = {
 
 const lists = v.strictObject(blamedFailures);
 export type BlamedFailures = v.InferOutput<typeof lists>;
-const counts = v.strictObject(blamedCounts);
-export type BlameCounts = v.InferOutput<typeof counts>;
+export const blameCounts = v.strictObject(blamedCounts);
+export type BlameCounts = v.InferOutput<typeof blameCounts>;
 
 const failure = v.strictObject({
   ...caseRef.entries,
@@ -92,7 +93,11 @@ const cause = v.strictObject({
     ),
     "The bug report that these failures have joined; null: none",
   ),
-  failures: described(v.array(failure), "The test cases that failed of it"),
+  failed: described(count, "The number of test cases that failed of it", 2500),
+  failures: described(
+    v.array(failure),
+    "The first of the test cases that failed of it; a page lists up to 500 failures, at least one of each cause",
+  ),
 });
 export type Cause = v.InferOutput<typeof cause>;
 
@@ -100,7 +105,14 @@ export type Cause = v.InferOutput<typeof cause>;
 export const executionFailures = v.strictObject({
   executionId,
   baselineId: v.pipe(v.nullable(uuid), v.description("The execution that it is measured by; it may be deleted by now")),
-  failed: v.pipe(count, v.description("All of them; the first 500 are told below"), v.examples([4])),
-  counts: described(counts, "How many failures are in each of the lists of a comparison"),
+  failed: v.pipe(count, v.description("All failures of the execution, whatever this page lists"), v.examples([4])),
+  counts: described(blameCounts, "How many failures are in each of the lists of a comparison"),
+  causeCount: described(count, "The number of causes of all failures, whatever this page lists", 2),
   causes: described(v.array(cause), "What went wrong, new failures first; failures that have one cause stand together"),
+  pagination,
+});
+
+export const executionFailuresQuery = v.strictObject({
+  ...pageQuery,
+  limit: described(v.optional(integerText(1, 100), "100"), "How many causes a page holds at most"),
 });

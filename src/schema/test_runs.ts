@@ -23,7 +23,7 @@ import {
 } from "./fields.ts";
 import { touchedBug } from "./bug_reports.ts";
 import { caseNames } from "./case_ref.ts";
-import { blamedFailures } from "./failures.ts";
+import { blameCounts, blamedFailures } from "./failures.ts";
 import { taskStatus } from "./executions.ts";
 import { page, pageQuery } from "./page.ts";
 
@@ -85,6 +85,12 @@ const runDetail = {
     v.examples([252_000]),
   ),
   verdict,
+  reason: described(
+    v.nullable(v.string()),
+    "Why it is red beside its failing tests: shards that are missing, a report that broke off, a test runner that failed; " +
+      "null: only its failing tests make it red, or it is not red",
+    "shard 2 of 3 missing",
+  ),
   warnings: described(
     v.array(v.string()),
     "What was odd about the report, or the upload: a total that disagrees, a text that was cut, a file that broke off",
@@ -119,6 +125,7 @@ export const testRunDetail = v.strictObject({
 /** The answer to an upload. */
 export const uploadedRun = v.strictObject({
   ...runDetail,
+  counts: described(blameCounts, "How many failures are in each of the following lists, which hold the first 100"),
   ...blamedFailures,
   bugReports: v.pipe(v.array(touchedBug), v.description("Those that the upload opened or touched; the first 100")),
 });

@@ -87,6 +87,8 @@ export type CaseDetail = {
   stack: string | null;
   output: string | null;
   properties: Record<string, string> | null;
+  /** The fingerprint of a failure by what its message says, hexadecimal; null for a result that did not fail. */
+  cause: string | null;
 };
 
 /** Of an attempt of a run. */
@@ -94,8 +96,8 @@ export type RunDetail = CaseDetail & { runId: string; attempt: number };
 
 /** Those that are there stay. */
 export const insertDetails = (sql: Tx, projectId: string, details: readonly RunDetail[]) => sql`
-  insert into case_detail (project_id, run_id, test_case, attempt, kind, line, runs, message, stack, output, properties)
-  select ${projectId}, run_id, test_case, attempt, kind, line, runs, message, stack, output, properties::json
+  insert into case_detail (project_id, run_id, test_case, attempt, kind, line, runs, message, stack, output, properties, cause)
+  select ${projectId}, run_id, test_case, attempt, kind, line, runs, message, stack, output, properties::json, cause
   from unnest(
     ${toTextArray(details.map(({ runId }) => runId))}::uuid[],
     ${toNumberArray(details.map(({ attempt }) => attempt))}::int[],
@@ -106,8 +108,9 @@ export const insertDetails = (sql: Tx, projectId: string, details: readonly RunD
     ${toTextArray(details.map(({ message }) => message))}::text[],
     ${toTextArray(details.map(({ stack }) => stack))}::text[],
     ${toTextArray(details.map(({ output }) => output))}::text[],
-    ${toTextArray(details.map(({ properties }) => (properties === null ? null : JSON.stringify(properties))))}::text[]
-  ) as fresh (run_id, attempt, test_case, kind, line, runs, message, stack, output, properties)
+    ${toTextArray(details.map(({ properties }) => (properties === null ? null : JSON.stringify(properties))))}::text[],
+    ${toTextArray(details.map(({ cause }) => cause))}::uuid[]
+  ) as fresh (run_id, attempt, test_case, kind, line, runs, message, stack, output, properties, cause)
   on conflict (project_id, run_id, test_case, attempt) do nothing`;
 
 const PORTION_CHARACTERS = 4_000_000;

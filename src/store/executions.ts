@@ -1,6 +1,7 @@
 /** Executions and, with them, their tasks: the test runs of each. */
 
 import { hasEnded, type TaskState } from "../rules/execution.ts";
+import type { Flaws } from "../rules/red_reason.ts";
 import type {
   ExecutionFilter,
   ExecutionMode,
@@ -20,7 +21,7 @@ import { isTakeable } from "./put_offs.ts";
 import { firstIdAt } from "./moment.ts";
 import { hasResult } from "./outcome.ts";
 import { namesVersionOf } from "./names_version.ts";
-import { namedShards } from "./shards.ts";
+import { flaws, namedShards } from "./shards.ts";
 
 /** One task of an execution as it is stored; times are ISO 8601. */
 export type TaskRow = {
@@ -44,6 +45,7 @@ export type TaskRow = {
   completedAt: string | null;
   runner: string | null;
   reason: string | null;
+  flaws: Flaws | null;
 };
 
 export type ExecutionRow = {
@@ -93,7 +95,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<T
       coalesce(${machineTimeOfRuns(sql, ofExecution)}, 0) as "machineTimeMs",
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict, r.outage as task_outage,
-      r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", r.started_at as "task_startedAt", r.completed_at as "task_completedAt",
+      r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", ${flaws(sql, sql`r`)} as task_flaws, r.started_at as "task_startedAt", r.completed_at as "task_completedAt",
       r.duration_ms as "task_durationMs", case when e.mode = 'run' and r.status = 'queued' then ${waitsInVain(sql, sql`r`)} else r.reason end as task_reason, case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
     from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     order by e.id desc, r.id`;
@@ -121,6 +123,7 @@ async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<T
         completedAt: row.task_completedAt,
         runner: row.task_runner,
         reason: row.task_reason,
+        flaws: row.task_flaws,
       });
   }
   return [...found.values()];
@@ -570,7 +573,7 @@ export const insertDeclaredTasks = (
 /** The tasks of a locked execution. */
 export const selectTasks = (sql: Sql, projectId: string, executionId: string) => sql<TaskRow[]>`
   select task_slug as slug, status, attempt, passed, failed, skipped, flaky, verdict, outage, declared, shards,
-    ${namedShards(sql, sql`r`)} as "namedShards", duration_ms as "durationMs", started_at as "startedAt", completed_at as "completedAt", reason,
+    ${namedShards(sql, sql`r`)} as "namedShards", ${flaws(sql, sql`r`)} as flaws, duration_ms as "durationMs", started_at as "startedAt", completed_at as "completedAt", reason,
     null as runner
   from test_run r where project_id = ${projectId} and execution_id = ${executionId} order by id`;
 

@@ -1,6 +1,6 @@
 /** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
 
-import type { Blamed } from "../rules/blame.ts";
+import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
 import type { StrayFailure } from "../rules/stray.ts";
 import type { Blame } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
@@ -161,6 +161,18 @@ export const selectFailures = (sql: Sql, projectId: string, runId: string) => sq
   ) f join test_case c on c.project_id = ${projectId} and c.number = f.test_case
   where f.place <= ${LISTED} order by f.test_case`;
 
+/** How many failures of a run have which blame. */
+export const countRunFailures = async (
+  sql: Sql,
+  projectId: string,
+  runId: string,
+): Promise<Partial<Record<Blame, number>>> => {
+  const rows = await sql<{ blame: Blame; number: number }[]>`
+    select blame, count(*)::int as number from failure
+    where project_id = ${projectId} and run_id = ${runId} group by 1`;
+  return Object.fromEntries(rows.map(({ blame, number }) => [blame, number]));
+};
+
 /** How many failures of an execution have which blame. */
 export const countFailures = async (
   sql: Sql,
@@ -187,9 +199,6 @@ export type FailureRow = CaseRef & {
   kind: string | null;
   message: string | null;
   stack: string | null;
-  sinceExecutionId: string | null;
-  sinceCommit: string | null;
-  sinceAt: string | null;
   bugId: string | null;
   bugNumber: number | null;
   bugTitle: string | null;
@@ -197,114 +206,12 @@ export type FailureRow = CaseRef & {
 };
 
 /** What a build has to answer for comes first; of `failure f`. */
-const rank = (sql: Sql) => sql`array_position(array['new', 'main', 'still', 'flaky', 'quarantined'], f.blame)`;
-
-/** A statement: the first of the failures in a row that `f` is the last of. `mine` is its execution, `p` the project. */
-const streakOf = (sql: Sql, projectId: string) => sql`
-  select execution_id, commit, completed_at from (
-    select h.run_id, e.execution_id, e.commit, e.completed_at,
-      count(*) filter (where h.letter in ('p', 'P')) over (order by h.run_id desc) as passes
-    from (
-      ${lastResults(sql, projectId, sql`f.number`, sql`b.run_id <= f.run_id`, STREAK)}
-    ) h, lateral (
-      select r.execution_id, r.completed_at, e.commit, e.branch from test_run r
-      join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-      where r.project_id = ${projectId} and r.id = h.run_id and not r.outage offset 0
-    ) e
-    where h.letter in ('p', 'P', 'f', 'F') and (e.execution_id = mine.id or e.branch is not distinct from mine.branch
-      or e.branch = p.default_branch or e.branch is null)
-  ) streak where passes = 0 order by run_id limit 1`;
-
-/** A join: the bug report `o` that failed `f` has joined. */
-const bugOf = (sql: Sql, projectId: string) => sql`
-  left join lateral (
-    select b.id, b.number, b.title, b.status from bug_occurrence o
-    join bug_report b on b.project_id = o.project_id and b.id = o.bug_report_id
-    where o.project_id = ${projectId} and o.run_id = f.run_id and o.test_case = f.number limit 1
-  ) o on true`;
-
-/** The failures of an execution with what they say, the new ones first. */
-export const selectExecutionFailures = (sql: Sql, projectId: string, executionId: string, limit: number) => {
-  const runs = sql`select id from test_run where project_id = ${projectId} and execution_id = ${executionId}`;
-  return sql<FailureRow[]>`
-  with failed as materialized (
-    select x.run_id, x.number, x.attempt, f.blame, f.flake_rate, f.flaky_at
-    from ${failedResultsOf(sql, projectId, runs)} x
-    left join failure f on f.project_id = ${projectId} and f.run_id = x.run_id and f.test_case = x.number
-    order by ${rank(sql)}, x.run_id, x.number
-    limit ${limit})
-  select c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, c.owner, f.blame,
-    round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, d.kind,
-    d.message, left(d.stack, 20000) as stack, s.execution_id as "sinceExecutionId", s.commit as "sinceCommit",
-    s.completed_at as "sinceAt", o.id as "bugId", o.number as "bugNumber", o.title as "bugTitle", o.status as "bugStatus"
-  from failed f
-  join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
-  join project p on p.id = ${projectId}
-  join test_case c on c.project_id = ${projectId} and c.number = f.number
-  left join case_detail d on d.project_id = ${projectId} and d.run_id = f.run_id and d.test_case = f.number
-    and d.attempt = f.attempt
-  left join lateral (${streakOf(sql, projectId)}) s on true
-  ${bugOf(sql, projectId)}
-  order by ${rank(sql)}, f.run_id, f.number`;
-};
+export const rank = (sql: Sql) => sql`array_position(${toTextArray(BLAME_ORDER)}::text[], f.blame)`;
 
 /** A statement: what the failure `f` says. */
 const detailOf = (sql: Sql, projectId: string, attempt: Fragment) => sql`
   select * from case_detail
   where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = ${attempt} offset 0`;
-
-/** Where a failure stands among those of its execution; `rank` 9: nobody is blamed. */
-export type FailurePlace = { rank: number; runId: string; number: number };
-export type PlacedFailure = FailureRow & FailurePlace;
-
-/**
- * As `selectExecutionFailures`, without since when they fail: a page, one row more than `limit`. What is judged is read in
- * the order of the judgement, so that thousands of failures cost little more than a page of them. Looked up one by one where
- * a join would be left to what the planner has learned from smaller executions.
- */
-export const selectFailurePage = (
-  sql: Sql,
-  projectId: string,
-  executionId: string,
-  { limit, after }: { limit: number; after?: FailurePlace | undefined },
-) => {
-  const runs = sql`
-    select id from test_run r where project_id = ${projectId} and execution_id = ${executionId} and failed > 0`;
-  const judged = sql`select from failure where project_id = ${projectId} and run_id = r.id`;
-  return sql<PlacedFailure[]>`
-  with failed as materialized (
-    select * from (
-      select f.run_id, f.test_case as number, f.blame, f.flake_rate, f.flaky_at, ${rank(sql)} as rank
-      from (${runs}) run, lateral (select * from failure where project_id = ${projectId} and run_id = run.id offset 0) f
-      union all
-      select x.run_id, x.number, null, null, null, 9
-      from ${failedResultsOf(sql, projectId, sql`${runs} and not exists (${judged})`)} x
-    ) ranked
-    ${after ? sql`where (rank, run_id, number) > (${after.rank}::int, ${after.runId}::uuid, ${after.number}::int)` : sql``}
-    order by rank, run_id, number limit ${limit + 1}
-  ), bug as materialized (
-    select o.run_id, o.test_case, b.id, b.number, b.title, b.status
-    from (select distinct run_id from failed) run
-    cross join lateral (
-      select distinct on (test_case) run_id, test_case, bug_report_id from bug_occurrence
-      where project_id = ${projectId} and run_id = run.run_id and test_case = any(array(select number from failed))
-      order by test_case, bug_report_id) o
-    cross join lateral (
-      select * from bug_report where project_id = ${projectId} and id = o.bug_report_id offset 0) b
-  )
-  select f.rank, f.run_id as "runId", f.number, c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file,
-    c.owner, f.blame, round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line,
-    a.attempt, d.kind, d.message, left(d.stack, 20000) as stack, null as "sinceExecutionId", null as "sinceCommit",
-    null as "sinceAt", o.id as "bugId", o.number as "bugNumber", o.title as "bugTitle", o.status as "bugStatus"
-  from failed f
-  cross join lateral (select * from test_case where project_id = ${projectId} and number = f.number offset 0) c
-  cross join lateral (
-    select coalesce(b.attempts[array_position(b.test_cases, f.number)], 1)::int as attempt from case_result b
-    where b.project_id = ${projectId} and b.run_id = f.run_id and b.block = ${blockOfCase(sql, sql`f.number`)} offset 0) a
-  left join lateral (${detailOf(sql, projectId, sql`a.attempt`)}) d on true
-  left join bug o on o.run_id = f.run_id and o.test_case = f.number
-  order by f.rank, f.run_id, f.number`;
-};
 
 /** So many results stand beside a failure. */
 const BESIDE = 50;
@@ -324,14 +231,14 @@ export type FailureEvidence = {
 };
 
 /**
- * What is told beside failures of an execution; the history, and since when it fails as `selectExecutionFailures` has it,
- * only of those that are `deep`. Their rows are read once for all cases that are packed together.
+ * What is told beside failures of an execution; the history, and the first of its failures in a row, only of those that are
+ * `deep`. Their rows are read once for all cases that are packed together.
  */
 export const selectFailureEvidence = (
   sql: Sql,
   projectId: string,
   executionId: string,
-  failures: readonly (Pick<PlacedFailure, "runId" | "number" | "attempt" | "taskSlug"> & { deep: boolean })[],
+  failures: readonly { runId: string; number: number; attempt: number; taskSlug: string; deep: boolean }[],
 ) => sql<FailureEvidence[]>`
   with wanted as materialized (
     select *, ${blockOfCase(sql, sql`number`)} as block from unnest(

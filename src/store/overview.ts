@@ -1,9 +1,11 @@
 /** How a project stands, for its first page: the state of the default branch, what failed lately, what there is to do. */
 
+import type { TaskEnd } from "../rules/red_reason.ts";
 import { isCommit } from "./commits.ts";
 import { type Fragment, type Sql, toTextArray } from "./connect.ts";
 import { wallTimeOfRuns } from "./durations.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
+import { flaws, namedShards } from "./shards.ts";
 import type { Branch } from "./state.ts";
 
 /** An execution as rows of pages show it. */
@@ -23,6 +25,8 @@ export type BuildRow = {
   tasks: number;
   openTasks: number;
   newFailures: number;
+  /** Those that are why it is red; empty for an execution that is not. */
+  redTasks: TaskEnd[];
   outage: boolean;
   /** Wall time of all runs. */
   durationMs: number;
@@ -42,13 +46,17 @@ export const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => s
     coalesce(r.passed, 0)::int as passed, coalesce(r.failed, 0)::int as failed, coalesce(r.skipped, 0)::int as skipped,
     coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
     coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.outage, false) as outage,
-    coalesce(r.ms, 0)::bigint as "durationMs", e.created_at as "createdAt", e.started_at as "startedAt",
+    coalesce(r.red, '[]'::json) as "redTasks", coalesce(r.ms, 0)::bigint as "durationMs", e.created_at as "createdAt", e.started_at as "startedAt",
     e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample
   from (${ids}) chosen join execution e on e.project_id = ${projectId} and e.id = chosen.id
   left join lateral (
     select sum(r.passed) as passed, sum(r.failed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,
       count(*) as tasks, count(*) filter (where r.status in ('queued', 'running')) as open, bool_or(r.outage) as outage,
       ${wallTimeOfRuns(sql)} as ms,
+      json_agg(json_build_object('slug', r.task_slug, 'status', r.status, 'attempt', r.attempt, 'shards', r.shards,
+        'namedShards', ${namedShards(sql, sql`r`)}, 'completedAt', r.completed_at, 'failed', r.failed, 'verdict', r.verdict,
+        'reason', r.reason, 'flaws', ${flaws(sql, sql`r`)}) order by r.id) filter (
+          where e.status in ('failed', 'timed_out') and r.status <> 'passed') as red,
       sum(case when r.failed > 0 then (
         select count(*) from failure f where f.project_id = r.project_id and f.run_id = r.id and f.blame = 'new') end) as fresh
     from test_run r where r.project_id = ${projectId} and r.execution_id = e.id

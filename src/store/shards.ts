@@ -1,4 +1,4 @@
-/** Which shards of a run have come. */
+/** Which shards of a run have come, and what is wrong with their latest uploads. */
 
 import type { Fragment, Sql } from "./connect.ts";
 
@@ -7,3 +7,12 @@ export const namedShards = (sql: Sql, run: Fragment): Fragment => sql`
   case when ${run}.shards = 1 then '[]'::json else (
     select coalesce(json_agg(distinct a.shard), '[]') from attempt a
     where a.project_id = ${run}.project_id and a.run_id = ${run}.id and a.shard > 0) end`;
+
+/** What is wrong with the latest uploads of a red run, as `Flaws` (rules/red_reason.ts); null for one that is not red. */
+export const flaws = (sql: Sql, run: Fragment): Fragment => sql`
+  case when ${run}.verdict = 'failed' then (
+    select json_build_object('brokeOff', coalesce(bool_or(a.partial), false), 'standIns', count(a.exit_case),
+      'exitCode', max(a.exit_code) filter (where a.exit_case is not null))
+    from (
+      select distinct on (a.shard) a.partial, a.exit_case, a.exit_code from attempt a
+      where a.project_id = ${run}.project_id and a.run_id = ${run}.id order by a.shard, a.number desc) a) end`;

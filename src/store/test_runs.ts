@@ -6,7 +6,8 @@ import type { TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
 import type { Given } from "./compose.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
-import { namedShards } from "./shards.ts";
+import type { Flaws } from "../rules/red_reason.ts";
+import { flaws, namedShards } from "./shards.ts";
 import { INDEXED_TASK } from "./task_runs.ts";
 import { readTexts } from "./wire.ts";
 
@@ -102,10 +103,13 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   wasOutage: boolean;
   /** Whether its results are counted in the health of their test cases; null while it is not complete. */
   remembered: boolean | null;
+  /** Why it ended without a report, or without a whole one. */
+  reason: string | null;
+  flaws: Flaws | null;
 };
 
 const detailColumns = (sql: Sql) => sql`
-  ${namedShards(sql, sql`test_run`)} as "namedShards",
+  ${namedShards(sql, sql`test_run`)} as "namedShards", ${flaws(sql, sql`test_run`)} as flaws, reason,
   id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
   skipped, attempt, shards, flaky, duration_ms as "durationMs",
   coalesce(machine_ms, duration_ms) as "machineTimeMs", tests_started_at as "testsStartedAt", verdict, format,
@@ -143,7 +147,6 @@ export type RunRow = Omit<TestRunDetailRow, "verdict"> & {
   verdict: Verdict | null;
   declared: boolean;
   startedAt: string | null;
-  reason: string | null;
 };
 
 /** A run that is not stored yet: its id is of the moment `at`. */
@@ -173,6 +176,7 @@ export const newRun = (executionId: string, taskSlug: string, at: Date): RunRow 
   declared: false,
   startedAt: null,
   reason: null,
+  flaws: null,
 });
 
 /** All runs of a locked execution, ordered by id; the one of the task is locked, and comes with its attempts. */
@@ -187,7 +191,7 @@ export const lockRunAmongOthers = async (
       select * from test_run
       where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug}
       for no key update)
-    select ${detailColumns(sql)}, declared, started_at as "startedAt", reason, case when task_slug = ${taskSlug} then (
+    select ${detailColumns(sql)}, declared, started_at as "startedAt", case when task_slug = ${taskSlug} then (
       select json_agg(json_build_object('shard', shard, 'number', number, 'digest', encode(digest, 'hex'),
         'format', format, 'partial', partial, 'exitCode', exit_code, 'exitCase', exit_case, 'passed', passed,
         'failed', failed, 'skipped', skipped, 'warnings', to_json(warnings), 'durationMs', duration_ms,
@@ -211,7 +215,7 @@ export const selectRunsOf = (sql: Tx, projectId: string, executionIds: readonly 
   select test_run.*
   from unnest(${toTextArray(executionIds)}::uuid[]) as asked (id)
   cross join lateral (
-    select ${detailColumns(sql)}, declared, started_at as "startedAt", reason from test_run
+    select ${detailColumns(sql)}, declared, started_at as "startedAt" from test_run
     where project_id = ${projectId} and execution_id = asked.id offset 0) test_run
   order by test_run.id`;
 

@@ -1,6 +1,8 @@
 /** How executions are named and told in a line, wherever pages list them. */
 
 import { html, type Html } from "../http/html.ts";
+import { executionReason } from "../rules/red_reason.ts";
+import type { ExecutionStatus } from "../schema/executions.ts";
 import type { BuildRow } from "../store/overview.ts";
 import { ago, commit, counted, mark, tag, toDuration, toExact, wordOf } from "./parts.ts";
 
@@ -33,11 +35,16 @@ export function outcomeOf(build: BuildRow): string {
     return `${status}${progress}${failed > 0 ? `, ${counted(failed, "failure")} so far` : ""}`;
   }
   if (status === "cancelled") return "cancelled";
-  if (status === "timed_out") return `timed out, ${openTasks || 1} of ${counted(tasks, "task")} without a report`;
-  if (outage) return `an outage: ${counted(failed, "failure")}`;
+  const { redTasks } = build;
+  const isKnown = tasks === 0 || redTasks.length > 0;
+  const reason = isKnown ? executionReason(status as ExecutionStatus, redTasks) : null;
+  const known = reason === null ? "" : `; ${reason}`;
+  if (outage) return `an outage: ${counted(failed, "failure")}${known}`;
   if (newFailures > 0)
-    return `${counted(newFailures, "new failure")}${failed > newFailures ? `, ${failed - newFailures} known` : ""}`;
-  if (failed > 0) return `${counted(failed, "known failure")}`;
+    return `${counted(newFailures, "new failure")}${failed > newFailures ? `, ${failed - newFailures} known` : ""}${known}`;
+  if (failed > 0)
+    return reason === null ? counted(failed, "known failure") : `${reason}; ${counted(failed, "known failure")}`;
+  if (reason !== null) return reason;
   if (passed + skipped === 0) return status === "failed" ? "failed without results" : "nothing ran";
   return [`${passed.toLocaleString("en-US")} passed`, flaky > 0 && `${flaky} flaky`].filter(Boolean).join(", ");
 }

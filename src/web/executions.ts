@@ -5,8 +5,9 @@ import { html, type Html, type Piece, safeUrl } from "../http/html.ts";
 import { absent, fail } from "../http/problem.ts";
 import { cancelExecution, completeExecution, removeExecution } from "../operations/executions.ts";
 import { isAnswered, rerunEnded } from "../operations/reruns.ts";
-import { type CauseOf, toCauses } from "../operations/failures.ts";
+import { type Cause, type CausePage, readCauses } from "../operations/failures.ts";
 import { hasEnded } from "../rules/execution.ts";
+import { executionReason, taskLine } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import { ownFrames } from "../rules/stack.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
@@ -23,20 +24,14 @@ import {
   type TaskRow,
   type TimedExecutionRow,
 } from "../store/executions.ts";
-import {
-  countFailures,
-  type FailureEvidence,
-  type FailurePlace,
-  type PlacedFailure,
-  selectFailureEvidence,
-  selectFailurePage,
-} from "../store/failures.ts";
+import { countFailures, type FailureEvidence, selectFailureEvidence } from "../store/failures.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import type { Sql } from "../store/connect.ts";
 import { firstIdAt } from "../store/moment.ts";
 import { selectRunId } from "../store/test_runs.ts";
 import { selectBuildOrigins, selectBuilds } from "../store/overview.ts";
 import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
+import { causeCursor, readCauseCursor, writeCauseCursor } from "./causes.ts";
 import { BRIEF, evidenceOf, firstLine, FULL, history } from "./evidence.ts";
 import { action, danger } from "./layout.ts";
 import { howToRepeat, rerunsOf } from "./reruns.ts";
@@ -108,11 +103,6 @@ export function shortNameOf(name: ExecutionName): string {
   const long = nameOf(name);
   return long.length <= 24 ? long : (name.commit?.slice(0, 7) ?? toDay(name.createdAt));
 }
-
-const list = (names: readonly string[]): string =>
-  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
-const some = (tasks: readonly TaskRow[], all: number): string =>
-  tasks.length <= 3 ? list(tasks.map(({ slug }) => slug)) : `${tasks.length} of ${counted(all, "task")}`;
 
 export type Told = {
   projectId: string;
@@ -186,19 +176,15 @@ export function headlineOf(told: Told): Word[] {
       ...broken,
     ];
   }
+  const reason = executionReason(status, tasks);
+  const known = reason === null ? [] : [`; ${reason}`];
   if (tasks.some(({ outage }) => outage))
-    return [`An outage: ${count(failed)} of ${counted(passed + failed, "test")} failed`];
-  if (status === "timed_out") {
-    const silent = tasks.filter((task) => task.status === "timed_out");
-    return [`Timed out: nothing has come${silent.length === 0 ? "" : ` of ${some(silent, tasks.length)}`}`, ...broken];
-  }
+    return [`An outage: ${count(failed)} of ${counted(passed + failed, "test")} failed`, ...known];
+  const counting = failed - (counts.quarantined ?? 0);
+  if (counting > 0 && status !== "passed") return [...failuresOf(told), ...known];
+  if (reason !== null) return [reason];
   if (failed > 0 && status === "failed") return failuresOf(told);
-  if (status === "failed") {
-    const incomplete = tasks.filter((task) => task.status === "incomplete");
-    if (incomplete.length > 0) return [`Incomplete: not all of ${some(incomplete, tasks.length)} has come`];
-    const red = tasks.filter(({ verdict }) => verdict === "failed");
-    return [`Failed without a failing test${red.length === 0 ? "" : `: ${some(red, tasks.length)}`}`];
-  }
+  if (status === "failed") return ["Failed without a failing test"];
   if (passed + failed === 0) return [sum(tasks, "skipped") > 0 ? "All tests were skipped" : "Nothing ran"];
   return [
     `${count(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`,
@@ -322,59 +308,33 @@ const SECTIONS: Record<string, { title: (defaultBranch: string) => string; hint:
     none: { title: () => "Failures", hint: "nobody is blamed", mark: "failed", tag: "failed" },
   };
 
-/** Read for one page, and so many causes shown of them. */
-const WINDOW = 100;
+/** The number of causes on a page. */
 const CAUSES = 25;
-/** With history, and with everything they say. */
+/** How many of them have their history, and how many have everything that they say. */
 const DEEP = 20;
 const WHOLE = 12;
-/** Of one cause. */
+/** The number of tests that are listed for one cause. */
 const TESTS = 10;
 
-type Cause = CauseOf<PlacedFailure>;
-type Failures = {
-  causes: readonly Cause[];
+type Failures = Pick<CausePage, "causes" | "totals"> & {
   evidence: ReadonlyMap<string, FailureEvidence>;
   next: string | undefined;
-  /** How many failures before this page, and on it. */
-  shown: number;
 };
 
-const CURSOR = /^([1-9])\.([0-9a-f-]{36})\.(\d{1,9})\.(\d{1,4})$/;
-const causeCursor = v.pipe(
-  v.string(),
-  v.check((text) => CURSOR.test(text), "expected a place that this page has told"),
-);
 const keyOf = ({ runId, number }: { runId: string; number: number }) => `${runId} ${number}`;
 
-type Reading = { sql: Parameters<typeof selectFailurePage>[0]; projectId: string; executionId: string };
-
-/** Causes from a place on: failures are put together within a window, which may hold several pages of causes. */
-async function readFailures({ sql, projectId, executionId }: Reading, cursor: string | undefined): Promise<Failures> {
-  const match = cursor === undefined ? null : CURSOR.exec(cursor);
-  const isFirst = match === null || match[2] === NO_RUN;
-  const after: FailurePlace | undefined = isFirst
-    ? undefined
-    : { rank: Number(match[1]), runId: match[2]!, number: Number(match[3]) };
-  const skip = Number(match?.[4] ?? 0);
-  const rows = await selectFailurePage(sql, projectId, executionId, { limit: WINDOW, after });
-  const window = rows.slice(0, WINDOW);
-  const all = toCauses(window);
-  const causes = all.slice(skip, skip + CAUSES);
-  const last = window.at(-1);
-  const next =
-    all.length > skip + CAUSES
-      ? `${after?.rank ?? 1}.${after?.runId ?? NO_RUN}.${after?.number ?? 0}.${skip + CAUSES}`
-      : rows.length > WINDOW && last
-        ? `${last.rank}.${last.runId}.${last.number}.0`
-        : undefined;
+async function readFailures(
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  cursor: string | undefined,
+): Promise<Failures> {
+  const query = { limit: CAUSES, members: TESTS, total: CAUSES * TESTS, after: readCauseCursor(cursor) };
+  const { causes, totals, last } = await readCauses(sql, projectId, executionId, query);
   const heads = causes.map(({ failures }, index) => ({ ...failures[0], deep: index < DEEP }));
   const found = heads.length === 0 ? [] : await selectFailureEvidence(sql, projectId, executionId, heads);
-  const shown = causes.reduce((total, { failures }) => total + failures.length, 0);
-  return { causes, evidence: new Map(found.map((row) => [keyOf(row), row])), next, shown };
+  return { causes, totals, evidence: new Map(found.map((row) => [keyOf(row), row])), next: writeCauseCursor(last) };
 }
-/** In a cursor: the window is the first one. */
-const NO_RUN = "00000000-0000-0000-0000-000000000000";
 
 const fullName = ({ suite, name }: Pick<CaseRef, "suite" | "name">): string =>
   [suite, name].filter(Boolean).join(" › ");
@@ -391,7 +351,8 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
   const title = said || fullName(first);
   const own = ownFrames(first.stack ?? "")[0];
   const owners = [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))];
-  const isOne = cause.failures.length === 1;
+  const isOne = cause.failed === 1;
+  const tests = `${count(cause.failed)} tests`;
   const measure = index < WHOLE ? FULL : BRIEF;
   const isMain = kind === "main";
   const badge =
@@ -402,7 +363,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
         : section.tag;
   const isOld = told?.sinceExecutionId && told.sinceExecutionId !== executionId;
   const sub: Piece[] = [
-    said === "" ? null : isOne ? [html`<span>${breakable(fullName(first))}</span>`] : `${cause.failures.length} tests`,
+    said === "" ? null : isOne ? [html`<span>${breakable(fullName(first))}</span>`] : tests,
     own ? html`<code>${breakable([own.file, own.function].filter(Boolean).join(" "))}</code>` : null,
     owners.length > 0 ? `owner ${owners.slice(0, 3).join(", ")}` : null,
     isOld ? html`since ${told.sinceAt === null ? "before" : toDay(told.sinceAt)}` : null,
@@ -423,10 +384,9 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
 </div></details>`;
 
   function facts(cause: Cause, told: FailureEvidence | undefined, around: Around): Html {
-    const tests = cause.failures.slice(0, TESTS);
-    const rest = cause.failures.length - tests.length;
-    return html`<h3>${isOne ? "Test" : `${cause.failures.length} tests`}</h3>
-<ul class="plain">${tests.map(
+    const rest = cause.failed - cause.failures.length;
+    return html`<h3>${isOne ? "Test" : tests}</h3>
+<ul class="plain">${cause.failures.map(
       (failure) =>
         html`<li><a href="${testPath(projectId, failure.testCaseId)}">${breakable([failure.taskSlug, fullName(failure)].join(" › "))}</a>${
           failure.file === null
@@ -435,7 +395,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
         }${blameOf(failure) === kind ? null : html` ${tag(SECTIONS[blameOf(failure)]!.tag)}`}${
           failure.owner === null || owners.length < 2 ? null : html` <span class="soft">${failure.owner}</span>`
         }</li>`,
-    )}${rest > 0 ? html`<li><a href="${taskPath(projectId, executionId, first.taskSlug)}?status=failed">and ${rest} more</a></li>` : null}</ul>
+    )}${rest > 0 ? html`<li><a href="${taskPath(projectId, executionId, first.taskSlug)}?status=failed">and ${count(rest)} more</a></li>` : null}</ul>
 ${isOld ? html`<p class="small">Failing since <a href="${executionPath(around.projectId, told!.sinceExecutionId!)}">${told!.sinceAt === null ? "an earlier execution" : ago(told!.sinceAt, now)}</a>${told!.sinceCommit === null ? null : html`, ${commit(told!.sinceCommit)}`}</p>` : null}
 ${first.bugId === null ? null : html`<p class="small"><a href="${bugPath(projectId, first.bugId)}">Bug ${first.bugNumber}: ${first.bugTitle}</a> ${tag(wordOf(first.bugStatus!))}</p>`}`;
   }
@@ -449,7 +409,7 @@ function failureSections(
   around: Around,
   query: { cause_after?: string | undefined },
 ): Piece[] {
-  const { causes, evidence, next } = failures;
+  const { causes, totals, evidence, next } = failures;
   const failed = sum(execution.tasks, "failed");
   if (causes.length === 0) return [];
   const sections = causes.reduce<Section[]>((all, cause) => {
@@ -461,20 +421,21 @@ function failureSections(
   }, []);
   let index = 0;
   const path = executionPath(around.projectId, around.executionId);
+  const all = Object.values(totals).reduce((sum, number) => sum + number, 0);
+  const judged = Object.values(counts).reduce((sum, number) => sum + number, 0);
   return [
     sections.map(({ kind, causes }) => {
       const { title, hint } = SECTIONS[kind]!;
-      const tests = causes.reduce((total, { failures }) => total + failures.length, 0);
-      const total = kind === "none" ? failed : (counts[kind as Blame] ?? 0);
-      const part =
-        total > tests && (next !== undefined || query.cause_after !== undefined) ? ` of ${count(total)}` : "";
-      return html`<h2>${title(around.defaultBranch)} <small>${counted(causes.length, "cause")}, ${count(tests)}${part} ${total === 1 ? "test" : "tests"} · ${hint}</small></h2>
+      const tests = kind === "none" ? failed - judged : (counts[kind as Blame] ?? 0);
+      const total = totals[kind as Blame | "none"] ?? causes.length;
+      const part = total > causes.length ? `${count(causes.length)} of ` : "";
+      return html`<h2>${title(around.defaultBranch)} <small>${part}${counted(total, "cause")}, ${counted(tests, "test")} · ${hint}</small></h2>
 <div class="card">${causes.map((cause) => causeItem(cause, index++, around, evidence.get(keyOf(cause.failures[0]))))}</div>`;
     }),
     next || query.cause_after
       ? html`<nav class="pages" aria-label="Pages of failures">${query.cause_after ? html`<a href="${path}">The first failures</a>` : null}${
           next ? html`<a rel="next" href="${toAddress(path, { cause_after: next })}">Further failures</a>` : null
-        }<span class="hint">${count(failures.shown)} of ${counted(failed, "failure")} on this page</span></nav>`
+        }<span class="hint">${count(causes.length)} of ${counted(all, "cause")} on this page</span></nav>`
       : null,
   ];
 }
@@ -512,11 +473,9 @@ export const shardsWord = (task: TaskRow): string | null => {
 
 /** Why a task is not in, or not all of it; null where there is nothing to say. */
 export function whyMissing(task: TaskRow): string | null {
-  const missing = missingShardsOf(task);
-  if (task.status === "incomplete" || (missing.length > 0 && hasEnded(task.status)))
-    return [`Without ${toShardList(missing)}`, task.reason].filter(Boolean).join(": ");
+  if (hasEnded(task.status)) return taskLine(task) ?? task.reason;
   if (task.reason !== null) return task.reason;
-  if (task.status === "timed_out") return "Nothing has come of it";
+  const missing = missingShardsOf(task);
   return missing.length > 0 && task.attempt > 0 ? `Waits for ${toShardList(missing)}` : null;
 }
 
@@ -623,7 +582,7 @@ ${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAG
     "/projects/:projectId/executions/:executionId",
     {
       access: "viewer",
-      query: v.strictObject({ cause_after: v.optional(causeCursor), tasks: v.optional(v.literal("all")) }),
+      query: v.strictObject({ cause_after: causeCursor, tasks: v.optional(v.literal("all")) }),
     },
     async ({ sql, project, params, query, role, csrf, now, publicUrl }) => {
       const { id: projectId, defaultBranch } = project;
@@ -631,7 +590,7 @@ ${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAG
       const [found, counts, failures] = await Promise.all([
         selectExecution(sql, projectId, executionId),
         countFailures(sql, projectId, executionId),
-        readFailures({ sql, projectId, executionId }, query.cause_after),
+        readFailures(sql, projectId, executionId, query.cause_after),
       ]);
       const execution = found ?? absent();
       const isOver = hasEnded(execution.status);

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { html, type Html, type Piece } from "../http/html.ts";
 import { getBranchDays } from "../operations/branch_days.ts";
-import { type CauseOf, toCauses } from "../operations/failures.ts";
+import { type Cause, type CausePage, readCauses } from "../operations/failures.ts";
 import { createShare, findShared, revokeShare } from "../operations/shares.ts";
 import { Reply } from "../request/reply.ts";
 import { type Badge, drawBadge } from "../rules/badge.ts";
@@ -16,10 +16,10 @@ import { newBadge, type SharedPlace } from "../schema/shares.ts";
 import { maskKeys } from "../secrets/keys.ts";
 import type { Database, Sql } from "../store/connect.ts";
 import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
-import { type FailurePlace, type PlacedFailure, selectFailurePage } from "../store/failures.ts";
 import { type BuildRow, selectBuild, selectBuilds, selectLastBuild } from "../store/overview.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
 import { executionPath, nameOf, outcomeOf } from "./builds.ts";
+import { causeCursor, readCauseCursor, writeCauseCursor } from "./causes.ts";
 import { BRIEF, evidenceOf, firstLine, FULL } from "./evidence.ts";
 import { form, page, type Page, SeeOther, type View } from "./page.ts";
 import { ago, breakable, commit, count, counted, mark, pager, tag, toDuration, wordOf } from "./parts.ts";
@@ -90,31 +90,28 @@ const BLAMES: Record<Blame | "none", readonly [mark: string, tag: string]> = {
   none: ["failed", "failed"],
 };
 
-/** Failures that are read together, causes of them on a page, those with everything they say, tests of one by name. */
-const WINDOW = 200;
+/** Causes on a page, those with everything that they say, and tests that are listed for one. */
 const CAUSES = 40;
 const WHOLE = 12;
 const TESTS = 20;
 
-function causeItem({ failures }: CauseOf<PlacedFailure>, index: number): Html {
+function causeItem({ failed, failures }: Cause, index: number): Html {
   const [first] = failures;
   const said = told(first);
   const title = firstLine(said.message) || firstLine(said.stack) || fullName(first);
   const [shape, word] = BLAMES[first.blame ?? "none"];
-  const isOne = failures.length === 1;
-  const more = failures.length - TESTS;
+  const isOne = failed === 1;
+  const more = failed - failures.length;
   return html`<details class="failure" id="c${index}"${index === 0 ? html` open` : null}><summary>
 <span>${mark(shape, { word: false })}</span>
-<span class="long">${title}<span class="small soft">${isOne ? breakable(fullName(first)) : counted(failures.length, "test")} · ${breakable(first.taskSlug)}</span></span>
+<span class="long">${title}<span class="small soft">${isOne ? breakable(fullName(first)) : counted(failed, "test")} · ${breakable(first.taskSlug)}</span></span>
 <span class="wide"></span><span>${tag(word, shape === "skipped" ? "" : shape)}</span>
 </summary>
 <div class="evidence">${evidenceOf(said, index < WHOLE ? FULL : BRIEF, title)}
-<div><h3>${isOne ? "Test" : counted(failures.length, "test")}</h3><ul class="reasons small">${failures
-    .slice(0, TESTS)
-    .map(
-      (failure) =>
-        html`<li class="long">${breakable([failure.taskSlug, fullName(failure)].join(" › "))}${failure.file === null ? null : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`}</li>`,
-    )}${more > 0 ? html`<li class="soft">and ${more} more</li>` : null}</ul></div></div></details>`;
+<div><h3>${isOne ? "Test" : counted(failed, "test")}</h3><ul class="reasons small">${failures.map(
+    (failure) =>
+      html`<li class="long">${breakable([failure.taskSlug, fullName(failure)].join(" › "))}${failure.file === null ? null : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`}</li>`,
+  )}${more > 0 ? html`<li class="soft">and ${count(more)} more</li>` : null}</ul></div></div></details>`;
 }
 
 const ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];
@@ -134,6 +131,10 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
   )}</tbody></table></div>`;
 }
 
+/** What came of it, without what runners and pipelines have said: that names them. */
+const publicOutcomeOf = (build: BuildRow): string =>
+  outcomeOf({ ...build, redTasks: build.redTasks.map((task) => ({ ...task, reason: null })) });
+
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function countsOf({ passed, failed, skipped, flaky, durationMs }: BuildRow): string | null {
@@ -148,51 +149,24 @@ function countsOf({ passed, failed, skipped, flaky, durationMs }: BuildRow): str
     : `${parts.join(", ")}${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`;
 }
 
-/** The place that a window of failures begins behind, and how many causes of it come before. */
-const CURSOR = /^(\d)\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})\.(\d{1,3})$/;
-const START = { rank: 0, runId: "00000000-0000-0000-0000-000000000000", number: 0 };
-const sharedQuery = v.strictObject({
-  cursor: v.optional(v.pipe(v.string(), v.regex(CURSOR, "expected a place that this page has told"))),
-});
-
-function readCursor(cursor: string | undefined): { after: FailurePlace; skip: number } {
-  const match = cursor === undefined ? null : CURSOR.exec(cursor);
-  if (!match) return { after: START, skip: 0 };
-  return { after: { rank: Number(match[1]), runId: match[2]!, number: Number(match[3]) }, skip: Number(match[4]) };
-}
-
-const writeCursor = ({ rank, runId, number }: FailurePlace, skip: number) => `${rank}.${runId}.${number}.${skip}`;
-
-/** The causes of a page, and where the next one begins. */
-function pageOf(rows: readonly PlacedFailure[], after: FailurePlace, skip: number) {
-  const all = toCauses(rows.slice(0, WINDOW));
-  const causes = all.slice(skip, skip + CAUSES);
-  const isWhole = all.length <= skip + CAUSES;
-  const next = !isWhole
-    ? writeCursor(after, skip + CAUSES)
-    : rows.length > WINDOW
-      ? writeCursor(rows[WINDOW - 1]!, 0)
-      : undefined;
-  return { causes, next };
-}
+const sharedQuery = v.strictObject({ cursor: causeCursor });
 
 type Showing = Pick<Database, "begin"> & { sql: Sql; path: string; now: Date; cursor: string | undefined };
 
 async function sharedExecution({ projectId, projectName, executionId }: SharedPlace, showing: Showing): Promise<View> {
   const { sql, path, now, cursor } = showing;
-  const { after, skip } = readCursor(cursor);
-  const [build, execution, rows] = await Promise.all([
+  const query = { limit: CAUSES, members: TESTS, total: CAUSES * TESTS, after: readCauseCursor(cursor) };
+  const [build, execution, page] = await Promise.all([
     selectBuild(sql, projectId, executionId!),
     selectExecution(sql, projectId, executionId!),
-    selectFailurePage(sql, projectId, executionId!, { limit: WINDOW, after }),
+    readCauses(sql, projectId, executionId!, query),
   ]);
   if (!build || !execution) return refuseAbsent();
-  const { causes, next } = pageOf(rows, after, skip);
-  const title = upper(outcomeOf(build));
+  const title = upper(publicOutcomeOf(build));
   const body = html`<h1>${mark(build.status, { word: false })} ${title}</h1>
 ${executionMeta(projectName, build, execution, now)}
-${failureList(causes, build, next !== undefined || cursor !== undefined)}
-${pager(path, { cursor }, next)}
+${failureList(page, build)}
+${pager(path, { cursor }, writeCauseCursor(page.last))}
 ${taskTable(execution.tasks)}`;
   return { title: `${title} · ${projectName}`, body, isShared: true };
 }
@@ -206,11 +180,11 @@ ${countsOf(build) === null ? null : html`<span>${countsOf(build)}</span>`}
 <span>${hasEnded(build.status as ExecutionRow["status"]) ? "ended" : "began"} ${ago(at, now)}</span></div>`;
 }
 
-function failureList(causes: readonly CauseOf<PlacedFailure>[], { failed }: BuildRow, isPart: boolean): Piece {
+function failureList({ causes, totals }: CausePage, { failed }: BuildRow): Piece {
   if (causes.length === 0) return null;
-  const shown = causes.reduce((total, { failures }) => total + failures.length, 0);
-  const some = isPart ? `${count(shown)} of ${counted(failed, "failure")}` : counted(shown, "failure");
-  return html`<h2>Failures by cause <small>${counted(causes.length, "cause")}, ${some}</small></h2>
+  const all = Object.values(totals).reduce((sum, number) => sum + number, 0);
+  const part = all > causes.length ? `${count(causes.length)} of ` : "";
+  return html`<h2>Failures by cause <small>${part}${counted(all, "cause")}, ${counted(failed, "failure")}</small></h2>
     <div class="card">${causes.map(causeItem)}</div>`;
 }
 
@@ -229,7 +203,7 @@ async function sharedProject(
   ]);
   const headline = headlineOf(branch, state, now);
   const body = html`<h1>${mark(headline.status, { word: false })} ${headline.text}</h1>
-<div class="meta"><span><b>${projectName}</b></span>${last ? html`<span>${nameOf(last)} ${last.commit === null ? null : commit(last.commit)} ${outcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : null}</span>` : null}</div>
+<div class="meta"><span><b>${projectName}</b></span>${last ? html`<span>${nameOf(last)} ${last.commit === null ? null : commit(last.commit)} ${publicOutcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : null}</span>` : null}</div>
 ${days.length === 0 ? null : html`<h2>How it has been going</h2>${trends(defaultBranch, days, now)}`}
 ${
   builds.length === 0
@@ -239,7 +213,7 @@ ${
 <tbody>${builds.slice(0, NEWEST).map(
         (build) => html`<tr><td class="mark-cell">${mark(build.status)}</td>
 <td><b>${nameOf(build)}</b> ${build.branch === null ? null : html`<code>${breakable(build.branch)}</code>`}</td>
-<td>${outcomeOf(build)}</td><td class="number wide">${build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
+<td>${publicOutcomeOf(build)}</td><td class="number wide">${build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
 <td class="number soft">${ago(build.completedAt ?? build.createdAt, now)}</td></tr>`,
       )}</tbody></table></div>`
 }`;
@@ -265,8 +239,11 @@ async function readBadge(
   const sumOf = (name: "passed" | "failed") => tasks.reduce((sum, task) => sum + task[name], 0);
   const [passed, failed] = [sumOf("passed"), sumOf("failed")];
   const tests = failed > 0 ? `${count(failed)} failed, ${count(passed)} passed` : `${count(passed)} passed`;
-  const message = shows === "tests" && passed + failed > 0 ? tests : wordOf(state);
-  return { label, message, tone: state === "passed" ? "good" : "bad", title: `${of}: ${wordOf(state)}, ${tests}` };
+  const isGood = state === "passed";
+  // A red badge that says "54 passed" would not say why it is red.
+  const saysTests = shows === "tests" && (isGood ? passed + failed > 0 : failed > 0);
+  const message = saysTests ? tests : wordOf(state);
+  return { label, message, tone: isGood ? "good" : "bad", title: `${of}: ${wordOf(state)}, ${tests}` };
 }
 
 const BADGE_HEADERS = {

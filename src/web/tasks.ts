@@ -7,6 +7,7 @@ import { plainText } from "../request/reply.ts";
 import { stripAnsi } from "../rules/ansi.ts";
 import { hasEnded } from "../rules/execution.ts";
 import { joinLog } from "../rules/log_parts.ts";
+import { taskReason } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import { text, uuid } from "../schema/fields.ts";
@@ -105,7 +106,7 @@ function headlineOf(task: TaskRow): string {
       : status === "running"
         ? "runs"
         : status === "timed_out"
-          ? "did not report"
+          ? taskReason(task)!
           : wordOf(status);
   const counts = [
     failed > 0 && `${count(failed)} failed`,
@@ -113,7 +114,8 @@ function headlineOf(task: TaskRow): string {
     skipped > 0 && `${count(skipped)} skipped`,
     flaky > 0 && `${count(flaky)} flaky`,
   ].filter(Boolean);
-  return `${counts.join(", ")}${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`;
+  const reason = taskReason(task);
+  return `${reason === null ? "" : `${reason}; `}${counts.join(", ")}${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`;
 }
 
 const letterOf = ({ status, flaky }: CaseResultRow) => (flaky ? "flaky" : status);
@@ -147,7 +149,7 @@ ${
 
 function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, now: Date): Html | null {
   if (uploads.length === 0) return null;
-  return html`<h2>Uploads <small>${counted(uploads.length, "report")}</small></h2>
+  return html`<h2>Uploads <small>${uploads.length < UPLOADS ? counted(uploads.length, "report") : `the last ${UPLOADS} reports`}</small></h2>
 <div class="card scroll"><table><caption class="visually-hidden">Reports of this task, the newest attempt first</caption>
 <thead><tr><th scope="col">Attempt</th>${isSharded ? html`<th scope="col">Shard</th>` : null}<th scope="col">Format</th><th scope="col" class="number">Exit code</th><th scope="col" class="number">When</th></tr></thead>
 <tbody>${uploads.map(
@@ -196,9 +198,7 @@ export const tasks: Page[] = [
       const last = shown.at(-1);
       const missing = missingShardsOf(task);
       const warnings = [
-        ...(missing.length > 0
-          ? [`${isOver ? "Ended without" : "Waits for"} ${toShardList(missing)} of ${task.shards}`]
-          : []),
+        ...(missing.length > 0 && !isOver ? [`Waits for ${toShardList(missing)} of ${task.shards}`] : []),
         ...(task.reason === null ? [] : [task.reason]),
         ...(run?.outage
           ? ["Nearly everything failed: an outage, which blames nobody and is not remembered of the tests"]

@@ -371,6 +371,68 @@ describe("GET …/executions/{executionId}/failures", () => {
     );
   });
 
+  describe("of many failures", () => {
+    const messages = ["Error: the basket is gone", "Error: the mail was not sent"];
+    const many = Array.from({ length: 600 }, (_, index) => testcase(`case ${index}`, messages[index % 2]));
+    const fine = Array.from({ length: 600 }, (_, index) => testcase(`fine ${index}`));
+    const counts = {
+      newFailures: 600,
+      stillFailing: 0,
+      flakyFailures: 0,
+      alsoFailingOnMain: 0,
+      quarantinedFailures: 0,
+    };
+    const told = ({ causes }: any) =>
+      causes.map(({ message, failed, failures }: any) => [message, failed, failures.length]);
+
+    test("groups all of them, lists a share of each cause, and goes on from cause to cause", async () => {
+      const { executionId } = await send("branch=main", ...many, ...fine);
+      const whole = await get(`${executionId}/failures`);
+      expect(whole).toMatchObject({ failed: 600, counts, causeCount: 2, pagination: { hasMore: false } });
+      expect(told(whole)).toEqual([
+        [messages[0], 300, 250],
+        [messages[1], 300, 250],
+      ]);
+      const first = await get(`${executionId}/failures?limit=1`);
+      expect(first).toMatchObject({ failed: 600, counts, causeCount: 2, pagination: { hasMore: true } });
+      expect(told(first)).toEqual([[messages[0], 300, 300]]);
+      const second = await get(`${executionId}/failures?limit=1&cursor=${first.pagination.cursor}`);
+      expect(second).toMatchObject({ causeCount: 2, pagination: { hasMore: false } });
+      expect(told(second)).toEqual([[messages[1], 300, 300]]);
+    });
+
+    test("those that have not joined the bug report of their cause belong to it all the same", async () => {
+      const { executionId } = await send("branch=main", ...many, ...fine);
+      await database.pool`delete from bug_occurrence where project_id = ${project} and test_case % 3 = 0`;
+      const { causes, causeCount } = await get(`${executionId}/failures`);
+      expect([causeCount, causes.map(({ failed, bugReport }: any) => [failed, bugReport?.number])]).toEqual([
+        2,
+        [
+          [300, 1],
+          [300, 2],
+        ],
+      ]);
+    });
+
+    test("results from before causes were stored are grouped by the beginning of their message", async () => {
+      const { executionId } = await send("branch=feature", ...many, ...fine);
+      await database.pool`update case_detail set cause = null where project_id = ${project}`;
+      expect(told(await get(`${executionId}/failures`))).toEqual([
+        [messages[0], 300, 250],
+        [messages[1], 300, 250],
+      ]);
+    });
+
+    test("the answer to an upload counts all of them, as JSON and as text, also when it is repeated", async () => {
+      const body = `<testsuite name="s">${[...many, ...fine].join("")}</testsuite>`;
+      const path = `POST /projects/${project}/test-runs?task_slug=t&execution_key=1`;
+      const { body: answer } = await ask(path, { key, body });
+      expect([answer.counts, answer.newFailures.length]).toEqual([counts, 100]);
+      const text = await ask(path, { key, body, headers: { Accept: "text/plain" } });
+      expect(text).toMatchObject({ status: 200, text: expect.stringContaining(" 600 failed (600 new), ") });
+    });
+  });
+
   test("an execution without failures has no causes; those of an outage blame nobody", async () => {
     const green = await upload("pp", "branch=main");
     expect(await get(`${green.executionId}/failures`)).toMatchObject({ failed: 0, causes: [] });

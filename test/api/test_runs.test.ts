@@ -38,6 +38,8 @@ describe("POST /projects/:projectId/test-runs", () => {
       flaky: 0,
       durationMs: 40,
       verdict: "failed",
+      reason: null,
+      counts: { newFailures: 1, stillFailing: 0, flakyFailures: 0, alsoFailingOnMain: 0, quarantinedFailures: 0 },
       newFailures: [{ testCaseId: expect.any(String), taskSlug: "unit", suite: "unit", name: "case 2", file: null }],
       ...{ flakyFailures: [], alsoFailingOnMain: [], stillFailing: [], quarantinedFailures: [] },
       bugReports: [{ id: expect.any(String), number: 1, title: "case 2 failed", status: "open", change: "opened" }],
@@ -138,7 +140,7 @@ describe("POST /projects/:projectId/test-runs", () => {
       body: whole.slice(0, whole.indexOf("case 2")),
       headers: { accept: "text/plain" },
     });
-    expect(text).toStartWith("FAILED t: 2 passed, 0 failed, 0 skipped, 1 warning, attempt 1 http");
+    expect(text).toStartWith("FAILED t: report broke off; 2 passed, 0 failed, 0 skipped, 1 warning, attempt 1 http");
   });
 
   test("a report without cases is refused, unless allow_empty says that it is right", async () => {
@@ -432,7 +434,7 @@ describe("one test run", () => {
     const { status, body: detail } = await ask(path, acme);
     expect(status).toBe(200);
     const { newFailures: _, flakyFailures: _f, alsoFailingOnMain: _a, stillFailing: _s, ...more } = body;
-    const { quarantinedFailures: _q, bugReports: _b, ...run } = more;
+    const { quarantinedFailures: _q, bugReports: _b, counts: _c, ...run } = more;
     expect(detail).toEqual({ ...run, taskSlug: slug, shards: 1, format: "junit", exitCode: 1, machineTimeMs: 20 });
   });
 

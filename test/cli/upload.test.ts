@@ -382,7 +382,9 @@ describe("around a command", () => {
     const ended = await upload(project, ["report.xml", ...script(`${writes("pp")}; ${end}`)]);
     expect([ended.code, ended.output]).toEqual([code, ""]);
     const failed = code === 0 ? 0 : 1;
-    expect(ended.errors).toStartWith(code === 0 ? "PASSED unit: 2 passed" : "FAILED unit: 2 passed, 1 failed");
+    expect(ended.errors).toStartWith(
+      code === 0 ? "PASSED unit: 2 passed" : `FAILED unit: test runner exited with code ${code}; 2 passed, 1 failed`,
+    );
     expect(await onlyRun(project)).toMatchObject({ exitCode: code, passed: 2, failed });
   });
 

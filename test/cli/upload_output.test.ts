@@ -20,13 +20,16 @@ const RUN: ToldRun = {
   url: "https://assay.test/projects/p/executions/e",
   arrivedShards: [1],
   missingShards: [],
-  newFailures: [{}],
-  flakyFailures: [],
-  alsoFailingOnMain: [],
-  stillFailing: [],
-  quarantinedFailures: [],
+  reason: null,
+  counts: { newFailures: 1, flakyFailures: 0, alsoFailingOnMain: 0, stillFailing: 0, quarantinedFailures: 0 },
 };
-const GREEN: ToldRun = { ...RUN, status: "passed", verdict: "passed", failed: 0, newFailures: [] };
+const GREEN: ToldRun = {
+  ...RUN,
+  status: "passed",
+  verdict: "passed",
+  failed: 0,
+  counts: { ...RUN.counts, newFailures: 0 },
+};
 
 const failure = (more: Partial<ToldFailure> = {}): ToldFailure => ({
   suite: "cart",

@@ -27,11 +27,17 @@ import { repeatOnly } from "../../src/rules/repeat.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
 import { locateFile, toContainedPath, toPathWord } from "../../src/rules/report_path.ts";
 import { mistakeInRerun, PRESETS, toRerunCommand } from "../../src/rules/rerun_command.ts";
+import { executionReason, type TaskEnd, taskLine, taskReason } from "../../src/rules/red_reason.ts";
 import { toRunLine } from "../../src/rules/run_line.ts";
 import { quoted, scanShell } from "../../src/rules/shell.ts";
 import { isTestFrame, ownFrames, readStack } from "../../src/rules/stack.ts";
 import { adviceFor } from "../../src/rules/upload_advice.ts";
 import { testLinearity, withFewTexts } from "./growth.ts";
+
+const LOST_TASK: TaskEnd = {
+  ...{ slug: "e2e", status: "timed_out", attempt: 0, shards: 1, namedShards: [], completedAt: null, failed: 0 },
+  ...{ verdict: null, reason: null, flaws: null },
+};
 
 const failureOf = (text: string) => ({
   kind: null,
@@ -190,6 +196,12 @@ testLinearity("rules", {
         });
     }),
   },
+  "red_reason.ts": {
+    executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
+    flawsOf: null,
+    taskLine: (text) => taskLine({ ...LOST_TASK, reason: text }),
+    taskReason: (text) => taskReason({ ...LOST_TASK, reason: text }),
+  },
   "run_line.ts": {
     toCounts: null,
     toRunLine: (text) =>
@@ -200,6 +212,8 @@ testLinearity("rules", {
         missingShards: [],
         warnings: [text],
         url: text,
+        counts: {},
+        reason: text,
       } as never),
     toState: null,
   },

@@ -2,6 +2,7 @@
 
 import { sentenceOf, toAutomation } from "../../src/web/automation_fields.ts";
 import { bugPath, executionPath, nameOf, taskPath, testPath } from "../../src/web/builds.ts";
+import { readCauseCursor } from "../../src/web/causes.ts";
 import { evidenceOf, firstLine, FULL, history, terminal } from "../../src/web/evidence.ts";
 import { shortNameOf } from "../../src/web/executions.ts";
 import { bad, good, hiddenField, input } from "../../src/web/fields.ts";
@@ -53,6 +54,10 @@ testLinearity(
           schedule: text,
         }),
       toFields: null,
+    },
+    "causes.ts": {
+      readCauseCursor: (text) => readCauseCursor(`1.${text}.${text}`),
+      writeCauseCursor: null,
     },
     "builds.ts": {
       bugPath: (text) => bugPath(text, text),

@@ -149,11 +149,11 @@ describe("what came of an execution is said in words", () => {
     await upload(mine, { execution_id: id, shard: "2/3" }, junit("p"));
     await ask(`POST /projects/${mine.project}/executions/${id}/complete`, mine);
     const page = await visit(pathOf(mine, id));
-    expect(headline(page)).toBe("Timed out: nothing has come of e2e");
-    expect(page.words).toContain("e2e The execution was completed without it");
-    expect(page.words).toContain("unit 1 of 3 shards Without shards 1 and 3");
+    expect(headline(page)).toBe("Timed out: unit shards 1 and 3 of 3 missing, e2e did not report");
+    expect(page.words).toContain("e2e Did not report");
+    expect(page.words).toContain("unit 1 of 3 shards Shards 1 and 3 of 3 missing");
     const other = await upload(mine, { shard: "1/2", complete: "true" }, junit("p"));
-    expect(headline(await visit(pathOf(mine, other)))).toBe("Incomplete: not all of unit has come");
+    expect(headline(await visit(pathOf(mine, other)))).toBe("Incomplete: unit shard 2 of 2 missing");
   });
 
   test("cancelled, failed by its exit code, an outage, nothing", async () => {
@@ -163,7 +163,9 @@ describe("what came of an execution is said in words", () => {
     await ask(`POST /projects/${mine.project}/executions/${id}/cancel`, mine);
     expect(headline(await visit(pathOf(mine, id)))).toBe("Cancelled, 1 of 2 tasks had reported");
     const failed = await upload(mine, { exit_code: "3", complete: "true" }, report([]));
-    expect(headline(await visit(pathOf(mine, failed)))).toBe("1 new failure");
+    expect(headline(await visit(pathOf(mine, failed)))).toBe(
+      "1 new failure; Failed: unit test runner exited with code 3",
+    );
     const empty = await upload(mine, { allow_empty: "true", complete: "true" }, report([]));
     expect(headline(await visit(pathOf(mine, empty)))).toBe("Nothing ran");
     await upload(mine, main("1"), junit("p".repeat(40)));
@@ -251,6 +253,23 @@ describe("failures by cause", () => {
     expect(sizes[0]).toBe(25);
     expect(seen.toSorted()).toEqual(cases.map(({ name }) => name).toSorted());
     expect((await visit(`${pathOf(mine, id)}?cause_after=nonsense`)).status).toBe(400);
+  });
+
+  test("causes count all of their tests, also those that the page does not list", async () => {
+    const mine = await addProject(acme);
+    const failed = Array.from({ length: 300 }, (_, index) => ({
+      name: `case ${index}.`,
+      message: index % 3 === 0 ? "Error: the mail was not sent" : "Error: the basket is gone",
+    }));
+    const passed = Array.from({ length: 300 }, (_, index) => ({ name: `fine ${index}` }));
+    const id = await upload(mine, { branch: "feature" }, report([...failed, ...passed]));
+    const { words, text } = await visit(pathOf(mine, id));
+    expect(words).toContain("New failures 2 causes, 300 tests");
+    expect(words).toMatch(
+      /the mail was not sent 100 tests .* 100 tests .* and 90 more .* the basket is gone 200 tests/,
+    );
+    expect(words).toContain("and 190 more");
+    expect(text).not.toContain('rel="next"');
   });
 
   test("what others have written is text", async () => {
@@ -350,7 +369,7 @@ describe("forms", () => {
     expect([refused.status, refused.words.includes("it was cancelled")]).toEqual([400, true]);
     const completed = await create(mine, { tasks: ["unit"] });
     await visit(`${pathOf(mine, completed)}/complete`, "member", {});
-    expect(headline(await visit(pathOf(mine, completed)))).toBe("Timed out: nothing has come of unit");
+    expect(headline(await visit(pathOf(mine, completed)))).toBe("Timed out: unit did not report");
   });
 
   test("owners delete", async () => {

@@ -109,7 +109,7 @@ describe("a task", () => {
     expect((await get(pathOf(mine, body.id, "e2e"))).words).toContain("Nothing has come yet");
     await ask(`POST /projects/${mine.project}/executions/${body.id}/complete`, mine);
     const ended = await get(pathOf(mine, body.id));
-    expect(ended.words).toContain("Ended without shards 2 and 3 of 3");
+    expect(ended.words).toContain("unit: shards 2 and 3 of 3 missing; 2 passed");
     expect(ended.text).not.toContain("data-live");
     expect((await get(pathOf(mine, body.id, "e2e"))).words).toContain("The execution was completed without it");
   });

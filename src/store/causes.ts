@@ -1,0 +1,114 @@
+/** The failures of an execution, grouped by cause: by the bug report that they have joined, else by their fingerprint. */
+
+import type { Fragment, Sql } from "./connect.ts";
+import { type FailureRow, rank } from "./failures.ts";
+import { failedResultsOf } from "./packing.ts";
+
+/** The position of a failure in the order of its execution; `rank` 9: the failure was not judged. */
+export type FailurePosition = { rank: number; runId: string; number: number };
+
+/** A failure of a cause. Message and stack are null for every member of a cause but the first one. */
+export type CauseMember = FailureRow &
+  FailurePosition & {
+    /** The index of its cause in the order of causes, from 1 for the first cause of the page. */
+    place: number;
+    /** The number of failures of its cause. */
+    failed: number;
+  };
+
+export type CauseQuery = {
+  /** Maximum number of causes; those of one more are selected. */
+  limit: number;
+  /** Maximum number of failures of each cause. */
+  members: number;
+  /** Maximum number of failures in total, the same share for each cause; the first failure of a cause is always selected. */
+  total: number;
+  /** The first failure of the last cause of the page before. */
+  after?: FailurePosition | undefined;
+};
+
+/** Results that were stored before causes were have none: they are grouped by the beginning of their message. */
+const causeOf = (sql: Sql): Fragment => sql`
+  coalesce(d.cause,
+    md5(coalesce(regexp_replace(left(d.message, 200), '[0-9]+', '#', 'g'), f.run_id::text || f.number))::uuid)`;
+
+/**
+ * A statement: every failed result of an execution, `f`, with the id of the bug report that it has joined. The parts are
+ * combined by aggregation: a join would be left to a planner that may know nothing about the tables yet.
+ */
+const failedOf = (sql: Sql, projectId: string, executionId: string): Fragment => {
+  const runs = sql`
+    select id from test_run where project_id = ${projectId} and execution_id = ${executionId} and failed > 0`;
+  return sql`
+    select run_id, number, max(attempt) as attempt, coalesce(min(rank), 9) as rank, min(blame) as blame,
+      max(flake_rate) as flake_rate, max(flaky_at) as flaky_at, min(bug) as bug
+    from (
+      select x.run_id, x.number, x.attempt, null::int as rank, null as blame, null::real as flake_rate,
+        null::timestamptz as flaky_at, null as bug
+      from ${failedResultsOf(sql, projectId, runs)} x
+      union all
+      select f.run_id, f.test_case, null, ${rank(sql)}, f.blame, f.flake_rate, f.flaky_at, null
+      from (${runs}) run, lateral (select * from failure where project_id = ${projectId} and run_id = run.id offset 0) f
+      union all
+      select o.run_id, o.test_case, null, null, null, null, null, o.bug_report_id::text collate "C"
+      from (${runs}) run, lateral (
+        select run_id, test_case, bug_report_id from bug_occurrence
+        where project_id = ${projectId} and run_id = run.id offset 0) o
+    ) part
+    group by run_id, number having max(attempt) is not null`;
+};
+
+/**
+ * Causes in the order of their first failures, new failures first; each cause with its first failures. `causes` are the
+ * numbers of causes by the rank of their first failure, of the whole execution. All failures of the execution are grouped,
+ * whatever the page is, by narrow rows; what they say is read only for the page.
+ */
+export const selectCauses = (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  { limit, members, total, after }: CauseQuery,
+) => sql<(CauseMember & { causes: Record<string, number> })[]>`
+  with failed as materialized (${failedOf(sql, projectId, executionId)}),
+  marked as materialized (
+    select f.*, ${causeOf(sql)} as cause
+    from failed f left join lateral (
+      select cause, message from case_detail
+      where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = f.attempt offset 0) d on true
+  ),
+  -- Not every failure of a large run is matched with bug reports: the others belong to the bug report of the same cause.
+  keyed as (
+    select *, coalesce(bug, case when min(bug) over w = max(bug) over w then min(bug) over w end) as cause_bug
+    from marked window w as (partition by cause)
+  ),
+  grouped as materialized (
+    select *, first_value(rank) over w as head_rank, first_value(run_id) over w as head_run,
+      first_value(number) over w as head_number, row_number() over w as member,
+      count(*) over (partition by coalesce(cause_bug::uuid, cause)) as in_cause
+    from keyed window w as (partition by coalesce(cause_bug::uuid, cause) order by rank, run_id, number)
+  ),
+  paged as (
+    select *, dense_rank() over (order by head_rank, head_run, head_number) as place from grouped
+    ${after ? sql`where (head_rank, head_run, head_number) > (${after.rank}::int, ${after.runId}::uuid, ${after.number}::int)` : sql``}
+  ),
+  shown as materialized (
+    select * from (
+      select *, row_number() over (order by member, place) as index from paged
+      where place <= ${limit} and member <= ${members} or place = ${limit + 1} and member = 1
+    ) chosen where index <= ${total} or member = 1
+  )
+  select f.place::int, f.in_cause::int as failed, f.rank, f.run_id as "runId", f.number,
+    c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, c.owner, f.blame,
+    round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, d.kind,
+    case when f.member = 1 then d.message end as message, case when f.member = 1 then left(d.stack, 20000) end as stack,
+    b.id as "bugId", b.number as "bugNumber", b.title as "bugTitle", b.status as "bugStatus",
+    (select json_object_agg(head_rank, causes) from (
+      select head_rank, count(*) as causes from grouped where member = 1 group by 1) r) as causes
+  from shown f
+  cross join lateral (select * from test_case where project_id = ${projectId} and number = f.number offset 0) c
+  left join lateral (
+    select * from case_detail
+    where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = f.attempt offset 0) d on true
+  left join lateral (
+    select * from bug_report where project_id = ${projectId} and id = f.cause_bug::uuid offset 0) b on true
+  order by f.place, f.member`;
