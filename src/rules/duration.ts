@@ -50,6 +50,8 @@ function spanOf(shards: readonly TimedAttempt[]): { durationMs: number; startedM
 
 /** A report is uploaded within this time after its tests ended: an older end is that of a clock in another time zone. */
 const MAX_DELAY_MS = 3 * 3_600_000;
+/** Tests that claim to have run for longer did not: their start would be one that no timestamp can hold. */
+const MAX_DURATION_MS = 30 * 24 * 3_600_000;
 /** Clocks differ by so much. */
 const MAX_SKEW_MS = 60_000;
 
@@ -65,5 +67,5 @@ export function startOf(
   const delay = endedAt === null ? Number.NaN : at.getTime() - endedAt.getTime();
   const isTrusted = delay >= -MAX_SKEW_MS && delay <= MAX_DELAY_MS;
   const ended = isTrusted ? endedAt : isAtEnd ? at : null;
-  return ended === null ? null : new Date(ended.getTime() - durationMs).toISOString();
+  return ended === null || durationMs > MAX_DURATION_MS ? null : new Date(ended.getTime() - durationMs).toISOString();
 }

@@ -2,6 +2,9 @@
 
 import type { Fragment, Sql } from "./connect.ts";
 
+/** A hundred years: reports may claim times whose end no timestamp can hold. */
+const MAX_MS = 3_155_760_000_000;
+
 /**
  * An aggregate over runs `r`, null without any: from the first start to the last end, at least as long as the longest run.
  * A run whose start is unknown counts by its length alone. `over` makes it a window function.
@@ -10,7 +13,7 @@ export const wallTimeOfRuns = (sql: Sql, over: Fragment = sql``): Fragment => sq
   greatest(
     max(r.duration_ms) ${over},
     round(extract(epoch from
-      max(r.tests_started_at + r.duration_ms * interval '1 millisecond') ${over} - min(r.tests_started_at) ${over}
+      max(r.tests_started_at + least(r.duration_ms, ${MAX_MS}::bigint) * interval '1 millisecond') ${over} - min(r.tests_started_at) ${over}
     ) * 1000)::bigint)`;
 
 /** An aggregate over runs `r`, null without any: the sum over all tasks, shards and attempts. */

@@ -90,6 +90,24 @@ describe("an execution takes", () => {
     expect((await open(`/projects/${project}/executions/${executionId}`)).words).not.toContain("machine time");
   });
 
+  test("a time that nobody could wait for, where reports claim it", async () => {
+    await upload({ task: "e2e", seconds: 1, start: 0 });
+    const days = Array.from({ length: 50_000 }, () => '<testcase name="a" time="2000000"/>').join("");
+    const claim = (number: number, more = "") =>
+      ask(`POST /projects/${project}/test-runs?task_slug=e2e&execution_key=build&branch=main${more}`, {
+        key,
+        body: `<testsuite timestamp="${at(number)}">${days}</testsuite>`,
+      });
+    for (let number = 1; number <= 2; number++) expect((await claim(number)).status).toBe(201);
+    const { body, status } = await claim(3, "&complete=true");
+    expect(status).toBe(201);
+    // As a thousand of them would have made it.
+    await database.pool`update test_run set duration_ms = 1e17 where execution_id = ${body.executionId}`;
+    expect((await get(`/executions/${body.executionId}`)).durationMs).toBe(1e17);
+    for (const path of ["", "/executions", `/executions/${body.executionId}`])
+      expect((await open(`/projects/${project}${path}`)).status).toBe(200);
+  });
+
   test("the sum that was stored, when all of it is older than wall times", async () => {
     const { executionId } = await upload({ seconds: 20, start: 0 });
     await database.pool`

@@ -68,4 +68,8 @@ describe("when tests began", () => {
   ])("%s", (_, endedAt, isAtEnd, expected) => {
     expect(start(endedAt, isAtEnd)).toBe(expected === null ? null : expected.toISOString());
   });
+
+  test("is unknown of tests that claim to have run for centuries", () => {
+    expect(startOf({ durationMs: 4e14, endedAt: at(0) }, at(0), true)).toBeNull();
+  });
 });

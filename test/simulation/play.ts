@@ -9,7 +9,7 @@ import { type Build, fileIn, type Story, type Upload } from "./story.ts";
 export type Ask = (method: "GET" | "POST", path: string, body?: string) => Promise<any>;
 
 /** A test case in an answer. */
-export type Named = { taskSlug: string; name: string };
+export type Named = { taskSlug: string; suite: string; name: string };
 
 export type Asked = { executionId: string; baselineId: string | null };
 

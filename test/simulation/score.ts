@@ -42,13 +42,15 @@ export type Score = {
 };
 
 const share = (part: number, whole: number) => (whole === 0 ? Number.NaN : part / whole);
-const keyOf = ({ taskSlug, name }: Named) => `${taskSlug} ${name}`;
+/** What a test may be called in a report: some tools join the titles of suites and test. */
+const keysOf = ({ taskSlug, suite, name }: Named) =>
+  [name, `${suite} > ${name}`, `${suite} ${name}`].map((title) => `${taskSlug} ${title}`);
 
 export function score(recording: Recording): Score {
   const { story, snapshots, comparisons } = recording;
   const byName = new Map(story.team.cases.map((testCase) => [`${testCase.task.slug} ${testCase.name}`, testCase]));
   const find = (named: Named): TestCase => {
-    const found = byName.get(keyOf(named));
+    const found = keysOf(named).flatMap((key) => byName.get(key) ?? [])[0];
     if (!found) throw new Error(`No report named ${JSON.stringify(named)}`);
     return found;
   };
