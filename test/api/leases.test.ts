@@ -338,6 +338,7 @@ describe("what is lost", () => {
     );
     const ended = await see(place, id);
     expect([ended.status, ended.failed]).toEqual(["failed", 1]);
+    expect(ended.reason).toBe("Failed: unit test runner exited with code 137 (Timed out after 10 s)");
   });
 
   test("a runner that goes on for minutes after its time is not waited for", async () => {
