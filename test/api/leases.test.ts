@@ -303,6 +303,7 @@ describe("what is lost", () => {
     const ended = await see(place, id);
     expect([ended.status, ended.tasks[0].status]).toEqual(["timed_out", "timed_out"]);
     expect(ended.tasks[0].reason).toBe("The runner r2 was lost, as the one before it was");
+    expect(ended.reason).toBe("Timed out: unit did not report (The runner r2 was lost, as the one before it was)");
   });
 
   test("a call renews what it names: it is not lost", async () => {
@@ -441,6 +442,7 @@ describe("cancellation", () => {
       ["failed", "cancelled", "cancelled"],
     ]);
     expect(ended.tasks[2].reason).toBe(reason);
+    expect(ended.reason).toContain(`(${reason})`);
   });
 });
 
