@@ -6,6 +6,7 @@ import { erroredCase, type ReportedCase, type Report } from "../reports/report.t
 import { cut } from "../reports/text.ts";
 import { fingerprint } from "../rules/fingerprint.ts";
 import { identify, type IdentifiedCases } from "../rules/identity.ts";
+import { exitMessage } from "../rules/red_reason.ts";
 import { type Result, toLetter } from "../rules/merge.ts";
 import { buildUrl, type Shard } from "../schema/fields.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
@@ -72,7 +73,7 @@ export function prepareReport(
     exitCode !== 0 && failed === 0
       ? {
           exitCode,
-          message: `The test runner exited with code ${exitCode} although no test case failed`,
+          message: exitMessage(exitCode),
           output: null,
         }
       : undefined;

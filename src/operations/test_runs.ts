@@ -161,7 +161,7 @@ export async function takeReport(
     ...runChange,
     namedShards: namedShardsOf(attempts, shard.of),
     reason: null,
-    flaws: outcome.verdict === "failed" ? flawsOf(latest) : null,
+    flaws: outcome.verdict === "failed" ? flawsOf(latest, messageOf(named)) : null,
   };
   writes.unshift(
     known
@@ -271,6 +271,10 @@ async function countFirst(sql: Tx, projectId: string, blocks: readonly ResultBlo
   );
   return { ...counts, quarantined: await countQuarantined(sql, projectId, failed) };
 }
+
+/** The message of the failure that stands for the runner of an upload. */
+const messageOf = ({ exitCase, details }: NamedReport): string | null =>
+  exitCase === null ? null : (details.find(({ testCase }) => testCase === exitCase)?.message ?? null);
 
 /** Those that its uploads have named; none for a run that is not sharded. */
 const namedShardsOf = (attempts: readonly Attempt[], shards: number): number[] =>

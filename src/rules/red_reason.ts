@@ -11,6 +11,8 @@ export type Flaws = {
   standIns: number;
   /** That runner's exit code; null: it has none. */
   exitCode: number | null;
+  /** The message of such a failure. */
+  says: string | null;
 };
 
 export type TaskEnd = {
@@ -41,17 +43,30 @@ const MAX_TASKS = 3;
 const MAX_SLUG = 80;
 const MAX_REASON = 300;
 
-/** `attempts` are the latest of each shard. */
+/** The message of a failure that stands for an exit code, where nothing else is known. */
+export const exitMessage = (exitCode: number): string =>
+  `The test runner exited with code ${exitCode} although no test case failed`;
+
+/** `attempts` are the latest of each shard, `says` is the message of their stand-in, where it is known. */
 export const flawsOf = (
   attempts: readonly { partial: boolean; exitCase: number | null; exitCode: number | null }[],
+  says: string | null,
 ): Flaws => {
   const standIns = attempts.filter(({ exitCase }) => exitCase !== null);
   return {
     brokeOff: attempts.some(({ partial }) => partial),
     standIns: standIns.length,
     exitCode: standIns.find(({ exitCode }) => exitCode !== null)?.exitCode ?? null,
+    says: standIns.length === 0 ? null : says,
   };
 };
+
+/** "test runner exited with code 137 (Timed out after 10 s)" */
+function whatFailed({ exitCode, says }: Flaws): string {
+  const what = exitCode === null ? "test runner failed" : `test runner exited with code ${exitCode}`;
+  const isKnown = says === null || (exitCode !== null && says.startsWith(exitMessage(exitCode)));
+  return isKnown ? what : `${what} (${toLine(says, MAX_REASON)})`;
+}
 
 function whatEnded(task: Omit<TaskEnd, "slug">): string | null {
   const { status, attempt, shards, verdict, failed, flaws } = task;
@@ -63,8 +78,7 @@ function whatEnded(task: Omit<TaskEnd, "slug">): string | null {
   }
   if (verdict !== "failed" || status !== "failed") return null;
   if (flaws?.brokeOff) return "report broke off";
-  if (flaws && flaws.standIns > 0 && flaws.standIns >= failed)
-    return flaws.exitCode === null ? "test runner failed" : `test runner exited with code ${flaws.exitCode}`;
+  if (flaws && flaws.standIns > 0 && flaws.standIns >= failed) return whatFailed(flaws);
   return failed === 0 ? "failed without a failing test" : null;
 }
 

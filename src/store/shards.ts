@@ -12,7 +12,11 @@ export const namedShards = (sql: Sql, run: Fragment): Fragment => sql`
 export const flaws = (sql: Sql, run: Fragment): Fragment => sql`
   case when ${run}.verdict = 'failed' then (
     select json_build_object('brokeOff', coalesce(bool_or(a.partial), false), 'standIns', count(a.exit_case),
-      'exitCode', max(a.exit_code) filter (where a.exit_case is not null))
+      'exitCode', (array_agg(a.exit_code order by a.shard) filter (where a.exit_case is not null and a.exit_code is not null))[1],
+      'says', (array_agg(left(d.message, 500) order by a.shard) filter (where d.message is not null))[1])
     from (
-      select distinct on (a.shard) a.partial, a.exit_case, a.exit_code from attempt a
-      where a.project_id = ${run}.project_id and a.run_id = ${run}.id order by a.shard, a.number desc) a) end`;
+      select distinct on (a.shard) a.shard, a.number, a.partial, a.exit_case, a.exit_code from attempt a
+      where a.project_id = ${run}.project_id and a.run_id = ${run}.id order by a.shard, a.number desc) a
+    left join lateral (
+      select message from case_detail where project_id = ${run}.project_id and run_id = ${run}.id
+        and test_case = a.exit_case and attempt = a.number and a.exit_case is not null offset 0) d on true) end`;

@@ -133,7 +133,14 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
 
 /** What came of it, without what runners and pipelines have said: that names them. */
 const publicOutcomeOf = (build: BuildRow): string =>
-  outcomeOf({ ...build, redTasks: build.redTasks.map((task) => ({ ...task, reason: null })) });
+  outcomeOf({
+    ...build,
+    redTasks: build.redTasks.map((task) => ({
+      ...task,
+      reason: null,
+      flaws: task.flaws && { ...task.flaws, says: null },
+    })),
+  });
 
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 

@@ -303,6 +303,7 @@ describe("what is lost", () => {
     const ended = await see(place, id);
     expect([ended.status, ended.tasks[0].status]).toEqual(["timed_out", "timed_out"]);
     expect(ended.tasks[0].reason).toBe("The runner r2 was lost, as the one before it was");
+    expect(ended.reason).toBe("Timed out: unit did not report (The runner r2 was lost, as the one before it was)");
   });
 
   test("a call renews what it names: it is not lost", async () => {
@@ -338,6 +339,7 @@ describe("what is lost", () => {
     );
     const ended = await see(place, id);
     expect([ended.status, ended.failed]).toEqual(["failed", 1]);
+    expect(ended.reason).toBe("Failed: unit test runner exited with code 137 (Timed out after 10 s)");
   });
 
   test("a runner that goes on for minutes after its time is not waited for", async () => {
@@ -444,6 +446,7 @@ describe("cancellation", () => {
       ["failed", "cancelled", "cancelled"],
     ]);
     expect(ended.tasks[2].reason).toBe(reason);
+    expect(ended.reason).toContain(`(${reason})`);
   });
 });
 

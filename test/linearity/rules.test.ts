@@ -198,9 +198,14 @@ testLinearity("rules", {
   },
   "red_reason.ts": {
     executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
+    exitMessage: null,
     flawsOf: null,
     taskLine: (text) => taskLine({ ...LOST_TASK, reason: text }),
-    taskReason: (text) => taskReason({ ...LOST_TASK, reason: text }),
+    taskReason: (text) => {
+      taskReason({ ...LOST_TASK, reason: text });
+      const flaws = { brokeOff: false, standIns: 1, exitCode: 1, says: text };
+      taskReason({ ...LOST_TASK, status: "failed", verdict: "failed", attempt: 1, failed: 1, flaws });
+    },
   },
   "run_line.ts": {
     toCounts: null,

@@ -1,14 +1,26 @@
 import { describe, expect, test } from "bun:test";
-import { executionReason, flawsOf, type TaskEnd, taskLine, taskReason } from "../../src/rules/red_reason.ts";
+import {
+  executionReason,
+  exitMessage,
+  flawsOf,
+  type TaskEnd,
+  taskLine,
+  taskReason,
+} from "../../src/rules/red_reason.ts";
 
 const task = (more: Partial<TaskEnd> = {}): TaskEnd => ({
   ...{ slug: "e2e", status: "failed", attempt: 1, shards: 1, namedShards: [], completedAt: "2026-01-31T10:00:00Z" },
-  ...{ failed: 0, verdict: "failed", reason: null, flaws: { brokeOff: false, standIns: 0, exitCode: null } },
+  ...{
+    failed: 0,
+    verdict: "failed",
+    reason: null,
+    flaws: { brokeOff: false, standIns: 0, exitCode: null, says: null },
+  },
   ...more,
 });
 const incomplete = { status: "incomplete", shards: 3, namedShards: [1, 3], completedAt: null } as const;
 const silent = { status: "timed_out", attempt: 0, verdict: null, completedAt: null, flaws: null } as const;
-const flaws = (more: object) => ({ flaws: { brokeOff: false, standIns: 0, exitCode: null, ...more } });
+const flaws = (more: object) => ({ flaws: { brokeOff: false, standIns: 0, exitCode: null, says: null, ...more } });
 
 describe("a task", () => {
   test.each<[Partial<TaskEnd>, string | null]>([
@@ -26,6 +38,11 @@ describe("a task", () => {
     [{ failed: 2, ...flaws({ brokeOff: true }) }, "report broke off"],
     [{ failed: 1, ...flaws({ standIns: 1, exitCode: 137 }) }, "test runner exited with code 137"],
     [{ failed: 1, ...flaws({ standIns: 1 }) }, "test runner failed"],
+    [
+      { failed: 1, ...flaws({ standIns: 1, exitCode: 137, says: "Timed out after 10 s" }) },
+      "test runner exited with code 137 (Timed out after 10 s)",
+    ],
+    [{ failed: 1, ...flaws({ standIns: 1, exitCode: 3, says: exitMessage(3) }) }, "test runner exited with code 3"],
     [{ failed: 2, ...flaws({ standIns: 1, exitCode: 1 }) }, null],
     [{ failed: 0 }, "failed without a failing test"],
   ])("%j: %p", (more, reason) => expect(taskReason(task(more))).toBe(reason));
@@ -72,8 +89,8 @@ describe("an execution", () => {
 
 test("the latest uploads of all shards tell what is wrong", () => {
   const upload = (more: object = {}) => ({ partial: false, exitCase: null, exitCode: 0, ...more });
-  expect(flawsOf([upload()])).toEqual({ brokeOff: false, standIns: 0, exitCode: null });
-  expect(flawsOf([upload({ partial: true }), upload({ exitCase: 7, exitCode: 3 })])).toEqual({
-    ...{ brokeOff: true, standIns: 1, exitCode: 3 },
+  expect(flawsOf([upload()], null)).toEqual({ brokeOff: false, standIns: 0, exitCode: null, says: null });
+  expect(flawsOf([upload({ partial: true }), upload({ exitCase: 7, exitCode: 3 })], "Timed out")).toEqual({
+    ...{ brokeOff: true, standIns: 1, exitCode: 3, says: "Timed out" },
   });
 });
