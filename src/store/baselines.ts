@@ -29,20 +29,23 @@ export const onDefaultBranch = (sql: Sql, projectId: string, condition: Fragment
 };
 
 /**
- * What an execution is compared with: the last one of the default branch before it that is over when it begins, or of the
- * commit that it names. `id` is its own.
+ * What an execution is compared with: the last one of the default branch before it that is over when it begins and has results,
+ * or of the commit that it names. `id` is its own.
  */
 export const baselineOf = (
   sql: Sql,
   projectId: Given,
   { id, baseCommit }: { id: Given; baseCommit: string | undefined },
 ): Fragment => {
-  const isOver = sql`id < ${id} and status in ('passed', 'failed')`;
+  const isOver = sql`
+    id < ${id} and status in ('passed', 'failed', 'timed_out') and exists (
+      select from test_run r
+      where r.project_id = ${projectId} and r.execution_id = execution.id and ${isMeasure(sql, projectId)})`;
   const [named, nameless] = lastOf(sql, projectId, { condition: isOver, limit: 1 });
   const last = sql`greatest(${named}, ${nameless})`;
   if (!baseCommit) return last;
   return sql`coalesce((
-    select id from execution b
+    select id from execution
     where project_id = ${projectId} and not sample and build_id is null and ${isOver} and ${isCommit(sql, baseCommit)}
     order by branch is distinct from (select default_branch from project where id = ${projectId}), id desc limit 1
   ), ${last})`;
@@ -50,6 +53,17 @@ export const baselineOf = (
 
 /** A run that says something of its cases. */
 export const isUsable = (sql: Sql) => sql`r.completed_at is not null and not r.outage`;
+
+/**
+ * One that others are measured by: it has results of tests, and its last report did not break off. What is missing in it would
+ * be new in the next one.
+ */
+const isMeasure = (sql: Sql, projectId: Given) => sql`
+  ${isUsable(sql)} and (r.passed + r.skipped > 0 or r.failed > 0) and (r.verdict = 'passed' or not exists (
+    select from (
+      select distinct on (a.shard) a.partial, a.exit_case from attempt a
+      where a.project_id = ${projectId} and a.run_id = r.id order by a.shard, a.number desc) last
+    having bool_or(last.partial) or r.passed + r.skipped = 0 and r.failed <= count(last.exit_case)))`;
 
 /**
  * The runs that an execution's runs are measured by, at most one a task: that of the baseline, or, where the task did not
@@ -71,7 +85,7 @@ export const baselineRuns = (
       : sql`select ${taskSlug}::text as task_slug, true as mine`;
   const runOf = (id: Fragment) => sql`
     select id from test_run r
-    where project_id = ${projectId} and execution_id = ${id} and task_slug = task.task_slug and ${isUsable(sql)}`;
+    where project_id = ${projectId} and execution_id = ${id} and task_slug = task.task_slug and ${isMeasure(sql, projectId)}`;
   // Of each task by itself, and what came before the baseline only where that has none: it nearly always has.
   return sql`
     with earlier as materialized (${onDefaultBranch(sql, projectId, sql`id < ${baseline}`, LOOKED_THROUGH)})

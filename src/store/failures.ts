@@ -6,7 +6,7 @@ import type { Blame } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
-import { episodeRate, hadEpisodes, isKnownFlaky, wasMended } from "./health.ts";
+import { episodeRate, hadEpisodes, isBroken, isKnownFlaky, wasMended } from "./health.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
 import { firstIdAt } from "./moment.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
@@ -48,9 +48,15 @@ export const insertFailures = async (
     select r.id from (${onDefaultBranch(sql, projectId, since, MEANWHILE)}) e
     join test_run r on r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug}
     where ${isUsable(sql)}`;
+  // The baseline says nothing of it, but the default branch fails there: its last results do, or it has an open bug.
+  const isKnownOnMain = sql`(${isBroken(sql)} or ${hasOpenBug(sql, projectId, executionId)} and not exists (
+    select from case_result b
+    where b.project_id = ${projectId} and b.run_id in (select id from base_run)
+      and b.block = ${blockOfCase(sql, sql`f.number`)} and f.number = any(b.test_cases)))`;
   const rows = await sql<JudgedFailures[]>`
     with failed as materialized (${failedIn(sql, projectId, sql`select ${id}::uuid as id`)}),
-    base as materialized (${failedIn(sql, projectId, baselineRuns(sql, projectId, { executionId, taskSlug }))}),
+    base_run as materialized (${baselineRuns(sql, projectId, { executionId, taskSlug })}),
+    base as materialized (${failedIn(sql, projectId, sql`select id from base_run`)}),
     main as materialized (${failedIn(sql, projectId, meanwhile)}),
     judged as (
       insert into failure (project_id, run_id, test_case, blame, flake_rate, flaky_at)
@@ -68,6 +74,9 @@ export const insertFailures = async (
         when ${isInTime} and ${isKnownFlaky(sql)} then 'flaky'
         when base.number is not null then 'still'
         when main.number is not null then 'main'
+        when ${isInTime} and ${isKnownOnMain} then (
+          select case when branch is null or branch = (select default_branch from project where id = ${projectId})
+            then 'still' else 'main' end ${mine})
         when ${isInTime} and ${hadEpisodes(sql)} then 'flaky'
         when ${isInTime} and ${wasMended(sql)} then 'main'
         else 'new' end as blame) j
@@ -77,6 +86,13 @@ export const insertFailures = async (
     from judged group by blame`;
   return [...rows];
 };
+
+/** A condition: the test case `f` belonged to an open bug, seen on the default branch, before the execution began. */
+const hasOpenBug = (sql: Sql, projectId: string, executionId: string) => sql`exists (
+  select from bug_case k join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
+  where k.project_id = ${projectId} and k.test_case = f.number and b.status in ('open', 'in_progress')
+    and b.merged_into is null and b.home_execution_id is not null
+    and b.created_at < (select created_at from execution where project_id = ${projectId} and id = ${executionId}))`;
 
 export const deleteFailures = (sql: Tx, projectId: string, runId: string) => sql`
   delete from failure where project_id = ${projectId} and run_id = ${runId}`;

@@ -4,7 +4,8 @@ import { EPISODE_RESULTS, KNOWN_RUNS } from "../rules/health.ts";
 import type { Fragment, Sql } from "./connect.ts";
 
 // These stand as they are in the conditions of partial indexes: a parameter would keep the planner from them.
-const isBroken = (sql: Sql) => sql`h.broken >= 5`;
+/** Its last five results on the default branch failed. */
+export const isBroken = (sql: Sql): Fragment => sql`h.broken >= 5`;
 /** As announced. */
 export const isFlaky = (sql: Sql): Fragment => sql`h.flaky`;
 

@@ -265,6 +265,46 @@ describe("the baseline", () => {
     expect(blames(await upload("fpp", `execution_id=${again.body.id}`))).toEqual({ newFailures: ["case 0"] });
   });
 
+  test("is not an execution without results: one whose runner died, whose report broke off, or that nobody reported to", async () => {
+    const base = await upload("fpp", "branch=main");
+    const empty = `task_slug=t&branch=main&exit_code=1&allow_empty=true`;
+    await ask(`POST /projects/${project}/test-runs?${empty}`, { key, body: "<testsuites/>" });
+    const { body: silent } = await ask(`POST /projects/${project}/executions`, {
+      key,
+      body: { branch: "main", tasks: ["t"] },
+    });
+    await ask(`POST /projects/${project}/executions/${silent.id}/complete`, { key });
+    await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=main`, {
+      key,
+      body: junit("ppp").replace(/<testcase classname="unit" name="case 1"[^]*$/, "<testca"),
+    });
+    const mine = await upload("fpf", "branch=x");
+    expect((await get(mine.executionId)).baselineId).toBe(base.executionId);
+    expect(blames(mine)).toEqual({ newFailures: ["case 2"], stillFailing: ["case 0"] });
+  });
+
+  test("that lacks a test makes none of its failures new that are known on the default branch", async () => {
+    // The bug is open; five failures in a row are broken.
+    for (let build = 0; build < 5; build++) await upload("fpp", "branch=main");
+    await catchUp();
+    const without = junit("fpp").replace(/<testcase classname="unit" name="case 0"[^]*?<\/testcase>/, "");
+    await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=main`, { key, body: without });
+    expect(blames(await upload("fpf", "branch=x"))).toEqual({
+      newFailures: ["case 2"],
+      alsoFailingOnMain: ["case 0"],
+    });
+    expect(blames(await upload("fpp", "branch=main"))).toEqual({ stillFailing: ["case 0"] });
+  });
+
+  test("that lacks a test with an open bug leaves that to the bug, and not to the bug that the same build opens", async () => {
+    await upload("pfp", "branch=main");
+    const without = junit("pfp").replace(/<testcase classname="unit" name="case 1"[^]*?<\/testcase>/, "");
+    await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=main`, { key, body: without });
+    expect(blames(await upload("pfp", "branch=x"))).toEqual({ alsoFailingOnMain: ["case 1"] });
+    expect(blames(await upload("pppf", "branch=main&execution_key=1"))).toEqual({ newFailures: ["case 3"] });
+    expect(blames(await upload("fppf", "branch=main&execution_key=1"))).toEqual({ newFailures: ["case 0", "case 3"] });
+  });
+
   test("lends a task that it lacks the run before it", async () => {
     await upload("fpp", "branch=main");
     const send = (task: string, letters: string, branch: string) =>
