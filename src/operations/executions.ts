@@ -2,6 +2,7 @@
 
 import { isSameCommit } from "../rules/commit.ts";
 import { isGreen } from "../rules/branch_state.ts";
+import { mayBeOutage } from "../rules/run_outcome.ts";
 import { END_REASONS, executionReason } from "../rules/red_reason.ts";
 import { byResults, endOfTask, type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
@@ -48,7 +49,7 @@ import {
   stopLeases,
 } from "../store/leases.ts";
 import { selectBranchState } from "../store/state.ts";
-import { type RunRow, selectRunsOf } from "../store/test_runs.ts";
+import { releaseForCounting, type RunRow, selectRunsOf } from "../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../store/signals.ts";
 
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
@@ -96,6 +97,7 @@ export async function advanceExecution(
   }
   writes.push(updateExecution(sql, projectId, execution.id, { ...change, status }));
   const ends = hasEnded(status) && !hasEnded(execution.status);
+  if (ends && tasks.some(mayBeOutage)) writes.push(releaseForCounting(sql, projectId, execution.id));
   if (ends && !isNew) {
     if (execution.mode === "run" && (await stopLeases(sql, projectId, execution.id, reason)))
       await notifyLeases(sql, projectId);

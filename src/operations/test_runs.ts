@@ -12,7 +12,7 @@ import { startOf, timesOf } from "../rules/duration.ts";
 import { toCounts } from "../rules/blame.ts";
 import { flawsOf, taskLine } from "../rules/red_reason.ts";
 import { isNews } from "../rules/news.ts";
-import { latestAttempts, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../rules/run_outcome.ts";
+import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
 import type { ExecutionStatus } from "../schema/executions.ts";
 import type { ExecutionData, NewEvent } from "../schema/events.ts";
@@ -51,6 +51,7 @@ import {
   toOrigin,
   toUploaded,
 } from "./executions.ts";
+import { changedByOthers, judgeAgain } from "./outages.ts";
 import { mergeResults } from "./results.ts";
 import {
   type Attempt,
@@ -145,17 +146,21 @@ export async function takeReport(
   const latest = latestAttempts(attempts);
   const results = isFirst ? await countFirst(sql, projectId, blocks) : await selectCounts(sql, projectId, run.id);
   const counts = addCounts(results, latest);
-  const outcome = outcomeOf(run, attempts, shard.of, counts);
+  const others = runs.filter((other) => other !== known);
+  const complete = others.filter((other) => other.completedAt !== null);
+  const outcome = outcomeOf(run, attempts, shard.of, counts, complete);
   const { isIn, outage, staysRemembered } = outcome;
   const from = toOrigin(execution, origin);
   const onDefaultBranch = isOnDefaultBranch(from, execution);
   if (staysRemembered && changes.length > 0) {
     await lockHealth(sql, projectId);
     const counted = { id: run.id, outage: run.outage, wasOutage: outcome.wasOutage, completedAt, onDefaultBranch };
-    const turned = await countChanges(sql, projectId, counted, changes);
-    if (!silent) await insertTurns(sql, projectId, run.id, turned);
+    const turns = await countChanges(sql, projectId, counted, changes);
+    if (!silent) await insertTurns(sql, projectId, run.id, turns);
   }
-  const runChange = toChange(run, { named, parameters, attempts, shards: shard.of, counts, outcome, at, completedAt });
+  const ended = hasEnded(execution.status);
+  const about = { named, parameters, attempts, shards: shard.of, counts, outcome, at, completedAt };
+  const runChange = toChange(run, { ...about, isFinal: ended });
   const updated: RunRow & TestRunDetailRow = {
     ...run,
     ...runChange,
@@ -168,6 +173,7 @@ export async function takeReport(
       ? updateTestRun(sql, projectId, run.id, runChange)
       : insertTestRuns(sql, projectId, toRows([{ ...runChange, id: run.id, executionId: execution.id, taskSlug }])),
   );
+  const turned = changedByOthers([...others, updated]);
   const mayResolve = met.hasLiveBugs && isIn && run.completedAt === null && onDefaultBranch && !outage;
   const isQuiet =
     !isNew &&
@@ -176,6 +182,7 @@ export async function takeReport(
     updated.failed === 0 &&
     named.details.length === 0 &&
     !mayResolve &&
+    turned.length === 0 &&
     // Whose leases are settled by what is written.
     execution.mode !== "run";
   if (!isQuiet) {
@@ -193,12 +200,21 @@ export async function takeReport(
   const blames = await judgeFailures(sql, projectId, updated, { before: !isFirst, onDefaultBranch });
   const tracked = toTracked(execution, from, updated, { completedAt, onDefaultBranch, mayResolve, silent });
   const bugReports = isIn ? await trackBugs(sql, projectId, tracked, at.toISOString()) : [];
+  await judgeAgain(sql, projectId, turned, {
+    toTracked: (other) =>
+      toTracked(execution, from, other, {
+        ...{ completedAt: other.completedAt ?? completedAt, onDefaultBranch, silent },
+        mayResolve: false,
+      }),
+    now: at.toISOString(),
+  });
+  const judged = new Map(turned.map((other) => [other.id, other]));
   // What else comes after the end changes the figures, and is not announced.
   const events =
     isIn && (joins || !hasEnded(execution.status))
       ? [completedEvent(execution.depth, from, { ...updated, blames })]
       : [];
-  const tasks = [...runs.filter((other) => other !== known), updated].sort(byId).map(toTask);
+  const tasks = [...others.map((other) => judged.get(other.id) ?? other), updated].sort(byId).map(toTask);
   const status = await advanceExecution(sql, projectId, execution, event, {
     ...change,
     ...(execution.mode === "run" ? {} : { tasks }),
@@ -231,12 +247,14 @@ type Change = {
   outcome: RunOutcome;
   at: Date;
   completedAt: string;
+  /** The execution has ended: no other task can make an outage of the run. */
+  isFinal: boolean;
 };
 
 /** What a report makes of its run. */
 export function toChange(
   run: RunRow,
-  { named: { report }, parameters, attempts, shards, counts, outcome, at, completedAt }: Change,
+  { named: { report }, parameters, attempts, shards, counts, outcome, at, completedAt, isFinal }: Change,
 ): TestRunChange {
   const { status, verdict, isIn, outage, wasOutage, staysRemembered } = outcome;
   return {
@@ -255,7 +273,8 @@ export function toChange(
     completedAt: isIn ? completedAt : null,
     outage,
     wasOutage,
-    remembered: isIn ? staysRemembered : null,
+    // Counted when it is known what it is: at the latest at the end of the execution.
+    remembered: isIn && (staysRemembered || isFinal || !mayBeOutage(counts)) ? staysRemembered : null,
   };
 }
 

@@ -24,7 +24,7 @@ import {
 } from "./test_runs.ts";
 import { toCounts } from "../rules/blame.ts";
 import { countStatuses, packResults } from "../rules/merge.ts";
-import { outcomeOf, WHOLE } from "../rules/run_outcome.ts";
+import { mayBeOutage, outcomeOf, WHOLE } from "../rules/run_outcome.ts";
 import type { NewEvent } from "../schema/events.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import { type BugsOfCases, tryBugsOfCases } from "../store/bug_reports.ts";
@@ -232,6 +232,8 @@ function take(
   const { taskSlug } = prepared;
   // What has come or been declared of the task is joined with it.
   if (!numbers || runs.some((run) => run.taskSlug === taskSlug)) return undefined;
+  // A green task may show that others were no outage.
+  if (runs.some((run) => run.outage && mayBeOutage(run))) return undefined;
   const from = toOrigin(execution, origin);
   const onDefaultBranch = isOnDefaultBranch(from, execution);
   const mayResolve = onDefaultBranch && numbers.some((number) => bugs.testCases.has(number));
@@ -243,7 +245,17 @@ function take(
   const counts = { ...countStatuses(blocks.map(({ statuses }) => statuses).join("")), quarantined: 0 };
   const run = newRun(execution.id, taskSlug, at);
   const outcome = outcomeOf(run, attempts, 1, counts);
-  const change = toChange(run, { named, parameters, attempts, shards: 1, counts, outcome, at, completedAt });
+  const change = toChange(run, {
+    named,
+    parameters,
+    attempts,
+    shards: 1,
+    counts,
+    outcome,
+    at,
+    completedAt,
+    isFinal: true,
+  });
   const updated = { ...run, ...change };
   const all = [...runs, updated].sort(byId);
   const advanced = advanceByGreen(state, toEvent(parameters), {

@@ -48,6 +48,16 @@ const SHARE_AFTER = 0.2;
 export const isOutageRun = ({ passed, failed }: Pick<Counts, "passed" | "failed">, wasOutage = false): boolean =>
   failed >= MIN_FAILED && failed > (wasOutage ? SHARE_AFTER : SHARE) * (passed + failed);
 
+/** Four in five of its tests failed, and they are too few to tell an outage by themselves: the whole execution may be one. */
+export const mayBeOutage = ({ passed, failed }: Pick<Counts, "passed" | "failed">): boolean =>
+  failed > 0 && failed < MIN_FAILED && failed > SHARE * (passed + failed);
+
+/** Of the complete runs of an execution: they are an outage together. Then those are of it that may be, and no others. */
+export const isOutageTogether = (runs: readonly Pick<Counts, "passed" | "failed">[]): boolean => {
+  const sumOf = (name: "passed" | "failed") => runs.reduce((sum, run) => sum + run[name], 0);
+  return isOutageRun({ passed: sumOf("passed"), failed: sumOf("failed") });
+};
+
 export type RunSoFar = {
   completedAt: string | null;
   status: string;
@@ -69,12 +79,16 @@ export type RunOutcome = {
   staysRemembered: boolean;
 };
 
-/** `counts` are of all results and of all attempts without cases. */
+/**
+ * `counts` are of all results and of all attempts without cases, `others` those of the complete runs of the other tasks of the
+ * execution.
+ */
 export function outcomeOf(
   run: RunSoFar,
   attempts: readonly RunAttempt[],
   shards: number,
   counts: Counts & { quarantined: number },
+  others: readonly Pick<Counts, "passed" | "failed">[] = [],
 ): RunOutcome {
   const isIn = run.completedAt !== null || isComplete(attempts, shards);
   const isBroken = latestAttempts(attempts).some(({ partial }) => partial);
@@ -84,7 +98,8 @@ export function outcomeOf(
   const ended = isIncomplete ? "incomplete" : run.status === "cancelled" ? run.status : "running";
   // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
   const mayBe = isIn && (run.remembered !== true || run.outage);
-  const outage = mayBe && isOutageRun(counts, run.wasOutage);
+  const isPart = mayBeOutage(counts) && isOutageTogether([...others, counts]);
+  const outage = mayBe && (isOutageRun(counts, run.wasOutage) || isPart);
   const staysRemembered = run.remembered === true && !(run.outage && !outage);
   return { verdict, isIn, status: isIn ? verdict : ended, outage, wasOutage: run.wasOutage || outage, staysRemembered };
 }

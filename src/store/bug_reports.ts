@@ -409,6 +409,47 @@ export async function insertOccurrences(
   await insertBugCases(sql, projectId, occurrences, run.seenAt);
 }
 
+/**
+ * A run says something else of its failures than it did: they are taken out of their bugs, and bugs that it had opened, and
+ * nobody has touched since, are gone.
+ */
+export async function withdrawOccurrences(
+  sql: Tx,
+  projectId: string,
+  { id, executionId }: { id: string; executionId: string },
+): Promise<void> {
+  const bugs = await sql<{ id: string }[]>`
+    with withdrawn as (
+      delete from bug_occurrence where project_id = ${projectId} and run_id = ${id} returning bug_report_id),
+    sums as (select bug_report_id, count(*)::int as count from withdrawn group by 1)
+    update bug_report b set occurrences = b.occurrences - sums.count from sums
+    where b.project_id = ${projectId} and b.id = sums.bug_report_id returning b.id`;
+  if (bugs.length === 0) return;
+  const ids = toTextArray(bugs.map((bug) => bug.id));
+  await sql`
+    delete from bug_report b
+    where b.project_id = ${projectId} and b.id = any(${ids}::uuid[]) and b.source = 'automatic' and b.status = 'open'
+      and b.first_execution_id = ${executionId} and b.assignee is null and b.external_url is null
+      and not exists (select from bug_occurrence o where o.project_id = b.project_id and o.bug_report_id = b.id)
+      and not exists (
+        select from bug_change c where c.project_id = b.project_id and c.bug_report_id = b.id and c.cause <> 'opened')`;
+  // Of those that stay, what they were last seen in before.
+  const last = (home: Fragment) => sql`
+    select o.seen_at, r.execution_id, e.branch, e.commit from bug_occurrence o
+    join test_run r on r.project_id = o.project_id and r.id = o.run_id
+    join execution e on e.project_id = r.project_id and e.id = r.execution_id
+    where o.project_id = b.project_id and o.bug_report_id = b.id ${home}
+    order by o.seen_at desc limit 1`;
+  const atHome = sql`and (e.branch is null or e.branch = (select default_branch from project where id = ${projectId}))`;
+  await sql`
+    update bug_report b set
+      (last_seen_at, last_execution_id, branch, commit) = (
+        select l.seen_at, l.execution_id, l.branch, l.commit from (select) one left join lateral (${last(sql``)}) l on true),
+      (home_execution_id, home_branch, home_commit) = (
+        select l.execution_id, l.branch, l.commit from (select) one left join lateral (${last(atHome)}) l on true)
+    where b.project_id = ${projectId} and b.id = any(${ids}::uuid[]) and b.last_execution_id = ${executionId}`;
+}
+
 /** A case that fails again begins to count anew, unless its bug has been seen after `seenAt`. */
 export const insertBugCases = (
   sql: Tx,

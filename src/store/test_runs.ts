@@ -210,6 +210,15 @@ export const lockRunAmongOthers = async (
   };
 };
 
+/** Whether a complete run is an outage, as the other tasks of its execution have shown. */
+export const updateOutage = (sql: Tx, projectId: string, { id, outage, wasOutage }: RunRow) => sql`
+  update test_run set outage = ${outage}, was_outage = ${wasOutage} where project_id = ${projectId} and id = ${id}`;
+
+/** The execution has ended: what could still turn out to be an outage is counted from now on. */
+export const releaseForCounting = (sql: Tx, projectId: string, executionId: string) => sql`
+  update test_run set remembered = false
+  where project_id = ${projectId} and execution_id = ${executionId} and remembered is null and completed_at is not null`;
+
 /** All runs of several locked executions, ordered by id. */
 export const selectRunsOf = (sql: Tx, projectId: string, executionIds: readonly string[]) => sql<RunRow[]>`
   select test_run.*

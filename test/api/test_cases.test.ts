@@ -133,7 +133,7 @@ describe("health", () => {
   });
 
   test("what a retry has undone is a retry's sign and no episode", async () => {
-    await upload("f", "&branch=main&execution_key=a");
+    await upload("f", "&branch=main&execution_key=a&complete=true");
     expect((await one()).lastStatus).toBe("failed");
     await upload("p", "&branch=main&execution_key=a");
     await runs("fpfp");
@@ -180,8 +180,8 @@ describe("health", () => {
   });
 
   test("identical bytes posted again are counted once", async () => {
-    await upload("f", "&execution_key=a");
-    await upload("f", "&execution_key=a");
+    await upload("f", "&execution_key=a&complete=true");
+    await upload("f", "&execution_key=a&complete=true");
     expect(await one()).toMatchObject({ runs: 1, failures: 1 });
   });
 

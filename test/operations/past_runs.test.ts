@@ -120,7 +120,7 @@ describe("the test case", () => {
 
   test("keeps the later of two that were completed side by side, in whichever order they come", async () => {
     const [first, second] = [Date.now() - 60_000, Date.now() - 30_000].map((ms) => new Date(ms).toISOString());
-    await upload("f", at(second!, "execution_key=b"));
+    await upload("f", at(second!, "execution_key=b&complete=true"));
     await one();
     await upload("p", at(first!, "execution_key=a"));
     expect(await one()).toMatchObject({ lastStatus: "failed", lastRunAt: second, lastPassedAt: first, runs: 2 });
@@ -154,7 +154,7 @@ describe("the test case", () => {
 
   test("ran last when the last attempt was completed", async () => {
     const [first, second] = [daysAgo(2), daysAgo(1)];
-    await upload("f", at(first, "execution_key=a"));
+    await upload("f", at(first, "execution_key=a&complete=true"));
     expect(await one()).toMatchObject({ lastStatus: "failed", lastRunAt: first, lastPassedAt: null });
     await upload("p", at(second, "execution_key=a"));
     expect(await one()).toMatchObject({ lastStatus: "passed", lastRunAt: second, lastPassedAt: second });

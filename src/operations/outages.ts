@@ -1,0 +1,39 @@
+/** Outages of a whole execution: what a task shows of it may be seen only when others have reported. */
+
+import { trackBugs } from "./bug_reports.ts";
+import { judgeFailures } from "./failures.ts";
+import { isOutageTogether, mayBeOutage } from "../rules/run_outcome.ts";
+import type { Tx } from "../store/connect.ts";
+import { lockBugs, withdrawOccurrences } from "../store/bug_reports.ts";
+import { type RunRow, updateOutage } from "../store/test_runs.ts";
+import type { TrackedRun } from "./bug_reports.ts";
+
+/** Of complete runs those that are judged otherwise now that all of these are known. What is counted stays as it is. */
+export const changedByOthers = (runs: readonly RunRow[]): RunRow[] => {
+  const complete = runs.filter(({ completedAt }) => completedAt !== null);
+  const outage = isOutageTogether(complete);
+  return complete
+    .filter((run) => mayBeOutage(run) && run.remembered !== true && run.outage !== outage)
+    .map((run) => ({ ...run, outage, wasOutage: run.wasOutage || outage }));
+};
+
+/**
+ * In the transaction of the upload that has shown it: these runs are judged anew, and what they had made of their failures is
+ * taken back.
+ */
+export async function judgeAgain(
+  sql: Tx,
+  projectId: string,
+  runs: readonly RunRow[],
+  { toTracked, now }: { toTracked: (run: RunRow) => TrackedRun; now: string },
+): Promise<void> {
+  if (runs.length === 0) return;
+  await lockBugs(sql, projectId);
+  for (const run of runs) {
+    const tracked = toTracked(run);
+    await updateOutage(sql, projectId, run);
+    await judgeFailures(sql, projectId, run, { before: true, onDefaultBranch: tracked.onDefaultBranch });
+    await withdrawOccurrences(sql, projectId, tracked);
+    await trackBugs(sql, projectId, tracked, now);
+  }
+}
