@@ -132,7 +132,7 @@ const STATE: typeof READS = [
   ["the newest of the default branch", async () => void (await selectBranchBuilds(database.pool, project, MAIN, 10))],
   ["the last of them that has ended", async () => void (await selectLastBuild(database.pool, project, MAIN))],
   ["how that stands", async () => void (await selectBranchState(database.pool, project, MAIN))],
-  ["what is new", async () => void (await selectNews(database.pool, project, idOfLastWeek, 5))],
+  ["what is new", async () => void (await selectNews(database.pool, project, MAIN, idOfLastWeek, 5))],
 ];
 
 const PAGES: [name: string, work: (time: number) => Promise<void>][] = [

@@ -6,6 +6,7 @@ import { type Fragment, type Sql, toTextArray } from "./connect.ts";
 import { wallTimeOfRuns } from "./durations.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
 import { flaws, namedShards } from "./shards.ts";
+import { hasResult } from "./outcome.ts";
 import type { Branch } from "./state.ts";
 
 /** An execution as rows of pages show it. */
@@ -245,52 +246,97 @@ export const selectGrid = async (
 export type NewsRow = {
   executionId: string;
   key: string | null;
-  branch: string | null;
+  branch: string;
   createdAt: string;
+  /** Nothing explains them, and no later result of the branch says otherwise. */
   failures: number;
+  /** Of one of them. */
   message: string | null;
   test: string | null;
 };
 
-/** The newest executions since `from` (an id) with failures that nothing explains, of branches that have not passed since; one for each. */
-export const selectNews = (sql: Sql, projectId: string, from: string, limit: number) => {
+/** So many later executions of a branch are asked whether they have run a task since. */
+const LATER = 20;
+/** So many of the newest red executions are looked through. */
+const RED = 100;
+
+/**
+ * The newest executions since `from` (an id) with failures that nothing explains, in tasks that their branch has not run
+ * since. What keeps the default branch red is its state, and not among them.
+ */
+export const selectNews = (sql: Sql, projectId: string, { branch }: Branch, from: string, limit: number) => {
   // Written out: PostgreSQL keeps no plan of this for a limit that it does not know, and making one takes most of the time.
   const enough = sql.unsafe(String(limit));
-  const red = sql`status in ('failed', 'timed_out', 'running')`;
-  const isNews = (execution: Fragment) => sql`exists (
-    select from test_run r, lateral (
-      select from failure where project_id = ${projectId} and run_id = r.id and blame = 'new' limit 1) f
-    where r.project_id = ${projectId} and r.execution_id = ${execution} and r.failed > 0)`;
-  // Newest first, each by itself, until there are enough: all that failed in a week may be ten thousand.
+  // Looked up for each execution: joined they would all be read.
+  const failed = sql`(
+    select id, task_slug from test_run
+    where project_id = ${projectId} and execution_id = e.id and failed > 0 offset 0) r`;
+  const fresh = sql`select * from failure where project_id = ${projectId} and run_id = r.id and blame = 'new'`;
+  const isLatest = sql`not exists (
+    select from (
+      select id from execution later
+      where later.project_id = ${projectId} and later.branch = e.branch and later.id > e.id
+      order by later.branch, later.id limit ${LATER}) l,
+    lateral (
+      select from test_run t
+      where t.project_id = ${projectId} and t.execution_id = l.id and t.task_slug = r.task_slug and ${hasResult(sql, sql`t`)}
+      offset 0) t)`;
   const of = (status: string) => sql`(
-    select e.* from execution e
-    where e.project_id = ${projectId} and e.id >= ${from} and e.status = ${status} and e.branch is not null
-      and not exists (
-        select from execution later
-        where later.project_id = ${projectId} and later.branch = e.branch and later.id > e.id
-          and (later.status = 'passed' or later.${red} and ${isNews(sql`later.id`)}))
-      and ${isNews(sql`e.id`)}
-    order by e.id desc limit ${enough})`;
-  const nameless = sql`(
-    select e.* from execution e
-    where e.project_id = ${projectId} and e.id >= ${from} and e.branch is null and e.${red} and ${isNews(sql`e.id`)}
-    order by e.branch, e.id desc limit 1)`;
+    select * from execution e
+    where e.project_id = ${projectId} and e.id >= ${from} and e.status = ${status}
+      and e.branch is not null and e.branch <> ${branch}
+    order by e.id desc limit ${RED})`;
   return sql<NewsRow[]>`
-    select e.id as "executionId", e.key, e.branch, e.created_at as "createdAt", n.failures, n.message, n.test
+    select e.id as "executionId", e.key, e.branch, e.created_at as "createdAt", n.failures, d.message, d.name as test
     from (
-      select * from (${of("failed")} union all ${of("timed_out")} union all ${of("running")} union all ${nameless}) e
+      select * from (
+        select * from (${of("failed")} union all ${of("timed_out")} union all ${of("running")}) e
+        order by id desc limit ${RED}) e
+      where exists (select from ${failed} where exists (${fresh} offset 0) and ${isLatest})
       order by id desc limit ${enough}
     ) e cross join lateral (
-      select count(*)::int as failures, min(left(d.message, 300)) as message, min(c.name) as test
-      from test_run r
-      cross join lateral (
-        select * from failure where project_id = ${projectId} and run_id = r.id and blame = 'new' offset 0) f
-      cross join lateral (
-        select name from test_case where project_id = ${projectId} and number = f.test_case offset 0) c
-      left join lateral (
-        select message from case_detail where project_id = ${projectId} and run_id = f.run_id and test_case = f.test_case
-        offset 0) d on true
-      where r.project_id = ${projectId} and r.execution_id = e.id and r.failed > 0
-    ) n
+      select count(*)::int as failures, min(f.run_id::text)::uuid as run_id
+      from ${failed} cross join lateral (${fresh} offset 0) f where ${isLatest}
+    ) n left join lateral (${firstOf(sql, projectId, sql`n.run_id`)}) d on true
     order by e.id desc`;
 };
+
+/** A statement: what the first failure of a run says, one that nothing explains before others. */
+const firstOf = (sql: Sql, projectId: string, run: Fragment) => sql`
+  select c.name, (
+    select left(message, 300) from case_detail
+    where project_id = ${projectId} and run_id = ${run} and test_case = f.test_case order by attempt desc limit 1) as message
+  from (
+    select test_case from failure where project_id = ${projectId} and run_id = ${run}
+    order by blame <> 'new', test_case limit 1) f
+  cross join lateral (
+    select name from test_case where project_id = ${projectId} and number = f.test_case offset 0) c`;
+
+/** What a red task of a branch says, in its latest result. */
+export type RedTaskRow = {
+  slug: string;
+  executionId: string;
+  key: string | null;
+  createdAt: string;
+  newFailures: number;
+  message: string | null;
+  test: string | null;
+};
+
+/** In the order given. */
+export const selectRedTasks = (
+  sql: Sql,
+  projectId: string,
+  tasks: readonly { slug: string; lastExecutionId: string }[],
+) => sql<RedTaskRow[]>`
+  select t.slug, e.id as "executionId", e.key, e.created_at as "createdAt", d.message, d.name as test, (
+    select count(*)::int from failure f
+    where f.project_id = ${projectId} and f.run_id = r.id and f.blame = 'new') as "newFailures"
+  from unnest(
+    ${toTextArray(tasks.map(({ slug }) => slug))}::text[],
+    ${toTextArray(tasks.map(({ lastExecutionId }) => lastExecutionId))}::uuid[])
+    with ordinality as t (slug, execution_id, place)
+  join execution e on e.project_id = ${projectId} and e.id = t.execution_id
+  join test_run r on r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = t.slug
+  left join lateral (${firstOf(sql, projectId, sql`r.id`)}) d on true
+  order by t.place`;

@@ -27,7 +27,7 @@ async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<{ statu
     selectLastBuild(sql, id, branch),
     selectTally(sql, id),
     selectBuilds(sql, id, STRIP - 1, { buildsOnly: true }),
-    selectNews(sql, id, week, NEWS),
+    selectNews(sql, id, branch, week, NEWS),
   ]);
   const headline = headlineOf(branch, state, now);
   const items = builds.toReversed().map((build) => ({
@@ -44,7 +44,7 @@ ${
     ? null
     : html`<div class="after">${news.map(
         (row) =>
-          html`<p class="small long"><a href="${executionPath(id, row.executionId)}">${nameOf(row)}</a> ${row.branch === null ? null : html`<code>${row.branch}</code>`} <span class="failed">${counted(row.failures, "new failure")}</span>, <span class="soft">${ago(row.createdAt, now)}</span></p>`,
+          html`<p class="small long"><a href="${executionPath(id, row.executionId)}">${nameOf(row)}</a> <code>${row.branch}</code> <span class="failed">${counted(row.failures, "new failure")}</span>, <span class="soft">${ago(row.createdAt, now)}</span></p>`,
       )}</div>`
 }
 ${strip(items, `The last ${counted(items.length, "execution")} of ${name}, newest right`)}

@@ -2,25 +2,28 @@
 
 import { html, type Html } from "../http/html.ts";
 import { getBranchDays } from "../operations/branch_days.ts";
+import { type BranchTask, isGreen } from "../rules/branch_state.ts";
 import { firstIdAt } from "../store/moment.ts";
 import {
   type BuildRow,
   type GridRow,
   type NewsRow,
+  type RedTaskRow,
   selectBuilds,
   selectLastBuild,
   selectBranchBuilds,
   selectGrid,
   selectNews,
+  selectRedTasks,
   selectTally,
 } from "../store/overview.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
 import { type RegressedBug, selectRegressedBugs } from "../store/bug_reports.ts";
 import { selectTestCases } from "../store/test_cases.ts";
-import { bugPath, buildTable, executionPath, nameOf, testPath } from "./builds.ts";
+import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
 import { headlineOf, summaryOf } from "./project_state.ts";
-import { ago, breakable, counted, mark, toDay, toDuration, toPercent } from "./parts.ts";
+import { ago, breakable, counted, mark, toDay, toDuration, toPercent, toSpan } from "./parts.ts";
 import { TREND_DAYS, trends } from "./trends.ts";
 
 const DAY_MS = 86_400_000;
@@ -28,22 +31,43 @@ const GRID_EXECUTIONS = 10;
 const GRID_TESTS = 8;
 /** The others are a page away. */
 const BUILDS = 10;
+/** Of what needs somebody so much is told, of each kind. */
+const NEWS = 5;
 
 type Needs = {
+  branch: string;
+  /** The tasks that keep the default branch red, and what they say. */
+  red: readonly { task: BranchTask; said: RedTaskRow }[];
   news: readonly NewsRow[];
   regressed: readonly RegressedBug[];
   flaky: Awaited<ReturnType<typeof selectTestCases>>;
 };
 
-function needsYou(projectId: string, { news, regressed, flaky }: Needs, now: Date): Html | null {
+function needsYou(projectId: string, { branch, red, news, regressed, flaky }: Needs, now: Date): Html | null {
   const rows = [
+    ...red.map(
+      ({ task: { slug, failed, since, isLonger }, said }) =>
+        html`<tr>
+          <td class="mark-cell">${mark("failed")}</td>
+          <td class="long">
+            <a href="${taskPath(projectId, said.executionId, slug)}"
+              ><b>${nameOf(said)}</b> <code>${branch}</code> ${slug}:
+              ${failed === 0 ? "red" : counted(failed, "failure")}${said.newFailures > 0 ? `, ${said.newFailures} new` : ""}</a
+            >
+            <span class="small soft">${(said.message ?? said.test ?? "").split("\n")[0]}</span>
+          </td>
+          <td class="number soft">
+            red for ${isLonger ? "more than " : ""}${toSpan(now.getTime() - Date.parse(since))}
+          </td>
+        </tr>`,
+    ),
     ...news.map(
       (row) =>
         html`<tr>
           <td class="mark-cell">${mark("failed")}</td>
           <td class="long">
             <a href="${executionPath(projectId, row.executionId)}"
-              ><b>${nameOf(row)}</b> ${row.branch === null ? null : html`<code>${row.branch}</code>`}
+              ><b>${nameOf(row)}</b> <code>${row.branch}</code>
               ${counted(row.failures, "new failure")}</a
             >
             <span class="small soft">${(row.message ?? row.test ?? "").split("\n")[0]}</span>
@@ -162,7 +186,7 @@ export const projects: Page[] = [
       getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
       selectBuilds(sql, id, BUILDS - 1),
       selectBranchBuilds(sql, id, branch, GRID_EXECUTIONS),
-      selectNews(sql, id, week, 5),
+      selectNews(sql, id, branch, week, NEWS),
       selectRegressedBugs(sql, id, 3),
       selectTestCases(sql, id, { limit: 4, health: ["flaky"], sort: "flakeRate" }),
       selectTestCases(sql, id, { limit: 4, sort: "p95Ms" }),
@@ -174,7 +198,10 @@ export const projects: Page[] = [
       branchBuilds.map((build) => build.id),
       GRID_TESTS,
     );
-    const needs = { news, regressed, flaky: flaky.slice(0, 3) };
+    const redTasks = state.tasks.filter((task) => !isGreen(task)).slice(0, NEWS);
+    const said = redTasks.length === 0 ? [] : await selectRedTasks(sql, id, redTasks);
+    const red = said.map((row) => ({ task: redTasks.find(({ slug }) => slug === row.slug)!, said: row }));
+    const needs = { branch: defaultBranch, red, news, regressed, flaky: flaky.slice(0, 3) };
     const base = `/projects/${id}`;
     const body = html` <div data-region="state">
         <h1>${mark(headline.status, { word: false })} ${headline.text}</h1>

@@ -45,6 +45,30 @@ describe("a project with builds", () => {
     );
   });
 
+  test("counts each failure once, however many attempts have failed, and none that a later build no longer has", async () => {
+    const send = (key: string, hours: number, letters: string, branch: string, says = "no luck") =>
+      report(letters, {
+        execution_key: key,
+        complete: "true",
+        branch,
+        completed_at: before(hours),
+        says,
+        task_slug: `unit of ${branch}`,
+      });
+    await send("41", 1.4, "ffpppp", "feature/retry");
+    for (const says of ["no luck either", "none at all"]) await send("41", 1.4, "ffpppp", "feature/retry", says);
+    await send("42", 1.3, "ffpppp", "feature/less");
+    await send("43", 1.2, "pfpppp", "feature/less");
+    for (const path of ["/", base]) {
+      const { words } = await look("viewer", path);
+      expect(words).toContain("#41 feature/retry 2 new failures");
+      expect(words).toContain("#43 feature/less 1 new failure");
+      expect(words).not.toContain("#42 feature/less 2 new failures, ");
+    }
+    for (const branch of ["feature/retry", "feature/less"]) await send(branch, 1.1, "pppppp", branch);
+    expect((await look("viewer", "/")).words).not.toContain("feature/retry");
+  });
+
   test("a branch that has passed since needs nobody", async () => {
     await build("5", 1, "ppp", { branch: "feature/cart" });
     expect((await look("viewer", base)).words).not.toContain("1 new failure TypeError");
@@ -55,7 +79,8 @@ describe("a project with builds", () => {
     await build("7", 0.2, "fp", { says: "expected 2, got 1" });
     const { words } = await look("viewer", base);
     expect(words).toContain("main has been red for 30 minutes");
-    expect(words).toContain("#6 main 1 new failure expected 2, got 1");
+    expect(words).toContain("#7 main unit: 1 failure expected 2, got 1 red for 30 minutes");
+    expect(words).toContain("#6 main 1 new failure 300 ms");
     expect(words).toContain("#7 main 1 known failure");
   });
 
