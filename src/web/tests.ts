@@ -152,6 +152,9 @@ ${mayChange ? html`<td class="mark-cell"><input type="checkbox" name="${isTicked
 </tr>`;
 }
 
+/** The set that the figures of a test are over, as the API counts them. */
+const ALL_RESULTS = "Of all results ever counted, on all branches; skipped ones and outages are left out";
+
 const catalogueTable = (
   projectId: string,
   tests: readonly TestCaseRow[],
@@ -165,7 +168,7 @@ ${mayChange ? html`<th scope="col"><span class="visually-hidden">Tick</span></th
 <th scope="col">Test</th>
 <th scope="col" class="wide">Last</th>
 <th scope="col" class="number"><abbr title="Share of the last results that showed it to be flaky">Flaky</abbr></th>
-<th scope="col" class="number wide">Failed</th>
+<th scope="col" class="number wide"><abbr title="${ALL_RESULTS}">Failed</abbr></th>
 <th scope="col" class="number wide">Average</th>
 <th scope="col" class="number"><abbr title="95th percentile of the last 20 durations">p95</abbr></th>
 <th scope="col" class="number wide">Last run</th>
@@ -235,6 +238,17 @@ const historyQuery = v.strictObject({
 const isFailure = ({ status, flaky, outage }: HistoryRow): boolean => (status === "failed" || flaky) && !outage;
 const isCounted = ({ status, outage }: HistoryRow): boolean => status !== "skipped" && !outage;
 const statusOf = ({ status, flaky }: HistoryRow): string => (flaky ? "flaky" : status);
+/** As the strip of results has it: an outage is no result of the test. */
+const shownAs = (row: HistoryRow): string => (row.outage ? "outage" : statusOf(row));
+
+/** "2 flaky, 1 failed": each result once. */
+const tallyOf = (rows: readonly HistoryRow[]): string =>
+  ["passed", "flaky", "failed", "skipped", "outage"]
+    .flatMap((shown) => {
+      const number = rows.filter((row) => shownAs(row) === shown).length;
+      return number === 0 ? [] : [shown === "outage" ? counted(number, "outage") : `${count(number)} ${shown}`];
+    })
+    .join(", ");
 
 const commitAt = (hash: string | null, at: string | null, now: Date): (Html | string)[] => [
   ...(hash === null ? [] : [html` at ${commit(hash)}`]),
@@ -265,7 +279,7 @@ function trustOf({ test, record, rows, firstBad }: Trust, branch: string, now: D
     const text =
       first === undefined
         ? html`Flaky, and quiet lately: ${passes}`
-        : html`Flaky: failed ${failures.every(({ flaky }) => flaky) ? "at first " : ""}in ${count(failures.length)} of the last ${counted(results.length, "run")}, first${commitAt(first.commit, first.completedAt, now)}`;
+        : html`Flaky: ${tallyOf(failures)} of its last ${counted(results.length, "result")}, first${commitAt(first.commit, first.completedAt, now)}`;
     return { status: "flaky", text };
   }
   if (record && record.broken > 0)
@@ -278,7 +292,7 @@ function trustOf({ test, record, rows, firstBad }: Trust, branch: string, now: D
   if (test.health === "new")
     return {
       status: "new",
-      text: html`New: ${failures.length === 0 ? `passed all ${count(results.length)} times` : `failed ${count(failures.length)} of ${counted(results.length, "time")}`} so far`,
+      text: html`New: ${failures.length === 0 ? `passed all ${count(results.length)} times` : `${tallyOf(failures)} of ${counted(results.length, "result")}`} so far`,
     };
   if (clean === 0) {
     const { branch: where } = results[0]!;
@@ -341,13 +355,9 @@ function record50({ rows, names }: Told): Html | null {
   const items = rows.toReversed().map((row) => ({
     status: statusOf(row),
     href: near(row),
-    label: `${row.outage ? "outage" : statusOf(row)}, ${[buildNameOf(row, names), row.branch].filter(Boolean).join(" ")}`,
+    label: `${shownAs(row)}, ${[buildNameOf(row, names), row.branch].filter(Boolean).join(" ")}`,
   }));
-  const tally = ["passed", "flaky", "failed", "skipped"].flatMap((status) => {
-    const number = rows.filter((row) => statusOf(row) === status).length;
-    return number === 0 ? [] : [`${number} ${status}`];
-  });
-  return html`<section class="card padded"><h2 class="first">The last ${counted(rows.length, "result")} <small>${tally.join(", ")}; newest right</small></h2>
+  return html`<section class="card padded"><h2 class="first">The last ${counted(rows.length, "result")} <small>on all branches: ${tallyOf(rows)}; newest right</small></h2>
 <div class="scroll">${strip(items, `The last ${counted(rows.length, "result")}, newest right`)}</div></section>`;
 }
 
@@ -582,7 +592,7 @@ ${pager(path, { ...filters, cursor }, next)}`;
 <div class="meta quiet">
 ${test.file === null ? null : html`<code>${breakable(test.file)}</code>`}
 <a href="${toAddress(testsPath(projectId), { task: test.taskSlug })}">${test.taskSlug}</a>
-${test.runs === 0 ? null : html`<span>ended failed ${count(test.failures)} of ${counted(test.runs, "time")}</span>`}
+${test.runs === 0 ? null : html`<span title="${ALL_RESULTS}">failed ${count(test.failures)} of all ${counted(test.runs, "result")}</span>`}
 ${test.lastRunAt === null ? null : html`<span>last run ${ago(test.lastRunAt, now)}</span>`}
 <span>${test.owner === null ? "no owner" : html`owner <a href="${toAddress(testsPath(projectId), { owner: test.owner })}">${test.owner}</a>`}</span>
 </div>

@@ -137,13 +137,13 @@ describe("one test", () => {
     expect(words).toContain("Last failure #10");
     expect(words).toContain("at work (src/work.ts:7:1)");
     expect(words).toMatch(/Bug \d+ Error: total is \d+ <b>now<\/b>/);
-    expect(words).toContain("The last 10 results 4 passed, 6 failed; newest right");
+    expect(words).toContain("The last 10 results on all branches: 4 passed, 6 failed; newest right");
     expect(html.length).toBeLessThan(30_000);
   });
 
   test("that is flaky says how often, why it counts as that, and when it will have recovered", async () => {
     const { words } = await look("viewer", `${base}/${await idOf("case 1")}`);
-    expect(words).toContain(`Flaky: failed at first in 1 of the last 10 runs, first at ${commitOf(8).slice(0, 7)}`);
+    expect(words).toContain(`Flaky: 1 flaky of its last 10 results, first at ${commitOf(8).slice(0, 7)}`);
     expect(words).toContain("it passed after a failure within one run, on the same code");
     expect(words).toMatch(/It recovers after \d+ more passes in a row: 2 of \d+ so far/);
     expect(words).toContain("and passed when it was tried again");
