@@ -1,0 +1,195 @@
+/** Pages, the API and badges say the same numbers, whatever has happened. `AGREEMENT_SEEDS=200` tries more histories. */
+
+import { expect, test } from "bun:test";
+import { createHarness } from "../harness.ts";
+import { createBrowser } from "./browsing.ts";
+import { tellHistory } from "./history.ts";
+
+const SEEDS = Number(process.env["AGREEMENT_SEEDS"] ?? 4);
+const FIRST = Number(process.env["AGREEMENT_FIRST_SEED"] ?? 1);
+const STEPS = 24;
+
+const harness = await createHarness();
+const { acme, ask, database, addProject } = harness;
+const member = await createBrowser(harness, { team: acme.team, role: "member" });
+const nobody = await createBrowser(harness, undefined);
+/** As a reader hears it: no blank before a comma. */
+async function look(path: string) {
+  const { html, words } = await member.get(path);
+  return { html, words: words.replace(/ ([,.:;])/g, "$1") };
+}
+
+type Place = Awaited<ReturnType<typeof addProject>>;
+
+const plural = (number: number, what: string) => `${number} ${what}${number === 1 ? "" : "s"}`;
+
+/** Collects what two places say of one thing, where it is not the same. */
+function createComparison() {
+  const differences: string[] = [];
+  let compared = 0;
+  return {
+    differences,
+    compared: () => compared,
+    same(what: string, said: unknown, expected: unknown): void {
+      compared++;
+      if (!Bun.deepEquals(said, expected))
+        differences.push(`${what}: ${JSON.stringify(said)}, and elsewhere ${JSON.stringify(expected)}`);
+    },
+  };
+}
+type Comparison = ReturnType<typeof createComparison>;
+
+/** What the row of a task says in the table of its execution: passed, failed, skipped. */
+function taskRow(html: string, slug: string): number[] | undefined {
+  const row = html.split("<tr").find((one) => one.includes(`/tasks/${slug}"`) && one.includes('class="number'));
+  if (row === undefined) return undefined;
+  const cells = [...row.matchAll(/<td class="number[^"]*">([^]*?)<\/td>/g)].slice(0, 3);
+  return cells.map(([, text]) => Number(text!.replace(/<[^>]*>/g, "")));
+}
+
+async function compareExecution({ project, key }: Place, id: string, { same }: Comparison): Promise<any> {
+  const read = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
+  const execution = await read(`/executions/${id}`);
+  const name = `execution ${execution.key ?? id} (${execution.status})`;
+  for (const field of ["passed", "failed", "skipped"] as const)
+    same(
+      `${name}, ${field} of its tasks`,
+      execution.tasks.reduce((sum: number, task: any) => sum + (task[field] ?? 0), 0),
+      execution[field],
+    );
+  const comparison = await read(`/executions/${id}/comparison`);
+  const lists = ["newFailures", "alsoFailingOnMain", "stillFailing", "flakyFailures", "quarantinedFailures"] as const;
+  const blamed = lists.reduce((sum, list) => sum + comparison[list].length, 0);
+  const runs = new Map<string, any>();
+  for (const { slug, attempt } of execution.tasks)
+    if (attempt > 0) runs.set(slug, await read(`/executions/${id}/test-runs/${slug}`));
+  const isOutage = [...runs.values()].some(({ outage }) => outage);
+  const failures = await read(`/executions/${id}/failures`);
+  const told = failures.causes.reduce((sum: number, { failed }: any) => sum + failed, 0);
+  same(`${name}, failures of its causes`, told, execution.failed);
+  const { words, html } = await look(`/projects/${project}/executions/${id}`);
+  const fresh = comparison.newFailures.length;
+  const ended = !["queued", "running", "cancelled"].includes(execution.status);
+  if (ended && execution.status === "failed" && !isOutage) {
+    same(`${name}, all failures are blamed`, blamed, execution.failed);
+    same(`${name}, new failures of its page`, Number(/(\d+) new failures?/.exec(words)?.[1] ?? 0), fresh);
+  }
+  if (ended && execution.passed > 0 && execution.status === "passed")
+    same(`${name}, passed on its page`, Number(/(\d+) passed/.exec(words)?.[1]), execution.passed);
+  if (execution.skipped > 0 && !/All tests were skipped/.test(words))
+    same(`${name}, skipped on its page`, Number(/(\d+) skipped/.exec(words)?.[1]), execution.skipped);
+  let flaky = 0;
+  for (const task of execution.tasks) {
+    if (task.attempt === 0) continue;
+    const counts = [task.passed, task.failed, task.skipped];
+    same(`${name}, ${task.slug} in its table`, taskRow(html, task.slug), counts);
+    const run = runs.get(task.slug);
+    same(`${name}, ${task.slug} by itself`, [run.passed, run.failed, run.skipped], counts);
+    flaky += run.flaky;
+    const page = (await look(`/projects/${project}/executions/${id}/tasks/${task.slug}`)).words;
+    const said = (word: string) => Number(new RegExp(`(\\d+) ${word}`).exec(page)?.[1] ?? 0);
+    if (!run.outage)
+      same(`${name}, ${task.slug} on its page`, [said("passed"), said("failed")], [task.passed, task.failed]);
+  }
+  same(`${name}, flaky of its runs`, flaky, execution.flaky);
+  return { execution, fresh, isOutage, name };
+}
+
+async function compareTests({ project, key }: Place, { same }: Comparison): Promise<void> {
+  const { data } = (await ask(`GET /projects/${project}/test-cases?limit=100`, { key })).body;
+  for (const one of data) {
+    const { words } = await look(`/projects/${project}/tests/${one.id}`);
+    const [, failed = "0", of = "0"] = /failed (\d+) of all (\d+) results?/.exec(words) ?? [];
+    same(`test ${one.taskSlug} ${one.name}`, [Number(failed), Number(of)], [one.failures, one.runs]);
+    const { data: results } = (await ask(`GET /projects/${project}/test-cases/${one.id}/results?limit=50`, { key }))
+      .body;
+    const tally = /The last (\d+) results? on all branches: ([^;]*); newest right/.exec(words);
+    const said = Object.fromEntries((tally?.[2] ?? "").split(", ").map((part) => part.split(" ").toReversed()));
+    const number = (shown: string) => Number(said[shown] ?? said[`${shown}s`] ?? 0);
+    const count = (is: (row: any) => boolean) => String(results.filter(is).length);
+    same(
+      `results of ${one.taskSlug} ${one.name}`,
+      ["passed", "flaky", "failed", "skipped", "outage"].map(number).map(String),
+      [
+        count(({ status, flaky, outage }) => status === "passed" && !flaky && !outage),
+        count(({ flaky, outage }) => flaky && !outage),
+        count(({ status, outage }) => status === "failed" && !outage),
+        count(({ status, outage }) => status === "skipped" && !outage),
+        count(({ outage }) => outage),
+      ],
+    );
+  }
+}
+
+async function compareBugs({ project, key }: Place, { same }: Comparison): Promise<void> {
+  const { data } = (await ask(`GET /projects/${project}/bug-reports?limit=100`, { key })).body;
+  const list = (await look(`/projects/${project}/bugs?limit=100`)).words;
+  const open = data.filter(({ status }: any) => status === "open" || status === "in_progress");
+  const { words } = await look(`/projects/${project}`);
+  same("open bugs", /(\d+) open bugs?/.exec(words)?.[1], String(open.length));
+  for (const bug of data) {
+    const page = (await look(`/projects/${project}/bugs/${bug.id}`)).words;
+    same(`bug ${bug.number} on its page`, page.includes(plural(bug.occurrences, "failure")), true);
+    if (open.includes(bug)) same(`bug ${bug.number} in the list`, list.includes(bug.title.slice(0, 40)), true);
+  }
+}
+
+type Compared = Awaited<ReturnType<typeof compareExecution>>;
+
+async function compareState(place: Place, executions: readonly Compared[], { same }: Comparison): Promise<void> {
+  const { project, key } = place;
+  const state = (await ask(`GET /projects/${project}/state`, { key })).body;
+  const colour = { passed: "green", failed: "red" }[state.state as string];
+  const home = (await look("/")).html;
+  const card = new RegExp(`<section[^>]*data-region="${project}"[^]*?</section>`).exec(home)?.[0] ?? "";
+  const { words } = await look(`/projects/${project}`);
+  const headline = colour ? `main has been ${colour}` : "Nothing has ended on main yet";
+  same("the state on the project's page", words.includes(headline), true);
+  same("the state on the first page", card.includes(headline), true);
+  const red = state.tasks.filter(({ status }: any) => status !== "passed");
+  for (const { slug, failed } of red.slice(0, 5))
+    same(`red ${slug}`, words.includes(`main ${slug}: ${failed === 0 ? "red" : plural(failed, "failure")}`), true);
+  for (const { slug, status, passed, failed, lastExecutionId } of state.tasks) {
+    const found = executions.find(({ execution }) => execution.id === lastExecutionId);
+    const task = found?.execution.tasks.find((one: any) => one.slug === slug);
+    same(`state of ${slug}`, [task?.status, task?.passed, task?.failed], [status, passed, failed]);
+  }
+  const needs = /Needs you(.*?)(?:What failed lately|Executions all)/.exec(words)?.[1] ?? "";
+  for (const [, name, branch, number] of needs.matchAll(/#?(\S+) (feature\/\w) (\d+) new failures?/g)) {
+    const found = executions.find(({ execution }) => execution.branch === branch && execution.key === name);
+    if (found) same(`what ${name} needs`, Number(number) <= found.fresh, true);
+  }
+  const rows = (await look(`/projects/${project}/executions`)).words;
+  for (const { execution, fresh, isOutage, name } of executions) {
+    if (execution.key === null || execution.status !== "failed" || isOutage || execution.failed === 0) continue;
+    const row = new RegExp(` ${execution.key} ${execution.branch} \\S+ (.*?)(?:✕|●|◐|–|$)`).exec(rows)?.[1];
+    if (row === undefined) continue;
+    same(`${name} in the list`, Number(/(\d+) new failures?/.exec(row)?.[1] ?? 0), fresh);
+  }
+  const made = await member.send(`/projects/${project}/badges`, { shows: "tests", branch: "" });
+  const badge = /\/badge\/[0-9a-z]+\.svg/.exec(made.html)![0];
+  const { html } = await nobody.get(badge);
+  const sum = (field: string) => state.tasks.reduce((total: number, task: any) => total + task[field], 0);
+  if (state.state !== null) same("the badge", html.includes(`main: ${state.state}`), true);
+  if (sum("failed") > 0) same("the badge's numbers", html.includes(`${sum("failed")} failed`), true);
+}
+
+test.each(Array.from({ length: SEEDS }, (_, index) => FIRST + index))(
+  "every number is the same wherever it is told, in history %i",
+  async (seed) => {
+    const place = await addProject(acme);
+    await tellHistory(ask, database, place, { seed, steps: STEPS });
+    const comparison = createComparison();
+    const { data } = (await ask(`GET /projects/${place.project}/executions?limit=100`, { key: place.key })).body;
+    const executions: Compared[] = [];
+    for (const { id } of data) executions.push(await compareExecution(place, id, comparison));
+    await compareState(place, executions, comparison);
+    await compareTests(place, comparison);
+    await compareBugs(place, comparison);
+    // The first page shows so many projects and no more.
+    await database.pool`delete from project where id = ${place.project}`;
+    expect(comparison.differences).toEqual([]);
+    expect(comparison.compared()).toBeGreaterThan(100);
+  },
+  60_000,
+);
