@@ -42,6 +42,7 @@ const SHARED: Record<string, string[]> = {
   rules: [
     "ansi",
     "blame",
+    "branch",
     "commit",
     "digest_table",
     "fingerprint",
@@ -73,6 +74,7 @@ const SHARED: Record<string, string[]> = {
     "compose",
     "connect",
     "database_url",
+    "default_branch",
     "durations",
     "failures",
     "health",

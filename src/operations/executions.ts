@@ -1,6 +1,7 @@
 /** Executions: found or created for an upload, advanced by what happens, announced at their end, asked for again. */
 
 import { isSameCommit } from "../rules/commit.ts";
+import { lineOf } from "../rules/branch.ts";
 import { isGreen } from "../rules/branch_state.ts";
 import { mayBeOutage } from "../rules/run_outcome.ts";
 import { END_REASONS, executionReason } from "../rules/red_reason.ts";
@@ -189,11 +190,11 @@ export function toOrigin(
   };
 }
 
-/** What names no branch counts as well: who has only one need not name it. */
+/** As `isOnDefault` (store/default_branch.ts) has it. What names no branch counts as well: who has only one need not name it. */
 export const isOnDefaultBranch = (
-  { branch }: Pick<ExecutionData, "branch">,
+  { branch, pullRequest }: Pick<ExecutionData, "branch" | "pullRequest">,
   { defaultBranch }: Pick<LockedExecution, "defaultBranch">,
-): boolean => branch === null || branch === defaultBranch;
+): boolean => lineOf({ branch, pullRequest }, defaultBranch) === defaultBranch;
 
 /** An execution may have hundreds of tasks; who is told of it wants to read the worst ones. */
 const MAX_TASKS = 20;
@@ -214,7 +215,7 @@ async function announceEnd(
   execution: LockedExecution,
   { origin, tasks, writes }: Ending & { writes: Fragment[] },
 ): Promise<NewEvent[]> {
-  const branch = origin.branch ?? execution.defaultBranch;
+  const branch = lineOf(origin, execution.defaultBranch);
   const blames = sum(tasks, "failed") > 0 ? await countBlames(sql, projectId, origin.id) : {};
   const selectStillRed = async () => {
     await writeTogether(sql, writes.splice(0));

@@ -1,5 +1,6 @@
 /** Whether an event meets the conditions of an automation, and why. */
 
+import { lineOf } from "./branch.ts";
 import type { Conditions } from "../schema/automations.ts";
 import type { EventData } from "../schema/events.ts";
 
@@ -13,7 +14,7 @@ export type Facts = {
   severity: string | null;
 };
 
-/** What names no branch is on the default one. */
+/** What names no branch is on the default one; a fork's pull request from a branch of that name is `pull/12`. */
 export function toFacts(
   { execution, testRun, bugReport, testCase, taskSlug }: EventData,
   projectId: string | null,
@@ -22,7 +23,10 @@ export function toFacts(
   const single = testRun?.taskSlug ?? testCase?.taskSlug ?? taskSlug;
   return {
     projectId,
-    branch: execution?.branch ?? bugReport?.branch ?? defaultBranch,
+    branch:
+      execution && defaultBranch !== null
+        ? lineOf(execution, defaultBranch)
+        : (execution?.branch ?? bugReport?.branch ?? defaultBranch),
     environment: execution?.environment ?? null,
     taskSlugs:
       single !== undefined ? [single] : (bugReport?.taskSlugs ?? execution?.tasks?.map(({ slug }) => slug) ?? []),

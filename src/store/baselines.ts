@@ -17,7 +17,8 @@ const lastOf = (sql: Sql, projectId: Given, { condition, limit }: Limited): [nam
   // As the index of branches has it, so that no other one is in order: by id alone all executions are, and none may fit.
   const of = (branch: Fragment) => sql`(
     select id from execution
-    where project_id = ${projectId} and branch ${branch} and not sample and build_id is null and ${condition}
+    where project_id = ${projectId} and branch ${branch} and not sample and build_id is null and pull_request is null
+      and ${condition}
     order by branch, id desc limit ${limit})`;
   return [of(sql`= (select default_branch from project where id = ${projectId})`), of(sql`is null`)];
 };

@@ -30,6 +30,7 @@ function figuresOf(sql: Sql, projectId: string, { branch, sample }: Branch, days
   const endedOn = (isBranch: Fragment) => sql`
     select id, coalesce(repeated_status, status) = 'passed' as is_passed from execution
     where project_id = ${projectId} and branch ${isBranch} and sample = ${sample} and build_id is null
+      and pull_request is null
       and status in ('passed', 'failed', 'timed_out')
       and completed_at >= d.day::timestamp at time zone 'UTC'
       and completed_at < (d.day + 1)::timestamp at time zone 'UTC'`;

@@ -14,6 +14,7 @@ import type {
 import { toStorable } from "../schema/fields.ts";
 import { compose } from "./compose.ts";
 import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
+import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
 import { healthOf, isFlaky } from "./health.ts";
 import { lockOf, takeTurn } from "./locks.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
@@ -440,7 +441,7 @@ export async function withdrawOccurrences(
     join execution e on e.project_id = r.project_id and e.id = r.execution_id
     where o.project_id = b.project_id and o.bug_report_id = b.id ${home}
     order by o.seen_at desc limit 1`;
-  const atHome = sql`and (e.branch is null or e.branch = (select default_branch from project where id = ${projectId}))`;
+  const atHome = sql`and ${isOnDefault(sql, sql`e`, defaultBranchOf(sql, projectId))}`;
   await sql`
     update bug_report b set
       (last_seen_at, last_execution_id, branch, commit) = (

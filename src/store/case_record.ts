@@ -3,6 +3,7 @@
 import { blockOf } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { Sql } from "./connect.ts";
+import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
 import { indexedTask } from "./task_runs.ts";
 
 export type CaseRecord = {
@@ -56,7 +57,7 @@ export async function selectFirstBad(sql: Sql, projectId: string, id: string): P
         select r.execution_id, e.key, e.commit, e.created_at, r.completed_at from test_run r
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id
         where r.project_id = ${projectId} and r.id = h.run_id and r.completed_at is not null and not r.outage
-          and (e.branch is null or e.branch = (select default_branch from project where id = ${projectId})) offset 0
+          and ${isOnDefault(sql, sql`e`, defaultBranchOf(sql, projectId))} offset 0
       ) e
       where h.letter in ('p', 'P', 'f', 'F')
     ), good as (select * from main where passed order by run_id desc limit 1),

@@ -6,6 +6,7 @@ import type { Blame } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
 import { episodeRate, hadEpisodes, isBroken, isKnownFlaky, wasMended } from "./health.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
 import { firstIdAt } from "./moment.ts";
@@ -75,7 +76,7 @@ export const insertFailures = async (
         when base.number is not null then 'still'
         when main.number is not null then 'main'
         when ${isInTime} and ${isKnownOnMain} then (
-          select case when branch is null or branch = (select default_branch from project where id = ${projectId})
+          select case when ${isOnDefault(sql, sql`execution`, defaultBranchOf(sql, projectId))}
             then 'still' else 'main' end ${mine})
         when ${isInTime} and ${hadEpisodes(sql)} then 'flaky'
         when ${isInTime} and ${wasMended(sql)} then 'main'
@@ -277,7 +278,7 @@ export const selectFailureEvidence = (
       where test_cases[1] <= k.high and test_cases[cardinality(test_cases)] >= k.low and test_cases && k.numbers
       order by run_id desc limit ${STREAK} * k.tasks
     ) b cross join lateral (
-      select r.execution_id, r.completed_at, e.commit, r.outage, e.branch is null or e.branch = p.default_branch
+      select r.execution_id, r.completed_at, e.commit, r.outage, ${isOnDefault(sql, sql`e`, sql`p.default_branch`)}
         or e.id = mine.id or e.branch is not distinct from mine.branch as counts
       from test_run r
       join execution e on e.project_id = ${projectId} and e.id = r.execution_id

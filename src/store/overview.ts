@@ -6,6 +6,7 @@ import { type Fragment, type Sql, toTextArray } from "./connect.ts";
 import { wallTimeOfRuns } from "./durations.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
 import { flaws, namedShards } from "./shards.ts";
+import { isNoPullRequest } from "./default_branch.ts";
 import { hasResult } from "./outcome.ts";
 import type { Branch } from "./state.ts";
 
@@ -119,7 +120,8 @@ function newestOn(
   // As the index has it, so that no other one is in order: by id alone all executions are, and none may fit.
   const of = (name: Fragment) => sql`(
     select * from execution e
-    where e.project_id = ${projectId} and e.branch ${name} and e.sample = ${sample} and e.build_id is null and ${condition}
+    where e.project_id = ${projectId} and e.branch ${name} and e.sample = ${sample} and e.build_id is null
+      ${isNoPullRequest(sql, isDefault)} and ${condition}
     order by e.branch, e.id desc limit ${limit})`;
   return sql`
     select * from (${of(sql`= ${branch}`)} ${isDefault ? sql`union all ${of(sql`is null`)}` : sql``}) e
@@ -284,7 +286,7 @@ export const selectNews = (sql: Sql, projectId: string, { branch }: Branch, from
   const of = (status: string) => sql`(
     select * from execution e
     where e.project_id = ${projectId} and e.id >= ${from} and e.status = ${status}
-      and e.branch is not null and e.branch <> ${branch}
+      and (e.branch <> ${branch} or e.pull_request is not null)
     order by e.id desc limit ${RED})`;
   return sql<NewsRow[]>`
     select e.id as "executionId", e.key, e.branch, e.created_at as "createdAt", n.failures, d.message, d.name as test

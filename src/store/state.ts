@@ -2,6 +2,7 @@
 
 import { type BranchState, LOOKED_THROUGH, type TaskResult, toBranchState } from "../rules/branch_state.ts";
 import type { Fragment, Sql } from "./connect.ts";
+import { isNoPullRequest } from "./default_branch.ts";
 import { hasResult } from "./outcome.ts";
 
 /** A branch of a project; the default one has the executions that name none as well. */
@@ -32,7 +33,7 @@ export async function selectBranchState(
   // As the index of branches has it, so that no other one is in order.
   const newest = (name: Fragment) => sql`(
     select id, build_id, created_at, completed_at from execution
-    where project_id = ${projectId} and branch ${name} and sample = ${sample}
+    where project_id = ${projectId} and branch ${name} and sample = ${sample} ${isNoPullRequest(sql, isDefault)}
     order by branch, id desc limit ${LOOKED_THROUGH})`;
   const rows = await sql<(TaskResult & { isAll: boolean })[]>`
     with newest as materialized (

@@ -67,6 +67,30 @@ describe("GET /projects/:projectId/state", () => {
     expect(await stateOf(place, "fix")).toMatchObject({ state: null });
   });
 
+  test("does not know of a fork's pull request, though its branch has the name of the default one", async () => {
+    const place = await addProject(acme);
+    await upload(place, "pp", "task_slug=unit&branch=main&complete=true");
+    const fork = "task_slug=unit&branch=main&pull_request=12&commit=abcdef1&complete=true";
+    for (let push = 0; push < 6; push++) await upload(place, "fp", fork);
+    expect(await stateOf(place)).toMatchObject({ state: "passed", tasks: [{ failed: 0 }] });
+    const { data } = (await ask(`GET /projects/${place.project}/test-cases`, { key: place.key })).body;
+    // Neither broken nor flaky on the default branch, and no bug of it.
+    expect(data).toMatchObject([{ failures: 6, flaky: null }, { failures: 0 }]);
+    expect(data[0].health).not.toBe("broken");
+    const bugs = (await ask(`GET /projects/${place.project}/bug-reports`, { key: place.key })).body.data;
+    expect(bugs).toEqual([]);
+    const next = await upload(place, "fp", "task_slug=unit&branch=main&complete=true");
+    const comparison = (await ask(`GET /projects/${place.project}/executions/${next}/comparison`, { key: place.key }))
+      .body;
+    expect(comparison.newFailures).toHaveLength(1);
+    expect(await stateOf(place)).toMatchObject({ state: "failed", executionId: next });
+    await upload(place, "pp", fork);
+    const events =
+      await database.pool`select type from event where project_id = ${place.project} order by id desc limit 1`;
+    expect(events[0]).toEqual({ type: "execution.recovered" });
+    expect(await stateOf(place)).toMatchObject({ state: "failed", executionId: next });
+  });
+
   test("knows a task by its result before the other tasks of its build have reported, and one that never did as red", async () => {
     const place = await addProject(acme);
     const { id } = await post(place, "/executions", { tasks: ["unit", "e2e"], branch: "main" });

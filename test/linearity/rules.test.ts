@@ -85,6 +85,7 @@ testLinearity("rules", {
     toFacts: null,
   },
   "badge.ts": { drawBadge: (text) => drawBadge({ label: text, message: text, tone: "good", title: text }), widthOf },
+  "branch.ts": { lineOf: null },
   "branch_state.ts": { isGreen: null, toBranchState: null },
   "blame.ts": { isBlame, toBlameWords: null, toCounts: null, toLists: null },
   "bug_transition.ts": { eventOf: null },
