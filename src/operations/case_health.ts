@@ -8,6 +8,7 @@ import {
   countedAt,
   type CountedRun,
   countResult,
+  isDisturbed,
   NO_HEALTH,
 } from "../rules/health.ts";
 import type { ChangedResult } from "../rules/merge.ts";
@@ -103,7 +104,11 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly Unremembered
   const compared = await selectCompared(sql, projectId, runs);
   const ids = runs.map(({ id }) => id);
   const now = new Date();
-  const counting = runs.map((run) => ({ run, at: countedAt(run, now), turned: [] as TurnedCase[] }));
+  const disturbed = await findDisturbed(sql, projectId, runs, compared);
+  const counting = runs.map((run, index) => {
+    const counted = { ...run, disturbed: disturbed[index]! };
+    return { run: counted, at: countedAt(counted, now), turned: [] as TurnedCase[] };
+  });
   for await (const portion of portionsOf(sql, projectId, ids)) {
     const contradicted = await selectContradicted(sql, projectId, runs, portion, compared);
     await countPortion(sql, projectId, counting, portion, contradicted);
@@ -111,6 +116,27 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly Unremembered
   for (const { run, turned } of counting)
     if (isNews(run.completedAt)) await insertTurns(sql, projectId, run.id, turned);
   await markRemembered(sql, projectId, ids);
+}
+
+/** Of each run whether too many of its cases look flaky at once: that is known only when all of them are. */
+async function findDisturbed(
+  sql: Tx,
+  projectId: string,
+  runs: readonly UnrememberedRun[],
+  compared: ReadonlyMap<string, readonly string[]>,
+): Promise<boolean[]> {
+  const evidence = runs.map(({ flaky }) => flaky);
+  // Most runs are the only ones of their commit, or nothing has failed there.
+  if (compared.size > 0)
+    for await (const portion of portionsOf(
+      sql,
+      projectId,
+      runs.map(({ id }) => id),
+    ))
+      for (const [block, numbers] of await selectContradicted(sql, projectId, runs, portion, compared))
+        for (const [index, testCase] of block.testCases.entries())
+          if (numbers.has(testCase) && block.statuses[index] !== "P") evidence[block.run]!++;
+  return runs.map((run, index) => isDisturbed(evidence[index]!, run));
 }
 
 /** Of each run, those that it is to be compared with, by their ids. */

@@ -11,6 +11,7 @@ import { endOfTask, type ExecutionEvent, hasEnded } from "../rules/execution.ts"
 import { startOf, timesOf } from "../rules/duration.ts";
 import { toCounts } from "../rules/blame.ts";
 import { flawsOf, taskLine } from "../rules/red_reason.ts";
+import { isDisturbed } from "../rules/health.ts";
 import { isNews } from "../rules/news.ts";
 import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
@@ -154,7 +155,15 @@ export async function takeReport(
   const onDefaultBranch = isOnDefaultBranch(from, execution);
   if (staysRemembered && changes.length > 0) {
     await lockHealth(sql, projectId);
-    const counted = { id: run.id, outage: run.outage, wasOutage: outcome.wasOutage, completedAt, onDefaultBranch };
+    const disturbed = isDisturbed(counts.flaky, counts);
+    const counted = {
+      id: run.id,
+      outage: run.outage,
+      wasOutage: outcome.wasOutage,
+      completedAt,
+      onDefaultBranch,
+      disturbed,
+    };
     const turns = await countChanges(sql, projectId, counted, changes);
     if (!silent) await insertTurns(sql, projectId, run.id, turns);
   }

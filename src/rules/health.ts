@@ -108,7 +108,16 @@ export type CountedRun = {
   /** A retry that has passed says that the outage is over, and nothing of the cases. */
   wasOutage: boolean;
   onDefaultBranch: boolean;
+  /** So many of its cases look flaky at once that its machine is to blame, see `isDisturbed`. */
+  disturbed: boolean;
 };
+
+/** A run in which at least so many cases look flaky at once, and so large a share of them, says nothing of the cases. */
+const DISTURBED = { cases: 10, share: 0.05 };
+
+/** `evidence`: how many of its cases passed after a failure, or had the other outcome on the same commit. */
+export const isDisturbed = (evidence: number, { passed, failed }: { passed: number; failed: number }): boolean =>
+  evidence >= Math.max(DISTURBED.cases, DISTURBED.share * (passed + failed));
 
 /** A letter as in rules/merge.ts. */
 type Outcome = { letter: string; durationMs: number | null };
@@ -151,7 +160,7 @@ export const countChange = (
 
 /** What a result says of the case being flaky by itself, whatever others say. */
 const isEvidence = (run: CountedRun, { letter, contradicted }: CountedResult): boolean =>
-  !run.outage && ((letter === "P" && !run.wasOutage) || contradicted);
+  !run.outage && !run.disturbed && ((letter === "P" && !run.wasOutage) || contradicted);
 
 /**
  * A result that takes the place of another one in the run that a case had last replaces it in `recent`; in an older run it

@@ -45,12 +45,20 @@ export const selectUnrememberedRuns = (sql: Sql, projectId: string, limit: numbe
     and ${isTakeable(sql, "counting", sql`r.id::text`)}
   order by completed_at, id limit ${limit}::int`;
 
-export type UnrememberedRun = CountedRun & { taskSlug: string; commit: string | null; hasFailed: boolean };
+export type UnrememberedRun = Omit<CountedRun, "disturbed"> & {
+  taskSlug: string;
+  commit: string | null;
+  hasFailed: boolean;
+  passed: number;
+  failed: number;
+  flaky: number;
+};
 
 /** Of these, locked, in that order; a run that an upload is changing right now comes the next time. */
 export const lockUnrememberedRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<UnrememberedRun[]>`
   select r.id, r.task_slug as "taskSlug", e.commit, r.completed_at as "completedAt", r.outage, r.was_outage as "wasOutage",
-    ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as "onDefaultBranch", r.failed > 0 as "hasFailed"
+    ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as "onDefaultBranch", r.failed > 0 as "hasFailed",
+    r.passed, r.failed, r.flaky
   from test_run r
   join execution e on e.project_id = r.project_id and e.id = r.execution_id
   join project p on p.id = r.project_id

@@ -8,7 +8,7 @@ const now = new Date(START + 10_000 * HOUR);
 
 type Extra = { main?: boolean; outage?: boolean; wasOutage?: boolean; hours?: number; contradicted?: boolean };
 const toRun = (index: number, { main = true, outage = false, wasOutage = false, hours = index }: Extra = {}) => ({
-  ...{ id: `run ${index}`, completedAt: at(hours), outage, wasOutage, onDefaultBranch: main },
+  ...{ id: `run ${index}`, completedAt: at(hours), outage, wasOutage, onDefaultBranch: main, disturbed: false },
 });
 
 /** One run an hour; a letter each, as in rules/merge.ts, `c` a pass and `C` a failure that another run of the commit contradicts. */
