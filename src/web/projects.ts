@@ -22,7 +22,7 @@ import { type RegressedBug, selectRegressedBugs } from "../store/bug_reports.ts"
 import { selectTestCases } from "../store/test_cases.ts";
 import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
-import { headlineOf, summaryOf } from "./project_state.ts";
+import { headlineOf, summaryOf, toldTask } from "./project_state.ts";
 import { ago, breakable, counted, mark, toDay, toDuration, toPercent, toSpan } from "./parts.ts";
 import { TREND_DAYS, trends } from "./trends.ts";
 
@@ -48,13 +48,13 @@ type Needs = {
 function needsYou(projectId: string, { branch, red, moreRed, news, regressed, flaky }: Needs, now: Date): Html | null {
   const rows = [
     ...red.map(
-      ({ task: { slug, failed, since, isLonger }, said }) =>
+      ({ task: { slug, status, failed, since, isLonger }, said }) =>
         html`<tr>
           <td class="mark-cell">${mark("failed")}</td>
           <td class="long">
             <a href="${taskPath(projectId, said.executionId, slug)}"
               ><b>${nameOf(said)}</b> <code>${branch}</code> ${slug}:
-              ${failed === 0 ? "red" : counted(failed, "failure")}${said.newFailures > 0 ? `, ${said.newFailures} new` : ""}</a
+              ${toldTask({ status, failed })}${said.newFailures > 0 ? `, ${said.newFailures} new` : ""}</a
             >
             <span class="small soft">${(said.message ?? said.test ?? "").split("\n")[0]}</span>
           </td>

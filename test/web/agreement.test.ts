@@ -180,9 +180,14 @@ async function compareState(place: Place, executions: readonly Compared[], { sam
   same("the state on the project's page", words.includes(headline), true);
   same("the state on the first page", card.includes(headline), true);
   const red = state.tasks.filter(({ status }: any) => status !== "passed");
-  for (const { slug, failed, lastExecutionId } of red.slice(0, 5)) {
+  const WORDS: Record<string, string> = {
+    failed: "failed",
+    incomplete: "is incomplete",
+    timed_out: "has not reported",
+  };
+  for (const { slug, status, failed, lastExecutionId } of red.slice(0, 5)) {
     const fresh = executions.find(({ execution }) => execution.id === lastExecutionId)?.freshOf(slug) ?? 0;
-    const told = `main ${slug}: ${failed === 0 ? "red" : plural(failed, "failure")}${fresh > 0 ? `, ${fresh} new` : ""} `;
+    const told = `main ${slug}: ${status === "failed" && failed > 0 ? plural(failed, "failure") : WORDS[status]}${fresh > 0 ? `, ${fresh} new` : ""} `;
     same(`red ${slug}`, words.includes(told), true);
   }
   for (const { slug, status, passed, failed, lastExecutionId } of state.tasks) {
