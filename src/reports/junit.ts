@@ -226,8 +226,11 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
   // Most cases pass and have nothing inside.
   const inside = node.children.length === 0 ? NOTHING : readInside(node, cutter);
   const { status, kind } = inside.outcome ?? toOutcome(attributes, NONE, null);
-  return {
-    ...toNames({ suite: namer.toSuite(suites, classname, name, file), name, file }, node, tally, readTool, cutter),
+  const suite = namer.toSuite(suites, classname, name, file);
+  const one: ReportedCase = {
+    suite: cutter.cut("suite", suite),
+    name,
+    file: cutter.cutOrNull("file", file),
     line: toLine(attributes.line ?? attributes.lineno ?? position?.[2]),
     status,
     kind,
@@ -239,6 +242,7 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
     output: inside.output,
     properties: inside.properties,
   };
+  return readTool === undefined ? one : { ...one, ...toNames({ suite, name, file }, node, tally, readTool, cutter) };
 }
 
 /** As long as several titles together. */
@@ -248,7 +252,7 @@ function toNames(
   read: CaseName,
   { attributes }: Node,
   { attributes: { hostname = "" } }: Tally,
-  readTool: ToolReader,
+  readTool: NonNullable<ToolReader>,
   cutter: Cutter,
 ): CaseName & KnownNames {
   const cutName = ({ suite, name, file }: CaseName): CaseName => ({
@@ -259,7 +263,7 @@ function toNames(
   const plain = cutName(read);
   const titles = cut(attributes.name?.trim() ?? "", MAX_TITLES);
   const classname = cut(attributes.classname?.trim() ?? "", MAX_TITLES);
-  const own = titles === "" ? undefined : readTool?.({ ...read, name: titles, classname, hostname });
+  const own = titles === "" ? undefined : readTool({ ...read, name: titles, classname, hostname });
   if (own === undefined) return plain;
   const { suite, name, file } = cutName(own);
   const isSame = suite === plain.suite && name === plain.name && file === plain.file;

@@ -7,7 +7,6 @@ import { wallTimeOfRuns } from "./durations.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
 import { flaws, namedShards } from "./shards.ts";
 import { isNoPullRequest } from "./default_branch.ts";
-import { hasResult } from "./outcome.ts";
 import type { Branch } from "./state.ts";
 
 /** An execution as rows of pages show it. */
@@ -274,15 +273,19 @@ export const selectNews = (sql: Sql, projectId: string, { branch }: Branch, from
     select id, task_slug from test_run
     where project_id = ${projectId} and execution_id = e.id and failed > 0 offset 0) r`;
   const fresh = sql`select * from failure where project_id = ${projectId} and run_id = r.id and blame = 'new'`;
+  // In the order of the builds, of which reruns are a part. Shards that are missing, or a task that did not report, mend nothing.
   const isLatest = sql`not exists (
     select from (
-      select id from execution later
-      where later.project_id = ${projectId} and later.branch = e.branch and later.id > e.id
+      select id, coalesce(build_id, id) as build from execution later
+      where later.project_id = ${projectId} and later.branch = e.branch and later.id > coalesce(e.build_id, e.id)
+        and ${isOfBuild(sql, projectId, sql`later`)}
       order by later.branch, later.id limit ${LATER}) l,
     lateral (
       select from test_run t
-      where t.project_id = ${projectId} and t.execution_id = l.id and t.task_slug = r.task_slug and ${hasResult(sql, sql`t`)}
-      offset 0) t)`;
+      where t.project_id = ${projectId} and t.execution_id = l.id and t.task_slug = r.task_slug
+        and t.status in ('passed', 'failed')
+      offset 0) t
+    where (l.build, l.id) > (coalesce(e.build_id, e.id), e.id))`;
   const of = (status: string) => sql`(
     select * from execution e
     where e.project_id = ${projectId} and e.id >= ${from} and e.status = ${status}
@@ -294,7 +297,8 @@ export const selectNews = (sql: Sql, projectId: string, { branch }: Branch, from
       select * from (
         select * from (${of("failed")} union all ${of("timed_out")} union all ${of("running")}) e
         order by id desc limit ${RED}) e
-      where exists (select from ${failed} where exists (${fresh} offset 0) and ${isLatest})
+      where ${isOfBuild(sql, projectId, sql`e`)}
+        and exists (select from ${failed} where exists (${fresh} offset 0) and ${isLatest})
       order by id desc limit ${enough}
     ) e cross join lateral (
       select count(*)::int as failures, min(f.run_id::text)::uuid as run_id
@@ -302,6 +306,11 @@ export const selectNews = (sql: Sql, projectId: string, { branch }: Branch, from
     ) n left join lateral (${firstOf(sql, projectId, sql`n.run_id`)}) d on true
     order by e.id desc`;
 };
+
+/** A condition: the execution is a build, or repeats one that is still there. */
+const isOfBuild = (sql: Sql, projectId: string, execution: Fragment) => sql`(
+  ${execution}.build_id is null
+  or exists (select from execution b where b.project_id = ${projectId} and b.id = ${execution}.build_id))`;
 
 /** A statement: what the first failure of a run says, one that nothing explains before others. */
 const firstOf = (sql: Sql, projectId: string, run: Fragment) => sql`

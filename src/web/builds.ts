@@ -49,6 +49,10 @@ export function outcomeOf(build: BuildRow): string {
   return [`${passed.toLocaleString("en-US")} passed`, flaky > 0 && `${flaky} flaky`].filter(Boolean).join(", ");
 }
 
+/** With what its reruns have made of it. */
+export const toldOutcome = (build: BuildRow): string =>
+  `${outcomeOf(build)}${build.repeatedStatus === null ? "" : `, ${wordOf(build.repeatedStatus)} when repeated`}`;
+
 export const statusOf = ({ status, flaky }: BuildRow): string => (status === "passed" && flaky > 0 ? "passed" : status);
 
 /** Rows of a table of executions. */
@@ -64,7 +68,7 @@ export const buildRows = (projectId: string, builds: readonly BuildRow[], now: D
           ${build.isRerun ? tag("rerun") : null} ${build.sample ? tag("sample") : null}
         </td>
         <td class="${OPEN.includes(build.status) ? "running" : ""}">
-          ${outcomeOf(build)}${build.repeatedStatus === null ? null : html`, <b>${wordOf(build.repeatedStatus)} when repeated</b>`}
+          ${toldOutcome(build)}
         </td>
         <td class="number wide">${build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
         <td class="number soft">${ago(build.completedAt ?? build.createdAt, now)}</td>

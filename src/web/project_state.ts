@@ -4,7 +4,7 @@ import { html, type Html } from "../http/html.ts";
 import { type BranchState, type BranchTask, isGreen } from "../rules/branch_state.ts";
 import type { BuildRow, Tally } from "../store/overview.ts";
 import type { Branch } from "../store/state.ts";
-import { executionPath, nameOf, outcomeOf, taskPath } from "./builds.ts";
+import { executionPath, nameOf, taskPath, toldOutcome } from "./builds.ts";
 import { commit, counted, toDuration, toSpan } from "./parts.ts";
 
 /** "main has been green for 2 hours". */
@@ -30,6 +30,10 @@ const WORDS: Record<BranchTask["status"], string> = {
   timed_out: "has not reported",
 };
 
+/** "2 failures", "is incomplete": of a red task. */
+export const toldTask = ({ status, failed }: Pick<BranchTask, "status" | "failed">): string =>
+  status === "failed" && failed > 0 ? counted(failed, "failure") : WORDS[status];
+
 /** The tasks that keep a branch red, those that have done so for longest first; none of a green one. */
 export function redTasks(projectId: string, { tasks }: BranchState, now: Date): (Html | null)[] {
   const red = tasks.filter((task) => !isGreen(task));
@@ -38,7 +42,7 @@ export function redTasks(projectId: string, { tasks }: BranchState, now: Date): 
       ({ slug, status, failed, since, isLonger, lastExecutionId }) =>
         html`<span
           ><a href="${taskPath(projectId, lastExecutionId, slug)}">${slug}</a>
-          <span class="failed">${status === "failed" && failed > 0 ? `${counted(failed, "failure")}` : WORDS[status]}</span>,
+          <span class="failed">${toldTask({ status, failed })}</span>,
           red for ${isLonger ? "more than " : ""}${toSpan(now.getTime() - Date.parse(since))}</span
         >`,
     ),
@@ -65,7 +69,7 @@ export function summaryOf(projectId: string, { state, last, tally }: Standing, n
       ? html`<span
           >newest <a href="${executionPath(projectId, last.id)}">${nameOf(last)}</a>
           ${last.commit === null ? null : commit(last.commit)}
-          ${outcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : ""}</span
+          ${toldOutcome(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : ""}</span
         >`
       : null,
     missingTasks(state),

@@ -22,7 +22,7 @@ import { type RegressedBug, selectRegressedBugs } from "../store/bug_reports.ts"
 import { selectTestCases } from "../store/test_cases.ts";
 import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
-import { headlineOf, summaryOf } from "./project_state.ts";
+import { headlineOf, summaryOf, toldTask } from "./project_state.ts";
 import { ago, breakable, counted, mark, toDay, toDuration, toPercent, toSpan } from "./parts.ts";
 import { TREND_DAYS, trends } from "./trends.ts";
 
@@ -38,21 +38,23 @@ type Needs = {
   branch: string;
   /** The tasks that keep the default branch red, and what they say. */
   red: readonly { task: BranchTask; said: RedTaskRow }[];
+  /** The number of further ones. */
+  moreRed: number;
   news: readonly NewsRow[];
   regressed: readonly RegressedBug[];
   flaky: Awaited<ReturnType<typeof selectTestCases>>;
 };
 
-function needsYou(projectId: string, { branch, red, news, regressed, flaky }: Needs, now: Date): Html | null {
+function needsYou(projectId: string, { branch, red, moreRed, news, regressed, flaky }: Needs, now: Date): Html | null {
   const rows = [
     ...red.map(
-      ({ task: { slug, failed, since, isLonger }, said }) =>
+      ({ task: { slug, status, failed, since, isLonger }, said }) =>
         html`<tr>
           <td class="mark-cell">${mark("failed")}</td>
           <td class="long">
             <a href="${taskPath(projectId, said.executionId, slug)}"
               ><b>${nameOf(said)}</b> <code>${branch}</code> ${slug}:
-              ${failed === 0 ? "red" : counted(failed, "failure")}${said.newFailures > 0 ? `, ${said.newFailures} new` : ""}</a
+              ${toldTask({ status, failed })}${said.newFailures > 0 ? `, ${said.newFailures} new` : ""}</a
             >
             <span class="small soft">${(said.message ?? said.test ?? "").split("\n")[0]}</span>
           </td>
@@ -61,6 +63,12 @@ function needsYou(projectId: string, { branch, red, news, regressed, flaky }: Ne
           </td>
         </tr>`,
     ),
+    moreRed === 0
+      ? null
+      : html`<tr>
+          <td class="mark-cell">${mark("failed")}</td>
+          <td class="long" colspan="2">${counted(moreRed, "more red task")} of <code>${branch}</code></td>
+        </tr>`,
     ...news.map(
       (row) =>
         html`<tr>
@@ -104,7 +112,7 @@ function needsYou(projectId: string, { branch, red, news, regressed, flaky }: Ne
         </tr>`,
     ),
   ];
-  return rows.length === 0
+  return rows.every((row) => row === null)
     ? null
     : html`<h2>Needs you</h2>
         <div class="card">
@@ -198,10 +206,18 @@ export const projects: Page[] = [
       branchBuilds.map((build) => build.id),
       GRID_TESTS,
     );
-    const redTasks = state.tasks.filter((task) => !isGreen(task)).slice(0, NEWS);
+    const allRed = state.tasks.filter((task) => !isGreen(task));
+    const redTasks = allRed.slice(0, NEWS);
     const said = redTasks.length === 0 ? [] : await selectRedTasks(sql, id, redTasks);
     const red = said.map((row) => ({ task: redTasks.find(({ slug }) => slug === row.slug)!, said: row }));
-    const needs = { branch: defaultBranch, red, news, regressed, flaky: flaky.slice(0, 3) };
+    const needs = {
+      branch: defaultBranch,
+      red,
+      moreRed: allRed.length - redTasks.length,
+      news,
+      regressed,
+      flaky: flaky.slice(0, 3),
+    };
     const base = `/projects/${id}`;
     const body = html` <div data-region="state">
         <h1>${mark(headline.status, { word: false })} ${headline.text}</h1>

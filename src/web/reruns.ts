@@ -24,17 +24,17 @@ export function howToRepeat({ projectId, publicUrl, execution, red }: Repeating)
   const { id, mode, tasks } = execution;
   const slug = (red[0] ?? tasks[0])!.slug;
   const build = safeUrl(execution.buildUrl);
-  const body =
+  const address = `${publicUrl}/api/v1/projects/${projectId}/test-runs?execution_id=${id}&task_slug=${encodeURIComponent(slug)}`;
+  const [hint, command] =
     mode === "run"
-      ? html`<p>No runner that takes its tasks was seen in the last hour. Start one where the tests are to run:</p>
-          <pre data-copy>bun run assay runner</pre>`
-      : html`<p>
-            ${build ? html`Start its job again <a href="${build}" rel="noreferrer">in your CI</a>, or run` : "Run"} the tests
-            again and send the report to this execution. Its results join those that are here, test by test:
-          </p>
-          <pre data-copy>
-curl -sS -H "Authorization: Bearer $ASSAY_KEY" --data-binary @report.xml \
-  "${publicUrl}/api/v1/projects/${projectId}/test-runs?execution_id=${id}&task_slug=${encodeURIComponent(slug)}"</pre
-          >`;
-  return html`<details class="after"><summary>Run it again</summary>${body}</details>`;
+      ? [
+          html`No runner that takes its tasks was seen in the last hour. Start one where the tests are to run:`,
+          "bun run assay runner",
+        ]
+      : [
+          html`${build ? html`Start its job again <a href="${build}" rel="noreferrer">in your CI</a>, or run` : "Run"} the
+          tests again and send the report to this execution. Its results join those that are here, test by test:`,
+          `curl -sS -H "Authorization: Bearer $ASSAY_KEY" --data-binary @report.xml \\\n  "${address}"`,
+        ];
+  return html`<details class="bare"><summary>Run it again</summary><p class="hint">${hint}</p><div class="copied"><pre data-copy>${command}</pre></div></details>`;
 }

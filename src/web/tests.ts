@@ -153,7 +153,7 @@ ${mayChange ? html`<td class="mark-cell"><input type="checkbox" name="${isTicked
 }
 
 /** The set that the figures of a test are over, as the API counts them. */
-const ALL_RESULTS = "Of all results ever counted, on all branches; skipped ones and outages are left out";
+const ALL_RESULTS = "on all branches, without skips and outages";
 
 const catalogueTable = (
   projectId: string,
@@ -168,14 +168,14 @@ ${mayChange ? html`<th scope="col"><span class="visually-hidden">Tick</span></th
 <th scope="col">Test</th>
 <th scope="col" class="wide">Last</th>
 <th scope="col" class="number"><abbr title="Share of the last results that showed it to be flaky">Flaky</abbr></th>
-<th scope="col" class="number wide"><abbr title="${ALL_RESULTS}">Failed</abbr></th>
+<th scope="col" class="number wide">Failed</th>
 <th scope="col" class="number wide">Average</th>
 <th scope="col" class="number"><abbr title="95th percentile of the last 20 durations">p95</abbr></th>
 <th scope="col" class="number wide">Last run</th>
 <th scope="col" class="wide">Owner</th>
 </tr></thead>
 <tbody>${tests.map((test, index) => catalogueRow(projectId, test, index, mayChange, now))}</tbody>
-</table></div>`;
+</table></div><p class="hint">“Failed” counts all results ${ALL_RESULTS}.</p>`;
 
 /** What fails on the default branch all the time comes before what fails now and then. */
 const brokenTable = (projectId: string, tests: readonly TestCaseRow[], hasMore: boolean, now: Date): Html | null =>
@@ -592,7 +592,7 @@ ${pager(path, { ...filters, cursor }, next)}`;
 <div class="meta quiet">
 ${test.file === null ? null : html`<code>${breakable(test.file)}</code>`}
 <a href="${toAddress(testsPath(projectId), { task: test.taskSlug })}">${test.taskSlug}</a>
-${test.runs === 0 ? null : html`<span title="${ALL_RESULTS}">failed ${count(test.failures)} of all ${counted(test.runs, "result")}</span>`}
+${test.runs === 0 ? null : html`<span>failed ${count(test.failures)} of all ${counted(test.runs, "result")} ${ALL_RESULTS}</span>`}
 ${test.lastRunAt === null ? null : html`<span>last run ${ago(test.lastRunAt, now)}</span>`}
 <span>${test.owner === null ? "no owner" : html`owner <a href="${toAddress(testsPath(projectId), { owner: test.owner })}">${test.owner}</a>`}</span>
 </div>

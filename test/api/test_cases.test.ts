@@ -69,6 +69,20 @@ describe("health", () => {
     expect((await one()).flaky).toMatchObject({ signs: ["same_commit"] });
   });
 
+  test("ten cases that look flaky in one run are its machine's, by retries as well as by another run of the commit", async () => {
+    const twenty = "p".repeat(20);
+    const flaky = async () => (await catalogue("?health=flaky")).length;
+    await upload(`${"f".repeat(10)}${"p".repeat(10)}`, "&execution_key=a");
+    await upload(twenty, "&execution_key=a");
+    expect(await flaky()).toBe(0);
+    await upload(`${"f".repeat(12)}${"p".repeat(8)}`, "&commit=0123456789&branch=x");
+    await upload(twenty, "&commit=0123456789&branch=x");
+    expect(await flaky()).toBe(0);
+    await upload(`${"f".repeat(9)}${"p".repeat(11)}`, "&commit=1123456789&branch=x");
+    await upload(twenty, "&commit=1123456789&branch=x");
+    expect(await flaky()).toBe(9);
+  });
+
   test("both outcomes on one commit are flaky, on two commits they are not", async () => {
     await upload("pf", "&commit=a&branch=x");
     await upload("fp", "&commit=b&branch=x");

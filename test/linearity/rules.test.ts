@@ -120,7 +120,7 @@ testLinearity("rules", {
     readFailure: (text) => readFailure(failureOf(text)),
     saysTheSame: (text) => saysTheSame(text, text),
   },
-  "health.ts": { countChange: null, countResult: null, countedAt: null },
+  "health.ts": { countChange: null, countResult: null, countedAt: null, isDisturbed: null },
   "identity.ts": {
     ...{
       isAbsolute,

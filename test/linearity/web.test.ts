@@ -64,7 +64,7 @@ testLinearity(
       ...{ buildRows: null, buildTable: null },
       executionPath: (text) => executionPath(text, text),
       nameOf: (text) => nameOf({ key: text, createdAt }),
-      ...{ outcomeOf: null, statusOf: null },
+      ...{ outcomeOf: null, statusOf: null, toldOutcome: null },
       taskPath: (text) => taskPath("p", "e", text),
       testPath: (text) => testPath("p", text),
     },
@@ -153,7 +153,7 @@ testLinearity(
     },
     "people.ts": { browserOf, withArticle: null },
     "probes.ts": { createProbes: null },
-    "project_state.ts": { headlineOf: null, missingTasks: null, redTasks: null, summaryOf: null },
+    "project_state.ts": { headlineOf: null, missingTasks: null, redTasks: null, summaryOf: null, toldTask: null },
     "reruns.ts": { howToRepeat: null, rerunsOf: null },
     "projects.ts": { grid: null },
     "reference.ts": {

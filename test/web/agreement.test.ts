@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
-import { createBrowser } from "./browsing.ts";
+import { createBrowser, toWords } from "./browsing.ts";
 import { tellHistory } from "./history.ts";
 
 const SEEDS = Number(process.env["AGREEMENT_SEEDS"] ?? 4);
@@ -92,7 +92,9 @@ async function compareExecution({ project, key }: Place, id: string, { same }: C
       same(`${name}, ${task.slug} on its page`, [said("passed"), said("failed")], [task.passed, task.failed]);
   }
   same(`${name}, flaky of its runs`, flaky, execution.flaky);
-  return { execution, fresh, isOutage, name };
+  const freshOf = (slug: string): number =>
+    comparison.newFailures.filter(({ taskSlug }: any) => taskSlug === slug).length;
+  return { execution, fresh, freshOf, isOutage, name };
 }
 
 async function compareTests({ project, key }: Place, { same }: Comparison): Promise<void> {
@@ -136,6 +138,37 @@ async function compareBugs({ project, key }: Place, { same }: Comparison): Promi
 
 type Compared = Awaited<ReturnType<typeof compareExecution>>;
 
+/** By what the API says of executions: branches with new failures in tasks that they have not run again since, newest first. */
+function needed(executions: readonly Compared[]): string[] {
+  const byId = new Map(executions.map(({ execution }) => [execution.id as string, execution]));
+  const buildOf = (execution: any): string | undefined => {
+    if (execution.rerunOf === null) return execution.id;
+    const repeated = byId.get(execution.rerunOf);
+    return repeated && buildOf(repeated);
+  };
+  const all = executions.flatMap((one) => {
+    const build = buildOf(one.execution);
+    return build === undefined ? [] : [{ ...one, place: `${build} ${one.execution.id}` }];
+  });
+  return all.flatMap(({ execution, freshOf, place }) => {
+    if (execution.branch === "main" || !["failed", "timed_out", "running"].includes(execution.status)) return [];
+    const number = execution.tasks
+      .filter(
+        ({ slug }: any) =>
+          !all.some(
+            (later) =>
+              later.execution.branch === execution.branch &&
+              later.place > place &&
+              later.execution.tasks.some(
+                (task: any) => task.slug === slug && ["passed", "failed"].includes(task.status),
+              ),
+          ),
+      )
+      .reduce((sum: number, { slug }: any) => sum + freshOf(slug), 0);
+    return number === 0 ? [] : [`${execution.branch} ${number}`];
+  });
+}
+
 async function compareState(place: Place, executions: readonly Compared[], { same }: Comparison): Promise<void> {
   const { project, key } = place;
   const state = (await ask(`GET /projects/${project}/state`, { key })).body;
@@ -147,18 +180,30 @@ async function compareState(place: Place, executions: readonly Compared[], { sam
   same("the state on the project's page", words.includes(headline), true);
   same("the state on the first page", card.includes(headline), true);
   const red = state.tasks.filter(({ status }: any) => status !== "passed");
-  for (const { slug, failed } of red.slice(0, 5))
-    same(`red ${slug}`, words.includes(`main ${slug}: ${failed === 0 ? "red" : plural(failed, "failure")}`), true);
+  const WORDS: Record<string, string> = {
+    failed: "failed",
+    incomplete: "is incomplete",
+    timed_out: "has not reported",
+  };
+  for (const { slug, status, failed, lastExecutionId } of red.slice(0, 5)) {
+    const fresh = executions.find(({ execution }) => execution.id === lastExecutionId)?.freshOf(slug) ?? 0;
+    const told = `main ${slug}: ${status === "failed" && failed > 0 ? plural(failed, "failure") : WORDS[status]}${fresh > 0 ? `, ${fresh} new` : ""} `;
+    same(`red ${slug}`, words.includes(told), true);
+  }
   for (const { slug, status, passed, failed, lastExecutionId } of state.tasks) {
     const found = executions.find(({ execution }) => execution.id === lastExecutionId);
     const task = found?.execution.tasks.find((one: any) => one.slug === slug);
     same(`state of ${slug}`, [task?.status, task?.passed, task?.failed], [status, passed, failed]);
   }
   const needs = /Needs you(.*?)(?:What failed lately|Executions all)/.exec(words)?.[1] ?? "";
-  for (const [, name, branch, number] of needs.matchAll(/#?(\S+) (feature\/\w) (\d+) new failures?/g)) {
-    const found = executions.find(({ execution }) => execution.branch === branch && execution.key === name);
-    if (found) same(`what ${name} needs`, Number(number) <= found.fresh, true);
-  }
+  const told = [...needs.matchAll(/ (feature\/\w) (\d+) new failures?/g)].map(
+    ([, branch, number]) => `${branch} ${number}`,
+  );
+  same("what needs somebody", told, needed(executions).slice(0, 5));
+  const onHome = [...toWords(card).matchAll(/ (feature\/\w) (\d+) new failures?/g)].map(
+    ([, branch, number]) => `${branch} ${number}`,
+  );
+  same("what needs somebody, on the first page", onHome, needed(executions).slice(0, 3));
   const rows = (await look(`/projects/${project}/executions`)).words;
   for (const { execution, fresh, isOutage, name } of executions) {
     if (execution.key === null || execution.status !== "failed" || isOutage || execution.failed === 0) continue;

@@ -122,3 +122,44 @@ describe("a project with several workflows", () => {
     }
   });
 });
+
+describe("what needs somebody", () => {
+  const setUp = async () => {
+    const { project, key } = await roles.addProject(acme);
+    const at = `/projects/${project}`;
+    const send = async (query: string, letters: string): Promise<string> =>
+      (await roles.ask(`POST ${at}/test-runs?${query}`, { key, body: junit(letters) })).body.executionId;
+    const needs = async () =>
+      /Needs you(.*?)What failed|Needs you(.*?)Executions all/.exec((await look("viewer", at)).words)?.[0] ?? "";
+    const rerun = async (id: string) =>
+      (await roles.ask(`POST ${at}/executions/${id}/rerun`, { key, body: { failedOnly: true } })).body.id as string;
+    return { send, needs, rerun };
+  };
+  const build = (key: string, branch = "feature/a") =>
+    `task_slug=unit&branch=${branch}&execution_key=${key}&complete=true`;
+
+  test("stays when an older build is repeated, and is gone when the newest one is", async () => {
+    const { send, needs, rerun } = await setUp();
+    const old = await send(build("k1"), "fppp");
+    const newest = await send(build("k2"), "ffpp");
+    expect(await needs()).toContain("k2 feature/a 2 new failures");
+    await send(`task_slug=unit&execution_id=${await rerun(old)}`, "pppp");
+    expect(await needs()).toContain("k2 feature/a 2 new failures");
+    await send(`task_slug=unit&execution_id=${await rerun(newest)}`, "pppp");
+    expect(await needs()).toBe("");
+  });
+
+  test("stays when a later build has only some of its shards", async () => {
+    const { send, needs } = await setUp();
+    await send(build("k1"), "fppp");
+    await send(`${build("k2")}&shard=1/2`, "pp");
+    expect(await needs()).toContain("k1 feature/a 1 new failure");
+  });
+
+  test("names five red tasks and counts the others", async () => {
+    const { send, needs } = await setUp();
+    for (let task = 1; task <= 7; task++) await send(`task_slug=t${task}&branch=main&complete=true`, "fppp");
+    expect((await needs()).match(/main t\d: 1 failure, 1 new/g)).toHaveLength(5);
+    expect(await needs()).toContain("2 more red tasks of main");
+  });
+});
