@@ -6,6 +6,7 @@ import type { Blame } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { EXCUSE_ODDS, EXCUSE_RESULTS } from "../rules/health.ts";
 import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
 import { episodeRate, hadEpisodes, isBroken, isKnownFlaky, wasMended } from "./health.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
@@ -54,6 +55,17 @@ export const insertFailures = async (
     select from case_result b
     where b.project_id = ${projectId} and b.run_id in (select id from base_run)
       and b.block = ${blockOfCase(sql, sql`f.number`)} and f.number = any(b.test_cases)))`;
+  // A flaky case fails here and there: several times in a row on one branch it does so only as often as its rate allows.
+  const isPlausible = sql`(
+    select power(greatest(h.flake_rate, ${episodeRate(sql)}), 1 + count(*)) >= ${EXCUSE_ODDS} from (
+      select letter, count(*) filter (where letter in ('p', 'P')) over (order by run_id desc) as passes
+      from (${lastResults(sql, projectId, sql`f.number`, sql`b.run_id < ${id}::uuid`, EXCUSE_RESULTS)}) r
+      where letter in ('p', 'P', 'f', 'F') and exists (
+        select from test_run t
+        join execution e on e.project_id = ${projectId} and e.id = t.execution_id
+        join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
+        where t.project_id = ${projectId} and t.id = r.run_id and ${isSameLine(sql)} and not t.outage)
+    ) own where passes = 0)`;
   const rows = await sql<JudgedFailures[]>`
     with failed as materialized (${failedIn(sql, projectId, sql`select ${id}::uuid as id`)}),
     base_run as materialized (${baselineRuns(sql, projectId, { executionId, taskSlug })}),
@@ -72,7 +84,7 @@ export const insertFailures = async (
         and (q.until is null or q.until > now()),
       lateral (select case
         when q.test_case is not null then 'quarantined'
-        when ${isInTime} and ${isKnownFlaky(sql)} then 'flaky'
+        when ${isInTime} and ${isKnownFlaky(sql)} and ${isPlausible} then 'flaky'
         when base.number is not null then 'still'
         when main.number is not null then 'main'
         when ${isInTime} and ${isKnownOnMain} then (
@@ -87,6 +99,10 @@ export const insertFailures = async (
     from judged group by blame`;
   return [...rows];
 };
+
+/** A condition: `e` is on the branch of `mine`; a pull request from a fork is only with itself. */
+const isSameLine = (sql: Sql) => sql`(
+  e.branch is not distinct from mine.branch and e.pull_request is not distinct from mine.pull_request)`;
 
 /** A condition: the test case `f` belonged to an open bug, seen on the default branch, before the execution began. */
 const hasOpenBug = (sql: Sql, projectId: string, executionId: string) => sql`exists (

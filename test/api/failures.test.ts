@@ -41,6 +41,23 @@ describe("a failure", () => {
     expect(blames(await upload("ffp", "branch=main"))).toEqual({ stillFailing: ["case 0", "case 1"] });
   });
 
+  test("of a flaky test is not excused when it fails on one branch more often in a row than its rate allows", async () => {
+    // In one result of four it passes only when it is tried again.
+    for (let build = 0; build < 20; build++) {
+      if (build % 4 === 0) await upload("fpp", `branch=main&execution_key=r${build}&complete=true`);
+      await upload("ppp", `branch=main&execution_key=r${build}&complete=true`);
+    }
+    await catchUp();
+    const push = (commit: number) =>
+      upload("fpp", `branch=x&commit=abcdef${commit}&execution_key=x${commit}&complete=true`);
+    for (const commit of [1, 2, 3]) expect(blames(await push(commit))).toEqual({ flakyFailures: ["case 0"] });
+    for (const commit of [4, 5]) expect(blames(await push(commit))).toEqual({ newFailures: ["case 0"] });
+    // A pass in between, and another branch, begin anew.
+    expect(blames(await upload("fpp", "branch=y"))).toEqual({ flakyFailures: ["case 0"] });
+    await upload("ppp", "branch=x&commit=abcdef8");
+    expect(blames(await push(9))).toEqual({ flakyFailures: ["case 0"] });
+  });
+
   test("is answered by what is known so far, while earlier results are being counted", async () => {
     await upload("ppp", "branch=main");
     const { promise: locked, resolve: hasLocked } = Promise.withResolvers<void>();
