@@ -21,6 +21,7 @@ import {
   type Occurrence,
   resetCleanCases,
   selectBugState,
+  selectIsOvertaken,
   selectRunFailures,
   selectTestCasesById,
   type StatusChange,
@@ -119,7 +120,9 @@ async function find(sql: Tx, projectId: string, run: TrackedRun, bug: KnownBug, 
   // A branch may not have the fix yet, or break the same place by itself.
   const isBack =
     run.onDefaultBranch && bug.status === "resolved" && bug.resolvedAt !== null && run.startedAt > bug.resolvedAt;
-  if (!isBack) return [{ id, number, title, status: bug.status, change: "occurred" }, []];
+  // What is built again of a commit from before the fix shows nothing of the fix.
+  if (!isBack || (await selectIsOvertaken(sql, projectId, run.id)))
+    return [{ id, number, title, status: bug.status, change: "occurred" }, []];
   const change: StatusChange = { id, from: "resolved", to: "open", cause: "regression", now };
   const events = await changeStatus(sql, projectId, change);
   return [{ id, number, title, status: "open", change: "regressed" }, events];

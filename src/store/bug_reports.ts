@@ -14,7 +14,7 @@ import type {
 import { toStorable } from "../schema/fields.ts";
 import { compose } from "./compose.ts";
 import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
-import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
+import { defaultBranchOf, isOnDefault, isOvertaken } from "./default_branch.ts";
 import { healthOf, isFlaky } from "./health.ts";
 import { lockOf, takeTurn } from "./locks.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
@@ -466,6 +466,15 @@ export const insertBugCases = (
     when exists (select from bug_report b where b.project_id = ${projectId} and b.id = bug_case.bug_report_id
       and b.last_seen_at > ${seenAt}::timestamptz)
     then bug_case.clean else 0 end`;
+
+/** Whether a run is of a commit that its branch has left behind. */
+export const selectIsOvertaken = async (sql: Sql, projectId: string, runId: string): Promise<boolean> => {
+  const [row] = await sql<{ isSo: boolean }[]>`
+    select ${isOvertaken(sql, projectId, { r: sql`r`, e: sql`e` })} as "isSo"
+    from test_run r join execution e on e.project_id = r.project_id and e.id = r.execution_id
+    where r.project_id = ${projectId} and r.id = ${runId}`;
+  return row!.isSo;
+};
 
 /** The bugs that occurred in a run. */
 export const selectBugsOfRun = (sql: Sql, projectId: string, runId: string) => sql<Omit<BugState, "mergedInto">[]>`

@@ -4,7 +4,7 @@ import { type CommitGroup, COMPARED_RUNS, type ComparedRun } from "../rules/cont
 import { type CaseHealth, type CountedRun, NO_HEALTH } from "../rules/health.ts";
 import { executionsOfCommit } from "./commits.ts";
 import { type Fragment, type Sql, toIsoTime, toJsonTime, toNumberArray, toTextArray, type Tx } from "./connect.ts";
-import { isOnDefault } from "./default_branch.ts";
+import { isOnDefault, isOvertaken } from "./default_branch.ts";
 import { isTakeable } from "./put_offs.ts";
 import { takeTurn } from "./locks.ts";
 
@@ -57,7 +57,7 @@ export type UnrememberedRun = Omit<CountedRun, "disturbed"> & {
 /** Of these, locked, in that order; a run that an upload is changing right now comes the next time. */
 export const lockUnrememberedRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<UnrememberedRun[]>`
   select r.id, r.task_slug as "taskSlug", e.commit, r.completed_at as "completedAt", r.outage, r.was_outage as "wasOutage",
-    ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as "onDefaultBranch", r.failed > 0 as "hasFailed",
+    ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} and not ${isOvertaken(sql, projectId, { r: sql`r`, e: sql`e` })} as "onDefaultBranch", r.failed > 0 as "hasFailed",
     r.passed, r.failed, r.flaky
   from test_run r
   join execution e on e.project_id = r.project_id and e.id = r.execution_id

@@ -1,4 +1,4 @@
-/** Which executions are on the default branch of their project. */
+/** Which executions are on the default branch of their project, and which runs are of a commit that it has left behind. */
 
 import type { Fragment, Sql } from "./connect.ts";
 
@@ -16,3 +16,29 @@ export const defaultBranchOf = (sql: Sql, projectId: string): Fragment =>
 /** Beside a condition on the name, as the index of branches has it. */
 export const isNoPullRequest = (sql: Sql, isDefault: boolean): Fragment =>
   isDefault ? sql`and pull_request is null` : sql``;
+
+/**
+ * A condition: run `r` of execution `e` is of a commit that its branch has left behind. The branch had seen it before, and
+ * another run of the task is of a commit that the branch saw later. What such a run says is no news of the branch.
+ */
+export const isOvertaken = (sql: Sql, projectId: string, { r, e }: { r: Fragment; e: Fragment }): Fragment => {
+  const isOn = (one: Fragment) => sql`
+    ${one}.project_id = ${projectId} and ${one}.build_id is null and ${one}.branch is not distinct from ${e}.branch
+    and ${one}.pull_request is not distinct from ${e}.pull_request`;
+  return sql`(${e}.commit is not null and exists (
+    select from (
+      select f.id from execution f
+      where ${isOn(sql`f`)} and f.commit is not null and lower(f.commit) = lower(${e}.commit) and f.id < ${e}.id
+      order by f.id limit 1) first,
+    lateral (
+      select from execution o
+      where ${isOn(sql`o`)} and o.id > first.id and o.id < ${e}.id and lower(o.commit) <> lower(${e}.commit)
+        and exists (
+          select from test_run t
+          where t.project_id = ${projectId} and t.execution_id = o.id and t.task_slug = ${r}.task_slug
+            and t.completed_at is not null)
+        and not exists (
+          select from execution g
+          where ${isOn(sql`g`)} and g.commit is not null and lower(g.commit) = lower(o.commit) and g.id < first.id)
+      limit 1) later))`;
+};

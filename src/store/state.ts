@@ -32,18 +32,25 @@ export async function selectBranchState(
 ): Promise<BranchState> {
   // As the index of branches has it, so that no other one is in order.
   const newest = (name: Fragment) => sql`(
-    select id, build_id, created_at, completed_at from execution
+    select id, build_id, created_at, completed_at, lower(commit) as commit from execution
     where project_id = ${projectId} and branch ${name} and sample = ${sample} ${isNoPullRequest(sql, isDefault)}
     order by branch, id desc limit ${LOOKED_THROUGH})`;
   const rows = await sql<(TaskResult & { isAll: boolean })[]>`
     with newest as materialized (
       select * from (${newest(sql`= ${branch}`)} ${isDefault ? sql`union all ${newest(sql`is null`)}` : sql``}) e
       order by id desc limit ${LOOKED_THROUGH}
+    ), build as materialized (
+      -- In the order in which the branch first saw their commits: what is built again of an old one is no news.
+      select id, created_at, completed_at,
+        case when commit is null then id else min(id::text) over (partition by commit)::uuid end as place
+      from newest where build_id is null
     ), mine as materialized (
-      select id, id as build_id, created_at as began_at, completed_at as ended_at from newest where build_id is null
+      select id, id as build_id, created_at as began_at, completed_at as ended_at, place from build
       union all
       -- A rerun of a build that was deleted belongs to none.
-      select n.id, n.build_id, b.created_at, n.completed_at from newest n cross join lateral (
+      select n.id, n.build_id, b.created_at, n.completed_at,
+        coalesce((select place from build where id = n.build_id), n.build_id)
+      from newest n cross join lateral (
         select created_at from execution where project_id = ${projectId} and id = n.build_id offset 0) b
     ), result as materialized (
       select distinct on (m.build_id, r.task_slug) m.*, r.task_slug, r.status, r.passed, r.failed, r.completed_at
@@ -52,14 +59,14 @@ export async function selectBranchState(
         offset 0) r
       order by m.build_id, r.task_slug, m.id desc
     ), marked as (
-      select *, dense_rank() over (order by build_id desc)::int as builds_ago,
+      select *, dense_rank() over (order by place desc, build_id desc)::int as builds_ago,
         lag(status = 'passed') over task as was_green, lead(build_id) over task is null as is_last
-      from result window task as (partition by task_slug order by build_id)
+      from result window task as (partition by task_slug order by place, build_id)
     )
     select task_slug as slug, status, passed, failed, build_id as "buildId", id as "executionId",
       began_at as "createdAt", coalesce(completed_at, ended_at, began_at) as "endedAt", builds_ago as "buildsAgo",
       (select count(*) from newest) < ${LOOKED_THROUGH}::int as "isAll"
     from marked where is_last or was_green is distinct from (status = 'passed')
-    order by task_slug, build_id`;
+    order by task_slug, place, build_id`;
   return toBranchState(rows, rows[0]?.isAll ?? true);
 }

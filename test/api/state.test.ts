@@ -91,6 +91,46 @@ describe("GET /projects/:projectId/state", () => {
     expect(await stateOf(place)).toMatchObject({ state: "failed", executionId: next });
   });
 
+  test("follows the order in which the branch saw its commits, whenever they are built again", async () => {
+    const place = await addProject(acme);
+    const build = (task: string, commit: string, letters: string) =>
+      upload(place, letters, `task_slug=${task}&branch=main&commit=${commit}&complete=true`);
+    await build("unit", "aaaaaaa1", "ffff");
+    await build("unit", "bbbbbbb2", "pppp");
+    // The job of a week ago, once more.
+    await build("unit", "AAAAAAA1", "ffff");
+    expect(await stateOf(place)).toMatchObject({ state: "passed" });
+    // A slow task of the older commit is the newest result of that task.
+    await build("e2e", "aaaaaaa1", "ffff");
+    expect(await stateOf(place)).toMatchObject({ state: "failed", tasks: [{ slug: "e2e" }, { slug: "unit" }] });
+    await build("e2e", "bbbbbbb2", "pppp");
+    await build("e2e", "aaaaaaa1", "ffff");
+    expect(await stateOf(place)).toMatchObject({ state: "passed" });
+    // Built again without a new commit, the last one counts.
+    await build("unit", "bbbbbbb2", "ffff");
+    expect(await stateOf(place)).toMatchObject({ state: "failed", tasks: [{ slug: "unit" }, { slug: "e2e" }] });
+  });
+
+  test("old commits that are built again neither mend what is broken nor bring a bug back", async () => {
+    const place = await addProject(acme);
+    const build = (commit: number, letters: string) =>
+      upload(place, letters, `task_slug=unit&branch=main&commit=abcdef${commit}&complete=true`);
+    const one = async () => (await ask(`GET /projects/${place.project}/test-cases`, { key: place.key })).body.data[0];
+    await build(0, "pppp");
+    for (let commit = 1; commit < 5; commit++) await build(commit, "fppp");
+    await build(0, "pppp");
+    await one();
+    await build(5, "fppp");
+    expect(await one()).toMatchObject({ health: "broken" });
+    const bug = async () => (await ask(`GET /projects/${place.project}/bug-reports`, { key: place.key })).body.data[0];
+    for (let commit = 6; commit < 9; commit++) await build(commit, "pppp");
+    expect(await bug()).toMatchObject({ status: "resolved" });
+    await build(3, "fppp");
+    expect(await bug()).toMatchObject({ status: "resolved" });
+    await build(9, "fppp");
+    expect(await bug()).toMatchObject({ status: "open" });
+  });
+
   test("knows a task by its result before the other tasks of its build have reported, and one that never did as red", async () => {
     const place = await addProject(acme);
     const { id } = await post(place, "/executions", { tasks: ["unit", "e2e"], branch: "main" });
