@@ -114,7 +114,7 @@ export const conditions = v.strictObject({
     ),
     v.description(
       "Globs: * stays within a part of the name, ** does not, ! excludes of what stands before it; no branch counts as " +
-        "the default one",
+        "the default one, and a pull request from a branch of that name, of a fork, as pull/ and its number",
     ),
     v.examples([["main", "release/*"]]),
   ),
