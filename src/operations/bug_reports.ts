@@ -28,6 +28,7 @@ import {
   updateBugReport,
   updateStatus,
 } from "../store/bug_reports.ts";
+import { selectBugsOfRemoved } from "../store/removed_cases.ts";
 import type { Tx } from "../store/connect.ts";
 import { type BugEvent, insertBugEvents } from "../store/events.ts";
 
@@ -151,6 +152,16 @@ async function changeStatus(sql: Tx, projectId: string, change: StatusChange): P
 function eventsOf(bugReportId: string, transition: Transition): BugEvent[] {
   const type = eventOf(transition);
   return type === undefined ? [] : [{ type, bugReportId }];
+}
+
+/** In a transaction: bugs of test cases that are not there any more are resolved. `numbers`: those that have just been found so. */
+export async function resolveRemoved(sql: Tx, projectId: string, numbers: readonly number[]): Promise<void> {
+  await lockBugs(sql, projectId);
+  const now = new Date().toISOString();
+  const events: BugEvent[] = [];
+  for (const { id, status } of await selectBugsOfRemoved(sql, projectId, numbers))
+    events.push(...(await changeStatus(sql, projectId, { id, from: status, to: "resolved", cause: "removed", now })));
+  await insertBugEvents(sql, projectId, events, 0);
 }
 
 export type Opening = {

@@ -39,6 +39,8 @@ import {
   type Tx,
 } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
+import { markRemoved } from "../store/removed_cases.ts";
+import { resolveRemoved } from "./bug_reports.ts";
 
 /** In one transaction: a further attempt of one of its runs has to wait for its end. */
 const MAX_RUNS = 1_000;
@@ -112,6 +114,12 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly Unremembered
   for await (const portion of portionsOf(sql, projectId, ids)) {
     const contradicted = await selectContradicted(sql, projectId, runs, portion, compared);
     await countPortion(sql, projectId, counting, portion, contradicted);
+  }
+  const onDefault = runs.filter(({ onDefaultBranch, outage }) => onDefaultBranch && !outage);
+  if (onDefault.length > 0) {
+    const tasks = [...new Set(onDefault.map(({ taskSlug }) => taskSlug))];
+    const removed = await markRemoved(sql, projectId, tasks, ids);
+    if (removed.length > 0) await resolveRemoved(sql, projectId, removed);
   }
   for (const { run, turned } of counting)
     if (isNews(run.completedAt)) await insertTurns(sql, projectId, run.id, turned);

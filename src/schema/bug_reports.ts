@@ -152,9 +152,9 @@ export const bugReportDetail = v.strictObject({
         from: described(v.nullable(bugStatus), "The status before; null: it was opened", "resolved"),
         to: described(bugStatus, "The status after", "open"),
         cause: described(
-          v.picklist(["opened", "api", "regression", "clean_runs", "merge"]),
+          v.picklist(["opened", "api", "regression", "clean_runs", "merge", "removed"]),
           "opened: it began; api: somebody changed it; regression: it occurred again; clean_runs: its test cases passed three " +
-            "times in a row on the default branch; merge: it went into another",
+            "times in a row on the default branch; merge: it went into another; removed: its test cases are not reported any more",
           "regression",
         ),
         changedAt: described(time, "When"),

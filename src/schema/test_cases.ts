@@ -25,8 +25,8 @@ import { page, pageQuery } from "./page.ts";
 
 const ms = v.nullable(count);
 
-const HEALTHS = ["healthy", "flaky", "broken", "new"] as const;
-export const health = v.picklist(HEALTHS, `expected "healthy", "flaky", "broken" or "new"`);
+const HEALTHS = ["healthy", "flaky", "broken", "new", "removed"] as const;
+export const health = v.picklist(HEALTHS, `expected "healthy", "flaky", "broken", "new" or "removed"`);
 
 const SORTS = ["flakeRate", "failures", "p95Ms", "lastRunAt"] as const;
 export type TestCaseSort = (typeof SORTS)[number];
@@ -50,7 +50,8 @@ export const testCase = v.strictObject({
       "broken: the last 5 results on the default branch failed; flaky: passed after a failure within a run, or had both " +
         "outcomes on one commit, or failed in 3 separate episodes of less than 5 results within 100 on the default " +
         "branch, until so many passed in a row that at its own flake rate the odds of that are below 1 %, at least 20; " +
-        "new: fewer than 5 results",
+        "new: fewer than 5 results; removed: it was flaky or broken, and the last 20 runs of its task on the default branch " +
+        "did not have it, or those of 14 days, at least 5; it returns with its history",
     ),
     v.examples(["flaky"]),
   ),

@@ -4,6 +4,7 @@ import { blockOf } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { Sql } from "./connect.ts";
 import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
+import { isBroken, isFlaky } from "./health.ts";
 import { indexedTask } from "./task_runs.ts";
 
 export type CaseRecord = {
@@ -111,8 +112,9 @@ export type OwnerTally = { owner: string | null; flaky: number; broken: number }
 export const selectOwnerTally = (sql: Sql, projectId: string, limit: number) => sql<OwnerTally[]>`
   select c.owner, (count(*) filter (where not h.broken))::int as flaky, (count(*) filter (where h.broken))::int as broken
   from (
-    select test_case, false as broken from case_health where project_id = ${projectId} and flaky and broken < 5
-    union all select test_case, true from case_health where project_id = ${projectId} and broken >= 5
+    select test_case, false as broken from case_health h
+    where h.project_id = ${projectId} and ${isFlaky(sql)} and not ${isBroken(sql)}
+    union all select test_case, true from case_health h where h.project_id = ${projectId} and ${isBroken(sql)}
   -- Only those that belong to somebody: an index has them, and the others need not be looked up.
   ) h left join test_case c on c.project_id = ${projectId} and c.number = h.test_case and c.owner is not null
   group by c.owner order by count(*) desc, c.owner limit ${limit}`;

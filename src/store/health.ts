@@ -4,14 +4,17 @@ import { EPISODE_RESULTS, KNOWN_RUNS } from "../rules/health.ts";
 import type { Fragment, Sql } from "./connect.ts";
 
 // These stand as they are in the conditions of partial indexes: a parameter would keep the planner from them.
+/** Its task has not reported it for long: see `markRemoved` (store/removed_cases.ts). */
+export const isRemoved = (sql: Sql): Fragment => sql`coalesce(h.removed_run_id = h.last_run_id, false)`;
 /** Its last five results on the default branch failed. */
-export const isBroken = (sql: Sql): Fragment => sql`h.broken >= 5`;
+export const isBroken = (sql: Sql): Fragment => sql`(h.broken >= 5 and not ${isRemoved(sql)})`;
 /** As announced. */
-export const isFlaky = (sql: Sql): Fragment => sql`h.flaky`;
+export const isFlaky = (sql: Sql): Fragment => sql`(h.flaky and not ${isRemoved(sql)})`;
 
 /** Of a case: in the order in which people look at it; that a broken one is flaky as well need not be told now. */
 export const healthOf = (sql: Sql): Fragment => sql`
   case
+    when ${isRemoved(sql)} then 'removed'
     when ${isBroken(sql)} then 'broken'
     when ${isFlaky(sql)} then 'flaky'
     when coalesce(h.runs, 0) < ${KNOWN_RUNS}::int then 'new'
@@ -23,7 +26,7 @@ export const healthHint = (sql: Sql, only: string | undefined): Fragment =>
   only === "flaky" ? sql`and ${isFlaky(sql)}` : only === "broken" ? sql`and ${isBroken(sql)}` : sql``;
 
 /** A case that fails now for no reason of its own: it is known for that. */
-export const isKnownFlaky = (sql: Sql): Fragment => sql`coalesce(h.flaky and not ${isBroken(sql)}, false)`;
+export const isKnownFlaky = (sql: Sql): Fragment => sql`coalesce(${isFlaky(sql)} and not ${isBroken(sql)}, false)`;
 
 /** It has failed for a short time on the default branch again and again, if not so often that it is flaky. */
 export const hadEpisodes = (sql: Sql): Fragment =>

@@ -3,6 +3,7 @@
 import type { TaskEnd } from "../rules/red_reason.ts";
 import { isCommit } from "./commits.ts";
 import { type Fragment, type Sql, toTextArray } from "./connect.ts";
+import { isBroken, isFlaky } from "./health.ts";
 import { wallTimeOfRuns } from "./durations.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
 import { flaws, namedShards } from "./shards.ts";
@@ -191,8 +192,8 @@ export type Tally = {
 export const selectTally = async (sql: Sql, projectId: string): Promise<Tally> => {
   const [row] = await sql<Tally[]>`
     select
-      (select count(*)::int from case_health where project_id = ${projectId} and flaky) as flaky,
-      (select count(*)::int from case_health where project_id = ${projectId} and broken >= 5) as broken,
+      (select count(*)::int from case_health h where h.project_id = ${projectId} and ${isFlaky(sql)}) as flaky,
+      (select count(*)::int from case_health h where h.project_id = ${projectId} and ${isBroken(sql)}) as broken,
       (select count(*)::int from quarantine where project_id = ${projectId} and (until is null or until > now())) as quarantined,
       b.open as "openBugs", b.regressed as "regressedBugs",
       (select count(*)::int from execution where project_id = ${projectId} and status in ('queued', 'running')) as running

@@ -5,7 +5,7 @@ import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { CaseStatus } from "../schema/fields.ts";
 import type { FlakySign, TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
-import { healthOf, healthHint } from "./health.ts";
+import { healthHint, healthOf, isFlaky } from "./health.ts";
 
 export type TestCaseRow = TestCase & {
   number: number;
@@ -38,7 +38,7 @@ const columns = (sql: Sql) => sql`
   h.last_status as "lastStatus", h.last_run_at as "lastRunAt", h.last_passed_at as "lastPassedAt",
   h.last_failed_at as "lastFailedAt", coalesce(h.runs, 0) as runs,
   coalesce(h.failures, 0) as failures, round(coalesce(h.flake_rate, 0)::numeric, 4)::float8 as "flakeRate",
-  coalesce(h.flaky, false) as "isFlaky", h.flaky_since as "flakySince", h.flaky_at as "flakyAt",
+  coalesce(${isFlaky(sql)}, false) as "isFlaky", h.flaky_since as "flakySince", h.flaky_at as "flakyAt",
   coalesce(h.flaky_signs, '') as "flakySigns",
   (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", c.owner, c.sample,
   q.reason as "quarantineReason", q.until as "quarantineUntil", q.created_at as "quarantineCreatedAt"`;

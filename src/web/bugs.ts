@@ -235,6 +235,7 @@ const CAUSES: Record<BugReportDetail["history"][number]["cause"], string> = {
   opened: "when it was opened",
   api: "by somebody",
   regression: "because it failed again on the default branch",
+  removed: "because its tests are not reported any more",
   clean_runs: "because all its tests passed in three runs of the default branch in a row",
   merge: "by a merge",
 };

@@ -16,6 +16,7 @@ const MARKS: Record<string, readonly [shape: string, word: string]> = {
   broken: ["✕", "broken"],
   healthy: ["●", "healthy"],
   new: ["○", "new"],
+  removed: ["–", "removed"],
   open: ["○", "open"],
   in_progress: ["◌", "in progress"],
   resolved: ["●", "resolved"],

@@ -75,6 +75,7 @@ const HEALTH_OPTIONS: readonly Option[] = [
   ["broken", "broken"],
   ["new", "new"],
   ["healthy", "healthy"],
+  ["removed", "removed"],
 ];
 
 const catalogueQuery = v.strictObject({
@@ -269,6 +270,11 @@ function trustOf({ test, record, rows, firstBad }: Trust, branch: string, now: D
   const clean = record?.clean ?? 0;
   const passes = clean === 1 ? "passed the last time" : `passed the last ${count(clean)} times`;
   const since = firstBad?.isFirst ? html`, first${commitAt(firstBad.bad.commit, firstBad.bad.completedAt, now)}` : null;
+  if (test.health === "removed")
+    return {
+      status: "removed",
+      text: html`Removed: the last runs of <code>${test.taskSlug}</code> on ${branch} did not have it`,
+    };
   if (test.health === "broken")
     return {
       status: "broken",

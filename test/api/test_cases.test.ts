@@ -69,6 +69,26 @@ describe("health", () => {
     expect((await one()).flaky).toMatchObject({ signs: ["same_commit"] });
   });
 
+  test("is removed when 20 runs of its task on the default branch do not have it, with its bug, and returns with its history", async () => {
+    const without = junit("fpp").replace(/<testcase classname="unit" name="case 0"[^]*?<\/testcase>/, "");
+    const send = async (body: string, query = "branch=main") =>
+      await ask(`POST /projects/${project}/test-runs?task_slug=t&${query}`, { key, body });
+    const bug = async () => (await ask(`GET /projects/${project}/bug-reports`, { key })).body.data[0].status;
+    for (let run = 0; run < 5; run++) await send(junit("fpp"));
+    expect((await one()).health).toBe("broken");
+    for (let run = 0; run < 19; run++) await send(without);
+    // Runs of other branches and other tasks, and reruns, tell nothing of it.
+    for (let run = 0; run < 3; run++) await send(without, "branch=x");
+    expect([(await one()).health, await bug()]).toEqual(["broken", "open"]);
+    await send(without);
+    expect([(await one()).health, await bug()]).toEqual(["removed", "resolved"]);
+    expect(await catalogue("?health=broken")).toEqual([]);
+    expect(await catalogue("?health=removed")).toMatchObject([{ name: "case 0", failures: 5 }]);
+    await send(junit("fpp"));
+    expect([(await one()).health, await bug()]).toEqual(["broken", "open"]);
+    expect(await one()).toMatchObject({ failures: 6 });
+  });
+
   test("ten cases that look flaky in one run are its machine's, by retries as well as by another run of the commit", async () => {
     const twenty = "p".repeat(20);
     const flaky = async () => (await catalogue("?health=flaky")).length;
