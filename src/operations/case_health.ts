@@ -1,6 +1,6 @@
 /** Keeps what is remembered of test cases up to date with the runs that have completed. */
 
-import { addContradicted, groupRuns, type RunOnCommit, toCompare } from "../rules/contradiction.ts";
+import { addContradicted, earlierByFar, groupRuns, type RunOnCommit, toCompare } from "../rules/contradiction.ts";
 import {
   type CaseHealth,
   countChange,
@@ -196,9 +196,9 @@ async function selectContradicted(
   compared: ReadonlyMap<string, readonly string[]>,
 ): Promise<Contradicted> {
   const contradicted = new Map<RunBlock, Set<number>>();
-  const compare = (mine: RunBlock, theirs: RunBlock) => {
+  const compare = (mine: RunBlock, theirs: RunBlock, theirId: string) => {
     const numbers = contradicted.get(mine) ?? new Set();
-    addContradicted(numbers, mine, theirs);
+    addContradicted(numbers, mine, theirs, earlierByFar(runs[mine.run]!.id, theirId));
     if (numbers.size > 0) contradicted.set(mine, numbers);
   };
   const placeOf = (id: string, block: number) => `${id} ${block}`;
@@ -209,7 +209,7 @@ async function selectContradicted(
     for (const runId of compared.get(runs[mine.run]!.id) ?? []) {
       const place = placeOf(runId, mine.block);
       const theirs = known.get(place);
-      if (theirs) compare(mine, theirs);
+      if (theirs) compare(mine, theirs, runId);
       else if (!batch.has(runId)) {
         const one = wanted.get(place) ?? { runId, block: mine.block, by: [] };
         wanted.set(place, one);
@@ -221,7 +221,7 @@ async function selectContradicted(
   for (let start = 0; start < all.length; start += PORTION_COMPARED) {
     const some = all.slice(start, start + PORTION_COMPARED);
     for (const theirs of await selectBlocksOfRuns(sql, projectId, some))
-      for (const mine of some[theirs.run]!.by) compare(mine, theirs);
+      for (const mine of some[theirs.run]!.by) compare(mine, theirs, some[theirs.run]!.runId);
     if (start > 0) await letOthersRun();
   }
   return contradicted;

@@ -82,14 +82,33 @@ function lastOf(run: RunOnCommit, before: readonly ComparedRun[], earlier: reado
 /** Results of one block of test cases, in step; see rules/merge.ts. */
 export type Outcomes = { testCases: readonly number[]; statuses: string };
 
-/** Adds the test cases that passed in the one and failed in the other. Both ascend by test case. */
-export function addContradicted(contradicted: Set<number>, ours: Outcomes, theirs: Outcomes): void {
+/** What begins to fail so long after it passed, on the same commit, may have another cause: the world around it has changed. */
+const DRIFT_MS = 12 * 3_600_000;
+
+/** By their ids, which begin with the time. Which of two runs is the earlier, where they are so far apart; else undefined. */
+export function earlierByFar(ours: string, theirs: string): "ours" | "theirs" | undefined {
+  const timeOf = (id: string) => Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);
+  const gap = timeOf(ours) - timeOf(theirs);
+  return gap > DRIFT_MS ? "theirs" : gap < -DRIFT_MS ? "ours" : undefined;
+}
+
+/**
+ * Adds the test cases that passed in the one and failed in the other; where one is `earlier` by far, only those that failed
+ * there and passed later. Both ascend by test case.
+ */
+export function addContradicted(
+  contradicted: Set<number>,
+  ours: Outcomes,
+  theirs: Outcomes,
+  earlier?: "ours" | "theirs",
+): void {
   if (!/[fF]/.test(ours.statuses) && !/[fF]/.test(theirs.statuses)) return;
   for (let mine = 0, its = 0; mine < ours.testCases.length && its < theirs.testCases.length;) {
     const [number, other] = [ours.testCases[mine]!, theirs.testCases[its]!];
     if (number === other) {
       const [one, two] = [ours.statuses[mine]!.toLowerCase(), theirs.statuses[its]!.toLowerCase()];
-      if (one !== two && one !== "s" && two !== "s") contradicted.add(number);
+      const hasBoth = one !== two && one !== "s" && two !== "s";
+      if (hasBoth && (earlier === undefined || (earlier === "ours" ? one : two) === "f")) contradicted.add(number);
     }
     if (number <= other) mine++;
     if (other <= number) its++;

@@ -90,7 +90,7 @@ testLinearity("rules", {
   "blame.ts": { isBlame, toBlameWords: null, toCounts: null, toLists: null },
   "bug_transition.ts": { eventOf: null },
   "commit.ts": { isSameCommit: (text) => isSameCommit(text, `${text}1`) },
-  "contradiction.ts": { addContradicted: null, groupRuns: null, toCompare: null },
+  "contradiction.ts": { addContradicted: null, earlierByFar: null, groupRuns: null, toCompare: null },
   "diff.ts": {
     readDiff: (text) => {
       readDiff(text, text);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { addContradicted, groupRuns, toCompare } from "../../src/rules/contradiction.ts";
+import { addContradicted, earlierByFar, groupRuns, toCompare } from "../../src/rules/contradiction.ts";
 
 const run = (id: number, hasFailed: boolean, commit = "abcdef0", taskSlug = "unit") => ({
   ...{ id: `r${String(id).padStart(3, "0")}`, hasFailed, commit, taskSlug },
@@ -64,4 +64,19 @@ test("a case is contradicted where it passed in one and failed in the other; a s
   const theirs = { testCases: [1, 2, 3, 5, 6, 7, 8], statuses: "pPfffFp" };
   addContradicted(contradicted, ours, theirs);
   expect([...contradicted]).toEqual([2, 3, 7]);
+});
+
+test("half a day apart, what failed first and passes now contradicts itself, and what began to fail does not", () => {
+  const outcomes = (statuses: string) => ({ testCases: [1, 2, 3], statuses });
+  const of = (ours: string, theirs: string, earlier?: "ours" | "theirs") => {
+    const found = new Set<number>();
+    addContradicted(found, outcomes(ours), outcomes(theirs), earlier);
+    return [...found];
+  };
+  expect(of("pfp", "fpp")).toEqual([1, 2]);
+  expect(of("pfp", "fpp", "theirs")).toEqual([1]);
+  expect(of("pfp", "fpp", "ours")).toEqual([2]);
+  const idOf = (hours: number) => Bun.randomUUIDv7("hex", Date.UTC(2026, 0, 1) + hours * 3_600_000);
+  expect([earlierByFar(idOf(13), idOf(0)), earlierByFar(idOf(0), idOf(13))]).toEqual(["theirs", "ours"]);
+  expect([earlierByFar(idOf(11), idOf(0)), earlierByFar(idOf(0), idOf(11))]).toEqual([undefined, undefined]);
 });
