@@ -121,7 +121,7 @@ async function find(sql: Tx, projectId: string, run: TrackedRun, bug: KnownBug, 
   // A branch may not have the fix yet, or break the same place by itself.
   const isBack =
     run.onDefaultBranch && bug.status === "resolved" && bug.resolvedAt !== null && run.startedAt > bug.resolvedAt;
-  // What is built again of a commit from before the fix shows nothing of the fix.
+  // A commit from before the fix, built again, shows nothing of the fix.
   if (!isBack || (await selectIsOvertaken(sql, projectId, run.id)))
     return [{ id, number, title, status: bug.status, change: "occurred" }, []];
   const change: StatusChange = { id, from: "resolved", to: "open", cause: "regression", now };

@@ -126,7 +126,7 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly Unremembered
   await markRemembered(sql, projectId, ids);
 }
 
-/** Of each run whether too many of its cases look flaky at once: that is known only when all of them are. */
+/** Tells for each run whether too many of its cases look flaky at once, which is known only when all of them are. */
 async function findDisturbed(
   sql: Tx,
   projectId: string,

@@ -126,7 +126,7 @@ async function updateRepeated(sql: Tx, projectId: string, buildId: string): Prom
   await updateRepeatedStatus(sql, projectId, buildId, isRepeated ? byResults(tasks) : null);
 }
 
-/** Of an execution of mode run whose time is over, while no runner is at it. */
+/** The reason of a task of mode run whose time is over, while no runner is at it. */
 async function whyNobodyTookIt(sql: Tx, projectId: string, id: string): Promise<string> {
   const labels = await selectWaitingLabels(sql, projectId, id);
   return `No runner took it in time${labels.length === 0 ? "" : `: none with the labels ${labels.join(", ")} was there`}`;
@@ -225,7 +225,7 @@ async function announceEnd(
   };
   let own = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
   if (own.length === 0) own = [{ slug: "", failed: origin.status !== "passed" }];
-  // What a rerun of an older build says may be over: it is not the branch's newest word.
+  // A rerun of an older build is not the newest result of the branch.
   if (execution.buildId !== null) {
     const red = await selectStillRed();
     own = own.map(({ slug }) => ({ slug, failed: red.includes(slug) }));

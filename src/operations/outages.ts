@@ -8,7 +8,7 @@ import { lockBugs, withdrawOccurrences } from "../store/bug_reports.ts";
 import { type RunRow, updateOutage } from "../store/test_runs.ts";
 import type { TrackedRun } from "./bug_reports.ts";
 
-/** Of complete runs those that are judged otherwise now that all of these are known. What is counted stays as it is. */
+/** Picks the complete runs that are judged otherwise now that all of these are known. A run that is counted stays as it is. */
 export const changedByOthers = (runs: readonly RunRow[]): RunRow[] => {
   const complete = runs.filter(({ completedAt }) => completedAt !== null);
   const outage = isOutageTogether(complete);

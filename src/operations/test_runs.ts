@@ -218,7 +218,7 @@ export async function takeReport(
     now: at.toISOString(),
   });
   const judged = new Map(turned.map((other) => [other.id, other]));
-  // What else comes after the end changes the figures, and is not announced.
+  // Anything else that comes after the end changes the figures, and is not announced.
   const events =
     isIn && (joins || !hasEnded(execution.status))
       ? [completedEvent(execution.depth, from, { ...updated, blames })]
@@ -312,7 +312,7 @@ const namedShardsOf = (attempts: readonly Attempt[], shards: number): number[] =
 
 /**
  * Whether an execution that has ended takes a task in, with everything that follows: a whole one that nobody had announced.
- * Who says `complete` in each of several jobs is told of what fails in the later ones as well.
+ * A team whose jobs all say `complete` is told of the failures of the later ones as well.
  */
 const joinsLate = ({ status, mode }: LockedExecution, { declared, attempt }: RunRow, { of: shards }: Shard): boolean =>
   mode === "report" && hasEnded(status) && status !== "cancelled" && !declared && attempt === 0 && shards === 1;

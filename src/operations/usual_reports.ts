@@ -236,7 +236,7 @@ function take(
   if (runs.some((run) => run.outage && mayBeOutage(run))) return undefined;
   const from = toOrigin(execution, origin);
   const onDefaultBranch = isOnDefaultBranch(from, execution);
-  // What is red on its line is noted by the name of that, and not by that of the branch.
+  // Red tasks are noted by the name of the line, which is not that of the branch here.
   if (!onDefaultBranch && (from.branch ?? execution.defaultBranch) === execution.defaultBranch) return undefined;
   const mayResolve = onDefaultBranch && numbers.some((number) => bugs.testCases.has(number));
   if (mayResolve && !bugs.areHeld) return undefined;

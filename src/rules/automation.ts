@@ -14,7 +14,7 @@ export type Facts = {
   severity: string | null;
 };
 
-/** What names no branch is on the default one; a fork's pull request from a branch of that name is `pull/12`. */
+/** An event that names no branch is on the default one; a fork's pull request from a branch of that name is `pull/12`. */
 export function toFacts(
   { execution, testRun, bugReport, testCase, taskSlug }: EventData,
   projectId: string | null,

@@ -4,7 +4,7 @@
 export const CURRENT_BUILDS = 50;
 /** Nor does one that has not run for so many days before the branch's newest build. */
 export const CURRENT_DAYS = 14;
-/** So many executions of a branch are looked through for the moment at which a task became what it is. */
+/** The number of executions of a branch that are looked through for the moment at which a task became red or green. */
 export const LOOKED_THROUGH = 200;
 
 const DAY_MS = 86_400_000;
@@ -40,13 +40,13 @@ export type BranchTask = Pick<TaskResult, "slug" | "status" | "passed" | "failed
 export type BranchState = {
   /** Null: no task has a result. */
   state: "passed" | "failed" | null;
-  /** Of red: the first build of the task that has been red for longest; of green: where the last task became green. */
+  /** When red: the first build of the task that has been red for longest; when green: the build in which the last task became green. */
   since: string | null;
   executionId: string | null;
   isLonger: boolean;
-  /** Those that count, the red ones first, in the order in which they became what they are. */
+  /** The tasks that count: red ones first, each group in the order in which they became red or green. */
   tasks: BranchTask[];
-  /** Those that have not run lately, and do not count. */
+  /** Tasks that have not run lately, and do not count. */
   missing: BranchTask[];
 };
 

@@ -10,7 +10,7 @@ const isOpen = (status: TaskStatus) => status === "queued" || status === "runnin
 export const hasEnded = (status: TaskStatus) => !isOpen(status);
 
 /**
- * What becomes of a task that is open when its execution ends: some of its shards have come, or nothing has. A rerun is an
+ * Decides how a task ends that is open when its execution ends: some of its shards have come, or nothing has. A rerun is an
  * offer to run a task again: where nobody took it, nothing is known that was not known before.
  */
 export const endOfTask = ({ attempt }: { attempt: number }, status: ExecutionStatus, isRerun = false) =>
@@ -24,7 +24,7 @@ export function byResults(tasks: readonly TaskState[]): "passed" | "failed" | "t
   return tasks.some(isRed) ? "failed" : "passed";
 }
 
-/** Of a rerun: only the tasks that somebody ran again count, and without any the rerun is cancelled. */
+/** Decides how a rerun ends: only the tasks that somebody ran again count, and without any the rerun is cancelled. */
 function byAnswers(tasks: readonly TaskState[]): ExecutionStatus {
   const answered = tasks.filter(({ status, attempt }) => status !== "cancelled" && !(isOpen(status) && attempt === 0));
   return answered.length === 0 ? "cancelled" : byResults(answered);

@@ -108,7 +108,7 @@ export type CountedRun = {
   /** A retry that has passed says that the outage is over, and nothing of the cases. */
   wasOutage: boolean;
   onDefaultBranch: boolean;
-  /** So many of its cases look flaky at once that its machine is to blame, see `isDisturbed`. */
+  /** True if so many of its cases look flaky at once that its machine is to blame, see `isDisturbed`. */
   disturbed: boolean;
 };
 
@@ -146,7 +146,7 @@ const isCounted = (letter: string) => hasPassed(letter) || hasFailed(letter);
 
 /** A flaky case is not to blame for what its own rate makes less likely than this. */
 export const EXCUSE_ODDS = 0.01;
-/** So many results are looked through for those that failed on one branch in a row. */
+/** The number of results that are looked through for those that failed on one branch in a row. */
 export const EXCUSE_RESULTS = 50;
 
 /** What is remembered of a case after a result of a run that is counted now. */

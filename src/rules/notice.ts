@@ -218,7 +218,7 @@ function ofExecution(told: Told): Words {
   };
 }
 
-/** What was red on a branch passes again; other tasks may be red there still. */
+/** Words for an execution that ends the red of a task; other tasks of the branch may be red still. */
 function toRecovery({ execution }: EventData): string {
   const [first, ...others] = execution?.stillRed ?? [];
   if (first === undefined) return "is green again";

@@ -52,7 +52,7 @@ export const isOutageRun = ({ passed, failed }: Pick<Counts, "passed" | "failed"
 export const mayBeOutage = ({ passed, failed }: Pick<Counts, "passed" | "failed">): boolean =>
   failed > 0 && failed < MIN_FAILED && failed > SHARE * (passed + failed);
 
-/** Of the complete runs of an execution: they are an outage together. Then those are of it that may be, and no others. */
+/** Tells whether the complete runs of an execution are an outage together. Then those belong to it that `mayBeOutage` names. */
 export const isOutageTogether = (runs: readonly Pick<Counts, "passed" | "failed">[]): boolean => {
   const sumOf = (name: "passed" | "failed") => runs.reduce((sum, run) => sum + run[name], 0);
   return isOutageRun({ passed: sumOf("passed"), failed: sumOf("failed") });

@@ -79,7 +79,7 @@ export type EventData = {
     redTaskCount?: number;
     /** Why it is red beside its failing tests, in one line. */
     reason?: string;
-    /** Of execution.recovered: tasks of its branch that are red all the same; at most 20. */
+    /** In execution.recovered: tasks of its branch that are red all the same; at most 20. */
     stillRed?: string[];
   } & Partial<CountsData & BlameCounts & { outage: true }>;
   testRun?: CountsData &

@@ -30,7 +30,7 @@ export const onDefaultBranch = (sql: Sql, projectId: string, condition: Fragment
 };
 
 /**
- * What an execution is compared with: the last one of the default branch before it that is over when it begins and has results,
+ * Selects the baseline of an execution: the last one of the default branch that is over when it begins and has results,
  * or of the commit that it names. `id` is its own.
  */
 export const baselineOf = (

@@ -5,7 +5,7 @@ import { wallTimeOfRuns } from "./durations.ts";
 import { lockOf } from "./locks.ts";
 import type { Branch } from "./state.ts";
 
-/** Of builds that ended on a day, in UTC, such as 2026-01-31; each with what its reruns have made of it. */
+/** Figures of the builds that ended on a day, in UTC, such as 2026-01-31; each counts with its reruns. */
 export type DayFigures = {
   day: string;
   executions: number;

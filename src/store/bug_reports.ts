@@ -434,7 +434,7 @@ export async function withdrawOccurrences(
       and not exists (select from bug_occurrence o where o.project_id = b.project_id and o.bug_report_id = b.id)
       and not exists (
         select from bug_change c where c.project_id = b.project_id and c.bug_report_id = b.id and c.cause <> 'opened')`;
-  // Of those that stay, what they were last seen in before.
+  // The bugs that stay were last seen in an earlier run.
   const last = (home: Fragment) => sql`
     select o.seen_at, r.execution_id, e.branch, e.commit from bug_occurrence o
     join test_run r on r.project_id = o.project_id and r.id = o.run_id

@@ -62,9 +62,9 @@ export type ExecutionRow = {
   createdAt: string;
   sample: boolean;
   rerunOf: string | null;
-  /** Of a rerun: the execution that was repeated first. */
+  /** In a rerun: the execution that was repeated first. */
   buildId: string | null;
-  /** Of a build: what its reruns have made of its outcome, where they have changed it. */
+  /** In a build: the outcome with its reruns, where they have changed it. */
   repeatedStatus: "passed" | "failed" | "timed_out" | null;
   baselineId: string | null;
   startedAt: string | null;

@@ -225,7 +225,7 @@ export const selectWaitingDispatch = async (
   return row;
 };
 
-/** What an engine was last asked for, to run this execution; undefined: none was, or it cannot be asked any more. */
+/** The last dispatch that asked an engine to run this execution; undefined: there was none, or it cannot be asked any more. */
 export const selectDispatch = async (
   sql: Sql,
   projectId: string,

@@ -35,7 +35,7 @@ export type BuildRow = {
   createdAt: string;
   startedAt: string | null;
   completedAt: string | null;
-  /** What reruns have made of its outcome; null: nothing else. */
+  /** The outcome with its reruns; null: they have not changed it. */
   repeatedStatus: "passed" | "failed" | "timed_out" | null;
   /** It repeats another one, and is no build of its own. */
   isRerun: boolean;
@@ -252,14 +252,14 @@ export type NewsRow = {
   createdAt: string;
   /** Nothing explains them, and no later result of the branch says otherwise. */
   failures: number;
-  /** Of one of them. */
+  /** The message of one of them. */
   message: string | null;
   test: string | null;
 };
 
-/** So many later executions of a branch are asked whether they have run a task since. */
+/** The number of later executions of a branch that are asked whether they have run a task since. */
 const LATER = 20;
-/** So many of the newest red executions are looked through. */
+/** The number of the newest red executions that are looked through. */
 const RED = 100;
 
 /**
@@ -324,7 +324,7 @@ const firstOf = (sql: Sql, projectId: string, run: Fragment) => sql`
   cross join lateral (
     select name from test_case where project_id = ${projectId} and number = f.test_case offset 0) c`;
 
-/** What a red task of a branch says, in its latest result. */
+/** The latest result of a red task of a branch. */
 export type RedTaskRow = {
   slug: string;
   executionId: string;

@@ -11,7 +11,7 @@ const MISSED_RUNS = 20;
 /** ... or those of so many days, where they are at least as many as this. */
 const MISSED_DAYS = 14;
 const MISSED_RUNS_AT_LEAST = 5;
-/** So many runs of a task are looked through for those of the default branch. */
+/** The number of runs of a task that are looked through for those of the default branch. */
 const LOOKED_THROUGH = 300;
 
 /**

@@ -5,7 +5,7 @@ import type { ExecutionRow, RerunRow, TaskRow } from "../store/executions.ts";
 import { executionPath, nameOf } from "./builds.ts";
 import { mark, wordOf } from "./parts.ts";
 
-/** What its reruns have made of it, and where they are. */
+/** The outcome with its reruns, and links to them. */
 export function rerunsOf(projectId: string, { repeatedStatus }: ExecutionRow, reruns: readonly RerunRow[]): Piece {
   if (reruns.length === 0) return null;
   const links = reruns.map(
@@ -19,7 +19,7 @@ export function rerunsOf(projectId: string, { repeatedStatus }: ExecutionRow, re
 
 type Repeating = { projectId: string; publicUrl: string; execution: ExecutionRow; red: readonly TaskRow[] };
 
-/** What to do where nobody would answer a rerun. */
+/** Instructions for a build that nobody would run again by itself. */
 export function howToRepeat({ projectId, publicUrl, execution, red }: Repeating): Html {
   const { id, mode, tasks } = execution;
   const slug = (red[0] ?? tasks[0])!.slug;
