@@ -29,7 +29,8 @@ export type BuildRow = {
   newFailures: number;
   /** Those that are why it is red; empty for an execution that is not. */
   redTasks: TaskEnd[];
-  outage: boolean;
+  /** Failed tests of the tasks that are an outage; 0: none of them is. */
+  outageFailures: number;
   /** Wall time of all runs. */
   durationMs: number;
   createdAt: string;
@@ -47,13 +48,13 @@ export const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => s
   select e.id, e.key, e.status, e.branch, e.commit, e.pull_request as "pullRequest", e.environment, e.mode,
     coalesce(r.passed, 0)::int as passed, coalesce(r.failed, 0)::int as failed, coalesce(r.skipped, 0)::int as skipped,
     coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
-    coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.outage, false) as outage,
+    coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.outage_failures, 0)::int as "outageFailures",
     coalesce(r.red, '[]'::json) as "redTasks", coalesce(r.ms, 0)::bigint as "durationMs", e.created_at as "createdAt", e.started_at as "startedAt",
     e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample
   from (${ids}) chosen join execution e on e.project_id = ${projectId} and e.id = chosen.id
   left join lateral (
     select sum(r.passed) as passed, sum(r.failed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,
-      count(*) as tasks, count(*) filter (where r.status in ('queued', 'running')) as open, bool_or(r.outage) as outage,
+      count(*) as tasks, count(*) filter (where r.status in ('queued', 'running')) as open, sum(r.failed) filter (where r.outage) as outage_failures,
       ${wallTimeOfRuns(sql)} as ms,
       json_agg(json_build_object('slug', r.task_slug, 'status', r.status, 'attempt', r.attempt, 'shards', r.shards,
         'namedShards', ${namedShards(sql, sql`r`)}, 'completedAt', r.completed_at, 'failed', r.failed, 'verdict', r.verdict,

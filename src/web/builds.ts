@@ -26,7 +26,7 @@ const OPEN = ["queued", "running"];
 
 /** What came of it, the worst first: "3 new failures", "1,210 passed, 1 flaky", "running, 3 of 5 tasks". */
 export function outcomeOf(build: BuildRow): string {
-  const { status, newFailures, failed, passed, flaky, skipped, tasks, openTasks, outage } = build;
+  const { status, newFailures, failed, passed, flaky, skipped, tasks, openTasks, outageFailures } = build;
   // Nothing runs that is known of: an upload that is the last one says so, or the time does.
   if (status === "running" && tasks > 0 && openTasks === 0 && build.mode === "report")
     return `waiting for more reports, ${counted(passed + failed + skipped, "test")} so far${failed > 0 ? `, ${failed} failed` : ""}`;
@@ -39,7 +39,15 @@ export function outcomeOf(build: BuildRow): string {
   const isKnown = tasks === 0 || redTasks.length > 0;
   const reason = isKnown ? executionReason(status as ExecutionStatus, redTasks) : null;
   const known = reason === null ? "" : `; ${reason}`;
-  if (outage) return `an outage: ${counted(failed, "failure")}${known}`;
+  if (outageFailures > 0) {
+    const others = failed - outageFailures - newFailures;
+    const told = [
+      `an outage: ${counted(outageFailures, "failure")}`,
+      newFailures > 0 && counted(newFailures, "new failure"),
+      others > 0 && counted(others, "known failure"),
+    ];
+    return `${told.filter(Boolean).join(", ")}${known}`;
+  }
   if (newFailures > 0)
     return `${counted(newFailures, "new failure")}${failed > newFailures ? `, ${failed - newFailures} known` : ""}${known}`;
   if (failed > 0)

@@ -131,6 +131,13 @@ function failuresOf({ counts, baseline, defaultBranch }: Told): Word[] {
   return ["Nothing new", ...since, known.length === 0 ? "" : `: ${known.join(", ")}`];
 }
 
+const NAMED_TASKS = 3;
+const namesOf = (tasks: readonly TaskRow[]): string => {
+  const more = tasks.length - NAMED_TASKS;
+  const names = tasks.slice(0, NAMED_TASKS).map(({ slug }) => slug);
+  return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+};
+
 /** "2 flaky", with a link to the flaky results of the first task that has any; one alone is linked to itself. */
 function flakyWord({ projectId, execution, flakyTestId }: Told): Word {
   const { id, tasks } = execution;
@@ -178,8 +185,13 @@ export function headlineOf(told: Told): Word[] {
   }
   const reason = executionReason(status, tasks);
   const known = reason === null ? [] : [`; ${reason}`];
-  if (tasks.some(({ outage }) => outage))
-    return [`An outage: ${count(failed)} of ${counted(passed + failed, "test")} failed`, ...known];
+  const down = tasks.filter(({ outage }) => outage);
+  if (down.length > 0) {
+    const [its, all] = [sum(down, "failed"), sum(down, "passed") + sum(down, "failed")];
+    const where = down.length === tasks.length ? "" : ` of ${namesOf(down)}`;
+    const others: Word[] = failed === its ? [] : ["; ", ...failuresOf(told)];
+    return [`An outage${where}: ${count(its)} of ${counted(all, "test")} failed`, ...others, ...known];
+  }
   const counting = failed - (counts.quarantined ?? 0);
   if (counting > 0 && status !== "passed") return [...failuresOf(told), ...known];
   if (reason !== null) return [reason];

@@ -169,6 +169,14 @@ describe("what came of an execution is said in words", () => {
     const empty = await upload(mine, { allow_empty: "true", complete: "true" }, report([]));
     expect(headline(await visit(pathOf(mine, empty)))).toBe("Nothing ran");
     await upload(mine, main("1"), junit("p".repeat(40)));
+    const mixed = await upload(mine, { ...main("3"), complete: "false" }, junit("f".repeat(12)));
+    await upload(mine, { ...main("3"), task_slug: "e2e" }, junit(`f${"p".repeat(39)}`, "e2e"));
+    expect(headline(await visit(pathOf(mine, mixed)))).toMatch(
+      /^An outage of unit: 12 of 12 tests failed; 1 new failure/,
+    );
+    expect((await visit(`/projects/${mine.project}/executions`)).words).toContain(
+      "an outage: 12 failures, 1 new failure",
+    );
     const outage = await upload(mine, main("2"), junit("f".repeat(40)));
     expect(headline(await visit(pathOf(mine, outage)))).toBe("An outage: 40 of 40 tests failed");
   });

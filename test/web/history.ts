@@ -48,6 +48,7 @@ export async function tellHistory(
   const oneOf = <T>(list: readonly T[]): T => list[random(list.length)]!;
   const builds: Build[] = [];
   let begun = 0;
+  const sharded = new Set<string>();
   const send = async (query: Record<string, string>, body: string) => {
     const answer = await tell(`POST /projects/${project}/test-runs?${new URLSearchParams(query)}`, { key, body });
     if (answer.status >= 300) throw new Error(answer.text);
@@ -57,12 +58,14 @@ export async function tellHistory(
     Array.from({ length: size }, () => (isOutage ? "f" : "ppppppppppppfrs"[random(15)]!)).join("");
 
   async function build(): Promise<void> {
-    const [branch, buildKey, isOutage] = [oneOf(BRANCHES), `k${++begun}`, random(9) === 0];
+    const [branch, buildKey] = [oneOf(BRANCHES), `k${++begun}`];
+    // Of the whole build, or of one of its tasks.
+    const [isOutage, isPart] = [random(9) === 0, random(2) === 0];
     const tasks = Object.keys(TASKS).filter(() => random(3) > 0);
     if (tasks.length === 0) tasks.push("unit");
     const made: Build = { id: "", branch, key: buildKey, letters: new Map() };
     for (const [index, task] of tasks.entries()) {
-      const letters = lettersOf(TASKS[task]!, isOutage);
+      const letters = lettersOf(TASKS[task]!, isOutage && (!isPart || index === 0));
       made.letters.set(task, letters);
       const isLast = index === tasks.length - 1 && random(8) > 0;
       const common = { branch, execution_key: buildKey, task_slug: task, commit: `${1_000_000 + begun}` };
@@ -74,6 +77,7 @@ export async function tellHistory(
           { ...common, shard: "2/2", ...(isLast ? { complete: "true" } : {}) },
           reportOf(task, letters.slice(half), half),
         );
+        sharded.add(`${made.id} ${task}`);
       } else made.id = await send({ ...common, ...(isLast ? { complete: "true" } : {}) }, reportOf(task, letters));
     }
     builds.push(made);
@@ -82,7 +86,11 @@ export async function tellHistory(
   async function retry({ id, letters }: Build): Promise<void> {
     const [task, before] = oneOf([...letters]);
     const after = [...before].map((letter) => (letter === "f" && random(2) === 0 ? "p" : letter)).join("");
-    await send({ execution_id: id, task_slug: task, exit_code: "1" }, reportOf(task, after));
+    const half = Math.ceil(after.length / 2);
+    const isSharded = sharded.has(`${id} ${task}`);
+    if (isSharded && random(2) === 0)
+      await send({ execution_id: id, task_slug: task, shard: "1/2" }, reportOf(task, after.slice(0, half)));
+    else await send({ execution_id: id, task_slug: task, exit_code: "1" }, reportOf(task, after));
   }
 
   async function rerun({ id, letters }: Build): Promise<void> {
