@@ -12,9 +12,12 @@ import type { TrackedRun } from "./bug_reports.ts";
 export const changedByOthers = (runs: readonly RunRow[]): RunRow[] => {
   const complete = runs.filter(({ completedAt }) => completedAt !== null);
   const outage = isOutageTogether(complete);
-  return complete
-    .filter((run) => mayBeOutage(run) && run.remembered !== true && run.outage !== outage)
-    .map((run) => ({ ...run, outage, wasOutage: run.wasOutage || outage }));
+  return (
+    complete
+      .filter((run) => mayBeOutage(run) && run.remembered !== true && run.outage !== outage)
+      // Tasks that pass show that it never was one.
+      .map((run) => ({ ...run, outage, wasOutage: outage }))
+  );
 };
 
 /**

@@ -8,7 +8,7 @@ import type { BugStatus } from "../schema/bug_reports.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { EXCUSE_ODDS, EXCUSE_RESULTS } from "../rules/health.ts";
 import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
-import { episodeRate, hadEpisodes, isBroken, isKnownFlaky, wasMended } from "./health.ts";
+import { episodeRate, hadEpisodes, hasFailedOnMain, isBroken, isKnownFlaky, wasMended } from "./health.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
 import { firstIdAt } from "./moment.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
@@ -51,7 +51,7 @@ export const insertFailures = async (
     join test_run r on r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug}
     where ${isUsable(sql)}`;
   // The baseline says nothing of it, but the default branch fails there: its last results do, or it has an open bug.
-  const isKnownOnMain = sql`(${isBroken(sql)} or ${hasOpenBug(sql, projectId, executionId)} and not exists (
+  const isKnownOnMain = sql`(${isBroken(sql)} or ${hasFailedOnMain(sql)} and ${hasOpenBug(sql, projectId, executionId)} and not exists (
     select from case_result b
     where b.project_id = ${projectId} and b.run_id in (select id from base_run)
       and b.block = ${blockOfCase(sql, sql`f.number`)} and f.number = any(b.test_cases)))`;
@@ -104,11 +104,11 @@ export const insertFailures = async (
 const isSameLine = (sql: Sql) => sql`(
   e.branch is not distinct from mine.branch and e.pull_request is not distinct from mine.pull_request)`;
 
-/** A condition: the test case `f` belonged to an open bug, seen on the default branch, before the execution began. */
+/** A condition: the test case `f` belonged to an open bug before the execution began. */
 const hasOpenBug = (sql: Sql, projectId: string, executionId: string) => sql`exists (
   select from bug_case k join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
   where k.project_id = ${projectId} and k.test_case = f.number and b.status in ('open', 'in_progress')
-    and b.merged_into is null and b.home_execution_id is not null
+    and b.merged_into is null
     and b.created_at < (select created_at from execution where project_id = ${projectId} and id = ${executionId}))`;
 
 export const deleteFailures = (sql: Tx, projectId: string, runId: string) => sql`

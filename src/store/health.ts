@@ -40,6 +40,10 @@ export const episodeRate = (sql: Sql): Fragment => sql`
 /** So many results on the default branch after the end of a failure, a branch that began before it may fail as well. */
 const MENDED_RESULTS = { long: 20, short: 5 };
 
+/** It fails on the default branch, or did so before. */
+export const hasFailedOnMain = (sql: Sql): Fragment =>
+  sql`coalesce(h.broken > 0 or h.mended is not null or cardinality(h.episodes) > 0, false)`;
+
 /** The default branch was broken until not long ago. */
 export const wasMended = (sql: Sql): Fragment => sql`coalesce(
   h.main_runs - h.mended < ${MENDED_RESULTS.long}::int

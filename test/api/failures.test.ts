@@ -322,6 +322,18 @@ describe("the baseline", () => {
     expect(blames(await upload("fppf", "branch=main&execution_key=1"))).toEqual({ newFailures: ["case 0", "case 3"] });
   });
 
+  test("that lacks a test does not excuse it by a bug that only other tests have on the default branch", async () => {
+    const fault = `<failure message="TypeError: no currency">TypeError: no currency\n    at priceOf (src/price.ts:41:17)</failure>`;
+    const failing = (name: string) =>
+      junit("ppp").replace("</testsuite>", `<testcase classname="unit" name="${name}">${fault}</testcase></testsuite>`);
+    await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=main`, { key, body: failing("theirs") });
+    const own = failing("mine");
+    for (let push = 0; push < 3; push++) {
+      const { body } = await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=x`, { key, body: own });
+      expect(blames(body)).toEqual({ newFailures: ["mine"] });
+    }
+  });
+
   test("lends a task that it lacks the run before it", async () => {
     await upload("fpp", "branch=main");
     const send = (task: string, letters: string, branch: string) =>
