@@ -11,7 +11,8 @@ const CHARACTERS = [...' \t\n\ra0<&\\\x1b>"/.#(['];
 const LONGEST = 65_536;
 /** A smaller time at 64 KiB holds no quadratic part that matters. */
 const NEGLIGIBLE_MS = 10;
-const MAX_RATIO = 3;
+/** Linear time grows as its text does, and quadratic time with the square of it: the bound lies between them. */
+const MAX_EXPONENT = 1.6;
 /** Even a linear function must not hold up the event loop for longer. Usual times are a thousandth of it. */
 const MAX_MS = 2_000;
 
@@ -71,17 +72,18 @@ async function timeOf(work: Work): Promise<number> {
 }
 
 /**
- * Whether the work on a whole text takes more than three times as long as the work on its half, at best of many rounds: the
+ * Whether the work on a whole, which is `factor` times its part, takes longer than that explains, at best of many rounds: the
  * garbage collector only adds time.
  */
-export async function isSteep(onHalf: Work, onWhole: Work): Promise<boolean> {
-  let [half, whole] = [Infinity, Infinity];
+export async function isSteep(onPart: Work, onWhole: Work, factor = 2): Promise<boolean> {
+  const maxRatio = factor ** MAX_EXPONENT;
+  let [part, whole] = [Infinity, Infinity];
   for (let round = 0; round < 8; round++) {
     whole = Math.min(whole, await timeOf(onWhole));
     if (whole < NEGLIGIBLE_MS) return false;
     if (whole > 2 * MAX_MS) return true;
-    for (let again = 0; again < 3; again++) half = Math.min(half, await timeOf(onHalf));
-    if (whole <= MAX_RATIO * half && whole <= MAX_MS) return false;
+    for (let again = 0; again < 3; again++) part = Math.min(part, await timeOf(onPart));
+    if (whole <= maxRatio * part && whole <= MAX_MS) return false;
   }
   return true;
 }
