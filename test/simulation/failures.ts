@@ -17,7 +17,7 @@ export type Failure = { type: string; message: string; stack: string };
 export type Cause = {
   /** Failures with the same one have the same reason. */
   id: string;
-  kind: "regression" | "pull request" | "flaky" | "outage";
+  kind: "regression" | "pull request" | "flaky" | "outage" | "incident";
   tell: (random: Random, place: TestPlace) => Failure;
 };
 

@@ -3,7 +3,7 @@
 import { type Cause } from "./failures.ts";
 import { createRandom } from "./random.ts";
 import { type Reported, writeReport } from "./reports.ts";
-import { type Build, fileIn, type Story, type Upload } from "./story.ts";
+import { type Build, fileIn, type Story, type Upload } from "./builds.ts";
 
 /** Sends a request below /projects/:projectId and answers its body; fails unless it succeeds. */
 export type Ask = (method: "GET" | "POST", path: string, body?: string) => Promise<any>;
@@ -23,6 +23,8 @@ export type Recording = {
   story: Story;
   /** Of the last report of each task of each build. */
   answers: { upload: Upload; newFailures: Named[]; flakyFailures: Named[]; mainFailures: Named[] }[];
+  /** Each time that a report has reopened a bug. */
+  reopened: { upload: Upload; bug: string }[];
   snapshots: Snapshot[];
   /** Asked when a build had ended, and once more at the end of the three weeks. */
   comparisons: { build: Build; first: Asked; again: Asked }[];
@@ -44,11 +46,12 @@ async function walk(ask: Ask, path: string): Promise<any[]> {
 function toReport({ build, task, attempt, cases, failed }: Upload, seed: number): string {
   const random = createRandom(seed, `report ${build.number} ${task.slug} ${attempt}`);
   const toReported = (testCase: Upload["cases"][number]): Reported => {
-    const { name, area, duration } = testCase;
+    const { area, duration, shownAs } = testCase;
+    const name = shownAs?.(random) ?? testCase.name;
     const file = fileIn(build, testCase);
     const cause: Cause | undefined = failed.get(testCase);
-    const line = 10 + (Bun.hash.xxHash32(name) % 400);
-    const failure = cause ? cause.tell(random, { file, function: toFunction(name), line }) : null;
+    const line = 10 + (Bun.hash.xxHash32(testCase.name) % 400);
+    const failure = cause ? cause.tell(random, { file, function: toFunction(testCase.name), line }) : null;
     return { name, area, file, durationMs: Math.round(duration * random.between(0.7, 1.5)), failure };
   };
   return writeReport(task, cases.map(toReported));
@@ -74,6 +77,7 @@ export async function play(story: Story, ask: Ask): Promise<Recording> {
   const began = performance.now();
   const answers: Recording["answers"] = [];
   const snapshots: Snapshot[] = [];
+  const reopened: Recording["reopened"] = [];
   const asked: { build: Build; first: Asked }[] = [];
   const builds = new Map<string, Build>();
   for (const [index, upload] of story.uploads.entries()) {
@@ -84,9 +88,10 @@ export async function play(story: Story, ask: Ask): Promise<Recording> {
     // What failed in the baseline already is main's as well.
     const mainFailures = [...alsoFailingOnMain, ...stillFailing];
     if (upload.isLastOfTask) answers.push({ upload, newFailures, flakyFailures, mainFailures });
+    for (const { id, change } of answer.bugReports) if (change === "regressed") reopened.push({ upload, bug: id });
     if (!upload.isLastOfBuild) continue;
     asked.push({ build, first: await ask("GET", `/executions/${answer.executionId}/comparison`) });
-    if (build.pullRequest) continue;
+    if (!build.isDefault) continue;
     const told = await walk(ask, "/test-cases?health=flaky,broken");
     const of = (health: string) => told.filter((one) => one.health === health);
     snapshots.push({ build, uploads: index + 1, flaky: of("flaky"), broken: of("broken") });
@@ -106,5 +111,14 @@ export async function play(story: Story, ask: Ask): Promise<Recording> {
       occurrences: occurrences.map(({ executionId, testCaseId }) => ({ build: builds.get(executionId)!, testCaseId })),
     });
   }
-  return { story, answers, snapshots, comparisons, catalogue, bugs, seconds: (performance.now() - began) / 1000 };
+  return {
+    story,
+    answers,
+    reopened,
+    snapshots,
+    comparisons,
+    catalogue,
+    bugs,
+    seconds: (performance.now() - began) / 1000,
+  };
 }

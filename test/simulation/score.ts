@@ -1,7 +1,11 @@
 /** Holds what an Assay has made of a story against the truth. */
 
+import { type Build, exists } from "./builds.ts";
+import type { Cause } from "./failures.ts";
 import type { Named, Recording } from "./play.ts";
 import type { TestCase } from "./team.ts";
+
+const WEEK_MS = 7 * 24 * 3_600_000;
 
 /** From this rate on a flaky test has to be found. */
 const COUNTED_RATE = 0.05;
@@ -19,6 +23,10 @@ export type Score = {
   soundCalledFlaky: number;
   newPrecision: number;
   newRecall: number;
+  /** Builds of the default branch that tell as new what their surroundings have caused. */
+  falseAlarms: number;
+  /** Those, and sound tests called flaky, a week. */
+  wrongAlertsAWeek: number;
   /** Of the failures of flaky tests in pull requests, the share told as such. */
   flakyTold: number;
   /** Of the failures in pull requests that main had broken, the share told as such. */
@@ -28,12 +36,17 @@ export type Score = {
   trueBugs: number;
   /** Bugs with failures of different causes. */
   wrongBugs: number;
+  /** Times that the report of an old commit has reopened a bug. */
+  wronglyReopened: number;
   comparisons: number;
   movedComparisons: number;
   /** Share of the looks at tests of regressions, build by build of main, at which broken was right. */
   brokenRight: number;
   /** Sound tests called broken that were not. */
   wronglyBroken: number;
+  /** Of the tests called broken, build by build of the default branch, the share that was. */
+  brokenPrecision: number;
+  brokenRecall: number;
   /** The build of main, counted from 1, that tells of all tests of a regression; the worst of the regressions. */
   toldInBuild: number;
   /** Catalogue entries beyond one for each test whose file moved. */
@@ -42,9 +55,13 @@ export type Score = {
 };
 
 const share = (part: number, whole: number) => (whole === 0 ? Number.NaN : part / whole);
+/** What a name ends with that was drawn for one run, see `drawName` in habits/names.ts. */
+const DRAWN = /(?:\[seed=[^\]]*\]| on \S+| of order \S+)$/;
 /** What a test may be called in a report: some tools join the titles of suites and test. */
 const keysOf = ({ taskSlug, suite, name }: Named) =>
-  [name, `${suite} > ${name}`, `${suite} ${name}`].map((title) => `${taskSlug} ${title}`);
+  [name, `${suite} > ${name}`, `${suite} ${name}`].flatMap((title) =>
+    [title, title.replace(DRAWN, "")].map((one) => `${taskSlug} ${one}`),
+  );
 
 export function score(recording: Recording): Score {
   const { story, snapshots, comparisons } = recording;
@@ -54,11 +71,17 @@ export function score(recording: Recording): Score {
     if (!found) throw new Error(`No report named ${JSON.stringify(named)}`);
     return found;
   };
+  const flaky = scoreFlaky(recording, find);
+  const falseAlarms = countFalseAlarms(recording, find);
+  const [first, last] = [story.builds[0]!.startsAt, story.builds.at(-1)!.startsAt];
   return {
     executions: story.builds.length,
-    ...scoreFlaky(recording, find),
+    ...flaky,
     ...scoreNewFailures(recording, find),
+    falseAlarms,
+    wrongAlertsAWeek: (falseAlarms + flaky.soundCalledFlaky) / Math.max(1, (last - first) / WEEK_MS),
     ...scoreBugs(recording, find),
+    wronglyReopened: recording.reopened.filter(({ upload }) => upload.build.isOld).length,
     comparisons: comparisons.length,
     movedComparisons: comparisons.filter(({ first, again }) => first.baselineId !== again.baselineId).length,
     ...scoreBroken(snapshots, recording, find),
@@ -69,6 +92,17 @@ export function score(recording: Recording): Score {
 }
 
 type Find = (named: Named) => TestCase;
+
+const isTrouble = ({ kind }: Cause) => kind === "outage" || kind === "incident";
+
+/** Builds of the default branch, each once, whatever the number of failures. */
+function countFalseAlarms({ answers }: Recording, find: Find): number {
+  const wrong = answers.filter(({ upload: { build, failed }, newFailures }) => {
+    const causes = newFailures.flatMap((named) => failed.get(find(named)) ?? []);
+    return build.isDefault && causes.some(isTrouble);
+  });
+  return new Set(wrong.map(({ upload }) => upload.build)).size;
+}
 
 function scoreFlaky({ story, snapshots, catalogue }: Recording, find: Find) {
   const rates = new Map(story.flaky.map(({ testCase, rate }) => [testCase, rate]));
@@ -93,27 +127,38 @@ function scoreFlaky({ story, snapshots, catalogue }: Recording, find: Find) {
   };
 }
 
-/** By execution of a pull request and test case: what it breaks itself is new, and nothing else is. */
+/**
+ * By build of another branch and test case: what it breaks itself is new, and nothing else is. What a branch of several builds
+ * fails for since an earlier one may be told as still failing.
+ */
 function scoreNewFailures({ answers }: Recording, find: Find) {
-  let [right, told, broken, flaky, flakyTold, ofMain, mainTold] = [0, 0, 0, 0, 0, 0, 0];
+  let [right, told, broken, found, flaky, flakyTold, ofMain, mainTold] = [0, 0, 0, 0, 0, 0, 0, 0];
+  const seen = new Set<string>();
   for (const { upload, newFailures, flakyFailures, mainFailures } of answers) {
-    const { build, task, failed } = upload;
-    if (!build.pullRequest) continue;
-    const own = new Set([...failed].filter(([, cause]) => cause === build.breaks?.cause).map(([testCase]) => testCase));
-    if (build.outage.has(task)) own.clear();
+    const { build, failed } = upload;
+    if (build.isDefault) continue;
+    const causes = new Set(build.own.map(({ cause }) => cause));
+    const own = new Set([...failed].filter(([, cause]) => causes.has(cause)).map(([testCase]) => testCase));
+    const asNew = new Set(newFailures.map(find));
+    const asFlaky = new Set(flakyFailures.map(find));
+    const asMains = new Set(mainFailures.map(find));
     told += newFailures.length;
     broken += own.size;
     right += newFailures.filter((named) => own.has(find(named))).length;
-    const asFlaky = new Set(flakyFailures.map(find));
-    const asMains = new Set(mainFailures.map(find));
+    for (const testCase of own) {
+      const place = `${build.branch} ${failed.get(testCase)!.id} ${testCase.name}`;
+      found += Number(asNew.has(testCase) || (build.pullRequest === null && seen.has(place) && asMains.has(testCase)));
+      seen.add(place);
+    }
     for (const [testCase, { kind }] of failed) {
       if (kind === "flaky") [flaky, flakyTold] = [flaky + 1, flakyTold + Number(asFlaky.has(testCase))];
-      if (kind === "regression") [ofMain, mainTold] = [ofMain + 1, mainTold + Number(asMains.has(testCase))];
+      if (kind === "regression" && !own.has(testCase))
+        [ofMain, mainTold] = [ofMain + 1, mainTold + Number(asMains.has(testCase))];
     }
   }
   return {
     newPrecision: share(right, told),
-    newRecall: share(right, broken),
+    newRecall: share(found, broken),
     flakyTold: share(flakyTold, flaky),
     mainTold: share(mainTold, ofMain),
   };
@@ -126,7 +171,7 @@ function scoreBugs({ story, bugs, catalogue }: Recording, find: Find) {
   for (const { build, failed } of story.uploads)
     for (const [testCase, { id }] of failed) {
       failures.set(placeOf(build, testCase), id);
-      if (build.branch === "main") onMain.add(id);
+      if (build.isDefault) onMain.add(id);
     }
   const cases = new Map(catalogue.map((named) => [named.id, find(named)]));
   const wrongBugs = bugs.filter(({ occurrences }) => {
@@ -136,28 +181,51 @@ function scoreBugs({ story, bugs, catalogue }: Recording, find: Find) {
   return { bugs: bugs.length, trueBugs: onMain.size, wrongBugs };
 }
 
+/** What fails for certain on the default branch: a test that exists is broken from its fifth failure in a row there. */
 function scoreBroken(snapshots: Recording["snapshots"], { story }: Recording, find: Find) {
   const flaky = new Set(story.flaky.map(({ testCase }) => testCase));
   const watched = new Set(story.regressions.flatMap(({ cases }) => cases));
   const inARow = new Map<TestCase, number>();
-  let [right, looks, wronglyBroken, next] = [0, 0, 0, 0];
-  for (const { uploads, broken } of snapshots) {
+  let [looks, rightLooks, told, right, truly, wronglyBroken, next] = [0, 0, 0, 0, 0, 0, 0];
+  for (const { build: shown, uploads, broken } of snapshots) {
     for (const { build, task, attempt, cases, failed } of story.uploads.slice(next, uploads)) {
-      if (build.pullRequest || build.outage.has(task) || attempt > 1) continue;
-      for (const testCase of cases)
-        if (watched.has(testCase)) inARow.set(testCase, failed.has(testCase) ? (inARow.get(testCase) ?? 0) + 1 : 0);
+      if (!build.isDefault || build.isOld || build.outage.has(task) || attempt > 1) continue;
+      for (const testCase of cases) {
+        const cause = failed.get(testCase);
+        if (cause && isTrouble(cause)) continue;
+        if (watched.has(testCase)) inARow.set(testCase, cause ? (inARow.get(testCase) ?? 0) + 1 : 0);
+      }
     }
     next = uploads;
-    const told = new Set(broken.map(find));
+    const asBroken = new Set(broken.map(find));
     for (const testCase of watched) {
-      const isBroken = (inARow.get(testCase) ?? 0) >= BROKEN;
-      if (!isBroken && !told.has(testCase)) continue;
+      const isBroken = (inARow.get(testCase) ?? 0) >= BROKEN && exists(shown, testCase);
+      // How long it takes to tell that it is gone is no mistake of the first builds without it.
+      const isGone = !exists(shown, testCase) && !isLongGone(testCase, shown, story);
+      if ((!isBroken && !asBroken.has(testCase)) || isGone) continue;
       looks++;
-      right += Number(isBroken === told.has(testCase));
+      truly += Number(isBroken);
+      right += Number(isBroken && asBroken.has(testCase));
+      rightLooks += Number(isBroken === asBroken.has(testCase));
     }
-    wronglyBroken += [...told].filter((testCase) => !watched.has(testCase) && !flaky.has(testCase)).length;
+    const judged = [...asBroken].filter((testCase) => !flaky.has(testCase));
+    told += judged.filter((testCase) => exists(shown, testCase) || isLongGone(testCase, shown, story)).length;
+    wronglyBroken += judged.filter((testCase) => !watched.has(testCase)).length;
   }
-  return { brokenRight: share(right, looks), wronglyBroken };
+  return {
+    brokenRight: share(rightLooks, looks),
+    wronglyBroken,
+    brokenPrecision: share(right, told),
+    brokenRecall: share(right, truly),
+  };
+}
+
+/** So many builds of the default branch have to show that a test is no longer there. */
+const GONE_BUILDS = 20;
+
+function isLongGone(testCase: TestCase, shown: Build, { builds }: Recording["story"]): boolean {
+  const earlier = builds.filter((build) => build.isDefault && !build.isOld && build.startsAt <= shown.startsAt);
+  return earlier.slice(-GONE_BUILDS).every((build) => !exists(build, testCase));
 }
 
 /** Counted by the reports of its task, in the order in which they arrived; Infinity where none tells of it. */
@@ -170,7 +238,7 @@ function buildThatTells(
   const own = answers.filter(({ upload }) => {
     const { build } = upload;
     const isInside = build.version >= from && build.version < until;
-    return upload.task === task && build.pullRequest === null && isInside && !build.outage.has(task);
+    return upload.task === task && build.isDefault && isInside && !build.outage.has(task);
   });
   const index = own.findIndex(({ newFailures }) => {
     const told = new Set(newFailures.map(find));

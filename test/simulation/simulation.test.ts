@@ -6,7 +6,8 @@ import { type HistoryLoad, JUDGES, scoreJudge, scoreTruth } from "./flaky.ts";
 import { missedGoals, toTable } from "./goals.ts";
 import { type Ask, type Named, play, type Recording } from "./play.ts";
 import { score } from "./score.ts";
-import { createStory, LOADS, type Story } from "./story.ts";
+import type { Story } from "./builds.ts";
+import { createStory, LOADS } from "./story.ts";
 import type { TestCase } from "./team.ts";
 
 const END = Date.UTC(2026, 0, 30, 18);
@@ -22,6 +23,7 @@ function tellTruth(story: Story): Recording {
   const recording: Recording = {
     story,
     answers: [],
+    reopened: [],
     snapshots: [],
     comparisons: [],
     catalogue: [],
@@ -32,7 +34,7 @@ function tellTruth(story: Story): Recording {
   const told = new Set<TestCase>();
   for (const [index, upload] of story.uploads.entries()) {
     const { build, task, attempt, failed } = upload;
-    const isMain = build.pullRequest === null;
+    const isMain = build.isDefault;
     const fresh = [...failed].flatMap(([testCase, { kind }]) => {
       const isOwn = kind === "pull request" || (isMain && kind === "regression" && !told.has(testCase));
       if (isMain && kind === "regression") told.add(testCase);
@@ -85,13 +87,11 @@ describe("a story", () => {
     for (const seed of [1, 2, 3]) {
       const { builds, regressions, moved, uploads, flaky } = createSmall(seed, true);
       for (const { from, until } of regressions)
-        expect(
-          builds.some(({ pullRequest, version }) => !pullRequest && version >= from && version < until),
-        ).toBeTrue();
+        expect(builds.some(({ isDefault, version }) => isDefault && version >= from && version < until)).toBeTrue();
       for (const isMain of [true, false])
-        expect(builds.filter(({ outage, pullRequest }) => outage.size > 0 && !pullRequest === isMain)).toHaveLength(1);
+        expect(builds.filter(({ outage, isDefault }) => outage.size > 0 && isDefault === isMain)).toHaveLength(1);
       expect(moved.length).toBeGreaterThan(0);
-      expect(builds.filter(({ breaks }) => breaks !== null).length).toBeGreaterThan(5);
+      expect(builds.filter(({ own }) => own.length > 0).length).toBeGreaterThan(5);
       expect(uploads.some(({ attempt }) => attempt > 1)).toBeTrue();
       const shaky = new Set(flaky.map(({ testCase }) => testCase));
       for (const { failed } of uploads)

@@ -11,7 +11,8 @@ import { startServers } from "../faults/servers.ts";
 import { type Column, missedGoals, toTable } from "./goals.ts";
 import { type Ask, play } from "./play.ts";
 import { score } from "./score.ts";
-import { createStory, KEYS, type LoadName, LOADS } from "./story.ts";
+import { KEYS } from "./scene.ts";
+import { createStory, type LoadName, LOADS } from "./story.ts";
 
 const option = (name: string, fallback: string): string => {
   const at = process.argv.indexOf(name);

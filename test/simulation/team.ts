@@ -8,9 +8,11 @@ export type Task = {
   language: Language;
   /** Minutes from the start of a build until its report is there. */
   minutes: number;
+  /** Of a package of a monorepo: it ends with a slash. */
+  folder?: string;
 };
 
-const TASKS: Task[] = [
+export const TASKS: readonly Task[] = [
   { slug: "unit", language: "vitest", minutes: 3 },
   { slug: "e2e", language: "cypress", minutes: 14 },
   { slug: "api", language: "pytest", minutes: 6 },
@@ -29,9 +31,13 @@ export type TestCase = {
   file: string;
   added: Change | null;
   removed: Change | null;
+  /** Not there from one version of the default branch until before another. */
+  away: { from: number; until: number } | null;
   moved: (Change & { file: string })[];
   /** Milliseconds. */
   duration: number;
+  /** Its name in one run, where a part of it is drawn; it begins with its name. */
+  shownAs: ((random: Random) => string) | null;
 };
 
 export type Team = {
@@ -59,7 +65,9 @@ const WHEN = ["", " when logged out", " twice", " on mobile", " after a change",
 const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1);
 const camel = (text: string) => text.replace(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-export function fileOf({ language }: Pick<Task, "language">, area: string): string {
+const fileOf = ({ language, folder = "" }: Task, area: string): string => folder + pathOf(language, area);
+
+function pathOf(language: Language, area: string): string {
   switch (language) {
     case "vitest":
       return `src/${area}/${area}.test.ts`;
@@ -90,7 +98,12 @@ const nameOf = ({ language }: Task, area: string, sentence: string): string => {
 };
 
 /** The project's own code that tests of an area run through. */
-export const sourceOf = ({ language }: Task, area: string): { file: string; functions: string[] } => {
+export const sourceOf = ({ language, folder = "" }: Task, area: string): { file: string; functions: string[] } => {
+  const { file, functions } = sourceIn(language, area);
+  return { file: folder + file, functions };
+};
+
+const sourceIn = (language: Language, area: string): { file: string; functions: string[] } => {
   const name = capital(area);
   switch (language) {
     case "vitest":
@@ -106,10 +119,11 @@ export const sourceOf = ({ language }: Task, area: string): { file: string; func
   }
 };
 
-export type TeamSize = { tasks: number; casesPerTask: [number, number] };
+/** `tasks`: the first ones of `TASKS`, or others. */
+export type TeamSize = { tasks: number | readonly Task[]; casesPerTask: [number, number] };
 
-export function createTeam(random: Random, { tasks: count, casesPerTask }: TeamSize): Team {
-  const tasks = TASKS.slice(0, count);
+export function createTeam(random: Random, { tasks: wanted, casesPerTask }: TeamSize): Team {
+  const tasks = typeof wanted === "number" ? TASKS.slice(0, wanted) : [...wanted];
   const sentences = VERBS.flatMap((verb) => OBJECTS.flatMap((what) => WHEN.map((when) => `${verb} ${what}${when}`)));
   const taken = new Set<string>();
   const create = (task: Task, area: string): TestCase => {
@@ -118,7 +132,18 @@ export function createTeam(random: Random, { tasks: count, casesPerTask }: TeamS
     while (taken.has(`${task.slug} ${name}`));
     taken.add(`${task.slug} ${name}`);
     const duration = random.logBetween(task.slug === "e2e" ? 800 : 3, task.slug === "e2e" ? 12_000 : 900);
-    return { task, area, name, file: fileOf(task, area), added: null, removed: null, moved: [], duration };
+    return {
+      task,
+      area,
+      name,
+      file: fileOf(task, area),
+      added: null,
+      removed: null,
+      away: null,
+      moved: [],
+      duration,
+      shownAs: null,
+    };
   };
   const cases = tasks.flatMap((task) => {
     const wanted = random.integer(...casesPerTask);
