@@ -2,7 +2,7 @@
 
 import type { Build, FlakyCase, PullRequest, Regression, Story } from "./builds.ts";
 import type { Random } from "./random.ts";
-import { createScene, type Keys, type Planned, runBuilds, type SceneSize, usually } from "./scene.ts";
+import { createScene, type Keys, type Planned, runBuilds, type Scene, type SceneSize, usually } from "./scene.ts";
 import { type Change, NOUNS, type Task, type Team, type TestCase } from "./team.ts";
 
 export type Load = SceneSize & {
@@ -56,8 +56,28 @@ export type StoryOptions = {
   keys?: Keys;
 };
 
+/** What other habits know of the usual builds, to change them. */
+export type Altered = Scene & {
+  /** How many commits the default branch has got. */
+  versions: number;
+  versionAt: (hour: number) => number;
+  regressionsAt: (version: number) => Regression[];
+  usually: () => ReturnType<typeof usually>;
+};
+
+/** Changes tests before the builds are planned, and answers what comes to it; `planned` answers further builds. */
+export type Alter = (scene: Altered) => {
+  moved?: TestCase[];
+  regressions?: Regression[];
+  planned?: (builds: readonly Planned[]) => Planned[];
+};
+
 /** The same for the same seed. */
-export function createStory(load: Load, { seed, retries, end, keys = "build" }: StoryOptions): Story {
+export function createStory(
+  load: Load,
+  { seed, retries, end, keys = "build", defaultBranch = "main" }: StoryOptions & { defaultBranch?: string },
+  alter?: Alter,
+): Story {
   const scene = createScene(seed, load);
   const { random, team, flaky, taken, breakSome } = scene;
   const plan = planPullRequests(load, random);
@@ -109,17 +129,18 @@ export function createStory(load: Load, { seed, retries, end, keys = "build" }: 
         random.integer(1, 5),
       );
 
-  const toClock = (hour: number) => {
-    const day = Math.floor(hour / HOURS_A_DAY);
-    const last = DAYS - 1 + 2 * Math.floor((DAYS - 1) / 5);
-    const calendarDay = day + 2 * Math.floor(day / 5);
-    return end - (last - calendarDay) * 24 * HOUR_MS - (HOURS_A_DAY - (hour % HOURS_A_DAY)) * HOUR_MS;
-  };
+  const altered = alter?.({
+    ...scene,
+    ...{ versions, versionAt, usually: () => usually(team, random) },
+    regressionsAt: (version) => regressionsAt(regressions, version),
+  });
+  moved.push(...(altered?.moved ?? []));
+  regressions.push(...(altered?.regressions ?? []));
   const planned: Planned[] = [];
   const add = (at: number, build: Pick<Build, "branch" | "isDefault" | "pullRequest" | "version" | "own">) =>
     planned.push({ ...usually(team, random), ...build, at, regressions: regressionsAt(regressions, build.version) });
   for (const [version, { hour }] of mainTimes.entries())
-    add(hour, { branch: "main", isDefault: true, pullRequest: null, version, own: [] });
+    add(hour, { branch: defaultBranch, isDefault: true, pullRequest: null, version, own: [] });
   for (const { pullRequest, createdAt, pushes, breaksFrom, mendedFrom } of plan) {
     let version = versionAt(createdAt);
     for (const [push, hour] of pushes.entries()) {
@@ -131,9 +152,18 @@ export function createStory(load: Load, { seed, retries, end, keys = "build" }: 
     }
   }
   strike(planned, team.tasks, random);
-  const run = runBuilds(scene, planned, { keys, retries, toClock });
+  planned.push(...(altered?.planned?.(planned) ?? []));
+  const run = runBuilds(scene, planned, { keys, retries, toClock: toWorkingClock(end) });
   return { seed, team, flaky, regressions, moved, ...run };
 }
+
+/** From hours of working time to milliseconds since 1970. */
+export const toWorkingClock = (end: number) => (hour: number) => {
+  const day = Math.floor(hour / HOURS_A_DAY);
+  const last = DAYS - 1 + 2 * Math.floor((DAYS - 1) / 5);
+  const calendarDay = day + 2 * Math.floor(day / 5);
+  return end - (last - calendarDay) * 24 * HOUR_MS - (HOURS_A_DAY - (hour % HOURS_A_DAY)) * HOUR_MS;
+};
 
 export const regressionsAt = (regressions: readonly Regression[], version: number): Regression[] =>
   regressions.filter(({ from, until }) => version >= from && version < until);
