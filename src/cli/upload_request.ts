@@ -40,6 +40,7 @@ const answered = v.object({
   alsoFailingOnMain: list,
   stillFailing: list,
   quarantinedFailures: list,
+  incidentFailures: v.optional(list, () => []),
   counts: v.optional(
     v.object({
       newFailures: v.number(),
@@ -47,6 +48,7 @@ const answered = v.object({
       alsoFailingOnMain: v.number(),
       stillFailing: v.number(),
       quarantinedFailures: v.number(),
+      incidentFailures: v.optional(v.number(), 0),
     }),
   ),
 });
@@ -160,6 +162,7 @@ const countLists = (run: v.InferOutput<typeof answered>): ToldRun["counts"] => (
   alsoFailingOnMain: run.alsoFailingOnMain.length,
   stillFailing: run.stillFailing.length,
   quarantinedFailures: run.quarantinedFailures.length,
+  incidentFailures: run.incidentFailures.length,
 });
 
 function parseAnswer(text: string): { run: AnsweredRun; answer: object } | undefined {

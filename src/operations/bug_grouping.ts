@@ -11,6 +11,7 @@ import {
   readFailure,
   saysTheSame,
 } from "../rules/fingerprint.ts";
+import { FAMILY } from "../rules/incident.ts";
 import {
   type FailureRow,
   type KnownBug,
@@ -132,6 +133,32 @@ async function selectOwn(
   const single = await selectOwnBugs(sql, projectId, casesOf(members));
   const own = new Map<number, KnownBug>(single.map((bug) => [bug.testCase, bug]));
   return ({ failure }) => flaky.get(flakyFingerprint(failure).digest) ?? own.get(failure.testCase);
+}
+
+/**
+ * Failures of incidents: one bug for each cause that so many tell. It is known by what they say alone, since the same tests fail
+ * for other reasons, too. What only happened beside it is no bug.
+ */
+export async function groupIncidents(
+  sql: Tx,
+  projectId: string,
+  run: GroupedRun,
+  failures: readonly FailureRow[],
+): Promise<FailureGroup[]> {
+  const families = [...Map.groupBy(failures.map(mark), ({ message }) => message.digest)].filter(
+    ([, members]) => members.length >= FAMILY.cases,
+  );
+  if (families.length === 0) return [];
+  const found = await selectBugsByFingerprint(
+    sql,
+    projectId,
+    families.map(([digest]) => digest),
+  );
+  return families.flatMap(([digest, members]): FailureGroup[] => {
+    const bug = found.find((one) => one.digest === digest);
+    if (!bug && !run.onDefaultBranch) return [];
+    return [{ bug, failures: members.map(({ failure }) => failure), marks: bug ? [] : [members[0]!.message] }];
+  });
 }
 
 /**

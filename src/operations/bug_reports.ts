@@ -1,6 +1,6 @@
 /** Bug reports: opened by hand or by what fails, found again, resolved, merged; and who is told of each. */
 
-import { type FailureGroup, groupFailures, groupOutage } from "./bug_grouping.ts";
+import { type FailureGroup, groupFailures, groupIncidents, groupOutage } from "./bug_grouping.ts";
 import { FINGERPRINT_VERSION, type Fingerprint } from "../rules/fingerprint.ts";
 import { eventOf, type Transition } from "../rules/bug_transition.ts";
 import type { BugReportPatch, NewBugReport, TouchedBug } from "../schema/bug_reports.ts";
@@ -88,7 +88,13 @@ async function trackFailures(
   failures: readonly FailureRow[],
   now: string,
 ): Promise<{ touched: TouchedBug[]; events: BugEvent[] }> {
-  const groups = await (run.outage ? groupOutage : groupFailures)(sql, projectId, run, failures);
+  const { true: ofIncident = [], false: others = [] } = Object.groupBy(failures, (one) => `${one.isIncident}` as const);
+  const groups = run.outage
+    ? await groupOutage(sql, projectId, run, failures)
+    : [
+        ...(await groupFailures(sql, projectId, run, others)),
+        ...(await groupIncidents(sql, projectId, run, ofIncident)),
+      ];
   const touched = new Map<string, TouchedBug>();
   const occurrences: Occurrence[] = [];
   const marks: BugMark[] = [];

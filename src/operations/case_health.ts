@@ -15,6 +15,7 @@ import type { ChangedResult } from "../rules/merge.ts";
 import { isNews } from "../rules/news.ts";
 import type { TurnedCase } from "../schema/events.ts";
 import {
+  countKnownFlaky,
   lockHealth,
   lockUnrememberedRuns,
   markRemembered,
@@ -134,6 +135,7 @@ async function findDisturbed(
   compared: ReadonlyMap<string, readonly string[]>,
 ): Promise<boolean[]> {
   const evidence = runs.map(({ flaky }) => flaky);
+  const others = runs.map((): number[] => []);
   // Most runs are the only ones of their commit, or nothing has failed there.
   if (compared.size > 0)
     for await (const portion of portionsOf(
@@ -143,8 +145,28 @@ async function findDisturbed(
     ))
       for (const [block, numbers] of await selectContradicted(sql, projectId, runs, portion, compared))
         for (const [index, testCase] of block.testCases.entries())
-          if (numbers.has(testCase) && block.statuses[index] !== "P") evidence[block.run]!++;
-  return runs.map((run, index) => isDisturbed(evidence[index]!, run));
+          if (numbers.has(testCase) && block.statuses[index] !== "P") {
+            evidence[block.run]!++;
+            others[block.run]!.push(testCase);
+          }
+  const disturbed: boolean[] = [];
+  for (const [index, run] of runs.entries())
+    disturbed.push(await isDisturbedRun(sql, projectId, { ...run, flaky: evidence[index]! }, others[index]));
+  return disturbed;
+}
+
+/**
+ * Tells whether so many cases of a run look flaky at once that its machine is to blame, see `isDisturbed`. `flaky` is the number
+ * of all that do, `others` are those of them that did not pass in a retry.
+ */
+export async function isDisturbedRun(
+  sql: Tx,
+  projectId: string,
+  run: { id: string; flaky: number; passed: number; failed: number },
+  others: readonly number[] = [],
+): Promise<boolean> {
+  if (!isDisturbed(run.flaky, run)) return false;
+  return isDisturbed(run.flaky - (await countKnownFlaky(sql, projectId, run.id, others)), run);
 }
 
 /** Of each run, those that it is to be compared with, by their ids. */

@@ -1,6 +1,8 @@
 /** Judges the failures of a run, and tells them. */
 
+import { isDisturbedRun } from "./case_health.ts";
 import { BLAME_ORDER, toCounts } from "../rules/blame.ts";
+import { FAMILY, isIncident, isOwnDoing, SHARED } from "../rules/incident.ts";
 import { findStrays } from "../rules/stray.ts";
 import type { Blame, BlameCounts } from "../schema/failures.ts";
 import { type CauseMember, type CauseQuery, type FailurePosition, selectCauses } from "../store/causes.ts";
@@ -9,10 +11,13 @@ import {
   countFailures,
   deleteFailures,
   insertFailures,
+  type JudgedFailures,
   type JudgedRun,
+  selectJudged,
   selectStrayFailures,
   updateStrayFailures,
 } from "../store/failures.ts";
+import { markOthers, markIncidents, selectFamilies, selectSightings } from "../store/incidents.ts";
 
 /** More new ones in one run come from the change, not from flaky cases: their records need not be looked up. */
 const MAX_STRAYS = 20;
@@ -21,13 +26,14 @@ const MAX_STRAYS = 20;
 export async function judgeFailures(
   sql: Tx,
   projectId: string,
-  run: JudgedRun & { failed: number; outage: boolean },
+  run: JudgedRun & { passed: number; failed: number; flaky: number; outage: boolean },
   { before, onDefaultBranch }: { before: boolean; onDefaultBranch: boolean },
 ): Promise<BlameCounts> {
   if (before) await deleteFailures(sql, projectId, run.id);
   // An outage blames nobody.
   if (run.failed === 0 || run.outage) return toCounts({});
-  const judged = await insertFailures(sql, projectId, run);
+  let judged = await insertFailures(sql, projectId, run);
+  if (await findIncidents(sql, projectId, run, judged)) judged = await selectJudged(sql, projectId, run.id);
   const counts: Partial<Record<Blame, number>> = Object.fromEntries(judged.map(({ blame, number }) => [blame, number]));
   const fresh = judged.find(({ blame }) => blame === "new");
   // What a branch has brought to the default branch fails there in the same words, and is new there.
@@ -38,6 +44,28 @@ export async function judgeFailures(
     counts.flaky = (counts.flaky ?? 0) + strays.length;
   }
   return toCounts(counts);
+}
+
+/** Tells whether any of the failures are of an incident, and marks those that are. */
+async function findIncidents(
+  sql: Tx,
+  projectId: string,
+  run: JudgedRun & Parameters<typeof isDisturbedRun>[2],
+  judged: readonly JudgedFailures[],
+): Promise<boolean> {
+  const fresh = judged.find(({ blame }) => blame === "new")?.number ?? 0;
+  if (fresh === 0) return false;
+  if (await isDisturbedRun(sql, projectId, run)) {
+    const own = (await selectFamilies(sql, projectId, run.id, SHARED)).filter(({ sample }) => isOwnDoing(sample));
+    await markOthers(sql, projectId, run.id, own);
+    return true;
+  }
+  if (fresh < FAMILY.cases) return false;
+  const causes: string[] = [];
+  for (const family of await selectFamilies(sql, projectId, run.id, FAMILY))
+    if (isIncident(family, await selectSightings(sql, projectId, run, family.cause))) causes.push(family.cause);
+  if (causes.length > 0) await markIncidents(sql, projectId, run.id, causes);
+  return causes.length > 0;
 }
 
 /** How many failures of an execution have which blame. */

@@ -1,17 +1,17 @@
 /** Takes a report into its run: names its test cases, merges it case by case, and decides what that makes of the run. */
 
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
-import { countChanges } from "./case_health.ts";
+import { countChanges, isDisturbedRun } from "./case_health.ts";
 import { judgeFailures } from "./failures.ts";
 import { type NamedReport, originOf, type RunnerFailure, toRunDetails } from "./named_reports.ts";
 import type { Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
-import { type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
+import { type ChangedResult, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
 import { endOfTask, type ExecutionEvent, hasEnded } from "../rules/execution.ts";
 import { startOf, timesOf } from "../rules/duration.ts";
 import { toCounts } from "../rules/blame.ts";
 import { flawsOf, taskLine } from "../rules/red_reason.ts";
-import { isDisturbed } from "../rules/health.ts";
+import { INCIDENT } from "../rules/health.ts";
 import { isNews } from "../rules/news.ts";
 import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
@@ -32,6 +32,7 @@ import {
 } from "../store/case_results.ts";
 import { setKeepsPlans, toRows, type Tx, writeTogether } from "../store/connect.ts";
 import { countRunFailures } from "../store/failures.ts";
+import { selectIncidentCases } from "../store/incidents.ts";
 import { insertTurns } from "../store/events.ts";
 import { selectHasOpenLease } from "../store/leases.ts";
 import {
@@ -155,7 +156,7 @@ export async function takeReport(
   const onDefaultBranch = isOnDefaultBranch(from, execution);
   if (staysRemembered && changes.length > 0) {
     await lockHealth(sql, projectId);
-    const disturbed = isDisturbed(counts.flaky, counts);
+    const disturbed = await isDisturbedRun(sql, projectId, { ...counts, id: run.id });
     const counted = {
       id: run.id,
       outage: run.outage,
@@ -164,7 +165,13 @@ export async function takeReport(
       onDefaultBranch,
       disturbed,
     };
-    const turns = await countChanges(sql, projectId, counted, changes);
+    const ofIncident = await selectIncidentCases(sql, projectId, run.id);
+    const turns = await countChanges(
+      sql,
+      projectId,
+      counted,
+      changes.map((change) => (ofIncident.has(change.testCase) ? afterIncident(change) : change)),
+    );
     if (!silent) await insertTurns(sql, projectId, run.id, turns);
   }
   const ended = hasEnded(execution.status);
@@ -235,6 +242,13 @@ export async function takeReport(
   const { warnings } = attempt;
   return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports, blames, warnings };
 }
+
+/** Of a case whose failure was not counted: that it passes after the incident says nothing else of it. */
+const afterIncident = ({ letter, ...change }: ChangedResult): ChangedResult => ({
+  ...change,
+  before: INCIDENT,
+  letter: letter === "P" ? "p" : letter,
+});
 
 /** When it was completed, as it is stored; `at`: what was completed in the past has its place there, with all that comes of it. */
 export function timeOf(

@@ -10,10 +10,18 @@ const LIST_OF = {
   main: "alsoFailingOnMain",
   still: "stillFailing",
   quarantined: "quarantinedFailures",
+  incident: "incidentFailures",
 } as const satisfies Record<Blame, keyof BlamedFailures>;
 
 /** In which order failures are listed: those that a build has to answer for come first. */
-export const BLAME_ORDER = ["new", "main", "still", "flaky", "quarantined"] as const satisfies readonly Blame[];
+export const BLAME_ORDER = [
+  "new",
+  "main",
+  "still",
+  "flaky",
+  "incident",
+  "quarantined",
+] as const satisfies readonly Blame[];
 
 export const isBlame = (kind: string): kind is Blame => kind in LIST_OF;
 
@@ -24,6 +32,7 @@ export const WORD_OF = {
   main: "also_failing_on_main",
   still: "still_failing",
   quarantined: "quarantined",
+  incident: "incident",
 } as const satisfies Record<Blame, string>;
 
 /** As people read it. */
@@ -32,6 +41,7 @@ export const SHORT = {
   main: "failing on the default branch too",
   still: "still failing",
   flaky: "known flaky",
+  incident: "of an incident",
   quarantined: "quarantined",
 } as const satisfies Record<Blame, string>;
 
@@ -50,6 +60,7 @@ export const toCounts = (counts: Partial<Record<Blame, number>>): BlameCounts =>
   alsoFailingOnMain: counts.main ?? 0,
   stillFailing: counts.still ?? 0,
   quarantinedFailures: counts.quarantined ?? 0,
+  incidentFailures: counts.incident ?? 0,
 });
 
 export type Blamed = CaseRef & { blame: Blame; flakeRate: number | null; lastFlakyAt: string | null };
@@ -57,7 +68,14 @@ export type Blamed = CaseRef & { blame: Blame; flakeRate: number | null; lastFla
 /** Each failure in its list. */
 export function toLists(failures: readonly Blamed[]): BlamedFailures {
   const lists: BlamedFailures = {
-    ...{ newFailures: [], flakyFailures: [], alsoFailingOnMain: [], stillFailing: [], quarantinedFailures: [] },
+    ...{
+      newFailures: [],
+      flakyFailures: [],
+      alsoFailingOnMain: [],
+      stillFailing: [],
+      quarantinedFailures: [],
+      incidentFailures: [],
+    },
   };
   for (const { blame, flakeRate, lastFlakyAt, ...ref } of failures)
     if (blame === "flaky") lists.flakyFailures.push({ ...ref, flakeRate, lastFlakyAt });

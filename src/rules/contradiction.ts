@@ -92,6 +92,8 @@ export function earlierByFar(ours: string, theirs: string): "ours" | "theirs" | 
   return gap > DRIFT_MS ? "theirs" : gap < -DRIFT_MS ? "ours" : undefined;
 }
 
+const isResult = (letter: string) => letter === "p" || letter === "f";
+
 /**
  * Adds the test cases that passed in the one and failed in the other; where one is `earlier` by far, only those that failed
  * there and passed later. Both ascend by test case.
@@ -107,7 +109,7 @@ export function addContradicted(
     const [number, other] = [ours.testCases[mine]!, theirs.testCases[its]!];
     if (number === other) {
       const [one, two] = [ours.statuses[mine]!.toLowerCase(), theirs.statuses[its]!.toLowerCase()];
-      const hasBoth = one !== two && one !== "s" && two !== "s";
+      const hasBoth = one !== two && isResult(one) && isResult(two);
       if (hasBoth && (earlier === undefined || (earlier === "ours" ? one : two) === "f")) contradicted.add(number);
     }
     if (number <= other) mine++;

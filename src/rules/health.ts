@@ -112,10 +112,16 @@ export type CountedRun = {
   disturbed: boolean;
 };
 
-/** A run in which at least so many cases look flaky at once, and so large a share of them, says nothing of the cases. */
-const DISTURBED = { cases: 10, share: 0.05 };
+/**
+ * A run in which so many cases look flaky for the first time at once, and so large a share of them, says nothing of the cases.
+ * Where one run in three shows a new flaky case, five at once befall one run in 50,000.
+ */
+const DISTURBED = { cases: 5, share: 0.03 };
 
-/** `evidence`: how many of its cases passed after a failure, or had the other outcome on the same commit. */
+/**
+ * `evidence`: how many of its cases, without those that are known as flaky, passed after a failure, or had the other outcome on
+ * the same commit.
+ */
 export const isDisturbed = (evidence: number, { passed, failed }: { passed: number; failed: number }): boolean =>
   evidence >= Math.max(DISTURBED.cases, DISTURBED.share * (passed + failed));
 
@@ -142,7 +148,12 @@ export function countedAt(run: CountedRun, now: Date): CountedAt {
 
 const hasPassed = (letter: string) => letter === "p" || letter === "P";
 const hasFailed = (letter: string) => letter === "f" || letter === "F";
+/** In the place of its letter: it failed, as many others did, for a cause outside of the code, see rules/incident.ts. */
+export const INCIDENT = "i";
 const isCounted = (letter: string) => hasPassed(letter) || hasFailed(letter);
+
+const statusOf = (letter: string) =>
+  hasPassed(letter) ? "passed" : hasFailed(letter) || letter === INCIDENT ? "failed" : "skipped";
 
 /** A flaky case is not to blame for what its own rate makes less likely than this. */
 export const EXCUSE_ODDS = 0.01;
@@ -272,7 +283,7 @@ function count(
     totalMs,
     recentMs,
     p95Ms,
-    lastStatus: isNewest ? (passes ? "passed" : hasFailed(letter) ? "failed" : "skipped") : h.lastStatus,
+    lastStatus: isNewest ? statusOf(letter) : h.lastStatus,
     lastRunId: before === null ? run.id : h.lastRunId,
     lastRunAt: isNewest ? completedAt : h.lastRunAt,
     lastPassedAt: passes ? later(h.lastPassedAt, completedAt) : h.lastPassedAt,

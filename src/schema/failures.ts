@@ -6,7 +6,7 @@ import { bugStatus } from "./bug_reports.ts";
 import { commit, count, described, executionId, integerText, time, uuid } from "./fields.ts";
 import { pageQuery, pagination } from "./page.ts";
 
-const BLAMES = ["new", "flaky", "main", "still", "quarantined"] as const;
+const BLAMES = ["new", "flaky", "main", "still", "quarantined", "incident"] as const;
 /** As it is stored. */
 export type Blame = (typeof BLAMES)[number];
 
@@ -38,6 +38,9 @@ export const blamedFailures = {
   ),
   stillFailing: refs("Failed, and did so in the baseline"),
   quarantinedFailures: refs("Failed, and not counted by the verdict because the case is quarantined"),
+  incidentFailures: refs(
+    "Failed together with many others for a cause outside of the code, as a service that is away: nobody's change is to blame",
+  ),
 };
 
 export const blamedCounts = {
@@ -46,6 +49,7 @@ export const blamedCounts = {
   alsoFailingOnMain: described(count, "Failed, and so it did on the default branch since the baseline", 0),
   stillFailing: described(count, "Failed, and did so in the baseline", 1),
   quarantinedFailures: described(count, "Failed, and not counted by the verdict because the case is quarantined", 0),
+  incidentFailures: described(count, "Failed together with many others for a cause outside of the code", 0),
 };
 
 const lists = v.strictObject(blamedFailures);
@@ -58,7 +62,7 @@ const failure = v.strictObject({
   line: described(v.nullable(v.number()), "The line in its file, where the report names it", 42),
   attempt: v.pipe(count, v.description("The attempt of the run that this result is from"), v.examples([1])),
   blame: v.pipe(
-    v.nullable(v.picklist(["new", "flaky", "also_failing_on_main", "still_failing", "quarantined"])),
+    v.nullable(v.picklist(["new", "flaky", "also_failing_on_main", "still_failing", "quarantined", "incident"])),
     v.description(
       "Which of the lists of a comparison it is in; null: of an outage, which blames nobody, or from before failures were judged",
     ),

@@ -682,11 +682,17 @@ export type FailureRow = {
   kind: string | null;
   message: string | null;
   stack: string | null;
+  /** See rules/incident.ts. */
+  isIncident: boolean;
 };
 
 /** The failed cases of a run with what they tell; at most `limit`. */
 export const selectRunFailures = (sql: Sql, projectId: string, runId: string, limit: number) => sql<FailureRow[]>`
-  select f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message, left(d.stack, 20000) as stack
+  select f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message, left(d.stack, 20000) as stack,
+    exists (
+      select from failure i
+      where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = f.number and i.blame = 'incident'
+    ) as "isIncident"
   from (
     select r.number, r.attempt from ${failedResultsOf(sql, projectId, sql`select ${runId}::uuid as id`)} r
     order by r.number limit ${limit}

@@ -1,7 +1,7 @@
 /** What complete runs tell of the health of their test cases: what is remembered, and what is not counted yet. */
 
 import { type CommitGroup, COMPARED_RUNS, type ComparedRun } from "../rules/contradiction.ts";
-import { type CaseHealth, type CountedRun, NO_HEALTH } from "../rules/health.ts";
+import { type CaseHealth, type CountedRun, INCIDENT, NO_HEALTH } from "../rules/health.ts";
 import { executionsOfCommit } from "./commits.ts";
 import { type Fragment, type Sql, toIsoTime, toJsonTime, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { isOnDefault, isOvertaken } from "./default_branch.ts";
@@ -108,12 +108,16 @@ export type RunBlock = {
   block: number;
   /** test_case.number, ascending. */
   testCases: number[];
-  /** A letter per case. */
+  /** A letter per case; `INCIDENT` for one that failed in an incident. */
   statuses: string;
   durations: (number | null)[];
 };
 
-type Packed = { run: number; block: number; testCases: string; statuses: string; durations: string };
+type Packed = Pick<RunBlock, "run" | "block" | "statuses"> & {
+  testCases: string;
+  durations: string;
+  incidents: number[] | null;
+};
 
 /** Of each run at most `limit` blocks, those that follow the block `after`. */
 export async function selectRunBlocks(
@@ -127,7 +131,7 @@ export async function selectRunBlocks(
   const rows = await sql<Packed[]>`
     select run.place::int - 1 as run, b.*
     from unnest(${toTextArray(runIds)}::uuid[]) with ordinality as run (id, place), lateral (
-      select block, test_cases as "testCases", statuses, durations from case_result
+      select block, test_cases as "testCases", statuses, durations, ${incidentsIn(sql)} as incidents from case_result
       where project_id = ${projectId} and run_id = run.id and block > ${after} order by block limit ${limit}::int) b`;
   return rows.map(toRunBlock);
 }
@@ -143,16 +147,26 @@ export async function selectBlocksOfRuns(
     from unnest(${toTextArray(wanted.map(({ runId }) => runId))}::uuid[],
       ${toNumberArray(wanted.map(({ block }) => block))}::int[]) with ordinality as wanted (run_id, block, place),
     lateral (
-      select block, test_cases as "testCases", statuses, durations from case_result
+      select block, test_cases as "testCases", statuses, durations, ${incidentsIn(sql)} as incidents from case_result
       where project_id = ${projectId} and run_id = wanted.run_id and block = wanted.block offset 0) b`;
   return rows.map(toRunBlock);
 }
 
-const toRunBlock = ({ testCases, durations, ...row }: Packed): RunBlock => ({
-  ...row,
-  testCases: toNumbers(testCases) as number[],
-  durations: toNumbers(durations),
-});
+/** The test cases of a row of `case_result` whose failures are of an incident; null where nothing in it has failed. */
+const incidentsIn = (sql: Sql) => sql`
+  case when case_result.statuses ~ '[fF]' then (
+    select array_agg(f.test_case) from failure f
+    where f.project_id = case_result.project_id and f.run_id = case_result.run_id and f.blame = 'incident'
+      and f.test_case between case_result.test_cases[1] and case_result.test_cases[cardinality(case_result.test_cases)]) end`;
+
+function toRunBlock({ testCases: given, durations, incidents, ...row }: Packed): RunBlock {
+  const testCases = toNumbers(given) as number[];
+  const isOfIncident = new Set(incidents);
+  const statuses = incidents
+    ? testCases.map((testCase, at) => (isOfIncident.has(testCase) ? INCIDENT : row.statuses[at])).join("")
+    : row.statuses;
+  return { ...row, testCases, statuses, durations: toNumbers(durations) };
+}
 
 /** From the literal of an array: JSON would be made of it by the database only to be read again. */
 const toNumbers = (literal: string): (number | null)[] =>
@@ -178,6 +192,25 @@ type Past = Pick<
 
 type Twelve = [...Six, ...Six];
 type Six = [string, string, string, string, string, string];
+
+/** How many of the cases that passed in a retry of the run, or are among `others`, were known as flaky before. */
+export async function countKnownFlaky(
+  sql: Tx,
+  projectId: string,
+  runId: string,
+  others: readonly number[],
+): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    with evidence as (
+      select r.number from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)
+      where b.project_id = ${projectId} and b.run_id = ${runId} and b.statuses ~ 'P' and r.letter = 'P'
+      union
+      select unnest(${toNumberArray(others)}::int[]))
+    select count(*)::int as count from evidence e
+    join case_health h on h.project_id = ${projectId} and h.test_case = e.number
+    where h.flaky`;
+  return row!.count;
+}
 
 /** Of those that have had a result, by test_case.number. */
 export async function selectCaseHealth(

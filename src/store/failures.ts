@@ -17,6 +17,13 @@ import { blockOfCase, failedResultsOf } from "./packing.ts";
 const failedIn = (sql: Sql, projectId: string, runs: Fragment) => sql`
   select distinct number from ${failedResultsOf(sql, projectId, runs)} f`;
 
+/** Those that failed without an incident. */
+const failedByThemselvesIn = (sql: Sql, projectId: string, runs: Fragment) => sql`
+  select distinct f.number from ${failedResultsOf(sql, projectId, runs)} f
+  where not exists (
+    select from failure i
+    where i.project_id = ${projectId} and i.run_id = f.run_id and i.test_case = f.number and i.blame = 'incident')`;
+
 /** How many runs on the default branch since the baseline are asked whether they fail as well. */
 const MEANWHILE = 20;
 
@@ -69,8 +76,8 @@ export const insertFailures = async (
   const rows = await sql<JudgedFailures[]>`
     with failed as materialized (${failedIn(sql, projectId, sql`select ${id}::uuid as id`)}),
     base_run as materialized (${baselineRuns(sql, projectId, { executionId, taskSlug })}),
-    base as materialized (${failedIn(sql, projectId, sql`select id from base_run`)}),
-    main as materialized (${failedIn(sql, projectId, meanwhile)}),
+    base as materialized (${failedByThemselvesIn(sql, projectId, sql`select id from base_run`)}),
+    main as materialized (${failedByThemselvesIn(sql, projectId, meanwhile)}),
     judged as (
       insert into failure (project_id, run_id, test_case, blame, flake_rate, flaky_at)
       select ${projectId}, ${id}, f.number, j.blame,
@@ -95,10 +102,22 @@ export const insertFailures = async (
         else 'new' end as blame) j
       returning test_case, blame
     )
-    select blame, count(*)::int as number, to_json((array_agg(test_case))[:${TOLD}::int]) as "testCases"
-    from judged group by blame`;
+    ${byBlame(sql, sql`judged`)}`;
   return [...rows];
 };
+
+/** `rows` is a table of failures. */
+const byBlame = (sql: Sql, rows: Fragment) => sql`
+  select blame, count(*)::int as number, to_json((array_agg(test_case))[:${TOLD}::int]) as "testCases"
+  from ${rows} group by blame`;
+
+/** The failures of a run as they are judged by now. */
+export const selectJudged = async (sql: Tx, projectId: string, runId: string): Promise<JudgedFailures[]> => [
+  ...(await sql<JudgedFailures[]>`${byBlame(
+    sql,
+    sql`(select * from failure where project_id = ${projectId} and run_id = ${runId}) f`,
+  )}`),
+];
 
 /** A condition: `e` is on the branch of `mine`; a pull request from a fork is only with itself. */
 const isSameLine = (sql: Sql) => sql`(

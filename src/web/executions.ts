@@ -316,6 +316,12 @@ const SECTIONS: Record<string, { title: (defaultBranch: string) => string; hint:
     },
     still: { title: () => "Still failing", hint: "they failed in the baseline", mark: "failed", tag: "still" },
     flaky: { title: () => "Known flaky", hint: "they fail now and then without a change", mark: "flaky", tag: "flaky" },
+    incident: {
+      title: () => "Incident",
+      hint: "many failed at once for a cause outside of the code",
+      mark: "failed",
+      tag: "incident",
+    },
     quarantined: { title: () => "Quarantined", hint: "not counted", mark: "skipped", tag: "quarantined" },
     none: { title: () => "Failures", hint: "nobody is blamed", mark: "failed", tag: "failed" },
   };
@@ -520,6 +526,7 @@ const COMPARED: Record<string, { title: string; hint: string; mark: string }> = 
   main: { title: "Also failing on the default branch", hint: "", mark: "failed" },
   still: { title: "Still failing", hint: "failed in both", mark: "failed" },
   flaky: { title: "Known flaky", hint: "failed, and its record explains it", mark: "flaky" },
+  incident: { title: "Incident", hint: "failed with many others for a cause outside of the code", mark: "failed" },
   quarantined: { title: "Quarantined", hint: "failed, and not counted", mark: "skipped" },
   added: { title: "Added", hint: "not in the other", mark: "new" },
   missing: { title: "Missing", hint: "only in the other", mark: "skipped" },

@@ -86,6 +86,7 @@ const BLAMES: Record<Blame | "none", readonly [mark: string, tag: string]> = {
   main: ["failed", "known"],
   still: ["failed", "known"],
   flaky: ["flaky", "flaky"],
+  incident: ["failed", "incident"],
   quarantined: ["skipped", "quarantined"],
   none: ["failed", "failed"],
 };

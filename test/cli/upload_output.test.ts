@@ -21,7 +21,14 @@ const RUN: ToldRun = {
   arrivedShards: [1],
   missingShards: [],
   reason: null,
-  counts: { newFailures: 1, flakyFailures: 0, alsoFailingOnMain: 0, stillFailing: 0, quarantinedFailures: 0 },
+  counts: {
+    newFailures: 1,
+    flakyFailures: 0,
+    alsoFailingOnMain: 0,
+    stillFailing: 0,
+    quarantinedFailures: 0,
+    incidentFailures: 0,
+  },
 };
 const GREEN: ToldRun = {
   ...RUN,

@@ -159,6 +159,30 @@ export function createOutage(language: Language): Cause {
   };
 }
 
+/** What services and machines do to whoever happens to need them. */
+const OUTSIDE: ((noun: string, v: Varying) => [sort: Sort, message: string])[] = [
+  (noun, v) => ["connection", `connect ECONNREFUSED ${v.ip()}:${v.port()} (${noun})`],
+  (noun, v) => ["connection", `request for ${noun} to http://${v.ip()}:${v.port()}/v1 failed with status code 503`],
+  (noun, v) => ["connection", `connection to ${noun} service ${v.pod("svc")} was reset on port ${v.port()}`],
+  (noun) => ["connection", `getaddrinfo EAI_AGAIN ${noun}.internal`],
+  (noun, v) => ["state", `ENOSPC: no space left on device, write '/tmp/${noun}-${v.base36()}/out.json'`],
+];
+
+/** The same kind of trouble for all tests that it reaches. */
+export function createOutside(
+  language: Language,
+  random: Random,
+  told: Pick<Cause, "id" | "kind">,
+  noun: string,
+): Cause {
+  const say = random.pick(OUTSIDE);
+  const tell: Cause["tell"] = (one, place) => {
+    const [sort, message] = say(noun, varying(one));
+    return toFailure(language, { type: EXCEPTIONS[language][sort][0]!, message, frame: null, place });
+  };
+  return { ...told, tell };
+}
+
 type Told = { type: string; message: string; frame: Frame | null; place: TestPlace };
 
 function toFailure(language: Language, { type, message, frame, place }: Told): Failure {

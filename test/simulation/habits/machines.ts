@@ -4,6 +4,7 @@ import type { Story, Trouble } from "../builds.ts";
 import { createRandom } from "../random.ts";
 import type { Planned } from "../scene.ts";
 import { type Alter, createStory, LOADS, type StoryOptions } from "../story.ts";
+import { createOutside } from "../failures.ts";
 import { type Task, TASKS, type TestCase } from "../team.ts";
 
 const MACHINES = ["forge-1", "forge-2", "forge-3", "forge-4", "forge-5"];
@@ -38,7 +39,10 @@ const alter: Alter = ({ seed, team, flaky, taken, causeIn }) => {
     const until = from + 0.3 * HOURS;
     const share = random.between(...FAILING);
     const ill = new Map(
-      team.tasks.map((task) => [task, causeIn(task, null, { id: `${ILL} is ill`, kind: "incident" as const })]),
+      team.tasks.map((task) => {
+        const told = { id: `${ILL} is ill`, kind: "incident" as const };
+        return [task, createOutside(task.language, random, told, "workspace")];
+      }),
     );
     // What a slow or broken machine does is told by each test in its own words.
     const own = new Map<TestCase, ReturnType<typeof causeIn>>();
@@ -59,7 +63,10 @@ const alter: Alter = ({ seed, team, flaky, taken, causeIn }) => {
     }
     const needing = new Set(random.sample([...team.cases], Math.floor(team.cases.length * AWAY.share)));
     const away = new Map(
-      team.tasks.map((task) => [task, causeIn(task, null, { id: "a service is away", kind: "incident" as const })]),
+      team.tasks.map((task) => {
+        const told = { id: "a service is away", kind: "incident" as const };
+        return [task, createOutside(task.language, random, told, "payment")];
+      }),
     );
     const free = builds.filter((build) => build.trouble === null && build.outage.size === 0 && build.at > 10);
     const struck: Trouble = (testCase, chance) =>

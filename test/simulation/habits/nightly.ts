@@ -6,7 +6,9 @@
 import type { Regression, Story, Trouble } from "../builds.ts";
 import type { Random } from "../random.ts";
 import { createScene, type Planned, runBuilds, type Scene, usually } from "../scene.ts";
+import { createOutside } from "../failures.ts";
 import { regressionsAt, type StoryOptions } from "../story.ts";
+import { NOUNS } from "../team.ts";
 
 const WEEKS = 9;
 const NIGHTS = 7 * WEEKS;
@@ -50,7 +52,7 @@ export function createNightly({ seed, retries, end, keys = "build" }: StoryOptio
     };
     planned.push(build);
     if (!outages.includes(night)) continue;
-    build.trouble = takeServiceAway(scene, random, night);
+    build.trouble = takeServiceAway(scene, random);
     // Somebody starts it again on Monday, when the service is there.
     if (random.chance(0.5)) planned.push({ ...build, trouble: null, at: night + 0.4 });
   }
@@ -60,12 +62,13 @@ export function createNightly({ seed, retries, end, keys = "build" }: StoryOptio
 }
 
 /** Of some tasks a part of the areas needs it. */
-function takeServiceAway({ team, causeIn }: Scene, random: Random, night: number): Trouble {
+function takeServiceAway({ team }: Scene, random: Random): Trouble {
   const share = random.between(0.3, 0.7);
+  const service = random.pick(NOUNS);
   const struck = new Map(
     random.sample(team.tasks, random.integer(1, 3)).map((task) => {
       const areas = new Set(team.cases.filter((testCase) => testCase.task === task).map(({ area }) => area));
-      const cause = causeIn(task, null, { id: `outage of night ${night}`, kind: "outage" });
+      const cause = createOutside(task.language, random, { id: `outage of ${service}`, kind: "outage" }, service);
       return [task, { cause, areas: new Set(random.sample([...areas], Math.ceil(areas.size * share))) }];
     }),
   );

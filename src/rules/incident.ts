@@ -1,0 +1,71 @@
+/** Incidents: failures of many tests at once whose cause is outside of the code. They blame nobody. */
+
+import { type Failure, readFailure } from "./fingerprint.ts";
+
+/**
+ * So many tests that are not known to fail, in so many files, fail for one reason. Where each of them fails by itself once in a
+ * hundred builds, that befalls one build in 10^16.
+ */
+export const FAMILY = { cases: 8, files: 3 };
+
+/** In a run that is disturbed, see `isDisturbed` (rules/health.ts), so many that fail for one reason are no chance. */
+export const SHARED = { cases: 2, files: 1 };
+
+/** What is elsewhere at the same time was seen there within so many hours. */
+export const ELSEWHERE_HOURS = 6;
+/** Of so many cases at least. */
+export const ELSEWHERE_CASES = 3;
+
+/** Failures of a run that have one fingerprint and that nothing explains; `sample` is one of them. */
+export type Family = { cause: string; cases: number; files: number; sample: Failure };
+
+/** Where else its fingerprint was seen. */
+export type Sightings = {
+  /** In the run of the task before, on the same branch. */
+  before: boolean;
+  /** On another branch, for another commit, within the hours before. */
+  elsewhere: boolean;
+};
+
+const TYPES =
+  /^(?:Connect\w*(?:Exception|Error|Refused\w*|Reset\w*|Timeout\w*)|Connection(?:Error|Refused\w*|Reset\w*|Aborted\w*|Closed\w*|Timeout\w*)|UnknownHost\w*|NoRouteToHost\w*|Socket(?:Timeout\w*|Exception)|NameResolution\w*|ServiceUnavailable\w*|BadGateway\w*|GatewayTimeout\w*|OutOfMemory\w*|MemoryError|SSLHandshake\w*)$/;
+const WORDS = new RegExp(
+  [
+    "\\b(?:ECONNREFUSED|ECONNRESET|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPIPE|ENOSPC|EMFILE|ENFILE|ENOMEM|EDQUOT|OOMKilled)\\b",
+    "\\bconnection (?:[\\w<>:./-]+ ){0,8}(?:refused|reset|closed|aborted|lost|timed out|terminated)\\b",
+    "\\b(?:refused|reset|closed) (?:the|by) (?:connection|peer)\\b",
+    "\\bno route to host\\b|\\bno such host\\b|\\bname or service not known\\b|\\bname resolution\\b|\\bnetwork is unreachable\\b",
+    "\\b(?:status|status code|HTTP|response code|code)[ :=]{0,3}50[234]\\b|\\b50[234] (?:bad gateway|service|gateway)",
+    "\\bbad gateway\\b|\\bservice (?:is )?(?:temporarily )?unavailable\\b|\\bgateway time-?out\\b|\\btoo many requests\\b",
+    "\\btoo many (?:connections|open files|clients)\\b|\\bremaining connection slots\\b",
+    "\\bno space left on device\\b|\\bdisk (?:is )?full\\b|\\bdisk quota exceeded\\b|\\bout of memory\\b|\\bcannot allocate memory\\b",
+    "\\bcertificate (?:has|is) expired\\b|\\bread-only file system\\b",
+  ].join("|"),
+  "i",
+);
+
+/** Whether it says that something outside of the code did not answer, or ran out. */
+export function isFromOutside(failure: Failure): boolean {
+  const { type, rest } = readFailure(failure);
+  const line = rest.slice(0, 1_000);
+  return TYPES.test(type ?? "") || WORDS.test(line);
+}
+
+/** Whether it happened in code of the project that is tested, as far as the stack tells. */
+const isInOwnCode = (failure: Failure): boolean => {
+  const { frame, isTest } = readFailure(failure);
+  return frame !== null && !isTest;
+};
+
+/** Whether tests that fail with it in a run that is disturbed have failed for a change all the same. */
+export const isOwnDoing = (failure: Failure): boolean => isInOwnCode(failure) && !isFromOutside(failure);
+
+/**
+ * Whether nobody's change is the cause. What comes from outside is, the first time that a branch shows it; what a branch shows
+ * again, and no other one does, is its own doing. Other words have to be seen on another branch as well.
+ */
+export function isIncident({ cases, files, sample }: Family, { before, elsewhere }: Sightings): boolean {
+  if (cases < FAMILY.cases || files < FAMILY.files) return false;
+  if (isFromOutside(sample)) return elsewhere || !before;
+  return elsewhere && !isInOwnCode(sample);
+}

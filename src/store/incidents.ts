@@ -1,0 +1,113 @@
+/** Failures of many tests at once that have one cause, and where else it was seen: see rules/incident.ts. */
+
+import { ELSEWHERE_CASES, ELSEWHERE_HOURS, type Family, type Sightings } from "../rules/incident.ts";
+import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import type { JudgedRun } from "./failures.ts";
+import { firstIdAt } from "./moment.ts";
+
+type FamilyRow = Omit<Family, "sample"> & Family["sample"];
+
+/** A condition: detail `d` is of the last attempt of the case; others are of failures that a retry has undone. */
+const isLast = (sql: Sql, projectId: string) => sql`not exists (
+  select from case_detail later
+  where later.project_id = ${projectId} and later.run_id = d.run_id and later.test_case = d.test_case
+    and later.attempt > d.attempt)`;
+
+/** The causes that enough of the new failures of a run have in common. */
+export async function selectFamilies(
+  sql: Tx,
+  projectId: string,
+  runId: string,
+  { cases, files }: { cases: number; files: number },
+): Promise<Family[]> {
+  const rows = await sql<FamilyRow[]>`
+    select replace(g.cause::text, '-', '') as cause, g.cases, g.files, c.suite, c.name, c.file, d.kind,
+      left(d.message, 5000) as message, left(d.stack, 20000) as stack
+    from (
+      select d.cause, count(*)::int as cases, count(distinct coalesce(c.file, c.suite))::int as files,
+        min(f.test_case) as first
+      from failure f
+      join case_detail d on d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
+      join test_case c on c.project_id = f.project_id and c.number = f.test_case
+      where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame = 'new' and d.cause is not null
+        and ${isLast(sql, projectId)}
+      group by d.cause
+      having count(*) >= ${cases} and count(distinct coalesce(c.file, c.suite)) >= ${files}
+    ) g
+    join test_case c on c.project_id = ${projectId} and c.number = g.first
+    join lateral (
+      select kind, message, stack from case_detail
+      where project_id = ${projectId} and run_id = ${runId} and test_case = g.first
+      order by attempt desc limit 1) d on true
+    order by g.cases desc`;
+  return rows.map(({ cause, cases, files, ...sample }) => ({ cause, cases, files, sample }));
+}
+
+/** So many executions are looked through for what happens elsewhere. */
+const ELSEWHERE = 60;
+
+/** Where else the cause was seen: on the branch itself, the last time that the task ran there, and on other branches. */
+export async function selectSightings(
+  sql: Tx,
+  projectId: string,
+  { executionId, taskSlug, completedAt }: JudgedRun,
+  cause: string,
+): Promise<Sightings> {
+  const at = completedAt === null ? Date.now() : Date.parse(completedAt);
+  const says = sql`d.project_id = ${projectId} and d.cause = ${cause}::uuid`;
+  const [row] = await sql<Sightings[]>`
+    with mine as materialized (select * from execution where project_id = ${projectId} and id = ${executionId})
+    select
+      exists (
+        select from (
+          select r.id from execution e cross join lateral (
+            select id from test_run
+            where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug}
+              and completed_at is not null offset 0
+          ) r
+          where e.project_id = ${projectId} and e.branch = (select branch from mine) and e.id < ${executionId}
+            and e.pull_request is not distinct from (select pull_request from mine) and e.build_id is null
+          order by e.id desc limit 1) r
+        where (select count(*) from case_detail d where ${says} and d.run_id = r.id) >= ${ELSEWHERE_CASES}
+      ) as before,
+      exists (
+        select from (
+          select e.id from execution e, mine
+          where e.project_id = ${projectId} and e.id >= ${firstIdAt(at - ELSEWHERE_HOURS * 3_600_000)}
+            and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id and e.build_id is null
+            and (e.branch is distinct from mine.branch or e.pull_request is distinct from mine.pull_request)
+            and not coalesce(is_same_commit(e.commit, mine.commit), false)
+          order by e.id desc limit ${ELSEWHERE}
+        ) e cross join lateral (
+          select id from test_run where project_id = ${projectId} and execution_id = e.id and failed > 0 offset 0
+        ) r
+        where (
+          select count(*) from (select from case_detail d where ${says} and d.run_id = r.id limit ${ELSEWHERE_CASES}) d
+        ) >= ${ELSEWHERE_CASES}
+      ) as elsewhere`;
+  return row!;
+}
+
+/** All failures of a run that have one of these causes, whatever else explains them, are of an incident. */
+export const markIncidents = (sql: Tx, projectId: string, runId: string, causes: readonly string[]) => sql`
+  update failure f set blame = 'incident', flake_rate = null, flaky_at = null
+  where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame <> 'quarantined' and exists (
+    select from case_detail d
+    where d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
+      and d.cause = any(${toTextArray(causes)}::uuid[]) and ${isLast(sql, projectId)})`;
+
+/** All new failures of a run but those of these causes are of an incident. */
+export const markOthers = (sql: Tx, projectId: string, runId: string, own: readonly Pick<Family, "cause">[]) => sql`
+  update failure f set blame = 'incident'
+  where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame = 'new' and not exists (
+    select from case_detail d
+    where d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
+      and d.cause = any(${toTextArray(own.map(({ cause }) => cause))}::uuid[]) and ${isLast(sql, projectId)})`;
+
+/** The test cases of a run whose failures were of an incident before this attempt. */
+export const selectIncidentCases = async (sql: Tx, projectId: string, runId: string): Promise<Set<number>> => {
+  const rows = await sql<{ number: number }[]>`
+    select test_case as number from failure
+    where project_id = ${projectId} and run_id = ${runId} and blame = 'incident'`;
+  return new Set(rows.map(({ number }) => number));
+};
