@@ -38,10 +38,14 @@ export async function judgeFailures(
   const fresh = judged.find(({ blame }) => blame === "new");
   // What a branch has brought to the default branch fails there in the same words, and is new there.
   if (fresh && fresh.number <= MAX_STRAYS && !onDefaultBranch) {
-    const strays = findStrays(await selectStrayFailures(sql, projectId, run, fresh.testCases));
+    const record = await selectStrayFailures(sql, projectId, run, fresh.testCases);
+    const strays = findStrays(
+      record,
+      record.some(({ isMine, isLongLived }) => isMine && isLongLived),
+    );
     if (strays.length > 0) await updateStrayFailures(sql, projectId, run.id, strays);
     counts.new = fresh.number - strays.length;
-    counts.flaky = (counts.flaky ?? 0) + strays.length;
+    for (const { blame } of strays) counts[blame] = (counts[blame] ?? 0) + 1;
   }
   return toCounts(counts);
 }

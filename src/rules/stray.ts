@@ -7,28 +7,46 @@ export type StrayFailure = Failure & {
   /** Of the run itself. */
   isMine: boolean;
   branch: string | null;
+  /** The branch is one of the project's long-lived ones. */
+  isLongLived: boolean;
+  /** How many of the last results of the case on the branch have failed in a row, this one among them; 0: it has passed since. */
+  streak: number;
   /** ISO 8601. */
   at: string;
-  /** The share of the case's results on other branches that failed. */
-  rate: number;
+  /** The share of the case's results on other branches that failed, without those where it fails each time; null: there are none. */
+  rate: number | null;
 };
+
+/** A failure that other branches explain. */
+export type Stray = { testCase: number; blame: "flaky" | "main"; rate: number; at: string };
 
 /** So many other branches are enough, whatever the case fails with there. */
 const BRANCHES = 2;
+/** A branch where it fails so many times in a row has broken it. */
+const BROKEN = 2;
 
 /**
  * `record` holds the failures of a run and those of the same cases on other branches, newest first; neither the baseline
- * nor the default branch since then has failed. One other branch is enough where it failed in the same words, and these
- * tell more than what every assertion of the test would say: two changes that break one test break it differently.
+ * nor the default branch since then has failed. What a long-lived branch fails with now, in the same words, is none of this
+ * branch's doing. Else the case is flaky that fails here and there: one other branch is enough where it failed in the same words,
+ * and these tell more than what every assertion of the test would say; two changes that break one test break it differently.
  */
-export function findStrays(record: readonly StrayFailure[]): { testCase: number; rate: number; at: string }[] {
-  return [...Map.groupBy(record, ({ testCase }) => testCase)].flatMap(([testCase, failures]) => {
+export function findStrays(record: readonly StrayFailure[], onLongLived: boolean): Stray[] {
+  return [...Map.groupBy(record, ({ testCase }) => testCase)].flatMap(([testCase, failures]): Stray[] => {
     const mine = failures.find(({ isMine }) => isMine);
+    if (!mine) return [];
     const others = failures.filter(({ isMine }) => !isMine);
-    const [last] = others;
-    if (!mine || !last) return [];
-    const branches = new Set(others.map(({ branch }) => branch)).size;
-    return branches >= BRANCHES || isSaidBy(mine, others) ? [{ testCase, rate: last.rate, at: last.at }] : [];
+    const onLines = onLongLived ? [] : others.filter(({ isLongLived, streak }) => isLongLived && streak > 0);
+    const [line] = onLines;
+    if (line && isSaidBy(mine, onLines)) return [{ testCase, blame: "main", rate: 0, at: line.at }];
+    // What a long-lived branch has broken fails on the branches that come from it as well.
+    const here = others.filter(({ streak }) => streak < (onLongLived ? 1 : BROKEN));
+    const [last] = here;
+    if (!last) return [];
+    const branches = new Set(here.map(({ branch }) => branch)).size;
+    return branches >= BRANCHES || isSaidBy(mine, here)
+      ? [{ testCase, blame: "flaky", rate: last.rate ?? 0, at: last.at }]
+      : [];
   });
 }
 

@@ -3,6 +3,8 @@
 import * as v from "valibot";
 import { createdAt, described, integer, patchOf, text, timeoutMinutes, uuid } from "./fields.ts";
 
+const MAX_PATTERNS = 20;
+
 export const project = v.strictObject({
   id: described(uuid, "The id of the project"),
   name: described(v.string(), "What the project is called", "shop"),
@@ -10,6 +12,12 @@ export const project = v.strictObject({
     v.string(),
     "The branch that others are compared with, and whose failures open bug reports; main where nobody has said otherwise",
     "main",
+  ),
+  longLivedBranches: described(
+    v.array(v.string()),
+    "Branches beside the default one that live long, as those of releases: each is compared with its own builds. * stands for " +
+      "any text",
+    ["release/*"],
   ),
   executionTimeoutMinutes: described(
     v.number(),
@@ -27,6 +35,12 @@ export const projectPatch = patchOf({
     v.optional(text(500)),
     "The branch that others are compared with, and whose failures open bug reports",
     "main",
+  ),
+  longLivedBranches: described(
+    v.optional(v.pipe(v.array(text(200)), v.maxLength(MAX_PATTERNS, `expected at most ${MAX_PATTERNS} patterns`))),
+    "Branches beside the default one that live long, as those of releases: each is compared with its own builds. * stands for " +
+      "any text",
+    ["release/*", "hotfix/*"],
   ),
   executionTimeoutMinutes: described(
     v.optional(timeoutMinutes),

@@ -31,19 +31,25 @@ export const onDefaultBranch = (sql: Sql, projectId: string, condition: Fragment
 
 /**
  * Selects the baseline of an execution: the last one of the default branch that is over when it begins and has results,
- * or of the commit that it names. `id` is its own.
+ * or of the commit that it names. A branch that lives long is compared with itself, once it has such a one. `id` is its own.
  */
 export const baselineOf = (
   sql: Sql,
   projectId: Given,
-  { id, baseCommit }: { id: Given; baseCommit: string | undefined },
+  { id, branch, baseCommit }: { id: Given; branch: Given | null; baseCommit: string | undefined },
 ): Fragment => {
   const isOver = sql`
     id < ${id} and status in ('passed', 'failed', 'timed_out') and exists (
       select from test_run r
       where r.project_id = ${projectId} and r.execution_id = execution.id and ${isMeasure(sql, projectId)})`;
   const [named, nameless] = lastOf(sql, projectId, { condition: isOver, limit: 1 });
-  const last = sql`greatest(${named}, ${nameless})`;
+  const ofItself = sql`
+    case when is_long_lived(${branch}::text, (select long_lived_branches from project where id = ${projectId})) then (
+      select id from execution
+      where project_id = ${projectId} and branch = ${branch}::text and not sample and build_id is null and pull_request is null
+        and ${isOver}
+      order by branch, id desc limit 1) end`;
+  const last = sql`coalesce(${ofItself}, greatest(${named}, ${nameless}))`;
   if (!baseCommit) return last;
   return sql`coalesce((
     select id from execution

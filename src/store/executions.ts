@@ -333,7 +333,7 @@ export const lockBuild = async (
     select f.*, ${keepPlans(sql)} as plans, coalesce(f."isUnclear", false) as "isUnclear", p.default_branch as "defaultBranch",
       p.execution_timeout_minutes as "timeoutMinutes",
       case when f.id is null then ${namesakeOf(sql, projectId, id === undefined ? key : null, now)} end as namesake,
-      case when f.id is null then ${baselineOf(sql, projectId, { id: freshId, baseCommit })} else f."baselineId" end
+      case when f.id is null then ${baselineOf(sql, projectId, { id: freshId, branch, baseCommit })} else f."baselineId" end
         as "baselineId",
       exists (select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress'))
         as "hasLiveBugs"
@@ -372,7 +372,7 @@ const LOCK_BUILDS = compose<"project" | "freshIds" | "keys" | "branches" | "comm
       select asked.fresh_id as "freshId", locked.*, coalesce(chosen."isUnclear", false) as "isUnclear",
         p.default_branch as "defaultBranch", p.execution_timeout_minutes as "timeoutMinutes",
         case when chosen.id is null
-          then ${baselineOf(sql, projectId, { id: sql`asked.fresh_id`, baseCommit: undefined })}
+          then ${baselineOf(sql, projectId, { id: sql`asked.fresh_id`, branch: sql`asked.branch`, baseCommit: undefined })}
           else locked."baselineId" end as "baselineId",
         exists (select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress'))
           as "hasLiveBugs",
@@ -516,7 +516,7 @@ export const insertExecution = async (
           : sql`${(variables ?? null) as never}::bytea`
       },
       ${rerunOf?.id ?? null}, ${rerunOf ? (rerunOf.buildId ?? rerunOf.id) : null}, ${rerunOf ? rerunOf.reruns + 1 : 0},
-      ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id, baseCommit })}
+      ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id, branch: origin.branch ?? null, baseCommit })}
     from (
       select coalesce(${timeoutMinutes}::int, ${
         rerunOf

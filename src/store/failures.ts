@@ -1,7 +1,7 @@
 /** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
 
 import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
-import type { StrayFailure } from "../rules/stray.ts";
+import type { Stray, StrayFailure } from "../rules/stray.ts";
 import type { Blame } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
@@ -164,21 +164,34 @@ export const selectStrayFailures = (
   join test_case c on c.project_id = ${projectId} and c.number = n.number
   join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId},
   lateral (
-    select o.run_id = ${id} as "isMine", o.branch, o.completed_at as at, o.rate, d.kind,
+    select o.run_id = ${id} as "isMine", o.branch, o."isLongLived", o.completed_at as at, o.rate,
+      case when o.passes = 0 then o.streak else 0 end as streak, d.kind,
       left(d.message, 5000) as message, left(d.stack, 5000) as stack
     from (
-      select h.*, e.branch, e.completed_at,
-        avg(case when h.run_id <> ${id} then (h.letter in ('f', 'F'))::int end) over ()::real as rate
+      select p.*,
+        count(*) filter (where p.passes = 0) over (partition by p.branch, p.run_id = ${id})::int as streak,
+        -- Where it fails each time, the branch has broken it: that is no rate of the case.
+        avg(case when p.run_id <> ${id} and (p.passes > 0 or p.results = 1) then (p.letter in ('f', 'F'))::int end) over ()::real
+          as rate
+      from (
+      select h.*, e.branch, e."isLongLived", e.completed_at,
+        count(*) filter (where h.letter in ('p', 'P')) over (
+          partition by e.branch, h.run_id = ${id} order by h.run_id desc)::int as passes,
+        count(*) over (partition by e.branch, h.run_id = ${id})::int as results
       from (
         ${lastResults(sql, projectId, sql`n.number`, until, RECORD)}
       ) h, lateral (
         -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
-        select coalesce(r.completed_at, now()) as completed_at, e.branch, e.commit from test_run r
+        select coalesce(r.completed_at, now()) as completed_at, e.branch, e.commit,
+          e.pull_request is null and is_long_lived(e.branch, (
+            select long_lived_branches from project where id = ${projectId})) as "isLongLived"
+        from test_run r
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id
         where r.project_id = ${projectId} and r.id = h.run_id and (r.id = ${id} or ${isUsable(sql)}) offset 0
       ) e
       where upper(h.letter) <> 'S' and (h.run_id = ${id}
         or e.branch is distinct from mine.branch and not coalesce(is_same_commit(e.commit, mine.commit), false))
+      ) p
     ) o
     left join case_detail d on d.project_id = ${projectId} and d.run_id = o.run_id and d.test_case = n.number
       and d.attempt = o.attempt
@@ -187,17 +200,14 @@ export const selectStrayFailures = (
   ) x`;
 };
 
-/** Failures that their own record explains after all. */
-export const updateStrayFailures = (
-  sql: Tx,
-  projectId: string,
-  runId: string,
-  strays: readonly { testCase: number; rate: number; at: string }[],
-) => sql`
-  update failure f set blame = 'flaky', flake_rate = s.rate, flaky_at = s.at::timestamptz
+/** Failures that other branches explain after all. */
+export const updateStrayFailures = (sql: Tx, projectId: string, runId: string, strays: readonly Stray[]) => sql`
+  update failure f set blame = s.blame, flake_rate = case s.blame when 'flaky' then s.rate end,
+    flaky_at = case s.blame when 'flaky' then s.at::timestamptz end
   from unnest(
-    ${toNumberArray(strays.map(({ testCase }) => testCase))}::int[], ${toNumberArray(strays.map(({ rate }) => rate))}::real[],
-    ${toTextArray(strays.map(({ at }) => at))}::text[]) as s (number, rate, at)
+    ${toNumberArray(strays.map(({ testCase }) => testCase))}::int[], ${toTextArray(strays.map(({ blame }) => blame))}::text[],
+    ${toNumberArray(strays.map(({ rate }) => rate))}::real[], ${toTextArray(strays.map(({ at }) => at))}::text[]
+  ) as s (number, blame, rate, at)
   where f.project_id = ${projectId} and f.run_id = ${runId} and f.test_case = s.number`;
 
 /** How many cases of each kind are listed. */

@@ -7,7 +7,7 @@ import { type Sql, toTextArray, type Tx } from "./connect.ts";
 export const lockTeams = (sql: Tx) => sql`lock table team in share row exclusive mode`;
 
 const columns = (sql: Sql) => sql`
-  id, name, default_branch as "defaultBranch", execution_timeout_minutes as "executionTimeoutMinutes",
+  id, name, default_branch as "defaultBranch", long_lived_branches as "longLivedBranches", execution_timeout_minutes as "executionTimeoutMinutes",
   retention_days as "retentionDays",
   created_at as "createdAt"`;
 
@@ -64,12 +64,13 @@ export const selectProjectsWithKeys = (
 export const updateProject = async (
   sql: Sql,
   projectId: string,
-  { name, defaultBranch, executionTimeoutMinutes, retentionDays }: ProjectPatch,
+  { name, defaultBranch, longLivedBranches, executionTimeoutMinutes, retentionDays }: ProjectPatch,
 ): Promise<ProjectRow | undefined> => {
   const [project] = await sql<ProjectRow[]>`
     update project set
       name = coalesce(${name ?? null}, name),
       default_branch = coalesce(${defaultBranch ?? null}, default_branch),
+      long_lived_branches = ${longLivedBranches ? sql`${toTextArray(longLivedBranches)}::text[]` : sql`long_lived_branches`},
       execution_timeout_minutes = coalesce(${executionTimeoutMinutes ?? null}, execution_timeout_minutes),
       retention_days = ${retentionDays === undefined ? sql`retention_days` : retentionDays}
     where id = ${projectId} returning ${columns(sql)}`;

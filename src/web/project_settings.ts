@@ -29,6 +29,7 @@ const DONE = {
 const settingsFields = v.strictObject({
   name: v.string(),
   defaultBranch: v.string(),
+  longLivedBranches: v.string(),
   executionTimeoutMinutes: v.string(),
   retentionDays: v.string(),
 });
@@ -37,10 +38,11 @@ type SettingsFields = v.InferOutput<typeof settingsFields>;
 /** "12" → 12; what is no number goes to the check as it is. */
 const toNumber = (text: string): number | string => (/^\d{1,9}$/.test(text.trim()) ? Number(text.trim()) : text);
 
-const toPatch = ({ name, defaultBranch, executionTimeoutMinutes, retentionDays }: SettingsFields) =>
+const toPatch = ({ name, defaultBranch, longLivedBranches, executionTimeoutMinutes, retentionDays }: SettingsFields) =>
   check(projectPatch, {
     name: name.trim(),
     defaultBranch: defaultBranch.trim(),
+    longLivedBranches: longLivedBranches.split(/[\s,]+/).filter((pattern) => pattern !== ""),
     executionTimeoutMinutes: toNumber(executionTimeoutMinutes),
     retentionDays: retentionDays.trim() === "" ? null : toNumber(retentionDays),
   });
@@ -48,6 +50,7 @@ const toPatch = ({ name, defaultBranch, executionTimeoutMinutes, retentionDays }
 const toFields = (row: ProjectRow): SettingsFields => ({
   name: row.name,
   defaultBranch: row.defaultBranch,
+  longLivedBranches: row.longLivedBranches.join(" "),
   executionTimeoutMinutes: String(row.executionTimeoutMinutes),
   retentionDays: row.retentionDays === null ? "" : String(row.retentionDays),
 });
@@ -90,6 +93,12 @@ function settingsForm({ project, csrf, retentionDays }: Shown, fields: SettingsF
       isCode: true,
       hint: "Whether the project is green is told of this branch, and other branches are compared with it.",
     })}
+    ${field("Long-lived branches", "longLivedBranches", {
+      value: fields.longLivedBranches,
+      max: 4_000,
+      isCode: true,
+      hint: "Branches of releases: each is compared with its own builds instead of the default branch. * stands for any text.",
+    })}
     ${field("Execution time-out, minutes", "executionTimeoutMinutes", {
       value: fields.executionTimeoutMinutes,
       type: "number",
@@ -112,6 +121,8 @@ function settingsFacts({ retentionDays }: Shown, row: ProjectRow): Html {
       <dd class="long">${row.name}</dd>
       <dt>Default branch</dt>
       <dd class="long"><code>${row.defaultBranch}</code></dd>
+      <dt>Long-lived branches</dt>
+      <dd class="long">${row.longLivedBranches.length === 0 ? "none" : html`<code>${row.longLivedBranches.join(" ")}</code>`}</dd>
       <dt>Execution time-out</dt>
       <dd>${counted(row.executionTimeoutMinutes, "minute")}</dd>
       <dt>Retention</dt>

@@ -48,23 +48,19 @@ const alter: Alter = ({ seed, team, usually, breakSome, versionAt, regressionsAt
         },
         { breakage: carried, from: carriedAt + index * 3, until: carriedAt + index * 3 + random.between(15, 30) },
       ];
-      const brokenAt = (at: number) =>
-        [...inherited, ...own].filter(({ from, until }) => at >= from && at < until).map(({ breakage }) => breakage);
-      for (let at = cutAt; at < HOURS; at += random.between(2.5, 6))
-        add(at, version, { branch, regressions: [], own: brokenAt(at) });
+      const at = (hour: number, broken: readonly Broken[]) =>
+        broken.filter(({ from, until }) => hour >= from && hour < until).map(({ breakage }) => breakage);
+      for (let hour = cutAt; hour < HOURS; hour += random.between(2.5, 6))
+        add(hour, version, { branch, regressions: at(hour, inherited), own: at(hour, own) });
       for (let left = 5; left > 0; left--) {
-        const at = random.between(cutAt + 1, HOURS);
+        const hour = random.between(cutAt + 1, HOURS);
         const number = 900 + added.length;
         const told = { id: `pull request ${number}`, kind: "pull request" as const };
         const breaks = random.chance(0.4) ? breakSome(told, random.integer(1, 4)) : null;
         const pullRequest: PullRequest = { number, branch: `backport/${number}-to-${branch.slice(8)}`, breaks };
-        // Of the release's own failures it is not to blame for any: they are as those of main.
-        add(at, version, {
-          branch: pullRequest.branch,
-          pullRequest,
-          regressions: brokenAt(at),
-          own: breaks ? [breaks] : [],
-        });
+        // The release's own failures are no more its doing than those of the default branch are.
+        const regressions = at(hour, [...inherited, ...own]);
+        add(hour, version, { branch: pullRequest.branch, pullRequest, regressions, own: breaks ? [breaks] : [] });
       }
     }
     for (let index = 0; index < FORKS; index++) {
