@@ -9,8 +9,10 @@ export type StrayFailure = Failure & {
   branch: string | null;
   /** The branch is one of the project's long-lived ones. */
   isLongLived: boolean;
-  /** How many of the last results of the case on the branch have failed in a row, this one among them; 0: it has passed since. */
+  /** How many results of the case on the branch have failed in a row, this one among them. */
   streak: number;
+  /** It has not passed there since then. */
+  isLast: boolean;
   /** ISO 8601. */
   at: string;
   /** The share of the case's results on other branches that failed, without those where it fails each time; null: there are none. */
@@ -23,7 +25,7 @@ export type Stray = { testCase: number; blame: "flaky" | "main"; rate: number; a
 /** So many other branches are enough, whatever the case fails with there. */
 const BRANCHES = 2;
 /** A branch where it fails so many times in a row has broken it. */
-const BROKEN = 2;
+export const BROKEN_IN_A_ROW = 2;
 
 /**
  * `record` holds the failures of a run and those of the same cases on other branches, newest first; neither the baseline
@@ -36,11 +38,11 @@ export function findStrays(record: readonly StrayFailure[], onLongLived: boolean
     const mine = failures.find(({ isMine }) => isMine);
     if (!mine) return [];
     const others = failures.filter(({ isMine }) => !isMine);
-    const onLines = onLongLived ? [] : others.filter(({ isLongLived, streak }) => isLongLived && streak > 0);
+    const onLines = onLongLived ? [] : others.filter(({ isLongLived, isLast }) => isLongLived && isLast);
     const [line] = onLines;
     if (line && isSaidBy(mine, onLines)) return [{ testCase, blame: "main", rate: 0, at: line.at }];
     // What a long-lived branch has broken fails on the branches that come from it as well.
-    const here = others.filter(({ streak }) => streak < (onLongLived ? 1 : BROKEN));
+    const here = others.filter(({ streak, isLast }) => streak < BROKEN_IN_A_ROW && !(onLongLived && isLast));
     const [last] = here;
     if (!last) return [];
     const branches = new Set(here.map(({ branch }) => branch)).size;

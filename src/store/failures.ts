@@ -1,7 +1,7 @@
 /** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
 
 import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
-import type { Stray, StrayFailure } from "../rules/stray.ts";
+import { BROKEN_IN_A_ROW, type Stray, type StrayFailure } from "../rules/stray.ts";
 import type { Blame } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
@@ -20,9 +20,12 @@ const failedIn = (sql: Sql, projectId: string, runs: Fragment) => sql`
 /** Those that failed without an incident. */
 const failedByThemselvesIn = (sql: Sql, projectId: string, runs: Fragment) => sql`
   select distinct f.number from ${failedResultsOf(sql, projectId, runs)} f
-  where not exists (
-    select from failure i
-    where i.project_id = ${projectId} and i.run_id = f.run_id and i.test_case = f.number and i.blame = 'incident')`;
+  where not ${isOfIncident(sql, projectId, sql`f.run_id`, sql`f.number`)}`;
+
+/** A condition: the failure was of an incident; both are expressions. */
+const isOfIncident = (sql: Sql, projectId: string, runId: Fragment, testCase: Fragment) => sql`exists (
+  select from failure i
+  where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = ${testCase} and i.blame = 'incident')`;
 
 /** How many runs on the default branch since the baseline are asked whether they fail as well. */
 const MEANWHILE = 20;
@@ -164,20 +167,9 @@ export const selectStrayFailures = (
   join test_case c on c.project_id = ${projectId} and c.number = n.number
   join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId},
   lateral (
-    select o.run_id = ${id} as "isMine", o.branch, o."isLongLived", o.completed_at as at, o.rate,
-      case when o.passes = 0 then o.streak else 0 end as streak, d.kind,
-      left(d.message, 5000) as message, left(d.stack, 5000) as stack
-    from (
-      select p.*,
-        count(*) filter (where p.passes = 0) over (partition by p.branch, p.run_id = ${id})::int as streak,
-        -- Where it fails each time, the branch has broken it: that is no rate of the case.
-        avg(case when p.run_id <> ${id} and (p.passes > 0 or p.results = 1) then (p.letter in ('f', 'F'))::int end) over ()::real
-          as rate
-      from (
-      select h.*, e.branch, e."isLongLived", e.completed_at,
-        count(*) filter (where h.letter in ('p', 'P')) over (
-          partition by e.branch, h.run_id = ${id} order by h.run_id desc)::int as passes,
-        count(*) over (partition by e.branch, h.run_id = ${id})::int as results
+    with result as (
+      select h.*, e.branch, e."isLongLived", e.completed_at, h.run_id = ${id} as mine,
+        h.letter in ('f', 'F') as failed
       from (
         ${lastResults(sql, projectId, sql`n.number`, until, RECORD)}
       ) h, lateral (
@@ -190,13 +182,24 @@ export const selectStrayFailures = (
         where r.project_id = ${projectId} and r.id = h.run_id and (r.id = ${id} or ${isUsable(sql)}) offset 0
       ) e
       where upper(h.letter) <> 'S' and (h.run_id = ${id}
-        or e.branch is distinct from mine.branch and not coalesce(is_same_commit(e.commit, mine.commit), false))
-      ) p
-    ) o
+        or e.branch is distinct from mine.branch and not coalesce(is_same_commit(e.commit, mine.commit), false)
+          and not (h.letter in ('f', 'F') and ${isOfIncident(sql, projectId, sql`h.run_id`, sql`n.number`)}))
+    ), passed as (
+      select *, count(*) filter (where not failed) over (partition by branch, mine order by run_id desc) as passes from result
+    ), streak as (
+      select *, count(*) filter (where failed) over (partition by branch, mine, passes)::int as streak from passed
+    ), rated as (
+      -- What a branch has broken fails each time, and is no rate of the case.
+      select *, avg(failed::int) filter (where not mine and not (failed and streak >= ${BROKEN_IN_A_ROW})) over ()::real as rate
+      from streak
+    )
+    select o.mine as "isMine", o.branch, o."isLongLived", o.streak, o.passes = 0 as "isLast", o.completed_at as at, o.rate,
+      d.kind, left(d.message, 5000) as message, left(d.stack, 5000) as stack
+    from rated o
     left join case_detail d on d.project_id = ${projectId} and d.run_id = o.run_id and d.test_case = n.number
       and d.attempt = o.attempt
-    where o.letter in ('f', 'F')
-    order by o.run_id = ${id} desc, o.run_id desc limit ${FAILURES_TOLD + 1}
+    where o.failed
+    order by o.mine desc, o.run_id desc limit ${FAILURES_TOLD + 1}
   ) x`;
 };
 

@@ -65,7 +65,10 @@ const keysOf = ({ taskSlug, suite, name }: Named) =>
 
 export function score(recording: Recording): Score {
   const { story, snapshots, comparisons } = recording;
-  const byName = new Map(story.team.cases.map((testCase) => [`${testCase.task.slug} ${testCase.name}`, testCase]));
+  // Of two tests of one name the first one fails.
+  const byName = new Map(
+    story.team.cases.toReversed().map((testCase) => [`${testCase.task.slug} ${testCase.name}`, testCase]),
+  );
   const find = (named: Named): TestCase => {
     const found = keysOf(named).flatMap((key) => byName.get(key) ?? [])[0];
     if (!found) throw new Error(`No report named ${JSON.stringify(named)}`);
