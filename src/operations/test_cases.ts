@@ -1,5 +1,6 @@
 /** Finds the test cases that the results of a report belong to: known ones, renamed ones, and new ones. */
 
+import { adoptDrawn } from "./drawn_names.ts";
 import { toHex, toHexes } from "../rules/digest_table.ts";
 import {
   type IdentifiedCases,
@@ -105,6 +106,7 @@ async function nameOnce(
       await adoptOtherNames(tx, scope, named, numbers, others);
       await adoptRenamed(tx, scope, named, numbers);
     }
+    const drawn = await adoptDrawn(tx, scope, named.places, numbers);
     const left = fresh.filter((index) => numbers[index] === null);
     const added = await insertTestCases(
       tx,
@@ -119,9 +121,10 @@ async function nameOnce(
       left.length < MANY ? -1 : known.last,
     );
     for (const [place, index] of left.entries()) numbers[index] = added[place]!;
-    const aliases = fresh.flatMap((index) =>
-      (others.get(index)?.kept ?? []).map((identity) => ({ identity, number: numbers[index]! })),
-    );
+    const aliases = [
+      ...fresh.flatMap((index) => (others.get(index)?.kept ?? []).map((identity) => ({ index, identity }))),
+      ...drawn,
+    ].map(({ index, identity }) => ({ identity, number: numbers[index]! }));
     if (aliases.length > 0) await insertAliases(tx, projectId, aliases);
     if (new Set(numbers).size < numbers.length) throw new Moved("Test cases of the report have moved meanwhile");
     return numbers as number[];

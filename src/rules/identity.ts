@@ -49,9 +49,9 @@ export const losesFile = (file: string | null, known: string | null): boolean =>
 const textOf = (scope: string, { suite, name, file }: PlacedCase, occurrence: number) =>
   `${scope}\0${suite}\0${name}\0${file ?? ""}\0${occurrence}`;
 
-/** Of the first such case of a report: 32 hexadecimal digits. */
-export const identityOf = (projectId: string, taskSlug: string, place: PlacedCase): string =>
-  Bun.SHA256.hash(textOf(`${projectId}\0${taskSlug}`, place, 0), "hex").slice(0, 2 * DIGEST_BYTES);
+/** Of the n-th such case of a report, counted from 0: 32 hexadecimal digits. */
+export const identityOf = (projectId: string, taskSlug: string, place: PlacedCase, occurrence = 0): string =>
+  Bun.SHA256.hash(textOf(`${projectId}\0${taskSlug}`, place, occurrence), "hex").slice(0, 2 * DIGEST_BYTES);
 
 export type IdentifiedCases = {
   /** The first 128 bits of SHA-256, in the order of the results. */

@@ -2,6 +2,7 @@
 
 import { FAULT } from "../reports/fields.ts";
 import { MAX_NAME } from "../reports/text.ts";
+import { DRAWN_PART, isPlainName } from "./drawn_name.ts";
 import type { PlacedCase } from "./identity.ts";
 import { locateFile, toPathWord } from "./report_path.ts";
 import { quoted, scanShell, type Word } from "./shell.ts";
@@ -200,7 +201,13 @@ function toNameWord(name: string): string {
   return quoted(name);
 }
 
-const escape = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replaceAll("\ufffd", ".");
+/** Stands for a drawn part while a name is made a pattern: no reader leaves such a character in a name. */
+const DRAWN = "\u0000";
+const escape = (text: string): string =>
+  text
+    .replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")
+    .replaceAll("\ufffd", ".")
+    .replaceAll(DRAWN, ".*");
 
 /** What may be between suites and names: where one tool has a blank, another has " > " or " › ". */
 type Style = {
@@ -221,7 +228,7 @@ const isCut = (text: string) => text.length >= MAX_NAME - 1;
 
 /** JUnit XML has a blank for whatever white space there was. */
 function flatten(text: string, { arrows, gap }: Style): string {
-  const pieces = text.split(arrows);
+  const pieces = text.replace(DRAWN_PART, DRAWN).split(arrows);
   const last = pieces.length - 1;
   // Around arrows there may be blanks, and arrows with nothing but blanks between them are one.
   const parts = pieces
@@ -438,7 +445,7 @@ function toNode({ suite, name, file }: PlacedCase, { locate }: Cases): string {
 
 /** What XML cannot hold is told as "#x1B" and so on: then all parameters of the test are run. */
 function toPytestName(name: string): string {
-  const isWhole = !isCut(name) && !/#x[0-9A-F]{2,4}|[\n\ufffd]/.test(name);
+  const isWhole = !isCut(name) && !isPlainName(name) && !/#x[0-9A-F]{2,4}|[\n\ufffd]/.test(name);
   return isWhole ? name : name.replace(/\[[\s\S]*$/, "");
 }
 

@@ -229,6 +229,36 @@ export type ExecutionName = { id: string | null; key: string | null; branch: str
 
 export type KnownTestCase = NewTestCase & { number: number };
 
+/** Common table expressions, of which `there` has the numbers of the test cases that the run of the execution has. */
+const casesOfExecution = (sql: Sql, projectId: string, taskSlug: string, execution: ExecutionName): Fragment => sql`
+  build as materialized (
+    select id from execution where project_id = ${projectId} and id = ${execution.id}
+    union
+    select id from execution e
+    where e.project_id = ${projectId} and e.key = ${execution.key}
+      and (e.branch is null or ${execution.branch}::text is null or e.branch = ${execution.branch})
+      and (e.commit is null or ${execution.commit}::text is null or is_same_commit(e.commit, ${execution.commit}))
+  ), there as materialized (
+    select number from build cross join lateral (
+      select id from test_run
+      where project_id = ${projectId} and execution_id = build.id and task_slug = ${taskSlug} offset 0
+    ) r cross join lateral (
+      select test_cases from case_result where project_id = ${projectId} and run_id = r.id offset 0
+    ) b, unnest(b.test_cases) as number
+  )`;
+
+/** The numbers of the test cases that the run of a task has, if there is such a run by now. */
+export const selectNumbersOfExecution = async (
+  sql: Tx,
+  projectId: string,
+  taskSlug: string,
+  execution: ExecutionName,
+): Promise<number[]> => {
+  const rows = await sql<{ number: number }[]>`
+    with ${casesOfExecution(sql, projectId, taskSlug, execution)} select distinct number from there`;
+  return rows.map(({ number }) => number);
+};
+
 /** Looking up so many one by one costs more than going through all cases of the project. */
 const MANY_NAMES = 1_000;
 
@@ -255,21 +285,7 @@ export async function selectNamesakes(
   const namesakes = await sql<KnownTestCase[]>`
   -- What the run has already is read once, each step from what the last one has found: as joins these would be left to the
   -- planner, which may read all results of the project, and that for each case.
-  with build as materialized (
-    select id from execution where project_id = ${projectId} and id = ${execution.id}
-    union
-    select id from execution e
-    where e.project_id = ${projectId} and e.key = ${execution.key}
-      and (e.branch is null or ${execution.branch}::text is null or e.branch = ${execution.branch})
-      and (e.commit is null or ${execution.commit}::text is null or is_same_commit(e.commit, ${execution.commit}))
-  ), there as materialized (
-    select number from build cross join lateral (
-      select id from test_run
-      where project_id = ${projectId} and execution_id = build.id and task_slug = ${taskSlug} offset 0
-    ) r cross join lateral (
-      select test_cases from case_result where project_id = ${projectId} and run_id = r.id offset 0
-    ) b, unnest(b.test_cases) as number
-  )
+  with ${casesOfExecution(sql, projectId, taskSlug, execution)}
   select c.number, replace(c.identity::text, '-', '') as identity, c.suite, c.name, c.file
   from ${wanted} ${
     isFew

@@ -223,12 +223,17 @@ function scoreBroken(snapshots: Recording["snapshots"], { story }: Recording, fi
   };
 }
 
-/** So many builds of the default branch have to show that a test is no longer there. */
+/** So many versions of the default branch have to show that a test is no longer there; an outage shows nothing. */
 const GONE_BUILDS = 20;
 
 function isLongGone(testCase: TestCase, shown: Build, { builds }: Recording["story"]): boolean {
-  const earlier = builds.filter((build) => build.isDefault && !build.isOld && build.startsAt <= shown.startsAt);
-  return earlier.slice(-GONE_BUILDS).every((build) => !exists(build, testCase));
+  const without = new Set<number>();
+  for (const build of builds) {
+    if (!build.isDefault || build.isOld || build.outage.has(testCase.task) || build.startsAt > shown.startsAt) continue;
+    if (exists(build, testCase)) without.clear();
+    else without.add(build.version);
+  }
+  return without.size >= GONE_BUILDS;
 }
 
 /** Counted by the reports of its task, in the order in which they arrived; Infinity where none tells of it. */

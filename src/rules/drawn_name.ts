@@ -1,0 +1,40 @@
+/** Names of tests that hold what was drawn for one run: dates, ids, seeds. Such a test is the same under its next name. */
+
+import { plainWord } from "./randomness.ts";
+
+/** What stands for a drawn part in the name of a test that has been seen under several. */
+export const DRAWN_PART = /<(?:time|id|n)>/g;
+
+export const isPlainName = (name: string): boolean => name.search(DRAWN_PART) !== -1;
+
+const PARTS: [RegExp, string | ((...match: string[]) => string)][] = [
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "<id>"],
+  [/(?<!\d)\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)?(?!\d)/g, "<time>"],
+  [/(?<!\d)(?:19|20)\d\d([./])\d\d\1\d\d(?!\d)/g, "<time>"],
+  [/(?<![\d:])\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?![\d:])/g, "<time>"],
+  [/\b0x[0-9a-f]+\b/gi, "<id>"],
+];
+/** A number behind these is one of many, however small it is. */
+const INSTANCE =
+  /((?<![A-Za-z])(?:seed|id|run|build|order|user|request|session|job|attempt|timestamp|pid|nonce|rand(?:om)?)["']?(?:[ _=:#-]|: )?)(\d+)(?![\w.])/gi;
+const WORD = /<[a-z]+>|[A-Za-z0-9][A-Za-z0-9]*/g;
+/** Of fewer digits it is a quantity, and somebody has chosen it. */
+const MANY_DIGITS = 4;
+const MAX_NAME = 2_000;
+
+/**
+ * The name with what looks drawn replaced: "total[seed=48213]" → "total[seed=<n>]"; null where nothing does. It may take what
+ * somebody has chosen for drawn: only a name that has gone while another one of the same plain name came is the same test.
+ */
+export function plainName(name: string): string | null {
+  if (name.length > MAX_NAME || !/\d/.test(name)) return null;
+  let plain = name;
+  for (const [pattern, replacement] of PARTS) plain = plain.replace(pattern, replacement as string);
+  plain = plain.replace(INSTANCE, "$1<n>");
+  plain = plain.replace(WORD, (word) => {
+    if (word[0] === "<" || !/\d/.test(word)) return word;
+    if (/^\d+$/.test(word)) return word.length >= MANY_DIGITS ? "<n>" : word;
+    return plainWord(word);
+  });
+  return plain === name ? null : plain;
+}
