@@ -102,14 +102,31 @@ async function countBatch(
   return ids.length < waiting.length;
 }
 
-/** Counts locked runs as if one were counted after the other; each test case is read once and written once. */
+/** Counts locked runs as if one were counted after the other. */
 async function countRuns(sql: Tx, projectId: string, runs: readonly UnrememberedRun[]): Promise<void> {
   const compared = await selectCompared(sql, projectId, runs);
+  const evidence = await collectEvidence(sql, projectId, runs, compared);
+  // Whether a run is disturbed depends on the cases that the runs before it have made flaky: those are counted first.
+  const starts = [...runs.keys()].filter((index) => index > 0 && isDisturbed(evidence[index]!.flaky, runs[index]!));
+  for (const [place, start] of [0, ...starts].entries()) {
+    const isFirstDisturbed = await isDisturbedRun(sql, projectId, { ...runs[start]!, ...evidence[start]! });
+    const some = runs.slice(start, starts[place]);
+    const theirs = some.length === runs.length ? compared : await selectCompared(sql, projectId, some);
+    await countInOrder(sql, projectId, some, { isFirstDisturbed, compared: theirs });
+  }
+}
+
+/** Counts locked runs, of which only the first one may be disturbed; each test case is read once and written once. */
+async function countInOrder(
+  sql: Tx,
+  projectId: string,
+  runs: readonly UnrememberedRun[],
+  { isFirstDisturbed, compared }: { isFirstDisturbed: boolean; compared: ReadonlyMap<string, readonly string[]> },
+): Promise<void> {
   const ids = runs.map(({ id }) => id);
   const now = new Date();
-  const disturbed = await findDisturbed(sql, projectId, runs, compared);
   const counting = runs.map((run, index) => {
-    const counted = { ...run, disturbed: disturbed[index]! };
+    const counted = { ...run, disturbed: index === 0 && isFirstDisturbed };
     return { run: counted, at: countedAt(counted, now), turned: [] as TurnedCase[] };
   });
   for await (const portion of portionsOf(sql, projectId, ids)) {
@@ -127,14 +144,16 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly Unremembered
   await markRemembered(sql, projectId, ids);
 }
 
-/** Tells for each run whether too many of its cases look flaky at once, which is known only when all of them are. */
-async function findDisturbed(
+/** `flaky`: how many cases look flaky; `others`: those of them that did not pass in a retry, as far as they are known. */
+type Evidence = { flaky: number; others?: readonly number[] };
+
+/** Which cases of each run look flaky is known only when all of its results are. */
+async function collectEvidence(
   sql: Tx,
   projectId: string,
   runs: readonly UnrememberedRun[],
   compared: ReadonlyMap<string, readonly string[]>,
-): Promise<boolean[]> {
-  const evidence = runs.map(({ flaky }) => flaky);
+): Promise<Evidence[]> {
   const others = runs.map((): number[] => []);
   // Most runs are the only ones of their commit, or nothing has failed there.
   if (compared.size > 0)
@@ -145,28 +164,18 @@ async function findDisturbed(
     ))
       for (const [block, numbers] of await selectContradicted(sql, projectId, runs, portion, compared))
         for (const [index, testCase] of block.testCases.entries())
-          if (numbers.has(testCase) && block.statuses[index] !== "P") {
-            evidence[block.run]!++;
-            others[block.run]!.push(testCase);
-          }
-  const disturbed: boolean[] = [];
-  for (const [index, run] of runs.entries())
-    disturbed.push(await isDisturbedRun(sql, projectId, { ...run, flaky: evidence[index]! }, others[index]));
-  return disturbed;
+          if (numbers.has(testCase) && block.statuses[index] !== "P") others[block.run]!.push(testCase);
+  return runs.map(({ flaky }, index) => ({ flaky: flaky + others[index]!.length, others: others[index]! }));
 }
 
-/**
- * Tells whether so many cases of a run look flaky at once that its machine is to blame, see `isDisturbed`. `flaky` is the number
- * of all that do, `others` are those of them that did not pass in a retry.
- */
+/** Tells whether so many cases of a run look flaky at once that its machine is to blame, see `isDisturbed`. */
 export async function isDisturbedRun(
   sql: Tx,
   projectId: string,
-  run: { id: string; flaky: number; passed: number; failed: number },
-  others: readonly number[] = [],
+  { flaky, others = [], ...run }: Evidence & { id: string; passed: number; failed: number },
 ): Promise<boolean> {
-  if (!isDisturbed(run.flaky, run)) return false;
-  return isDisturbed(run.flaky - (await countKnownFlaky(sql, projectId, run.id, others)), run);
+  if (!isDisturbed(flaky, run)) return false;
+  return isDisturbed(flaky - (await countKnownFlaky(sql, projectId, run.id, others)), run);
 }
 
 /** Of each run, those that it is to be compared with, by their ids. */

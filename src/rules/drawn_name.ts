@@ -23,7 +23,7 @@ const MANY_DIGITS = 4;
 const MAX_NAME = 2_000;
 
 /**
- * The name with what looks drawn replaced: "total[seed=48213]" → "total[seed=<n>]"; null where nothing does. It may take what
+ * The name with what looks drawn replaced: "total[seed=48213]" → "total[seed=<n>]"; null where nothing does, or all of it. It may take what
  * somebody has chosen for drawn: only a name that has gone while another one of the same plain name came is the same test.
  */
 export function plainName(name: string): string | null {
@@ -36,5 +36,5 @@ export function plainName(name: string): string | null {
     if (/^\d+$/.test(word)) return word.length >= MANY_DIGITS ? "<n>" : word;
     return plainWord(word);
   });
-  return plain === name ? null : plain;
+  return plain === name || !/[A-Za-z]{2}/.test(plain.replace(DRAWN_PART, "")) ? null : plain;
 }

@@ -7,7 +7,7 @@ import { type Sql, toTextArray, type Tx } from "./connect.ts";
 export const lockTeams = (sql: Tx) => sql`lock table team in share row exclusive mode`;
 
 const columns = (sql: Sql) => sql`
-  id, name, default_branch as "defaultBranch", long_lived_branches as "longLivedBranches", execution_timeout_minutes as "executionTimeoutMinutes",
+  id, name, default_branch as "defaultBranch", to_json(long_lived_branches) as "longLivedBranches", execution_timeout_minutes as "executionTimeoutMinutes",
   retention_days as "retentionDays",
   created_at as "createdAt"`;
 

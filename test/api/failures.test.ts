@@ -362,7 +362,14 @@ describe("comparison", () => {
       executionId: mine.executionId,
       baselineId: base.executionId,
       counts: {
-        ...{ newFailures: 1, flakyFailures: 0, alsoFailingOnMain: 0, stillFailing: 1, quarantinedFailures: 0 },
+        ...{
+          newFailures: 1,
+          flakyFailures: 0,
+          alsoFailingOnMain: 0,
+          stillFailing: 1,
+          quarantinedFailures: 0,
+          incidentFailures: 0,
+        },
         ...{ fixed: 1, added: 1, missing: 0 },
       },
     });
@@ -414,7 +421,14 @@ describe("GET …/executions/{executionId}/failures", () => {
       executionId: mine.executionId,
       baselineId: first.executionId,
       failed: 3,
-      counts: { newFailures: 2, stillFailing: 1, flakyFailures: 0, alsoFailingOnMain: 0, quarantinedFailures: 0 },
+      counts: {
+        newFailures: 2,
+        stillFailing: 1,
+        flakyFailures: 0,
+        alsoFailingOnMain: 0,
+        quarantinedFailures: 0,
+        incidentFailures: 0,
+      },
     });
     expect(body.causes).toMatchObject([
       {
@@ -450,6 +464,7 @@ describe("GET …/executions/{executionId}/failures", () => {
       flakyFailures: 0,
       alsoFailingOnMain: 0,
       quarantinedFailures: 0,
+      incidentFailures: 0,
     };
     const told = ({ causes }: any) =>
       causes.map(({ message, failed, failures }: any) => [message, failed, failures.length]);

@@ -11,6 +11,7 @@ test("GET /projects/:projectId answers the project", async () => {
     id: acme.project,
     name: "Acme web",
     defaultBranch: "main",
+    longLivedBranches: ["release/*", "release-*", "releases/*"],
     executionTimeoutMinutes: 30,
     retentionDays: 90,
     createdAt: expect.any(String),

@@ -16,7 +16,14 @@ const runOf = (text: string) =>
   ({
     ...{ taskSlug: text, url: text, status: "passed", verdict: "failed", outage: false, attempt: 1, flaky: 0 },
     ...{ passed: 1, failed: 1, skipped: 0, total: 2, arrivedShards: [], missingShards: [], warnings: [text] },
-    ...{ newFailures: [], flakyFailures: [], alsoFailingOnMain: [], stillFailing: [], quarantinedFailures: [] },
+    ...{
+      newFailures: [],
+      flakyFailures: [],
+      alsoFailingOnMain: [],
+      stillFailing: [],
+      quarantinedFailures: [],
+      incidentFailures: [],
+    },
   }) as never;
 
 /** What tells systems apart, and what each of them says of a build. */

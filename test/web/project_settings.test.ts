@@ -26,17 +26,35 @@ describe("the settings of a project", () => {
   test("are changed by owners, and what is empty is left to the server", async () => {
     const { project, key } = await addProject(acme);
     const to = `/projects/${project}/settings`;
-    const fields = { name: " shop ", defaultBranch: "trunk", executionTimeoutMinutes: "45", retentionDays: "0" };
+    const fields = {
+      name: " shop ",
+      defaultBranch: "trunk",
+      longLivedBranches: "release/* v1",
+      executionTimeoutMinutes: "45",
+      retentionDays: "0",
+    };
     expect((await send(owner, to, fields)).location).toBe(`${to}?told=saved`);
     const { body } = await ask(`GET /projects/${project}`, { key });
-    expect(body).toMatchObject({ name: "shop", defaultBranch: "trunk", executionTimeoutMinutes: 45, retentionDays: 0 });
+    expect(body).toMatchObject({
+      name: "shop",
+      defaultBranch: "trunk",
+      longLivedBranches: ["release/*", "v1"],
+      executionTimeoutMinutes: 45,
+      retentionDays: 0,
+    });
     expect((await visit(owner, `${to}?told=saved`)).words).toContain("The settings are saved");
     await send(owner, to, { ...fields, retentionDays: "" });
     expect((await ask(`GET /projects/${project}`, { key })).body.retentionDays).toBe(90);
   });
 
   test("that make no sense come back with what was typed and what is wrong with it", async () => {
-    const fields = { name: "", defaultBranch: "trunk", executionTimeoutMinutes: "soon", retentionDays: "" };
+    const fields = {
+      name: "",
+      defaultBranch: "trunk",
+      longLivedBranches: "",
+      executionTimeoutMinutes: "soon",
+      retentionDays: "",
+    };
     const refused = await send(owner, page, fields);
     expect(refused.status).toBe(400);
     expect(refused.words).toContain('Cannot read "name": expected a text of 1 to 200 characters');
@@ -46,7 +64,13 @@ describe("the settings of a project", () => {
   });
 
   test("are nobody else's", async () => {
-    const fields = { name: "x", defaultBranch: "x", executionTimeoutMinutes: "1", retentionDays: "" };
+    const fields = {
+      name: "x",
+      defaultBranch: "x",
+      longLivedBranches: "",
+      executionTimeoutMinutes: "1",
+      retentionDays: "",
+    };
     expect((await visit(undefined, page)).location).toStartWith("/login");
     expect((await visit(stranger, page)).status).toBe(404);
     expect((await send(stranger, page, fields)).status).toBe(404);
@@ -60,6 +84,7 @@ describe("the settings of a project", () => {
     const fields = {
       name: `<script>alert("1")</script>`,
       defaultBranch: `"><img src=x>`,
+      longLivedBranches: "",
       executionTimeoutMinutes: "30",
       retentionDays: "",
     };
