@@ -116,7 +116,7 @@ export type RunBlock = {
 type Packed = Pick<RunBlock, "run" | "block" | "statuses"> & {
   testCases: string;
   durations: string;
-  incidents: number[] | null;
+  incidents: string | null;
 };
 
 /** Of each run at most `limit` blocks, those that follow the block `after`. */
@@ -161,7 +161,7 @@ const incidentsIn = (sql: Sql) => sql`
 
 function toRunBlock({ testCases: given, durations, incidents, ...row }: Packed): RunBlock {
   const testCases = toNumbers(given) as number[];
-  const isOfIncident = new Set(incidents);
+  const isOfIncident = new Set(incidents === null ? [] : toNumbers(incidents));
   const statuses = incidents
     ? testCases.map((testCase, at) => (isOfIncident.has(testCase) ? INCIDENT : row.statuses[at])).join("")
     : row.statuses;

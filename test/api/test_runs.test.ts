@@ -441,7 +441,7 @@ describe("one test run", () => {
     const { status, body: detail } = await ask(path, acme);
     expect(status).toBe(200);
     const { newFailures: _, flakyFailures: _f, alsoFailingOnMain: _a, stillFailing: _s, ...more } = body;
-    const { quarantinedFailures: _q, bugReports: _b, counts: _c, ...run } = more;
+    const { quarantinedFailures: _q, incidentFailures: _i, bugReports: _b, counts: _c, ...run } = more;
     expect(detail).toEqual({ ...run, taskSlug: slug, shards: 1, format: "junit", exitCode: 1, machineTimeMs: 20 });
   });
 

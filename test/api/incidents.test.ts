@@ -1,0 +1,147 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { createHarness } from "../harness.ts";
+
+const { ask, acme, addProject } = await createHarness();
+
+let project: string;
+let key: string;
+beforeEach(async () => ({ project, key } = await addProject(acme)));
+
+const AWAY = "connect ECONNREFUSED 10.0.0.7:41022 (payment)";
+
+/** What each of 40 tests in 8 files fails with, by its number; the others pass. */
+type Said = (test: number) => string | null;
+
+const report = (said: Said, count = 40) => {
+  const cases = Array.from({ length: count }, (_, index) => {
+    const message = said(index);
+    const failure =
+      message === null
+        ? ""
+        : `<failure message="${message}">${message}\n at f (test/${index % 8}.test.ts:3:1)</failure>`;
+    return `<testcase classname="c" name="case ${index}" file="test/${index % 8}.test.ts" time="0.1">${failure}</testcase>`;
+  });
+  return `<testsuite name="s">${cases.join("")}</testsuite>`;
+};
+const none: Said = () => null;
+/** The first tests say this. */
+const first =
+  (count: number, message: string): Said =>
+  (index) =>
+    index < count ? message : null;
+
+let build = 0;
+async function upload(said: Said, query: string) {
+  const commit = (++build).toString(16).padStart(40, "a");
+  const path = `POST /projects/${project}/test-runs?task_slug=t&commit=${commit}&complete=true&${query}`;
+  const { status, body } = await ask(path, { key, body: report(said) });
+  expect(status).toBe(201);
+  return body;
+}
+const get = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
+const bugs = async () => (await get("/bug-reports?source=automatic")).data;
+/** How many failures are in each list that is not empty. */
+const counts = ({ counts }: any) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
+
+describe("many failures for one cause outside of the code", () => {
+  test("are an incident: nobody's, one bug, and no sign of the tests", async () => {
+    await upload(none, "branch=main");
+    const struck = await upload(first(20, AWAY), "branch=main&execution_key=1");
+    expect(counts(struck)).toEqual({ incidentFailures: 20 });
+    expect(struck.incidentFailures).toHaveLength(20);
+    expect(struck).toMatchObject({ verdict: "failed", newFailures: [], bugReports: [{ change: "opened" }] });
+    const { causes } = await get(`/executions/${struck.executionId}/failures`);
+    expect(causes).toMatchObject([{ failed: 20, bugReport: { number: 1 } }]);
+    expect(causes[0].failures[0]).toMatchObject({ blame: "incident" });
+    expect(await get(`/executions/${struck.executionId}/comparison`)).toMatchObject({
+      counts: { incidentFailures: 20 },
+    });
+    // Three such builds would be three short episodes.
+    for (let again = 0; again < 3; again++) {
+      await upload(none, "branch=main");
+      await upload(first(20, AWAY), "branch=main");
+    }
+    expect(await bugs()).toMatchObject([{ occurrences: 80 }]);
+    const [one] = (await get("/test-cases?limit=100")).data.filter(({ name }: any) => name === "case 0");
+    expect(one).toMatchObject({ health: "new", runs: 4, failures: 0, lastStatus: "failed" });
+  });
+
+  test("are one from eight tests in three files on, and only where each of them passed before", async () => {
+    await upload(none, "branch=main");
+    expect(counts(await upload(first(7, AWAY), "branch=a"))).toEqual({ newFailures: 7 });
+    expect(counts(await upload(first(8, AWAY), "branch=b"))).toEqual({ incidentFailures: 8 });
+    const inTwoFiles: Said = (index) => (index % 8 < 2 ? "getaddrinfo EAI_AGAIN stock.internal" : null);
+    expect(counts(await upload(inTwoFiles, "branch=c"))).toEqual({ newFailures: 10 });
+  });
+
+  test("are not excused again on a branch that alone shows them", async () => {
+    await upload(none, "branch=main");
+    expect(counts(await upload(first(12, AWAY), "branch=a"))).toEqual({ incidentFailures: 12 });
+    await upload(none, "branch=main");
+    expect(counts(await upload(first(12, AWAY), "branch=a"))).toEqual({ newFailures: 12 });
+  });
+
+  test("are excused again while other branches show them as well", async () => {
+    await upload(none, "branch=main");
+    await upload(first(12, AWAY), "branch=a");
+    await upload(first(12, AWAY), "branch=b");
+    expect(counts(await upload(first(12, AWAY), "branch=a"))).toEqual({ incidentFailures: 12 });
+  });
+
+  test("leave what else fails beside them as it is", async () => {
+    await upload(none, "branch=main");
+    const said: Said = (index) => (index < 12 ? AWAY : index < 14 ? "expected the basket total to be refunded" : null);
+    expect(counts(await upload(said, "branch=a"))).toEqual({ incidentFailures: 12, newFailures: 2 });
+  });
+
+  test("say nothing of the tests in the next build: what fails there for its own reason is new", async () => {
+    await upload(none, "branch=main");
+    await upload(first(12, AWAY), "branch=main");
+    expect(counts(await upload(first(1, "expected the basket total to be refunded"), "branch=a"))).toEqual({
+      newFailures: 1,
+    });
+  });
+
+  test("count as passed, and as nothing more, when a retry of a counted run passes", async () => {
+    await upload(none, "branch=main");
+    const query = "branch=main&execution_key=retried";
+    const path = `POST /projects/${project}/test-runs?task_slug=t&${query}`;
+    await ask(path, { key, body: report(first(12, AWAY)) });
+    await get("/test-cases?limit=1");
+    const { body } = await ask(path, { key, body: report(none) });
+    expect(body).toMatchObject({ verdict: "passed" });
+    const all = (await get("/test-cases?limit=100")).data;
+    expect(all.find(({ name }: any) => name === "case 0")).toMatchObject({
+      runs: 2,
+      failures: 0,
+      flakeRate: 0,
+      lastStatus: "passed",
+    });
+  });
+});
+
+describe("many failures that do not come from outside", () => {
+  const WORDS = "the basket view has no title after loading";
+
+  test("are new: a change has broken them", async () => {
+    await upload(none, "branch=main");
+    expect(counts(await upload(first(12, WORDS), "branch=a"))).toEqual({ newFailures: 12 });
+  });
+
+  test("are an incident where another branch has shown the same within hours", async () => {
+    await upload(none, "branch=main");
+    await upload(first(12, WORDS), "branch=a");
+    expect(counts(await upload(first(12, WORDS), "branch=b"))).toEqual({ incidentFailures: 12 });
+  });
+});
+
+test("a run in which tests begin to look flaky at once excuses what fails on, unless several fail for one reason in the code", async () => {
+  await upload(none, "branch=main");
+  const path = `POST /projects/${project}/test-runs?task_slug=t&branch=a&commit=${"b".repeat(40)}&execution_key=ill`;
+  const words = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
+  const own = (index: number) => `the ${words[index]} row has no owner`;
+  await ask(path, { key, body: report((index) => (index < 8 ? own(index) : null)) });
+  const { body } = await ask(path, { key, body: report((index) => (index === 7 ? own(7) : null)) });
+  expect(counts(body)).toEqual({ incidentFailures: 1 });
+  expect((await get("/test-cases?health=flaky")).data).toEqual([]);
+});
