@@ -16,7 +16,7 @@ const PARTS: [RegExp, string | ((...match: string[]) => string)][] = [
 ];
 /** A number behind these is one of many, however small it is. */
 const INSTANCE =
-  /((?<![A-Za-z])(?:seed|id|run|build|order|user|request|session|job|attempt|timestamp|pid|nonce|rand(?:om)?)["']?(?:[ _=:#-]|: )?)(\d+)(?![\w.])/gi;
+  /((?<![A-Za-z])(?:seed|id|run|build|order|user|request|session|job|attempt|timestamp|pid|nonce|rand(?:om)?)["']?(?:[ _=:#-]|: )?)(\d+)(?![A-Za-z0-9.])/gi;
 const WORD = /<[a-z]+>|[A-Za-z0-9][A-Za-z0-9]*/g;
 /** Of fewer digits it is a quantity, and somebody has chosen it. */
 const MANY_DIGITS = 4;

@@ -8,6 +8,8 @@ import { isBlame } from "../../src/rules/blame.ts";
 import { isSameCommit } from "../../src/rules/commit.ts";
 import { readDiff } from "../../src/rules/diff.ts";
 import { parseDotenv } from "../../src/rules/dotenv.ts";
+import { isPlainName, plainName } from "../../src/rules/drawn_name.ts";
+import { isFromOutside, isOwnDoing } from "../../src/rules/incident.ts";
 import {
   caseFingerprint,
   fingerprint,
@@ -109,6 +111,7 @@ testLinearity("rules", {
     },
   },
   "execution.ts": { byResults: null, endOfTask: null, executionVerdict: null, hasEnded: null, nextStatus: null },
+  "drawn_name.ts": { isPlainName, plainName },
   "duration.ts": { startOf: null, timesOf: null },
   "fingerprint.ts": {
     caseFingerprint: (text) => caseFingerprint({ ...failureOf(text), testCase: 1 }),
@@ -119,6 +122,11 @@ testLinearity("rules", {
     outageFingerprint: null,
     readFailure: (text) => readFailure(failureOf(text)),
     saysTheSame: (text) => saysTheSame(text, text),
+  },
+  "incident.ts": {
+    isFromOutside: (text) => isFromOutside(failureOf(text)),
+    isIncident: null,
+    isOwnDoing: (text) => isOwnDoing(failureOf(text)),
   },
   "health.ts": { countChange: null, countResult: null, countedAt: null, isDisturbed: null },
   "identity.ts": {
