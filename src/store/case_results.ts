@@ -92,15 +92,22 @@ export type CaseDetail = {
 };
 
 /** Of an attempt of a run. */
-export type RunDetail = CaseDetail & { runId: string; attempt: number };
+export type RunDetail = CaseDetail & {
+  runId: string;
+  attempt: number;
+  /** Null for an upload that is not one of a shard. */
+  shard: number | null;
+};
 
 /** Those that are there stay. */
 export const insertDetails = (sql: Tx, projectId: string, details: readonly RunDetail[]) => sql`
-  insert into case_detail (project_id, run_id, test_case, attempt, kind, line, runs, message, stack, output, properties, cause)
-  select ${projectId}, run_id, test_case, attempt, kind, line, runs, message, stack, output, properties::json, cause
+  insert into case_detail (project_id, run_id, test_case, attempt, shard, kind, line, runs, message, stack, output, properties,
+    cause)
+  select ${projectId}, run_id, test_case, attempt, shard, kind, line, runs, message, stack, output, properties::json, cause
   from unnest(
     ${toTextArray(details.map(({ runId }) => runId))}::uuid[],
     ${toNumberArray(details.map(({ attempt }) => attempt))}::int[],
+    ${toNumberArray(details.map(({ shard }) => shard))}::smallint[],
     ${toNumberArray(details.map(({ testCase }) => testCase))}::int[],
     ${toTextArray(details.map(({ kind }) => kind))}::text[],
     ${toNumberArray(details.map(({ line }) => line))}::int[],
@@ -110,7 +117,7 @@ export const insertDetails = (sql: Tx, projectId: string, details: readonly RunD
     ${toTextArray(details.map(({ output }) => output))}::text[],
     ${toTextArray(details.map(({ properties }) => (properties === null ? null : JSON.stringify(properties))))}::text[],
     ${toTextArray(details.map(({ cause }) => cause))}::uuid[]
-  ) as fresh (run_id, attempt, test_case, kind, line, runs, message, stack, output, properties, cause)
+  ) as fresh (run_id, attempt, shard, test_case, kind, line, runs, message, stack, output, properties, cause)
   on conflict (project_id, run_id, test_case, attempt) do nothing`;
 
 const PORTION_CHARACTERS = 4_000_000;

@@ -197,6 +197,7 @@ testLinearity("rules", {
         });
     }),
   },
+  "ran_on.ts": { toRanOn: null },
   "red_reason.ts": {
     executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
     exitMessage: null,

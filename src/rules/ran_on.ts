@@ -1,0 +1,16 @@
+/** Where the uploads of a run ran, as answers and pages show it. */
+
+/** Null: unknown. */
+export type MachineNames = { host: string | null; system: string | null; image: string | null };
+
+/** The machines of these attempts; those of which nothing is known are left out. Shard 0 is the whole run. */
+export const toRanOn = (attempts: readonly (MachineNames & { shard: number })[]) =>
+  attempts
+    .filter(({ host, system, image }) => host !== null || system !== null || image !== null)
+    .map(({ shard, host, system, image }) => ({ shard: shard === 0 ? null : shard, host, system, image }));
+
+/** "ci-3 (linux x64, ubuntu-24.04)", without what is unknown; "" where nothing is known. */
+export function machineText({ host, system, image }: MachineNames): string {
+  const [name, ...rest] = [host, system, image].flatMap((known) => known?.trim() || []);
+  return name === undefined ? "" : rest.length === 0 ? name : `${name} (${rest.join(", ")})`;
+}
