@@ -197,7 +197,7 @@ testLinearity("rules", {
         });
     }),
   },
-  "ran_on.ts": { toRanOn: null },
+  "ran_on.ts": { machineText: null, refusesMachine: null, toRanOn: null, withoutMachine: null },
   "red_reason.ts": {
     executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
     exitMessage: null,
