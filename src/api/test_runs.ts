@@ -277,7 +277,7 @@ export const testRuns: Route[] = [
         context,
         rows,
         ({ rank, number }) => [String(rank), String(number)],
-        ({ rank: _, number: __, ...result }) => result,
+        ({ rank: _, number: __, host: ___, ...result }) => result,
       );
     },
   ),

@@ -249,10 +249,12 @@ export type Attempt = {
   MachineNames;
 
 /** An upload as it is told of; the newest first. */
-export type UploadRow = Pick<Attempt, "shard" | "number" | "format" | "partial" | "exitCode"> & { receivedAt: string };
+export type UploadRow = Pick<Attempt, "shard" | "number" | "format" | "partial" | "exitCode"> &
+  MachineNames & { receivedAt: string };
 
 export const selectUploadsOfRun = (sql: Sql, projectId: string, runId: string, limit: number) => sql<UploadRow[]>`
-  select shard, number, format, partial, exit_code as "exitCode", received_at as "receivedAt"
+  select shard, number, format, partial, exit_code as "exitCode", received_at as "receivedAt", host, system,
+    image
   from attempt where project_id = ${projectId} and run_id = ${runId} order by number desc, shard limit ${limit}`;
 
 /** `rows`: attempts with their `runId`, see `toRows`. */
