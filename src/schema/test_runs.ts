@@ -111,7 +111,7 @@ const runDetail = {
   ),
   ranOn: described(
     v.array(ranOn),
-    "Where its latest uploads ran, in the order of their shards; those of which nothing is known are left out",
+    "Where its latest uploads ran, in the order of their shards, the first 100; those of which nothing is known are left out",
   ),
   url: v.pipe(
     v.string(),

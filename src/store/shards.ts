@@ -1,5 +1,6 @@
 /** Which shards of a run have come, where their latest uploads ran, and what is wrong with them. */
 
+import { MAX_RAN_ON } from "../rules/ran_on.ts";
 import type { Fragment, Sql } from "./connect.ts";
 
 /** The numbers that uploads of a run have named, as a JSON array; empty for one that is not sharded. `run` is a test_run. */
@@ -24,7 +25,9 @@ export const flaws = (sql: Sql, run: Fragment): Fragment => sql`
 /** Where the latest uploads of a run ran, as a JSON array of `RanOn`; those of which nothing is known are left out. */
 export const ranOn = (sql: Sql, run: Fragment): Fragment => sql`(
   select coalesce(json_agg(json_build_object('shard', nullif(a.shard, 0), 'host', a.host, 'system', a.system,
-    'image', a.image) order by a.shard) filter (where a.host is not null or a.system is not null or a.image is not null), '[]')
+    'image', a.image) order by a.shard), '[]')
   from (
-    select distinct on (a.shard) a.shard, a.host, a.system, a.image from attempt a
-    where a.project_id = ${run}.project_id and a.run_id = ${run}.id order by a.shard, a.number desc) a)`;
+    select * from (
+      select distinct on (a.shard) a.shard, a.host, a.system, a.image from attempt a
+      where a.project_id = ${run}.project_id and a.run_id = ${run}.id order by a.shard, a.number desc) latest
+    where coalesce(host, system, image) is not null order by shard limit ${MAX_RAN_ON}) a)`;

@@ -364,7 +364,8 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
   const own = ownFrames(first.stack ?? "")[0];
   const owners = [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))];
   const hosts = [...new Set(cause.failures.map(({ host }) => host))];
-  const onlyHost = hosts.length === 1 ? hosts[0]! : null;
+  // Nothing is known of failures that are not listed.
+  const onlyHost = hosts.length === 1 && cause.failures.length === cause.failed ? hosts[0]! : null;
   const isOne = cause.failed === 1;
   const tests = `${count(cause.failed)} tests`;
   const measure = index < WHOLE ? FULL : BRIEF;

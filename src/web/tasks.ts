@@ -139,7 +139,7 @@ function caseItem(place: Place, row: CaseResultRow, isAlone: boolean): Html {
     isAlone ? null : html` · <a href="${whole}">The whole of it</a>`
   }</p>`;
   if (!hasMore && !isAlone)
-    return html`<div class="failure-line"><span>${mark(status)}</span><span class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a></span><span class="small soft">${took}</span></div>`;
+    return html`<div class="failure-line"><span>${mark(status)}</span><span class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a>${host === null ? null : html` <span class="small soft">${host}</span>`}</span><span class="small soft">${took}</span></div>`;
   return html`<details class="failure" id="r${row.number}" ${isAlone ? html`open` : null}><summary><span>${mark(status)}</span>
 <span class="long">${breakable(fullName(row))}<span class="small soft dots">${said === "" ? null : html`<span>${said}</span>`}${file}${host}</span></span>
 <span>${row.attempt > 1 ? tag(`attempt ${row.attempt}`) : null} ${row.kind === null || row.kind === "failure" ? null : tag(row.kind, "failed")}</span><span class="small soft">${took}</span></summary>

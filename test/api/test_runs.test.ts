@@ -289,6 +289,15 @@ describe("where a run ran", () => {
     expect((await detail(body.executionId)).ranOn).toEqual(body.ranOn);
   });
 
+  test("is told of the first hundred shards: there may be thousands", async () => {
+    const shard = (index: number) =>
+      upload(`?execution_key=many&task_slug=t&shard=${index}/9999&host=ci-${index}`, junit("p", `part ${index}`));
+    const answers = await Promise.all(Array.from({ length: 101 }, (_, index) => shard(index + 1)));
+    const { ranOn } = await detail(answers[0]!.body.executionId);
+    expect(ranOn.map(({ shard }: { shard: number }) => shard)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
+    expect((await shard(102)).body.ranOn).toEqual(ranOn);
+  });
+
   test("is told by a report of JUnit where no parameter says the host", async () => {
     const hostOf = async (query: string, report: string) =>
       (await upload(`?task_slug=t&${query}`, report)).body.ranOn[0]?.host;

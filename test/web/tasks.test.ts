@@ -69,6 +69,12 @@ describe("a task", () => {
     expect(words).toContain("ran on 2 machines");
     expect(words).toMatch(/part 1 › case 1 case 1 failed on ci-1 .*part 2 › case 1 case 1 failed on ci-2 /);
     expect(words).toMatch(/Ran on .* 1 1 junit ci-1 .* 1 2 junit ci-2 .* 1 3 junit – /);
+    const silent = junit("p")
+      .replace("/>", ' status="failed"/>')
+      .replace("></testcase>", ' status="failed"></testcase>');
+    const bare = await upload(mine, { task_slug: "unit", host: "ci-5" }, silent);
+    expect(bare.failed).toBe(1);
+    expect((await get(pathOf(mine, bare.executionId))).words).toContain("unit › case 0 on ci-5");
     const unknown = await upload(mine, { task_slug: "unit" }, junit("pf"));
     expect((await get(pathOf(mine, unknown.executionId))).words.toLowerCase()).not.toContain("ran on");
   });
