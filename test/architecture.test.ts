@@ -36,7 +36,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
-  cli: ["annotations", "ci", "client", "output", "split_files", "terminal", "usage"],
+  cli: ["annotations", "ci", "client", "machine", "output", "split_files", "terminal", "usage"],
   http: ["address", "admission_log", "descriptors", "id_token", "outbound", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
   rules: [

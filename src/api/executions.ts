@@ -162,6 +162,7 @@ const toFailure = (row: CauseMember, since: FailureEvidence | undefined): Cause[
   file: row.file,
   line: row.line,
   attempt: row.attempt,
+  host: row.host,
   blame: row.blame === null ? null : WORD_OF[row.blame],
   since: since?.sinceExecutionId
     ? { executionId: since.sinceExecutionId, commit: since.sinceCommit, at: since.sinceAt }

@@ -154,6 +154,7 @@ export const leases: Route[] = [
         task_slug: taskSlug,
         ...(shard === 0 ? {} : { shard: { index: shard, of: shards } }),
         exit_code: exitCode,
+        ...{ host: body.host, system: body.system, image: body.image },
         lease_id: leaseId,
         allow_empty: true,
         complete: false,

@@ -33,7 +33,7 @@ import type { Sql } from "../store/connect.ts";
 import { selectCasesToRepeat, selectLease } from "../store/leases.ts";
 import { selectFailures } from "../store/failures.ts";
 import { selectCaseResults } from "../store/case_results.ts";
-import { selectTestRun, selectTestRunPageWithKey, type TestRunDetailRow } from "../store/test_runs.ts";
+import { selectTestRun, selectTestRunPageWithKey, type LocatedRun } from "../store/test_runs.ts";
 import { executionUrl } from "../schema/urls.ts";
 
 /** Who uploads while a very large run is being counted, or a flood of runs, is answered by what is known so far. */
@@ -50,7 +50,7 @@ const totalOf = ({ cases, countsOnly }: Report): number => cases.length + (count
 
 type Base = Pick<Context, "publicUrl"> & { params: { projectId: string } };
 
-function toDetail({ publicUrl, params }: Base, run: TestRunDetailRow) {
+function toDetail({ publicUrl, params }: Base, run: LocatedRun) {
   const shards = shardsOf(run, run.namedShards);
   const never = `The execution has ended without ${toShardList(shards.missingShards)} of ${run.shards}`;
   return {
@@ -70,6 +70,7 @@ function toDetail({ publicUrl, params }: Base, run: TestRunDetailRow) {
     reason: taskReason(run),
     warnings: run.status === "incomplete" ? [never, ...run.warnings] : run.warnings,
     outage: run.outage,
+    ranOn: run.ranOn,
     url: executionUrl(publicUrl, params.projectId, run.executionId),
   };
 }
@@ -137,10 +138,13 @@ async function ofLease(
   };
   for (const [name, isOther] of Object.entries(others))
     if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease is of another, leave it out`);
-  const { format, exit_code, allow_empty, complete } = parameters;
+  const { format, exit_code, allow_empty, complete, host, system, image } = parameters;
   return {
     // Where it comes from is the execution's to say, and when it was run is known.
-    parameters: { format, exit_code, allow_empty, complete, lease_id, ...own, execution_id: lease.executionId },
+    parameters: {
+      ...{ format, exit_code, allow_empty, complete, host, system, image },
+      ...{ lease_id, ...own, execution_id: lease.executionId },
+    },
     only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),
   };
 }
@@ -273,7 +277,7 @@ export const testRuns: Route[] = [
         context,
         rows,
         ({ rank, number }) => [String(rank), String(number)],
-        ({ rank: _, number: __, ...result }) => result,
+        ({ rank: _, number: __, host: ___, ...result }) => result,
       );
     },
   ),

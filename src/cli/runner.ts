@@ -9,6 +9,7 @@ import { openRunnerConfig } from "../runner/config.ts";
 import { startRunner } from "../runner/runner.ts";
 import { shield } from "../runner/shield.ts";
 import { ask, messageOf, readServerAddress, type ServerAddress } from "./client.ts";
+import { detectMachine } from "./machine.ts";
 import { UsageError } from "./usage.ts";
 
 export const RUNNER_USAGE = `  runner [options]                              runs tasks on this machine (runner --help)`;
@@ -68,6 +69,7 @@ export async function runner(args: string[]): Promise<number> {
     once,
     tasks,
     host: environment,
+    machine: detectMachine(environment, undefined),
     server,
     log,
     cgroups,

@@ -7,6 +7,7 @@ import { ANNOTATION_ENCODINGS, toAnnotations, type ToldFailure } from "./annotat
 import { detectBuild, type System } from "./ci.ts";
 import { ask, readServerAddress, type ServerAddress } from "./client.ts";
 import { SUMMARY_ENCODINGS, toSummary } from "./job_summary.ts";
+import { detectMachine } from "./machine.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
 import { findReports, type FoundReports, keepFresh, readReports } from "./report_files.ts";
 import { type Given, readArguments, toParameters, UPLOAD_HELP } from "./upload_options.ts";
@@ -139,7 +140,7 @@ export async function upload(args: string[], environment: Environment = process.
   const found = ended ? keepFresh(there, before, beganAt) : there;
 
   const publicUrl = environment["ASSAY_PUBLIC_URL"]?.trim();
-  const parameters = toParameters(given, environment, build);
+  const parameters = toParameters(given, environment, build, detectMachine(environment, build.system));
   const end = await deliver(address, { given, parameters, found, ended, publicUrl, voice }, stop?.signal);
   const isJson = flags.json === true;
   if (end.end === "uploaded")

@@ -2,6 +2,7 @@
 
 import { parseArgs } from "node:util";
 import type { Build } from "./ci.ts";
+import type { Machine } from "./machine.ts";
 import { readSeconds, UsageError } from "./usage.ts";
 
 export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]    send test reports, of the command if there is one (upload --help)`;
@@ -19,6 +20,9 @@ its streams and signals untouched, then sends what it has written; the exit code
                           where the build comes from (default: as the CI system says, or git)
   --base-commit COMMIT    the commit that the branch began from
   --environment NAME
+  --host, --system, --image NAME
+                          the machine that the tests ran on, its system and its image (default: as the CI system names
+                          them, or the machine itself)
   --format NAME           overrides recognition, such as "junit"
   --exit-code N           how the tests ended, where they are not run here
   --allow-empty           no test cases are right, too
@@ -53,6 +57,9 @@ const PARAMETERS = {
   "pull-request": "pull_request",
   "build-url": "build_url",
   environment: "environment",
+  host: "host",
+  system: "system",
+  image: "image",
   "exit-code": "exit_code",
 } as const;
 const FLAGS = ["allow-empty", "complete", "strict", "json", "help"] as const;
@@ -111,6 +118,7 @@ export function toParameters(
   { parameters, flags }: Given,
   environment: Environment,
   build: Build,
+  machine: Machine,
 ): Record<string, string> {
   const started = environment["ASSAY_EXECUTION_ID"]?.trim() || undefined;
   const { executionKey: key, task, shard, branch, commit, pullRequest, buildUrl } = build;
@@ -123,6 +131,7 @@ export function toParameters(
     commit,
     pull_request: pullRequest,
     build_url: buildUrl,
+    ...machine,
     complete: flags.complete ? "true" : undefined,
     allow_empty: flags["allow-empty"] ? "true" : undefined,
   };

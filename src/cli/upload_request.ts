@@ -10,6 +10,7 @@ import {
   ServerAwayError,
 } from "./client.ts";
 import { toPlainLine } from "./output.ts";
+import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
 import type { ToldRun } from "../rules/run_line.ts";
 import { executionUrl } from "../schema/urls.ts";
 
@@ -137,7 +138,9 @@ export async function sendReports(
   sending: Sending,
 ): Promise<Sent> {
   try {
-    const answer = await send(address, await toBody(reports, parameters), sending);
+    let answer = await send(address, await toBody(reports, parameters), sending);
+    if (answer.status === 400 && refusesMachine(messageOf(answer)))
+      answer = await send(address, await toBody(reports, withoutMachine(parameters)), sending);
     const { status, text } = answer;
     if (status === 429 || status >= 500) return { end: "away", status, problem: toProblem(answer) };
     if (status >= 300) return { end: "refused", status, problem: toProblem(answer) };

@@ -8,6 +8,8 @@ import { fingerprint } from "../rules/fingerprint.ts";
 import { identify, type IdentifiedCases } from "../rules/identity.ts";
 import { exitMessage } from "../rules/red_reason.ts";
 import { type Result, toLetter } from "../rules/merge.ts";
+import type { MachineNames } from "../rules/ran_on.ts";
+import { WHOLE } from "../rules/run_outcome.ts";
 import { buildUrl, type Shard } from "../schema/fields.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import type { CaseDetail, RunDetail } from "../store/case_results.ts";
@@ -144,6 +146,13 @@ export const originOf = (parameters: UploadParameters, { context }: Report): Exe
   environment: parameters.environment ?? cutTo(200, context.environment),
 });
 
+/** Where the tests of an upload ran. */
+export const machineOf = (parameters: UploadParameters, { context }: Report): MachineNames => ({
+  host: parameters.host ?? cutTo(200, context.host) ?? null,
+  system: parameters.system ?? null,
+  image: parameters.image ?? null,
+});
+
 /** Half of a character would be stored as another one than is told. */
 const cutTo = (max: number, text: string | undefined) => (text === undefined ? undefined : cut(text, max));
 
@@ -154,5 +163,5 @@ function toBuildUrl(given: string | undefined): string | undefined {
 }
 
 /** What an attempt of a run has to tell. */
-export const toRunDetails = (details: readonly CaseDetail[], runId: string, { number }: Attempt): RunDetail[] =>
-  details.map((detail) => ({ ...detail, runId, attempt: number }));
+export const toRunDetails = (details: readonly CaseDetail[], runId: string, { number, shard }: Attempt): RunDetail[] =>
+  details.map((detail) => ({ ...detail, runId, attempt: number, shard: shard === WHOLE ? null : shard }));

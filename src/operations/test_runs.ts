@@ -3,7 +3,7 @@
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
 import { countChanges, isDisturbedRun } from "./case_health.ts";
 import { judgeFailures } from "./failures.ts";
-import { type NamedReport, originOf, type RunnerFailure, toRunDetails } from "./named_reports.ts";
+import { machineOf, type NamedReport, originOf, type RunnerFailure, toRunDetails } from "./named_reports.ts";
 import type { Report } from "../reports/report.ts";
 import { MAX_COUNT } from "../reports/text.ts";
 import { type ChangedResult, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
@@ -13,6 +13,7 @@ import { toCounts } from "../rules/blame.ts";
 import { flawsOf, taskLine } from "../rules/red_reason.ts";
 import { INCIDENT } from "../rules/health.ts";
 import { isNews } from "../rules/news.ts";
+import { toRanOn } from "../rules/ran_on.ts";
 import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../rules/run_outcome.ts";
 import type { TouchedBug } from "../schema/bug_reports.ts";
 import type { ExecutionStatus } from "../schema/executions.ts";
@@ -59,6 +60,7 @@ import {
   type Attempt,
   insertAttempts,
   insertTestRuns,
+  type LocatedRun,
   lockRunAmongOthers,
   newRun,
   type RunRow,
@@ -72,7 +74,7 @@ import {
 const MAX_ATTEMPTS = 1_000;
 
 export type TakenReport = {
-  run: TestRunDetailRow;
+  run: LocatedRun;
   added: boolean;
   bugReports: TouchedBug[];
   /** The number of failures of the run by blame. */
@@ -240,7 +242,8 @@ export async function takeReport(
     isToldAgain: joins && updated.verdict === "failed",
   });
   const { warnings } = attempt;
-  return { run: { ...updated, ...endOf(updated, status) }, added: true, bugReports, blames, warnings };
+  const located = { ...updated, ...endOf(updated, status), ranOn: toRanOn(latest) };
+  return { run: located, added: true, bugReports, blames, warnings };
 }
 
 /** Of a case whose failure was not counted: that it passes after the incident says nothing else of it. */
@@ -398,6 +401,7 @@ export function toAttempt(
     warnings: [...more, ...warnings],
     durationMs,
     startedAt: startOf({ durationMs, endedAt: report.completedAt }, at, isAtEnd),
+    ...machineOf(parameters, report),
   };
 }
 

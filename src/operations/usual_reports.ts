@@ -25,6 +25,7 @@ import {
 import { toCounts } from "../rules/blame.ts";
 import { countStatuses, packResults } from "../rules/merge.ts";
 import { mayBeOutage, outcomeOf, WHOLE } from "../rules/run_outcome.ts";
+import { toRanOn } from "../rules/ran_on.ts";
 import type { NewEvent } from "../schema/events.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import { type BugsOfCases, tryBugsOfCases } from "../store/bug_reports.ts";
@@ -278,7 +279,13 @@ function take(
   }
   const { status } = advanced;
   return {
-    taken: { run: updated, added: true, bugReports: [], blames: toCounts({}), warnings: attempt.warnings },
+    taken: {
+      run: { ...updated, ranOn: toRanOn(attempts) },
+      added: true,
+      bugReports: [],
+      blames: toCounts({}),
+      warnings: attempt.warnings,
+    },
     state: {
       ...state,
       execution: { ...execution, ...from, status },

@@ -102,9 +102,12 @@ const TOOLS: Record<string, ToolReader> = {
 
 const PLAYWRIGHT_ATTRIBUTES = "errors failures id name skipped tests time";
 
+/** Returns whether Playwright wrote this root element. It writes the name of a project where others write that of the machine. */
+export const isPlaywright = (root: Attributes): boolean => Object.keys(root).sort().join(" ") === PLAYWRIGHT_ATTRIBUTES;
+
 /** Returns the reader for the tool that wrote this root element, or undefined where another one wrote it. */
 export function toolReaderOf(root: Attributes): ToolReader | undefined {
-  if (Object.keys(root).sort().join(" ") === PLAYWRIGHT_ATTRIBUTES) return asPlaywright;
+  if (isPlaywright(root)) return asPlaywright;
   return Object.hasOwn(TOOLS, root.name ?? "") ? TOOLS[root.name!] : undefined;
 }
 

@@ -1,13 +1,14 @@
 /** JUnit XML: no standard, but dialects, of some forty producers. */
 
 import { toFault, type XmlPart } from "./fields.ts";
-import { toolReaderOf } from "./js_tools.ts";
+import { isPlaywright, toolReaderOf } from "./js_tools.ts";
 import { countCase, countComment, countStray, createTally, createTotals, type Tally } from "./totals.ts";
 import {
   type CaseName,
   type FailureKind,
   type KnownNames,
   type Report,
+  type ReportContext,
   type ReportedCase,
   ReportError,
 } from "./report.ts";
@@ -120,7 +121,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     partial: false,
     durationMs: msFromSeconds(root.attributes.time) ?? msFromSeconds(only?.attributes.time),
     completedAt: toCompletion(root.attributes.timestamp ? endOf(root) : tops.end()),
-    context: {},
+    context: isPlaywright(first!.attributes) ? {} : toContext(tops.first()),
     warnings: [...totals.warnings(), ...cutter.warnings()],
   };
 }
@@ -159,10 +160,17 @@ function createTops() {
       count += suites.length;
       for (const suite of suites) end = Math.max(end, endOf(suite));
     },
+    first: () => first,
     only: () => (count === 1 ? first! : null),
     /** When the last of them ended; NaN when one does not say it. */
     end: () => end,
   };
+}
+
+/** The machine that wrote the report, where its first test suite says so. */
+function toContext(suite: Node | undefined): ReportContext {
+  const host = suite?.attributes.hostname?.trim() ?? "";
+  return host === "" || /^localhost(?:\.|$)/i.test(host) ? {} : { host };
 }
 
 export function isRoot(name: string): boolean {

@@ -60,7 +60,14 @@ export const erroredCase = (
 });
 
 /** What a report says about the build it comes from; fills parameters that the upload leaves out. */
-export type ReportContext = { branch?: string; commit?: string; buildUrl?: string; environment?: string };
+export type ReportContext = {
+  branch?: string;
+  commit?: string;
+  buildUrl?: string;
+  environment?: string;
+  /** The machine that it was written on. */
+  host?: string;
+};
 
 export type Report = {
   format: string;

@@ -2,6 +2,7 @@
 
 import type { TaskConfig } from "./config.ts";
 import { keepAsking, type Line } from "./line.ts";
+import { refusesMachine } from "../rules/ran_on.ts";
 import type { Mask } from "./mask.ts";
 import type { Asking, LogPart, Server, ServerAnswer } from "./protocol.ts";
 import type { TaskEnd } from "./task.ts";
@@ -17,6 +18,8 @@ export type Delivery = {
   config: TaskConfig;
   mask: Mask;
   end: TaskEnd;
+  /** Where the task ran, as parameters of an upload. */
+  machine: Readonly<Record<string, string>>;
   /** The end of the log, with all that the server does not have of it. */
   tail: () => LogPart | undefined;
   /** The server says that the lease is over. */
@@ -31,6 +34,12 @@ export async function deliver(line: Line, { messageOf }: Server, delivery: Deliv
   const { end, config, mask } = delivery;
   // It may be over because the try before was heard: then the same again is answered as that was.
   const patiently = (asking: Asking) => keepAsking(line, asking, delivery.isGone);
+  // An older server refuses a field that it does not know. The second request is another one, and so is its key.
+  const withMachine = async (toAsking: (machine: Delivery["machine"], keySuffix: string) => Asking) => {
+    const answer = await patiently(toAsking(delivery.machine, ""));
+    if (answer?.status !== 400 || !refusesMachine(messageOf(answer))) return answer;
+    return await patiently(toAsking({}, "-again"));
+  };
   if (end.kind === "failure") return await fail(end.message, end.exitCode);
   let report;
   try {
@@ -38,14 +47,17 @@ export async function deliver(line: Line, { messageOf }: Server, delivery: Deliv
   } catch (error) {
     return await fail((error as Error).message, end.exitCode);
   }
-  const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(end.exitCode) });
-  if (config.format !== undefined) query.set("format", config.format);
-  const answer = await patiently({
-    method: "POST",
-    path: `/test-runs?${query}`,
-    headers: { ...report.headers, "Idempotency-Key": `${delivery.leaseId}-report` },
-    body: report.body,
-    timeoutMs: UPLOAD_MS,
+  const { exitCode } = end;
+  const answer = await withMachine((machine, keySuffix) => {
+    const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(exitCode), ...machine });
+    if (config.format !== undefined) query.set("format", config.format);
+    return {
+      method: "POST",
+      path: `/test-runs?${query}`,
+      headers: { ...report.headers, "Idempotency-Key": `${delivery.leaseId}-report${keySuffix}` },
+      body: report.body,
+      timeoutMs: UPLOAD_MS,
+    };
   });
   if (!answer) return { refused: "no answer" };
   if (answer.status < 300) return { result: wordIn(answer, "verdict") === "passed" ? "passed" : "failed" };
@@ -54,16 +66,17 @@ export async function deliver(line: Line, { messageOf }: Server, delivery: Deliv
 
   async function fail(message: string, exitCode: number | undefined): Promise<Delivered> {
     const log = delivery.tail();
-    const answer = await patiently({
+    const answer = await withMachine((machine, keySuffix) => ({
       method: "POST",
       path: `/leases/${delivery.leaseId}/fail`,
-      headers: { "Content-Type": "application/json", "Idempotency-Key": `${delivery.leaseId}-fail` },
+      headers: { "Content-Type": "application/json", "Idempotency-Key": `${delivery.leaseId}-fail${keySuffix}` },
       body: JSON.stringify({
         ...(exitCode === undefined ? {} : { exitCode }),
         message: mask.text(message).slice(0, MAX_MESSAGE).toWellFormed(),
         ...(log ? { log } : {}),
+        ...machine,
       }),
-    });
+    }));
     if (!answer) return { refused: "no answer" };
     if (answer.status >= 300) return { refused: messageOf(answer) };
     return { result: wordIn(answer, "status") === "cancelled" ? "cancelled" : "failed" };

@@ -43,6 +43,8 @@ export type RunnerOptions = {
   tasks: ReadonlyMap<string, TaskConfig>;
   /** The environment of the runner. */
   host: Record<string, string | undefined>;
+  /** The names of its machine, as parameters of an upload. */
+  machine: Readonly<Record<string, string>>;
   server: Server;
   log: Log;
   graceMs?: number;
@@ -74,7 +76,7 @@ type Held = {
 };
 
 export function startRunner(options: RunnerOptions): Runner {
-  const { name, labels, concurrency, once, tasks, host, server, log, graceMs = GRACE_MS, cgroups } = options;
+  const { name, labels, concurrency, once, tasks, host, machine, server, log, graceMs = GRACE_MS, cgroups } = options;
   const line = createLine(server, log);
   const held = new Map<string, Held>();
   const returned = new Set<string>();
@@ -255,7 +257,7 @@ export function startRunner(options: RunnerOptions): Runner {
     const late = setTimeout(wake, DELIVERY_MS);
     try {
       return await deliver(line, server, {
-        ...{ leaseId: one.lease.id, config, mask: one.mask, end },
+        ...{ leaseId: one.lease.id, config, mask: one.mask, end, machine },
         tail: () => fitting(one.log.tail, MAX_LOG_JSON),
         isGone: () => one.isGone,
       });

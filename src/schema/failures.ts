@@ -61,6 +61,7 @@ const failure = v.strictObject({
   ...caseRef.entries,
   line: described(v.nullable(v.number()), "The line in its file, where the report names it", 42),
   attempt: v.pipe(count, v.description("The attempt of the run that this result is from"), v.examples([1])),
+  host: described(v.nullable(v.string()), "The machine that it failed on; null: unknown", "ci-3"),
   blame: v.pipe(
     v.nullable(v.picklist(["new", "flaky", "also_failing_on_main", "still_failing", "quarantined", "incident"])),
     v.description(

@@ -76,6 +76,13 @@ export const mayBeEmpty = <const Schema extends v.GenericSchema<string, string>>
     ),
   );
 
+/** Where tests ran. The names are free texts: CI systems and people choose them. */
+export const machineNames = {
+  host: described(mayBeEmpty(text(200)), "The name of the machine that the tests ran on", "ci-3"),
+  system: described(mayBeEmpty(text(200)), "The operating system and architecture of that machine", "linux x64"),
+  image: described(mayBeEmpty(text(200)), "The image of that machine or container", "ubuntu-24.04"),
+};
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** Any UUID, in the one canonical spelling: lower case. */

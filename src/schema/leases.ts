@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { listOf } from "./bounded.ts";
 import { executionOrigin, taskLabel } from "./executions.ts";
 import { caseNames } from "./case_ref.ts";
-import { count, described, distinct, executionId, integer, slug, text, time, uuid } from "./fields.ts";
+import { count, described, distinct, executionId, integer, machineNames, slug, text, time, uuid } from "./fields.ts";
 import { page, pageQuery } from "./page.ts";
 
 /** Of a log, in one call; in UTF-16 units, which no text has more of than bytes. */
@@ -166,6 +166,7 @@ export const leaseFailure = v.strictObject({
     "The command left no report",
   ),
   log: described(v.optional(logPart), "The rest of what the task has printed; its end goes with the failure"),
+  ...machineNames,
 });
 
 const EXPECTED_SHARD = `expected the number of a shard, such as "2", or "2/4"`;

@@ -10,6 +10,7 @@ import {
   counts,
   described,
   executionId,
+  machineNames,
   mayBeEmpty,
   shard,
   slug,
@@ -45,6 +46,14 @@ export const testRunFilter = v.strictObject({
   ),
   task_slug: described(v.optional(slug), "Only the runs of this task", "unit"),
 });
+
+const ranOn = v.strictObject({
+  shard: described(v.nullable(count), "The number of the shard; null: the upload was not one of a shard", 2),
+  host: described(v.nullable(v.string()), "The name of the machine; null: unknown, as are the others", "ci-3"),
+  system: described(v.nullable(v.string()), "Its operating system and architecture", "linux x64"),
+  image: described(v.nullable(v.string()), "The image of the machine or container", "ubuntu-24.04"),
+});
+export type RanOn = v.InferOutput<typeof ranOn>;
 
 const runDetail = {
   ...testRun.entries,
@@ -99,6 +108,10 @@ const runDetail = {
   outage: v.pipe(
     v.boolean(),
     v.description("Nearly everything failed: kept out of what is remembered of the test cases"),
+  ),
+  ranOn: described(
+    v.array(ranOn),
+    "Where its latest uploads ran, in the order of their shards, the first 100; those of which nothing is known are left out",
   ),
   url: v.pipe(
     v.string(),
@@ -184,6 +197,7 @@ export const uploadParameters = v.strictObject({
     "https://ci.example/builds/4711",
   ),
   environment: described(mayBeEmpty(text(200)), "What the tests ran against", "staging"),
+  ...machineNames,
   exit_code: described(
     v.optional(
       v.pipe(

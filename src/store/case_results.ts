@@ -92,15 +92,22 @@ export type CaseDetail = {
 };
 
 /** Of an attempt of a run. */
-export type RunDetail = CaseDetail & { runId: string; attempt: number };
+export type RunDetail = CaseDetail & {
+  runId: string;
+  attempt: number;
+  /** Null for an upload that is not one of a shard. */
+  shard: number | null;
+};
 
 /** Those that are there stay. */
 export const insertDetails = (sql: Tx, projectId: string, details: readonly RunDetail[]) => sql`
-  insert into case_detail (project_id, run_id, test_case, attempt, kind, line, runs, message, stack, output, properties, cause)
-  select ${projectId}, run_id, test_case, attempt, kind, line, runs, message, stack, output, properties::json, cause
+  insert into case_detail (project_id, run_id, test_case, attempt, shard, kind, line, runs, message, stack, output, properties,
+    cause)
+  select ${projectId}, run_id, test_case, attempt, shard, kind, line, runs, message, stack, output, properties::json, cause
   from unnest(
     ${toTextArray(details.map(({ runId }) => runId))}::uuid[],
     ${toNumberArray(details.map(({ attempt }) => attempt))}::int[],
+    ${toNumberArray(details.map(({ shard }) => shard))}::smallint[],
     ${toNumberArray(details.map(({ testCase }) => testCase))}::int[],
     ${toTextArray(details.map(({ kind }) => kind))}::text[],
     ${toNumberArray(details.map(({ line }) => line))}::int[],
@@ -110,7 +117,7 @@ export const insertDetails = (sql: Tx, projectId: string, details: readonly RunD
     ${toTextArray(details.map(({ output }) => output))}::text[],
     ${toTextArray(details.map(({ properties }) => (properties === null ? null : JSON.stringify(properties))))}::text[],
     ${toTextArray(details.map(({ cause }) => cause))}::uuid[]
-  ) as fresh (run_id, attempt, test_case, kind, line, runs, message, stack, output, properties, cause)
+  ) as fresh (run_id, attempt, shard, test_case, kind, line, runs, message, stack, output, properties, cause)
   on conflict (project_id, run_id, test_case, attempt) do nothing`;
 
 const PORTION_CHARACTERS = 4_000_000;
@@ -141,7 +148,12 @@ export type CaseResultQuery = {
   after?: string[] | undefined;
 };
 
-export type CaseResultRow = CaseResult & { rank: number; number: number };
+export type CaseResultRow = CaseResult & {
+  rank: number;
+  number: number;
+  /** The machine that it ran on; null: unknown. */
+  host: string | null;
+};
 
 type Unpacked = Omit<CaseResultRow, "status" | "flaky"> & { letter: string };
 
@@ -167,7 +179,8 @@ export async function selectCaseResults(
     if (letters.length === 0) return [];
     const rows = await sql<Unpacked[]>`
       select ${rank}::int as rank, r.number, c.id as "testCaseId", c.suite, c.name, c.file, d.line, r.letter, d.kind,
-        r.attempt, r.duration as "durationMs", d.message, d.stack, right(d.output, 16384) as output, d.properties
+        r.attempt, r.duration as "durationMs", d.message, d.stack, right(d.output, 16384) as output, d.properties,
+        a.host
       from (
         select result.number, result.letter, coalesce(result.attempt, 1) as attempt, result.duration
         from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts, b.durations)
@@ -183,6 +196,10 @@ export async function selectCaseResults(
       join test_case c on c.project_id = ${projectId} and c.number = r.number
       left join case_detail d on d.project_id = ${projectId} and d.run_id = ${runId} and d.test_case = r.number
         and d.attempt = r.attempt
+      left join lateral (
+        select host from attempt
+        where project_id = ${projectId} and run_id = ${runId} and shard = coalesce(d.shard, 0) and number = r.attempt
+        offset 0) a on true
       order by r.number`;
     return rows.map(({ letter, ...row }) => ({ ...row, status: toStatus(letter), flaky: letter === "P" }));
   }

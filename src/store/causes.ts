@@ -99,7 +99,7 @@ export const selectCauses = (
   )
   select f.place::int, f.in_cause::int as failed, f.rank, f.run_id as "runId", f.number,
     c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, c.owner, f.blame,
-    round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, d.kind,
+    round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, a.host, d.kind,
     case when f.member = 1 then d.message end as message, case when f.member = 1 then left(d.stack, 20000) end as stack,
     b.id as "bugId", b.number as "bugNumber", b.title as "bugTitle", b.status as "bugStatus",
     (select json_object_agg(head_rank, causes) from (
@@ -109,6 +109,10 @@ export const selectCauses = (
   left join lateral (
     select * from case_detail
     where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = f.attempt offset 0) d on true
+  left join lateral (
+    select host from attempt
+    where project_id = ${projectId} and run_id = f.run_id and shard = coalesce(d.shard, 0) and number = f.attempt offset 0) a
+    on true
   left join lateral (
     select * from bug_report where project_id = ${projectId} and id = f.cause_bug::uuid offset 0) b on true
   order by f.place, f.member`;

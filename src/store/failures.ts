@@ -261,6 +261,8 @@ export type FailureRow = CaseRef & {
   owner: string | null;
   line: number | null;
   attempt: number;
+  /** The machine that it failed on; null: unknown. */
+  host: string | null;
   kind: string | null;
   message: string | null;
   stack: string | null;

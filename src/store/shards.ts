@@ -1,5 +1,6 @@
-/** Which shards of a run have come, and what is wrong with their latest uploads. */
+/** Which shards of a run have come, where their latest uploads ran, and what is wrong with them. */
 
+import { MAX_RAN_ON } from "../rules/ran_on.ts";
 import type { Fragment, Sql } from "./connect.ts";
 
 /** The numbers that uploads of a run have named, as a JSON array; empty for one that is not sharded. `run` is a test_run. */
@@ -20,3 +21,13 @@ export const flaws = (sql: Sql, run: Fragment): Fragment => sql`
     left join lateral (
       select message from case_detail where project_id = ${run}.project_id and run_id = ${run}.id
         and test_case = a.exit_case and attempt = a.number and a.exit_case is not null offset 0) d on true) end`;
+
+/** Where the latest uploads of a run ran, as a JSON array of `RanOn`; those of which nothing is known are left out. */
+export const ranOn = (sql: Sql, run: Fragment): Fragment => sql`(
+  select coalesce(json_agg(json_build_object('shard', nullif(a.shard, 0), 'host', a.host, 'system', a.system,
+    'image', a.image) order by a.shard), '[]')
+  from (
+    select * from (
+      select distinct on (a.shard) a.shard, a.host, a.system, a.image from attempt a
+      where a.project_id = ${run}.project_id and a.run_id = ${run}.id order by a.shard, a.number desc) latest
+    where coalesce(host, system, image) is not null order by shard limit ${MAX_RAN_ON}) a)`;

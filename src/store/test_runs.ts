@@ -1,13 +1,14 @@
 /** Test runs and the uploads they are made of. */
 
 import type { TimedAttempt } from "../rules/duration.ts";
+import type { MachineNames } from "../rules/ran_on.ts";
 import type { Verdict } from "../schema/fields.ts";
-import type { TestRun } from "../schema/test_runs.ts";
+import type { RanOn, TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
 import type { Given } from "./compose.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
 import type { Flaws } from "../rules/red_reason.ts";
-import { flaws, namedShards } from "./shards.ts";
+import { flaws, namedShards, ranOn } from "./shards.ts";
 import { INDEXED_TASK } from "./task_runs.ts";
 import { readTexts } from "./wire.ts";
 
@@ -108,6 +109,9 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   flaws: Flaws | null;
 };
 
+/** A run together with where its latest uploads ran. */
+export type LocatedRun = TestRunDetailRow & { ranOn: RanOn[] };
+
 const detailColumns = (sql: Sql) => sql`
   ${namedShards(sql, sql`test_run`)} as "namedShards", ${flaws(sql, sql`test_run`)} as flaws, reason,
   id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
@@ -122,9 +126,9 @@ export const selectTestRun = async (
   projectId: string,
   executionId: string,
   taskSlug: string,
-): Promise<TestRunDetailRow | undefined> => {
-  const [run] = await sql<TestRunDetailRow[]>`
-    select ${detailColumns(sql)} from test_run
+): Promise<LocatedRun | undefined> => {
+  const [run] = await sql<LocatedRun[]>`
+    select ${detailColumns(sql)}, ${ranOn(sql, sql`test_run`)} as "ranOn" from test_run
     where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and attempt > 0`;
   return run;
 };
@@ -195,7 +199,7 @@ export const lockRunAmongOthers = async (
       select json_agg(json_build_object('shard', shard, 'number', number, 'digest', encode(digest, 'hex'),
         'format', format, 'partial', partial, 'exitCode', exit_code, 'exitCase', exit_case, 'passed', passed,
         'failed', failed, 'skipped', skipped, 'warnings', to_json(warnings), 'durationMs', duration_ms,
-        'startedAt', started_at) order by number, shard)
+        'startedAt', started_at, 'host', host, 'system', system, 'image', image) order by number, shard)
       from attempt where project_id = ${projectId} and run_id = test_run.id) end as attempts
     from (
       select * from own
@@ -241,24 +245,27 @@ export type Attempt = {
   failed: number;
   skipped: number;
   warnings: string[];
-} & TimedAttempt;
+} & TimedAttempt &
+  MachineNames;
 
 /** An upload as it is told of; the newest first. */
-export type UploadRow = Pick<Attempt, "shard" | "number" | "format" | "partial" | "exitCode"> & { receivedAt: string };
+export type UploadRow = Pick<Attempt, "shard" | "number" | "format" | "partial" | "exitCode"> &
+  MachineNames & { receivedAt: string };
 
 export const selectUploadsOfRun = (sql: Sql, projectId: string, runId: string, limit: number) => sql<UploadRow[]>`
-  select shard, number, format, partial, exit_code as "exitCode", received_at as "receivedAt"
+  select shard, number, format, partial, exit_code as "exitCode", received_at as "receivedAt", host, system,
+    image
   from attempt where project_id = ${projectId} and run_id = ${runId} order by number desc, shard limit ${limit}`;
 
 /** `rows`: attempts with their `runId`, see `toRows`. */
 export const insertAttempts = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into attempt (project_id, run_id, shard, number, digest, format, partial, exit_code, exit_case, passed, failed,
-    skipped, warnings, duration_ms, started_at, received_at)
+    skipped, warnings, duration_ms, started_at, host, system, image, received_at)
   select ${projectId}, "runId", shard, number, decode(digest, 'hex'), format, partial, "exitCode", "exitCase", passed,
-    failed, skipped, warnings, "durationMs", "startedAt", now()
+    failed, skipped, warnings, "durationMs", "startedAt", host, system, image, now()
   from json_to_recordset(${rows}::text::json) as fresh ("runId" uuid, shard int, number int, digest text, format text,
     partial boolean, "exitCode" int, "exitCase" int, passed int, failed int, skipped int, warnings text[],
-    "durationMs" bigint, "startedAt" timestamptz)`;
+    "durationMs" bigint, "startedAt" timestamptz, host text, system text, image text)`;
 
 export type TestRunChange = Pick<
   TestRunDetailRow,

@@ -369,6 +369,9 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
   const title = said || fullName(first);
   const own = ownFrames(first.stack ?? "")[0];
   const owners = [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))];
+  const hosts = [...new Set(cause.failures.map(({ host }) => host))];
+  // Nothing is known of failures that are not listed.
+  const onlyHost = hosts.length === 1 && cause.failures.length === cause.failed ? hosts[0]! : null;
   const isOne = cause.failed === 1;
   const tests = `${count(cause.failed)} tests`;
   const measure = index < WHOLE ? FULL : BRIEF;
@@ -384,6 +387,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
     said === "" ? null : isOne ? [html`<span>${breakable(fullName(first))}</span>`] : tests,
     own ? html`<code>${breakable([own.file, own.function].filter(Boolean).join(" "))}</code>` : null,
     owners.length > 0 ? `owner ${owners.slice(0, 3).join(", ")}` : null,
+    onlyHost === null ? null : html`on ${breakable(onlyHost)}`,
     isOld ? html`since ${told.sinceAt === null ? "before" : toDay(told.sinceAt)}` : null,
     first.bugNumber === null ? null : `bug ${first.bugNumber}`,
   ].filter((piece) => piece !== null);
@@ -412,6 +416,10 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
             : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`
         }${blameOf(failure) === kind ? null : html` ${tag(SECTIONS[blameOf(failure)]!.tag)}`}${
           failure.owner === null || owners.length < 2 ? null : html` <span class="soft">${failure.owner}</span>`
+        }${
+          failure.host === null || failure.host === onlyHost
+            ? null
+            : html` <span class="soft">on ${breakable(failure.host)}</span>`
         }</li>`,
     )}${rest > 0 ? html`<li><a href="${taskPath(projectId, executionId, first.taskSlug)}?status=failed">and ${count(rest)} more</a></li>` : null}</ul>
 ${isOld ? html`<p class="small">Failing since <a href="${executionPath(around.projectId, told!.sinceExecutionId!)}">${told!.sinceAt === null ? "an earlier execution" : ago(told!.sinceAt, now)}</a>${told!.sinceCommit === null ? null : html`, ${commit(told!.sinceCommit)}`}</p>` : null}

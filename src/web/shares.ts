@@ -66,7 +66,7 @@ ${onceMore(projectId)}`;
 }
 
 const SEES_EXECUTION =
-  "Whoever has it sees the outcome, the counts, the tasks, and the failures by cause with their messages and stacks; no logs, no output of tests, no variables, no runners, no names of people, and nothing of other executions.";
+  "Whoever has it sees the outcome, the counts, the tasks, and the failures by cause with their messages and stacks; no logs, no output of tests, no variables, no runners or machines, no names of people, and nothing of other executions.";
 const SEES_PROJECT =
   "Whoever has it sees the state of the default branch, how it has been going, and how the newest executions ended; nothing behind them.";
 

@@ -7,10 +7,12 @@ import { plainText } from "../request/reply.ts";
 import { stripAnsi } from "../rules/ansi.ts";
 import { hasEnded } from "../rules/execution.ts";
 import { joinLog } from "../rules/log_parts.ts";
+import { machineText } from "../rules/ran_on.ts";
 import { taskReason } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import { text, uuid } from "../schema/fields.ts";
+import type { RanOn } from "../schema/test_runs.ts";
 import { type CaseResultRow, selectCaseResults } from "../store/case_results.ts";
 import type { Sql } from "../store/connect.ts";
 import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
@@ -129,15 +131,17 @@ function caseItem(place: Place, row: CaseResultRow, isAlone: boolean): Html {
   const took = row.durationMs === null ? "–" : toDuration(row.durationMs);
   const file =
     row.file === null ? null : html`<span>${breakable(row.file)}${row.line === null ? null : `:${row.line}`}</span>`;
+  // Where a passing test ran is not worth a line.
+  const host = row.host === null || letterOf(row) === "passed" ? null : html`<span>on ${breakable(row.host)}</span>`;
   const whole = toAddress(taskPath(projectId, executionId, taskSlug), { case: row.testCaseId });
   const properties = Object.entries(row.properties ?? {});
   const links = html`<p class="small"><a href="${testPath(projectId, row.testCaseId)}">This test over time</a>${
     isAlone ? null : html` · <a href="${whole}">The whole of it</a>`
   }</p>`;
   if (!hasMore && !isAlone)
-    return html`<div class="failure-line"><span>${mark(status)}</span><span class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a></span><span class="small soft">${took}</span></div>`;
+    return html`<div class="failure-line"><span>${mark(status)}</span><span class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a>${host === null ? null : html` <span class="small soft">${host}</span>`}</span><span class="small soft">${took}</span></div>`;
   return html`<details class="failure" id="r${row.number}" ${isAlone ? html`open` : null}><summary><span>${mark(status)}</span>
-<span class="long">${breakable(fullName(row))}<span class="small soft dots">${said === "" ? null : html`<span>${said}</span>`}${file}</span></span>
+<span class="long">${breakable(fullName(row))}<span class="small soft dots">${said === "" ? null : html`<span>${said}</span>`}${file}${host}</span></span>
 <span>${row.attempt > 1 ? tag(`attempt ${row.attempt}`) : null} ${row.kind === null || row.kind === "failure" ? null : tag(row.kind, "failed")}</span><span class="small soft">${took}</span></summary>
 <div class="evidence">${evidenceOf(row, isAlone ? WHOLE : FULL, "")}
 ${
@@ -147,16 +151,26 @@ ${
 }<div>${links}</div></div></details>`;
 }
 
+/** Where the latest uploads ran: a single machine is named, several are counted, and the table of uploads names each. */
+function machineFact(ranOn: readonly RanOn[]): Html | null {
+  const names = [...new Set(ranOn.map(machineText))].filter(Boolean);
+  if (names.length === 0) return null;
+  return html`<span>ran on ${names.length === 1 ? breakable(names[0]!) : counted(names.length, "machine")}</span>`;
+}
+
 function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, now: Date): Html | null {
   if (uploads.length === 0) return null;
+  const hasMachines = uploads.some((upload) => machineText(upload) !== "");
   return html`<h2>Uploads <small>${uploads.length < UPLOADS ? counted(uploads.length, "report") : `the last ${UPLOADS} reports`}</small></h2>
 <div class="card scroll"><table><caption class="visually-hidden">Reports of this task, the newest attempt first</caption>
-<thead><tr><th scope="col">Attempt</th>${isSharded ? html`<th scope="col">Shard</th>` : null}<th scope="col">Format</th><th scope="col" class="number">Exit code</th><th scope="col" class="number">When</th></tr></thead>
+<thead><tr><th scope="col">Attempt</th>${isSharded ? html`<th scope="col">Shard</th>` : null}<th scope="col">Format</th>${hasMachines ? html`<th scope="col">Ran on</th>` : null}<th scope="col" class="number">Exit code</th><th scope="col" class="number">When</th></tr></thead>
 <tbody>${uploads.map(
     (upload) =>
       html`<tr><td>${upload.number}${upload.partial ? html` ${tag("partial")}` : null}</td>${
         isSharded ? html`<td>${upload.shard === 0 ? "all" : upload.shard}</td>` : null
-      }<td class="soft">${upload.format}</td><td class="number soft">${upload.exitCode ?? "–"}</td><td class="number soft">${ago(upload.receivedAt, now)}</td></tr>`,
+      }<td class="soft">${upload.format}</td>${
+        hasMachines ? html`<td class="soft">${breakable(machineText(upload) || "–")}</td>` : null
+      }<td class="number soft">${upload.exitCode ?? "–"}</td><td class="number soft">${ago(upload.receivedAt, now)}</td></tr>`,
   )}</tbody></table></div>`;
 }
 
@@ -213,6 +227,7 @@ export const tasks: Page[] = [
         run?.format ? html`<span>${run.format}</span>` : null,
         run && run.exitCode !== null ? html`<span>exit code ${run.exitCode}</span>` : null,
         task.runner === null ? null : html`<span>run by ${task.runner}</span>`,
+        run ? machineFact(run.ranOn) : null,
         task.completedAt === null ? null : html`<span>ended ${ago(task.completedAt, now)}</span>`,
         task.runner === null ? null : html`<a href="${path}/log">log</a>`,
       ];

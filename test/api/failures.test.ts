@@ -406,6 +406,24 @@ describe("GET …/executions/{executionId}/failures", () => {
   };
   const refused = "Error: connect ECONNREFUSED 10.0.0.7:5432";
 
+  test("tells of each the machine that it failed on", async () => {
+    const shard = (index: number, more: string, ...cases: string[]) =>
+      send(`execution_key=hosts&shard=${index}/2&${more}`, ...cases);
+    await shard(1, "host=ci-1", testcase("a", "one"), testcase("b", "two"));
+    await shard(2, "host=ci-2", testcase("c", "three"), testcase("d", "four"));
+    // What is repeated elsewhere fails there; what is not repeated has failed where it was.
+    await shard(1, "host=ci-3", testcase("a", "one"));
+    const { executionId } = await shard(2, "", testcase("d", "four"));
+    const { body } = await ask(`GET /projects/${project}/executions/${executionId}/failures`, { key });
+    const failures = body.causes.flatMap((cause: any) => cause.failures);
+    expect(Object.fromEntries(failures.map(({ name, host }: any) => [name, host]))).toEqual({
+      a: "ci-3",
+      b: "ci-1",
+      c: "ci-2",
+      d: null,
+    });
+  });
+
   test("tells all of them by cause: what, since when, new or not, whose, with the bug report", async () => {
     await send("branch=main&commit=a1", testcase("a"), testcase("b"), testcase("c"));
     const first = await send("branch=main&commit=b2", testcase("a", refused), testcase("b"), testcase("c"));

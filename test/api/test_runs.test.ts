@@ -52,6 +52,7 @@ describe("POST /projects/:projectId/test-runs", () => {
       bugReports: [{ id: expect.any(String), number: 1, title: "case 2 failed", status: "open", change: "opened" }],
       warnings: [],
       outage: false,
+      ranOn: [],
       url: expect.stringContaining(`/projects/${acme.project}/executions/${body.executionId}`),
     });
     const { body: list } = await ask(`GET ${runs}?execution_id=${body.executionId}`, { key: acme.key });
@@ -266,6 +267,60 @@ describe("POST /projects/:projectId/test-runs", () => {
       });
       expect(status).toBe(400);
     }
+  });
+});
+
+describe("where a run ran", () => {
+  const detail = async (executionId: string) =>
+    (await ask(`GET /projects/${acme.project}/executions/${executionId}/test-runs/t`, acme)).body;
+  const names = (host: string) => `host=${host}&system=linux%20x64&image=ubuntu-24.04`;
+  const onHost = (host: string) => ({ host, system: "linux x64", image: "ubuntu-24.04" });
+  const reportOf = (letters: string, host: string) =>
+    junit(letters).replace("<testsuite ", `<testsuite hostname="${host}" `);
+
+  test.each(["pp", "pf"])("is answered to the upload and to who asks for the run (%s)", async (letters) => {
+    const { body } = await upload(`?task_slug=t&${names("ci-3")}`, junit(letters));
+    expect(body.ranOn).toEqual([{ shard: null, ...onHost("ci-3") }]);
+    expect((await detail(body.executionId)).ranOn).toEqual(body.ranOn);
+  });
+
+  test("is that of the latest upload of each shard", async () => {
+    const shard = (index: number, letters: string, more: string) =>
+      upload(`?execution_key=where&task_slug=t&shard=${index}/3&${more}`, junit(letters, `part ${index}`));
+    await shard(2, "pf", names("ci-2"));
+    await shard(3, "p", "");
+    await shard(1, "p", "image=alpine");
+    const { body } = await shard(2, "pp", names("ci-9"));
+    const alpine = { shard: 1, host: null, system: null, image: "alpine" };
+    expect(body.ranOn).toEqual([alpine, { shard: 2, ...onHost("ci-9") }]);
+    expect((await detail(body.executionId)).ranOn).toEqual(body.ranOn);
+  });
+
+  test("is told of the first hundred shards: there may be thousands", async () => {
+    const shard = (index: number) =>
+      upload(`?execution_key=many&task_slug=t&shard=${index}/9999&host=ci-${index}`, junit("p", `part ${index}`));
+    const answers = await Promise.all(Array.from({ length: 101 }, (_, index) => shard(index + 1)));
+    const { ranOn } = await detail(answers[0]!.body.executionId);
+    expect(ranOn.map(({ shard }: { shard: number }) => shard)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
+    expect((await shard(102)).body.ranOn).toEqual(ranOn);
+  });
+
+  test("is told by a report of JUnit where no parameter says the host", async () => {
+    const hostOf = async (query: string, report: string) =>
+      (await upload(`?task_slug=t&${query}`, report)).body.ranOn[0]?.host;
+    expect(await hostOf("", reportOf("p", "ci-7"))).toBe("ci-7");
+    expect(await hostOf("host=", reportOf("f", "ci-7"))).toBe("ci-7");
+    expect(await hostOf("host=ci-8", reportOf("p", "ci-7"))).toBe("ci-8");
+    expect(await hostOf("", reportOf("p", "h".repeat(300)))).toBe("h".repeat(200));
+    expect(await hostOf("", reportOf("p", "localhost"))).toBeUndefined();
+  });
+
+  test("is refused, with its name, where it is too long or cannot be stored", async () => {
+    for (const name of ["host", "system", "image"])
+      for (const value of ["x".repeat(201), "%00"]) {
+        const { status, body } = await upload(`?${name}=${value}`, junit("p"));
+        expect([status, body.error.message]).toEqual([400, expect.stringContaining(`"${name}"`)]);
+      }
   });
 });
 

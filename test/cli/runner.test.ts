@@ -2,6 +2,7 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { openCgroups } from "../../src/runner/cgroups.ts";
 import { createHarness, junit, until } from "../harness.ts";
@@ -245,6 +246,31 @@ describe("a task", () => {
     await stopped(runner);
   });
 
+  test.each([
+    ["with a report", task(report("p"))],
+    ["without a report", task("exit 3")],
+  ])("%s says on which machine it ran, which an older server does not take", async (_, unit) => {
+    const project = await fresh();
+    const id = await start(project);
+    const runner = startRunner({ place: project, tasks: { unit } });
+    await ends(project, id);
+    const ranOn = async (id: string) => {
+      const path = `/projects/${project.project}/executions/${id}/test-runs/unit`;
+      return (await ask(`GET ${path}`, { key: project.key })).body.ranOn;
+    };
+    const system = `${process.platform} ${process.arch}`;
+    expect(await ranOn(id)).toEqual([{ shard: null, host: hostname(), system, image: null }]);
+    runner.front.answerOnce(({ path }) =>
+      path.includes("/test-runs?") || path.endsWith("/fail")
+        ? Response.json({ error: { code: "VALIDATION_ERROR", message: 'Unknown field "host"' } }, { status: 400 })
+        : undefined,
+    );
+    const second = await start(project);
+    expect((await ends(project, second)).status).toBe((await see(project, id)).status);
+    expect(await ranOn(second)).toEqual([]);
+    await stopped(runner);
+  });
+
   test("that leaves an old report, an unreadable one, or a good one with a bad exit code is not green", async () => {
     const project = await fresh();
     const ids = await Promise.all(["old", "broken", "red"].map((slug) => start(project, { tasks: [slug] })));
@@ -470,7 +496,11 @@ test("a task whose secrets are too large to be hidden is refused before it begin
   );
   const failures = () => runner.front.requests.filter(({ path }) => path.endsWith(`/leases/${lease.id}/fail`));
   await until(() => failures().length > 0);
-  expect(JSON.parse(failures()[0]!.body)).toEqual({ message: "The secret variables are too large to be hidden" });
+  expect(JSON.parse(failures()[0]!.body)).toEqual({
+    message: "The secret variables are too large to be hidden",
+    host: hostname(),
+    system: expect.any(String),
+  });
   await stopped(runner);
   expect(await Bun.file(runner.file("began")).exists()).toBe(false);
 });

@@ -11,7 +11,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { sendReports } from "../../src/cli/upload_request.ts";
 import { createHarness, junit, until } from "../harness.ts";
@@ -139,6 +139,37 @@ describe("reports", () => {
       "PASSED unit: 2 passed",
     );
     expect(await list(project)).toEqual([expect.objectContaining({ key: "w-1", branch: "main", commit: "def5678" })]);
+  });
+
+  test("say where they ran, and options win", async () => {
+    const ranOn = async (options: string[], variables: Variables) => {
+      const project = await addProject(acme);
+      await upload(project, ["r.xml", ...options], { folder: createFolder({ "r.xml": junit("p") }), variables });
+      return (await onlyRun(project)).ranOn;
+    };
+    const system = `${process.platform} ${process.arch}`;
+    const gitlab = { GITLAB_CI: "true", CI_RUNNER_DESCRIPTION: "ci-3", CI_JOB_IMAGE: "node:24" };
+    expect(await ranOn([], gitlab)).toEqual([{ shard: null, host: "ci-3", system, image: "node:24" }]);
+    const options = ["--host", "ci-9", "--system", "android arm64", "--image", "pixel-9"];
+    expect(await ranOn(options, gitlab)).toEqual([
+      { shard: null, host: "ci-9", system: "android arm64", image: "pixel-9" },
+    ]);
+    expect(await ranOn([], {})).toEqual([{ shard: null, host: hostname(), system, image: null }]);
+  });
+
+  test("are taken by a server that does not know where runs run", async () => {
+    const refusal = { error: { message: 'Unknown field "host"; Unknown field "system"' } };
+    const server = createReceiver({ status: 400, body: refusal }, { status: 201, body: SAMPLE });
+    const folder = createFolder({ "r.xml": junit("p") });
+    const { code, output } = await upload(project, ["r.xml", "--task", "t", "--strict"], {
+      folder,
+      variables: { ASSAY_URL: server.url },
+    });
+    expect([code, output]).toEqual([0, expect.stringMatching(/^PASSED/)]);
+    const names = server.requests.map(({ text }) => [...text.matchAll(/name="(\w+)"/g)].map(([, name]) => name));
+    expect(names).toEqual([expect.arrayContaining(["host", "system", "task_slug"]), expect.anything()]);
+    expect(names[1]).toContain("task_slug");
+    for (const name of ["host", "system"]) expect(names[1]).not.toContain(name);
   });
 
   test("join the execution that the environment names", async () => {

@@ -2,6 +2,7 @@
 
 import { nameOf, toAnnotations } from "../../src/cli/annotations.ts";
 import { detectBuild } from "../../src/cli/ci.ts";
+import { detectMachine } from "../../src/cli/machine.ts";
 import { messageOf, readServerAddress } from "../../src/cli/client.ts";
 import { toSummary } from "../../src/cli/job_summary.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine } from "../../src/cli/output.ts";
@@ -73,6 +74,10 @@ testLinearity(
         attempt(() => readServerAddress({ ASSAY_URL: `http://a${text}`, ASSAY_PROJECT: text, ASSAY_KEY: text })),
     },
     "job_summary.ts": { toSummary: (text) => toSummary(runOf(text), [failureOf(text)] as never, 1_000_000) },
+    "machine.ts": {
+      detectMachine: (text) =>
+        detectMachine({ CI_RUNNER_DESCRIPTION: text, CI_JOB_IMAGE: text }, "gitlab", { host: text, system: text }),
+    },
     "output.ts": {
       cleanTexts: (text) => cleanTexts({ a: text }, mask),
       createOutputMask: (text) => mask(text),

@@ -146,6 +146,7 @@ testLinearity("reports", {
   "go.ts": { readGo: null },
   "jest.ts": { readJest: null },
   "js_tools.ts": {
+    isPlaywright: null,
     joinJestSuites: (text) => joinJestSuites([text, text]),
     namesInJestJunit: (text) => namesInJestJunit([text, text], text, text),
     splitPlaywrightTitles: (text) => splitPlaywrightTitles([text, text]),

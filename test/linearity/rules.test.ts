@@ -205,6 +205,7 @@ testLinearity("rules", {
         });
     }),
   },
+  "ran_on.ts": { machineText: null, refusesMachine: null, toRanOn: null, withoutMachine: null },
   "red_reason.ts": {
     executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
     exitMessage: null,

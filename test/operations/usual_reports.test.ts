@@ -120,6 +120,8 @@ describe.each([1, 2, 3])("of a random history (%i)", (seed) => {
             branch: pick([undefined, "main", "main", "topic"]),
             commit: pick([undefined, undefined, undefined, "abcdef0", "abcdef0123", "1234567"]),
             environment: pick([undefined, undefined, "staging"]),
+            host: pick([undefined, "ci-1", "ci-2"]),
+            image: pick([undefined, "ubuntu-24.04"]),
             pull_request: pick([undefined, undefined, "7"]),
             exit_code: pick([undefined, undefined, 0]),
             shard: chance(0.1) ? { index: integer(1, 2), of: 2 } : undefined,

@@ -83,6 +83,22 @@ describe("a document", () => {
     });
   });
 
+  test("names its machine, unless it says that it was anywhere, or where Playwright names a project", async () => {
+    const hostOf = (host: string, more = "") =>
+      read(
+        `<testsuites ${more}><testsuite name="s" hostname="${host}"/><testsuite name="t" hostname="b"/></testsuites>`,
+      ).context.host;
+    expect(hostOf(" ci-3 ")).toBe("ci-3");
+    expect(["", " ", "localhost", "Localhost.localdomain"].map((host) => hostOf(host))).toEqual(
+      Array(4).fill(undefined),
+    );
+    expect(hostOf("chromium", 'id="" name="" tests="2" failures="0" skipped="0" errors="0" time="1"')).toBeUndefined();
+    expect(read(`<testsuite name="s" hostname="ci-3"><testcase name="a"/></testsuite>`).context.host).toBe("ci-3");
+    expect(read(`<testsuite name="s"><testcase name="a"/></testsuite>`).context).toEqual({});
+    expect((await fixture("same_tests/playwright_projects.xml")).context).toEqual({});
+    expect((await fixture("vitest_junit.xml")).context).toEqual({ host: "vm" });
+  });
+
   test("may hold no test case, cases in the root, a prefix, or Eclipse's root", () => {
     expect(read("<testsuites/>").cases).toEqual([]);
     expect(read(`<testsuites><testcase name="a"/></testsuites>`).cases).toEqual([{ ...bare, suite: "" }]);

@@ -225,6 +225,21 @@ describe("failures by cause", () => {
     expect(page.words.indexOf("New failures")).toBeLessThan(page.words.indexOf("Still failing 1"));
   });
 
+  test("those of one machine say so once, those of several each", async () => {
+    const mine = await addProject(acme);
+    const shard = (index: number, host: string, cases: { name: string; message: string }[]) =>
+      upload(mine, { ...main("1"), task_slug: "unit", shard: `${index}/2`, host }, report(cases));
+    await shard(1, "ci-1", [
+      { name: "a", message: "boom here now" },
+      { name: "b", message: "boom here now" },
+      { name: "c", message: "another thing is wrong" },
+    ]);
+    const id = await shard(2, "ci-2", [{ name: "d", message: "another thing is wrong" }]);
+    const { words } = await visit(pathOf(mine, id));
+    expect(words).toContain("boom here now 2 tests on ci-1");
+    expect(words.match(/on ci-\d/g)!.toSorted()).toEqual(["on ci-1", "on ci-1", "on ci-2"]);
+  });
+
   test("expected and received stand as a difference, once", async () => {
     const mine = await addProject(acme);
     const message =

@@ -82,7 +82,7 @@ describe("a link to an execution", () => {
     expect(html.length).toBeLessThan(30_000);
   });
 
-  test("leads nowhere, and shows neither output, log, variables, runners, people nor other executions", async () => {
+  test("leads nowhere, and shows neither output, log, variables, runners, machines, people nor other executions", async () => {
     const own = await addProject(acme);
     const { project, key } = own;
     const other = await upload(own, "?branch=main&execution_key=OTHER-BUILD&complete=true", junit("ppf"));
@@ -105,7 +105,9 @@ describe("a link to an execution", () => {
       body: { runner: "RUNNER-NAME", free: 0, held },
     });
     expect(synced.body.held[0].logOffset).toBeGreaterThan(0);
-    await upload(own, `?lease_id=${lease.id}`, report);
+    await upload(own, `?lease_id=${lease.id}&host=HOST-NAME&system=SYSTEM-NAME&image=IMAGE-NAME`, report);
+    // There is something to hide.
+    expect((await member.get(`/projects/${project}/executions/${created.body.id}`)).html).toContain("HOST-NAME");
     await pool`update test_case set owner = 'owner@acme.example' where project_id = ${project}`;
     const path = made(await shareExecution(own, created.body.id));
     const { html, words } = await nobody.get(path);
@@ -116,6 +118,9 @@ describe("a link to an execution", () => {
       "VALUE-OF-IT",
       "SECRET",
       "RUNNER-NAME",
+      "HOST-NAME",
+      "SYSTEM-NAME",
+      "IMAGE-NAME",
       "OTHER-BUILD",
       other,
     ];

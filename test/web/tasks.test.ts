@@ -48,6 +48,37 @@ describe("a task", () => {
     expect((await get(pathOf(mine, crypto.randomUUID()))).status).toBe(404);
   });
 
+  test("says where it ran, and of each failure on which machine; nothing where that is unknown", async () => {
+    const mine = await addProject(acme);
+    const machine = { host: "ci-3", system: "linux x64", image: "<b>ubuntu</b>-24.04" };
+    const one = await upload(mine, { task_slug: "unit", ...machine }, junit("pf"));
+    const page = await get(pathOf(mine, one.executionId));
+    const named = "ci-3 (linux x64, &lt;b&gt;ubuntu&lt;/b&gt;-24.04)";
+    expect(page.text.replace(/<wbr ?\/?>/g, "")).toContain(`ran on ${named}`);
+    expect(page.words.match(/on ci-3/g)).toHaveLength(2);
+    const shard = (index: number, more: Record<string, string>) =>
+      upload(
+        mine,
+        { task_slug: "unit", execution_key: "s", shard: `${index}/3`, ...more },
+        junit("pf", `part ${index}`),
+      );
+    await shard(1, { host: "ci-1" });
+    await shard(2, { host: "ci-2" });
+    const { executionId } = await shard(3, {});
+    const { words } = await get(pathOf(mine, executionId));
+    expect(words).toContain("ran on 2 machines");
+    expect(words).toMatch(/part 1 › case 1 case 1 failed on ci-1 .*part 2 › case 1 case 1 failed on ci-2 /);
+    expect(words).toMatch(/Ran on .* 1 1 junit ci-1 .* 1 2 junit ci-2 .* 1 3 junit – /);
+    const silent = junit("p")
+      .replace("/>", ' status="failed"/>')
+      .replace("></testcase>", ' status="failed"></testcase>');
+    const bare = await upload(mine, { task_slug: "unit", host: "ci-5" }, silent);
+    expect(bare.failed).toBe(1);
+    expect((await get(pathOf(mine, bare.executionId))).words).toContain("unit › case 0 on ci-5");
+    const unknown = await upload(mine, { task_slug: "unit" }, junit("pf"));
+    expect((await get(pathOf(mine, unknown.executionId))).words.toLowerCase()).not.toContain("ran on");
+  });
+
   test("filters by status and text, and pages within them", async () => {
     const mine = await addProject(acme);
     await upload(mine, { task_slug: "unit", execution_key: "1" }, junit(`f${"p".repeat(9)}`));

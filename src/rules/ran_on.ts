@@ -1,0 +1,30 @@
+/** Where the uploads of a run ran, as answers and pages show it. */
+
+/** Null: unknown. */
+export type MachineNames = { host: string | null; system: string | null; image: string | null };
+
+/** Maximum number of machines in an answer: a run may have thousands of shards. */
+export const MAX_RAN_ON = 100;
+
+/** The machines of the first of these attempts; those of which nothing is known are left out. Shard 0 is the whole run. */
+export const toRanOn = (attempts: readonly (MachineNames & { shard: number })[]) =>
+  attempts
+    .filter(({ host, system, image }) => host !== null || system !== null || image !== null)
+    .slice(0, MAX_RAN_ON)
+    .map(({ shard, host, system, image }) => ({ shard: shard === 0 ? null : shard, host, system, image }));
+
+/** "ci-3 (linux x64, ubuntu-24.04)", without what is unknown; "" where nothing is known. */
+export function machineText({ host, system, image }: MachineNames): string {
+  const [name, ...rest] = [host, system, image].flatMap((known) => known?.trim() || []);
+  return name === undefined ? "" : rest.length === 0 ? name : `${name} (${rest.join(", ")})`;
+}
+
+/** The fields in which an upload says where it ran. */
+const FIELDS = ["host", "system", "image"];
+
+/** Returns whether a server refused the fields above because it is older than they are. */
+export const refusesMachine = (message: string): boolean =>
+  FIELDS.some((field) => message.includes(`Unknown field "${field}"`));
+
+export const withoutMachine = (fields: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !FIELDS.includes(name)));
