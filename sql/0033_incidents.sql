@@ -3,3 +3,8 @@
 alter table failure drop constraint failure_blame_check;
 alter table failure add constraint failure_blame_check
   check (blame in ('new', 'flaky', 'main', 'still', 'quarantined', 'incident'));
+
+-- How an incident was recognised: by a cause that many tests have in common, by the other runs of the machine, or by the tests of
+-- the run that passed when they were tried again. Null: it is none.
+alter table failure add column incident text check (incident in ('cause', 'machine', 'retries'));
+alter table failure add constraint failure_incident_check1 check ((blame = 'incident') = (incident is not null));

@@ -45,6 +45,7 @@ const SHARED: Record<string, string[]> = {
     "branch",
     "commit",
     "digest_table",
+    "drawn_name",
     "fingerprint",
     "identity",
     "randomness",

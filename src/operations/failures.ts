@@ -1,8 +1,7 @@
 /** Judges the failures of a run, and tells them. */
 
-import { isDisturbedRun } from "./case_health.ts";
+import { findIncidents } from "./incidents.ts";
 import { BLAME_ORDER, toCounts } from "../rules/blame.ts";
-import { FAMILY, isIncident, isOwnDoing, SHARED } from "../rules/incident.ts";
 import { findStrays } from "../rules/stray.ts";
 import type { Blame, BlameCounts } from "../schema/failures.ts";
 import { type CauseMember, type CauseQuery, type FailurePosition, selectCauses } from "../store/causes.ts";
@@ -11,13 +10,11 @@ import {
   countFailures,
   deleteFailures,
   insertFailures,
-  type JudgedFailures,
   type JudgedRun,
   selectJudged,
   selectStrayFailures,
   updateStrayFailures,
 } from "../store/failures.ts";
-import { markOthers, markIncidents, selectFamilies, selectSightings } from "../store/incidents.ts";
 
 /** More new ones in one run come from the change, not from flaky cases: their records need not be looked up. */
 const MAX_STRAYS = 20;
@@ -48,28 +45,6 @@ export async function judgeFailures(
     for (const { blame } of strays) counts[blame] = (counts[blame] ?? 0) + 1;
   }
   return toCounts(counts);
-}
-
-/** Tells whether any of the failures are of an incident, and marks those that are. */
-async function findIncidents(
-  sql: Tx,
-  projectId: string,
-  run: JudgedRun & Parameters<typeof isDisturbedRun>[2],
-  judged: readonly JudgedFailures[],
-): Promise<boolean> {
-  const fresh = judged.find(({ blame }) => blame === "new")?.number ?? 0;
-  if (fresh === 0) return false;
-  if (await isDisturbedRun(sql, projectId, run)) {
-    const own = (await selectFamilies(sql, projectId, run.id, SHARED)).filter(({ sample }) => isOwnDoing(sample));
-    await markOthers(sql, projectId, run.id, own);
-    return true;
-  }
-  if (fresh < FAMILY.cases) return false;
-  const causes: string[] = [];
-  for (const family of await selectFamilies(sql, projectId, run.id, FAMILY))
-    if (isIncident(family, await selectSightings(sql, projectId, run, family.cause))) causes.push(family.cause);
-  if (causes.length > 0) await markIncidents(sql, projectId, run.id, causes);
-  return causes.length > 0;
 }
 
 /** How many failures of an execution have which blame. */

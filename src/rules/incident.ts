@@ -11,6 +11,57 @@ export const FAMILY = { cases: 8, files: 3 };
 /** In a run that is disturbed, see `isDisturbed` (rules/health.ts), so many that fail for one reason are no chance. */
 export const SHARED = { cases: 2, files: 1 };
 
+/** How an incident is recognised, see sql/. */
+export type IncidentSign = "cause" | "machine" | "retries";
+
+/** A run of a machine is bad in which at least so many tests, so large a share and in so many files fail without explanation. */
+export const BAD_RUN = { cases: 5, share: 0.03, files: 3 };
+/** The runs of so many hours are looked at. */
+export const MACHINE_HOURS = 24;
+/** So many of the last runs of the machine are enough to tell. */
+const MACHINE_RUNS = 10;
+/** Less likely than that, it is the machine. */
+const MACHINE_ODDS = 1e-4;
+
+/** A run of the last hours on a known machine. */
+export type MachineRun = {
+  /** On the machine that is looked at. */
+  isMine: boolean;
+  /** What tells branches apart. */
+  line: string;
+  isBad: boolean;
+};
+
+/**
+ * Whether a machine is ill, of which `line` has just had a bad run: so many of its last runs were bad, of two branches at least,
+ * as have odds below 1 in 10,000 where runs are bad as often as on the other machines. `runs` are the newest first.
+ */
+export function isIll(line: string, runs: readonly MachineRun[]): boolean {
+  const others = runs.filter(({ isMine }) => !isMine);
+  // Of few runs not much is known: twenty more are supposed, one of them bad.
+  const rate = (others.filter(({ isBad }) => isBad).length + 1) / (others.length + 20);
+  const lines = new Set([line]);
+  let bad = 1;
+  const last = runs.filter(({ isMine }) => isMine).slice(0, MACHINE_RUNS - 1);
+  for (const [index, run] of last.entries()) {
+    if (!run.isBad) continue;
+    bad++;
+    lines.add(run.line);
+    if (lines.size > 1 && oddsOf(bad, index + 2, rate) < MACHINE_ODDS) return true;
+  }
+  return false;
+}
+
+/** The odds that at least `wanted` of `count` happen, each at this rate. */
+function oddsOf(wanted: number, count: number, rate: number): number {
+  let [odds, term] = [0, (1 - rate) ** count];
+  for (let happened = 0; happened <= count; happened++) {
+    if (happened >= wanted) odds += term;
+    term *= ((count - happened) / (happened + 1)) * (rate / (1 - rate));
+  }
+  return odds;
+}
+
 /** What is elsewhere at the same time was seen there within so many hours. */
 export const ELSEWHERE_HOURS = 6;
 /** Of so many cases at least. */

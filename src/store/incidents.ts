@@ -1,6 +1,15 @@
 /** Failures of many tests at once that have one cause, and where else it was seen: see rules/incident.ts. */
 
-import { ELSEWHERE_CASES, ELSEWHERE_HOURS, type Family, type Sightings } from "../rules/incident.ts";
+import {
+  BAD_RUN,
+  ELSEWHERE_CASES,
+  ELSEWHERE_HOURS,
+  type Family,
+  type IncidentSign,
+  MACHINE_HOURS,
+  type MachineRun,
+  type Sightings,
+} from "../rules/incident.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
 import type { JudgedRun } from "./failures.ts";
 import { firstIdAt } from "./moment.ts";
@@ -90,19 +99,69 @@ export async function selectSightings(
 
 /** All failures of a run that have one of these causes, whatever else explains them, are of an incident. */
 export const markIncidents = (sql: Tx, projectId: string, runId: string, causes: readonly string[]) => sql`
-  update failure f set blame = 'incident', flake_rate = null, flaky_at = null
+  update failure f set blame = 'incident', incident = 'cause', flake_rate = null, flaky_at = null
   where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame <> 'quarantined' and exists (
     select from case_detail d
     where d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
       and d.cause = any(${toTextArray(causes)}::uuid[]) and ${isLast(sql, projectId)})`;
 
 /** All new failures of a run but those of these causes are of an incident. */
-export const markOthers = (sql: Tx, projectId: string, runId: string, own: readonly Pick<Family, "cause">[]) => sql`
-  update failure f set blame = 'incident'
+export const markOthers = (
+  sql: Tx,
+  projectId: string,
+  runId: string,
+  sign: IncidentSign,
+  own: readonly Pick<Family, "cause">[],
+) => sql`
+  update failure f set blame = 'incident', incident = ${sign}
   where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame = 'new' and not exists (
     select from case_detail d
     where d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
       and d.cause = any(${toTextArray(own.map(({ cause }) => cause))}::uuid[]) and ${isLast(sql, projectId)})`;
+
+/** So many executions of the last hours are looked through. */
+const RECENT = 200;
+
+/**
+ * The run itself, and the others of the last hours whose machine is known, newest first; null where its own machine is not known,
+ * or is one of several.
+ */
+export async function selectMachineRuns(
+  sql: Tx,
+  projectId: string,
+  { id, completedAt }: JudgedRun,
+): Promise<{ mine: MachineRun; others: (MachineRun & { id: string })[] } | null> {
+  const at = completedAt === null ? Date.now() : Date.parse(completedAt);
+  const rows = await sql<(MachineRun & { id: string })[]>`
+    with recent as materialized (
+      select e.id as execution_id, e.pull_request, e.branch, r.id, r.passed, r.failed, m.host
+      from (
+        select id, branch, pull_request from execution
+        where project_id = ${projectId} and id >= ${firstIdAt(at - MACHINE_HOURS * 3_600_000)} and id < ${firstIdAt(at + 1)}
+        order by id desc limit ${RECENT}
+      ) e cross join lateral (
+        select * from test_run
+        where project_id = ${projectId} and execution_id = e.id and completed_at is not null and (not outage or id = ${id})
+        offset 0
+      ) r cross join lateral (
+        select min(a.host) as host from (
+          select distinct on (shard) host from attempt
+          where project_id = ${projectId} and run_id = r.id order by shard, number desc) a
+        having count(*) = count(a.host) and count(distinct a.host) = 1
+      ) m
+    )
+    select r.id, r.host = mine.host as "isMine", coalesce(r.pull_request, '') || ' ' || coalesce(r.branch, '') as line,
+      r.failed >= ${BAD_RUN.cases} and (
+        select count(*) >= greatest(${BAD_RUN.cases}::int, ${BAD_RUN.share}::float8 * (r.passed + r.failed))
+          and count(distinct coalesce(c.file, c.suite)) >= ${BAD_RUN.files}
+        from failure f join test_case c on c.project_id = f.project_id and c.number = f.test_case
+        where f.project_id = ${projectId} and f.run_id = r.id
+          and (f.blame = 'new' or f.incident in ('machine', 'retries'))) as "isBad"
+    from recent r, (select host from recent where id = ${id}) mine
+    order by r.execution_id desc, r.id desc`;
+  const mine = rows.find((row) => row.id === id);
+  return mine ? { mine, others: rows.filter((row) => row !== mine) } : null;
+}
 
 /** The test cases of a run whose failures were of an incident before this attempt. */
 export const selectIncidentCases = async (sql: Tx, projectId: string, runId: string): Promise<Set<number>> => {

@@ -125,6 +125,7 @@ testLinearity("rules", {
   },
   "incident.ts": {
     isFromOutside: (text) => isFromOutside(failureOf(text)),
+    isIll: null,
     isIncident: null,
     isOwnDoing: (text) => isOwnDoing(failureOf(text)),
   },

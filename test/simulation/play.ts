@@ -66,6 +66,7 @@ const toQuery = ({ build, task, at, failed, isLastOfBuild }: Upload): string =>
     task_slug: task.slug,
     branch: build.branch,
     commit: build.commit,
+    ...(build.hostOf ? { host: build.hostOf(task) } : {}),
     ...(build.pullRequest ? { pull_request: String(build.pullRequest.number) } : {}),
     build_url: `https://ci.example/acme/shop/runs/${build.number}`,
     completed_at: new Date(at).toISOString(),
