@@ -8,3 +8,6 @@ alter table failure add constraint failure_blame_check
 -- the run that passed when they were tried again. Null: it is none.
 alter table failure add column incident text check (incident in ('cause', 'machine', 'retries'));
 alter table failure add constraint failure_incident_check1 check ((blame = 'incident') = (incident is not null));
+
+-- Most projects have no machine that is ill: then nothing more is looked for.
+create index failure_of_machine on failure (project_id, run_id) where incident in ('machine', 'retries');

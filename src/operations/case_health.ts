@@ -11,6 +11,7 @@ import {
   isDisturbed,
   NO_HEALTH,
 } from "../rules/health.ts";
+import { mayBeIll } from "../rules/incident.ts";
 import type { ChangedResult } from "../rules/merge.ts";
 import { isNews } from "../rules/news.ts";
 import type { TurnedCase } from "../schema/events.ts";
@@ -40,6 +41,7 @@ import {
   type Tx,
 } from "../store/connect.ts";
 import { insertTurns } from "../store/events.ts";
+import { selectMayHaveIllMachine, selectMachineRuns } from "../store/incidents.ts";
 import { markRemoved } from "../store/removed_cases.ts";
 import { resolveRemoved } from "./bug_reports.ts";
 
@@ -108,25 +110,31 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly Unremembered
   const evidence = await collectEvidence(sql, projectId, runs, compared);
   // Whether a run is disturbed depends on the cases that the runs before it have made flaky: those are counted first.
   const starts = [...runs.keys()].filter((index) => index > 0 && isDisturbed(evidence[index]!.flaky, runs[index]!));
+  const ill = await findOnIllMachines(
+    sql,
+    projectId,
+    runs.filter((_, index) => evidence[index]!.flaky > 0),
+  );
   for (const [place, start] of [0, ...starts].entries()) {
     const isFirstDisturbed = await isDisturbedRun(sql, projectId, { ...runs[start]!, ...evidence[start]! });
     const some = runs.slice(start, starts[place]);
     const theirs = some.length === runs.length ? compared : await selectCompared(sql, projectId, some);
-    await countInOrder(sql, projectId, some, { isFirstDisturbed, compared: theirs });
+    const disturbed = new Set(isFirstDisturbed ? [...ill, runs[start]!.id] : ill);
+    await countInOrder(sql, projectId, some, { disturbed, compared: theirs });
   }
 }
 
-/** Counts locked runs, of which only the first one may be disturbed; each test case is read once and written once. */
+/** Counts locked runs, of which those of the ids in `disturbed` say nothing; each test case is read once and written once. */
 async function countInOrder(
   sql: Tx,
   projectId: string,
   runs: readonly UnrememberedRun[],
-  { isFirstDisturbed, compared }: { isFirstDisturbed: boolean; compared: ReadonlyMap<string, readonly string[]> },
+  { disturbed, compared }: { disturbed: ReadonlySet<string>; compared: ReadonlyMap<string, readonly string[]> },
 ): Promise<void> {
   const ids = runs.map(({ id }) => id);
   const now = new Date();
-  const counting = runs.map((run, index) => {
-    const counted = { ...run, disturbed: index === 0 && isFirstDisturbed };
+  const counting = runs.map((run) => {
+    const counted = { ...run, disturbed: disturbed.has(run.id) };
     return { run: counted, at: countedAt(counted, now), turned: [] as TurnedCase[] };
   });
   for await (const portion of portionsOf(sql, projectId, ids)) {
@@ -176,6 +184,17 @@ export async function isDisturbedRun(
 ): Promise<boolean> {
   if (!isDisturbed(flaky, run)) return false;
   return isDisturbed(flaky - (await countKnownFlaky(sql, projectId, run.id, others)), run);
+}
+
+/** The ids of the runs whose machine may have been ill at that time: of what it shows, nothing is a sign of a flaky test. */
+async function findOnIllMachines(sql: Tx, projectId: string, runs: readonly UnrememberedRun[]): Promise<string[]> {
+  const ill: string[] = [];
+  for (const run of runs) {
+    if (!(await selectMayHaveIllMachine(sql, projectId, Date.parse(run.completedAt)))) continue;
+    const known = await selectMachineRuns(sql, projectId, run);
+    if (known && mayBeIll(known.mine, known.others)) ill.push(run.id);
+  }
+  return ill;
 }
 
 /** Of each run, those that it is to be compared with, by their ids. */

@@ -4,7 +4,14 @@ import { isDisturbedRun } from "./case_health.ts";
 import { BAD_RUN, FAMILY, type IncidentSign, isIll, isIncident, isOwnDoing, SHARED } from "../rules/incident.ts";
 import type { Tx } from "../store/connect.ts";
 import type { JudgedFailures, JudgedRun } from "../store/failures.ts";
-import { markIncidents, markOthers, selectFamilies, selectMachineRuns, selectSightings } from "../store/incidents.ts";
+import {
+  markIncidents,
+  markOthers,
+  selectFamilies,
+  selectMayHaveIllMachine,
+  selectMachineRuns,
+  selectSightings,
+} from "../store/incidents.ts";
 
 /** So many causes of a run, those of most failures, are looked for in other runs. */
 const MAX_FAMILIES = 20;
@@ -23,8 +30,12 @@ export async function findIncidents(
     return true;
   }
   const ofCauses = fresh >= FAMILY.cases && (await findCauses(sql, projectId, run));
-  return (fresh >= BAD_RUN.cases && (await findIllMachine(sql, projectId, run))) || ofCauses;
+  const mayBeIll = fresh >= BAD_RUN.cases || (await selectMayHaveIllMachine(sql, projectId, timeOf(run)));
+  return (mayBeIll && (await findIllMachine(sql, projectId, run))) || ofCauses;
 }
+
+const timeOf = ({ completedAt }: Pick<JudgedRun, "completedAt">) =>
+  completedAt === null ? Date.now() : Date.parse(completedAt);
 
 /** All new failures of the run, unless several tests fail for one reason in the code: chance does not do that. */
 async function excuse(sql: Tx, projectId: string, runId: string, sign: IncidentSign): Promise<void> {
@@ -43,7 +54,7 @@ async function findCauses(sql: Tx, projectId: string, run: JudgedRun): Promise<b
 /** The runs of the machine that have shown it are told as what they are as well, though they came before. */
 async function findIllMachine(sql: Tx, projectId: string, run: JudgedRun): Promise<boolean> {
   const runs = await selectMachineRuns(sql, projectId, run);
-  if (!runs?.mine.isBad || !isIll(runs.mine.line, runs.others)) return false;
+  if (!runs || !isIll(runs.mine, runs.others)) return false;
   for (const { id } of runs.others.filter(({ isMine, isBad }) => isMine && isBad))
     await excuse(sql, projectId, id, "machine");
   await excuse(sql, projectId, run.id, "machine");

@@ -246,11 +246,11 @@ export async function takeReport(
   return { run: located, added: true, bugReports, blames, warnings };
 }
 
-/** Of a case whose failure was not counted: that it passes after the incident says nothing else of it. */
+/** Of a case whose failure was not counted: that it passes after the incident, or fails again, says nothing else of it. */
 const afterIncident = ({ letter, ...change }: ChangedResult): ChangedResult => ({
   ...change,
   before: INCIDENT,
-  letter: letter === "P" ? "p" : letter,
+  letter: letter === "P" ? "p" : toStatus(letter) === "failed" ? INCIDENT : letter,
 });
 
 /** When it was completed, as it is stored; `at`: what was completed in the past has its place there, with all that comes of it. */

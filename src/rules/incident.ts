@@ -14,12 +14,19 @@ export const SHARED = { cases: 2, files: 1 };
 /** How an incident is recognised, see sql/. */
 export type IncidentSign = "cause" | "machine" | "retries";
 
-/** A run of a machine is bad in which at least so many tests, so large a share and in so many files fail without explanation. */
+/**
+ * A run of a machine is bad in which at least so many tests, so large a share and in so many files fail without explanation; or so
+ * many pass only when they are tried again.
+ */
 export const BAD_RUN = { cases: 5, share: 0.03, files: 3 };
 /** The runs of so many hours are looked at. */
 export const MACHINE_HOURS = 24;
 /** So many of the last runs of the machine are enough to tell. */
 const MACHINE_RUNS = 10;
+/** A machine that was ill is so until so many of its runs were not told so. */
+const WELL_RUNS = 3;
+/** Nothing is known of a machine without so many runs on others. */
+const OTHER_RUNS = 10;
 /** Less likely than that, it is the machine. */
 const MACHINE_ODDS = 1e-4;
 
@@ -30,20 +37,24 @@ export type MachineRun = {
   /** What tells branches apart. */
   line: string;
   isBad: boolean;
+  /** How its failures were told as an incident, if the machine can be the cause of that. */
+  told: "machine" | "retries" | "";
 };
 
 /**
- * Whether a machine is ill, of which `line` has just had a bad run: so many of its last runs were bad, of two branches at least,
- * as have odds below 1 in 10,000 where runs are bad as often as on the other machines. `runs` are the newest first.
+ * Whether a machine is ill: so many of its last runs were bad, of two branches at least, as have odds below 1 in 10,000 where runs
+ * are bad as often as on the other machines. `run` is the last one, `runs` are those before it, the newest first.
  */
-export function isIll(line: string, runs: readonly MachineRun[]): boolean {
-  const others = runs.filter(({ isMine }) => !isMine);
+export function isIll({ line, isBad }: MachineRun, runs: readonly MachineRun[]): boolean {
+  const [own, others] = [runs.filter(({ isMine }) => isMine), runs.filter(({ isMine }) => !isMine)];
+  if (others.length < OTHER_RUNS) return false;
+  if (own.slice(0, WELL_RUNS).some(({ told }) => told === "machine")) return true;
+  if (!isBad) return false;
   // Of few runs not much is known: twenty more are supposed, one of them bad.
   const rate = (others.filter(({ isBad }) => isBad).length + 1) / (others.length + 20);
   const lines = new Set([line]);
   let bad = 1;
-  const last = runs.filter(({ isMine }) => isMine).slice(0, MACHINE_RUNS - 1);
-  for (const [index, run] of last.entries()) {
+  for (const [index, run] of own.slice(0, MACHINE_RUNS - 1).entries()) {
     if (!run.isBad) continue;
     bad++;
     lines.add(run.line);
@@ -51,6 +62,15 @@ export function isIll(line: string, runs: readonly MachineRun[]): boolean {
   }
   return false;
 }
+
+/** Whether it is, or has just had a run in which tests began to look flaky at once. */
+export const mayBeIll = (run: MachineRun, runs: readonly MachineRun[]): boolean =>
+  isIll(run, runs) ||
+  (runs.filter(({ isMine }) => !isMine).length >= OTHER_RUNS &&
+    runs
+      .filter(({ isMine }) => isMine)
+      .slice(0, WELL_RUNS)
+      .some(({ told }) => told !== ""));
 
 /** The odds that at least `wanted` of `count` happen, each at this rate. */
 function oddsOf(wanted: number, count: number, rate: number): number {

@@ -119,6 +119,15 @@ export const markOthers = (
     where d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
       and d.cause = any(${toTextArray(own.map(({ cause }) => cause))}::uuid[]) and ${isLast(sql, projectId)})`;
 
+/** Whether a machine of the project may have been ill in the hours before; `at` in milliseconds since 1970. */
+export const selectMayHaveIllMachine = async (sql: Tx, projectId: string, at: number): Promise<boolean> => {
+  const rows = await sql`
+    select from failure
+    where project_id = ${projectId} and incident in ('machine', 'retries')
+      and run_id >= ${firstIdAt(at - MACHINE_HOURS * 3_600_000)} and run_id < ${firstIdAt(at + 1)} limit 1`;
+  return rows.length > 0;
+};
+
 /** So many executions of the last hours are looked through. */
 const RECENT = 200;
 
@@ -129,12 +138,13 @@ const RECENT = 200;
 export async function selectMachineRuns(
   sql: Tx,
   projectId: string,
-  { id, completedAt }: JudgedRun,
+  { id, completedAt }: Pick<JudgedRun, "id" | "completedAt">,
 ): Promise<{ mine: MachineRun; others: (MachineRun & { id: string })[] } | null> {
   const at = completedAt === null ? Date.now() : Date.parse(completedAt);
   const rows = await sql<(MachineRun & { id: string })[]>`
     with recent as materialized (
-      select e.id as execution_id, e.pull_request, e.branch, r.id, r.passed, r.failed, m.host
+      select e.id as execution_id, e.pull_request, e.branch, r.id, r.failed, r.flaky, m.host,
+        greatest(${BAD_RUN.cases}::int, ${BAD_RUN.share}::float8 * (r.passed + r.failed)) as many
       from (
         select id, branch, pull_request from execution
         where project_id = ${projectId} and id >= ${firstIdAt(at - MACHINE_HOURS * 3_600_000)} and id < ${firstIdAt(at + 1)}
@@ -151,12 +161,15 @@ export async function selectMachineRuns(
       ) m
     )
     select r.id, r.host = mine.host as "isMine", coalesce(r.pull_request, '') || ' ' || coalesce(r.branch, '') as line,
-      r.failed >= ${BAD_RUN.cases} and (
-        select count(*) >= greatest(${BAD_RUN.cases}::int, ${BAD_RUN.share}::float8 * (r.passed + r.failed))
-          and count(distinct coalesce(c.file, c.suite)) >= ${BAD_RUN.files}
+      r.flaky >= r.many or r.failed >= r.many and (
+        select count(*) >= r.many and count(distinct coalesce(c.file, c.suite)) >= ${BAD_RUN.files}
         from failure f join test_case c on c.project_id = f.project_id and c.number = f.test_case
         where f.project_id = ${projectId} and f.run_id = r.id
-          and (f.blame = 'new' or f.incident in ('machine', 'retries'))) as "isBad"
+          and (f.blame = 'new' or f.incident in ('machine', 'retries'))) as "isBad",
+      coalesce((
+        select min(f.incident) from failure f
+        where r.failed > 0 and f.project_id = ${projectId} and f.run_id = r.id and f.incident in ('machine', 'retries')
+      ), '') as told
     from recent r, (select host from recent where id = ${id}) mine
     order by r.execution_id desc, r.id desc`;
   const mine = rows.find((row) => row.id === id);

@@ -128,6 +128,7 @@ testLinearity("rules", {
     isIll: null,
     isIncident: null,
     isOwnDoing: (text) => isOwnDoing(failureOf(text)),
+    mayBeIll: null,
   },
   "health.ts": { countChange: null, countResult: null, countedAt: null, isDisturbed: null },
   "identity.ts": {
