@@ -11,7 +11,7 @@ import {
   isDisturbed,
   NO_HEALTH,
 } from "../rules/health.ts";
-import { mayBeIll } from "../rules/incident.ts";
+import { isIll, mayBeIll } from "../rules/incident.ts";
 import type { ChangedResult } from "../rules/merge.ts";
 import { isNews } from "../rules/news.ts";
 import type { TurnedCase } from "../schema/events.ts";
@@ -28,6 +28,7 @@ import {
   selectRunBlocks,
   selectUnrememberedRuns,
   storeCaseHealth,
+  takeBackFlaky,
   type UnrememberedRun,
 } from "../store/case_health.ts";
 import {
@@ -192,7 +193,19 @@ async function findOnIllMachines(sql: Tx, projectId: string, runs: readonly Unre
   for (const run of runs) {
     if (!(await selectMayHaveIllMachine(sql, projectId, Date.parse(run.completedAt)))) continue;
     const known = await selectMachineRuns(sql, projectId, run);
-    if (known && mayBeIll(known.mine, known.others)) ill.push(run.id);
+    if (!known || !mayBeIll(known.mine, known.others)) continue;
+    ill.push(run.id);
+    if (!isIll(known.mine, known.others)) continue;
+    // It was ill before anybody could know.
+    const before = known.others.filter(({ isMine }) => isMine).map(({ id }) => id);
+    const taken = await takeBackFlaky(sql, projectId, before);
+    if (taken.length > 0 && isNews(run.completedAt))
+      await insertTurns(
+        sql,
+        projectId,
+        run.id,
+        taken.map((testCase) => ({ testCase, flaky: false, flakeRate: 0 })),
+      );
   }
   return ill;
 }

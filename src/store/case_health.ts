@@ -212,6 +212,22 @@ export async function countKnownFlaky(
   return row!.count;
 }
 
+/**
+ * In a transaction that holds `lockHealth`: cases of which only these runs have shown that they are flaky are so no longer. Answers
+ * their numbers.
+ */
+export async function takeBackFlaky(sql: Tx, projectId: string, runIds: readonly string[]): Promise<number[]> {
+  const rows = await sql<{ number: number }[]>`
+    with shown as materialized (
+      select completed_at from test_run
+      where project_id = ${projectId} and id = any(${toTextArray(runIds)}::uuid[]) and remembered)
+    update case_health h set flaky = false, flaky_at = null, flaky_since = null, flaky_signs = '', flake_rate = 0,
+      flakiness = 0, recent = translate(recent, 'PF', 'pf')
+    where project_id = ${projectId} and flaky and flaky_since in (select * from shown) and flaky_at in (select * from shown)
+    returning test_case as number`;
+  return rows.map(({ number }) => number);
+}
+
 /** Of those that have had a result, by test_case.number. */
 export async function selectCaseHealth(
   sql: Tx,

@@ -48,7 +48,13 @@ const ROWS: Row[] = [
     what: "new failures: precision",
     of: ({ newPrecision }) => newPrecision,
     goal: { least: () => 0.85 },
-    habits: { monorepo: least(0.95), names: least(0.85), machines: least(0.85) },
+    habits: { monorepo: least(0.95), names: least(0.85) },
+  },
+  {
+    what: "new failures: precision at the end",
+    of: ({ newPrecisionAtEnd }) => newPrecisionAtEnd,
+    worst: Math.min,
+    habits: { machines: least(0.85) },
   },
   {
     what: "new failures: recall",

@@ -27,7 +27,7 @@ export type Recording = {
   reopened: { upload: Upload; bug: string }[];
   snapshots: Snapshot[];
   /** Asked when a build had ended, and once more at the end of the three weeks. */
-  comparisons: { build: Build; first: Asked; again: Asked }[];
+  comparisons: { build: Build; first: Asked; again: Asked & { newFailures: Named[] } }[];
   catalogue: (Named & { id: string; health: string })[];
   bugs: Bug[];
   seconds: number;

@@ -23,6 +23,8 @@ export type Score = {
   soundCalledFlaky: number;
   newPrecision: number;
   newRecall: number;
+  /** The precision as it is told when the three weeks are over. */
+  newPrecisionAtEnd: number;
   /** Builds of the default branch that tell as new what their surroundings have caused. */
   falseAlarms: number;
   /** Those, and sound tests called flaky, a week. */
@@ -81,6 +83,7 @@ export function score(recording: Recording): Score {
     executions: story.builds.length,
     ...flaky,
     ...scoreNewFailures(recording, find),
+    newPrecisionAtEnd: scoreAtEnd(recording, find),
     falseAlarms,
     wrongAlertsAWeek: (falseAlarms + flaky.soundCalledFlaky) / Math.max(1, (last - first) / WEEK_MS),
     ...scoreBugs(recording, find),
@@ -165,6 +168,21 @@ function scoreNewFailures({ answers }: Recording, find: Find) {
     flakyTold: share(flakyTold, flaky),
     mainTold: share(mainTold, ofMain),
   };
+}
+
+/** An incident may be recognised by what comes after it. */
+function scoreAtEnd({ story, comparisons }: Recording, find: Find): number {
+  const failed = new Map<Build, Map<TestCase, Cause>>();
+  for (const upload of story.uploads.filter(({ isLastOfTask }) => isLastOfTask))
+    failed.set(upload.build, new Map([...(failed.get(upload.build) ?? []), ...upload.failed]));
+  let [right, told] = [0, 0];
+  for (const { build, again } of comparisons) {
+    if (build.isDefault) continue;
+    const own = new Set(build.own.map(({ cause }) => cause));
+    told += again.newFailures.length;
+    right += again.newFailures.filter((named) => own.has(failed.get(build)!.get(find(named))!)).length;
+  }
+  return share(right, told);
 }
 
 function scoreBugs({ story, bugs, catalogue }: Recording, find: Find) {
