@@ -19,6 +19,7 @@ import { type Cause as FoundCause, readCauses } from "../operations/failures.ts"
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
+import { failureReason } from "../rules/failure_reason.ts";
 import { fingerprint } from "../rules/fingerprint.ts";
 import { executionReason, taskReason } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
@@ -164,6 +165,7 @@ const toFailure = (row: CauseMember, since: FailureEvidence | undefined): Cause[
   attempt: row.attempt,
   host: row.host,
   blame: row.blame === null ? null : WORD_OF[row.blame],
+  reason: failureReason(row),
   since: since?.sinceExecutionId
     ? { executionId: since.sinceExecutionId, commit: since.sinceCommit, at: since.sinceAt }
     : null,

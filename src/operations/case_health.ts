@@ -114,7 +114,7 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly Unremembered
   const ill = await findOnIllMachines(
     sql,
     projectId,
-    runs.filter((_, index) => evidence[index]!.flaky > 0),
+    runs.filter(({ hasFailed }, index) => hasFailed || evidence[index]!.flaky > 0),
   );
   for (const [place, start] of [0, ...starts].entries()) {
     const isFirstDisturbed = await isDisturbedRun(sql, projectId, { ...runs[start]!, ...evidence[start]! });
@@ -190,8 +190,10 @@ export async function isDisturbedRun(
 /** The ids of the runs whose machine may have been ill at that time: of what it shows, nothing is a sign of a flaky test. */
 async function findOnIllMachines(sql: Tx, projectId: string, runs: readonly UnrememberedRun[]): Promise<string[]> {
   const ill: string[] = [];
+  const times = runs.map(({ completedAt }) => Date.parse(completedAt));
+  if (times.length === 0 || !(await selectMayHaveIllMachine(sql, projectId, times))) return ill;
   for (const run of runs) {
-    if (!(await selectMayHaveIllMachine(sql, projectId, Date.parse(run.completedAt)))) continue;
+    if (!(await selectMayHaveIllMachine(sql, projectId, [Date.parse(run.completedAt)]))) continue;
     const known = await selectMachineRuns(sql, projectId, run);
     if (!known || !mayBeIll(known.mine, known.others)) continue;
     ill.push(run.id);

@@ -30,7 +30,7 @@ export async function findIncidents(
     return true;
   }
   const ofCauses = fresh >= FAMILY.cases && (await findCauses(sql, projectId, run));
-  const mayBeIll = fresh >= BAD_RUN.cases || (await selectMayHaveIllMachine(sql, projectId, timeOf(run)));
+  const mayBeIll = fresh >= BAD_RUN.cases || (await selectMayHaveIllMachine(sql, projectId, [timeOf(run)]));
   return (mayBeIll && (await findIllMachine(sql, projectId, run))) || ofCauses;
 }
 

@@ -31,8 +31,9 @@ export function groupRuns(runs: readonly RunOnCommit[]): Map<string, CommitGroup
 
 /**
  * The ids of the runs with which each run is compared, where either has failures: of those of its task and commit that were
- * counted before it, the last by id. `runs` are in the order in which they are counted; `counted` tells those that were
- * counted before all of them, by the group, newest first, and leaves out groups in which nothing has failed anywhere.
+ * counted before it, the last by id; of those long before it only the last. `runs` are in the order in which they are
+ * counted; `counted` tells those that were counted before all of them, by the group, newest first, and leaves out groups in
+ * which nothing has failed anywhere.
  */
 export function toCompare(
   runs: readonly RunOnCommit[],
@@ -45,7 +46,13 @@ export function toCompare(
     for (const run of kin) {
       const before = counted.get(groupOf(run));
       if (before !== undefined) {
-        const others = lastOf(run, before, earlier).filter(({ hasFailed }) => hasFailed || run.hasFailed);
+        const last = lastOf(run, before, earlier);
+        // What passed again since a failure long ago has told so then.
+        const previous = last.find(({ id }) => id < run.id);
+        const others = last.filter(
+          (other) =>
+            (other.hasFailed || run.hasFailed) && (other === previous || earlierByFar(run.id, other.id) !== "theirs"),
+        );
         if (others.length > 0)
           compared.set(
             run.id,

@@ -8,6 +8,11 @@ export const KNOWN_RUNS = 5;
 /** So many failures in a row on the default branch, and a case is broken; fewer are a short episode, once they are over. */
 const BROKEN = 5;
 /**
+ * What failed so many times in a row on the default branch and then passes on the same commit was mended from outside: a flaky
+ * case of 20 % fails three times in a row with odds of 1 in 125.
+ */
+const MENDED = 3;
+/**
  * So many short episodes within so many results on the default branch, and a case is flaky. Where one build in ten breaks
  * 5 of 1,000 cases for less than 5 builds, a sound case has 0.05 such episodes in 100 builds: three of them come to one
  * case in 50,000, two would to one in 800. A case that fails one time in twenty shows three with odds of 88 %.
@@ -212,7 +217,10 @@ function count(
   const number = episodes.length < EPISODES ? 0 : withinLast(episodes, mainRuns);
   const hasEpisodes = number >= EPISODES;
 
-  const evidence = isEvidence(run, result) || (endsShort && hasEpisodes);
+  // What has failed so often in a row was broken, though what mended it is not in the commit.
+  const isMended = letter === "p" && isMain && brokenBefore >= MENDED;
+  const isSign = isEvidence(run, result) && !isMended;
+  const evidence = isSign || (endsShort && hasEpisodes);
   const recovers = h.flaky && !evidence && !failed && isMore && h.clean + 1 >= h.recoversAfter;
   const clean = evidence || failed ? 0 : isMore ? h.clean + 1 : h.clean;
   const faded = isMore ? Math.fround(h.flakiness * KEPT_REAL) : h.flakiness;
@@ -247,7 +255,7 @@ function count(
 
   let flakySigns = h.flakySigns;
   if (evidence) {
-    const sign = letter === "P" ? "r" : isEvidence(run, result) ? "c" : "e";
+    const sign = letter === "P" ? "r" : isSign ? "c" : "e";
     flakySigns = !h.flaky ? sign : flakySigns.includes(sign) ? flakySigns : flakySigns + sign;
   }
 

@@ -1,6 +1,7 @@
 /** The project itself. */
 
 import * as v from "valibot";
+import { listOf } from "./bounded.ts";
 import { createdAt, described, integer, patchOf, text, timeoutMinutes, uuid } from "./fields.ts";
 
 const MAX_PATTERNS = 20;
@@ -37,7 +38,13 @@ export const projectPatch = patchOf({
     "main",
   ),
   longLivedBranches: described(
-    v.optional(v.pipe(v.array(text(200)), v.maxLength(MAX_PATTERNS, `expected at most ${MAX_PATTERNS} patterns`))),
+    v.optional(
+      listOf(text(200), {
+        max: MAX_PATTERNS,
+        expected: "expected a list of patterns",
+        tooMany: `expected at most ${MAX_PATTERNS} patterns`,
+      }),
+    ),
     "Branches beside the default one that live long, as those of releases: each is compared with its own builds. * stands for " +
       "any text",
     ["release/*", "hotfix/*"],

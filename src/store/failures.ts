@@ -1,6 +1,7 @@
 /** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
 
 import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
+import type { IncidentSign } from "../rules/incident.ts";
 import { BROKEN_IN_A_ROW, type Stray, type StrayFailure } from "../rules/stray.ts";
 import type { Blame } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
@@ -65,36 +66,39 @@ export const insertFailures = async (
     select from case_result b
     where b.project_id = ${projectId} and b.run_id in (select id from base_run)
       and b.block = ${blockOfCase(sql, sql`f.number`)} and f.number = any(b.test_cases)))`;
+  const isAsked = sql`${isInTime} and ${isKnownFlaky(sql)}`;
+  const rate = sql`case when ${isAsked} then greatest(h.flake_rate, ${episodeRate(sql)}) else ${episodeRate(sql)} end`;
   // A flaky case fails here and there: several times in a row on one branch it does so only as often as its rate allows.
-  const isPlausible = sql`(
-    select power(greatest(h.flake_rate, ${episodeRate(sql)}), 1 + count(*)) >= ${EXCUSE_ODDS} from (
+  const inARow = sql`
+    select case when ${isAsked} then 1 + count(*) end as number from (
       select letter, count(*) filter (where letter in ('p', 'P')) over (order by run_id desc) as passes
       from (${lastResults(sql, projectId, sql`f.number`, sql`b.run_id < ${id}::uuid`, EXCUSE_RESULTS)}) r
-      where letter in ('p', 'P', 'f', 'F') and exists (
+      where ${isAsked} and letter in ('p', 'P', 'f', 'F') and exists (
         select from test_run t
         join execution e on e.project_id = ${projectId} and e.id = t.execution_id
         join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
         where t.project_id = ${projectId} and t.id = r.run_id and ${isSameLine(sql)} and not t.outage)
-    ) own where passes = 0)`;
+    ) own where passes = 0`;
   const rows = await sql<JudgedFailures[]>`
     with failed as materialized (${failedIn(sql, projectId, sql`select ${id}::uuid as id`)}),
     base_run as materialized (${baselineRuns(sql, projectId, { executionId, taskSlug })}),
     base as materialized (${failedByThemselvesIn(sql, projectId, sql`select id from base_run`)}),
     main as materialized (${failedByThemselvesIn(sql, projectId, meanwhile)}),
     judged as (
-      insert into failure (project_id, run_id, test_case, blame, flake_rate, flaky_at)
-      select ${projectId}, ${id}, f.number, j.blame,
-        case when j.blame = 'flaky' then case when h.flaky then h.flake_rate else ${episodeRate(sql)} end end,
+      insert into failure (project_id, run_id, test_case, blame, in_a_row, flake_rate, flaky_at)
+      select ${projectId}, ${id}, f.number, j.blame, r.number,
+        case when j.blame = 'flaky' or r.number is not null then ${rate} end,
         case when j.blame = 'flaky' then case when h.flaky then h.flaky_at else h.episode_at end end
       from failed f
       left join base on base.number = f.number
       left join main on main.number = f.number
       left join case_health h on h.project_id = ${projectId} and h.test_case = f.number
       left join quarantine q on q.project_id = ${projectId} and q.test_case = f.number
-        and (q.until is null or q.until > now()),
-      lateral (select case
+        and (q.until is null or q.until > now())
+      cross join lateral (${inARow}) r
+      cross join lateral (select case
         when q.test_case is not null then 'quarantined'
-        when ${isInTime} and ${isKnownFlaky(sql)} and ${isPlausible} then 'flaky'
+        when power(${rate}, r.number) >= ${EXCUSE_ODDS} then 'flaky'
         when base.number is not null then 'still'
         when main.number is not null then 'main'
         when ${isInTime} and ${isKnownOnMain} then (
@@ -206,7 +210,7 @@ export const selectStrayFailures = (
 /** Failures that other branches explain after all. */
 export const updateStrayFailures = (sql: Tx, projectId: string, runId: string, strays: readonly Stray[]) => sql`
   update failure f set blame = s.blame, flake_rate = case s.blame when 'flaky' then s.rate end,
-    flaky_at = case s.blame when 'flaky' then s.at::timestamptz end
+    flaky_at = case s.blame when 'flaky' then s.at::timestamptz end, in_a_row = null
   from unnest(
     ${toNumberArray(strays.map(({ testCase }) => testCase))}::int[], ${toTextArray(strays.map(({ blame }) => blame))}::text[],
     ${toNumberArray(strays.map(({ rate }) => rate))}::real[], ${toTextArray(strays.map(({ at }) => at))}::text[]
@@ -256,6 +260,10 @@ const STREAK = 100;
 
 export type FailureRow = CaseRef & {
   blame: Blame | null;
+  /** How an incident was recognised. */
+  incident: IncidentSign | null;
+  /** Of a case that was known to be flaky: its failures in a row on this branch. */
+  inARow: number | null;
   flakeRate: number | null;
   lastFlakyAt: string | null;
   owner: string | null;

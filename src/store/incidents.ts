@@ -99,7 +99,7 @@ export async function selectSightings(
 
 /** All failures of a run that have one of these causes, whatever else explains them, are of an incident. */
 export const markIncidents = (sql: Tx, projectId: string, runId: string, causes: readonly string[]) => sql`
-  update failure f set blame = 'incident', incident = 'cause', flake_rate = null, flaky_at = null
+  update failure f set blame = 'incident', incident = 'cause', in_a_row = null, flake_rate = null, flaky_at = null
   where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame <> 'quarantined' and exists (
     select from case_detail d
     where d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
@@ -113,18 +113,26 @@ export const markOthers = (
   sign: IncidentSign,
   own: readonly Pick<Family, "cause">[],
 ) => sql`
-  update failure f set blame = 'incident', incident = ${sign}
+  update failure f set blame = 'incident', incident = ${sign}, in_a_row = null, flake_rate = null
   where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame = 'new' and not exists (
     select from case_detail d
     where d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
       and d.cause = any(${toTextArray(own.map(({ cause }) => cause))}::uuid[]) and ${isLast(sql, projectId)})`;
 
-/** Whether a machine of the project may have been ill in the hours before; `at` in milliseconds since 1970. */
-export const selectMayHaveIllMachine = async (sql: Tx, projectId: string, at: number): Promise<boolean> => {
+/**
+ * Whether a machine of the project may have been ill between the first and the last of these times, or in the hours before; in
+ * milliseconds since 1970.
+ */
+export const selectMayHaveIllMachine = async (
+  sql: Tx,
+  projectId: string,
+  times: readonly number[],
+): Promise<boolean> => {
   const rows = await sql`
     select from failure
     where project_id = ${projectId} and incident in ('machine', 'retries')
-      and run_id >= ${firstIdAt(at - MACHINE_HOURS * 3_600_000)} and run_id < ${firstIdAt(at + 1)} limit 1`;
+      and run_id >= ${firstIdAt(Math.min(...times) - MACHINE_HOURS * 3_600_000)}
+      and run_id < ${firstIdAt(Math.max(...times) + 1)} limit 1`;
   return rows.length > 0;
 };
 

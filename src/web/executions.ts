@@ -7,6 +7,7 @@ import { cancelExecution, completeExecution, removeExecution } from "../operatio
 import { isAnswered, rerunEnded } from "../operations/reruns.ts";
 import { type Cause, type CausePage, readCauses } from "../operations/failures.ts";
 import { hasEnded } from "../rules/execution.ts";
+import { failureReason } from "../rules/failure_reason.ts";
 import { executionReason, taskLine } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import { ownFrames } from "../rules/stack.ts";
@@ -407,7 +408,8 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
 
   function facts(cause: Cause, told: FailureEvidence | undefined, around: Around): Html {
     const rest = cause.failed - cause.failures.length;
-    return html`<h3>${isOne ? "Test" : tests}</h3>
+    const why = failureReason(first, around.defaultBranch);
+    return html`${why === null ? null : html`<p class="small">${why}.</p>`}<h3>${isOne ? "Test" : tests}</h3>
 <ul class="plain">${cause.failures.map(
       (failure) =>
         html`<li><a href="${testPath(projectId, failure.testCaseId)}">${breakable([failure.taskSlug, fullName(failure)].join(" › "))}</a>${

@@ -52,6 +52,17 @@ describe("a failure", () => {
       upload("fpp", `branch=x&commit=abcdef${commit}&execution_key=x${commit}&complete=true`);
     for (const commit of [1, 2, 3]) expect(blames(await push(commit))).toEqual({ flakyFailures: ["case 0"] });
     for (const commit of [4, 5]) expect(blames(await push(commit))).toEqual({ newFailures: ["case 0"] });
+    // Each says why.
+    const reasonOf = async (executionKey: string) => {
+      const { body } = await ask(`GET /projects/${project}/executions?key=${executionKey}`, { key });
+      return (await get(`${body.data[0].id}/failures`)).causes[0].failures[0].reason;
+    };
+    const rate = "Fails \\d+ % of the time without a change";
+    expect(await reasonOf("x1")).toMatch(new RegExp(`^${rate}$`));
+    const odds = (times: number) =>
+      new RegExp(`^${rate}; ${times} times in a row on this branch has odds of 1 in [\\d,]+$`);
+    expect(await reasonOf("x2")).toMatch(odds(2));
+    expect(await reasonOf("x5")).toMatch(odds(5));
     // A pass in between, and another branch, begin anew.
     expect(blames(await upload("fpp", "branch=y"))).toEqual({ flakyFailures: ["case 0"] });
     await upload("ppp", "branch=x&commit=abcdef8");
@@ -452,7 +463,15 @@ describe("GET …/executions/{executionId}/failures", () => {
       {
         ...{ message: "AssertionError: the total is wrong", stack: "at total (src/b.ts:3:1)" },
         ...{ exceptionType: "AssertionError", bugReport: { number: 2, status: "open" } },
-        failures: [{ name: "b", blame: "new", since: { executionId: mine.executionId, commit: "c3" }, owner: null }],
+        failures: [
+          {
+            name: "b",
+            blame: "new",
+            reason: expect.stringMatching(/^It did not fail in the baseline/),
+            since: { executionId: mine.executionId, commit: "c3" },
+            owner: null,
+          },
+        ],
       },
       {
         bugReport: { number: 1 },
@@ -460,7 +479,7 @@ describe("GET …/executions/{executionId}/failures", () => {
           { name: "c", blame: "new", since: { executionId: mine.executionId } },
           {
             name: "a",
-            blame: "still_failing",
+            ...{ blame: "still_failing", reason: "It failed in the baseline" },
             since: { executionId: first.executionId, commit: "b2" },
             owner: "storage",
           },

@@ -52,7 +52,9 @@ describe("many failures for one cause outside of the code", () => {
     expect(struck).toMatchObject({ verdict: "failed", newFailures: [], bugReports: [{ change: "opened" }] });
     const { causes } = await get(`/executions/${struck.executionId}/failures`);
     expect(causes).toMatchObject([{ failed: 20, bugReport: { number: 1 } }]);
-    expect(causes[0].failures[0]).toMatchObject({ blame: "incident" });
+    expect(causes[0].failures[0]).toMatchObject({
+      ...{ blame: "incident", reason: expect.stringContaining("for a cause outside of the code") },
+    });
     expect(await get(`/executions/${struck.executionId}/comparison`)).toMatchObject({
       counts: { incidentFailures: 20 },
     });
@@ -146,4 +148,62 @@ test("a run in which tests begin to look flaky at once excuses what fails on, un
   const { body } = await ask(path, { key, body: report((index) => (index === 7 ? own(7) : null)) });
   expect(counts(body)).toEqual({ incidentFailures: 1 });
   expect((await get("/test-cases?health=flaky")).data).toEqual([]);
+});
+
+describe("a machine", () => {
+  const THINGS = ["basket", "invoice", "refund", "coupon", "address", "parcel"];
+  const COLOURS: Record<string, string> = { a: "red", b: "blue", c: "green", d: "yellow", e: "purple" };
+  /** Words that no two tests share on any two branches, and that say nothing of the cause. */
+  const odd =
+    (count: number, branch: string): Said =>
+    (index) =>
+      index < count ? `the ${COLOURS[branch]} ${THINGS[index]} row has no owner` : null;
+  const sick = (branch: string) => upload(odd(6, branch), `branch=${branch}&host=ci-3`);
+  const sound = async (count: number) => {
+    for (let index = 0; index < count; index++) await upload(none, `branch=main&host=ci-${index % 2}`);
+  };
+
+  test("whose last runs are bad on several branches is ill: that is an incident, and so was what it has shown before", async () => {
+    await sound(12);
+    const first = await sick("a");
+    expect(counts(first)).toEqual({ newFailures: 6 });
+    expect(counts(await sick("b"))).toEqual({ newFailures: 6 });
+    expect(counts(await sick("c"))).toEqual({ incidentFailures: 6 });
+    const { causes, counts: now } = await get(`/executions/${first.executionId}/failures`);
+    expect(now).toMatchObject({ newFailures: 0, incidentFailures: 6 });
+    expect(causes[0].failures[0]).toMatchObject({
+      ...{
+        blame: "incident",
+        host: "ci-3",
+        reason: "The last runs on this machine failed far more often than those on others",
+      },
+    });
+    // One failure more is not looked at for itself, and elsewhere the same is new.
+    expect(counts(await upload(odd(1, "d"), "branch=d&host=ci-3"))).toEqual({ incidentFailures: 1 });
+    expect(counts(await upload(odd(1, "e"), "branch=e&host=ci-1"))).toEqual({ newFailures: 1 });
+  });
+
+  test("is not blamed for what one branch breaks, nor where nobody says which it was", async () => {
+    await sound(12);
+    for (let push = 0; push < 3; push++) expect(counts(await sick("a"))).toEqual({ newFailures: 6 });
+    for (const branch of ["b", "c"])
+      expect(counts(await upload(odd(6, branch), `branch=${branch}`))).toEqual({ newFailures: 6 });
+  });
+
+  test("that is ill takes back what tests have shown on it", async () => {
+    await sound(20);
+    const commit = "c".repeat(40);
+    const path = (branch: string, host: string) =>
+      `POST /projects/${project}/test-runs?task_slug=t&branch=${branch}&commit=${commit}&execution_key=${branch}&host=${host}&complete=true`;
+    const words: Said = (index) => (index > 37 ? `the ${THINGS[index - 38]} view has no title` : null);
+    // Two tests fail on it and pass elsewhere, on one commit: that looks like flaky ones, and not enough at once to tell.
+    await ask(path("one", "ci-3"), { key, body: report(words) });
+    await ask(path("two", "ci-1"), { key, body: report(none) });
+    const flaky = async () => (await get("/test-cases?health=flaky")).data.length;
+    expect(await flaky()).toBe(2);
+    for (const branch of ["a", "b"]) await sick(branch);
+    expect(await flaky()).toBe(2);
+    await sick("c");
+    expect(await flaky()).toBe(0);
+  });
 });

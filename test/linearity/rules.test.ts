@@ -110,6 +110,7 @@ testLinearity("rules", {
       for (const before of ["", "A=", "A='", 'A="', "export "]) parseDotenv(before + text);
     },
   },
+  "failure_reason.ts": { failureReason: null },
   "execution.ts": { byResults: null, endOfTask: null, executionVerdict: null, hasEnded: null, nextStatus: null },
   "drawn_name.ts": { isPlainName, plainName },
   "duration.ts": { startOf: null, timesOf: null },

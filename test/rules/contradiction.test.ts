@@ -22,6 +22,18 @@ test("a run is compared with those counted before it, in the same batch and earl
   expect(compare([run(5, true)], [run(1, true), run(2, false)])).toEqual({ r005: ["r002", "r001"] });
 });
 
+test("a run is compared with the last one of those long before it, and only where none is nearer", () => {
+  const at = (hours: number, hasFailed: boolean) => ({
+    ...run(0, hasFailed),
+    id: `${(hours * 3_600_000).toString(16).padStart(12, "0")}-7000`,
+  });
+  const [first, second, third, fourth] = [at(0, true), at(24, false), at(48, false), at(49, false)];
+  expect(compare([first!, second!, third!])).toEqual({ [second!.id]: [first!.id] });
+  expect(compare([third!], [first!])).toEqual({ [third!.id]: [first!.id] });
+  expect(compare([fourth!], [first!, third!])).toEqual({});
+  expect(compare([fourth!], [first!, { ...third!, hasFailed: true }])).toEqual({ [fourth!.id]: [third!.id] });
+});
+
 test("what is green everywhere is compared with nothing", () => {
   expect(compare([run(1, false), run(2, false)], [run(0, false)])).toEqual({});
 });

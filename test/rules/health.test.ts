@@ -47,6 +47,14 @@ describe("flaky", () => {
     expect(play("pPpcP")).toMatchObject({ flakySince: at(1), flakyAt: at(4), flakySigns: "rc", recent: "pPpPP" });
   });
 
+  test("is not what failed three times in a row on the default branch, and then passed on the same commit", () => {
+    expect(play("pffc")).toMatchObject({ flaky: true, flakySigns: "c" });
+    expect(play("pfffc")).toMatchObject({ flaky: false, episodes: [5], recent: "pfffp" });
+    // A retry that passes at once is a sign all the same, and so is any other branch.
+    expect(play("pfffP")).toMatchObject({ flaky: true, flakySigns: "r" });
+    expect(play("c", play("pfff"), 4, { main: false })).toMatchObject({ flaky: true, flakySigns: "c" });
+  });
+
   test("is not what passed in the retry that ended an outage", () => {
     expect(play("P", play("pp"), 2, { wasOutage: true })).toMatchObject({ flaky: false, recent: "ppp" });
   });

@@ -58,11 +58,11 @@ export type Score = {
 
 const share = (part: number, whole: number) => (whole === 0 ? Number.NaN : part / whole);
 /** What a name ends with that was drawn for one run, see `drawName` in habits/names.ts. */
-const DRAWN = /(?:\[seed=[^\]]*\]| on \S+| of order \S+)$/;
+const DRAWN = [/\[seed=[^\]]*\]$/, / on \S+$/, / of order \S+$/];
 /** What a test may be called in a report: some tools join the titles of suites and test. */
 const keysOf = ({ taskSlug, suite, name }: Named) =>
   [name, `${suite} > ${name}`, `${suite} ${name}`].flatMap((title) =>
-    [title, title.replace(DRAWN, "")].map((one) => `${taskSlug} ${one}`),
+    [title, ...DRAWN.map((drawn) => title.replace(drawn, ""))].map((one) => `${taskSlug} ${one}`),
   );
 
 export function score(recording: Recording): Score {

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test";
+import { isFromOutside, isIll, isIncident, type MachineRun, mayBeIll } from "../../src/rules/incident.ts";
+
+const run = (more: Partial<MachineRun> = {}): MachineRun => ({
+  isMine: false,
+  line: "a",
+  isBad: false,
+  told: "",
+  ...more,
+});
+const others = (count: number, bad = 0) => Array.from({ length: count }, (_, index) => run({ isBad: index < bad }));
+/** The last runs of the machine, newest first: a letter each, b for a bad one; each on a branch of its own. */
+const own = (letters: string) =>
+  [...letters].map((letter, index) => run({ isMine: true, line: `line ${index}`, isBad: letter === "b" }));
+
+describe("a machine is ill", () => {
+  test("from the second bad run of hardly any on others, of two branches", () => {
+    const [last, ...before] = own("bbb");
+    expect(isIll(last!, [...before, ...others(30)])).toBeTrue();
+    const onOne = before.map((one) => ({ ...one, line: last!.line }));
+    expect(isIll(last!, [...onOne, ...others(30)])).toBeFalse();
+  });
+
+  test("not for one bad run, nor for two among ten, nor where the others are as bad", () => {
+    expect(isIll(own("b")[0]!, others(30))).toBeFalse();
+    const [last, ...before] = own("bppppppppb");
+    expect(isIll(last!, [...before, ...others(30)])).toBeFalse();
+    const [bad, ...more] = own("bbbb");
+    expect(isIll(bad!, [...more, ...others(30, 15)])).toBeFalse();
+  });
+
+  test("not where too few runs on other machines are known", () => {
+    const [last, ...before] = own("bbbbbb");
+    expect(isIll(last!, [...before, ...others(9)])).toBeFalse();
+    expect(isIll(last!, [...before, ...others(10)])).toBeTrue();
+  });
+
+  test("until three of its runs were not told so", () => {
+    const last = own("p")[0]!;
+    const told = (...signs: MachineRun["told"][]) => signs.map((told) => run({ isMine: true, told }));
+    expect(isIll(last, [...told("", "", "machine"), ...others(10)])).toBeTrue();
+    expect(isIll(last, [...told("", "", "", "machine"), ...others(10)])).toBeFalse();
+    // That its tests looked flaky at once is a reason not to trust it, and not yet one to excuse what fails.
+    expect(isIll(last, [...told("retries"), ...others(10)])).toBeFalse();
+    expect(mayBeIll(last, [...told("retries"), ...others(10)])).toBeTrue();
+    expect(mayBeIll(last, [...told("", "", "", "retries"), ...others(10)])).toBeFalse();
+  });
+});
+
+describe("what many tests fail with at once", () => {
+  const sample = (message: string, stack = "") => ({
+    ...{ suite: "s", name: "n", file: "a.test.ts", kind: "failure", message, stack },
+  });
+  const family = (message: string, cases = 8, files = 3, stack = "") => ({
+    ...{ cause: "c", cases, files, sample: sample(message, stack) },
+  });
+  const AWAY = "connect ECONNREFUSED 10.0.0.7:5432";
+
+  test.each([
+    AWAY,
+    "getaddrinfo EAI_AGAIN stock.internal",
+    "java.net.ConnectException: Connection refused",
+    "expected 200, got status 503",
+    "No space left on device",
+    "could not translate host name: Name or service not known",
+    "FATAL: sorry, too many clients already",
+  ])("comes from outside: %s", (message) => {
+    expect(isFromOutside(sample(message))).toBeTrue();
+  });
+
+  test.each(["expected 3 items, got 2", "the connection of both accounts is missing", "TypeError: x is undefined"])(
+    "does not: %s",
+    (message) => {
+      expect(isFromOutside(sample(message))).toBeFalse();
+    },
+  );
+
+  test("is an incident from eight tests in three files on, unless the branch alone shows it again", () => {
+    expect(isIncident(family(AWAY), { before: false, elsewhere: false })).toBeTrue();
+    expect(isIncident(family(AWAY, 7), { before: false, elsewhere: true })).toBeFalse();
+    expect(isIncident(family(AWAY, 8, 2), { before: false, elsewhere: true })).toBeFalse();
+    expect(isIncident(family(AWAY), { before: true, elsewhere: false })).toBeFalse();
+    expect(isIncident(family(AWAY), { before: true, elsewhere: true })).toBeTrue();
+  });
+
+  test("is one in other words only where another branch shows it, and not where it happened in the code", () => {
+    const words = "the basket view has no title after loading";
+    expect(isIncident(family(words), { before: false, elsewhere: false })).toBeFalse();
+    expect(isIncident(family(words), { before: false, elsewhere: true })).toBeTrue();
+    const inCode = family(words, 8, 3, `Error: ${words}\n    at title (/app/src/basket.ts:3:1)`);
+    expect(isIncident(inCode, { before: false, elsewhere: true })).toBeFalse();
+  });
+});
