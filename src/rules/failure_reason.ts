@@ -1,19 +1,19 @@
-/** Why a failure is in its list, in one sentence. */
+/** Explains in one sentence why a failure is in its list. */
 
 import type { Blame } from "../schema/failures.ts";
 import type { IncidentSign } from "./incident.ts";
 
 export type Judged = {
-  /** Null: it was not judged. */
+  /** Null: the failure was not judged. */
   blame: Blame | null;
   incident: IncidentSign | null;
-  /** Of a case that was known to be flaky: its failures in a row on this branch, this one among them. */
+  /** Number of failures in a row on this branch, this one included; null if the case was not known to be flaky. */
   inARow: number | null;
-  /** The share of its results that failed without a reason; null where that is not known. */
+  /** Share of the case's results that failed without a reason, 0 to 1; null if unknown. */
   flakeRate: number | null;
 };
 
-/** Why it is in its list; null where it was not judged. */
+/** Returns the reason without a full stop; null if the failure was not judged. */
 export function failureReason(judged: Judged, defaultBranch = "the default branch"): string | null {
   const { blame, incident, inARow, flakeRate } = judged;
   switch (blame) {
@@ -24,36 +24,36 @@ export function failureReason(judged: Judged, defaultBranch = "the default branc
     case "still":
       return "It failed in the baseline";
     case "main":
-      return `It fails on ${defaultBranch} as well, or did until a short time ago`;
+      return `It also fails on ${defaultBranch}, or did until recently`;
     case "flaky":
     case "new":
       if (inARow !== null && flakeRate !== null) return ofFlaky(inARow, flakeRate);
       return blame === "new"
-        ? `It did not fail in the baseline, nor on ${defaultBranch} since then, and is not known to be flaky`
-        : `It has failed for a short time on ${defaultBranch}, or on several branches, with nothing in common${shareOf(flakeRate)}`;
+        ? `It did not fail in the baseline or on ${defaultBranch} since then, and is not known to be flaky`
+        : `It failed briefly on ${defaultBranch} or on unrelated branches before${shareOf(flakeRate)}`;
     case null:
       return null;
   }
 }
 
 const INCIDENTS: Record<IncidentSign, string> = {
-  cause: "Many tests in several files failed at once with these words, for a cause outside of the code",
-  machine: "The last runs on this machine failed far more often than those on others",
-  retries: "Many tests of this run passed only when they were tried again: its machine was not well",
+  cause: "Many tests in several files failed at once with the same message, for a cause outside the code",
+  machine: "Recent runs on this machine failed far more often than runs on other machines",
+  retries: "Many tests in this run passed only on retry, so its machine is suspect",
 };
 
-/** "Fails 6 % of the time without a change; 2 times in a row on this branch has odds of 1 in 280". */
+/** "Fails 6 % of the time without a code change; 2 failures in a row on this branch have odds of 1 in 280". */
 function ofFlaky(inARow: number, rate: number): string {
-  const odds = inARow < 2 ? "" : `; ${inARow} times in a row on this branch has odds of ${oddsOf(rate ** inARow)}`;
-  return `Fails ${percentOf(rate)} of the time without a change${odds}`;
+  const odds = inARow < 2 ? "" : `; ${inARow} failures in a row on this branch have odds of ${oddsOf(rate ** inARow)}`;
+  return `Fails ${percentOf(rate)} of the time without a code change${odds}`;
 }
 
 const shareOf = (rate: number | null) => (rate === null || rate === 0 ? "" : `: ${percentOf(rate)} of its results`);
 
-/** Small rates have a decimal. */
+/** Formats a rate; rates below 10 % have one decimal. */
 const percentOf = (rate: number): string => `${Number((rate * 100).toFixed(rate < 0.1 ? 1 : 0))} %`;
 
-/** "1 in 280": two digits of it. */
+/** Formats odds as "1 in 280", rounded to two digits. */
 function oddsOf(odds: number): string {
   const of = Math.min(1e9, 1 / odds);
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(of)) - 1);

@@ -72,7 +72,7 @@ const failure = v.strictObject({
   reason: described(
     v.nullable(v.string()),
     "Why it is in that list, in one sentence",
-    "Fails 6 % of the time without a change; 2 times in a row on this branch has odds of 1 in 280",
+    "Fails 6 % of the time without a code change; 2 failures in a row on this branch have odds of 1 in 280",
   ),
   since: v.pipe(
     v.nullable(v.strictObject({ executionId, commit, at: described(v.nullable(time), "When that run was completed") })),

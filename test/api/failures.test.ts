@@ -57,10 +57,10 @@ describe("a failure", () => {
       const { body } = await ask(`GET /projects/${project}/executions?key=${executionKey}`, { key });
       return (await get(`${body.data[0].id}/failures`)).causes[0].failures[0].reason;
     };
-    const rate = "Fails \\d+ % of the time without a change";
+    const rate = "Fails \\d+ % of the time without a code change";
     expect(await reasonOf("x1")).toMatch(new RegExp(`^${rate}$`));
     const odds = (times: number) =>
-      new RegExp(`^${rate}; ${times} times in a row on this branch has odds of 1 in [\\d,]+$`);
+      new RegExp(`^${rate}; ${times} failures in a row on this branch have odds of 1 in [\\d,]+$`);
     expect(await reasonOf("x2")).toMatch(odds(2));
     expect(await reasonOf("x5")).toMatch(odds(5));
     // A pass in between, and another branch, begin anew.

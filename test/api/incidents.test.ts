@@ -53,7 +53,7 @@ describe("many failures for one cause outside of the code", () => {
     const { causes } = await get(`/executions/${struck.executionId}/failures`);
     expect(causes).toMatchObject([{ failed: 20, bugReport: { number: 1 } }]);
     expect(causes[0].failures[0]).toMatchObject({
-      ...{ blame: "incident", reason: expect.stringContaining("for a cause outside of the code") },
+      ...{ blame: "incident", reason: expect.stringContaining("for a cause outside the code") },
     });
     expect(await get(`/executions/${struck.executionId}/comparison`)).toMatchObject({
       counts: { incidentFailures: 20 },
@@ -175,7 +175,7 @@ describe("a machine", () => {
       ...{
         blame: "incident",
         host: "ci-3",
-        reason: "The last runs on this machine failed far more often than those on others",
+        reason: "Recent runs on this machine failed far more often than runs on other machines",
       },
     });
     // One failure more is not looked at for itself, and elsewhere the same is new.
