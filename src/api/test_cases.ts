@@ -1,7 +1,7 @@
 /** The catalogue of test cases: the list, one case, its history, its owner and quarantine. */
 
 import { absent } from "../http/problem.ts";
-import { catchUp } from "../operations/case_health.ts";
+import { catchUp } from "../operations/catch_up.ts";
 import { readHistory } from "../operations/case_history.ts";
 import { changeTestCases, requireFuture } from "../operations/catalogue.ts";
 import { toPage, toPagination } from "../request/page.ts";

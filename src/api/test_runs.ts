@@ -2,7 +2,7 @@
 
 import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
-import { catchUpWithin } from "../operations/case_health.ts";
+import { catchUpWithin } from "../operations/catch_up.ts";
 import { requestNames } from "../operations/test_cases.ts";
 import { nameReport, prepareReport } from "../operations/named_reports.ts";
 import { type TakenReport, takeReport, turnsOf } from "../operations/test_runs.ts";

@@ -1,6 +1,6 @@
 /** Finds the failures of a run that nobody's change has caused. */
 
-import { isDisturbedRun } from "./case_health.ts";
+import { isDisturbedRun } from "./flaky_evidence.ts";
 import { BAD_RUN, FAMILY, type IncidentSign, isIll, isIncident, isOwnDoing, SHARED } from "../rules/incident.ts";
 import type { Tx } from "../store/connect.ts";
 import type { JudgedFailures, JudgedRun } from "../store/failures.ts";

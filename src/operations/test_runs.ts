@@ -1,7 +1,8 @@
 /** Takes a report into its run: names its test cases, merges it case by case, and decides what that makes of the run. */
 
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
-import { countChanges, isDisturbedRun } from "./case_health.ts";
+import { countChanges } from "./case_health.ts";
+import { isDisturbedRun } from "./flaky_evidence.ts";
 import { judgeFailures } from "./failures.ts";
 import { machineOf, type NamedReport, originOf, type RunnerFailure, toRunDetails } from "./named_reports.ts";
 import type { Report } from "../reports/report.ts";

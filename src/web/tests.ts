@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { html, type Html } from "../http/html.ts";
 import { changeTestCases } from "../operations/catalogue.ts";
-import { catchUp } from "../operations/case_health.ts";
+import { catchUp } from "../operations/catch_up.ts";
 import { readHistory } from "../operations/case_history.ts";
 import { branchName, caseStatus, integerText, mayBeEmpty, text, uuid } from "../schema/fields.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHarness, junit } from "../harness.ts";
 import { createRandom } from "../simulation/random.ts";
-import { catchUp } from "../../src/operations/case_health.ts";
+import { catchUp } from "../../src/operations/catch_up.ts";
 import { nameReport, prepareReport } from "../../src/operations/named_reports.ts";
 import { type TakenReport, takeReport, turnsOf } from "../../src/operations/test_runs.ts";
 import { mayBeUsual, takeUsualReports, type UsualReport } from "../../src/operations/usual_reports.ts";
