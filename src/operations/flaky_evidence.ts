@@ -72,7 +72,7 @@ export async function findOnIllMachines(
   for (const run of runs) {
     if (!(await selectMayHaveIllMachine(sql, projectId, [Date.parse(run.completedAt)]))) continue;
     const known = await selectMachineRuns(sql, projectId, run);
-    if (!known || !mayBeIll(known.mine, known.others)) continue;
+    if (!known || !(mayBeIll(known.others) || isIll(known.mine, known.others))) continue;
     ill.push(run.id);
     if (!isIll(known.mine, known.others)) continue;
     // It was ill before anybody could know.

@@ -19,58 +19,55 @@ export type IncidentSign = "cause" | "machine" | "retries";
  * many pass only when they are tried again.
  */
 export const BAD_RUN = { cases: 5, share: 0.03, files: 3 };
-/** The runs of so many hours are looked at. */
+/** Only runs of the last hours are looked at. */
 export const MACHINE_HOURS = 24;
-/** So many of the last runs of the machine are enough to tell. */
+/** Maximum number of last runs of a machine that are looked at. */
 const MACHINE_RUNS = 10;
-/** A machine that was ill is so until so many of its runs were not told so. */
+/** After so many runs in a row that were not bad, a machine is healthy again. */
 const WELL_RUNS = 3;
-/** Nothing is known of a machine without so many runs on others. */
+/** Minimum number of runs on other machines: with fewer, nothing is known of the usual rate. */
 const OTHER_RUNS = 10;
-/** Less likely than that, it is the machine. */
+/** A machine is unhealthy if its bad runs are less likely than this. */
 const MACHINE_ODDS = 1e-4;
 
 /** A run of the last hours on a known machine. */
 export type MachineRun = {
-  /** On the machine that is looked at. */
+  /** Whether it ran on the machine that is looked at. */
   isMine: boolean;
-  /** What tells branches apart. */
+  /** Tells branches apart. */
   line: string;
   isBad: boolean;
-  /** How its failures were told as an incident, if the machine can be the cause of that. */
-  told: "machine" | "retries" | "";
 };
 
 /**
- * Whether a machine is ill: so many of its last runs were bad, of two branches at least, as have odds below 1 in 10,000 where runs
- * are bad as often as on the other machines. `run` is the last one, `runs` are those before it, the newest first.
+ * Tells whether a machine is unhealthy: so many of its last runs were bad, on two branches at least, as have odds below 1 in 10,000
+ * at the rate of bad runs on the other machines. `run` is the last one, `runs` are those before it, newest first.
  */
-export function isIll({ line, isBad }: MachineRun, runs: readonly MachineRun[]): boolean {
+export function isIll(run: MachineRun, runs: readonly MachineRun[]): boolean {
   const [own, others] = [runs.filter(({ isMine }) => isMine), runs.filter(({ isMine }) => !isMine)];
   if (others.length < OTHER_RUNS) return false;
-  if (own.slice(0, WELL_RUNS).some(({ told }) => told === "machine")) return true;
-  if (!isBad) return false;
-  // Of few runs not much is known: twenty more are supposed, one of them bad.
+  const last = [run, ...own];
+  if (!last.slice(0, WELL_RUNS).some(({ isBad }) => isBad)) return false;
+  // Not much is known from few runs: 20 more are assumed, one of them bad.
   const rate = (others.filter(({ isBad }) => isBad).length + 1) / (others.length + 20);
-  const lines = new Set([line]);
-  let bad = 1;
-  for (const [index, run] of own.slice(0, MACHINE_RUNS - 1).entries()) {
-    if (!run.isBad) continue;
+  const lines = new Set<string>();
+  let bad = 0;
+  for (const [index, one] of last.slice(0, MACHINE_RUNS).entries()) {
+    if (!one.isBad) continue;
     bad++;
-    lines.add(run.line);
-    if (lines.size > 1 && oddsOf(bad, index + 2, rate) < MACHINE_ODDS) return true;
+    lines.add(one.line);
+    if (lines.size > 1 && oddsOf(bad, index + 1, rate) < MACHINE_ODDS) return true;
   }
   return false;
 }
 
-/** Whether it is, or has just had a run in which tests began to look flaky at once. */
-export const mayBeIll = (run: MachineRun, runs: readonly MachineRun[]): boolean =>
-  isIll(run, runs) ||
-  (runs.filter(({ isMine }) => !isMine).length >= OTHER_RUNS &&
-    runs
-      .filter(({ isMine }) => isMine)
-      .slice(0, WELL_RUNS)
-      .some(({ told }) => told !== ""));
+/** Tells whether a machine may be unhealthy: it has had a bad run lately, and it is known how runs on others are. */
+export const mayBeIll = (runs: readonly MachineRun[]): boolean =>
+  runs.filter(({ isMine }) => !isMine).length >= OTHER_RUNS &&
+  runs
+    .filter(({ isMine }) => isMine)
+    .slice(0, WELL_RUNS)
+    .some(({ isBad }) => isBad);
 
 /** The odds that at least `wanted` of `count` happen, each at this rate. */
 function oddsOf(wanted: number, count: number, rate: number): number {
@@ -96,6 +93,8 @@ export type Sightings = {
   before: boolean;
   /** On another branch, for another commit, within the hours before. */
   elsewhere: boolean;
+  /** Since the run of the task before, another branch has run it without. */
+  gone: boolean;
 };
 
 const TYPES =
@@ -132,11 +131,12 @@ const isInOwnCode = (failure: Failure): boolean => {
 export const isOwnDoing = (failure: Failure): boolean => isInOwnCode(failure) && !isFromOutside(failure);
 
 /**
- * Whether nobody's change is the cause. What comes from outside is, the first time that a branch shows it; what a branch shows
- * again, and no other one does, is its own doing. Other words have to be seen on another branch as well.
+ * Tells whether the cause is outside the code. It is if the message says so and the branch shows it for the first time. What a
+ * branch shows again is its own doing, unless other branches show it as well and none has run without it in between. Other messages
+ * have to be seen on another branch.
  */
-export function isIncident({ cases, files, sample }: Family, { before, elsewhere }: Sightings): boolean {
+export function isIncident({ cases, files, sample }: Family, { before, elsewhere, gone }: Sightings): boolean {
   if (cases < FAMILY.cases || files < FAMILY.files) return false;
-  if (isFromOutside(sample)) return elsewhere || !before;
-  return elsewhere && !isInOwnCode(sample);
+  const isSpread = elsewhere && !(before && gone);
+  return isFromOutside(sample) ? !before || isSpread : isSpread && !isInOwnCode(sample);
 }

@@ -64,28 +64,36 @@ export async function selectSightings(
 ): Promise<Sightings> {
   const at = completedAt === null ? Date.now() : Date.parse(completedAt);
   const says = sql`d.project_id = ${projectId} and d.cause = ${cause}::uuid`;
+  const isOther = sql`(
+    e.project_id = ${projectId} and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id and e.build_id is null
+    and (e.branch is distinct from mine.branch or e.pull_request is distinct from mine.pull_request)
+    and not coalesce(is_same_commit(e.commit, mine.commit), false))`;
   const [row] = await sql<Sightings[]>`
-    with mine as materialized (select * from execution where project_id = ${projectId} and id = ${executionId})
-    select
-      exists (
+    with mine as materialized (
+      select e.*, (
+        select passed + failed from test_run
+        where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug}) as ran
+      from execution e where e.project_id = ${projectId} and e.id = ${executionId}
+    ), before as materialized (
+      select e.id, exists (
         select from (
-          select r.id from execution e cross join lateral (
-            select id from test_run
-            where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug}
-              and completed_at is not null offset 0
-          ) r
-          where e.project_id = ${projectId} and e.branch = (select branch from mine) and e.id < ${executionId}
-            and e.pull_request is not distinct from (select pull_request from mine) and e.build_id is null
-          order by e.id desc limit 1) r
-        where (select count(*) from case_detail d where ${says} and d.run_id = r.id) >= ${ELSEWHERE_CASES}
-      ) as before,
+          select count(*) as cases from case_detail d where ${says} and d.run_id = r.id) d
+        where d.cases >= ${ELSEWHERE_CASES}) as has
+      from execution e cross join lateral (
+        select id from test_run
+        where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug}
+          and completed_at is not null offset 0
+      ) r
+      where e.project_id = ${projectId} and e.branch = (select branch from mine) and e.id < ${executionId}
+        and e.pull_request is not distinct from (select pull_request from mine) and e.build_id is null
+      order by e.id desc limit 1
+    )
+    select
+      coalesce((select has from before), false) as before,
       exists (
         select from (
           select e.id from execution e, mine
-          where e.project_id = ${projectId} and e.id >= ${firstIdAt(at - ELSEWHERE_HOURS * 3_600_000)}
-            and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id and e.build_id is null
-            and (e.branch is distinct from mine.branch or e.pull_request is distinct from mine.pull_request)
-            and not coalesce(is_same_commit(e.commit, mine.commit), false)
+          where ${isOther} and e.id >= ${firstIdAt(at - ELSEWHERE_HOURS * 3_600_000)}
           order by e.id desc limit ${ELSEWHERE}
         ) e cross join lateral (
           select id from test_run where project_id = ${projectId} and execution_id = e.id and failed > 0 offset 0
@@ -93,7 +101,19 @@ export async function selectSightings(
         where (
           select count(*) from (select from case_detail d where ${says} and d.run_id = r.id limit ${ELSEWHERE_CASES}) d
         ) >= ${ELSEWHERE_CASES}
-      ) as elsewhere`;
+      ) as elsewhere,
+      exists (
+        select from (
+          select e.id, mine.ran from execution e, mine
+          where ${isOther} and e.id > (select id from before where has)
+          order by e.id desc limit ${ELSEWHERE}
+        ) e cross join lateral (
+          select id from test_run
+          where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug}
+            and completed_at is not null and not outage and passed >= e.ran / 2 offset 0
+        ) r
+        where not exists (select from case_detail d where ${says} and d.run_id = r.id)
+      ) as gone`;
   return row!;
 }
 
@@ -120,19 +140,22 @@ export const markOthers = (
       and d.cause = any(${toTextArray(own.map(({ cause }) => cause))}::uuid[]) and ${isLast(sql, projectId)})`;
 
 /**
- * Whether a machine of the project may have been ill between the first and the last of these times, or in the hours before; in
- * milliseconds since 1970.
+ * Tells whether a machine of the project may be unhealthy at one of these times, in milliseconds since 1970: in the hours before, a
+ * run had failures that were put down to its machine, or many tests that passed only on retry.
  */
 export const selectMayHaveIllMachine = async (
   sql: Tx,
   projectId: string,
   times: readonly number[],
 ): Promise<boolean> => {
+  const from = firstIdAt(Math.min(...times) - MACHINE_HOURS * 3_600_000);
+  const until = firstIdAt(Math.max(...times) + 1);
   const rows = await sql`
-    select from failure
-    where project_id = ${projectId} and incident in ('machine', 'retries')
-      and run_id >= ${firstIdAt(Math.min(...times) - MACHINE_HOURS * 3_600_000)}
-      and run_id < ${firstIdAt(Math.max(...times) + 1)} limit 1`;
+    select where exists (
+      select from failure
+      where project_id = ${projectId} and incident in ('machine', 'retries') and run_id >= ${from} and run_id < ${until})
+    or exists (
+      select from test_run where project_id = ${projectId} and flaky >= 5 and id >= ${from} and id < ${until})`;
   return rows.length > 0;
 };
 
@@ -173,11 +196,7 @@ export async function selectMachineRuns(
         select count(*) >= r.many and count(distinct coalesce(c.file, c.suite)) >= ${BAD_RUN.files}
         from failure f join test_case c on c.project_id = f.project_id and c.number = f.test_case
         where f.project_id = ${projectId} and f.run_id = r.id
-          and (f.blame = 'new' or f.incident in ('machine', 'retries'))) as "isBad",
-      coalesce((
-        select min(f.incident) from failure f
-        where r.failed > 0 and f.project_id = ${projectId} and f.run_id = r.id and f.incident in ('machine', 'retries')
-      ), '') as told
+          and (f.blame = 'new' or f.incident in ('machine', 'retries'))) as "isBad"
     from recent r, (select host from recent where id = ${id}) mine
     order by r.execution_id desc, r.id desc`;
   const mine = rows.find((row) => row.id === id);

@@ -4,19 +4,20 @@ import type { BugStatus } from "../schema/bug_reports.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { isOnDefault } from "./default_branch.ts";
 import { isBroken, isFlaky, isRemoved } from "./health.ts";
+import { blockOfCase } from "./packing.ts";
 import { indexedTask } from "./task_runs.ts";
 
-/** A test is removed that so many runs of its task on the default branch, one after the other, did not have, ... */
+/** A test is removed that none of so many runs of its task on the default branch had, one after the other, ... */
 const MISSED_RUNS = 20;
-/** ... or those of so many days, where they are at least as many as this. */
+/** ... or none of those of so many days, where they are at least as many as this. */
 const MISSED_DAYS = 14;
 const MISSED_RUNS_AT_LEAST = 5;
 /** The number of runs of a task that are looked through for those of the default branch. */
 const LOOKED_THROUGH = 300;
 
 /**
- * Of the flaky and broken test cases of these tasks those that are removed, marked; by their numbers. `runIds`: runs that have
- * just been counted, whose cases are there.
+ * Marks those of the flaky and broken test cases of these tasks that are removed, and answers their numbers. What only other
+ * branches had is removed when they have not run it for as long. `runIds`: runs that have just been counted, whose cases are there.
  */
 export async function markRemoved(
   sql: Tx,
@@ -25,7 +26,7 @@ export async function markRemoved(
   runIds: readonly string[],
 ): Promise<number[]> {
   const absent = sql`
-    select h.test_case, h.last_run_id, h.last_run_at from case_health h
+    select h.test_case, h.last_run_id, h.main_runs from case_health h
     where h.project_id = ${projectId} and h.last_run_id <> all(${toTextArray(runIds)}::uuid[])`;
   const rows = await sql<{ test_case: number }[]>`
     with candidate as materialized (
@@ -35,10 +36,11 @@ export async function markRemoved(
         select task_slug from test_case where project_id = ${projectId} and number = h.test_case offset 0) c
       where c.task_slug = any(${toTextArray(taskSlugs)}::text[])
     ), task as materialized (
-      select t.slug, (array_agg(r.id order by r.id desc)) as runs, max(r.completed_at) as newest
+      select t.slug, array_agg(r.id) as runs, min(r.id::text)::uuid as oldest
       from (select distinct task_slug as slug from candidate) t
       cross join lateral (
-        select r.id, r.completed_at from (
+        select r.id, r.completed_at, row_number() over (order by r.id desc) as place, max(r.completed_at) over () as newest
+        from (
           select id, execution_id, completed_at from test_run
           where project_id = ${projectId} and ${indexedTask(sql)} = t.slug and completed_at is not null and not outage
           order by completed_at desc, id desc limit ${LOOKED_THROUGH}) r
@@ -47,13 +49,17 @@ export async function markRemoved(
           where e.project_id = ${projectId} and e.id = r.execution_id and e.build_id is null
             and ${isOnDefault(sql, sql`e`, sql`p.default_branch`)})
         order by r.id desc limit ${MISSED_RUNS}) r
-      group by t.slug
+      where r.place <= ${MISSED_RUNS_AT_LEAST} or r.completed_at >= r.newest - ${MISSED_DAYS}::int * interval '1 day'
+      group by t.slug having count(*) >= ${MISSED_RUNS_AT_LEAST}
     )
-    update case_health h set removed_run_id = h.last_run_id
+    update case_health h set removed_run_id = h.last_run_id, removed_main_runs = h.main_runs
     from candidate c join task t on t.slug = c.task_slug
-    where h.project_id = ${projectId} and h.test_case = c.test_case
-      and (c.last_run_id < t.runs[${MISSED_RUNS}::int] or c.last_run_id < t.runs[${MISSED_RUNS_AT_LEAST}::int]
-        and c.last_run_at < t.newest - ${MISSED_DAYS}::int * interval '1 day')
+    where h.project_id = ${projectId} and h.test_case = c.test_case and (c.main_runs > 0 or c.last_run_id < t.oldest)
+      and not exists (
+        select from unnest(t.runs) as run (id) cross join lateral (
+          select test_cases from case_result
+          where project_id = ${projectId} and run_id = run.id and block = ${blockOfCase(sql, sql`c.test_case`)} offset 0) b
+        where c.test_case = any(b.test_cases))
     returning h.test_case`;
   return rows.map((row) => row.test_case);
 }

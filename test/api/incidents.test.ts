@@ -90,6 +90,17 @@ describe("many failures for one cause outside of the code", () => {
     expect(counts(await upload(first(12, AWAY), "branch=a"))).toEqual({ incidentFailures: 12 });
   });
 
+  test("are not excused again when another branch has run without them since: the branch has brought them itself", async () => {
+    await upload(none, "branch=main");
+    expect(counts(await upload(first(12, AWAY), "branch=main"))).toEqual({ incidentFailures: 12 });
+    // One branch comes from there, and one does not.
+    expect(counts(await upload(first(12, AWAY), "branch=young"))).toEqual({ incidentFailures: 12 });
+    await upload(none, "branch=old");
+    expect(counts(await upload(first(12, AWAY), "branch=main"))).toEqual({ newFailures: 12 });
+    expect(counts(await upload(first(12, AWAY), "branch=main"))).toEqual({ stillFailing: 12 });
+    expect(counts(await upload(first(12, AWAY), "branch=younger"))).toEqual({ stillFailing: 12 });
+  });
+
   test("leave what else fails beside them as it is", async () => {
     await upload(none, "branch=main");
     const said: Said = (index) => (index < 12 ? AWAY : index < 14 ? "expected the basket total to be refunded" : null);
@@ -164,7 +175,7 @@ describe("a machine", () => {
   };
 
   test("whose last runs are bad on several branches is ill: that is an incident, and so was what it has shown before", async () => {
-    await sound(12);
+    await sound(20);
     const first = await sick("a");
     expect(counts(first)).toEqual({ newFailures: 6 });
     expect(counts(await sick("b"))).toEqual({ newFailures: 6 });

@@ -84,9 +84,29 @@ describe("health", () => {
     expect([(await one()).health, await bug()]).toEqual(["removed", "resolved"]);
     expect(await catalogue("?health=broken")).toEqual([]);
     expect(await catalogue("?health=removed")).toMatchObject([{ name: "case 0", failures: 5 }]);
+    // A branch that began before it was deleted still has it.
+    await send(junit("fpp"), "branch=x");
+    expect([(await one()).health, await bug()]).toEqual(["removed", "resolved"]);
     await send(junit("fpp"));
     expect([(await one()).health, await bug()]).toEqual(["broken", "open"]);
-    expect(await one()).toMatchObject({ failures: 6 });
+    expect(await one()).toMatchObject({ failures: 7 });
+  });
+
+  test("is removed though a branch that began before still runs it, and one that only a branch had when that ends", async () => {
+    const send = async (letters: string, query = "branch=main") =>
+      await ask(`POST /projects/${project}/test-runs?task_slug=t&${query}`, { key, body: junit(letters) });
+    const health = async () =>
+      Object.fromEntries((await catalogue("?limit=100")).map(({ name, health }: any) => [name, health]));
+    for (let run = 0; run < 5; run++) await send("pf");
+    for (const letters of ["ppf", "ppp"]) await send(letters, "branch=new&execution_key=retried");
+    for (let run = 0; run < 20; run++) {
+      if (run % 5 === 0) await send("pf", "branch=old");
+      expect((await health())["case 1"]).toBe("broken");
+      await send("p");
+    }
+    expect(await health()).toMatchObject({ "case 1": "removed", "case 2": "removed" });
+    await send("pfp", "branch=new");
+    expect(await health()).toMatchObject({ "case 1": "removed", "case 2": "flaky" });
   });
 
   test("five cases that begin to look flaky in one run are its machine's, by retries and by another run of the commit", async () => {
