@@ -6,15 +6,8 @@ import { findStrays } from "../rules/stray.ts";
 import type { Blame, BlameCounts } from "../schema/failures.ts";
 import { type CauseMember, type CauseQuery, type FailurePosition, selectCauses } from "../store/causes.ts";
 import type { Sql, Tx } from "../store/connect.ts";
-import {
-  countFailures,
-  deleteFailures,
-  insertFailures,
-  type JudgedRun,
-  selectJudged,
-  selectStrayFailures,
-  updateStrayFailures,
-} from "../store/failures.ts";
+import { countFailures, deleteFailures, insertFailures, type JudgedRun, selectJudged } from "../store/failures.ts";
+import { selectStrayFailures, updateStrayFailures } from "../store/stray_failures.ts";
 
 /** More new ones in one run come from the change, not from flaky cases: their records need not be looked up. */
 const MAX_STRAYS = 20;

@@ -1,7 +1,8 @@
 /** Finds the failures of a run that nobody's change has caused. */
 
 import { isDisturbedRun } from "./flaky_evidence.ts";
-import { BAD_RUN, FAMILY, type IncidentSign, isIll, isIncident, isOwnDoing, SHARED } from "../rules/incident.ts";
+import { BAD_RUN, FAMILY, isIll, isIncident, isOwnDoing, SHARED } from "../rules/incident.ts";
+import type { IncidentSign } from "../schema/failures.ts";
 import type { Tx } from "../store/connect.ts";
 import type { JudgedFailures, JudgedRun } from "../store/failures.ts";
 import {

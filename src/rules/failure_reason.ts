@@ -1,7 +1,6 @@
 /** Explains in one sentence why a failure is in its list. */
 
-import type { Blame } from "../schema/failures.ts";
-import type { IncidentSign } from "./incident.ts";
+import type { Blame, IncidentSign } from "../schema/failures.ts";
 
 export type Judged = {
   /** Null: the failure was not judged. */

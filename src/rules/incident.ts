@@ -11,9 +11,6 @@ export const FAMILY = { cases: 8, files: 3 };
 /** In a run that is disturbed, see `isDisturbed` (rules/health.ts), so many that fail for one reason are no chance. */
 export const SHARED = { cases: 2, files: 1 };
 
-/** How an incident is recognised, see sql/. */
-export type IncidentSign = "cause" | "machine" | "retries";
-
 /**
  * A run of a machine is bad in which at least so many tests, so large a share and in so many files fail without explanation; or so
  * many pass only when they are tried again.

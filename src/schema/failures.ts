@@ -9,6 +9,11 @@ import { pageQuery, pagination } from "./page.ts";
 const BLAMES = ["new", "flaky", "main", "still", "quarantined", "incident"] as const;
 /** As it is stored. */
 export type Blame = (typeof BLAMES)[number];
+/**
+ * How an incident was recognised: by a message that many tests have in common, by the other runs of the machine, or by tests of the
+ * run that passed only on retry.
+ */
+export type IncidentSign = "cause" | "machine" | "retries";
 
 const refs = (what: string) => v.pipe(v.array(caseRef), v.description(`${what}; the first 100`));
 

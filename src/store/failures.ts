@@ -1,9 +1,7 @@
 /** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
 
 import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
-import type { IncidentSign } from "../rules/incident.ts";
-import { BROKEN_IN_A_ROW, type Stray, type StrayFailure } from "../rules/stray.ts";
-import type { Blame } from "../schema/failures.ts";
+import type { Blame, IncidentSign } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
@@ -12,7 +10,7 @@ import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
 import { episodeRate, hadEpisodes, hasFailedOnMain, isBroken, isKnownFlaky, wasMended } from "./health.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
 import { firstIdAt } from "./moment.ts";
-import { blockOfCase, failedResultsOf } from "./packing.ts";
+import { blockOfCase, failedResultsOf, lastResults, ROWS_LOOKED_AT } from "./packing.ts";
 
 /** The failed test cases of `runs`, a statement that selects their ids. */
 const failedIn = (sql: Sql, projectId: string, runs: Fragment) => sql`
@@ -24,7 +22,7 @@ const failedByThemselvesIn = (sql: Sql, projectId: string, runs: Fragment) => sq
   where not ${isOfIncident(sql, projectId, sql`f.run_id`, sql`f.number`)}`;
 
 /** A condition: the failure was of an incident; both are expressions. */
-const isOfIncident = (sql: Sql, projectId: string, runId: Fragment, testCase: Fragment) => sql`exists (
+export const isOfIncident = (sql: Sql, projectId: string, runId: Fragment, testCase: Fragment) => sql`exists (
   select from failure i
   where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = ${testCase} and i.blame = 'incident')`;
 
@@ -139,83 +137,6 @@ const hasOpenBug = (sql: Sql, projectId: string, executionId: string) => sql`exi
 
 export const deleteFailures = (sql: Tx, projectId: string, runId: string) => sql`
   delete from failure where project_id = ${projectId} and run_id = ${runId}`;
-
-/** In so many rows of its block, for each result that is wanted, a case is looked for: a new one is in none of them. */
-const ROWS_LOOKED_AT = 10;
-
-/** The last results of a case in the runs of `condition`, newest first; `number` is an expression. */
-const lastResults = (sql: Sql, projectId: string, number: Fragment, condition: Fragment, limit: number) => sql`
-  select b.run_id, substr(b.statuses, b.place, 1) as letter, coalesce(b.attempts[b.place], 1) as attempt
-  from (
-    select b.run_id, b.statuses, b.attempts, array_position(b.test_cases, ${number}) as place from case_result b
-    where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, number)} and ${condition}
-    order by b.run_id desc limit ${limit * ROWS_LOOKED_AT}
-  ) b where b.place is not null order by b.run_id desc limit ${limit}`;
-
-/** So many of a case's last results tell whether it fails here and there. */
-const RECORD = 200;
-/** So many of its last failures on other branches are told. */
-const FAILURES_TOLD = 8;
-
-/** These failures of a run, and others of the same cases on other branches and other commits, newest first. */
-export const selectStrayFailures = (
-  sql: Sql,
-  projectId: string,
-  { id, executionId, completedAt }: JudgedRun,
-  numbers: readonly number[],
-) => {
-  const until = sql`b.run_id < ${firstIdAt(completedAt === null ? Date.now() + 1 : Date.parse(completedAt) + 1)}`;
-  return sql<StrayFailure[]>`
-  select n.number as "testCase", x.*, c.suite, c.name, c.file
-  from unnest(${toNumberArray(numbers)}::int[]) as n (number)
-  join test_case c on c.project_id = ${projectId} and c.number = n.number
-  join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId},
-  lateral (
-    with result as (
-      select h.*, e.branch, e."isLongLived", e.completed_at, h.run_id = ${id} as mine,
-        h.letter in ('f', 'F') as failed
-      from (
-        ${lastResults(sql, projectId, sql`n.number`, until, RECORD)}
-      ) h, lateral (
-        -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
-        select coalesce(r.completed_at, now()) as completed_at, e.branch, e.commit,
-          e.pull_request is null and is_long_lived(e.branch, (
-            select long_lived_branches from project where id = ${projectId})) as "isLongLived"
-        from test_run r
-        join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-        where r.project_id = ${projectId} and r.id = h.run_id and (r.id = ${id} or ${isUsable(sql)}) offset 0
-      ) e
-      where upper(h.letter) <> 'S' and (h.run_id = ${id}
-        or e.branch is distinct from mine.branch and not coalesce(is_same_commit(e.commit, mine.commit), false)
-          and not (h.letter in ('f', 'F') and ${isOfIncident(sql, projectId, sql`h.run_id`, sql`n.number`)}))
-    ), passed as (
-      select *, count(*) filter (where not failed) over (partition by branch, mine order by run_id desc) as passes from result
-    ), streak as (
-      select *, count(*) filter (where failed) over (partition by branch, mine, passes)::int as streak from passed
-    ), rated as (
-      -- What a branch has broken fails each time, and is no rate of the case.
-      select *, avg(failed::int) filter (where not mine and not (failed and streak >= ${BROKEN_IN_A_ROW})) over ()::real as rate
-      from streak
-    )
-    select o.mine as "isMine", o.branch, o."isLongLived", o.streak, o.passes = 0 as "isLast", o.completed_at as at, o.rate,
-      d.kind, left(d.message, 5000) as message, left(d.stack, 5000) as stack
-    from rated o
-    left join case_detail d on d.project_id = ${projectId} and d.run_id = o.run_id and d.test_case = n.number
-      and d.attempt = o.attempt
-    where o.failed
-    order by o.mine desc, o.run_id desc limit ${FAILURES_TOLD + 1}
-  ) x`;
-};
-
-/** Failures that other branches explain after all. */
-export const updateStrayFailures = (sql: Tx, projectId: string, runId: string, strays: readonly Stray[]) => sql`
-  update failure f set blame = s.blame, flake_rate = case s.blame when 'flaky' then s.rate end,
-    flaky_at = case s.blame when 'flaky' then s.at::timestamptz end, in_a_row = null
-  from unnest(
-    ${toNumberArray(strays.map(({ testCase }) => testCase))}::int[], ${toTextArray(strays.map(({ blame }) => blame))}::text[],
-    ${toNumberArray(strays.map(({ rate }) => rate))}::real[], ${toTextArray(strays.map(({ at }) => at))}::text[]
-  ) as s (number, blame, rate, at)
-  where f.project_id = ${projectId} and f.run_id = ${runId} and f.test_case = s.number`;
 
 /** How many cases of each kind are listed. */
 export const LISTED = 100;

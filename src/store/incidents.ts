@@ -5,11 +5,11 @@ import {
   ELSEWHERE_CASES,
   ELSEWHERE_HOURS,
   type Family,
-  type IncidentSign,
   MACHINE_HOURS,
   type MachineRun,
   type Sightings,
 } from "../rules/incident.ts";
+import type { IncidentSign } from "../schema/failures.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
 import type { JudgedRun } from "./failures.ts";
 import { firstIdAt } from "./moment.ts";

@@ -19,3 +19,15 @@ export const failedResultsOf = (sql: Sql, projectId: string, runs: Fragment): Fr
   select b.run_id, f.number, coalesce(f.attempt, 1)::int as attempt from ${resultsOf(sql, projectId, runs)} b,
     lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as f (number, letter, attempt)
   where b.statuses ~ '[fF]' and f.letter in ('f', 'F'))`;
+
+/** In so many rows of its block, for each result that is wanted, a case is looked for: a new one is in none of them. */
+export const ROWS_LOOKED_AT = 10;
+
+/** The last results of a case in the runs of `condition`, newest first; `number` is an expression. */
+export const lastResults = (sql: Sql, projectId: string, number: Fragment, condition: Fragment, limit: number) => sql`
+  select b.run_id, substr(b.statuses, b.place, 1) as letter, coalesce(b.attempts[b.place], 1) as attempt
+  from (
+    select b.run_id, b.statuses, b.attempts, array_position(b.test_cases, ${number}) as place from case_result b
+    where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, number)} and ${condition}
+    order by b.run_id desc limit ${limit * ROWS_LOOKED_AT}
+  ) b where b.place is not null order by b.run_id desc limit ${limit}`;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { failureReason } from "../../src/rules/failure_reason.ts";
-import type { IncidentSign } from "../../src/rules/incident.ts";
-import type { Blame } from "../../src/schema/failures.ts";
+import type { Blame, IncidentSign } from "../../src/schema/failures.ts";
 
 const reason = (blame: Blame | null, more: { incident?: IncidentSign; inARow?: number; flakeRate?: number } = {}) =>
   failureReason({ blame, incident: null, inARow: null, flakeRate: null, ...more }, "main");
