@@ -47,9 +47,12 @@ export const insertFailures = async (
   { id, executionId, taskSlug, completedAt }: JudgedRun,
 ): Promise<JudgedFailures[]> => {
   const mine = sql`from execution where project_id = ${projectId} and id = ${executionId}`;
-  // What ran on the same commit, or is repeated by this, shows no change of the default branch.
+  const isMineOnDefault = sql`(select ${isOnDefault(sql, sql`execution`, defaultBranchOf(sql, projectId))} ${mine})`;
+  // What ran on the same commit, or is repeated by this, shows no change of the default branch. Of two builds of the default branch
+  // side by side only the earlier one explains the other: else each would, and neither failure would be new.
   const since = sql`
     id <> ${executionId} and id is distinct from (select rerun_of ${mine})
+    and (id < ${executionId} or not ${isMineOnDefault})
     and id > coalesce((select baseline_id ${mine}), '00000000-0000-0000-0000-000000000000')
     and id < ${firstIdAt(completedAt === null ? Date.now() : Date.parse(completedAt) + 1)}
     and not coalesce(is_same_commit(commit, (select commit ${mine})), false)`;
@@ -99,9 +102,7 @@ export const insertFailures = async (
         when power(${rate}, r.number) >= ${EXCUSE_ODDS} then 'flaky'
         when base.number is not null then 'still'
         when main.number is not null then 'main'
-        when ${isInTime} and ${isKnownOnMain} then (
-          select case when ${isOnDefault(sql, sql`execution`, defaultBranchOf(sql, projectId))}
-            then 'still' else 'main' end ${mine})
+        when ${isInTime} and ${isKnownOnMain} then case when ${isMineOnDefault} then 'still' else 'main' end
         when ${isInTime} and ${hadEpisodes(sql)} then 'flaky'
         when ${isInTime} and ${wasMended(sql)} then 'main'
         else 'new' end as blame) j

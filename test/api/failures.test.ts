@@ -98,6 +98,19 @@ describe("a failure", () => {
     expect(blames(await upload("ffp", "branch=y"))).toEqual({ newFailures: ["case 1"], stillFailing: ["case 0"] });
   });
 
+  test("of two builds of the default branch side by side is new in the earlier one, whatever the order of their reports", async () => {
+    await upload("ppp", "branch=main");
+    const begin = async (commit: string) =>
+      (await ask(`POST /projects/${project}/executions`, { key, body: { branch: "main", commit } })).body.id;
+    const [first, second] = [await begin("aaaaaaa"), await begin("bbbbbbb")];
+    const blame = async (id: string, letters = "fpp") => blames(await upload(letters, `execution_id=${id}`));
+    expect(await blame(second)).toEqual({ newFailures: ["case 0"] });
+    expect(await blame(first)).toEqual({ newFailures: ["case 0"] });
+    // Retries that fail again are judged anew.
+    expect(await blame(second, "fp")).toEqual({ alsoFailingOnMain: ["case 0"] });
+    expect(await blame(first, "fp")).toEqual({ newFailures: ["case 0"] });
+  });
+
   test("of a branch that began before the default branch was mended is not new", async () => {
     await runs("ppfffffp");
     await catchUp();
