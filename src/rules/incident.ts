@@ -34,22 +34,26 @@ export type MachineRun = {
   /** Tells branches apart. */
   line: string;
   isBad: boolean;
+  /** Whether failures of it were put down to its machine. */
+  isOfMachine: boolean;
 };
 
 /**
  * Tells whether a machine is unhealthy: so many of its last runs were bad, on two branches at least, as have odds below 1 in 10,000
- * at the rate of bad runs on the other machines. `run` is the last one, `runs` are those before it, newest first.
+ * at the rate of bad runs on the other machines; or it was unhealthy in its last three runs, and one of the last ten was bad. `run` is
+ * the last one, `runs` are those before it, newest first.
  */
 export function isIll(run: MachineRun, runs: readonly MachineRun[]): boolean {
   const [own, others] = [runs.filter(({ isMine }) => isMine), runs.filter(({ isMine }) => !isMine)];
   if (others.length < OTHER_RUNS) return false;
-  const last = [run, ...own];
+  const last = [run, ...own].slice(0, MACHINE_RUNS);
+  if (own.slice(0, WELL_RUNS).some(({ isOfMachine }) => isOfMachine) && last.some(({ isBad }) => isBad)) return true;
   if (!last.slice(0, WELL_RUNS).some(({ isBad }) => isBad)) return false;
   // Not much is known from few runs: 20 more are assumed, one of them bad.
   const rate = (others.filter(({ isBad }) => isBad).length + 1) / (others.length + 20);
   const lines = new Set<string>();
   let bad = 0;
-  for (const [index, one] of last.slice(0, MACHINE_RUNS).entries()) {
+  for (const [index, one] of last.entries()) {
     if (!one.isBad) continue;
     bad++;
     lines.add(one.line);
@@ -90,8 +94,8 @@ export type Sightings = {
   before: boolean;
   /** On another branch, for another commit, within the hours before. */
   elsewhere: boolean;
-  /** Since the run of the task before, another branch has run it without. */
-  gone: boolean;
+  /** It was in the last two runs of the task on the same branch, and another branch has run the task without it since the first. */
+  isOwn: boolean;
 };
 
 const TYPES =
@@ -129,11 +133,11 @@ export const isOwnDoing = (failure: Failure): boolean => isInOwnCode(failure) &&
 
 /**
  * Tells whether the cause is outside the code. It is if the message says so and the branch shows it for the first time. What a
- * branch shows again is its own doing, unless other branches show it as well and none has run without it in between. Other messages
- * have to be seen on another branch.
+ * branch shows again is its own doing, unless other branches show it as well; and what it shows for the third time in a row, while
+ * another one ran without, in any case. Other messages have to be seen on another branch.
  */
-export function isIncident({ cases, files, sample }: Family, { before, elsewhere, gone }: Sightings): boolean {
+export function isIncident({ cases, files, sample }: Family, { before, elsewhere, isOwn }: Sightings): boolean {
   if (cases < FAMILY.cases || files < FAMILY.files) return false;
-  const isSpread = elsewhere && !(before && gone);
-  return isFromOutside(sample) ? !before || isSpread : isSpread && !isInOwnCode(sample);
+  if (isOwn) return false;
+  return isFromOutside(sample) ? elsewhere || !before : elsewhere && !isInOwnCode(sample);
 }

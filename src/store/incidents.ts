@@ -86,10 +86,10 @@ export async function selectSightings(
       ) r
       where e.project_id = ${projectId} and e.branch = (select branch from mine) and e.id < ${executionId}
         and e.pull_request is not distinct from (select pull_request from mine) and e.build_id is null
-      order by e.id desc limit 1
+      order by e.id desc limit 2
     )
     select
-      coalesce((select has from before), false) as before,
+      coalesce((select has from before order by id desc limit 1), false) as before,
       exists (
         select from (
           select e.id from execution e, mine
@@ -105,7 +105,8 @@ export async function selectSightings(
       exists (
         select from (
           select e.id, mine.ran from execution e, mine
-          where ${isOther} and e.id > (select id from before where has)
+          where ${isOther} and e.id > (
+            select id from before where (select count(*) = 2 and bool_and(has) from before) order by id limit 1)
           order by e.id desc limit ${ELSEWHERE}
         ) e cross join lateral (
           select id from test_run
@@ -113,7 +114,7 @@ export async function selectSightings(
             and completed_at is not null and not outage and passed >= e.ran / 2 offset 0
         ) r
         where not exists (select from case_detail d where ${says} and d.run_id = r.id)
-      ) as gone`;
+      ) as "isOwn"`;
   return row!;
 }
 
@@ -196,7 +197,10 @@ export async function selectMachineRuns(
         select count(*) >= r.many and count(distinct coalesce(c.file, c.suite)) >= ${BAD_RUN.files}
         from failure f join test_case c on c.project_id = f.project_id and c.number = f.test_case
         where f.project_id = ${projectId} and f.run_id = r.id
-          and (f.blame = 'new' or f.incident in ('machine', 'retries'))) as "isBad"
+          and (f.blame in ('new', 'flaky') or f.incident in ('machine', 'retries'))) as "isBad",
+      r.failed > 0 and exists (
+        select from failure f
+        where f.project_id = ${projectId} and f.run_id = r.id and f.incident = 'machine') as "isOfMachine"
     from recent r, (select host from recent where id = ${id}) mine
     order by r.execution_id desc, r.id desc`;
   const mine = rows.find((row) => row.id === id);

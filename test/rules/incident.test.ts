@@ -5,6 +5,7 @@ const run = (more: Partial<MachineRun> = {}): MachineRun => ({
   isMine: false,
   line: "a",
   isBad: false,
+  isOfMachine: false,
   ...more,
 });
 const others = (count: number, bad = 0) => Array.from({ length: count }, (_, index) => run({ isBad: index < bad }));
@@ -81,19 +82,19 @@ describe("what many tests fail with at once", () => {
   );
 
   test("is an incident from eight tests in three files on, unless the branch alone shows it again", () => {
-    expect(isIncident(family(AWAY), { before: false, elsewhere: false, gone: false })).toBeTrue();
-    expect(isIncident(family(AWAY, 7), { before: false, elsewhere: true, gone: false })).toBeFalse();
-    expect(isIncident(family(AWAY, 8, 2), { before: false, elsewhere: true, gone: false })).toBeFalse();
-    expect(isIncident(family(AWAY), { before: true, elsewhere: false, gone: false })).toBeFalse();
-    expect(isIncident(family(AWAY), { before: true, elsewhere: true, gone: false })).toBeTrue();
-    expect(isIncident(family(AWAY), { before: true, elsewhere: true, gone: true })).toBeFalse();
+    expect(isIncident(family(AWAY), { before: false, elsewhere: false, isOwn: false })).toBeTrue();
+    expect(isIncident(family(AWAY, 7), { before: false, elsewhere: true, isOwn: false })).toBeFalse();
+    expect(isIncident(family(AWAY, 8, 2), { before: false, elsewhere: true, isOwn: false })).toBeFalse();
+    expect(isIncident(family(AWAY), { before: true, elsewhere: false, isOwn: false })).toBeFalse();
+    expect(isIncident(family(AWAY), { before: true, elsewhere: true, isOwn: false })).toBeTrue();
+    expect(isIncident(family(AWAY), { before: true, elsewhere: true, isOwn: true })).toBeFalse();
   });
 
   test("is one in other words only where another branch shows it, and not where it happened in the code", () => {
     const words = "the basket view has no title after loading";
-    expect(isIncident(family(words), { before: false, elsewhere: false, gone: false })).toBeFalse();
-    expect(isIncident(family(words), { before: false, elsewhere: true, gone: false })).toBeTrue();
+    expect(isIncident(family(words), { before: false, elsewhere: false, isOwn: false })).toBeFalse();
+    expect(isIncident(family(words), { before: false, elsewhere: true, isOwn: false })).toBeTrue();
     const inCode = family(words, 8, 3, `Error: ${words}\n    at title (/app/src/basket.ts:3:1)`);
-    expect(isIncident(inCode, { before: false, elsewhere: true, gone: false })).toBeFalse();
+    expect(isIncident(inCode, { before: false, elsewhere: true, isOwn: false })).toBeFalse();
   });
 });
