@@ -12,6 +12,8 @@ const PACKAGES = 40;
 const PULL_REQUESTS = 100;
 const HOTFIXES = 24;
 const HOURS = 150;
+/** What fails in the queue is mended, and waits once more. */
+const HOURS_LOST_IN_QUEUE = 3;
 
 export function createMonorepo({ seed, retries, end, keys = "build" }: StoryOptions): Story {
   const packages = Array.from({ length: PACKAGES }, (_, index): Task => {
@@ -54,7 +56,8 @@ export function createMonorepo({ seed, retries, end, keys = "build" }: StoryOpti
         ? breakSome({ ...told, id: `${told.id} in the queue` }, random.integer(1, 3), { tasks: touched })
         : null;
     const merge = pushes.at(-1)! + random.between(0.5, 5);
-    const mergedAt = brokenPushes < pushes.length && merge < HOURS - 2 ? merge : null;
+    const ends = clash ? merge + HOURS_LOST_IN_QUEUE : merge;
+    const mergedAt = brokenPushes < pushes.length && ends < HOURS ? merge : null;
     const pullRequest = { number, branch: `user/${random.pick(NOUNS)}-${number}`, breaks };
     return { pullRequest, touched, pushes, brokenPushes, clash, mergedAt };
   });
@@ -64,7 +67,7 @@ export function createMonorepo({ seed, retries, end, keys = "build" }: StoryOpti
     ...plans.flatMap((plan) => {
       if (plan.mergedAt === null) return [];
       const { touched, mergedAt, clash } = plan;
-      return [{ at: clash ? mergedAt + 3 : mergedAt, touched, plan, commit: commit() }];
+      return [{ at: clash ? mergedAt + HOURS_LOST_IN_QUEUE : mergedAt, touched, plan, commit: commit() }];
     }),
     ...Array.from({ length: HOTFIXES }, () => {
       const touched = random.sample(packages, random.integer(1, 2));
