@@ -218,7 +218,7 @@ function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, Execut
   const { execution, counts } = told;
   const { tasks, rerunOf, baselineId, durationMs, machineTimeMs } = execution;
   const [passed, recovered, skipped] = [sum(tasks, "passed"), sum(tasks, "flaky"), sum(tasks, "skipped")];
-  const { flaky = 0, quarantined = 0 } = counts;
+  const { flaky = 0, quarantined = 0, incident = 0 } = counts;
   const link = (id: string) => {
     const name = names.get(id);
     return name ? html`<a href="${executionPath(projectId, id)}">${shortNameOf(name)}</a>` : "one that was deleted";
@@ -242,6 +242,9 @@ function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, Execut
     skipped > 0 ? html`<span>${count(skipped)} skipped</span>` : null,
     machineTimeMs !== durationMs ? html`<span>${toDuration(machineTimeMs)} of machine time</span>` : null,
     isOver && flaky > 0 && (counts.new ?? 0) > 0 ? html`<span>${count(flaky)} known flaky failed</span>` : null,
+    isOver && incident > 0 && (counts.new ?? 0) > 0
+      ? html`<span>${count(incident)} failed in an incident</span>`
+      : null,
     isOver && quarantined > 0 && !isGreen ? html`<span>${count(quarantined)} quarantined, not counted</span>` : null,
     rerunOf === null ? null : html`<span>repeats ${link(rerunOf)}</span>`,
     TRIGGERS[execution.trigger] ? html`<span>${TRIGGERS[execution.trigger]}</span>` : null,
