@@ -6,6 +6,7 @@ import { bugReports } from "./api/bug_reports.ts";
 import { environments } from "./api/environments.ts";
 import { events } from "./api/events.ts";
 import { executions } from "./api/executions.ts";
+import { keys } from "./api/keys.ts";
 import { leases } from "./api/leases.ts";
 import { integrations } from "./api/integrations.ts";
 import { onboardings } from "./api/onboarding.ts";
@@ -45,6 +46,7 @@ import { selectAllExist } from "./store/existence.ts";
 /** Every endpoint under /api/v1, a family a line. */
 export const ROUTES: readonly Route[] = [
   ...projects,
+  ...keys,
   ...testRuns,
   ...uploads,
   ...executions,
@@ -148,6 +150,7 @@ export function createApp(options: AppOptions) {
     const isOwn =
       route.access === "project" ? params["projectId"] === caller.projectId : params["teamId"] === caller.teamId;
     if (!isOwn) absent();
+    requireScope(caller, route);
 
     if (route.deadlineSeconds > 30) connection.allowSeconds(route.deadlineSeconds + 30);
     const { limit, remaining } = progress.admission;
@@ -362,6 +365,13 @@ function requireKind({ kind }: Caller, path: string): void {
   const asked = OF_PROJECTS.test(path) ? "project" : OF_TEAMS.test(path) ? "team" : kind;
   if (asked !== kind)
     fail("UNAUTHORIZED", `A ${kind} key cannot call ${asked} endpoints`, { "WWW-Authenticate": "Bearer" });
+}
+
+function requireScope({ scope }: Caller, { scopes }: Route): void {
+  if (scope === null || scopes.has(scope)) return;
+  const wanted = [...scopes].filter((one) => one !== "runner").map((one) => `one of scope "${one}"`);
+  const keys = ["the project's own key", ...wanted].join(", or ");
+  fail("UNAUTHORIZED", `A key of scope "${scope}" cannot call this: use ${keys}`, { "WWW-Authenticate": "Bearer" });
 }
 
 /** Bun joins what was given twice, and makes the address of the first. */

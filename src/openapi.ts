@@ -83,6 +83,7 @@ const TAGS: Record<string, string> = {
   events: "What happens in the project or in one execution, as it happens.",
   uploads: "Nothing arrives? The uploads that were refused, or accepted with warnings, and why.",
   projects: "The project itself and its settings. Its key is generated in the dashboard, or by the administrator.",
+  keys: "Named keys of the project, each with a scope: for a CI job that only uploads, an assistant that only reads, a runner.",
   onboarding: "The way of a new project to its first results: steps, ready snippets for CI systems, sample data.",
   runners:
     "Machines that run the tasks of executions of mode run. A runner makes one call for everything; a task that it is given is a lease.",
@@ -106,6 +107,7 @@ const PATH_PARAMETERS: Record<string, string> = {
   executionId: "The execution",
   taskSlug: "Which task of the execution, such as unit",
   leaseId: "The lease, as the runner was given it",
+  keyId: "The named key",
   testCaseId: "The test case",
   bugReportId: "The bug report",
   environmentId: "The environment",

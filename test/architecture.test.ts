@@ -80,6 +80,7 @@ const SHARED: Record<string, string[]> = {
     "failures",
     "health",
     "instance",
+    "keys",
     "lane",
     "leases",
     "locks",

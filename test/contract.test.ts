@@ -30,7 +30,9 @@ async function createEverything(): Promise<Record<string, string>> {
   });
   await post(`/projects/${project}/executions`, { mode: "run", tasks: ["there"] }, key);
   const { leases } = await post(`/projects/${project}/leases`, { runner: "there" }, key);
+  const named = await post(`/projects/${project}/keys`, { name: "there", scope: "read" }, key);
   return {
+    keyId: named.id,
     projectId: project,
     teamId: team,
     executionId: run.executionId,
@@ -60,6 +62,41 @@ test("every id in a path is looked up where the rest of a request is wrong, and 
 
 const openapi = await Bun.file(OPENAPI_FILE).json();
 const missing = crypto.randomUUID();
+
+/** What keys of each scope open, besides every GET; a runner's opens nothing else. */
+const P = "/projects/:projectId";
+const UPLOAD = [`POST ${P}/test-runs`, `POST ${P}/executions`, `POST ${P}/executions/:executionId/complete`];
+const OPENED: Record<string, string[]> = {
+  read: [],
+  upload: UPLOAD,
+  run: [
+    ...UPLOAD,
+    ...["cancel", "rerun"].map((what) => `POST ${P}/executions/:executionId/${what}`),
+    ...["runners", "leases", "leases/:leaseId/fail"].map((what) => `POST ${P}/${what}`),
+  ],
+  triage: [
+    ...["test-cases", "test-cases/:testCaseId", "bug-reports/:bugReportId"].map((what) => `PATCH ${P}/${what}`),
+    ...["bug-reports", "bug-reports/:bugReportId/merge"].map((what) => `POST ${P}/${what}`),
+  ],
+  runner: [
+    ...["test-runs", "leases", "leases/:leaseId/fail"].map((what) => `POST ${P}/${what}`),
+    `GET ${P}/executions/:executionId/test-runs/:taskSlug/plan`,
+  ],
+};
+const scoped: Record<string, string> = {};
+for (const scope of ["read", "upload", "run", "triage"]) {
+  const { body } = await ask(`POST /projects/${acme.project}/keys`, { key: acme.key, body: { name: scope, scope } });
+  scoped[scope] = body.key;
+}
+const { body: registered } = await ask(`POST /projects/${acme.project}/runners`, {
+  ...{ key: acme.key, body: { runner: "one" } },
+});
+scoped["runner"] = registered.key;
+
+test("every route that scopes name is there", () => {
+  const names = ROUTES.map(({ method, path }) => `${method} ${path}`);
+  expect(Object.values(OPENED).flatMap((opened) => opened.filter((name) => !names.includes(name)))).toEqual([]);
+});
 const fillRest = (path: string) => path.replace(":variableName", "NAME").replace(/:\w+/g, missing);
 const fill = (path: string, projectId: string, teamId: string) =>
   fillRest(path.replace(":projectId", projectId).replace(":teamId", teamId));
@@ -98,6 +135,19 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
     expect(personal.body.error.message).toContain("not available yet");
     expect((await ask(`${target}?key=${own}`)).status).toBe(401);
   });
+
+  test.each(Object.keys(OPENED))(
+    "is open to a key of the scope %s if that says so, and a 401 otherwise",
+    async (scope) => {
+      const isOpen =
+        route.access === "project" &&
+        (OPENED[scope]!.includes(route.name) || (scope !== "runner" && route.method === "GET"));
+      // A query that is wrong keeps it from having any effect.
+      const { status, body } = await ask(`${target}?nope=1`, { key: scoped[scope]! });
+      if (isOpen) expect(status).toBeOneOf([400, 404]);
+      else expect([status, body.error.code]).toEqual([401, "UNAUTHORIZED"]);
+    },
+  );
 
   test("is one and the same 404 for what is missing and what is somebody else's", async () => {
     const rivalTarget = `${route.method} ${fill(route.path, rival.project, rival.team)}`;

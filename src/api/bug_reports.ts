@@ -48,6 +48,7 @@ export const bugReports: Route[] = [
   route(
     "POST /projects/:projectId/bug-reports",
     {
+      scope: "triage",
       summary: "Open a bug report by hand",
       description: "For what no test has found, or before it fails again: the next failures of its test cases join it.",
       example: { body: { title: "The cart forgets items", severity: "critical" } },
@@ -77,6 +78,7 @@ export const bugReports: Route[] = [
   route(
     "PATCH /projects/:projectId/bug-reports/:bugReportId",
     {
+      scope: "triage",
       summary: "Change a bug report",
       description:
         "Changes what is given and leaves the rest. A resolved one is reopened by itself where it occurs again, not " +
@@ -117,6 +119,7 @@ export const bugReports: Route[] = [
   route(
     "POST /projects/:projectId/bug-reports/:bugReportId/merge",
     {
+      scope: "triage",
       summary: "Merge a bug report into another, which gets its fingerprints and occurrences",
       description:
         "Future failures of its kind follow into the other one. It is resolved, and says where it went; that cannot " +

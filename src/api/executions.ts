@@ -197,6 +197,7 @@ export const executions: Route[] = [
   route(
     "POST /projects/:projectId/executions",
     {
+      scope: "upload",
       summary: "Create an execution, or get the one with this key",
       description:
         "For saying beforehand which tasks are to report: it then ends by itself when all have, and one that stays " +
@@ -218,6 +219,8 @@ export const executions: Route[] = [
     async (context) => {
       const { params, body, conclude, publicUrl, services, caller } = context;
       const { key, mode, tasks, timeoutMinutes, baseCommit, variables, failFast, dispatch, ...origin } = body;
+      if (caller.scope === "upload" && (mode === "run" || dispatch))
+        fail("UNAUTHORIZED", `A key of scope "upload" cannot have tasks run: use one of scope "run"`);
       requireRunnable(body);
       const now = new Date();
       const dispatching = { teamId: caller.teamId, seal: services.seal, publicUrl, now };
@@ -311,6 +314,7 @@ export const executions: Route[] = [
   route(
     "POST /projects/:projectId/executions/:executionId/complete",
     {
+      scope: "upload",
       summary: "Say that no further report will come",
       description:
         "Ends it now, by the results that are in: a declared task that has not reported makes it timed_out. One that " +
@@ -331,6 +335,7 @@ export const executions: Route[] = [
   route(
     "POST /projects/:projectId/executions/:executionId/cancel",
     {
+      scope: "run",
       summary: "Cancel an execution that has not ended",
       description:
         "No automation hears of it. Runners that are at its tasks are told to end them; a report that comes later changes its " +
@@ -349,6 +354,7 @@ export const executions: Route[] = [
   route(
     "POST /projects/:projectId/executions/:executionId/rerun",
     {
+      scope: "run",
       summary: "Ask for the tasks of an ended execution again: a new execution that waits for their reports",
       description:
         "Makes an execution like this one, linked by rerunOf, that waits for its tasks to report, or in mode run " +

@@ -1,6 +1,7 @@
 /** What runners ask for: tasks to run, and to be rid of them; and what tasks have printed. */
 
-import { absent } from "../http/problem.ts";
+import { absent, fail } from "../http/problem.ts";
+import { registerRunner } from "../operations/keys.ts";
 import { endStopped, endUnopened, type Sync, type Synced, syncRunner } from "../operations/leases.ts";
 import { nameReport, prepareReport } from "../operations/named_reports.ts";
 import { takeReport } from "../operations/test_runs.ts";
@@ -20,6 +21,7 @@ import {
   runnerFilter,
   runnerPage,
 } from "../schema/leases.ts";
+import { newRunner, registeredRunner } from "../schema/keys.ts";
 import { toStorable } from "../schema/fields.ts";
 import { lockExecution } from "../store/executions.ts";
 import {
@@ -53,6 +55,8 @@ export const leases: Route[] = [
   route(
     "POST /projects/:projectId/leases",
     {
+      scope: "run",
+      isForRunners: true,
       summary: "A runner's one call: what it has is kept, what it is to run is handed out; waits for news",
       description:
         "Reports what the runner is at, and gets what it is to begin. Leases that are named in held last 90 seconds " +
@@ -66,6 +70,8 @@ export const leases: Route[] = [
     async ({ sql, params, body, caller, transact, services, budget }) => {
       const { projectId } = params;
       const { runner, labels, taskSlugs, free, held, waitSeconds } = body;
+      if (caller.scope === "runner" && runner !== caller.name)
+        fail("VALIDATION_ERROR", `Cannot read "runner": this is the key of the runner ${JSON.stringify(caller.name)}`);
       const asker = { runner, labels, taskSlugs };
       const sync = async (what: Sync): Promise<Synced> => {
         for (let looks = 1; ; looks++) {
@@ -130,6 +136,8 @@ export const leases: Route[] = [
   route(
     "POST /projects/:projectId/leases/:leaseId/fail",
     {
+      scope: "run",
+      isForRunners: true,
       summary: "Say that a task ended without a report: it counts as a failure, unless it was to be ended",
       description:
         "For a command that did not begin, was ended, or left no report. With a report, upload it with lease_id " +
@@ -138,9 +146,10 @@ export const leases: Route[] = [
       body: leaseFailure,
       answer: leaseEnd,
     },
-    async ({ sql, params, body, transact, conclude }) => {
+    async ({ sql, params, body, caller, transact, conclude }) => {
       const { projectId, leaseId } = params;
       const known = (await selectLease(sql, projectId, leaseId)) ?? absent();
+      if (caller.scope === "runner" && known.runner !== caller.name) absent();
       const { executionId, taskSlug, shard, shards } = known;
       const message = toStorable(body.message);
       const exitCode = body.exitCode === undefined ? undefined : body.exitCode | 0;
@@ -209,6 +218,27 @@ export const leases: Route[] = [
       if (wantsText) return plainText(200, text);
       return { leaseId: lease.id, offset, text, nextOffset, ended: lease.isOver && nextOffset >= lease.logBytes };
     },
+  ),
+
+  route(
+    "POST /projects/:projectId/runners",
+    {
+      scope: "run",
+      summary: "Register a runner: it gets a key of its own, with its own rate limit",
+      description:
+        "The key opens what a runner needs: its leases, their plans and their reports. It ends when the key that asked is " +
+        "revoked or ends, and when it has not been used for an hour. assay runner does this by itself.",
+      example: { body: { runner: "build-3" } },
+      body: newRunner,
+      answer: registeredRunner,
+      status: 201,
+    },
+    ({ body: { runner }, caller, conclude }) =>
+      conclude(async (sql) => {
+        const { id, key } = await registerRunner(sql, caller, runner);
+        // The key is not kept for a request that is repeated.
+        return jsonOnce(201, { runner, id, key }, { runner, id, key: null });
+      }),
   ),
 
   route(

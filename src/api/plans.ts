@@ -19,6 +19,7 @@ export const plans: Route[] = [
   route(
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/plan",
     {
+      isForRunners: true,
       summary: "The files of one shard of a task, by what they took before; the same for ever once made",
       description:
         "Spreads the files over so many shards that all end at about the same time, by what they took in the last " +

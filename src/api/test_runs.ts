@@ -16,6 +16,7 @@ import { repeatOnly } from "../rules/repeat.ts";
 import { taskReason } from "../rules/red_reason.ts";
 import { shardsOf, toShardList } from "../rules/shards.ts";
 import { toPage, toPagination } from "../request/page.ts";
+import type { Caller } from "../request/callers.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {
@@ -119,13 +120,20 @@ function completionOf(parameters: UploadParameters, { format, completedAt }: Rep
 async function ofLease(
   sql: Sql,
   projectId: string,
+  caller: Caller,
   parameters: UploadParameters,
 ): Promise<{ parameters: UploadParameters; only?: readonly CaseName[] | undefined }> {
   const { lease_id, execution_id, execution_key, task_slug, shard } = parameters;
-  if (lease_id === undefined) return { parameters };
+  if (lease_id === undefined) {
+    if (caller.scope === "runner")
+      fail("VALIDATION_ERROR", `Cannot read "lease_id": the key of a runner reports its leases and nothing else`);
+    return { parameters };
+  }
   const lease =
     (await selectLease(sql, projectId, lease_id)) ??
     fail("VALIDATION_ERROR", `Cannot read "lease_id": there is no lease "${lease_id}" in this project`);
+  if (caller.scope === "runner" && lease.runner !== caller.name)
+    fail("VALIDATION_ERROR", `Cannot read "lease_id": it is the lease of another runner`);
   const own = {
     task_slug: lease.taskSlug,
     shard: lease.shard === 0 ? undefined : { index: lease.shard, of: lease.shards },
@@ -177,6 +185,8 @@ export const testRuns: Route[] = [
   route(
     "POST /projects/:projectId/test-runs",
     {
+      scope: "upload",
+      isForRunners: true,
       summary: "Upload a test report",
       description:
         "Takes a report into its run, all of it or nothing, and answers what it makes of it. Uploads with the same " +
@@ -207,7 +217,7 @@ export const testRuns: Route[] = [
     },
     async (context) => {
       const { sql, params, transact, conclude, concludeTogether, wantsText, services } = context;
-      const given = await ofLease(sql, params.projectId, context.query);
+      const given = await ofLease(sql, params.projectId, context.caller, context.query);
       const count = guessCases(context.body.files);
       const coming = count > 0 ? await requestNames(services.begin, params.projectId, count) : undefined;
       const report = repeat(read(context, context.query), given.only);

@@ -1,15 +1,19 @@
-/** Generates API keys: a project has one, and a new one revokes the one before; a team has any number. */
+/** Generates API keys: a project's own, of which there is one; named ones with a scope; those of runners; and those of a team. */
 
 import { type Actor, SERVER } from "../schema/audit.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
+import type { NewNamedKey, Scope } from "../schema/keys.ts";
 import { createKey } from "../secrets/keys.ts";
 import { insertAuditEntry } from "../store/audit.ts";
 import type { Tx } from "../store/connect.ts";
 import {
   insertKey,
+  type LiveKey,
   lockProjectForKey,
   lockTeamForKey,
   revokeKey,
+  selectChildKeyIds,
+  selectIsNamedKey,
   selectIsTeamKey,
   selectLiveKeyIds,
 } from "../store/keys.ts";
@@ -32,6 +36,7 @@ export async function generateProjectKey(
   for (const id of await selectLiveKeyIds(sql, projectId)) {
     await revokeKey(sql, id);
     await notifyKeyRevoked(sql, id);
+    await revokeChildren(sql, id);
   }
   return await generate(sql, teamId, { kind: "project", projectId, name: null }, by);
 }
@@ -49,7 +54,13 @@ export async function revokeKeyById(sql: Tx, id: string, by: Actor = SERVER): Pr
   const revoked = await revokeKey(sql, id);
   if (revoked?.isNew) {
     await notifyKeyRevoked(sql, id);
-    const details = { kind: revoked.projectId === null ? "team" : "project", projectId: revoked.projectId };
+    await revokeChildren(sql, id);
+    const { projectId, scope, name } = revoked;
+    const details = {
+      kind: projectId === null ? "team" : "project",
+      projectId,
+      ...(scope === null ? {} : { scope, name }),
+    };
     await insertAuditEntry(sql, revoked.teamId, by, { action: "key.revoked", subject: revoked.leading, details });
   }
   return revoked?.revokedAt;
@@ -91,16 +102,75 @@ export async function revokeTeamKey(sql: Tx, teamId: string, id: string, by: Act
   await revokeKeyById(sql, id, by);
 }
 
+/** In a transaction: one more key for the project, which may do what its scope says. Undefined when there is no such project. */
+export async function generateNamedKey(
+  sql: Tx,
+  projectId: string,
+  { name, scope, expiresInDays }: NewNamedKey,
+  by: Actor,
+): Promise<GeneratedKey | undefined> {
+  const teamId = await lockProjectForKey(sql, projectId);
+  if (teamId === undefined) return undefined;
+  return await generate(sql, teamId, { kind: "project", projectId, name, scope, expiresInDays }, by);
+}
+
+/** In a transaction: refuses the id of a key that is not a named one of this project. */
+export async function revokeNamedKey(sql: Tx, projectId: string, id: string, by: Actor): Promise<void> {
+  if (!(await selectIsNamedKey(sql, projectId, id))) refuseAbsent();
+  await revokeKeyById(sql, id, by);
+}
+
+/**
+ * In a transaction that keeps `parent` live: a key for a runner, which ends with its parent, or when it has not been used for an
+ * hour. The audit log does not have it: runners come and go.
+ */
+export async function registerRunner(
+  sql: Tx,
+  parent: Pick<LiveKey, "id" | "teamId" | "projectId">,
+  runner: string,
+): Promise<Pick<GeneratedKey, "id" | "key">> {
+  const { key, leading, digest } = createKey("project");
+  const id = Bun.randomUUIDv7();
+  const row = {
+    id,
+    projectId: parent.projectId,
+    name: runner,
+    leading,
+    digest,
+    scope: "runner",
+    parentId: parent.id,
+  } as const;
+  if (!(await insertKey(sql, parent.teamId, row))) refuseAbsent();
+  return { id, key };
+}
+
+/** Whoever makes a child holds its parent live until the commit, so that none is missed here. */
+async function revokeChildren(sql: Tx, parentId: string): Promise<void> {
+  for (const id of await selectChildKeyIds(sql, parentId)) {
+    await revokeKey(sql, id);
+    await notifyKeyRevoked(sql, id);
+  }
+}
+
+type NewKey = {
+  kind: "project" | "team";
+  projectId: string | null;
+  name: string | null;
+  scope?: Scope;
+  expiresInDays?: number | undefined;
+};
+
 async function generate(
   sql: Tx,
   teamId: string,
-  { kind, projectId, name }: { kind: "project" | "team"; projectId: string | null; name: string | null },
+  { kind, projectId, name, scope, expiresInDays }: NewKey,
   by: Actor,
 ): Promise<GeneratedKey | undefined> {
   const { key, leading, digest } = createKey(kind);
   const id = Bun.randomUUIDv7();
-  if (!(await insertKey(sql, teamId, { id, projectId, name, leading, digest }))) return undefined;
-  const details = { kind, projectId, name };
+  const row = { id, projectId, name, leading, digest, expiresInDays, ...(scope === undefined ? {} : { scope }) };
+  if (!(await insertKey(sql, teamId, row))) return undefined;
+  const details = { kind, projectId, name, ...(scope === undefined ? {} : { scope }) };
   await insertAuditEntry(sql, teamId, by, { action: "key.generated", subject: leading, details });
   return { id, key, leading };
 }

@@ -13,6 +13,7 @@ import type { Seal } from "../secrets/seal.ts";
 import type { AuditAction } from "../schema/audit.ts";
 import { variableName } from "../schema/environments.ts";
 import { slug, uuid } from "../schema/fields.ts";
+import type { NamedScope, Scope } from "../schema/keys.ts";
 import type { Live } from "../schema/live.ts";
 import type { Database, Sql, Tx } from "../store/connect.ts";
 import type { Signals } from "../store/signals.ts";
@@ -120,6 +121,13 @@ export type Specification<Q, B, A> = {
   body?: B;
   /** The body may hold secrets: no error quotes it. */
   isSecret?: boolean;
+  /**
+   * The scope that a named key of the project needs, besides those that include it; default: "read" for a GET, and for anything else
+   * only the project's own key will do.
+   */
+  scope?: "upload" | "run" | "triage";
+  /** A runner calls it with the key of its own. */
+  isForRunners?: boolean;
   /** What the team's audit log calls it: it is told there in the transaction that does it. */
   record?: AuditAction;
   /** What the answer holds; null: nothing, or a stream of events. */
@@ -139,6 +147,8 @@ export type Route = {
   path: string;
   /** Which kind of key opens it. */
   access: "project" | "team";
+  /** Those of the keys with a scope that open it. */
+  scopes: ReadonlySet<Scope>;
   pathParameters: ObjectSchema;
   summary: string;
   description: string | undefined;
@@ -155,6 +165,14 @@ export type Route = {
   deadlineSeconds: number;
   handle: (context: Context<never, never, never>) => Promise<unknown>;
 };
+
+/** Which keys have what a route asks for. */
+const SCOPES = {
+  read: ["read", "upload", "run", "triage"],
+  upload: ["upload", "run"],
+  run: ["run"],
+  triage: ["triage"],
+} as const satisfies Record<NamedScope, readonly NamedScope[]>;
 
 const noQuery = v.strictObject({});
 /** What a request with nothing to say may have as its body: nothing, or {}. */
@@ -179,10 +197,15 @@ export function route<
   const names = path.split("/").flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []));
   const { summary, description, example, text, query, body, answer, stream } = specification;
   const { status, otherStatus, deadlineSeconds, isSecret, record } = specification;
+  const scope = specification.scope ?? (method === "GET" ? "read" : undefined);
   return {
     method,
     path,
     access: path.startsWith("/projects/") ? "project" : "team",
+    scopes: new Set<Scope>([
+      ...(scope === undefined ? [] : SCOPES[scope]),
+      ...(specification.isForRunners ? (["runner"] as const) : []),
+    ]),
     pathParameters: v.strictObject(Object.fromEntries(names.map((name) => [name, pathParameter(name)]))),
     summary,
     description,

@@ -1,18 +1,73 @@
 /** API keys as they may be shown. */
 
 import * as v from "valibot";
-import { time, uuid } from "./fields.ts";
+import { described, integer, text, time, uuid } from "./fields.ts";
+import { page, pageQuery } from "./page.ts";
+
+/** What a named key may do. `read`: every GET; `upload`: read and report; `run`: upload and run tasks; `triage`: read and triage. */
+const SCOPES = ["read", "upload", "run", "triage"] as const;
+export type NamedScope = (typeof SCOPES)[number];
+/** `runner`: of one runner, for its tasks and their reports. */
+export type Scope = NamedScope | "runner";
+
+export const namedScope = v.picklist(SCOPES, `expected ${SCOPES.map((scope) => `"${scope}"`).join(", ")}`);
+const MAX_DAYS = 3_650;
+export const keyName = text(200);
+export const keyDays = integer(1, MAX_DAYS);
 
 /** A key as it may be shown: everything but the key. */
 export const apiKey = v.strictObject({
   id: uuid,
   kind: v.picklist(["project", "team"]),
+  scope: v.nullable(v.picklist([...SCOPES, "runner"])),
   name: v.nullable(v.string()),
   projectId: v.nullable(uuid),
   leading: v.string(),
   createdAt: time,
   lastUsedAt: v.nullable(time),
+  expiresAt: v.nullable(time),
   revokedAt: v.nullable(time),
 });
 
 export type ApiKey = v.InferOutput<typeof apiKey>;
+
+const SCOPE_MEANING =
+  "What it may do. read: every GET; upload: read, and report test runs; run: upload, and run tasks as a runner; triage: read, and " +
+  "change test cases and bug reports";
+
+const named = {
+  id: described(uuid, "The id of the key"),
+  name: described(v.string(), "What it is called", "nightly e2e"),
+  scope: described(v.picklist(SCOPES), SCOPE_MEANING, "upload"),
+  leading: described(v.string(), "The beginning of the key, by which it is recognised", "svc_proj_Ab3dE6gH"),
+  createdAt: described(time, "When it was made"),
+  lastUsedAt: described(v.nullable(time), "When it was last used, to within five minutes"),
+  expiresAt: described(v.nullable(time), "When it ends by itself; null: never"),
+};
+
+export const namedKey = v.strictObject(named);
+export type NamedKey = v.InferOutput<typeof namedKey>;
+export const namedKeyPage = page(namedKey);
+export const namedKeyFilter = v.strictObject(pageQuery);
+
+const secret = described(
+  v.nullable(v.string()),
+  "The key itself, which is shown this once; null: the request is a repetition of one that was answered",
+  "svc_proj_Ab3dE6gH…",
+);
+export const newNamedKey = v.strictObject({
+  name: described(keyName, "What it is called", "nightly e2e"),
+  scope: described(namedScope, SCOPE_MEANING, "upload"),
+  expiresInDays: described(v.optional(keyDays), "After how many days it ends by itself; default: never", 90),
+});
+export type NewNamedKey = v.InferOutput<typeof newNamedKey>;
+export const generatedNamedKey = v.strictObject({ ...named, key: secret });
+
+export const newRunner = v.strictObject({
+  runner: described(text(200), "Its name: no two processes have the same", "build-3/1"),
+});
+export const registeredRunner = v.strictObject({
+  runner: described(v.string(), "Its name", "build-3/1"),
+  id: described(uuid, "The id of its key"),
+  key: secret,
+});

@@ -8,6 +8,8 @@ type Params = Readonly<Record<string, string>>;
 const LOOK_UPS: Record<string, (sql: Sql, params: Params) => Promise<{ length: number }>> = {
   executionId: (sql, { projectId, executionId }) => sql`
     select from execution where project_id = ${projectId!} and id = ${executionId!}`,
+  keyId: (sql, { projectId, keyId }) => sql`
+    select from api_key where project_id = ${projectId!} and id = ${keyId!} and scope <> 'runner'`,
   leaseId: (sql, { projectId, leaseId }) => sql`
     select from lease where project_id = ${projectId!} and id = ${leaseId!}`,
   testCaseId: (sql, { projectId, testCaseId }) => sql`

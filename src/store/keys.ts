@@ -1,36 +1,57 @@
 /** API keys: looked up by digest, revoked by time stamp, never deleted. */
 
-import type { ApiKey } from "../schema/keys.ts";
+import type { ApiKey, NamedKey, Scope } from "../schema/keys.ts";
 import { compose } from "./compose.ts";
-import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { lockOf, numberOf, takeTurn, tryTurns, type Turn } from "./locks.ts";
 
-export type LiveKey = { id: string; teamId: string; projectId: string | null };
+export type LiveKey = {
+  id: string;
+  teamId: string;
+  projectId: string | null;
+  /** Null: the key may do everything that its kind may do. */
+  scope: Scope | null;
+  /** The name of a key, and of the runner that a runner's key belongs to. */
+  name: string | null;
+  /** The beginning of the key, which may be shown. */
+  leading: string;
+};
+
+/** The text of a condition, for statements that are written as text: the key `k` is neither revoked nor expired. */
+export const IS_LIVE = "(k.revoked_at is null and (k.expires_at is null or k.expires_at > now()))";
+/** The same as a part of a statement. */
+export const isLiveKey = (sql: Sql): Fragment => sql`
+  (k.revoked_at is null and (k.expires_at is null or k.expires_at > now()))`;
 
 /** The key with this digest (hexadecimal), unless it is revoked. */
 export const selectLiveKey = async (sql: Sql, digest: string): Promise<LiveKey | undefined> => {
   const [key] = await sql<LiveKey[]>`
-    select id, team_id as "teamId", project_id as "projectId"
-    from api_key where digest = decode(${digest}, 'hex') and revoked_at is null`;
+    select k.id, k.team_id as "teamId", k.project_id as "projectId", k.scope, k.name, k.leading_part as leading
+    from api_key k where k.digest = decode(${digest}, 'hex') and ${isLiveKey(sql)}`;
   return key;
 };
 
 export const selectKeyIsLive = async (sql: Sql, key: LiveKey): Promise<boolean> =>
-  (await sql`select from api_key where team_id = ${key.teamId} and id = ${key.id} and revoked_at is null`).length === 1;
+  (await sql`select from api_key k where k.team_id = ${key.teamId} and k.id = ${key.id} and ${isLiveKey(sql)}`)
+    .length === 1;
 
 /**
  * In a transaction: whether the key is live, and it stays so until the end of the transaction, because a revocation
  * waits for the lock. That makes revocation exact: what commits, commits before it. Row locks alone know no turns: users
  * would never let go. Takes the other `turns` in the same round trip.
  */
-export const lockLiveKey = async (sql: Tx, key: LiveKey, turns: readonly Turn[] = []): Promise<boolean> =>
+export const lockLiveKey = async (
+  sql: Tx,
+  key: Pick<LiveKey, "id" | "teamId">,
+  turns: readonly Turn[] = [],
+): Promise<boolean> =>
   (
     await sql`
       select from (
         select pg_advisory_xact_lock_shared(${lockOf(sql, "key", key.id)})
           ${turns.length === 0 ? sql`` : turns.map(([what, id]) => sql`, pg_advisory_xact_lock(${lockOf(sql, what, id)})`)}
         offset 0) as turn, api_key k
-      where k.team_id = ${key.teamId} and k.id = ${key.id} and k.revoked_at is null for share of k`
+      where k.team_id = ${key.teamId} and k.id = ${key.id} and ${isLiveKey(sql)} for share of k`
   ).length === 1;
 
 /** What one of several in a transaction needs: his key live, and his turns. */
@@ -49,7 +70,7 @@ const LOCK_LIVE_KEYS = compose<
         from (
           select from (select) one
           where pg_try_advisory_xact_lock_shared(${lockOf(sql, "key", sql`asked.id`)}) offset 0) as turn, api_key k
-        where k.team_id = asked.team_id and k.id = asked.id and k.revoked_at is null for share of k skip locked) k),
+        where k.team_id = asked.team_id and k.id = asked.id and ${isLiveKey(sql)} for share of k skip locked) k),
     held as materialized (${tryTurns(sql, given("turns"), given("turnNumbers"))})
     select (select json_agg(id) from live) as live, (select json_agg(place) from held) as held`,
 );
@@ -75,9 +96,17 @@ export const lockLiveKeysAtOnce = async <C extends Claimant>(sql: Tx, claimants:
 /** In a transaction: those who use the key end what they are at, and who comes then waits for the end of this. */
 const lockAgainstUse = (sql: Tx, id: string) => takeTurn(sql, ["key", id]);
 
+/** A runner that is not seen for so long loses its key; each use of the key begins the time anew. */
+const RUNNER_KEY_MINUTES = 65;
+
+/** When a runner's key ends unless it is used again: not after the key that it was made with. */
+const runnerKeyEnd = (sql: Sql, parentId: Fragment): Fragment => sql`
+  least(now() + ${RUNNER_KEY_MINUTES}::int * interval '1 minute', (select p.expires_at from api_key p where p.id = ${parentId}))`;
+
 /** Coarse, and never in the way of a writer that holds the key's lock. */
 export const updateLastUsed = (sql: Sql, key: LiveKey) => sql`
-  update api_key set last_used_at = now()
+  update api_key k set last_used_at = now(),
+    expires_at = case when k.scope = 'runner' then ${runnerKeyEnd(sql, sql`k.parent_id`)} else k.expires_at end
   where team_id = ${key.teamId} and id in (
     select id from api_key where team_id = ${key.teamId} and id = ${key.id} for no key update skip locked)`;
 
@@ -102,9 +131,42 @@ export const selectIsTeamKey = async (sql: Sql, teamId: string, id: string): Pro
 
 export const selectLiveKeyIds = async (sql: Sql, projectId: string): Promise<string[]> => {
   const rows = await sql<{ id: string }[]>`
-    select id from api_key where project_id = ${projectId} and revoked_at is null`;
+    select id from api_key where project_id = ${projectId} and revoked_at is null and scope is null`;
   return rows.map(({ id }) => id);
 };
+
+/** The keys of runners that were made with this key, in the order in which they are locked. */
+export const selectChildKeyIds = async (sql: Sql, parentId: string): Promise<string[]> => {
+  const rows = await sql<{ id: string }[]>`
+    select id from api_key where parent_id = ${parentId} and revoked_at is null order by id`;
+  return rows.map(({ id }) => id);
+};
+
+/** The live named keys of a project, newest first; at most `limit` + 1. `after`: the id of the last one of the page before. */
+export const selectNamedKeys = (
+  sql: Sql,
+  projectId: string,
+  { limit, after, id }: { limit: number; after?: string | undefined; id?: string },
+) => sql<NamedKey[]>`
+  select k.id, k.name, k.scope, k.leading_part as leading, k.created_at as "createdAt", k.last_used_at as "lastUsedAt",
+    k.expires_at as "expiresAt"
+  from api_key k
+  where k.project_id = ${projectId} and k.scope <> 'runner' and ${isLiveKey(sql)}
+    ${after === undefined ? sql`` : sql`and k.id < ${after}::uuid`} ${id === undefined ? sql`` : sql`and k.id = ${id}::uuid`}
+  order by k.id desc limit ${limit + 1}`;
+
+export const selectIsNamedKey = async (sql: Sql, projectId: string, id: string): Promise<boolean> =>
+  (await sql`select from api_key where project_id = ${projectId} and id = ${id} and scope <> 'runner'`).length === 1;
+
+/** Deletes a page of keys of runners that ended long ago; answers how many. */
+export const deleteEndedRunnerKeys = async (sql: Sql, days: number, limit: number): Promise<number> =>
+  (
+    await sql`
+      delete from api_key where (team_id, id) in (
+        select team_id, id from api_key
+        where scope = 'runner' and coalesce(revoked_at, expires_at) < now() - ${days}::int * interval '1 day'
+        limit ${limit})`
+  ).count;
 
 export type NewKeyRow = {
   id: string;
@@ -113,26 +175,32 @@ export type NewKeyRow = {
   leading: string;
   /** Hexadecimal. */
   digest: string;
+  scope?: Scope;
+  parentId?: string;
+  expiresInDays?: number | undefined;
 };
 
 /** False when there is no such team. */
 export const insertKey = async (
   sql: Sql,
   teamId: string,
-  { id, projectId, name, leading, digest }: NewKeyRow,
+  { id, projectId, name, leading, digest, scope, parentId, expiresInDays }: NewKeyRow,
 ): Promise<boolean> =>
   (
     await sql`
-      insert into api_key (team_id, id, project_id, name, leading_part, digest)
-      select id, ${id}, ${projectId}, ${name}, ${leading}, decode(${digest}, 'hex') from team where id = ${teamId}
+      insert into api_key (team_id, id, project_id, name, leading_part, digest, scope, parent_id, expires_at)
+      select id, ${id}, ${projectId}, ${name}, ${leading}, decode(${digest}, 'hex'), ${scope ?? null}, ${parentId ?? null},
+        ${parentId === undefined ? sql`now() + ${expiresInDays ?? null}::int * interval '1 day'` : runnerKeyEnd(sql, sql`${parentId}::uuid`)}
+      from team where id = ${teamId}
       returning id`
   ).length === 1;
 
-/** All keys of the team and of its projects, newest first, revoked ones included. */
+/** All keys of the team and of its projects, newest first, revoked ones included; without those of runners. */
 export const selectKeys = (sql: Sql, teamId: string) => sql<ApiKey[]>`
-  select id, case when project_id is null then 'team' else 'project' end as kind, name, project_id as "projectId",
-    leading_part as "leading", created_at as "createdAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
-  from api_key where team_id = ${teamId} order by id desc`;
+  select id, case when project_id is null then 'team' else 'project' end as kind, scope, name, project_id as "projectId",
+    leading_part as "leading", created_at as "createdAt", last_used_at as "lastUsedAt", expires_at as "expiresAt",
+    revoked_at as "revokedAt"
+  from api_key where team_id = ${teamId} and scope is distinct from 'runner' order by id desc`;
 
 export type ShownKey = Pick<ApiKey, "id" | "name" | "leading" | "createdAt" | "lastUsedAt" | "revokedAt"> & {
   /** As the audit log calls who has made it; null: it was made before there was one. */
@@ -150,7 +218,7 @@ const shownColumns = (sql: Sql) => sql`
 /** The one that opens the project now. */
 export const selectProjectKey = async (sql: Sql, projectId: string): Promise<ShownKey | undefined> => {
   const [key] = await sql<ShownKey[]>`
-    select ${shownColumns(sql)} from api_key k where project_id = ${projectId} and revoked_at is null`;
+    select ${shownColumns(sql)} from api_key k where project_id = ${projectId} and revoked_at is null and scope is null`;
   return key;
 };
 
@@ -162,6 +230,8 @@ export const selectTeamKeys = (sql: Sql, teamId: string, limit: number) => sql<S
 export type RevokedKey = {
   teamId: string;
   projectId: string | null;
+  scope: Scope | null;
+  name: string | null;
   leading: string;
   revokedAt: string;
   /** False: it was revoked before. */
@@ -175,7 +245,7 @@ export const revokeKey = async (sql: Tx, id: string): Promise<RevokedKey | undef
     update api_key k set revoked_at = coalesce(k.revoked_at, now())
     from (select team_id, id, revoked_at from api_key where id = ${id} for no key update) before
     where k.team_id = before.team_id and k.id = before.id
-    returning k.team_id as "teamId", k.project_id as "projectId", k.leading_part as "leading",
+    returning k.team_id as "teamId", k.project_id as "projectId", k.scope, k.name, k.leading_part as "leading",
       k.revoked_at as "revokedAt", before.revoked_at is null as "isNew"`;
   return key;
 };

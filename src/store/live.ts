@@ -5,6 +5,7 @@ import type { EventData, EventType } from "../schema/events.ts";
 import type { LiveExecution, LiveTask, News, NewsPage, Position } from "../schema/live.ts";
 import type { Verdict } from "../schema/fields.ts";
 import { type Fragment, type Sql, toJsonTime, toTextArray, type Tx } from "./connect.ts";
+import { isLiveKey } from "./keys.ts";
 import { lastRunner } from "./leases.ts";
 
 /** So many events and parts of logs, and about so many bytes, are read at once. */
@@ -15,7 +16,7 @@ const OPEN_EXECUTIONS = 20;
 
 /** In the statement that reads what they may see: what comes after a revocation is not seen without it. */
 const liveKeys = (sql: Sql, projectId: string): Fragment => sql`
-  (select coalesce(json_agg(k.id), '[]') from api_key k where k.project_id = ${projectId} and k.revoked_at is null)`;
+  (select coalesce(json_agg(k.id), '[]') from api_key k where k.project_id = ${projectId} and ${isLiveKey(sql)})`;
 
 /** No transaction below it is still running. */
 const horizon = (sql: Sql): Fragment => sql`pg_snapshot_xmin(pg_current_snapshot())`;

@@ -57,7 +57,7 @@ export const selectProjectsWithKeys = (
 ) => sql<ProjectWithKey[]>`
   select p.id, p.name, p.default_branch as "defaultBranch", p.created_at as "createdAt",
     k.leading_part as leading, k.last_used_at as "lastUsedAt"
-  from project p left join api_key k on k.project_id = p.id and k.revoked_at is null
+  from project p left join api_key k on k.project_id = p.id and k.revoked_at is null and k.scope is null
   where p.team_id = ${teamId} ${after === undefined ? sql`` : sql`and (p.name, p.id) > (${after.name}, ${after.id}::uuid)`}
   order by p.name, p.id limit ${limit + 1}`;
 

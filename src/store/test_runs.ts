@@ -8,6 +8,7 @@ import type { TaskStatus } from "../schema/executions.ts";
 import type { Given } from "./compose.ts";
 import { type Sql, toTextArray, type Tx } from "./connect.ts";
 import type { Flaws } from "../rules/red_reason.ts";
+import { IS_LIVE } from "./keys.ts";
 import { flaws, namedShards, ranOn } from "./shards.ts";
 import { INDEXED_TASK } from "./task_runs.ts";
 import { readTexts } from "./wire.ts";
@@ -47,7 +48,7 @@ const pageStatement = (filters: string) => `
       order by completed_at desc, id desc limit $3
     ) page
   ) r
-  where k.team_id = $1 and k.id = $2 and k.revoked_at is null`;
+  where k.team_id = $1 and k.id = $2 and ${IS_LIVE}`;
 
 const PAGE = pageStatement("");
 const PAGE_OF_EXECUTION = pageStatement("and execution_id = $6");

@@ -2,6 +2,7 @@
 
 import type { Upload, UploadOutcome } from "../schema/uploads.ts";
 import { type Sql, toJson } from "./connect.ts";
+import { isLiveKey } from "./keys.ts";
 import { firstIdAt } from "./moment.ts";
 
 const HOUR = 3_600_000;
@@ -22,7 +23,7 @@ export const insertUploads = (sql: Sql, uploads: readonly NewUpload[]) => sql`
     "teamId" uuid, "keyId" uuid, id uuid, outcome text, "statusCode" smallint, message text, warnings json,
     parameters json, bytes bigint, "userAgent" text, "clientAddress" text, "requestId" text, "executionId" uuid,
     "taskSlug" text, "answeredAt" timestamptz)
-  join api_key k on k.team_id = u."teamId" and k.id = u."keyId" and k.revoked_at is null
+  join api_key k on k.team_id = u."teamId" and k.id = u."keyId" and ${isLiveKey(sql)}
   where k.project_id is not null`;
 
 export type Repetition = { projectId: string; id: string; times: number; lastAnsweredAt: string };

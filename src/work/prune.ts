@@ -15,6 +15,7 @@ import {
   selectCrowded,
   selectFull,
 } from "../store/integrations.ts";
+import { deleteEndedRunnerKeys } from "../store/keys.ts";
 import { deleteOldRunners } from "../store/leases.ts";
 import { deleteOldPutOffs } from "../store/put_offs.ts";
 import { deleteEndedSessions } from "../store/sessions.ts";
@@ -37,6 +38,7 @@ export async function prune(sql: Sql, log: Log = standardLog, goOn: GoOn = alway
     ["too many deliveries", () => boundDeliveries(sql, log, goOn, { onlyGivenUp: false })],
     ["runs of automations", async () => await deleteOldAutomationRuns(sql, KEEP_MANY_DAYS, KEEP_DAYS)],
     ["runners", async () => await deleteOldRunners(sql, KEEP_MANY_DAYS)],
+    ["keys of runners that have ended", async () => await deleteEndedRunnerKeys(sql, KEEP_MANY_DAYS, BATCH)],
     ["sessions that have ended", async () => await deleteEndedSessions(sql)],
     ["old invitations", async () => await deleteOldInvitations(sql, KEEP_DAYS)],
     ["what was put off", async () => await deleteOldPutOffs(sql, KEEP_MANY_DAYS)],

@@ -15,7 +15,10 @@ async function createAnswered() {
   const own = await addProject(acme);
   const [key] = await pool<{ id: string }[]>`select id from api_key where project_id = ${own.project}`;
   const upload = (status = 400): AnsweredUpload => ({
-    caller: { id: key!.id, teamId: acme.team, projectId: own.project, kind: "project" },
+    caller: {
+      ...{ id: key!.id, teamId: acme.team, projectId: own.project, kind: "project" },
+      ...{ scope: null, name: null, leading: own.key.slice(0, 17) },
+    },
     facts: noFacts(),
     request: new Request("http://h/"),
     search: "",
