@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import { createLog } from "../log.ts";
 import { openCgroups } from "../runner/cgroups.ts";
 import { openRunnerConfig } from "../runner/config.ts";
+import { type AskWithKey, askWithOwnKey } from "../runner/own_key.ts";
 import { startRunner } from "../runner/runner.ts";
 import { shield } from "../runner/shield.ts";
 import { ask, messageOf, readServerAddress, type ServerAddress } from "./client.ts";
@@ -58,7 +59,8 @@ export async function runner(args: string[]): Promise<number> {
   });
   if (process.getuid?.() === 0)
     log.warn("Tasks of root can read the runner's key from its memory: start the runner as a user of its own");
-  const server = { ask: (asking: Parameters<typeof ask>[1]) => ask(address, asking), messageOf };
+  const askAs: AskWithKey = (asking, key) => ask(key === undefined ? address : { ...address, key }, asking);
+  const server = askWithOwnKey(name, { ask: askAs, messageOf }, log);
   let stop = () => {};
   // Before the runner starts: a signal that arrives with its first request must not end the process.
   for (const signal of SIGNALS) process.on(signal, () => stop());

@@ -20,6 +20,10 @@ const SPACING = [
   { above: 0.25, ms: 1_000 },
   { above: -1, ms: 3_000 },
 ];
+/** Other requests leave so many of a minute to the syncs, which keep leases alive. */
+const SYNC_RESERVE = 6;
+/** A little longer than the server's window: a request is counted when it arrives. */
+const WINDOW_MS = 61_000;
 /** The server may be starting again. */
 export const PATIENCE_MS = 10 * 60_000;
 const BACKOFF = { firstMs: 500, lastMs: 10_000 };
@@ -47,8 +51,19 @@ export function createLine({ ask, messageOf }: Server, log: Log): Line {
     isAway = problem !== undefined;
   };
   const waitMs = () => Math.max(0, notBefore - performance.now());
+  /** When the requests of the last minute were made, oldest first. */
+  const made: number[] = [];
+  const roomMs = (isSync: boolean): number => {
+    const now = performance.now();
+    while (made.length > 0 && made[0]! < now - WINDOW_MS) made.shift();
+    const { limit } = budget;
+    const most = isSync ? limit : Math.max(1, limit - Math.min(SYNC_RESERVE, limit / 2));
+    return made.length < most ? 0 : made[0]! + WINDOW_MS - now;
+  };
   const one = async (asking: Asking): Promise<ServerAnswer | undefined> => {
-    while (waitMs() > 0) await Bun.sleep(waitMs());
+    const isSync = asking.path === "/leases";
+    for (let wait; (wait = Math.max(waitMs(), roomMs(isSync))) > 0;) await Bun.sleep(Math.min(wait, 1_000));
+    made.push(performance.now());
     let answer: ServerAnswer;
     try {
       answer = await ask(asking);

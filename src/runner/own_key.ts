@@ -1,0 +1,66 @@
+/** The runner's own key: a runner gets one for the key that it was started with, so that its rate limit is shared with nobody. */
+
+import * as v from "valibot";
+import type { Log } from "../log.ts";
+import type { Asking, Server, ServerAnswer } from "./protocol.ts";
+
+/** Asks the server with this key; undefined: with the one that the runner was started with. */
+export type AskWithKey = (asking: Asking, key: string | undefined) => Promise<ServerAnswer>;
+
+const registered = v.object({ key: v.string() });
+const REGISTER_TIMEOUT_MS = 30_000;
+
+/**
+ * A server that is asked with a key of the runner's own. The key is requested with the first request, and again when the server
+ * refuses it, for example after an outage of more than an hour. An older server has none to give: then the first key is used.
+ */
+export function askWithOwnKey(
+  runner: string,
+  { ask, messageOf }: { ask: AskWithKey; messageOf: Server["messageOf"] },
+  log: Log,
+): Server {
+  let ownKey: string | undefined;
+  let isOldServer = false;
+  let registering: Promise<ServerAnswer | undefined> | undefined;
+
+  /** Answers what the server said where it gave no key and may give one later. */
+  async function register(): Promise<ServerAnswer | undefined> {
+    const answer = await ask(
+      {
+        method: "POST",
+        path: "/runners",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ runner }),
+        timeoutMs: REGISTER_TIMEOUT_MS,
+      },
+      undefined,
+    );
+    if (answer.status === 404) {
+      isOldServer = true;
+      log.warn("The server gives runners no keys of their own: this runner shares the rate limit of its key");
+      return;
+    }
+    if (answer.status !== 201) return answer;
+    ownKey = v.parse(registered, JSON.parse(answer.text)).key;
+    log.info("The runner has a key of its own");
+    return;
+  }
+
+  const registerOnce = () => (registering ??= register().finally(() => (registering = undefined)));
+
+  return {
+    messageOf,
+    async ask(asking) {
+      for (;;) {
+        if (ownKey === undefined && !isOldServer) {
+          const refusal = await registerOnce();
+          if (refusal) return refusal;
+        }
+        const key = ownKey;
+        const answer = await ask(asking, key);
+        if (answer.status !== 401 || key === undefined) return answer;
+        if (ownKey === key) ownKey = undefined;
+      }
+    },
+  };
+}
