@@ -88,7 +88,7 @@ export const leases: Route[] = [
           }
           const mayFindMore = synced.leases.length === 0 && synced.unopened.some(({ isLeft }) => !isLeft);
           if (!mayFindMore || looks === MAX_LOOKS) return synced;
-          what = { free: what.free, held: what.held.map(({ id }) => ({ id })), returned: [] };
+          what = { ...what, held: what.held.map(({ id }) => ({ id })), returned: [] };
         }
       };
       const me = `${projectId} ${runner}`;
@@ -116,7 +116,7 @@ export const leases: Route[] = [
           if (woken === "closed" || woken === "sync" || woken === "key_revoked") break;
           const looking = { wantsWork: free > 0, held: ids, knownAsWatched: before };
           if (await selectHasNews(sql, projectId, asker, looking))
-            synced = await sync({ free, held: ids.map((id) => ({ id })), returned: [] });
+            synced = await sync({ free, held: ids.map((id) => ({ id })), returned: [], waitSeconds: 0 });
         }
         // Since the first look the key may have been revoked, and others may have come.
         const runners = waited ? await transact((sql) => countRunners(sql, projectId)) : synced.runners;

@@ -22,6 +22,7 @@ import {
   type OfferedLease,
   renewLeases,
   requeueLease,
+  selectSuccessor,
   selectCasesToRepeat,
   selectExecutionsOf,
   startTasks,
@@ -34,7 +35,7 @@ import { notifyLeases } from "../store/signals.ts";
 export const sealVariables = (seal: Seal, projectId: string, variables: ExecutionVariables): Buffer =>
   seal.seal(executionVariablesPlace(projectId), JSON.stringify(variables));
 
-export type Sync = Pick<LeaseSync, "free" | "held" | "returned">;
+export type Sync = Pick<LeaseSync, "free" | "held" | "returned" | "waitSeconds">;
 
 export type Synced = {
   leases: Lease[];
@@ -69,7 +70,7 @@ export async function syncRunner(
   seal: Seal,
   projectId: string,
   asker: Asker,
-  { free, held, returned }: Sync,
+  { free, held, returned, waitSeconds }: Sync,
 ): Promise<Synced> {
   const ids = held.map(({ id }) => id);
   // Executions first, then their leases: everybody locks in this order.
@@ -86,7 +87,7 @@ export async function syncRunner(
     await giveAgain(sql, projectId, execution, lease, { costs: 0, message: `The runner ${asker.runner} gave it back` });
   }
 
-  const renewed = ids.length === 0 ? [] : await renewLeases(sql, projectId, asker.runner, ids);
+  const renewed = ids.length === 0 ? [] : await renewLeases(sql, projectId, asker.runner, { ids, waitSeconds });
   for (const executionId of new Set(concerned.flatMap((lease) => (lease.isReturned ? [] : [lease.executionId]))))
     await startTasks(sql, projectId, executionId);
   const mine = new Map(renewed.map((lease) => [lease.id, lease]));
@@ -242,7 +243,8 @@ async function toLease(
 
 /**
  * Of a locked execution: the report of a lease ends it, once. True when it has ended it before, so that what comes now can
- * only be the same again.
+ * only be the same again. The report of a lost lease is taken as long as the runner that got its work has not reported: then that
+ * one is not wanted any more.
  */
 export async function endByReport(
   sql: Tx,
@@ -252,9 +254,23 @@ export async function endByReport(
 ): Promise<boolean> {
   const lease = (await lockLease(sql, projectId, leaseId)) ?? refuse(`Cannot read "lease_id": there is no such lease`);
   if (lease.status === end.status) return true;
-  if (!isHeld(lease)) refuse(`Cannot take the report: the lease is over, it is "${lease.status}"`);
+  if (lease.status === "lost" && lease.hasStarted) await endSuccessor(sql, projectId, lease);
+  else if (!isHeld(lease)) refuse(`Cannot take the report: the lease is over, it is "${lease.status}"`);
   await endLease(sql, projectId, leaseId, end);
   return false;
+}
+
+async function endSuccessor(sql: Tx, projectId: string, { id, runner }: HeldLease): Promise<void> {
+  const next = await selectSuccessor(sql, projectId, id);
+  if (!next) return;
+  if (["reported", "failed"].includes(next.status))
+    refuse(`Cannot take the report: the lease was lost, and another runner has reported in its place`);
+  if (next.status !== "queued" && !isHeld(next)) return;
+  await endLease(sql, projectId, next.id, {
+    status: "cancelled",
+    message: `The runner ${runner} has reported after all`,
+  });
+  await notifyLeases(sql, projectId);
 }
 
 /** Of a locked execution: the runner has ended what it was told to end. */

@@ -14,7 +14,8 @@ import { isCommit } from "./commits.ts";
 import { compose, type Given } from "./compose.ts";
 import { type Fragment, keepPlans, type Sql, toRows, toTextArray, type Tx } from "./connect.ts";
 import { baselineOf } from "./baselines.ts";
-import { isAtWork, lastRunner, waitsInVain } from "./leases.ts";
+import { hasServedFor } from "./instance.ts";
+import { isAtWork, lastRunner, LEASE_SECONDS, waitsInVain } from "./leases.ts";
 import { machineTimeOfRuns, wallTimeOfRuns } from "./durations.ts";
 import { takeTurn, type Turn } from "./locks.ts";
 import { isTakeable } from "./put_offs.ts";
@@ -666,6 +667,7 @@ export const deleteExecution = async (sql: Sql, projectId: string, id: string): 
 export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<{ projectId: string; id: string }[]>`
   select project_id as "projectId", id from execution
   where expires_at < now() and not (${isAtWork(sql)}) and ${isTakeable(sql, "expiry", sql`execution.id::text`)}
+    and ${hasServedFor(sql, LEASE_SECONDS)}
   order by expires_at limit ${limit} for update skip locked`;
 
 /** Failures that count, over all tasks. */

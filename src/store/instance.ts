@@ -1,6 +1,6 @@
 /** What every server of one database must agree on. */
 
-import { type Database, type Sql, toTextArray, type Tx } from "./connect.ts";
+import { type Database, type Fragment, type Sql, toTextArray, type Tx } from "./connect.ts";
 
 /** The secret that signs page cursors: made by the first server, shared by all, so that a page may come from any. */
 export async function selectCursorSecret(sql: Sql): Promise<Uint8Array> {
@@ -14,6 +14,21 @@ async function insertInstance(sql: Sql): Promise<void> {
   const fresh = Buffer.from(crypto.getRandomValues(new Uint8Array(32)));
   await sql`insert into instance (cursor_secret) values (${fresh}) on conflict do nothing`;
 }
+
+/** A longer time without a note is an outage of all servers, or of the database. */
+const OUTAGE_SECONDS = 20;
+/** How often it is noted at most. */
+const NOTE_SECONDS = 5;
+
+/** Notes that a server reaches the database; after an outage the time of service begins anew. */
+export const noteServing = (sql: Sql) => sql`
+  update instance set serving_at = now(), serving_since =
+    case when serving_at > now() - ${OUTAGE_SECONDS}::int * interval '1 second' then serving_since else now() end
+  where serving_at is null or serving_at < now() - ${NOTE_SECONDS}::int * interval '1 second'`;
+
+/** A condition: the service has been there for so many seconds without an outage, or nobody has noted when it began. */
+export const hasServedFor = (sql: Sql, seconds: number): Fragment => sql`not exists (
+  select from instance where serving_since > now() - ${seconds}::int * interval '1 second')`;
 
 /** Identifies the SECRET_KEY of the database, hexadecimal; null before the first server has started. */
 export const selectSecretKeyDigest = async (sql: Sql): Promise<string | null> => {

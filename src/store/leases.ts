@@ -3,6 +3,7 @@
 import type { PlannedTask } from "../schema/executions.ts";
 import type { LeaseState, Runner } from "../schema/leases.ts";
 import { type Fragment, type Sql, toJsonTime, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { hasServedFor } from "./instance.ts";
 import { failedResultsOf } from "./packing.ts";
 import { isTakeable } from "./put_offs.ts";
 
@@ -10,8 +11,8 @@ export type LeaseStatus = "queued" | "offered" | "running" | "reported" | "faile
 
 /** Who was handed a lease says so within this time, or never got it. */
 const OFFER_SECONDS = 15;
-/** Longer than a full window of the rate limit. */
-const LEASE_SECONDS = 90;
+/** How long a lease lasts without its runner being heard of: longer than a full window of the rate limit. */
+export const LEASE_SECONDS = 90;
 /** What a runner may take beyond the time of a task until it says that it has ended it. */
 const GRACE_SECONDS = 60;
 /** A runner that has not asked for so long is not there. */
@@ -219,14 +220,19 @@ export type RenewedLease = Omit<LeaseState, "cancelled" | "reason"> & {
   isWatched: boolean;
 };
 
-/** They last from now on; who had just been handed out one has it. Those that are not the runner's any more are left out. */
-export const renewLeases = (sql: Tx, projectId: string, runner: string, ids: readonly string[]) => sql<RenewedLease[]>`
+/** They last from the end of the call on, which may wait for so many seconds; who had just been handed out one has it. Those that are not the runner's any more are left out. */
+export const renewLeases = (
+  sql: Tx,
+  projectId: string,
+  runner: string,
+  { ids, waitSeconds }: { ids: readonly string[]; waitSeconds: number },
+) => sql<RenewedLease[]>`
   with mine as materialized (
     select id, stop_told from lease l where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])
       and runner = ${runner} and ${isHeld(sql, sql`l`)}
     order by id for update)
   update lease l set status = 'running', started_at = coalesce(l.started_at, now()),
-    expires_at = ${inSeconds(sql, LEASE_SECONDS)}, stop_told = l.stop_reason is not null
+    expires_at = ${inSeconds(sql, LEASE_SECONDS + waitSeconds)}, stop_told = l.stop_reason is not null
   from mine, execution e
   where l.project_id = ${projectId} and l.id = mine.id and e.project_id = l.project_id and e.id = l.execution_id
   returning l.id, l.expires_at as "expiresAt", l.stop_reason as "stopReason", l.log_bytes as "logOffset",
@@ -378,13 +384,15 @@ export type HeldLease = {
   stopReason: string | null;
   /** It is to be ended because it ran too long. */
   overtime: boolean;
+  /** Its runner has said that it has it. */
+  hasStarted: boolean;
   /** Of a rerun of what failed: the execution that it repeats. */
   repeats: string | null;
 };
 
 const columns = (sql: Sql) => sql`
   id, execution_id as "executionId", run_id as "runId", task_slug as "taskSlug", shard, shards, status, attempt, runner,
-  stop_reason as "stopReason", overtime, (
+  stop_reason as "stopReason", overtime, started_at is not null as "hasStarted", (
     select rerun_of from execution e
     where e.project_id = lease.project_id and e.id = lease.execution_id and e.failed_only and lease.shards = 1) as repeats`;
 
@@ -411,6 +419,19 @@ export const endLease = (
     started_at = case when ${end.status}::text in ('reported', 'failed') then coalesce(started_at, now()) else started_at end,
     message = ${end.message ?? null}, exit_code = ${end.exitCode ?? null}
   where project_id = ${projectId} and id = ${id}`;
+
+/** What the work of a lease was handed out as afterwards, of the latest lease; undefined: it was not. */
+export const selectSuccessor = async (
+  sql: Tx,
+  projectId: string,
+  id: string,
+): Promise<{ id: string; status: LeaseStatus } | undefined> => {
+  const [row] = await sql<{ id: string; status: LeaseStatus }[]>`
+    select next.id, next.status from lease l
+    join lease next on next.project_id = l.project_id and next.run_id = l.run_id and next.shard = l.shard and next.id > l.id
+    where l.project_id = ${projectId} and l.id = ${id} order by next.id desc limit 1 for update of next`;
+  return row;
+};
 
 /** The same work once more, in its old place in the queue. */
 export const requeueLease = (sql: Tx, projectId: string, id: string, { costs }: { costs: 0 | 1 }) => sql`
@@ -462,6 +483,7 @@ export const selectOverdueLease = async (
   const [row] = await sql<{ projectId: string; id: string; executionId: string }[]>`
     select project_id as "projectId", id, execution_id as "executionId" from lease l
     where ${isHeld(sql, sql`l`)} and ${isOverdue(sql, sql`l`)} and ${isTakeable(sql, "lease", sql`l.id::text`)}
+      and ${hasServedFor(sql, LEASE_SECONDS)}
     order by expires_at limit 1`;
   return row;
 };

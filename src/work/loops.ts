@@ -6,7 +6,7 @@ import type { Seal } from "../secrets/seal.ts";
 import type { Database } from "../store/connect.ts";
 import { selectSealKeys } from "../store/environments.ts";
 import { deleteOldAnswers } from "../store/idempotency.ts";
-import { useAllConnections } from "../store/instance.ts";
+import { noteServing, useAllConnections } from "../store/instance.ts";
 import { notSent } from "../schema/integrations.ts";
 import { selectExecutionSealKeys } from "../store/executions.ts";
 import { failCutOff, selectIntegrationSealKeys } from "../store/integrations.ts";
@@ -56,8 +56,13 @@ export function startLoops(options: LoopsOptions): Loop {
   every(SECOND / 2, "handle events", (goOn) => handleEvents(database, publicUrl, log, goOn));
   every(SECOND, "run schedules", (goOn) => runSchedules(database, publicUrl, new Date(), log, goOn));
   every(SECOND / 2, "deliver", () => deliverer.start());
-  every(5 * SECOND, "expire executions", (goOn) => expireExecutions(database, goOn, log));
-  every(2 * SECOND, "reclaim leases", (goOn) => reclaimLeases(database, goOn, log));
+  // What an outage has kept anybody from saying is not held against him.
+  const afterNote = async (work: () => Promise<unknown>) => {
+    await noteServing(pool);
+    return await work();
+  };
+  every(5 * SECOND, "expire executions", (goOn) => afterNote(() => expireExecutions(database, goOn, log)));
+  every(2 * SECOND, "reclaim leases", (goOn) => afterNote(() => reclaimLeases(database, goOn, log)));
   every(SECOND, "analyse tables", (goOn) => analyzeOutgrown(database, goOn, log));
   every(SECOND, "count runs", (goOn) => countAll(database, goOn, log));
   every(60 * MINUTE, "retain results", (goOn) => retainResults(database, retentionDays, new Date(), goOn, log));

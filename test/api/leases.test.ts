@@ -306,6 +306,84 @@ describe("what is lost", () => {
     expect(ended.reason).toBe("Timed out: unit did not report (The runner r2 was lost, as the one before it was)");
   });
 
+  test("the report of a lease that was lost is taken until another runner has reported, which is then not wanted", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const [first] = await take(place, { runner: "r1" });
+    await age(first.id, 91);
+    await reclaimLeases(database);
+    const [second] = await take(place, { runner: "r2" });
+    expect((await report(place, first.id, "pp")).status).toBe(201);
+    const { held } = await sync(place, { runner: "r2", free: 0, held: [{ id: second.id }] });
+    expect(held).toMatchObject([{ id: second.id, cancelled: true }]);
+    expect((await report(place, second.id, "fp")).status).toBe(400);
+    expect(await see(place, id)).toMatchObject({ status: "passed", passed: 2, failed: 0 });
+    // The other way round the one that came first is kept as well.
+    const again = await start(place);
+    const [lost] = await take(place, { runner: "r1" });
+    await age(lost.id, 91);
+    await reclaimLeases(database);
+    const [found] = await take(place, { runner: "r2" });
+    expect((await report(place, found.id, "pp")).status).toBe(201);
+    expect(message(await report(place, lost.id, "fp"))).toBe(
+      "Cannot take the report: the lease was lost, and another runner has reported in its place",
+    );
+    expect(await see(place, again.id)).toMatchObject({ status: "passed", passed: 2 });
+  });
+
+  test("the report of a task that was given up, after two runners were lost, is taken as well", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const leases = [];
+    for (const runner of ["r1", "r2"]) {
+      const [lease] = await take(place, { runner });
+      leases.push(lease);
+      await age(lease.id, 91);
+      await reclaimLeases(database);
+    }
+    expect((await see(place, id)).status).toBe("timed_out");
+    expect((await report(place, leases[1].id, "pp")).status).toBe(201);
+    expect(await see(place, id)).toMatchObject({ passed: 2 });
+  });
+
+  test("a lease lasts from the end of the call that names it", async () => {
+    const place = await fresh();
+    await start(place);
+    const [lease] = await take(place);
+    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 20 });
+    await until(async () => {
+      const [row] = await database.pool`
+        select from lease where id = ${lease.id} and expires_at > now() + interval '105 seconds'`;
+      return row !== undefined;
+    });
+    await ask(`POST /projects/${place.project}/leases`, {
+      key: place.key,
+      body: { runner: "r", free: 0, waitSeconds: 0 },
+    });
+    await sync(place, { free: 0 });
+    await waiting;
+  });
+
+  test("nothing is lost before the service has been back for as long as a lease lasts", async () => {
+    const place = await fresh();
+    await start(place);
+    const [lease] = await take(place);
+    await age(lease.id, 300);
+    const serving = (seconds: number) =>
+      database.pool`update instance set serving_at = now(), serving_since = now() - ${seconds}::int * interval '1 second'`;
+    try {
+      await serving(80);
+      await reclaimLeases(database);
+      expect((await sync(place, { free: 0, held: [{ id: lease.id }] })).held).toMatchObject([{ cancelled: false }]);
+      await age(lease.id, 300);
+      await serving(91);
+      await reclaimLeases(database);
+      expect((await sync(place, { free: 0, held: [{ id: lease.id }] })).held).toMatchObject([{ cancelled: true }]);
+    } finally {
+      await database.pool`update instance set serving_at = null, serving_since = null`;
+    }
+  });
+
   test("a call renews what it names: it is not lost", async () => {
     const place = await fresh();
     await start(place);

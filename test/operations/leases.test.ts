@@ -95,7 +95,7 @@ test("a server that still has the key from before a rotation leaves what it cann
   expect(lines.join()).toContain("SECRET_KEY of this server is not the one of the database");
   const asker = { runner: "r2", labels: [], taskSlugs: undefined };
   const synced = await begin((sql) =>
-    syncRunner(sql, fresh, place.project, asker, { free: 5, held: [], returned: [] }),
+    syncRunner(sql, fresh, place.project, asker, { free: 5, held: [], returned: [], waitSeconds: 0 }),
   );
   expect(synced.leases.map((lease) => [lease.execution.id, lease.variables])).toEqual([[id, { TOKEN: "resealed" }]]);
 });
