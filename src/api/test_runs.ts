@@ -146,11 +146,11 @@ async function ofLease(
   };
   for (const [name, isOther] of Object.entries(others))
     if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease is of another, leave it out`);
-  const { format, exit_code, allow_empty, complete, host, system, image } = parameters;
+  const { format, exit_code, allow_empty, complete, commit, host, system, image } = parameters;
   return {
-    // Where it comes from is the execution's to say, and when it was run is known.
+    // Where it comes from is the execution's to say, but for the commit where it names none; and when it was run is known.
     parameters: {
-      ...{ format, exit_code, allow_empty, complete, host, system, image },
+      ...{ format, exit_code, allow_empty, complete, commit, host, system, image },
       ...{ lease_id, ...own, execution_id: lease.executionId },
     },
     only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),

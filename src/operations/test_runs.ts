@@ -88,6 +88,12 @@ export type TakenReport = {
 export const turnsOf = (projectId: string, { execution_id, execution_key }: UploadParameters): Turn[] =>
   execution_id === undefined && execution_key !== undefined ? [turnOfKey(projectId, execution_key)] : [];
 
+const HASH = /^[0-9a-f]{7,64}$/i;
+
+/** The commit that a runner has found checked out, where the execution names none. */
+const testedCommit = ({ commit }: { commit: string | null }, { lease_id, commit: tested }: UploadParameters) =>
+  lease_id !== undefined && commit === null && tested !== undefined && HASH.test(tested) ? { commit: tested } : {};
+
 /**
  * In a transaction that holds the turns of the upload. `added` is false when these very bytes were there before. What most
  * reports are has a shorter way: `takeUsualReports`.
@@ -105,8 +111,8 @@ export async function takeReport(
   const silent = options.silent === true || isOld;
   const met = await meetExecution(sql, projectId, parameters, stated, at);
   const { execution, isNew, timeoutMinutes } = met;
-  // What runners run, and with which variables, was said when it began: reports add nothing to it.
-  const origin = execution.mode === "run" ? {} : stated;
+  // What runners run, and with which variables, was said when it began: reports add nothing to it but the commit that was tested.
+  const origin = execution.mode === "run" ? testedCommit(execution, parameters) : stated;
   const { failure } = options;
   const end = failure ? { status: "failed" as const, ...failure } : { status: "reported" as const };
   const isOver = parameters.lease_id !== undefined && (await endByReport(sql, projectId, parameters.lease_id, end));

@@ -20,6 +20,8 @@ export type TaskConfig = {
   /** Commands for the shell, in their order; none is an empty list. */
   before: string[];
   after: string[];
+  /** Whether the commit that is checked out has to be the one of the execution, where that names one. */
+  comparesCommit: boolean;
   /** A preset or a template, for `toRerunCommand`; undefined: the whole task is run again. */
   rerun: string | undefined;
   /** Names of variables that the command gets from the runner's own environment. */
@@ -86,6 +88,7 @@ const task = v.strictObject({
   timeoutSeconds: v.optional(integer(1, 604_800)),
   before: v.optional(oneOrMore(MAX_COMMAND)),
   after: v.optional(oneOrMore(MAX_COMMAND)),
+  checkout: v.optional(v.picklist(["own", "none"], 'expected "own" or "none"')),
   rerun: v.optional(rerun),
   pass: v.optional(names),
   accept: v.optional(names),
@@ -186,6 +189,7 @@ function readTask(
     timeoutSeconds: rest.timeoutSeconds,
     before,
     after,
+    comparesCommit: rest.checkout !== "none",
     rerun: rest.rerun,
     pass: [...new Set(pass)],
     accept: [...new Set(accept)],

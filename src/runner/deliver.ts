@@ -47,9 +47,10 @@ export async function deliver(line: Line, { messageOf }: Server, delivery: Deliv
   } catch (error) {
     return await fail((error as Error).message, end.exitCode);
   }
-  const { exitCode } = end;
+  const { exitCode, commit } = end;
   const answer = await withMachine((machine, keySuffix) => {
     const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(exitCode), ...machine });
+    if (commit !== undefined) query.set("commit", commit);
     if (config.format !== undefined) query.set("format", config.format);
     return {
       method: "POST",

@@ -12,6 +12,7 @@ import { startGuard } from "./processes.ts";
 import type { Mask } from "./mask.ts";
 import type { Lease } from "./protocol.ts";
 import { listPaths, watchReports } from "./report_files.ts";
+import { mismatchOf, readHead } from "./tested_commit.ts";
 
 /** Names the file with the plan of the shard, for `assay split`. */
 const PLAN_VARIABLE = "ASSAY_PLAN";
@@ -48,7 +49,14 @@ export type TaskOptions = {
 
 /** How a task ended, its processes being gone. */
 export type TaskEnd =
-  { kind: "report"; paths: string[]; exitCode: number } | { kind: "failure"; message: string; exitCode?: number };
+  | {
+      kind: "report";
+      paths: string[];
+      exitCode: number;
+      /** The commit that was tested, where the execution names none. */
+      commit?: string;
+    }
+  | { kind: "failure"; message: string; exitCode?: number };
 
 /** Never rejects. */
 export async function runTask(options: TaskOptions): Promise<TaskEnd> {
@@ -144,6 +152,10 @@ async function runAll(options: TaskOptions, run: Run, listPath: string): Promise
         return { kind: "failure", message: `The before command ${quote(command)} ended with ${exitCode}`, exitCode };
     }
     requireDirectory(config.workingDirectory);
+    const asked = lease.execution.commit;
+    const head = config.comparesCommit ? await readHead(config.workingDirectory, options.host["PATH"]) : null;
+    const mismatch = mismatchOf(asked, head);
+    if (mismatch !== null) return { kind: "failure", message: mismatch };
     const look = watchReports(config.report, config.workingDirectory);
     const { command, environment } = commandOf(options, listPath);
     const exitCode = await run(command, either, environment);
@@ -151,7 +163,10 @@ async function runAll(options: TaskOptions, run: Run, listPath: string): Promise
     const { fresh, stale } = look();
     // What was cut off counts as far as it got, and its exit code keeps it from being green.
     if (fresh.length > 0 && !stop.aborted)
-      return { kind: "report", paths: fresh, exitCode: end ? TIMED_OUT : exitCode };
+      return {
+        ...{ kind: "report", paths: fresh, exitCode: end ? TIMED_OUT : exitCode },
+        ...(asked === null && head !== null ? { commit: head } : {}),
+      };
     if (end) return end;
     const why =
       stale.length > 0

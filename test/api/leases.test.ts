@@ -274,6 +274,19 @@ describe("the queue", () => {
   });
 });
 
+test("the commit that was tested becomes the execution's where it named none, and changes no other", async () => {
+  const place = await fresh();
+  for (const [commit, expected] of [
+    [undefined, "abcdef1"],
+    ["1234567", "1234567"],
+  ]) {
+    const { id } = await start(place, commit === undefined ? {} : { commit });
+    const [lease] = await take(place);
+    expect((await report(place, lease.id, "p", "&commit=abcdef1&branch=other")).status).toBe(201);
+    expect(await see(place, id)).toMatchObject({ commit: expected, branch: null });
+  }
+});
+
 describe("what is lost", () => {
   test("a lease that its runner never named goes to another one, and costs no attempt", async () => {
     const place = await fresh();

@@ -7,6 +7,7 @@ import { createMask } from "../../src/runner/mask.ts";
 import { readSyncAnswer } from "../../src/runner/protocol.ts";
 import { listPaths, mayShareReport } from "../../src/runner/report_files.ts";
 import { createTaskLog } from "../../src/runner/task_log.ts";
+import { mismatchOf } from "../../src/runner/tested_commit.ts";
 import { testLinearity, withFewTexts } from "./growth.ts";
 
 const indented = (lines: number) =>
@@ -83,7 +84,9 @@ testLinearity("runner", {
   },
   "runner.ts": { startRunner: null },
   "shield.ts": { shield: null },
+  "own_key.ts": { askWithOwnKey: null },
   "task.ts": { runTask: null },
+  "tested_commit.ts": { readHead: null, mismatchOf: (text) => mismatchOf(text, text) },
   "task_log.ts": {
     createTaskLog: withFewTexts((text) => {
       const log = createTaskLog(masks[0]!);

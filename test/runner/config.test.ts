@@ -33,6 +33,7 @@ tasks:
     timeoutSeconds: 900
     before: pip install -r requirements.txt
     after: ["docker compose down", "rm -rf tmp"]
+    checkout: none
     rerun: pytest
     pass: [CI_TOKEN, LANG, CI_TOKEN]
     accept: [BROWSER, BROWSER]
@@ -49,6 +50,7 @@ tasks:
           timeoutSeconds: undefined,
           before: [],
           after: [],
+          comparesCommit: true,
           rerun: undefined,
           pass: [],
           accept: [],
@@ -64,6 +66,7 @@ tasks:
           timeoutSeconds: 900,
           before: ["pip install -r requirements.txt"],
           after: ["docker compose down", "rm -rf tmp"],
+          comparesCommit: false,
           rerun: "pytest",
           pass: ["CI_TOKEN", "LANG"],
           accept: ["BROWSER"],

@@ -44,6 +44,7 @@ function begin(command: string, more: More = {}) {
     timeoutSeconds: undefined,
     before: [],
     after: [],
+    comparesCommit: true,
     rerun: undefined,
     pass: [],
     accept: [],
@@ -153,7 +154,8 @@ describe("the output", () => {
           format: undefined,
           workingDirectory: directory,
         },
-        ...{ timeoutSeconds: undefined, before: [], after: [], rerun: undefined, pass: [], accept: [] },
+        ...{ timeoutSeconds: undefined, before: [], after: [], comparesCommit: true, rerun: undefined },
+        ...{ pass: [], accept: [] },
       },
       ...{ host, stop: new AbortController().signal, hurry: new AbortController().signal, graceMs: 1_000 },
       onNote: () => {},
@@ -458,6 +460,52 @@ describe("before and after", () => {
     task.stop.abort("Cancelled");
     expect(await task.ended).toEqual({ kind: "failure", message: "Cancelled" });
     expect(task.output()).toBe("began\nafter\n");
+  });
+});
+
+describe("the commit that is tested", () => {
+  const COMMIT = [
+    "git init -q . && git config user.email a@b.c && git config user.name a",
+    "echo one > one && git add one && git commit -qm one",
+  ];
+  const config = { before: COMMIT };
+  const at = (commit: string | null) => ({ execution: { id: "e", branch: null, commit, baseUrl: null } });
+  const WRITE = "echo '<testsuite/>' > report.xml";
+
+  test("is stored where the execution names none", async () => {
+    const task = begin(`${WRITE}; git rev-parse HEAD`, { config });
+    const end = await task.ended;
+    const [head] = /[0-9a-f]{40}/.exec(task.output())!;
+    expect(end).toMatchObject({ kind: "report", exitCode: 0, commit: head });
+  });
+
+  test("is the one that the execution asks for, short or long, or the command does not run", async () => {
+    const wrong = begin("echo ran", { config, lease: at("0".repeat(40)) });
+    expect(await wrong.ended).toEqual({
+      kind: "failure",
+      message: expect.stringMatching(
+        /^The working directory is at commit [0-9a-f]{12}, and the execution asks for 0{40}: check it out in "before"/,
+      ),
+    });
+    expect(wrong.output()).not.toContain("ran");
+    // The same commit each time.
+    const date = "2026-01-01T00:00:00Z";
+    const fixed = COMMIT.map((command) => `export GIT_AUTHOR_DATE=${date} GIT_COMMITTER_DATE=${date}; ${command}`);
+    const first = begin(`${WRITE}; git rev-parse HEAD`, { config: { before: fixed } });
+    await first.ended;
+    const [head] = /[0-9a-f]{40}/.exec(first.output())!;
+    for (const asked of [head, head.slice(0, 8).toUpperCase()])
+      expect(await begin(WRITE, { config: { before: fixed }, lease: at(asked) }).ended).toEqual({
+        ...{ kind: "report", paths: [expect.any(String)], exitCode: 0 },
+      });
+  });
+
+  test("is not looked at where assay.yaml says so, and where no hash is asked for", async () => {
+    const asked = { lease: at("0".repeat(40)) };
+    expect(await begin(WRITE, { config: { ...config, comparesCommit: false }, ...asked }).ended).toMatchObject({
+      kind: "report",
+    });
+    expect(await begin(WRITE, { config, lease: at("v1.2") }).ended).toMatchObject({ kind: "report" });
   });
 });
 
