@@ -115,14 +115,18 @@ function completionOf(parameters: UploadParameters, { format, completedAt }: Rep
 
 /**
  * The lease says which execution, task and shard it is; who says so as well says the same. `only`: of a rerun of what failed,
- * the test cases that it was asked for.
+ * the test cases that it was asked for. `testedCommit`: what its runner has found checked out.
  */
 async function ofLease(
   sql: Sql,
   projectId: string,
   caller: Caller,
   parameters: UploadParameters,
-): Promise<{ parameters: UploadParameters; only?: readonly CaseName[] | undefined }> {
+): Promise<{
+  parameters: UploadParameters;
+  only?: readonly CaseName[] | undefined;
+  testedCommit?: string | undefined;
+}> {
   const { lease_id, execution_id, execution_key, task_slug, shard } = parameters;
   if (lease_id === undefined) {
     if (caller.scope === "runner")
@@ -148,9 +152,10 @@ async function ofLease(
     if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease is of another, leave it out`);
   const { format, exit_code, allow_empty, complete, commit, host, system, image } = parameters;
   return {
-    // Where it comes from is the execution's to say, but for the commit where it names none; and when it was run is known.
+    testedCommit: commit,
+    // Where it comes from is the execution's to say, and when it was run is known.
     parameters: {
-      ...{ format, exit_code, allow_empty, complete, commit, host, system, image },
+      ...{ format, exit_code, allow_empty, complete, host, system, image },
       ...{ lease_id, ...own, execution_id: lease.executionId },
     },
     only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),
@@ -241,7 +246,7 @@ export const testRuns: Route[] = [
       if (named.results.some(({ letter }) => toStatus(letter) === "failed"))
         await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
       return await conclude(async (sql) => {
-        const taken = await takeReport(sql, params.projectId, named, parameters);
+        const taken = await takeReport(sql, params.projectId, named, parameters, given);
         const { run } = taken;
         return answer(taken, run.failed === 0 ? [] : await selectFailures(sql, params.projectId, run.id));
       }, turns);

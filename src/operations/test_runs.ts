@@ -91,8 +91,8 @@ export const turnsOf = (projectId: string, { execution_id, execution_key }: Uplo
 const HASH = /^[0-9a-f]{7,64}$/i;
 
 /** The commit that a runner has found checked out, where the execution names none. */
-const testedCommit = ({ commit }: { commit: string | null }, { lease_id, commit: tested }: UploadParameters) =>
-  lease_id !== undefined && commit === null && tested !== undefined && HASH.test(tested) ? { commit: tested } : {};
+const commitOf = ({ commit }: { commit: string | null }, tested: string | undefined) =>
+  commit === null && tested !== undefined && HASH.test(tested) ? { commit: tested } : {};
 
 /**
  * In a transaction that holds the turns of the upload. `added` is false when these very bytes were there before. What most
@@ -103,7 +103,10 @@ export async function takeReport(
   projectId: string,
   named: NamedReport,
   parameters: UploadParameters,
-  { now = new Date(), ...options }: { now?: Date; silent?: boolean; failure?: RunnerFailure } = {},
+  {
+    now = new Date(),
+    ...options
+  }: { now?: Date; silent?: boolean; failure?: RunnerFailure; testedCommit?: string | undefined } = {},
 ): Promise<TakenReport> {
   const { report, taskSlug } = named;
   const stated = originOf(parameters, report);
@@ -112,7 +115,7 @@ export async function takeReport(
   const met = await meetExecution(sql, projectId, parameters, stated, at);
   const { execution, isNew, timeoutMinutes } = met;
   // What runners run, and with which variables, was said when it began: reports add nothing to it but the commit that was tested.
-  const origin = execution.mode === "run" ? testedCommit(execution, parameters) : stated;
+  const origin = execution.mode === "run" ? commitOf(execution, options.testedCommit) : stated;
   const { failure } = options;
   const end = failure ? { status: "failed" as const, ...failure } : { status: "reported" as const };
   const isOver = parameters.lease_id !== undefined && (await endByReport(sql, projectId, parameters.lease_id, end));

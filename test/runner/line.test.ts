@@ -100,3 +100,27 @@ test("failures are waited for longer and longer, up to ten seconds or a little m
     expect(backoffMs(failures)).toBeLessThanOrEqual(1.25 * usual);
   }
 });
+
+test("requests of a minute are kept for syncs, which are made until the limit", async () => {
+  const limit = 10;
+  const asked: string[] = [];
+  const line = createLine(
+    {
+      ask: async ({ path }) => {
+        asked.push(path);
+        return answer(200, budget(limit, limit - asked.length, 60));
+      },
+      messageOf: ({ text }) => text,
+    },
+    createLog("info", () => {}, false),
+  );
+  // The first answer tells the limit; half of a small one is kept.
+  for (let made = 0; made < 5; made++) await line.ask({ method: "POST", path: "/test-runs?lease_id=1" });
+  const upload = line.ask({ method: "POST", path: "/test-runs?lease_id=2" });
+  for (let made = 0; made < 5; made++) await line.ask(asking);
+  expect(Bun.peek.status(upload)).toBe("pending");
+  expect(asked.filter((path) => path === "/leases")).toHaveLength(5);
+  const sync = line.ask(asking);
+  await Promise.resolve();
+  expect([Bun.peek.status(sync), asked.length]).toEqual(["pending", limit]);
+});
