@@ -278,6 +278,7 @@ export async function createEverything(
   const projectShare = await createShare(database, owner, place, { kind: "project" });
   const badge = await createShare(database, owner, place, { kind: "badge", branch: null, shows: "status" });
   const invitation = await invite(database, owner, team, { role: "member", email: undefined });
+  const namedKey = await call(`POST /projects/${project}/keys`, { name: naming("nightly e2e"), scope: "upload" });
   const [teamKeyRow] = await database.pool<{ id: string }[]>`
     select id from api_key where team_id = ${team} and revoked_at is null limit 1`;
 
@@ -299,6 +300,7 @@ export async function createEverything(
     accountId: people.member.accountId,
     sessionId: owner.sessionId,
     keyId: teamKeyRow!.id,
+    namedKeyId: namedKey.id,
     shareId: share.share.id,
   };
   const tokens: Record<string, string> = {

@@ -3,11 +3,12 @@
 import * as v from "valibot";
 import { readConfig } from "../config.ts";
 import { admitUser, createUser, resetPassword } from "../operations/accounts.ts";
-import { generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/keys.ts";
+import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/keys.ts";
 import { forgetSecretKey } from "../operations/secret_key.ts";
 import { email, newPassword, personName, type Role, role } from "../schema/accounts.ts";
 import { COMMAND_LINE } from "../schema/audit.ts";
 import { text, uuid } from "../schema/fields.ts";
+import { keyDays, type NamedScope, namedScope } from "../schema/keys.ts";
 import { createPasswords } from "../secrets/passwords.ts";
 import { selectAccountsOfTeam } from "../store/accounts.ts";
 import { insertAuditEntry } from "../store/audit.ts";
@@ -25,6 +26,8 @@ export const ADMIN_USAGE = `  admin list-teams
   admin list-projects [--team ID]               of one team, or of all
   admin create-project --team ID --name NAME
   admin generate-key --project ID               a new key for the project; the one before is revoked at once
+  admin generate-key --project ID --name NAME --scope read|upload|run|triage [--days N]
+                                                one more key for the project, which may do what its scope says
   admin generate-key --team ID [--name NAME]    one more key for the team
   admin list-keys --team ID
   admin revoke-key --id ID
@@ -83,6 +86,15 @@ async function requireTeam(sql: Tx, id: string): Promise<void> {
   if (!(await selectTeamExists(sql, id))) missing("team", id);
 }
 
+function generateNamed(project: string, values: Values): Work {
+  const name = named(values);
+  const scope = option(namedScope, values, "scope") as NamedScope;
+  const days = values["days"] === undefined ? undefined : v.safeParse(keyDays, Number(values["days"]));
+  if (days?.success === false) throw new UsageError(`--days: ${days.issues[0].message}`);
+  const wanted = { name, scope, expiresInDays: days?.output };
+  return async (sql) => (await generateNamedKey(sql, project, wanted, COMMAND_LINE)) ?? missing("project", project);
+}
+
 /** Options are read before the database is opened: a wrong command line costs nothing. */
 const COMMANDS: Record<string, Command> = {
   "list-teams": {
@@ -119,12 +131,15 @@ const COMMANDS: Record<string, Command> = {
     },
   },
   "generate-key": {
-    options: ["project", "team", "name"],
+    options: ["project", "team", "name", "scope", "days"],
     run: (values) => {
       if ((values["project"] === undefined) === (values["team"] === undefined))
         throw new UsageError("generate-key takes either --project or --team");
       if (values["project"] !== undefined) {
         const project = id(values, "project");
+        if (values["scope"] !== undefined) return generateNamed(project, values);
+        if (values["name"] !== undefined || values["days"] !== undefined)
+          throw new UsageError("--scope: a key with a name needs one of read, upload, run, triage");
         return async (sql) => (await generateProjectKey(sql, project, COMMAND_LINE)) ?? missing("project", project);
       }
       const [team, name] = [id(values, "team"), values["name"] === undefined ? null : named(values)];

@@ -16,6 +16,7 @@ import {
   selectIsNamedKey,
   selectIsTeamKey,
   selectLiveKeyIds,
+  selectNewestNamedKeyId,
 } from "../store/keys.ts";
 import { notifyKeyRevoked } from "../store/signals.ts";
 
@@ -112,6 +113,23 @@ export async function generateNamedKey(
   const teamId = await lockProjectForKey(sql, projectId);
   if (teamId === undefined) return undefined;
   return await generate(sql, teamId, { kind: "project", projectId, name, scope, expiresInDays }, by);
+}
+
+/**
+ * In a transaction: the same for a project whose newest named key is `newest`, null: it has none. Undefined where there is a newer
+ * one by now: a form that is sent twice makes one key.
+ */
+export async function addNamedKey(
+  sql: Tx,
+  projectId: string,
+  wanted: NewNamedKey,
+  newest: string | null,
+  by: Actor,
+): Promise<GeneratedKey | undefined> {
+  if ((await lockProjectForKey(sql, projectId)) === undefined) refuseAbsent();
+  return (await selectNewestNamedKeyId(sql, projectId)) === newest
+    ? await generateNamedKey(sql, projectId, wanted, by)
+    : undefined;
 }
 
 /** In a transaction: refuses the id of a key that is not a named one of this project. */

@@ -155,6 +155,13 @@ export const selectNamedKeys = (
     ${after === undefined ? sql`` : sql`and k.id < ${after}::uuid`} ${id === undefined ? sql`` : sql`and k.id = ${id}::uuid`}
   order by k.id desc limit ${limit + 1}`;
 
+/** Of all that the project ever had; null: none. */
+export const selectNewestNamedKeyId = async (sql: Sql, projectId: string): Promise<string | null> => {
+  const [newest] = await sql<{ id: string }[]>`
+    select id from api_key where project_id = ${projectId} and scope <> 'runner' order by id desc limit 1`;
+  return newest?.id ?? null;
+};
+
 export const selectIsNamedKey = async (sql: Sql, projectId: string, id: string): Promise<boolean> =>
   (await sql`select from api_key where project_id = ${projectId} and id = ${id} and scope <> 'runner'`).length === 1;
 

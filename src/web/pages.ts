@@ -14,6 +14,7 @@ import { lives } from "./live.ts";
 import { logIn } from "./log_in.ts";
 import { members } from "./members.ts";
 import { onboarding } from "./onboarding.ts";
+import { keys } from "./keys.ts";
 import { projectSettings } from "./project_settings.ts";
 import { projects } from "./projects.ts";
 import { runners } from "./runners.ts";
@@ -40,6 +41,7 @@ export const PAGES: readonly Page[] = [
   ...bugs,
   ...search,
   ...projectSettings,
+  ...keys,
   ...teamSettings,
   ...environments,
   ...integrations,

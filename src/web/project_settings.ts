@@ -161,6 +161,10 @@ function settings(
     </div>
     <h2>API key <small>what uploads reports and runs tasks for this project</small></h2>
     ${keyCard(shown, key)}
+    <p class="hint">
+      It may do everything. A <a href="/projects/${project.id}/settings/keys">named key</a> may do what its scope says, and is revoked without
+      touching the others.
+    </p>
     <h2 id="project">Project</h2>
     ${wrong(problem)} ${role === "owner" ? settingsForm(shown, fields) : settingsFacts(shown, row)}
     <h2>For scripts</h2>

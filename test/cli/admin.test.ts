@@ -234,6 +234,28 @@ describe("people", () => {
     expect(errors).not.toContain(PASSWORD);
   });
 
+  test("a key with a scope is one more of the project, and is refused without a name or with another scope", async () => {
+    const { id: team } = await json("create-team", "--name", "Scoped");
+    const { id: project } = await json("create-project", "--team", team, "--name", "web");
+    await json("generate-key", "--project", project);
+    const scoped = ["generate-key", "--project", project, "--scope", "upload"];
+    await json(...scoped, "--name", "nightly", "--days", "30");
+    const { data } = await json("list-keys", "--team", team);
+    expect(data).toMatchObject([
+      { name: "nightly", scope: "upload", expiresAt: expect.any(String), revokedAt: null },
+      { name: null, scope: null, expiresAt: null, revokedAt: null },
+    ]);
+    for (const [args, message] of [
+      [scoped, "--name is missing"],
+      [["generate-key", "--project", project, "--name", "x"], "--scope: a key with a name needs one of"],
+      [["generate-key", "--project", project, "--name", "x", "--scope", "all"], "--scope: expected"],
+      [[...scoped, "--name", "x", "--days", "0"], "--days: expected an integer"],
+    ] as const) {
+      const { code, errors } = await admin(args[0]!, ...args.slice(1));
+      expect([code, errors.split("\n")[0]]).toEqual([2, expect.stringContaining(message)]);
+    }
+  });
+
   test("and what the command line does to keys is in the team's log", async () => {
     const { id: team } = await json("create-team", "--name", "Logged");
     const { id: project } = await json("create-project", "--team", team, "--name", "web");
