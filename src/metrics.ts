@@ -27,6 +27,8 @@ const LEASES: Record<LeaseStatus, 0> = {
   failed: 0,
   cancelled: 0,
   lost: 0,
+  returned: 0,
+  infrastructure: 0,
   timed_out: 0,
 };
 const SHARED = "The same on all servers of a database.";

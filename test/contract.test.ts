@@ -72,7 +72,7 @@ const OPENED: Record<string, string[]> = {
   run: [
     ...UPLOAD,
     ...["cancel", "rerun"].map((what) => `POST ${P}/executions/:executionId/${what}`),
-    ...["runners", "leases", "leases/:leaseId/fail"].map((what) => `POST ${P}/${what}`),
+    ...["runners", "runners/pause", "leases", "leases/:leaseId/fail"].map((what) => `POST ${P}/${what}`),
   ],
   triage: [
     ...["test-cases", "test-cases/:testCaseId", "bug-reports/:bugReportId"].map((what) => `PATCH ${P}/${what}`),

@@ -2,7 +2,14 @@
 
 import { absent, fail } from "../http/problem.ts";
 import { registerRunner } from "../operations/keys.ts";
-import { endStopped, endUnopened, type Sync, type Synced, syncRunner } from "../operations/leases.ts";
+import {
+  endByInfrastructure,
+  endStopped,
+  endUnopened,
+  type Sync,
+  type Synced,
+  syncRunner,
+} from "../operations/leases.ts";
 import { nameReport, prepareReport } from "../operations/named_reports.ts";
 import { takeReport } from "../operations/test_runs.ts";
 import { emptyReport } from "../reports/report.ts";
@@ -20,6 +27,7 @@ import {
   logQuery,
   runnerFilter,
   runnerPage,
+  runnerPause,
 } from "../schema/leases.ts";
 import { newRunner, registeredRunner } from "../schema/keys.ts";
 import { toStorable } from "../schema/fields.ts";
@@ -35,7 +43,9 @@ import {
   selectHasShard,
   selectLogParts,
   selectRunners,
+  updateRunnerPause,
 } from "../store/leases.ts";
+import { notifyLeases } from "../store/signals.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
 /** Of what a task printed at the end goes into its failure. */
@@ -169,21 +179,26 @@ export const leases: Route[] = [
         complete: false,
       };
       // Once it is to be ended it stays so: then it is no failure, whose name would stand among the test cases.
-      const named = isStopped(known)
-        ? undefined
-        : await nameReport(
-            sql,
-            transact,
-            projectId,
-            prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure),
-            parameters,
-          );
+      const named =
+        isStopped(known) || body.infrastructure
+          ? undefined
+          : await nameReport(
+              sql,
+              transact,
+              projectId,
+              prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure),
+              parameters,
+            );
       return await conclude(async (sql) => {
         const execution = (await lockExecution(sql, projectId, executionId)) ?? absent();
         const lease = (await lockLease(sql, projectId, leaseId)) ?? absent();
         if (body.log) {
           const bytes = new TextEncoder().encode(body.log.text);
           await appendLogs(sql, projectId, [{ id: leaseId, offset: body.log.offset, bytes }]);
+        }
+        if (body.infrastructure && !isStopped(lease)) {
+          const isAgain = await endByInfrastructure(sql, projectId, { execution, lease }, { message, exitCode });
+          return { id: leaseId, executionId, taskSlug, status: isAgain ? "queued" : "incomplete" };
         }
         const isFailure = named !== undefined && !isStopped(lease);
         if (isFailure) await takeReport(sql, projectId, named, parameters, { failure });
@@ -238,6 +253,27 @@ export const leases: Route[] = [
         const { id, key } = await registerRunner(sql, caller, runner);
         // The key is not kept for a request that is repeated.
         return jsonOnce(201, { runner, id, key }, { runner, id, key: null });
+      }),
+  ),
+
+  route(
+    "POST /projects/:projectId/runners/pause",
+    {
+      scope: "run",
+      summary: "Pause a runner, or resume it: it gets no new tasks, and goes on with what it has",
+      description:
+        "For taking a machine out of service. A runner that could not run three tasks in a row, which others could, is " +
+        "paused for ten minutes by itself.",
+      example: { body: { runner: "build-3", paused: true, reason: "The disk is exchanged" } },
+      body: runnerPause,
+      answer: runnerPause,
+    },
+    ({ params, body, conclude }) =>
+      conclude(async (sql) => {
+        const reason = body.paused ? (body.reason ?? "Paused by hand") : null;
+        if (!(await updateRunnerPause(sql, params.projectId, body.runner, reason))) absent();
+        await notifyLeases(sql, params.projectId);
+        return body;
       }),
   ),
 

@@ -18,6 +18,7 @@ import {
   selectLiveKeyIds,
   selectNewestNamedKeyId,
 } from "../store/keys.ts";
+import { forgiveRunner } from "../store/leases.ts";
 import { notifyKeyRevoked } from "../store/signals.ts";
 
 /** The only time that the key is shown. */
@@ -159,6 +160,7 @@ export async function registerRunner(
     parentId: parent.id,
   } as const;
   if (!(await insertKey(sql, parent.teamId, row))) refuseAbsent();
+  await forgiveRunner(sql, parent.projectId!, runner);
   return { id, key };
 }
 

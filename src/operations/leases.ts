@@ -19,6 +19,7 @@ import {
   lockLease,
   leaveLeases,
   lockOverdueLease,
+  noteInfrastructureFailure,
   type OfferedLease,
   renewLeases,
   requeueLease,
@@ -84,7 +85,10 @@ export async function syncRunner(
     const execution = executions.get(executionId);
     const lease = isReturned && execution ? await lockLease(sql, projectId, id) : undefined;
     if (!execution || !lease || lease.runner !== asker.runner || !isHeld(lease)) continue;
-    await giveAgain(sql, projectId, execution, lease, { costs: 0, message: `The runner ${asker.runner} gave it back` });
+    await giveAgain(sql, projectId, execution, lease, {
+      status: "returned",
+      message: `The runner ${asker.runner} gave it back`,
+    });
   }
 
   const renewed = ids.length === 0 ? [] : await renewLeases(sql, projectId, asker.runner, { ids, waitSeconds });
@@ -121,6 +125,8 @@ export async function syncRunner(
 
 const isHeld = ({ status }: { status: string }) => status === "offered" || status === "running";
 
+type LeaseEnd = { message: string; exitCode?: number | undefined };
+
 type Locked = { execution: LockedExecution; lease: HeldLease };
 
 /** Of a locked execution: the lease is over, and its work waits for another runner, unless nobody wants it any more. */
@@ -129,12 +135,12 @@ async function giveAgain(
   projectId: string,
   execution: LockedExecution,
   lease: HeldLease,
-  { costs, message }: { costs: 0 | 1; message: string },
+  { status, message, exitCode }: LeaseEnd & { status: "returned" | "lost" | "infrastructure" },
 ): Promise<void> {
   const isUnwanted = lease.stopReason !== null || hasEnded(execution.status);
-  await endLease(sql, projectId, lease.id, { status: isUnwanted ? "cancelled" : "lost", message });
+  await endLease(sql, projectId, lease.id, { status: isUnwanted ? "cancelled" : status, message, exitCode });
   if (isUnwanted) return await settle(sql, projectId, execution);
-  await requeueLease(sql, projectId, lease.id, { costs });
+  await requeueLease(sql, projectId, lease.id, { costs: status === "returned" ? 0 : 1 });
   await notifyLeases(sql, projectId);
 }
 
@@ -286,6 +292,39 @@ export async function endStopped(
   await settle(sql, projectId, execution);
 }
 
+/** How often a task that a runner could not run goes to another one. */
+const MAX_INFRASTRUCTURE_RETRIES = 2;
+
+/**
+ * Of a locked execution: the runner could not run the task, which says nothing about the tests. Another runner gets it, twice at
+ * most; then the task ends as incomplete. Answers whether it waits again.
+ */
+export async function endByInfrastructure(
+  sql: Tx,
+  projectId: string,
+  { execution, lease }: Locked,
+  { message, exitCode }: LeaseEnd,
+): Promise<boolean> {
+  // Told twice, it stays as it was.
+  if (lease.status === "infrastructure") return (await selectSuccessor(sql, projectId, lease.id)) !== undefined;
+  if (!isHeld(lease)) refuse(`Cannot take the failure: the lease is over, it is "${lease.status}"`);
+  await noteInfrastructureFailure(sql, projectId, lease.id, message);
+  if (lease.avoid.length < MAX_INFRASTRUCTURE_RETRIES) {
+    const said = `The runner ${lease.runner} could not run it: ${message}`;
+    await giveAgain(sql, projectId, execution, lease, { status: "infrastructure", message: said, exitCode });
+    return lease.stopReason === null && !hasEnded(execution.status);
+  }
+  const runners = new Set([...lease.avoid, lease.runner]).size;
+  const whoever =
+    runners === 1
+      ? `The runner ${lease.runner} could not run it in three tries`
+      : `${runners} runners could not run it`;
+  const said = `${whoever}; the last time: ${message}`;
+  await endLease(sql, projectId, lease.id, { status: "infrastructure", message: said, exitCode });
+  await settle(sql, projectId, execution);
+  return false;
+}
+
 /** How often a task may be lost with its runner. */
 const MAX_ATTEMPTS = 2;
 
@@ -305,12 +344,12 @@ export async function endOverdue(
     await notifyLeases(sql, projectId);
   } else if (status === "offered") {
     const message = `The runner ${runner} never said that it has it`;
-    await giveAgain(sql, projectId, execution, lease, { costs: 0, message });
+    await giveAgain(sql, projectId, execution, lease, { status: "returned", message });
   } else if (isTooLong || lease.overtime) {
     await endLease(sql, projectId, id, { status: "timed_out", message: overtime });
     await settle(sql, projectId, execution);
-  } else if (attempt < MAX_ATTEMPTS || lease.stopReason !== null) {
-    await giveAgain(sql, projectId, execution, lease, { costs: 1, message: `The runner ${runner} was lost` });
+  } else if (attempt - lease.avoid.length < MAX_ATTEMPTS || lease.stopReason !== null) {
+    await giveAgain(sql, projectId, execution, lease, { status: "lost", message: `The runner ${runner} was lost` });
   } else {
     const message = `The runner ${runner} was lost, as the one before it was`;
     await endLease(sql, projectId, id, { status: "lost", message });

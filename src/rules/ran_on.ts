@@ -26,5 +26,5 @@ const FIELDS = ["host", "system", "image"];
 export const refusesMachine = (message: string): boolean =>
   FIELDS.some((field) => message.includes(`Unknown field "${field}"`));
 
-export const withoutMachine = (fields: Readonly<Record<string, string>>): Record<string, string> =>
+export const withoutMachine = <Value>(fields: Readonly<Record<string, Value>>): Record<string, Value> =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !FIELDS.includes(name)));

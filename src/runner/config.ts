@@ -22,6 +22,8 @@ export type TaskConfig = {
   after: string[];
   /** Whether the commit that is checked out has to be the one of the execution, where that names one. */
   comparesCommit: boolean;
+  /** Exit codes that say nothing about the tests: another runner gets the task. */
+  retryOn: number[];
   /** A preset or a template, for `toRerunCommand`; undefined: the whole task is run again. */
   rerun: string | undefined;
   /** Names of variables that the command gets from the runner's own environment. */
@@ -65,6 +67,8 @@ const oneOrMore = (max: number) => {
 
 const EXPECTED_NAMES = `expected a list of names of variables, at most ${MAX_LIST}`;
 
+const EXPECTED_CODES = `expected a list of exit codes, 1 to ${MAX_LIST} of them`;
+
 const ownName = v.pipe(
   variableName,
   v.check((name) => !name.startsWith("ASSAY_"), "expected a name without ASSAY_, which the runner keeps to itself"),
@@ -89,6 +93,13 @@ const task = v.strictObject({
   before: v.optional(oneOrMore(MAX_COMMAND)),
   after: v.optional(oneOrMore(MAX_COMMAND)),
   checkout: v.optional(v.picklist(["own", "none"], 'expected "own" or "none"')),
+  retryOn: v.optional(
+    v.pipe(
+      v.array(integer(1, 255), EXPECTED_CODES),
+      v.minLength(1, EXPECTED_CODES),
+      v.maxLength(MAX_LIST, EXPECTED_CODES),
+    ),
+  ),
   rerun: v.optional(rerun),
   pass: v.optional(names),
   accept: v.optional(names),
@@ -180,7 +191,15 @@ function readTask(
     }
     return undefined;
   }
-  const { workingDirectory = ".", before = [], after = [], pass = [], accept = [], ...rest } = result.output;
+  const {
+    workingDirectory = ".",
+    before = [],
+    after = [],
+    retryOn = [],
+    pass = [],
+    accept = [],
+    ...rest
+  } = result.output;
   return {
     command: rest.command,
     report: rest.report,
@@ -190,6 +209,7 @@ function readTask(
     before,
     after,
     comparesCommit: rest.checkout !== "none",
+    retryOn: [...new Set(retryOn)],
     rerun: rest.rerun,
     pass: [...new Set(pass)],
     accept: [...new Set(accept)],

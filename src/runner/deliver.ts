@@ -2,7 +2,7 @@
 
 import type { TaskConfig } from "./config.ts";
 import { keepAsking, type Line } from "./line.ts";
-import { refusesMachine } from "../rules/ran_on.ts";
+import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
 import type { Mask } from "./mask.ts";
 import type { Asking, LogPart, Server, ServerAnswer } from "./protocol.ts";
 import type { TaskEnd } from "./task.ts";
@@ -27,29 +27,37 @@ export type Delivery = {
 };
 
 /** What became of it: how the server judges it, or why it was not taken. */
-export type Delivered = { result: "passed" | "failed" | "cancelled" } | { refused: string };
+export type Delivered =
+  { result: "passed" | "failed" | "incomplete" | "cancelled" | "given to another runner" } | { refused: string };
 
 /** Throws a RunnerError where the key is refused. */
 export async function deliver(line: Line, { messageOf }: Server, delivery: Delivery): Promise<Delivered> {
   const { end, config, mask } = delivery;
   // It may be over because the try before was heard: then the same again is answered as that was.
   const patiently = (asking: Asking) => keepAsking(line, asking, delivery.isGone);
-  // An older server refuses a field that it does not know. The second request is another one, and so is its key.
-  const withMachine = async (toAsking: (machine: Delivery["machine"], keySuffix: string) => Asking) => {
-    const answer = await patiently(toAsking(delivery.machine, ""));
-    if (answer?.status !== 400 || !refusesMachine(messageOf(answer))) return answer;
-    return await patiently(toAsking({}, "-again"));
+  // An older server refuses fields that it does not know. The next request is another one, and so is its key.
+  const asUnderstood = async (optional: Optional, toAsking: (fields: Optional, keySuffix: string) => Asking) => {
+    let fields = optional;
+    for (const keySuffix of ["", "-again", "-once-more"]) {
+      const answer = await patiently(toAsking(fields, keySuffix));
+      const message = answer?.status === 400 ? messageOf(answer) : "";
+      const known = withoutUnknown(fields, message);
+      if (known === fields) return answer;
+      fields = known;
+    }
+    return undefined;
   };
-  if (end.kind === "failure") return await fail(end.message, end.exitCode);
+  if (end.kind !== "report") return await fail(end.message, end.exitCode, end.kind === "infrastructure");
   let report;
   try {
     report = await readReports(end.paths, config.workingDirectory, mask);
   } catch (error) {
-    return await fail((error as Error).message, end.exitCode);
+    return await fail((error as Error).message, end.exitCode, false);
   }
   const { exitCode, commit } = end;
-  const answer = await withMachine((machine, keySuffix) => {
-    const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(exitCode), ...machine });
+  const answer = await asUnderstood(delivery.machine, (machine, keySuffix) => {
+    const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(exitCode) });
+    for (const [name, value] of Object.entries(machine)) query.set(name, String(value));
     if (commit !== undefined) query.set("commit", commit);
     if (config.format !== undefined) query.set("format", config.format);
     return {
@@ -63,11 +71,12 @@ export async function deliver(line: Line, { messageOf }: Server, delivery: Deliv
   if (!answer) return { refused: "no answer" };
   if (answer.status < 300) return { result: wordIn(answer, "verdict") === "passed" ? "passed" : "failed" };
   const names = listPaths(end.paths, config.workingDirectory);
-  return await fail(`The report ${names} was refused: ${messageOf(answer)}`, end.exitCode);
+  return await fail(`The report ${names} was refused: ${messageOf(answer)}`, end.exitCode, false);
 
-  async function fail(message: string, exitCode: number | undefined): Promise<Delivered> {
+  async function fail(message: string, exitCode: number | undefined, infrastructure: boolean): Promise<Delivered> {
     const log = delivery.tail();
-    const answer = await withMachine((machine, keySuffix) => ({
+    const optional = { ...delivery.machine, ...(infrastructure ? { infrastructure } : {}) };
+    const answer = await asUnderstood(optional, (fields, keySuffix) => ({
       method: "POST",
       path: `/leases/${delivery.leaseId}/fail`,
       headers: { "Content-Type": "application/json", "Idempotency-Key": `${delivery.leaseId}-fail${keySuffix}` },
@@ -75,13 +84,27 @@ export async function deliver(line: Line, { messageOf }: Server, delivery: Deliv
         ...(exitCode === undefined ? {} : { exitCode }),
         message: mask.text(message).slice(0, MAX_MESSAGE).toWellFormed(),
         ...(log ? { log } : {}),
-        ...machine,
+        ...fields,
       }),
     }));
     if (!answer) return { refused: "no answer" };
     if (answer.status >= 300) return { refused: messageOf(answer) };
-    return { result: wordIn(answer, "status") === "cancelled" ? "cancelled" : "failed" };
+    const status = wordIn(answer, "status");
+    if (status === "queued") return { result: "given to another runner" };
+    return { result: status === "cancelled" || status === "incomplete" ? status : "failed" };
   }
+}
+
+/** Fields of a request that servers of some versions do not know. */
+type Optional = Readonly<Record<string, string | boolean>>;
+
+/** The same object where the message complains of none of them. */
+function withoutUnknown(fields: Optional, message: string): Optional {
+  const isKnown = (name: string) => !message.includes(`Unknown field "${name}"`);
+  const known = refusesMachine(message) ? withoutMachine(fields) : fields;
+  return Object.keys(known).every(isKnown)
+    ? known
+    : Object.fromEntries(Object.entries(known).filter(([name]) => isKnown(name)));
 }
 
 function wordIn({ text }: ServerAnswer, name: "verdict" | "status"): unknown {

@@ -217,7 +217,7 @@ export function startRunner(options: RunnerOptions): Runner {
       one.refusal !== undefined
         ? { kind: "failure", message: one.refusal }
         : plan === "no answer"
-          ? { kind: "failure", message: "Cannot get the plan of the shard: the server does not answer" }
+          ? { kind: "infrastructure", message: "Cannot get the plan of the shard: the server does not answer" }
           : await runTask({ ...shared, plan, stop: stop.signal, hurry: hurry.signal });
     taskLog.end();
     const seconds = Math.round((performance.now() - began) / 1000);
@@ -226,7 +226,7 @@ export function startRunner(options: RunnerOptions): Runner {
     // Until then it keeps its slot: the next task may write the same report, and what is not delivered can be lost.
     one.isRunning = false;
     if (!("result" in delivered) || delivered.result !== "passed") allPassed = false;
-    const failure = end.kind === "failure" ? { failure: one.mask.text(end.message) } : {};
+    const failure = end.kind !== "report" ? { failure: one.mask.text(end.message) } : {};
     log.info("A task has ended", { ...namesOf(lease), seconds, ...failure, ...delivered });
     wake();
   }

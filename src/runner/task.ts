@@ -1,7 +1,7 @@
 /** One lease at work: its commands, one after the other, and how it ended. */
 
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { LIST_VARIABLE, toRerunCommand } from "../rules/rerun_command.ts";
 import type { Cgroups } from "./cgroups.ts";
@@ -45,6 +45,8 @@ export type TaskOptions = {
   graceMs: number;
   /** undefined: the system has none. */
   cgroups: Cgroups | undefined;
+  /** How much may still be written where the path is; default: as the file system says. */
+  freeBytes?: (path: string) => number;
 };
 
 /** How a task ended, its processes being gone. */
@@ -56,7 +58,9 @@ export type TaskEnd =
       /** The commit that was tested, where the execution names none. */
       commit?: string;
     }
-  | { kind: "failure"; message: string; exitCode?: number };
+  | { kind: "failure"; message: string; exitCode?: number }
+  /** The machine could not run the task, which says nothing about its tests. */
+  | { kind: "infrastructure"; message: string; exitCode?: number };
 
 /** Never rejects. */
 export async function runTask(options: TaskOptions): Promise<TaskEnd> {
@@ -74,7 +78,7 @@ export async function runTask(options: TaskOptions): Promise<TaskEnd> {
 }
 
 const cannotRun = (error: unknown, taskSlug: string): TaskEnd => ({
-  kind: "failure",
+  kind: "infrastructure",
   message: `Cannot run the task ${JSON.stringify(taskSlug)}: ${(error as Error).message}`,
 });
 
@@ -148,19 +152,23 @@ async function runAll(options: TaskOptions, run: Run, listPath: string): Promise
       const exitCode = await run(command, either);
       const end = stopped();
       if (end) return end;
-      if (exitCode !== 0)
-        return { kind: "failure", message: `The before command ${quote(command)} ended with ${exitCode}`, exitCode };
+      if (exitCode !== 0) {
+        const message = `The before command ${quote(command)} ended with ${exitCode}`;
+        return { kind: "infrastructure", message, exitCode };
+      }
     }
     requireDirectory(config.workingDirectory);
     const asked = lease.execution.commit;
     const head = config.comparesCommit ? await readHead(config.workingDirectory, options.host["PATH"]) : null;
     const mismatch = mismatchOf(asked, head);
-    if (mismatch !== null) return { kind: "failure", message: mismatch };
+    if (mismatch !== null) return { kind: "infrastructure", message: mismatch };
     const look = watchReports(config.report, config.workingDirectory);
     const { command, environment } = commandOf(options, listPath);
     const exitCode = await run(command, either, environment);
     const end = stopped();
     const { fresh, stale } = look();
+    const trouble = end || exitCode === 0 ? null : troubleOf(options, exitCode, fresh.length > 0);
+    if (trouble !== null) return { kind: "infrastructure", message: trouble, exitCode };
     // What was cut off counts as far as it got, and its exit code keeps it from being green.
     if (fresh.length > 0 && !stop.aborted)
       return {
@@ -175,6 +183,38 @@ async function runAll(options: TaskOptions, run: Run, listPath: string): Promise
     return { kind: "failure", message: `The command ended with ${exitCode}, ${why}`, exitCode };
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Why a command failed that nobody has ended, where that was the machine; null: it may have been the tests. */
+function troubleOf(
+  { config, freeBytes = readFreeBytes }: TaskOptions,
+  exitCode: number,
+  hasReport: boolean,
+): string | null {
+  if (config.retryOn.includes(exitCode))
+    return `The command ended with ${exitCode}, which is one of the exit codes of "retryOn"`;
+  const full = [config.workingDirectory, tmpdir()].find((path) => freeBytes(path) < FULL_BYTES);
+  if (full !== undefined) return `The command ended with ${exitCode}, and the disk of ${JSON.stringify(full)} is full`;
+  const signal = hasReport ? undefined : OUTSIDE_SIGNALS.get(exitCode);
+  return signal === undefined
+    ? null
+    : `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine has no memory left`;
+}
+
+/** 128 and the signal, as shells tell it; a program that crashes gets another signal. */
+const OUTSIDE_SIGNALS = new Map(
+  (["SIGHUP", "SIGKILL", "SIGTERM"] as const).map((signal) => [128 + constants.signals[signal], signal]),
+);
+/** A disk that has less is full. */
+const FULL_BYTES = 1_048_576;
+
+function readFreeBytes(path: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return bavail * bsize;
+  } catch {
+    return Infinity;
   }
 }
 

@@ -33,6 +33,8 @@ export const AUDIT_ACTIONS = [
   "automation.created",
   "automation.changed",
   "automation.deleted",
+  "runner.paused",
+  "runner.resumed",
   "share.created",
   "share.revoked",
 ] as const;

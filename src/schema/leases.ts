@@ -165,6 +165,11 @@ export const leaseFailure = v.strictObject({
     "Why there is no report, at most 65,536 characters: it becomes the message of a failed test case",
     "The command left no report",
   ),
+  infrastructure: described(
+    v.optional(v.boolean("expected true or false"), false),
+    "The runner could not run the task, which says nothing about the tests: another runner gets it, twice at most, and nothing is blamed",
+    false,
+  ),
   log: described(v.optional(logPart), "The rest of what the task has printed; its end goes with the failure"),
   ...machineNames,
 });
@@ -211,7 +216,12 @@ export const leaseEnd = v.strictObject({
   id: described(uuid, "The lease"),
   executionId,
   taskSlug: slug,
-  status: v.pipe(v.picklist(["failed", "cancelled"]), v.description("cancelled: it was to be ended, nothing failed")),
+  status: v.pipe(
+    v.picklist(["failed", "cancelled", "queued", "incomplete"]),
+    v.description(
+      "cancelled: it was to be ended, nothing failed. Of a failure of the infrastructure queued: another runner gets it; incomplete: nobody could run it",
+    ),
+  ),
 });
 
 const runner = v.strictObject({
@@ -220,6 +230,15 @@ const runner = v.strictObject({
   taskSlugs: v.pipe(v.nullable(v.array(v.string())), v.description("null: it runs every task"), v.examples([["unit"]])),
   free: v.pipe(count, v.description("How many tasks it could begin when it last asked"), v.examples([1])),
   seenAt: described(time, "When it last asked for tasks"),
+  paused: described(
+    v.nullable(
+      v.strictObject({
+        reason: described(v.string(), "Why", "Paused by Ann"),
+        until: described(v.nullable(time), "When it gets tasks again; null: when somebody resumes it"),
+      }),
+    ),
+    "It gets no new tasks, and goes on with what it has; null: it is not paused",
+  ),
   leases: v.pipe(
     v.array(
       v.strictObject({
@@ -234,5 +253,11 @@ const runner = v.strictObject({
   ),
 });
 export type Runner = v.InferOutput<typeof runner>;
+/** Pauses a runner, or resumes it. */
+export const runnerPause = v.strictObject({
+  runner: described(text(200), "Its name", "build-3/1"),
+  paused: described(v.boolean("expected true or false"), "false: it gets tasks again", true),
+  reason: described(v.optional(text(200)), "Why, for people", "The disk is exchanged"),
+});
 export const runnerPage = page(runner);
 export const runnerFilter = v.strictObject(pageQuery);

@@ -7,7 +7,20 @@ import { hasServedFor } from "./instance.ts";
 import { failedResultsOf } from "./packing.ts";
 import { isTakeable } from "./put_offs.ts";
 
-export type LeaseStatus = "queued" | "offered" | "running" | "reported" | "failed" | "cancelled" | "lost" | "timed_out";
+export type LeaseStatus =
+  | "queued"
+  | "offered"
+  | "running"
+  | "reported"
+  | "failed"
+  | "cancelled"
+  /** Its runner was not heard of any more. */
+  | "lost"
+  /** Its runner gave it back, or never said that it has it. */
+  | "returned"
+  /** Its runner could not run it. */
+  | "infrastructure"
+  | "timed_out";
 
 /** Who was handed a lease says so within this time, or never got it. */
 const OFFER_SECONDS = 15;
@@ -50,9 +63,17 @@ const isBusy = (sql: Sql, runner: Fragment): Fragment => sql`exists (
  */
 const isBlocked = (sql: Sql, runner: Fragment): Fragment => sql`(${runner}.free > 0 and ${isBusy(sql, runner)})`;
 
-/** A condition: the runner has asked lately, or holds a lease. */
+/** A condition: the runner gets no new tasks, because somebody has paused it, or because it could not run several in a row. */
+const isPaused = (sql: Sql, runner: Fragment): Fragment => sql`
+  (${runner}.paused_at is not null and (${runner}.paused_until is null or ${runner}.paused_until > now()))`;
+
+const pauseOf = (sql: Sql, runner: Fragment): Fragment => sql`
+  case when ${isPaused(sql, runner)} then json_build_object(
+    'reason', ${runner}.pause_reason, 'until', ${toJsonTime(sql, sql`${runner}.paused_until`)}) end`;
+
+/** A condition: the runner has asked lately, or holds a lease; and it is not paused. */
 const isPresent = (sql: Sql, runner: Fragment): Fragment => sql`
-  (${runner}.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' or ${isBusy(sql, runner)})`;
+  not ${isPaused(sql, runner)} and (${runner}.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' or ${isBusy(sql, runner)})`;
 
 /** Whether a runner has asked lately, and has what a lease wants. */
 const canRun = (sql: Sql, runner: Fragment, lease: Fragment): Fragment => sql`
@@ -132,8 +153,13 @@ export type Asker = {
   taskSlugs: readonly string[] | undefined;
 };
 
-const fits = (sql: Sql, { labels, taskSlugs }: Asker, lease: Fragment) => sql`
-  ${lease}.labels <@ ${toTextArray(labels)}::text[]
+/** A condition: what a runner could not run goes to another one, as long as there is one that can run it. */
+const fits = (sql: Sql, projectId: string, { runner, labels, taskSlugs }: Asker, lease: Fragment) => sql`
+  not exists (select from runner me where me.project_id = ${projectId} and me.name = ${runner} and ${isPaused(sql, sql`me`)})
+  and ${lease}.labels <@ ${toTextArray(labels)}::text[]
+  and (${runner} <> all(${lease}.avoid) or not exists (
+    select from runner r where r.project_id = ${lease}.project_id and r.name <> all(${lease}.avoid)
+      and ${canRun(sql, sql`r`, lease)}))
   ${taskSlugs === undefined ? sql`` : sql`and ${lease}.task_slug = any(${toTextArray(taskSlugs)}::text[])`}`;
 
 /** A lease that is handed out, with what its runner must know. */
@@ -172,7 +198,7 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
     select l.id, l.queued_at,
       coalesce(a.leases, 0) + row_number() over (partition by l.execution_id order by l.queued_at, l.id) as turn
     from lease l left join active a on a.execution_id = l.execution_id
-    where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, asker, sql`l`)}
+    where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, projectId, asker, sql`l`)}
   ), taken as (
     select l.id, w.turn from waiting w join lease l on l.project_id = ${projectId} and l.id = w.id
     where l.status = 'queued' order by w.turn, w.queued_at, w.id limit ${free} for update of l skip locked
@@ -261,7 +287,7 @@ export const selectHasNews = async (
       wantsWork
         ? sql`exists (
             select from lease l
-            where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, asker, sql`l`)})`
+            where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, projectId, asker, sql`l`)})`
         : sql`false`
     } or exists (
       select from unnest(${toTextArray(held)}::uuid[]) as named (id)
@@ -300,6 +326,49 @@ export const upsertRunner = async (
     where project_id = ${projectId} and seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;
   return row!.seen;
 };
+
+/** So many tasks in a row that it could not run pause a runner. */
+const MAX_FAILURES = 3;
+const PAUSE_MINUTES = 10;
+
+/**
+ * Of a lease that still has its runner: one more task that the runner could not run. A task that another runner could not run either says
+ * nothing about a runner. Several in a row pause the runner for a while, unless no other one is there.
+ */
+export const noteInfrastructureFailure = (sql: Tx, projectId: string, leaseId: string, message: string) => sql`
+  with failed as (
+    select runner, avoid, message from lease where project_id = ${projectId} and id = ${leaseId}
+  ), others as (
+    update runner r set failures = greatest(r.failures - 1, 0) from failed f
+    where r.project_id = ${projectId} and r.name = any(f.avoid) and r.name <> f.runner)
+  update runner r set failures = least(r.failures + 1, 1000),
+    (paused_at, paused_until, pause_reason) = (
+      select case when stops then now() else r.paused_at end,
+        case when stops then now() + ${PAUSE_MINUTES}::int * interval '1 minute' else r.paused_until end,
+        case when stops then ${`It could not run ${MAX_FAILURES} tasks in a row; the last time: ${message}`} else r.pause_reason end
+      from (select r.failures + 1 >= ${MAX_FAILURES} and not ${isPaused(sql, sql`r`)} and exists (
+        select from runner other where other.project_id = r.project_id and other.name <> r.name and ${isPresent(sql, sql`other`)}) as stops) as decided)
+  from failed f where r.project_id = ${projectId} and r.name = f.runner and cardinality(f.avoid) = 0`;
+
+/** Gives a runner no new tasks, or some again; false: there is no such runner. What it has at work goes on. */
+export const updateRunnerPause = async (
+  sql: Tx,
+  projectId: string,
+  name: string,
+  reason: string | null,
+): Promise<boolean> =>
+  (
+    await sql`
+      update runner set paused_at = case when ${reason}::text is null then null else now() end, paused_until = null,
+        pause_reason = ${reason}, failures = 0
+      where project_id = ${projectId} and name = ${name}`
+  ).count === 1;
+
+/** A runner that has been started again may have been repaired. What somebody has paused stays paused. */
+export const forgiveRunner = (sql: Tx, projectId: string, name: string) => sql`
+  update runner set failures = 0, paused_at = case when paused_until is null then paused_at end, paused_until = null,
+    pause_reason = case when paused_until is null then pause_reason end
+  where project_id = ${projectId} and name = ${name} and (failures > 0 or paused_until is not null)`;
 
 /**
  * Appends to logs what is new of each part; a gap is left out, also where nothing has come behind it yet. `bytes` are whole characters, and so is what there is
@@ -388,11 +457,13 @@ export type HeldLease = {
   hasStarted: boolean;
   /** Of a rerun of what failed: the execution that it repeats. */
   repeats: string | null;
+  /** The runners that could not run this work, one entry for each time. */
+  avoid: string[];
 };
 
 const columns = (sql: Sql) => sql`
   id, execution_id as "executionId", run_id as "runId", task_slug as "taskSlug", shard, shards, status, attempt, runner,
-  stop_reason as "stopReason", overtime, started_at is not null as "hasStarted", (
+  stop_reason as "stopReason", overtime, started_at is not null as "hasStarted", to_json(avoid) as avoid, (
     select rerun_of from execution e
     where e.project_id = lease.project_id and e.id = lease.execution_id and e.failed_only and lease.shards = 1) as repeats`;
 
@@ -415,6 +486,11 @@ export const endLease = (
   id: string,
   end: { status: LeaseStatus; message?: string | undefined; exitCode?: number | undefined },
 ) => sql`
+  with works as (
+    -- A runner that has run a task is none that cannot run any.
+    update runner r set failures = 0 from lease l
+    where l.project_id = ${projectId} and l.id = ${id} and ${end.status}::text in ('reported', 'failed')
+      and r.project_id = l.project_id and r.name = l.runner and r.failures > 0)
   update lease set status = ${end.status}, ended_at = now(), expires_at = null,
     started_at = case when ${end.status}::text in ('reported', 'failed') then coalesce(started_at, now()) else started_at end,
     message = ${end.message ?? null}, exit_code = ${end.exitCode ?? null}
@@ -435,9 +511,9 @@ export const selectSuccessor = async (
 
 /** The same work once more, in its old place in the queue. */
 export const requeueLease = (sql: Tx, projectId: string, id: string, { costs }: { costs: 0 | 1 }) => sql`
-  insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, attempt, status, timeout_seconds, queued_at)
+  insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, attempt, status, timeout_seconds, queued_at, avoid)
   select project_id, ${Bun.randomUUIDv7()}, execution_id, run_id, task_slug, shard, shards, labels, attempt + ${costs}::int,
-    'queued', timeout_seconds, queued_at
+    'queued', timeout_seconds, queued_at, case when status = 'infrastructure' then avoid || runner else avoid end
   from lease where project_id = ${projectId} and id = ${id}`;
 
 /**
@@ -465,8 +541,9 @@ export const lockOpenLeases = (sql: Tx, projectId: string, executionId: string) 
 /** Of a locked execution of mode run: tasks that nobody runs or waits for any more, and that are not in. */
 export const endTasksWithoutLease = (sql: Tx, projectId: string, executionId: string) => sql`
   update test_run r set
-    status = case when r.attempt > 0 then 'incomplete' when last.status in ('lost', 'timed_out') then 'timed_out' else 'cancelled' end,
-    verdict = case when r.attempt > 0 then 'failed' else r.verdict end,
+    status = case when r.attempt > 0 or last.status = 'infrastructure' then 'incomplete'
+      when last.status in ('lost', 'timed_out') then 'timed_out' else 'cancelled' end,
+    verdict = case when r.attempt > 0 or last.status = 'infrastructure' then 'failed' else r.verdict end,
     reason = coalesce(last.stop_reason, last.message)
   from test_run t cross join lateral (
     select l.status, l.stop_reason, l.message from lease l
@@ -581,7 +658,7 @@ export const selectTeamRunners = (
   after?: { projectId: string; name: string },
 ) => sql<TeamRunner[]>`
   select p.id as "projectId", p.name as "projectName", r.name, to_json(r.labels) as labels,
-    to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt",
+    to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", ${pauseOf(sql, sql`r`)} as paused,
     r.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' as "isThere", (
       select coalesce(json_agg(json_build_object(
         'id', l.id, 'executionId', l.execution_id, 'taskSlug', l.task_slug,
@@ -640,7 +717,7 @@ export const selectTeamQueue = (sql: Sql, teamId: string, limit: number) => sql<
 
 /** By name; one row more than `limit`. */
 export const selectRunners = (sql: Sql, projectId: string, limit: number, after: string | undefined) => sql<Runner[]>`
-  select r.name, to_json(r.labels) as labels, to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", (
+  select r.name, to_json(r.labels) as labels, to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", ${pauseOf(sql, sql`r`)} as paused, (
     select coalesce(json_agg(json_build_object(
       'id', l.id, 'executionId', l.execution_id, 'taskSlug', l.task_slug,
       'shard', case when l.shard > 0 then json_build_object('index', l.shard, 'total', l.shards) end,

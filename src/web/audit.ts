@@ -35,6 +35,8 @@ const WORDS: Record<AuditAction, string> = {
   "automation.created": "created the automation",
   "automation.changed": "changed the automation",
   "automation.deleted": "deleted the automation",
+  "runner.paused": "paused the runner",
+  "runner.resumed": "resumed the runner",
   "share.created": "shared",
   "share.revoked": "stopped sharing",
 };

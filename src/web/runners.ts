@@ -2,11 +2,22 @@
 
 import * as v from "valibot";
 import { html, type Html } from "../http/html.ts";
-import { uuid } from "../schema/fields.ts";
-import { selectTeamQueue, selectTeamRunners, type TeamRunner, type Waiting } from "../store/leases.ts";
+import { absent } from "../http/problem.ts";
+import type { Role } from "../schema/accounts.ts";
+import { text, uuid } from "../schema/fields.ts";
+import { notifyLeases } from "../store/signals.ts";
+import {
+  updateRunnerPause,
+  selectTeamQueue,
+  selectTeamRunners,
+  type TeamRunner,
+  type Waiting,
+} from "../store/leases.ts";
 import { selectProjectsWithKeys } from "../store/projects.ts";
 import { executionPath, nameOf } from "./builds.ts";
-import { page, type Page } from "./page.ts";
+import { change } from "./changes.ts";
+import { action } from "./layout.ts";
+import { form, page, type Page, type PageContext, SeeOther } from "./page.ts";
 import { ago, counted, mark, pager, tag, toExact, toSpan } from "./parts.ts";
 
 const MAX_RUNNERS = 100;
@@ -78,17 +89,31 @@ function doing(runner: TeamRunner): Html {
   )}${held > leases.length ? html`<div class="soft">and ${held - leases.length} more</div>` : null}`;
 }
 
-function runnerTable(runners: readonly TeamRunner[], now: Date): Html {
+/** Why it gets no tasks, and the button that changes it. */
+function pauseOf({ projectId, name, paused }: TeamRunner, { csrf, role, now }: Shown): Html {
+  const told =
+    paused &&
+    html`<div class="small failed">Paused${paused.until === null ? null : html` for ${toSpan(Math.max(0, Date.parse(paused.until) - now.getTime()))} more`}: ${paused.reason}</div>`;
+  if (role === "viewer") return html`${told}`;
+  const fields = html`<input type="hidden" name="runner" value="${name}" /><input type="hidden" name="paused" value="${String(!paused)}" />`;
+  const label = html`${paused ? "Resume" : "Pause"}<span class="visually-hidden"> ${name}</span>`;
+  return html`${told}${action(`/projects/${projectId}/runners/pause`, csrf, label, { kind: "plain", fields })}`;
+}
+
+type Shown = Pick<PageContext, "csrf" | "now"> & { role: Role };
+
+function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html {
+  const { now } = shown;
   return html`<div class="card"><table><caption class="visually-hidden">Runners of the team's projects</caption>
     <thead><tr><th scope="col"><span class="visually-hidden">Status</span></th><th scope="col">Runner</th><th scope="col" class="wide">Labels</th><th scope="col">Doing</th><th scope="col" class="number">Seen</th></tr></thead>
     <tbody>${runners.map((runner) => {
-      const status = !runner.isThere ? "missing" : runner.held > 0 ? "running" : "passed";
+      const status = !runner.isThere ? "missing" : runner.paused ? "queued" : runner.held > 0 ? "running" : "passed";
       return html`<tr><td class="mark-cell">${
         runner.isThere ? mark(status, { word: false }) : html`<span class="mark missing" aria-hidden="true">○</span>`
-      }<span class="visually-hidden">${runner.isThere ? (runner.held > 0 ? "at work" : "waits for work") : "not there"}</span></td>
+      }<span class="visually-hidden">${runner.isThere ? (runner.held > 0 ? "at work" : runner.paused ? "paused" : "waits for work") : "not there"}</span></td>
         <td class="long"><b>${runner.name}</b> <span class="small soft">${runner.projectName}${runner.taskSlugs === null ? "" : `, only ${runner.taskSlugs.slice(0, 8).join(", ")}${runner.taskSlugs.length > 8 ? ` and ${runner.taskSlugs.length - 8} more` : ""}`}${runner.isThere ? "" : ", not there"}</span></td>
         <td class="wide">${labelTags(runner.labels)}</td>
-        <td>${doing(runner)}</td>
+        <td>${doing(runner)}${pauseOf(runner, shown)}</td>
         <td class="number soft">${ago(runner.seenAt, now)}</td></tr>`;
     })}</tbody></table></div>`;
 }
@@ -97,7 +122,7 @@ export const runners: Page[] = [
   page(
     "/teams/:teamId/runners",
     { access: "viewer", query: v.strictObject({ cursor: v.optional(after) }) },
-    async ({ sql, team, query, now, publicUrl }) => {
+    async ({ sql, team, role, csrf, query, now, publicUrl }) => {
       const [found, queue, projects] = await Promise.all([
         selectTeamRunners(sql, team.id, MAX_RUNNERS, query.cursor),
         selectTeamQueue(sql, team.id, MAX_QUEUE),
@@ -118,7 +143,7 @@ export const runners: Page[] = [
         ${
           rows.length === 0
             ? html`<div class="card empty"><p>No runner has asked for work in the projects of this team. Start one, as below.</p></div>`
-            : runnerTable(rows, now)
+            : runnerTable(rows, { csrf, now, role })
         }
         ${pager(`/teams/${team.id}/runners`, { cursor: query.cursor && "" }, last && `${last.projectId} ${last.name}`)}
         <h2 id="start">Start a runner <small>on a machine of yours, beside the assay.yaml that says what tasks mean there</small></h2>
@@ -135,6 +160,29 @@ assay runner --config assay.yaml --concurrency 2${labels.length > 0 ? ` --labels
               })}</div>`
         }`;
       return { title: headline.text, body, section: "runners" };
+    },
+  ),
+
+  form(
+    "/projects/:projectId/runners/pause",
+    { access: "member", fields: v.strictObject({ runner: text(200), paused: v.picklist(["true", "false"]) }) },
+    async (context) => {
+      const { project, team, fields } = context;
+      const paused = fields.paused === "true";
+      await change(
+        context,
+        "member",
+        async (sql, { name }) => {
+          if (!(await updateRunnerPause(sql, project.id, fields.runner, paused ? `Paused by ${name}` : null))) absent();
+          await notifyLeases(sql, project.id);
+        },
+        () => ({
+          action: paused ? "runner.paused" : "runner.resumed",
+          subject: fields.runner,
+          details: { project: project.name },
+        }),
+      );
+      return new SeeOther(`/teams/${team.id}/runners`);
     },
   ),
 ];

@@ -287,6 +287,171 @@ test("the commit that was tested becomes the execution's where it named none, an
   }
 });
 
+describe("what a runner cannot run", () => {
+  const cannot = (place: Project, leaseId: string, message: string) =>
+    fail(place, leaseId, { message, exitCode: 1, infrastructure: true });
+  const heldBy = async (place: Project, runner: string, more: object = {}) =>
+    (await take(place, { runner, ...more }))[0];
+  const runnerOf = async (place: Project, name: string) => {
+    const { body } = await ask(`GET /projects/${place.project}/runners`, { key: place.key });
+    return body.data.find((runner: { name: string }) => runner.name === name);
+  };
+
+  test("goes to another runner, in its old place in the queue, and blames nobody", async () => {
+    const place = await fresh();
+    const first = await start(place);
+    const second = await start(place);
+    const lease = await heldBy(place, "broken");
+    expect(lease.execution.id).toBe(first.id);
+    await sync(place, { runner: "sound", free: 0 });
+    const { body } = await cannot(place, lease.id, "npm ci failed");
+    expect([body.status, body.executionId]).toEqual(["queued", first.id]);
+    expect((await cannot(place, lease.id, "npm ci failed")).body).toEqual(body);
+    // What it could not run is not offered to it again while there is another one, that which waits behind it is.
+    const other = await heldBy(place, "broken");
+    expect(other.execution.id).toBe(second.id);
+    const again = await heldBy(place, "sound");
+    expect([again.execution.id, again.attempt]).toEqual([first.id, 2]);
+    await report(place, again.id, "p");
+    const ended = await see(place, first.id);
+    expect([ended.status, ended.passed, ended.failed, ended.tasks[0].attempt]).toEqual(["passed", 1, 0, 1]);
+  });
+
+  test("three times in all leaves an incomplete task that says why, and no failed test", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    for (const runner of ["r1", "r2", "r3"]) await sync(place, { runner, free: 0 });
+    for (const [index, runner] of ["r1", "r2", "r3"].entries()) {
+      const lease = await heldBy(place, runner);
+      expect(lease.attempt).toBe(index + 1);
+      expect((await cannot(place, lease.id, "npm ci failed")).body.status).toBe(index < 2 ? "queued" : "incomplete");
+    }
+    const ended = await see(place, id);
+    const why = "3 runners could not run it; the last time: npm ci failed";
+    expect([ended.status, ended.failed, ended.tasks[0].status, ended.tasks[0].reason]).toEqual([
+      "failed",
+      0,
+      "incomplete",
+      why,
+    ]);
+    expect(ended.reason).toBe(`Incomplete: unit did not finish (${why})`);
+    const { body } = await ask(`GET /projects/${place.project}/test-cases`, { key: place.key });
+    expect(body.data).toEqual([]);
+    expect(await heldBy(place, "r1")).toBeUndefined();
+  });
+
+  test("is offered to the only runner that there is again", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    for (const attempt of [1, 2, 3]) {
+      const lease = await heldBy(place, "only");
+      expect(lease.attempt).toBe(attempt);
+      await cannot(place, lease.id, "no disk");
+    }
+    expect((await see(place, id)).tasks[0].reason).toBe(
+      "The runner only could not run it in three tries; the last time: no disk",
+    );
+    expect((await runnerOf(place, "only")).paused).toBeNull();
+  });
+
+  test("goes on being lost once, however often it could not be run", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    await sync(place, { runner: "r2", free: 0 });
+    await cannot(place, (await heldBy(place, "r1")).id, "npm ci failed");
+    const lost = await heldBy(place, "r2");
+    await age(lost.id, 91);
+    await reclaimLeases(database);
+    const next = await heldBy(place, "r2");
+    expect(next.attempt).toBe(3);
+    await report(place, next.id, "p");
+    expect((await see(place, id)).status).toBe("passed");
+  });
+
+  test("pauses a runner after three in a row, while another one is there; a new start of it ends the pause", async () => {
+    const place = await fresh();
+    await start(place, { tasks: ["a", "b", "c", "d"] });
+    await sync(place, { runner: "sound", free: 0 });
+    for (const why of ["one", "two", "three"]) {
+      expect((await runnerOf(place, "broken"))?.paused ?? null).toBeNull();
+      await cannot(place, (await heldBy(place, "broken")).id, why);
+    }
+    const { paused } = await runnerOf(place, "broken");
+    expect(paused).toEqual({
+      reason: "It could not run 3 tasks in a row; the last time: three",
+      until: expect.any(String),
+    });
+    expect(await heldBy(place, "broken")).toBeUndefined();
+    await post(place, "/runners", { runner: "broken" });
+    expect((await runnerOf(place, "broken")).paused).toBeNull();
+    expect((await heldBy(place, "broken")).taskSlug).toBe("d");
+  });
+
+  test("counts against a runner only what others can run, and what it can run ends the row", async () => {
+    const place = await fresh();
+    await sync(place, { runner: "sound", free: 0 });
+    const failOn = async (...runners: string[]) => {
+      const { id } = await start(place);
+      for (const runner of runners) await cannot(place, (await heldBy(place, runner)).id, "npm ci failed");
+      return id;
+    };
+    // Three commits that nobody can build.
+    for (const _ of [1, 2, 3]) await failOn("r1", "sound", "r1");
+    expect((await runnerOf(place, "r1")).paused).toBeNull();
+    await failOn("r1");
+    await failOn("r1");
+    await take(place, { runner: "sound", free: 2 });
+    await start(place);
+    await report(place, (await heldBy(place, "r1")).id, "f");
+    await failOn("r1");
+    expect((await runnerOf(place, "r1")).paused).toBeNull();
+  });
+
+  test("is refused of a lease that is over, and nothing when it was to be ended anyway", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const lease = await heldBy(place, "r1");
+    await post(place, `/executions/${id}/cancel`, {});
+    expect((await cannot(place, lease.id, "x")).body.status).toBe("cancelled");
+    const other = await start(place);
+    const reported = await heldBy(place, "r1");
+    await report(place, reported.id, "p");
+    expect(message(await cannot(place, reported.id, "x"))).toBe(
+      'Cannot take the failure: the lease is over, it is "reported"',
+    );
+    expect((await see(place, other.id)).status).toBe("passed");
+  });
+});
+
+describe("a runner that somebody pauses", () => {
+  test("goes on with what it has, gets nothing new on any server, and then something again", async () => {
+    const place = await fresh();
+    await start(place, { tasks: ["a", "b"] });
+    const [held] = await take(place, { free: 1 });
+    const pause = (paused: boolean, more: object = {}) =>
+      post(place, "/runners/pause", { runner: "r1", paused, ...more });
+    expect((await pause(true, { reason: "New disk" })).body).toEqual({
+      runner: "r1",
+      paused: true,
+      reason: "New disk",
+    });
+    const { body } = await ask(`GET /projects/${place.project}/runners`, { key: place.key });
+    expect(body.data[0].paused).toEqual({ reason: "New disk", until: null });
+    for (const server of [harness, other])
+      expect(await sync(place, { held: [{ id: held.id }] }, server)).toMatchObject({
+        leases: [],
+        held: [{ id: held.id, cancelled: false }],
+      });
+    await post(place, "/runners", { runner: "r1" });
+    expect((await sync(place)).leases).toEqual([]);
+    expect((await report(place, held.id, "p")).status).toBe(201);
+    const waiting = sync(place, { waitSeconds: 50 }, other);
+    await pause(false);
+    expect((await waiting).leases).toHaveLength(1);
+    expect((await post(place, "/runners/pause", { runner: "nobody", paused: true })).status).toBe(404);
+  });
+});
+
 describe("what is lost", () => {
   test("a lease that its runner never named goes to another one, and costs no attempt", async () => {
     const place = await fresh();
@@ -298,7 +463,9 @@ describe("what is lost", () => {
     expect([second.id === first.id, second.attempt]).toEqual([false, 1]);
     // Whoever comes late with it is told so, and its report is not taken.
     expect((await sync(place, { free: 0, held: [{ id: first.id }] })).held[0]).toMatchObject({ cancelled: true });
-    expect(message(await report(place, first.id, "p"))).toBe(`Cannot take the report: the lease is over, it is "lost"`);
+    expect(message(await report(place, first.id, "p"))).toBe(
+      `Cannot take the report: the lease is over, it is "returned"`,
+    );
     expect((await report(place, second.id, "p")).status).toBe(201);
   });
 
@@ -764,6 +931,7 @@ describe("GET …/runners", () => {
         taskSlugs: ["unit"],
         free: 0,
         seenAt: expect.any(String),
+        paused: null,
         leases: [
           {
             id: lease.id,

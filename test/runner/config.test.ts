@@ -34,6 +34,7 @@ tasks:
     before: pip install -r requirements.txt
     after: ["docker compose down", "rm -rf tmp"]
     checkout: none
+    retryOn: [75, 69, 75]
     rerun: pytest
     pass: [CI_TOKEN, LANG, CI_TOKEN]
     accept: [BROWSER, BROWSER]
@@ -51,6 +52,7 @@ tasks:
           before: [],
           after: [],
           comparesCommit: true,
+          retryOn: [],
           rerun: undefined,
           pass: [],
           accept: [],
@@ -67,6 +69,7 @@ tasks:
           before: ["pip install -r requirements.txt"],
           after: ["docker compose down", "rm -rf tmp"],
           comparesCommit: false,
+          retryOn: [75, 69],
           rerun: "pytest",
           pass: ["CI_TOKEN", "LANG"],
           accept: ["BROWSER"],

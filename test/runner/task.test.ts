@@ -30,6 +30,7 @@ type More = {
   host?: Record<string, string>;
   graceMs?: number;
   cgroups?: Cgroups | undefined;
+  freeBytes?: (path: string) => number;
 };
 
 /** Begins a task in a directory of its own. */
@@ -45,6 +46,7 @@ function begin(command: string, more: More = {}) {
     before: [],
     after: [],
     comparesCommit: true,
+    retryOn: [],
     rerun: undefined,
     pass: [],
     accept: [],
@@ -72,6 +74,7 @@ function begin(command: string, more: More = {}) {
       graceMs: more.graceMs ?? 10_000,
       mask: createMask(more.secrets ?? []),
       cgroups: more.cgroups,
+      ...(more.freeBytes ? { freeBytes: more.freeBytes } : {}),
     },
   });
   const output = () => Buffer.concat(chunks).toString();
@@ -93,8 +96,7 @@ describe("the exit code", () => {
   test.each([
     ["exit 3", 3],
     ["exit 0", 0],
-    ["kill -9 $$", 137],
-    ["kill -TERM $$", 143],
+    ["kill -SEGV $$", 139],
     ["no-such-command", 127],
     ["false | true; exit 255", 255],
   ])("of %p is %i", async (command, exitCode) => {
@@ -106,14 +108,47 @@ describe("the exit code", () => {
     const gone = join(place, "gone");
     for (const config of [{ workingDirectory: gone }, { workingDirectory: gone, before: ["true"] }])
       expect(await begin("true", { config }).ended).toEqual({
-        kind: "failure",
+        kind: "infrastructure",
         message: `Cannot run the task "unit": its working directory "${gone}" is missing`,
       });
     await Bun.write(join(place, "file"), "");
     expect(await begin("true", { config: { workingDirectory: join(place, "file") } }).ended).toEqual({
-      kind: "failure",
+      kind: "infrastructure",
       message: `Cannot run the task "unit": its working directory "${join(place, "file")}" is no directory`,
     });
+  });
+});
+
+describe("a failure of the infrastructure", () => {
+  test.each([
+    ["kill -9 $$", 137, "SIGKILL"],
+    ["kill -TERM $$", 143, "SIGTERM"],
+  ])("is a command that %p has ended, unless it has left a report", async (command, exitCode, signal) => {
+    const message = `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine has no memory left`;
+    expect(await begin(command).ended).toEqual({ kind: "infrastructure", message, exitCode });
+    expect(await begin(`echo '<testsuite/>' > report.xml; ${command}`).ended).toMatchObject({
+      kind: "report",
+      exitCode,
+    });
+  });
+
+  test("is an exit code that assay.yaml names, with a report or without", async () => {
+    const config = { retryOn: [75] };
+    const message = `The command ended with 75, which is one of the exit codes of "retryOn"`;
+    for (const command of ["exit 75", "echo '<testsuite/>' > report.xml; exit 75"])
+      expect(await begin(command, { config }).ended).toEqual({ kind: "infrastructure", message, exitCode: 75 });
+    expect(await begin("exit 76", { config }).ended).toMatchObject({ kind: "failure", exitCode: 76 });
+  });
+
+  test("is a command that failed on a full disk; one that passed has passed", async () => {
+    const task = begin("echo '<testsuite/>' > report.xml; exit 1", { freeBytes: () => 4_096 });
+    expect(await task.ended).toEqual({
+      kind: "infrastructure",
+      message: `The command ended with 1, and the disk of ${JSON.stringify(task.directory)} is full`,
+      exitCode: 1,
+    });
+    const passed = begin("echo '<testsuite/>' > report.xml", { freeBytes: () => 4_096 });
+    expect(await passed.ended).toMatchObject({ kind: "report", exitCode: 0 });
   });
 });
 
@@ -154,7 +189,7 @@ describe("the output", () => {
           format: undefined,
           workingDirectory: directory,
         },
-        ...{ timeoutSeconds: undefined, before: [], after: [], comparesCommit: true, rerun: undefined },
+        ...{ timeoutSeconds: undefined, before: [], after: [], comparesCommit: true, retryOn: [], rerun: undefined },
         ...{ pass: [], accept: [] },
       },
       ...{ host, stop: new AbortController().signal, hurry: new AbortController().signal, graceMs: 1_000 },
@@ -440,7 +475,7 @@ describe("before and after", () => {
     const config = { before: ["exit 7", "echo never"], after: ["echo after"] };
     const task = begin("echo '<x/>' > report.xml", { config });
     expect(await task.ended).toEqual({
-      kind: "failure",
+      kind: "infrastructure",
       message: 'The before command "exit 7" ended with 7',
       exitCode: 7,
     });
@@ -482,7 +517,7 @@ describe("the commit that is tested", () => {
   test("is the one that the execution asks for, short or long, or the command does not run", async () => {
     const wrong = begin("echo ran", { config, lease: at("0".repeat(40)) });
     expect(await wrong.ended).toEqual({
-      kind: "failure",
+      kind: "infrastructure",
       message: expect.stringMatching(
         /^The working directory is at commit [0-9a-f]{12}, and the execution asks for 0{40}: check it out in "before"/,
       ),

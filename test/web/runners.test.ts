@@ -4,7 +4,8 @@ import { expect, test } from "bun:test";
 import { selectTeamQueue } from "../../src/store/leases.ts";
 import { createVisits } from "./visiting.ts";
 
-const { acme, rival, ask, visit, viewer, member, stranger, url, database, addProject } = await createVisits();
+const { acme, rival, ask, visit, send, viewer, member, owner, stranger, url, database, addProject } =
+  await createVisits();
 const page = `/teams/${acme.team}/runners`;
 const P = `/projects/${acme.project}`;
 
@@ -45,6 +46,21 @@ test("knows who has not asked for two minutes", async () => {
   const { words } = await visit(viewer, page);
   expect(words).toContain("not there mac-1 Acme web, not there");
   expect(words).toContain("1 task waits for a runner that is not there");
+});
+
+test("pauses a runner and resumes it, for members, and says why it gets nothing", async () => {
+  await sync("mac-2", ["macos"]);
+  const path = `${P}/runners/pause`;
+  const fields = { runner: "mac-2", paused: "true" };
+  expect((await send(viewer, path, fields)).status).toBe(403);
+  expect((await send(member, path, fields)).location).toBe(page);
+  expect((await visit(viewer, page)).words).toMatch(/paused mac-2 .*Paused: Paused by \S+/);
+  expect((await visit(viewer, page)).words).not.toContain("Resume mac-2");
+  expect((await visit(member, page)).words).toContain("Resume mac-2");
+  await send(member, path, { runner: "mac-2", paused: "false" });
+  expect((await visit(member, page)).words).toContain("Pause mac-2");
+  expect((await send(member, path, { ...fields, runner: "nobody" })).status).toBe(404);
+  expect((await visit(owner, `/teams/${acme.team}/audit`)).words).toMatch(/paused the runner mac-2/);
 });
 
 test("is of one team, a page at a time", async () => {
