@@ -8,6 +8,7 @@ import { events } from "./api/events.ts";
 import { executions } from "./api/executions.ts";
 import { keys } from "./api/keys.ts";
 import { leases } from "./api/leases.ts";
+import { runners } from "./api/runners.ts";
 import { integrations } from "./api/integrations.ts";
 import { onboardings } from "./api/onboarding.ts";
 import { plans } from "./api/plans.ts";
@@ -51,6 +52,7 @@ export const ROUTES: readonly Route[] = [
   ...uploads,
   ...executions,
   ...leases,
+  ...runners,
   ...plans,
   ...events,
   ...testCases,

@@ -1,7 +1,6 @@
 /** What runners ask for: tasks to run, and to be rid of them; and what tasks have printed. */
 
 import { absent, fail } from "../http/problem.ts";
-import { registerRunner } from "../operations/keys.ts";
 import {
   endByInfrastructure,
   endStopped,
@@ -26,10 +25,8 @@ import {
   leaseSync,
   logQuery,
   runnerFilter,
-  runnerPage,
-  runnerPause,
+  runLeasePage,
 } from "../schema/leases.ts";
-import { newRunner, registeredRunner } from "../schema/keys.ts";
 import { toStorable } from "../schema/fields.ts";
 import { lockExecution } from "../store/executions.ts";
 import {
@@ -39,13 +36,11 @@ import {
   lockLease,
   selectHasNews,
   selectLease,
+  selectLeasesOfRun,
   selectLogLease,
   selectHasShard,
   selectLogParts,
-  selectRunners,
-  updateRunnerPause,
 } from "../store/leases.ts";
-import { notifyLeases } from "../store/signals.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
 /** Of what a task printed at the end goes into its failure. */
@@ -223,7 +218,8 @@ export const leases: Route[] = [
       const { projectId, executionId, taskSlug } = params;
       const runId = (await selectRunId(sql, projectId, executionId, taskSlug)) ?? absent();
       if (query.shard !== undefined && !(await selectHasShard(sql, projectId, runId, query.shard))) absent();
-      const lease = await selectLogLease(sql, projectId, runId, query.shard);
+      const lease = await selectLogLease(sql, projectId, runId, { shard: query.shard, leaseId: query.lease_id });
+      if (!lease && query.lease_id !== undefined) absent();
       if (!lease) {
         if (wantsText) return plainText(200, "");
         return { leaseId: null, offset: 0, text: "", nextOffset: 0, ended: false };
@@ -236,64 +232,19 @@ export const leases: Route[] = [
   ),
 
   route(
-    "POST /projects/:projectId/runners",
+    "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/leases",
     {
-      scope: "run",
-      summary: "Register a runner: it gets a key of its own, with its own rate limit",
-      description:
-        "The key opens what a runner needs: its leases, their plans and their reports. It ends when the key that asked is " +
-        "revoked or ends, and when it has not been used for an hour. assay runner does this by itself.",
-      example: { body: { runner: "build-3" } },
-      body: newRunner,
-      answer: registeredRunner,
-      status: 201,
-    },
-    ({ body: { runner }, caller, conclude }) =>
-      conclude(async (sql) => {
-        const { id, key } = await registerRunner(sql, caller, runner);
-        // The key is not kept for a request that is repeated.
-        return jsonOnce(201, { runner, id, key }, { runner, id, key: null });
-      }),
-  ),
-
-  route(
-    "POST /projects/:projectId/runners/pause",
-    {
-      scope: "run",
-      summary: "Pause a runner, or resume it: it gets no new tasks, and goes on with what it has",
-      description:
-        "For taking a machine out of service. A runner that could not run three tasks in a row, which others could, is " +
-        "paused for ten minutes by itself.",
-      example: { body: { runner: "build-3", paused: true, reason: "The disk is exchanged" } },
-      body: runnerPause,
-      answer: runnerPause,
-    },
-    ({ params, body, conclude }) =>
-      conclude(async (sql) => {
-        const reason = body.paused ? (body.reason ?? "Paused by hand") : null;
-        if (!(await updateRunnerPause(sql, params.projectId, body.runner, reason))) absent();
-        await notifyLeases(sql, params.projectId);
-        return body;
-      }),
-  ),
-
-  route(
-    "GET /projects/:projectId/runners",
-    {
-      summary: "The runners that have asked for tasks in the last days, and what they hold",
-      description: "For seeing why a task is not taken: who is there, what each has and can run, and what it is at.",
+      summary: "Every time that a task, or a shard of it, was handed to a runner, oldest first",
+      description: "For seeing why a task ran twice: who had it, how that ended, and whose log to read with lease_id.",
       query: runnerFilter,
-      answer: runnerPage,
+      answer: runLeasePage,
     },
     async (context) => {
       const { sql, params, query, after } = context;
-      const rows = await selectRunners(sql, params.projectId, query.limit, after?.[0]);
-      return toPage(
-        context,
-        rows,
-        ({ name }) => [name],
-        (row) => row,
-      );
+      const { projectId, executionId, taskSlug } = params;
+      const runId = (await selectRunId(sql, projectId, executionId, taskSlug)) ?? absent();
+      const rows = await selectLeasesOfRun(sql, projectId, runId, { limit: query.limit, after: after?.[0] });
+      return toPage(context, rows, ({ id }) => [id]);
     },
   ),
 ];

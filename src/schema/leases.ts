@@ -201,6 +201,7 @@ export const logQuery = v.strictObject({
     "Of a task in shards: whose log. Default: the one that was begun last",
     2,
   ),
+  lease_id: described(v.optional(uuid), "The log of this lease, such as one that was lost. Default: the newest one"),
 });
 
 export const leaseLog = v.strictObject({
@@ -210,6 +211,34 @@ export const leaseLog = v.strictObject({
   nextOffset: described(count, "What the next request takes as offset", 18),
   ended: v.pipe(v.boolean(), v.description("Nothing more will come")),
 });
+
+/**
+ * lost: its runner was not heard of any more; returned: its runner gave it back, or never said that it has it; infrastructure: its
+ * runner could not run it.
+ */
+const LEASE_STATUSES = [
+  ...(["queued", "offered", "running", "reported", "failed", "cancelled"] as const),
+  ...(["lost", "returned", "infrastructure", "timed_out"] as const),
+] as const;
+export type LeaseStatus = (typeof LEASE_STATUSES)[number];
+
+const runLease = v.strictObject({
+  id: described(uuid, "The lease: lease_id of the log"),
+  shard: described(v.nullable(v.strictObject(shardPlace)), "Which slice of the task; null: the whole task"),
+  attempt: described(count, "How often it was handed out, without those that were given back", 1),
+  runner: described(v.string(), "Who had it", "build-3/1"),
+  status: described(
+    v.picklist(LEASE_STATUSES),
+    "lost: its runner was not heard of any more; returned: it gave the task back; infrastructure: it could not run the task",
+    "lost",
+  ),
+  reason: described(v.nullable(v.string()), "Why it ended so", "The runner build-3/1 was lost"),
+  exitCode: described(v.nullable(v.number()), "How the command ended, where there was no report", null),
+  startedAt: described(v.nullable(time), "When the runner began; null: it never said so"),
+  endedAt: described(v.nullable(time), "When it was over; null: it is not"),
+});
+export type RunLease = v.InferOutput<typeof runLease>;
+export const runLeasePage = page(runLease);
 
 /** What became of a lease that ended without a report. */
 export const leaseEnd = v.strictObject({

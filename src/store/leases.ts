@@ -1,26 +1,11 @@
 /** Leases: what is to be run, waiting, handed out to runners, and over; the queue is those that wait. */
 
 import type { PlannedTask } from "../schema/executions.ts";
-import type { LeaseState, Runner } from "../schema/leases.ts";
+import type { LeaseState, LeaseStatus, RunLease, Runner } from "../schema/leases.ts";
 import { type Fragment, type Sql, toJsonTime, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { hasServedFor } from "./instance.ts";
 import { failedResultsOf } from "./packing.ts";
 import { isTakeable } from "./put_offs.ts";
-
-export type LeaseStatus =
-  | "queued"
-  | "offered"
-  | "running"
-  | "reported"
-  | "failed"
-  | "cancelled"
-  /** Its runner was not heard of any more. */
-  | "lost"
-  /** Its runner gave it back, or never said that it has it. */
-  | "returned"
-  /** Its runner could not run it. */
-  | "infrastructure"
-  | "timed_out";
 
 /** Who was handed a lease says so within this time, or never got it. */
 const OFFER_SECONDS = 15;
@@ -398,19 +383,34 @@ export async function appendLogs(
   }
 }
 
-/** The newest lease that a runner had of a run, or of a shard of it; `isOver`: nobody has it, and nobody will. */
+/** Leases of one run that runners have had, oldest first; one row more than `limit`. */
+export const selectLeasesOfRun = (
+  sql: Sql,
+  projectId: string,
+  runId: string,
+  { limit, after }: { limit: number; after?: string | undefined },
+) => sql<RunLease[]>`
+  select id, case when shard > 0 then json_build_object('index', shard, 'total', shards) end as shard, attempt, runner, status,
+    coalesce(message, stop_reason) as reason, exit_code as "exitCode", started_at as "startedAt", ended_at as "endedAt"
+  from lease where project_id = ${projectId} and run_id = ${runId} and runner is not null
+    ${after === undefined ? sql`` : sql`and id > ${after}`}
+  order by id limit ${limit + 1}`;
+
+/** The newest lease that a runner had of a run, or of a shard of it, or the one named; `isOver`: nobody has it, and nobody will. */
 export const selectLogLease = async (
   sql: Sql,
   projectId: string,
   runId: string,
-  shard: number | undefined,
+  { shard, leaseId }: { shard?: number | undefined; leaseId?: string | undefined },
 ): Promise<{ id: string; logBytes: number; isOver: boolean } | undefined> => {
   const [row] = await sql<{ id: string; logBytes: number; isOver: boolean }[]>`
     select id, log_bytes as "logBytes", not exists (
       select from lease o
-      where o.project_id = ${projectId} and o.run_id = ${runId} and o.shard = l.shard and ${isOpen(sql, sql`o`)}) as "isOver"
+      where o.project_id = ${projectId} and o.run_id = ${runId} and o.shard = l.shard
+        ${leaseId === undefined ? sql`` : sql`and o.id = l.id`} and ${isOpen(sql, sql`o`)}) as "isOver"
     from lease l
     where project_id = ${projectId} and run_id = ${runId} and runner is not null
+      ${leaseId === undefined ? sql`` : sql`and id = ${leaseId}`}
       ${shard === undefined ? sql`` : sql`and (shard = ${shard} or shard = 0 and ${shard} = 1)`}
     order by ${shard === undefined ? sql`shard = 0 desc, shard,` : sql``} id desc limit 1`;
   return row;

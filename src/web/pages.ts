@@ -20,6 +20,7 @@ import { projects } from "./projects.ts";
 import { runners } from "./runners.ts";
 import { search } from "./search.ts";
 import { shares } from "./shares.ts";
+import { taskLogs } from "./task_logs.ts";
 import { tasks } from "./tasks.ts";
 import { teamSettings } from "./team_settings.ts";
 import { tests } from "./tests.ts";
@@ -37,6 +38,7 @@ export const PAGES: readonly Page[] = [
   ...lives,
   ...executions,
   ...tasks,
+  ...taskLogs,
   ...tests,
   ...bugs,
   ...search,

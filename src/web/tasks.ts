@@ -3,10 +3,8 @@
 import * as v from "valibot";
 import { html, type Html, type Piece } from "../http/html.ts";
 import { absent } from "../http/problem.ts";
-import { plainText } from "../request/reply.ts";
 import { stripAnsi } from "../rules/ansi.ts";
 import { hasEnded } from "../rules/execution.ts";
-import { joinLog } from "../rules/log_parts.ts";
 import { machineText } from "../rules/ran_on.ts";
 import { taskReason } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
@@ -14,19 +12,17 @@ import { numberOfTestCase } from "../rules/test_case_id.ts";
 import { text, uuid } from "../schema/fields.ts";
 import type { RanOn } from "../schema/test_runs.ts";
 import { type CaseResultRow, selectCaseResults } from "../store/case_results.ts";
-import type { Sql } from "../store/connect.ts";
-import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
-import { selectLogLease, selectLogTail } from "../store/leases.ts";
-import { selectRunId, selectTestRun, selectUploadsOfRun, type UploadRow } from "../store/test_runs.ts";
+import type { TaskRow } from "../store/executions.ts";
+import { selectTestRun, selectUploadsOfRun, type UploadRow } from "../store/test_runs.ts";
 import { executionPath, nameOf, taskPath, testPath } from "./builds.ts";
-import { evidenceOf, firstLine, FULL, type Measure, terminal } from "./evidence.ts";
+import { evidenceOf, firstLine, FULL, type Measure } from "./evidence.ts";
 import { page, type Page } from "./page.ts";
+import { findTask, leaseTable, logBox, readLeases, readLog, type TaskPlace } from "./task_logs.ts";
 import { ago, breakable, count, counted, mark, pager, tag, toAddress, toDuration, wordOf } from "./parts.ts";
 
 const PAGE = 50;
 const UPLOADS = 50;
-/** Bytes: of the log on its own page, and below the cases. */
-const LOG = 262_144;
+/** Of the log below the cases, in bytes. */
 const TAIL = 8_192;
 
 /** Of one result, which has a page for itself. */
@@ -66,37 +62,6 @@ const taskQuery = v.strictObject({
   ),
 });
 
-const shard = v.optional(
-  v.pipe(v.string(), v.regex(/^[1-9]\d{0,3}$/, "expected the number of a shard"), v.transform(Number)),
-);
-
-type Place = { projectId: string; executionId: string; taskSlug: string };
-
-async function find(
-  sql: Sql,
-  { projectId, executionId, taskSlug }: Place,
-): Promise<{ execution: ExecutionRow; task: TaskRow }> {
-  const execution = (await selectExecution(sql, projectId, executionId)) ?? absent();
-  const task = execution.tasks.find(({ slug }) => slug === taskSlug) ?? absent();
-  return { execution, task };
-}
-
-/** Whoever may follow a log of a task, and what it is called there. */
-type Log = { text: string; isCut: boolean; isOver: boolean };
-
-/** The end of what a task, or a shard of it, has printed; undefined: nobody has run it for us. */
-async function readLog(sql: Sql, place: Place, shard: number | undefined, bytes: number): Promise<Log | undefined> {
-  const { projectId, executionId, taskSlug } = place;
-  const runId = await selectRunId(sql, projectId, executionId, taskSlug);
-  const lease = runId === undefined ? undefined : await selectLogLease(sql, projectId, runId, shard);
-  if (!lease) return undefined;
-  const from = Math.max(0, lease.logBytes - bytes);
-  const { text, offset } = joinLog(await selectLogTail(sql, projectId, lease, bytes), from);
-  // It may begin within a line, or within a character.
-  const whole = offset === 0 ? text : text.slice(text.indexOf("\n") + 1);
-  return { text: whole, isCut: offset > 0, isOver: lease.isOver };
-}
-
 const fullName = ({ suite, name }: { suite: string; name: string }) => [suite, name].filter(Boolean).join(" › ");
 
 /** What came of it in words. */
@@ -123,7 +88,7 @@ function headlineOf(task: TaskRow): string {
 const letterOf = ({ status, flaky }: CaseResultRow) => (flaky ? "flaky" : status);
 
 /** A result that failed opens in place; the others are a line. */
-function caseItem(place: Place, row: CaseResultRow, isAlone: boolean): Html {
+function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean): Html {
   const { projectId, executionId, taskSlug } = place;
   const said = firstLine(row.message) || firstLine(row.stack);
   const hasMore = said !== "" || (row.output ?? "") !== "";
@@ -174,18 +139,15 @@ function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, now: Dat
   )}</tbody></table></div>`;
 }
 
-const logBox = (text: string, name: string): Html =>
-  html`<div class="log" data-tail tabindex="0" role="region" aria-label="${name}"><pre>${terminal(text)}</pre></div>`;
-
 export const tasks: Page[] = [
   page(
     "/projects/:projectId/executions/:executionId/tasks/:taskSlug",
     { access: "viewer", query: taskQuery },
     async ({ sql, project, params, query, now }) => {
-      const place: Place = { ...params, projectId: project.id };
+      const place: TaskPlace = { ...params, projectId: project.id };
       const { projectId, executionId, taskSlug } = place;
       const [{ execution, task }, run] = await Promise.all([
-        find(sql, place),
+        findTask(sql, place),
         selectTestRun(sql, projectId, executionId, taskSlug),
       ]);
       const { status, q, cursor } = query;
@@ -198,10 +160,11 @@ export const tasks: Page[] = [
         after: CURSOR.exec(cursor ?? "")?.slice(1),
       };
       const isOver = hasEnded(task.status);
-      const [rows, uploads, log] = await Promise.all([
+      const [rows, uploads, log, leases] = await Promise.all([
         run ? selectCaseResults(sql, projectId, run.id, filter) : [],
         run ? selectUploadsOfRun(sql, projectId, run.id, UPLOADS) : [],
-        task.runner === null ? undefined : readLog(sql, place, undefined, TAIL),
+        task.runner === null ? undefined : readLog(sql, place, {}, TAIL),
+        task.runner === null ? [] : readLeases(sql, place),
       ]);
       const shown = rows
         .slice(0, filter.limit)
@@ -263,6 +226,7 @@ ${isOver ? cases : html`<div data-region="cases">${cases}</div>`}
           ? html`<h2>End of the log <small><a href="${path}/log">more of it</a></small></h2>${logBox(log.text, "End of the log")}`
           : null
       }</div>
+${query.case === undefined && cursor === undefined ? leaseTable(leases, path, now) : null}
 ${query.case === undefined && cursor === undefined ? uploadTable(uploads, task.shards > 1, now) : null}`;
       return {
         title,
@@ -270,63 +234,6 @@ ${query.case === undefined && cursor === undefined ? uploadTable(uploads, task.s
         section: "executions",
         ...(isOver ? {} : { live: `${executionPath(projectId, executionId)}/live` }),
       };
-    },
-  ),
-
-  page(
-    "/projects/:projectId/executions/:executionId/tasks/:taskSlug/log",
-    { access: "viewer", query: v.strictObject({ shard }) },
-    async ({ sql, project, params, query }) => {
-      const place: Place = { ...params, projectId: project.id };
-      const { execution, task } = await find(sql, place);
-      const log = await readLog(sql, place, query.shard, LOG);
-      const path = taskPath(project.id, place.executionId, place.taskSlug);
-      const shards = Array.from({ length: task.shards > 1 ? task.shards : 0 }, (_, index) => index + 1);
-      const of = query.shard === undefined ? "" : `, shard ${query.shard}`;
-      const isLive = !hasEnded(task.status) || log?.isOver === false;
-      const text = toAddress(`${path}/log/text`, { shard: query.shard?.toString() });
-      const body = html`<h1>Log of ${breakable(place.taskSlug)}${of}</h1>
-<div class="meta"><a href="${executionPath(project.id, place.executionId)}"><b>${nameOf(execution)}</b></a><a href="${path}">cases</a>${
-        log ? html`<a href="${text}">as text</a>` : null
-      }${task.runner === null ? null : html`<span>run by ${task.runner}</span>`}</div>
-${
-  shards.length > 0
-    ? html`<nav class="tabs top" aria-label="Shards">${shards.map(
-        (shard) =>
-          html`<a href="${path}/log?shard=${shard}" ${shard === query.shard ? html`aria-current="page"` : null}>Shard ${shard}</a>`,
-      )}</nav>`
-    : null
-}
-<div data-region="log">${
-        log?.isCut
-          ? html`<p class="hint">The last 256 KiB. The text holds all that is kept, the last mebibyte.</p>`
-          : null
-      }${
-        log && log.text !== ""
-          ? logBox(log.text, `Log of ${place.taskSlug}`)
-          : html`<div class="card empty"><p>${
-              log
-                ? "It has printed nothing yet."
-                : "There is no log: none of our runners has run it. Logs of other runs are where they ran."
-            }</p></div>`
-      }</div>`;
-      return {
-        title: `Log of ${place.taskSlug}`,
-        body,
-        section: "executions",
-        ...(isLive && execution.mode === "run" ? { live: `${executionPath(project.id, place.executionId)}/live` } : {}),
-      };
-    },
-  ),
-
-  page(
-    "/projects/:projectId/executions/:executionId/tasks/:taskSlug/log/text",
-    { access: "viewer", query: v.strictObject({ shard }) },
-    async ({ sql, project, params, query }) => {
-      const place: Place = { ...params, projectId: project.id };
-      await find(sql, place);
-      const log = await readLog(sql, place, query.shard, Number.MAX_SAFE_INTEGER);
-      return plainText(200, log?.text ?? "");
     },
   ),
 ];

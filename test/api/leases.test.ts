@@ -486,6 +486,36 @@ describe("what is lost", () => {
     expect(ended.reason).toBe("Timed out: unit did not report (The runner r2 was lost, as the one before it was)");
   });
 
+  test("the log and the reason of what was lost stay readable", async () => {
+    const place = await fresh();
+    const { id } = await start(place);
+    const lost = (await take(place, { runner: "r1" }))[0];
+    await sync(place, { runner: "r1", free: 0, held: [{ id: lost.id, log: { offset: 0, text: "began\n" } }] });
+    await age(lost.id, 91);
+    await reclaimLeases(database);
+    const next = (await take(place, { runner: "r2" }))[0];
+    await sync(place, { runner: "r2", free: 0, held: [{ id: next.id, log: { offset: 0, text: "again\n" } }] });
+    const path = `/projects/${place.project}/executions/${id}/test-runs/unit`;
+    const { key } = place;
+    const { body } = await ask(`GET ${path}/leases?limit=1`, { key });
+    expect(body.data).toMatchObject([
+      { id: lost.id, shard: null, attempt: 1, runner: "r1", status: "lost", reason: "The runner r1 was lost" },
+    ]);
+    const more = await ask(`GET ${path}/leases?cursor=${body.pagination.cursor}`, { key });
+    expect(more.body.data).toMatchObject([{ id: next.id, attempt: 2, runner: "r2", status: "running", endedAt: null }]);
+    const log = async (query: string) => (await ask(`GET ${path}/log${query}`, { key })).body;
+    expect(await log("")).toMatchObject({ leaseId: next.id, text: "again\n", ended: false });
+    expect(await log(`?lease_id=${lost.id}`)).toMatchObject({ leaseId: lost.id, text: "began\n", ended: true });
+    const elsewhere = await start(place);
+    expect(
+      (
+        await ask(`GET /projects/${place.project}/executions/${elsewhere.id}/test-runs/unit/log?lease_id=${lost.id}`, {
+          key,
+        })
+      ).status,
+    ).toBe(404);
+  });
+
   test("the report of a lease that was lost is taken until another runner has reported, which is then not wanted", async () => {
     const place = await fresh();
     const { id } = await start(place);

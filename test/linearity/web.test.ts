@@ -166,6 +166,7 @@ testLinearity(
     },
     "share_parts.ts": { shareForm: null, shareName: null, shareSection: null },
     "site.ts": { createSite: null },
+    "task_logs.ts": { findTask: null, leaseTable: null, logBox: null, readLeases: null, readLog: null },
     "tests.ts": { severityOf: null },
     "trends.ts": { trends: null },
     "uploads.ts": { headlineOf: null, shortAgent },

@@ -231,6 +231,7 @@ const THINGS: Record<string, (operation: Operation) => Promise<string>> = {
     const { leases } = await post(`/projects/${acme.project}/leases`, { runner: "one", taskSlugs: ["leased"] });
     return leases[0].id;
   },
+  KEY_ID: async () => (await post(`/projects/${acme.project}/keys`, { name: "ci", scope: "upload" })).id,
   ENVIRONMENT_ID: async () => {
     const slug = `e${crypto.randomUUID()}`;
     const { id } = await post(`/teams/${acme.team}/environments`, { slug });

@@ -18,7 +18,7 @@ describe("the settings of a project", () => {
     expect(seen.words).toContain("Default branch main");
     expect(seen.words).toContain("Owners of the team can change this");
     expect(formsOf(seen)).toEqual([]);
-    expect(seen.html).not.toContain(`${page}/key`);
+    expect(seen.html).not.toContain(`"${page}/key"`);
     expect((await visit(member, page)).html).toContain(`${page}/key`);
     expect(formsOf(await visit(owner, page))).toEqual([page]);
   });
