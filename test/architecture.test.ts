@@ -48,6 +48,7 @@ const SHARED: Record<string, string[]> = {
     "drawn_name",
     "fingerprint",
     "identity",
+    "outside",
     "randomness",
     "report_path",
     "shards",

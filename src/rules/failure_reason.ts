@@ -23,7 +23,7 @@ export function failureReason(judged: Judged, defaultBranch = "the default branc
     case "still":
       return "It failed in the baseline";
     case "main":
-      return `It also fails on ${defaultBranch}, or did until recently`;
+      return `It also fails on ${defaultBranch} or on a long-lived branch, or did until recently`;
     case "flaky":
     case "new":
       if (inARow !== null && flakeRate !== null) return ofFlaky(inARow, flakeRate);

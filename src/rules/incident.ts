@@ -1,6 +1,7 @@
 /** Incidents: failures of many tests at once whose cause is outside of the code. They blame nobody. */
 
 import { type Failure, readFailure } from "./fingerprint.ts";
+import { isFromOutside } from "./outside.ts";
 
 /**
  * So many tests that are not known to fail, in so many files, fail for one reason. Where each of them fails by itself once in a
@@ -98,30 +99,6 @@ export type Sightings = {
   isOwn: boolean;
 };
 
-const TYPES =
-  /^(?:Connect\w*(?:Exception|Error|Refused\w*|Reset\w*|Timeout\w*)|Connection(?:Error|Refused\w*|Reset\w*|Aborted\w*|Closed\w*|Timeout\w*)|UnknownHost\w*|NoRouteToHost\w*|Socket(?:Timeout\w*|Exception)|NameResolution\w*|ServiceUnavailable\w*|BadGateway\w*|GatewayTimeout\w*|OutOfMemory\w*|MemoryError|SSLHandshake\w*)$/;
-const WORDS = new RegExp(
-  [
-    "\\b(?:ECONNREFUSED|ECONNRESET|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPIPE|ENOSPC|EMFILE|ENFILE|ENOMEM|EDQUOT|OOMKilled)\\b",
-    "\\bconnection (?:[\\w<>:./-]+ ){0,8}(?:refused|reset|closed|aborted|lost|timed out|terminated)\\b",
-    "\\b(?:refused|reset|closed) (?:the|by) (?:connection|peer)\\b",
-    "\\bno route to host\\b|\\bno such host\\b|\\bname or service not known\\b|\\bname resolution\\b|\\bnetwork is unreachable\\b",
-    "\\b(?:status|status code|HTTP|response code|code)[ :=]{0,3}50[234]\\b|\\b50[234] (?:bad gateway|service|gateway)",
-    "\\bbad gateway\\b|\\bservice (?:is )?(?:temporarily )?unavailable\\b|\\bgateway time-?out\\b|\\btoo many requests\\b",
-    "\\btoo many (?:connections|open files|clients)\\b|\\bremaining connection slots\\b",
-    "\\bno space left on device\\b|\\bdisk (?:is )?full\\b|\\bdisk quota exceeded\\b|\\bout of memory\\b|\\bcannot allocate memory\\b",
-    "\\bcertificate (?:has|is) expired\\b|\\bread-only file system\\b",
-  ].join("|"),
-  "i",
-);
-
-/** Whether it says that something outside of the code did not answer, or ran out. */
-export function isFromOutside(failure: Failure): boolean {
-  const { type, rest } = readFailure(failure);
-  const line = rest.slice(0, 1_000);
-  return TYPES.test(type ?? "") || WORDS.test(line);
-}
-
 /** Whether it happened in code of the project that is tested, as far as the stack tells. */
 const isInOwnCode = (failure: Failure): boolean => {
   const { frame, isTest } = readFailure(failure);
@@ -132,12 +109,9 @@ const isInOwnCode = (failure: Failure): boolean => {
 export const isOwnDoing = (failure: Failure): boolean => isInOwnCode(failure) && !isFromOutside(failure);
 
 /**
- * Tells whether the cause is outside the code. It is if the message says so and the branch shows it for the first time. What a
- * branch shows again is its own doing, unless other branches show it as well; and what it shows for the third time in a row, while
- * another one ran without, in any case. Other messages have to be seen on another branch.
+ * Tells whether the cause is outside the code: the message says so, and the branch shows it for the first time. What a branch
+ * shows again is its own doing, unless other branches show it as well; and what it shows for the third time in a row, while
+ * another one ran without, in any case. Any other message tells of a change, however many tests have it.
  */
-export function isIncident({ cases, files, sample }: Family, { before, elsewhere, isOwn }: Sightings): boolean {
-  if (cases < FAMILY.cases || files < FAMILY.files) return false;
-  if (isOwn) return false;
-  return isFromOutside(sample) ? elsewhere || !before : elsewhere && !isInOwnCode(sample);
-}
+export const isIncident = ({ cases, files, sample }: Family, { before, elsewhere, isOwn }: Sightings): boolean =>
+  cases >= FAMILY.cases && files >= FAMILY.files && !isOwn && (elsewhere || !before) && isFromOutside(sample);

@@ -1,6 +1,7 @@
 /** Which failures are a case's own, because it fails on branches that have nothing to do with each other. */
 
 import { type Failure, fingerprint } from "./fingerprint.ts";
+import { isFromOutside } from "./outside.ts";
 
 export type StrayFailure = Failure & {
   testCase: number;
@@ -24,6 +25,8 @@ export type Stray = { testCase: number; blame: "flaky" | "main"; rate: number; a
 
 /** So many other branches are enough, whatever the case fails with there. */
 const BRANCHES = 2;
+/** So many cases of one run that fail for one reason in the code are no chance: both branches have the change. */
+const TOGETHER = 3;
 /** A branch where it fails so many times in a row has broken it. */
 export const BROKEN_IN_A_ROW = 2;
 
@@ -32,8 +35,10 @@ export const BROKEN_IN_A_ROW = 2;
  * nor the default branch since then has failed. What a long-lived branch fails with now, in the same words, is none of this
  * branch's doing. Else the case is flaky that fails here and there: one other branch is enough where it failed in the same words,
  * and these tell more than what every assertion of the test would say; two changes that break one test break it differently.
+ * Cases that fail together for one reason are not flaky: one change is on both branches, as where one branch builds on another.
  */
 export function findStrays(record: readonly StrayFailure[], onLongLived: boolean): Stray[] {
+  const together = digestsTogether(record);
   return [...Map.groupBy(record, ({ testCase }) => testCase)].flatMap(([testCase, failures]): Stray[] => {
     const mine = failures.find(({ isMine }) => isMine);
     if (!mine) return [];
@@ -44,12 +49,19 @@ export function findStrays(record: readonly StrayFailure[], onLongLived: boolean
     // What a long-lived branch has broken fails on the branches that come from it as well.
     const here = others.filter(({ streak, isLast }) => streak < BROKEN_IN_A_ROW && !(onLongLived && isLast));
     const [last] = here;
-    if (!last) return [];
+    if (!last || together.has(fingerprint(mine).digest)) return [];
     const branches = new Set(here.map(({ branch }) => branch)).size;
     return branches >= BRANCHES || isSaidBy(mine, here)
       ? [{ testCase, blame: "flaky", rate: last.rate ?? 0, at: last.at }]
       : [];
   });
+}
+
+/** The reasons in the code for which many cases of the run fail. */
+function digestsTogether(record: readonly StrayFailure[]): Set<string> {
+  const mine = record.filter(({ isMine, ...failure }) => isMine && !isFromOutside(failure));
+  const groups = Map.groupBy(mine, (failure) => fingerprint(failure).digest);
+  return new Set([...groups].flatMap(([digest, { length }]) => (length >= TOGETHER ? [digest] : [])));
 }
 
 function isSaidBy(mine: Failure, others: readonly Failure[]): boolean {

@@ -30,6 +30,11 @@ export const project = v.strictObject({
 });
 export type Project = v.InferOutput<typeof project>;
 
+const branchPattern = v.pipe(
+  text(200),
+  v.check((pattern) => !/^\*+$/.test(pattern), "expected a pattern that does not match every branch"),
+);
+
 export const projectPatch = patchOf({
   name: described(v.optional(text(200)), "What the project is called", "shop"),
   defaultBranch: described(
@@ -39,7 +44,7 @@ export const projectPatch = patchOf({
   ),
   longLivedBranches: described(
     v.optional(
-      listOf(text(200), {
+      listOf(branchPattern, {
         max: MAX_PATTERNS,
         expected: "expected a list of patterns",
         tooMany: `expected at most ${MAX_PATTERNS} patterns`,

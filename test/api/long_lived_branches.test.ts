@@ -43,14 +43,24 @@ describe("a long-lived branch", () => {
     expect(counts(await upload("fpp", "branch=release/1"))).toEqual({ newFailures: 1 });
   });
 
-  test.each([["*"], ["release/**"], ["a_c", "a%"]])("takes %s literally, but for the star", async (...patterns) => {
+  test.each([["a*"], ["release/**"], ["a_c", "a%"]])("takes %s literally, but for the star", async (...patterns) => {
     const answer = await ask(`PATCH /projects/${project}`, { key, body: { longLivedBranches: patterns } });
     expect(answer.status).toBe(200);
     await upload("ppp", "branch=main");
     await upload("fpp", "branch=abc");
     expect(counts(await upload("fpp", "branch=abc"))).toEqual(
-      patterns[0] === "*" ? { stillFailing: 1 } : { newFailures: 1 },
+      patterns[0] === "a*" ? { stillFailing: 1 } : { newFailures: 1 },
     );
+  });
+
+  test("is never every branch", async () => {
+    for (const pattern of ["*", "**"]) {
+      const { status, body } = await ask(`PATCH /projects/${project}`, { key, body: { longLivedBranches: [pattern] } });
+      expect([status, body.error.message]).toEqual([
+        400,
+        `Cannot read "longLivedBranches.0": expected a pattern that does not match every branch, got "${pattern}"`,
+      ]);
+    }
   });
 
   describe("that fails now", () => {

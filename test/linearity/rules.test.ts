@@ -9,7 +9,8 @@ import { isSameCommit } from "../../src/rules/commit.ts";
 import { readDiff } from "../../src/rules/diff.ts";
 import { parseDotenv } from "../../src/rules/dotenv.ts";
 import { isPlainName, plainName } from "../../src/rules/drawn_name.ts";
-import { isFromOutside, isOwnDoing } from "../../src/rules/incident.ts";
+import { isOwnDoing } from "../../src/rules/incident.ts";
+import { isFromOutside } from "../../src/rules/outside.ts";
 import {
   caseFingerprint,
   fingerprint,
@@ -125,7 +126,6 @@ testLinearity("rules", {
     saysTheSame: (text) => saysTheSame(text, text),
   },
   "incident.ts": {
-    isFromOutside: (text) => isFromOutside(failureOf(text)),
     isIll: null,
     isIncident: null,
     isOwnDoing: (text) => isOwnDoing(failureOf(text)),
@@ -158,6 +158,7 @@ testLinearity("rules", {
     toSummaryNotice: null,
     toTestNotice: null,
   },
+  "outside.ts": { isFromOutside: (text) => isFromOutside(failureOf(text)) },
   "pace.ts": { nextSeconds: null },
   "plan.ts": {
     createFileMatch: (text) => createFileMatch([text, `a/${text}`])(text),

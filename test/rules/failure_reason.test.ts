@@ -28,7 +28,7 @@ describe("the reason of a failure", () => {
   test("of other tests is what it was compared with", () => {
     expect(reason("new")).toBe("It did not fail in the baseline or on main since then, and is not known to be flaky");
     expect(reason("still")).toBe("It failed in the baseline");
-    expect(reason("main")).toBe("It also fails on main, or did until recently");
+    expect(reason("main")).toBe("It also fails on main or on a long-lived branch, or did until recently");
     expect(reason("quarantined", { inARow: 2, flakeRate: 0.5 })).toBe("Quarantined: its failures do not count");
     expect(reason("flaky", { flakeRate: 0.04 })).toEndWith("branches before: 4 % of its results");
     expect(reason("flaky", { flakeRate: 0 })).toEndWith("branches before");
