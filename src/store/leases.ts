@@ -172,7 +172,7 @@ export type OfferedLease = {
 };
 
 /**
- * Hands out up to `free` of those that wait: of the execution that has the fewest at work first, then the oldest. What
+ * In a transaction that has updated the runner, so that no other call of it does this meanwhile: hands out up to `free` of those that wait: of the execution that has the fewest at work first, then the oldest. What
  * another server hands out at this moment is left to it.
  */
 export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: number) => sql<OfferedLease[]>`
@@ -186,7 +186,11 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
     where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, projectId, asker, sql`l`)}
   ), taken as (
     select l.id, w.turn from waiting w join lease l on l.project_id = ${projectId} and l.id = w.id
-    where l.status = 'queued' order by w.turn, w.queued_at, w.id limit ${free} for update of l skip locked
+    where l.status = 'queued' order by w.turn, w.queued_at, w.id
+    limit greatest(0, ${free}::int - (
+      -- What another call has just brought, and its runner has not named yet, takes a place as well.
+      select count(*) from lease l where l.project_id = ${projectId} and l.runner = ${asker.runner} and l.status = 'offered'))
+    for update of l skip locked
   ), offered as (
     update lease l set status = 'offered', runner = ${asker.runner}, offered_at = now(),
       expires_at = ${inSeconds(sql, OFFER_SECONDS)}

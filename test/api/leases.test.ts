@@ -287,6 +287,17 @@ test("the commit that was tested becomes the execution's where it named none, an
   }
 });
 
+test("a runner that asks again before it has named what it got gets no more than it has places for", async () => {
+  const place = await fresh();
+  await start(place, { tasks: ["a", "b", "c", "d", "e"] });
+  const first = await sync(place, { free: 2 });
+  expect(first.leases).toHaveLength(2);
+  const both = await Promise.all([sync(place, { free: 3 }), sync(place, { free: 3 }, other)]);
+  expect(both.flatMap(({ leases }) => leases)).toHaveLength(1);
+  const held = [...first.leases, ...both.flatMap(({ leases }) => leases)].map(({ id }) => ({ id }));
+  expect((await sync(place, { free: 2, held })).leases).toHaveLength(2);
+});
+
 describe("what a runner cannot run", () => {
   const cannot = (place: Project, leaseId: string, message: string) =>
     fail(place, leaseId, { message, exitCode: 1, infrastructure: true });
