@@ -12,6 +12,7 @@ import {
   completeExecution,
   findOrInsertExecution,
   planTasks,
+  supersede,
   removeExecution,
   requireNoOption,
 } from "../operations/executions.ts";
@@ -175,7 +176,15 @@ const toFailure = (row: CauseMember, since: FailureEvidence | undefined): Cause[
 });
 
 /** What only runners can heed is refused where there are none. */
-function requireRunnable({ mode, tasks, variables, failFast, ...origin }: v.InferOutput<typeof newExecution>): void {
+function requireRunnable({
+  mode,
+  tasks,
+  variables,
+  failFast,
+  priority,
+  supersede,
+  ...origin
+}: v.InferOutput<typeof newExecution>): void {
   if (mode === "run") {
     requireNoOption(origin);
     if (tasks.length === 0)
@@ -185,6 +194,8 @@ function requireRunnable({ mode, tasks, variables, failFast, ...origin }: v.Infe
   const given = {
     variables: variables !== undefined,
     failFast: failFast !== undefined,
+    priority: priority !== undefined,
+    supersede: supersede !== undefined,
     "tasks.labels": tasks.some(({ labels }) => labels.length > 0),
     "tasks.timeoutSeconds": tasks.some(({ timeoutSeconds }) => timeoutSeconds !== undefined),
   };
@@ -218,7 +229,19 @@ export const executions: Route[] = [
     },
     async (context) => {
       const { params, body, conclude, publicUrl, services, caller } = context;
-      const { key, mode, tasks, timeoutMinutes, baseCommit, variables, failFast, dispatch, ...origin } = body;
+      const {
+        key,
+        mode,
+        tasks,
+        timeoutMinutes,
+        baseCommit,
+        variables,
+        failFast,
+        priority,
+        dispatch,
+        supersede: supersedes,
+        ...origin
+      } = body;
       if (caller.scope === "upload" && (mode === "run" || dispatch))
         fail("UNAUTHORIZED", `A key of scope "upload" cannot have tasks run: use one of scope "run"`);
       requireRunnable(body);
@@ -238,7 +261,9 @@ export const executions: Route[] = [
           now,
         });
         if (isNew) {
-          await planTasks(sql, params.projectId, execution, tasks, now);
+          const queued = tasks.map((task) => ({ ...task, ...(priority === undefined ? {} : { priority }) }));
+          await planTasks(sql, params.projectId, execution, queued, now);
+          if (supersedes) await supersede(sql, params.projectId, execution, now);
           if (dispatch) await dispatchExecution(sql, dispatching, params.projectId, execution, dispatch);
         } else if (execution.mode !== mode)
           fail("VALIDATION_ERROR", `Cannot read "mode": the execution with this key is of mode "${execution.mode}"`);

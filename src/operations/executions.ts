@@ -9,7 +9,7 @@ import { byResults, endOfTask, type ExecutionEvent, nextStatus, hasEnded } from 
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import { countBlames } from "./failures.ts";
 import type { BlameCounts } from "../schema/failures.ts";
-import type { ExecutionStatus, PlannedTask } from "../schema/executions.ts";
+import type { ExecutionStatus, QueuedTask } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import { type Fragment, type Tx, writeTogether } from "../store/connect.ts";
@@ -46,6 +46,7 @@ import {
   endTasksWithoutLease,
   insertLeases,
   lockOpenLeases,
+  selectSupersededIds,
   selectWaitingLabels,
   stopLeases,
 } from "../store/leases.ts";
@@ -155,7 +156,7 @@ export async function planTasks(
   sql: Tx,
   projectId: string,
   execution: Pick<LockedExecution, "id" | "mode" | "environment" | "branch" | "commit" | "pullRequest">,
-  tasks: readonly PlannedTask[],
+  tasks: readonly QueuedTask[],
   now: Date,
 ): Promise<void> {
   if (tasks.length === 0) return;
@@ -519,6 +520,22 @@ export async function cancelExecution(sql: Tx, projectId: string, id: string, no
   if (hasEnded(locked.status) && locked.status !== "cancelled")
     refuse(`Cannot cancel the execution: it has ended as "${locked.status}"`);
   await advanceExecution(sql, projectId, locked, "cancelled", { arrived: false, now });
+}
+
+/** In a transaction that has made `execution`, of mode run: older ones of its branch that are not over are not needed any more. */
+export async function supersede(
+  sql: Tx,
+  projectId: string,
+  { id, key, branch, pullRequest }: Pick<LockedExecution, "id" | "key" | "branch" | "pullRequest">,
+  now: Date,
+): Promise<void> {
+  if (branch === null) refuse(`Cannot supersede others: the execution names no "branch"`);
+  const reason = `Superseded by ${key === null ? "a newer execution" : `the execution ${JSON.stringify(key)}`} of the branch`;
+  for (const older of await selectSupersededIds(sql, projectId, { id, branch, pullRequest })) {
+    const locked = await lockExecution(sql, projectId, older);
+    if (locked && !hasEnded(locked.status))
+      await advanceExecution(sql, projectId, locked, "cancelled", { arrived: false, now, reason });
+  }
 }
 
 /** In a transaction: with all that belongs to it; runners that are at its tasks hear of it. False: there is none. */

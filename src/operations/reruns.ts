@@ -3,7 +3,7 @@
 import { planTasks } from "./executions.ts";
 import { askEngine, lockEngine } from "./dispatch.ts";
 import { hasEnded } from "../rules/execution.ts";
-import type { PlannedTask } from "../schema/executions.ts";
+import type { QueuedTask } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import { selectTeamProjects } from "../store/automations.ts";
 import type { Sql, Tx } from "../store/connect.ts";
@@ -50,7 +50,7 @@ export async function rerunExecution(
   });
   const slugs = tasks.map(({ slug }) => slug);
   const planned = await selectPlannedTasks(sql, projectId, execution.id, slugs);
-  const again: PlannedTask[] = [];
+  const again: QueuedTask[] = [];
   for (const task of planned) {
     // Which shard a test case failed in is not known: those that failed are run together.
     const isPart =

@@ -219,6 +219,8 @@ export const plannedTask = v.strictObject({
   ),
 });
 export type PlannedTask = v.InferOutput<typeof plannedTask>;
+/** `priority`: -100 to 100; what has the highest is handed to runners first. 0 where it is absent. */
+export type QueuedTask = PlannedTask & { priority?: number };
 
 /** A task as it may be given: by its slug alone, or with how it is to be run. */
 export const givenTask = v.union([slug, plannedTask], ({ input, issues }) => {
@@ -275,6 +277,15 @@ export const newExecution = v.strictObject({
   failFast: v.pipe(
     v.optional(integer(1, 1_000_000)),
     v.description("Of mode run: after so many failures that are not quarantined, what has not begun is cancelled"),
+  ),
+  priority: v.pipe(
+    v.optional(integer(-100, 100)),
+    v.description("Of mode run: -100 to 100; the tasks with the highest are handed to runners first. Default: 0"),
+  ),
+  supersede: described(
+    v.optional(v.boolean("expected true or false")),
+    "Of mode run: cancels what runs or waits of the same branch and pull request, in executions of mode run that were created before",
+    true,
   ),
   timeoutMinutes: described(
     v.optional(timeoutMinutes),

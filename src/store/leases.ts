@@ -1,6 +1,6 @@
 /** Leases: what is to be run, waiting, handed out to runners, and over; the queue is those that wait. */
 
-import type { PlannedTask } from "../schema/executions.ts";
+import type { QueuedTask } from "../schema/executions.ts";
 import type { LeaseState, LeaseStatus, RunLease, Runner } from "../schema/leases.ts";
 import { type Fragment, type Sql, toJsonTime, toNumberArray, toTextArray, type Tx } from "./connect.ts";
 import { hasServedFor } from "./instance.ts";
@@ -73,24 +73,26 @@ export const insertLeases = (
   sql: Tx,
   projectId: string,
   executionId: string,
-  tasks: readonly PlannedTask[],
+  tasks: readonly QueuedTask[],
   now: Date,
 ) => {
   const leases = tasks.flatMap((task) =>
     Array.from({ length: task.shards }, (_, index) => ({ ...task, shard: task.shards === 1 ? 0 : index + 1 })),
   );
   return sql`
-    insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, status, timeout_seconds, queued_at)
+    insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, status, timeout_seconds, queued_at,
+      priority)
     select r.project_id, l.id, r.execution_id, r.id, r.task_slug, l.shard, l.shards,
       array(select json_array_elements_text(l.labels::json)), 'queued', coalesce(l.seconds, e.timeout_minutes * 60),
-      ${now.toISOString()}
+      ${now.toISOString()}, l.priority
     from unnest(
       ${toTextArray(leases.map(() => Bun.randomUUIDv7("hex", now.getTime())))}::uuid[],
       ${toTextArray(leases.map(({ slug }) => slug))}::text[], ${toNumberArray(leases.map(({ shard }) => shard))}::smallint[],
       ${toNumberArray(leases.map(({ shards }) => shards))}::smallint[],
       ${toTextArray(leases.map(({ labels }) => JSON.stringify(labels)))}::text[],
-      ${toNumberArray(leases.map((task) => task.timeoutSeconds ?? null))}::int[]
-    ) as l (id, slug, shard, shards, labels, seconds)
+      ${toNumberArray(leases.map((task) => task.timeoutSeconds ?? null))}::int[],
+      ${toNumberArray(leases.map((task) => task.priority ?? 0))}::smallint[]
+    ) as l (id, slug, shard, shards, labels, seconds, priority)
     join test_run r on r.project_id = ${projectId} and r.execution_id = ${executionId} and r.task_slug = l.slug
     join execution e on e.project_id = r.project_id and e.id = r.execution_id`;
 };
@@ -101,14 +103,28 @@ export const selectPlannedTasks = async (
   projectId: string,
   executionId: string,
   slugs: readonly string[],
-): Promise<PlannedTask[]> => {
-  const rows = await sql<(Omit<PlannedTask, "timeoutSeconds"> & { timeoutSeconds: number })[]>`
-    select distinct on (task_slug) task_slug as slug, shards, to_json(labels) as labels, timeout_seconds as "timeoutSeconds"
+): Promise<QueuedTask[]> => {
+  const rows = await sql<(Omit<QueuedTask, "timeoutSeconds"> & { timeoutSeconds: number })[]>`
+    select distinct on (task_slug) task_slug as slug, shards, to_json(labels) as labels, timeout_seconds as "timeoutSeconds", priority
     from lease where project_id = ${projectId} and execution_id = ${executionId}
       and task_slug = any(${toTextArray(slugs)}::text[])
     order by task_slug, id desc`;
   return slugs.map((slug) => rows.find((row) => row.slug === slug) ?? { slug, shards: 1, labels: [] });
 };
+
+/** Executions of mode run that are not over, of this branch and pull request, without the one that is given; in the order in which they are locked. */
+export const selectSupersededIds = async (
+  sql: Tx,
+  projectId: string,
+  { id, branch, pullRequest }: { id: string; branch: string; pullRequest: string | null },
+): Promise<string[]> =>
+  (
+    await sql<{ id: string }[]>`
+      select id from execution
+      where project_id = ${projectId} and mode = 'run' and status in ('queued', 'running') and id < ${id}
+        and branch = ${branch} and pull_request is not distinct from ${pullRequest}
+      order by id`
+  ).map(({ id }) => id);
 
 /** The labels that what waits for a runner wants, each once. */
 export const selectWaitingLabels = async (sql: Sql, projectId: string, executionId: string): Promise<string[]> => {
@@ -172,7 +188,8 @@ export type OfferedLease = {
 };
 
 /**
- * In a transaction that has updated the runner, so that no other call of it does this meanwhile: hands out up to `free` of those that wait: of the execution that has the fewest at work first, then the oldest. What
+ * In a transaction that has updated the runner, so that no other call of it does this meanwhile: hands out up to `free`
+ * of those that wait. The highest priority goes first, then the execution that has the fewest at work, then the oldest. What
  * another server hands out at this moment is left to it.
  */
 export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: number) => sql<OfferedLease[]>`
@@ -180,13 +197,13 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
     select execution_id, count(*) as leases from lease l
     where project_id = ${projectId} and ${isHeld(sql, sql`l`)} group by execution_id
   ), waiting as materialized (
-    select l.id, l.queued_at,
+    select l.id, l.queued_at, l.priority,
       coalesce(a.leases, 0) + row_number() over (partition by l.execution_id order by l.queued_at, l.id) as turn
     from lease l left join active a on a.execution_id = l.execution_id
     where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, projectId, asker, sql`l`)}
   ), taken as (
     select l.id, w.turn from waiting w join lease l on l.project_id = ${projectId} and l.id = w.id
-    where l.status = 'queued' order by w.turn, w.queued_at, w.id
+    where l.status = 'queued' order by w.priority desc, w.turn, w.queued_at, w.id
     limit greatest(0, ${free}::int - (
       -- What another call has just brought, and its runner has not named yet, takes a place as well.
       select count(*) from lease l where l.project_id = ${projectId} and l.runner = ${asker.runner} and l.status = 'offered'))
@@ -205,7 +222,7 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
   join execution e on e.project_id = o.project_id and e.id = o.execution_id
   join project p on p.id = o.project_id
   left join environment v on v.team_id = p.team_id and v.slug = e.environment
-  order by o.turn, o.queued_at, o.id`;
+  order by o.priority desc, o.turn, o.queued_at, o.id`;
 
 /** Returns leases to the queue, in the transaction that has taken them. */
 export const leaveLeases = (sql: Tx, projectId: string, ids: readonly string[]) => sql`
@@ -515,9 +532,9 @@ export const selectSuccessor = async (
 
 /** The same work once more, in its old place in the queue. */
 export const requeueLease = (sql: Tx, projectId: string, id: string, { costs }: { costs: 0 | 1 }) => sql`
-  insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, attempt, status, timeout_seconds, queued_at, avoid)
+  insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, attempt, status, timeout_seconds, queued_at, priority, avoid)
   select project_id, ${Bun.randomUUIDv7()}, execution_id, run_id, task_slug, shard, shards, labels, attempt + ${costs}::int,
-    'queued', timeout_seconds, queued_at, case when status = 'infrastructure' then avoid || runner else avoid end
+    'queued', timeout_seconds, queued_at, priority, case when status = 'infrastructure' then avoid || runner else avoid end
   from lease where project_id = ${projectId} and id = ${id}`;
 
 /**

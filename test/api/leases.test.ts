@@ -298,6 +298,50 @@ test("a runner that asks again before it has named what it got gets no more than
   expect((await sync(place, { free: 2, held })).leases).toHaveLength(2);
 });
 
+describe("what is more urgent", () => {
+  test("is handed out first, also when it comes later, and is as urgent when it runs again", async () => {
+    const place = await fresh();
+    const usual = await start(place, { tasks: ["a", "b"] });
+    const urgent = await start(place, { tasks: ["a", "b"], priority: 5 });
+    const nightly = await start(place, { tasks: ["a"], priority: -5 });
+    const order = (await take(place, { free: 5 })).map(({ execution }: any) => execution.id);
+    expect(order).toEqual([urgent.id, urgent.id, usual.id, usual.id, nightly.id]);
+    await post(place, `/executions/${urgent.id}/cancel`, {});
+    const again = (await post(place, `/executions/${urgent.id}/rerun`, {})).body;
+    await start(place);
+    expect((await take(place, { runner: "r2" }))[0].execution.id).toBe(again.id);
+  });
+
+  test("cancels what is older of its branch and pull request where it says so", async () => {
+    const place = await fresh();
+    const begin = (branch: string | undefined, more: object = {}) =>
+      start(place, { branch, commit: "abcdef1", ...more });
+    const [running, waiting, elsewhere, ofFork] = [
+      await begin("a"),
+      await begin("a", { key: "2" }),
+      await begin("b"),
+      await begin("a", { pullRequest: "7" }),
+    ];
+    const [lease] = await take(place);
+    expect(lease.execution.id).toBe(running.id);
+    const newest = await begin("a", { key: "9", supersede: true });
+    const reason = 'Superseded by the execution "9" of the branch';
+    for (const { id } of [running, waiting]) {
+      const { status, tasks } = await see(place, id);
+      expect([status, tasks[0].reason]).toEqual(["cancelled", reason]);
+    }
+    expect((await sync(place, { held: [{ id: lease.id }] })).held[0]).toMatchObject({ cancelled: true, reason });
+    for (const { id } of [elsewhere, ofFork, newest]) expect((await see(place, id)).status).toBe("queued");
+    expect(message(await post(place, "/executions", { mode: "run", tasks: ["unit"], supersede: true }))).toBe(
+      'Cannot supersede others: the execution names no "branch"',
+    );
+    for (const more of [{ supersede: true }, { priority: 1 }])
+      expect(message(await post(place, "/executions", { tasks: ["unit"], ...more }))).toBe(
+        `Cannot read "${Object.keys(more)[0]}": that is for executions of mode "run"`,
+      );
+  });
+});
+
 describe("what a runner cannot run", () => {
   const cannot = (place: Project, leaseId: string, message: string) =>
     fail(place, leaseId, { message, exitCode: 1, infrastructure: true });
