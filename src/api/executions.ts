@@ -197,6 +197,7 @@ function requireRunnable({
     priority: priority !== undefined,
     supersede: supersede !== undefined,
     "tasks.labels": tasks.some(({ labels }) => labels.length > 0),
+    "tasks.concurrencyGroup": tasks.some(({ concurrencyGroup }) => concurrencyGroup !== undefined),
     "tasks.timeoutSeconds": tasks.some(({ timeoutSeconds }) => timeoutSeconds !== undefined),
   };
   const names = Object.entries(given).flatMap(([name, isGiven]) => (isGiven ? [`"${name}"`] : []));

@@ -14,10 +14,10 @@ import { selectSecretKeyDigest } from "../store/instance.ts";
 import {
   appendLogs,
   type Asker,
-  endLease,
   type HeldLease,
   lockLease,
   leaveLeases,
+  lockConcurrencyGroups,
   lockOverdueLease,
   noteInfrastructureFailure,
   type OfferedLease,
@@ -29,6 +29,7 @@ import {
   startTasks,
   stopOvertime,
   takeLeases,
+  updateEndedLease,
   upsertRunner,
 } from "../store/leases.ts";
 import { notifyLeases } from "../store/signals.ts";
@@ -104,6 +105,7 @@ export async function syncRunner(
     lease.logOffset = Math.max(lease.logOffset, offset + bytes.length);
   }
   const runners = await upsertRunner(sql, projectId, asker, { free, held: ids.length });
+  if (free > 0) await lockConcurrencyGroups(sql, projectId);
   const taken = free === 0 ? [] : await takeLeases(sql, projectId, asker, free);
   return {
     ...(await openLeases(sql, seal, projectId, taken)),
@@ -121,6 +123,17 @@ export async function syncRunner(
     isWatched: renewed.some(({ isWatched }) => isWatched),
     runners,
   };
+}
+
+/** The next task of its concurrency group may begin. */
+async function endLease(
+  sql: Tx,
+  projectId: string,
+  id: string,
+  end: Parameters<typeof updateEndedLease>[3],
+): Promise<void> {
+  const [ended] = await updateEndedLease(sql, projectId, id, end);
+  if (ended?.hasGroup) await notifyLeases(sql, projectId);
 }
 
 const isHeld = ({ status }: { status: string }) => status === "offered" || status === "running";

@@ -217,6 +217,11 @@ export const plannedTask = v.strictObject({
     v.optional(integer(1, 604_800)),
     v.description("After so long its runner is told to end it; default: timeoutMinutes"),
   ),
+  concurrencyGroup: described(
+    v.optional(text(200)),
+    "Tasks of one group run one after the other, over all executions of the project: for what shares a database or a test environment",
+    "staging",
+  ),
 });
 export type PlannedTask = v.InferOutput<typeof plannedTask>;
 /** `priority`: -100 to 100; what has the highest is handed to runners first. 0 where it is absent. */

@@ -81,18 +81,19 @@ export const insertLeases = (
   );
   return sql`
     insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, status, timeout_seconds, queued_at,
-      priority)
+      priority, concurrency_group)
     select r.project_id, l.id, r.execution_id, r.id, r.task_slug, l.shard, l.shards,
       array(select json_array_elements_text(l.labels::json)), 'queued', coalesce(l.seconds, e.timeout_minutes * 60),
-      ${now.toISOString()}, l.priority
+      ${now.toISOString()}, l.priority, l.concurrency_group
     from unnest(
       ${toTextArray(leases.map(() => Bun.randomUUIDv7("hex", now.getTime())))}::uuid[],
       ${toTextArray(leases.map(({ slug }) => slug))}::text[], ${toNumberArray(leases.map(({ shard }) => shard))}::smallint[],
       ${toNumberArray(leases.map(({ shards }) => shards))}::smallint[],
       ${toTextArray(leases.map(({ labels }) => JSON.stringify(labels)))}::text[],
       ${toNumberArray(leases.map((task) => task.timeoutSeconds ?? null))}::int[],
-      ${toNumberArray(leases.map((task) => task.priority ?? 0))}::smallint[]
-    ) as l (id, slug, shard, shards, labels, seconds, priority)
+      ${toNumberArray(leases.map((task) => task.priority ?? 0))}::smallint[],
+      ${toTextArray(leases.map((task) => task.concurrencyGroup ?? null))}::text[]
+    ) as l (id, slug, shard, shards, labels, seconds, priority, concurrency_group)
     join test_run r on r.project_id = ${projectId} and r.execution_id = ${executionId} and r.task_slug = l.slug
     join execution e on e.project_id = r.project_id and e.id = r.execution_id`;
 };
@@ -104,12 +105,17 @@ export const selectPlannedTasks = async (
   executionId: string,
   slugs: readonly string[],
 ): Promise<QueuedTask[]> => {
-  const rows = await sql<(Omit<QueuedTask, "timeoutSeconds"> & { timeoutSeconds: number })[]>`
-    select distinct on (task_slug) task_slug as slug, shards, to_json(labels) as labels, timeout_seconds as "timeoutSeconds", priority
+  type Row = Omit<QueuedTask, "timeoutSeconds" | "concurrencyGroup"> & { timeoutSeconds: number; group: string | null };
+  const rows = await sql<Row[]>`
+    select distinct on (task_slug) task_slug as slug, shards, to_json(labels) as labels, timeout_seconds as "timeoutSeconds", priority,
+      concurrency_group as "group"
     from lease where project_id = ${projectId} and execution_id = ${executionId}
       and task_slug = any(${toTextArray(slugs)}::text[])
     order by task_slug, id desc`;
-  return slugs.map((slug) => rows.find((row) => row.slug === slug) ?? { slug, shards: 1, labels: [] });
+  return slugs.map((slug) => {
+    const { group, ...planned } = rows.find((row) => row.slug === slug) ?? { slug, shards: 1, labels: [], group: null };
+    return { ...planned, ...(group === null ? {} : { concurrencyGroup: group }) };
+  });
 };
 
 /** Executions of mode run that are not over, of this branch and pull request, without the one that is given; in the order in which they are locked. */
@@ -158,6 +164,9 @@ export type Asker = {
 const fits = (sql: Sql, projectId: string, { runner, labels, taskSlugs }: Asker, lease: Fragment) => sql`
   not exists (select from runner me where me.project_id = ${projectId} and me.name = ${runner} and ${isPaused(sql, sql`me`)})
   and ${lease}.labels <@ ${toTextArray(labels)}::text[]
+  and (${lease}.concurrency_group is null or not exists (
+    select from lease held where held.project_id = ${lease}.project_id
+      and held.concurrency_group = ${lease}.concurrency_group and ${isHeld(sql, sql`held`)}))
   and (${runner} <> all(${lease}.avoid) or not exists (
     select from runner r where r.project_id = ${lease}.project_id and r.name <> all(${lease}.avoid)
       and ${canRun(sql, sql`r`, lease)}))
@@ -197,13 +206,14 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
     select execution_id, count(*) as leases from lease l
     where project_id = ${projectId} and ${isHeld(sql, sql`l`)} group by execution_id
   ), waiting as materialized (
-    select l.id, l.queued_at, l.priority,
+    select l.id, l.queued_at, l.priority, row_number() over (
+        partition by coalesce(l.concurrency_group, l.id::text) order by l.priority desc, l.queued_at, l.id) as place_in_group,
       coalesce(a.leases, 0) + row_number() over (partition by l.execution_id order by l.queued_at, l.id) as turn
     from lease l left join active a on a.execution_id = l.execution_id
     where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, projectId, asker, sql`l`)}
   ), taken as (
     select l.id, w.turn from waiting w join lease l on l.project_id = ${projectId} and l.id = w.id
-    where l.status = 'queued' order by w.priority desc, w.turn, w.queued_at, w.id
+    where l.status = 'queued' and w.place_in_group = 1 order by w.priority desc, w.turn, w.queued_at, w.id
     limit greatest(0, ${free}::int - (
       -- What another call has just brought, and its runner has not named yet, takes a place as well.
       select count(*) from lease l where l.project_id = ${projectId} and l.runner = ${asker.runner} and l.status = 'offered'))
@@ -223,6 +233,15 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
   join project p on p.id = o.project_id
   left join environment v on v.team_id = p.team_id and v.slug = e.environment
   order by o.priority desc, o.turn, o.queued_at, o.id`;
+
+/**
+ * Before leases are taken: where tasks of a concurrency group wait, one call at a time takes leases of the project, because two would not see
+ * what the other has taken of a group.
+ */
+export const lockConcurrencyGroups = (sql: Tx, projectId: string) => sql`
+  select pg_advisory_xact_lock(hashtextextended(${`concurrency groups of ${projectId}`}, 0))
+  where exists (
+    select from lease where project_id = ${projectId} and concurrency_group is not null and status = 'queued')`;
 
 /** Returns leases to the queue, in the transaction that has taken them. */
 export const leaveLeases = (sql: Tx, projectId: string, ids: readonly string[]) => sql`
@@ -501,12 +520,12 @@ export const lockLease = async (sql: Tx, projectId: string, id: string): Promise
   return row;
 };
 
-export const endLease = (
+export const updateEndedLease = (
   sql: Tx,
   projectId: string,
   id: string,
   end: { status: LeaseStatus; message?: string | undefined; exitCode?: number | undefined },
-) => sql`
+) => sql<{ hasGroup: boolean }[]>`
   with works as (
     -- A runner that has run a task is none that cannot run any.
     update runner r set failures = 0 from lease l
@@ -515,7 +534,8 @@ export const endLease = (
   update lease set status = ${end.status}, ended_at = now(), expires_at = null,
     started_at = case when ${end.status}::text in ('reported', 'failed') then coalesce(started_at, now()) else started_at end,
     message = ${end.message ?? null}, exit_code = ${end.exitCode ?? null}
-  where project_id = ${projectId} and id = ${id}`;
+  where project_id = ${projectId} and id = ${id}
+  returning concurrency_group is not null as "hasGroup"`;
 
 /** What the work of a lease was handed out as afterwards, of the latest lease; undefined: it was not. */
 export const selectSuccessor = async (
@@ -532,9 +552,9 @@ export const selectSuccessor = async (
 
 /** The same work once more, in its old place in the queue. */
 export const requeueLease = (sql: Tx, projectId: string, id: string, { costs }: { costs: 0 | 1 }) => sql`
-  insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, attempt, status, timeout_seconds, queued_at, priority, avoid)
+  insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, attempt, status, timeout_seconds, queued_at, priority, concurrency_group, avoid)
   select project_id, ${Bun.randomUUIDv7()}, execution_id, run_id, task_slug, shard, shards, labels, attempt + ${costs}::int,
-    'queued', timeout_seconds, queued_at, priority, case when status = 'infrastructure' then avoid || runner else avoid end
+    'queued', timeout_seconds, queued_at, priority, concurrency_group, case when status = 'infrastructure' then avoid || runner else avoid end
   from lease where project_id = ${projectId} and id = ${id}`;
 
 /**

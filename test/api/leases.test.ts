@@ -342,6 +342,51 @@ describe("what is more urgent", () => {
   });
 });
 
+describe("tasks of one concurrency group", () => {
+  const grouped = (slug: string) => ({ slug, concurrencyGroup: "staging" });
+
+  test("run one after the other, over executions, runners and servers; others run beside them", async () => {
+    const place = await fresh();
+    await start(place, { tasks: [grouped("a"), grouped("b"), "free"] });
+    await start(place, { tasks: [grouped("a"), { slug: "e2e", shards: 2, concurrencyGroup: "staging" }] });
+    const calls = Array.from({ length: 6 }, (_, at) =>
+      sync(place, { runner: `r${at}`, free: 3 }, at % 2 ? other : harness),
+    );
+    const taken = (await Promise.all(calls)).flatMap(({ leases }) => leases);
+    expect(taken.map(({ taskSlug }) => taskSlug).sort()).toEqual(["a", "free"]);
+    let runner = (await database.pool`select runner from lease where task_slug = 'a' and status = 'offered'`)[0]![
+      "runner"
+    ];
+    let id = taken.find(({ taskSlug }) => taskSlug === "a").id;
+    const order = ["a"];
+    for (let left = 4; left > 0; left--) {
+      await sync(place, { runner, free: 0, held: [{ id }] });
+      expect((await sync(place, { runner: "other", free: 3 })).leases).toEqual([]);
+      // Whoever waits for work hears that the group is free.
+      const waiting = sync(place, { runner: `next ${left}`, free: 3, waitSeconds: 50 }, other);
+      await until(async () => (await database.pool`select from runner where name = ${`next ${left}`}`).length === 1);
+      expect((await report(place, id, "p")).status).toBe(201);
+      const { leases } = await waiting;
+      expect(leases).toHaveLength(1);
+      order.push(leases[0].taskSlug);
+      [runner, id] = [`next ${left}`, leases[0].id];
+    }
+    expect(order.toSorted()).toEqual(["a", "a", "b", "e2e", "e2e"]);
+  });
+
+  test("are for executions of mode run, and keep their group when they run again", async () => {
+    const place = await fresh();
+    expect(message(await post(place, "/executions", { tasks: [grouped("a")] }))).toBe(
+      'Cannot read "tasks.concurrencyGroup": that is for executions of mode "run"',
+    );
+    const { id } = await start(place, { tasks: [grouped("a")] });
+    await post(place, `/executions/${id}/cancel`, {});
+    await post(place, `/executions/${id}/rerun`, {});
+    await start(place, { tasks: [grouped("b")] });
+    expect((await sync(place, { free: 2 })).leases).toHaveLength(1);
+  });
+});
+
 describe("what a runner cannot run", () => {
   const cannot = (place: Project, leaseId: string, message: string) =>
     fail(place, leaseId, { message, exitCode: 1, infrastructure: true });
