@@ -29,18 +29,10 @@ import {
 } from "../schema/leases.ts";
 import { toStorable } from "../schema/fields.ts";
 import { lockExecution } from "../store/executions.ts";
-import {
-  appendLogs,
-  countRunners,
-  type HeldLease,
-  lockLease,
-  selectHasNews,
-  selectLease,
-  selectLeasesOfRun,
-  selectLogLease,
-  selectHasShard,
-  selectLogParts,
-} from "../store/leases.ts";
+import { appendLogs, selectLeasesOfRun, selectLogLease, selectHasShard, selectLogParts } from "../store/lease_logs.ts";
+import { selectHasNews } from "../store/lease_offers.ts";
+import { type HeldLease, lockLease, selectLease } from "../store/leases.ts";
+import { countRunners } from "../store/runners.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
 /** Of what a task printed at the end goes into its failure. */

@@ -7,7 +7,7 @@ import { jsonOnce } from "../request/reply.ts";
 import { route, type Route } from "../request/route.ts";
 import { newRunner, registeredRunner } from "../schema/keys.ts";
 import { runnerFilter, runnerPage, runnerPause } from "../schema/leases.ts";
-import { selectRunners, updateRunnerPause } from "../store/leases.ts";
+import { selectRunners, updateRunnerPause } from "../store/runners.ts";
 import { notifyLeases } from "../store/signals.ts";
 
 export const runners: Route[] = [

@@ -18,7 +18,7 @@ import {
   selectLiveKeyIds,
   selectNewestNamedKeyId,
 } from "../store/keys.ts";
-import { forgiveRunner } from "../store/leases.ts";
+import { forgiveRunner } from "../store/runners.ts";
 import { notifyKeyRevoked } from "../store/signals.ts";
 
 /** The only time that the key is shown. */

@@ -11,16 +11,18 @@ import type { Sql, Tx } from "../store/connect.ts";
 import { selectVariablesToOpen } from "../store/environments.ts";
 import { type LockedExecution, lockExecution } from "../store/executions.ts";
 import { selectSecretKeyDigest } from "../store/instance.ts";
+import { appendLogs } from "../store/lease_logs.ts";
 import {
-  appendLogs,
   type Asker,
-  type HeldLease,
-  lockLease,
   leaveLeases,
   lockConcurrencyGroups,
-  lockOverdueLease,
-  noteInfrastructureFailure,
   type OfferedLease,
+  takeLeases,
+} from "../store/lease_offers.ts";
+import {
+  type HeldLease,
+  lockLease,
+  lockOverdueLease,
   renewLeases,
   requeueLease,
   selectSuccessor,
@@ -28,10 +30,9 @@ import {
   selectExecutionsOf,
   startTasks,
   stopOvertime,
-  takeLeases,
   updateEndedLease,
-  upsertRunner,
 } from "../store/leases.ts";
+import { noteInfrastructureFailure, upsertRunner } from "../store/runners.ts";
 import { notifyLeases } from "../store/signals.ts";
 
 export const sealVariables = (seal: Seal, projectId: string, variables: ExecutionVariables): Buffer =>

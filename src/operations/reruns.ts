@@ -9,7 +9,8 @@ import { selectTeamProjects } from "../store/automations.ts";
 import type { Sql, Tx } from "../store/connect.ts";
 import { insertExecution, type LockedExecution, lockExecution, selectTasks } from "../store/executions.ts";
 import { selectDispatch } from "../store/integrations.ts";
-import { selectCasesToRepeat, selectHasRunners, selectPlannedTasks } from "../store/leases.ts";
+import { selectCasesToRepeat, selectPlannedTasks } from "../store/leases.ts";
+import { selectHasRunners } from "../store/runners.ts";
 
 export type Rerun = {
   failedOnly: boolean;

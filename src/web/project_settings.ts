@@ -8,7 +8,7 @@ import { changeProject } from "../operations/projects.ts";
 import { uuid } from "../schema/fields.ts";
 import { projectPatch } from "../schema/projects.ts";
 import { selectProjectKey, type ShownKey } from "../store/keys.ts";
-import { selectRunners } from "../store/leases.ts";
+import { selectRunners } from "../store/runners.ts";
 import { selectBuilds } from "../store/overview.ts";
 import { type ProjectRow, selectProject } from "../store/projects.ts";
 import { executionPath, nameOf } from "./builds.ts";

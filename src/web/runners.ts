@@ -12,7 +12,7 @@ import {
   selectTeamRunners,
   type TeamRunner,
   type Waiting,
-} from "../store/leases.ts";
+} from "../store/runners.ts";
 import { selectProjectsWithKeys } from "../store/projects.ts";
 import { executionPath, nameOf } from "./builds.ts";
 import { change } from "./changes.ts";

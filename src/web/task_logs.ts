@@ -11,7 +11,7 @@ import { uuid } from "../schema/fields.ts";
 import type { LeaseStatus, RunLease } from "../schema/leases.ts";
 import type { Sql } from "../store/connect.ts";
 import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
-import { selectLeasesOfRun, selectLogLease, selectLogTail } from "../store/leases.ts";
+import { selectLeasesOfRun, selectLogLease, selectLogTail } from "../store/lease_logs.ts";
 import { selectRunId } from "../store/test_runs.ts";
 import { executionPath, nameOf, taskPath } from "./builds.ts";
 import { terminal } from "./evidence.ts";

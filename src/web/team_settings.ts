@@ -7,7 +7,7 @@ import { addTeamKey, revokeTeamKey } from "../operations/keys.ts";
 import { createProject } from "../operations/projects.ts";
 import { text, uuid } from "../schema/fields.ts";
 import { selectTeamKeys, type ShownKey } from "../store/keys.ts";
-import { selectTeamQueue } from "../store/leases.ts";
+import { selectTeamQueue } from "../store/runners.ts";
 import { type ProjectWithKey, selectProjectsWithKeys, selectTeamTally, type TeamTally } from "../store/projects.ts";
 import { change } from "./changes.ts";
 import { attempt, done, field, wrong } from "./form_fields.ts";

@@ -16,7 +16,7 @@ import {
   selectFull,
 } from "../store/integrations.ts";
 import { deleteEndedRunnerKeys } from "../store/keys.ts";
-import { deleteOldRunners } from "../store/leases.ts";
+import { deleteOldRunners } from "../store/runners.ts";
 import { deleteOldPutOffs } from "../store/put_offs.ts";
 import { deleteEndedSessions } from "../store/sessions.ts";
 import { deleteOldUploads } from "../store/uploads.ts";

@@ -1,7 +1,7 @@
 /** The page of a team's runners: what they do, what waits, and whether anybody will come for it. */
 
 import { expect, test } from "bun:test";
-import { selectTeamQueue } from "../../src/store/leases.ts";
+import { selectTeamQueue } from "../../src/store/runners.ts";
 import { createVisits } from "./visiting.ts";
 
 const { acme, rival, ask, visit, send, viewer, member, owner, stranger, url, database, addProject } =

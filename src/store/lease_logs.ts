@@ -1,0 +1,86 @@
+/** What tasks have printed, and which runners have had them. */
+
+import type { RunLease } from "../schema/leases.ts";
+import { type Sql, type Tx } from "./connect.ts";
+import { isOpen } from "./runner_presence.ts";
+
+/** Of a log. */
+const KEEP_LOG_BYTES = 1_048_576;
+
+/**
+ * Appends to logs what is new of each part; a gap is left out, also where nothing has come behind it yet. `bytes` are whole characters, and so is what there is
+ * already: where a part begins before the end of it, the rest of the part is whole characters as well.
+ */
+export async function appendLogs(
+  sql: Tx,
+  projectId: string,
+  parts: readonly { id: string; offset: number; bytes: Uint8Array }[],
+): Promise<void> {
+  for (const { id, offset, bytes } of parts) {
+    const end = offset + bytes.length;
+    await sql`
+      with log as (
+        select id, greatest(log_bytes, ${offset}::bigint) as start from lease
+        where project_id = ${projectId} and id = ${id} and log_bytes < ${end}
+      ), grown as (
+        update lease l set log_bytes = ${end} from log where l.project_id = ${projectId} and l.id = log.id
+      ), trimmed as (
+        delete from lease_log g using log
+        where g.project_id = ${projectId} and g.lease_id = log.id
+          and g.start + length(g.bytes) <= ${end - KEEP_LOG_BYTES}::bigint
+      )
+      insert into lease_log (project_id, lease_id, start, bytes)
+      select ${projectId}, id, start, substring(${bytes as never}::bytea from (start - ${offset}::bigint + 1)::int) from log
+      where start < ${end}`;
+  }
+}
+
+/** Leases of one run that runners have had, oldest first; one row more than `limit`. */
+export const selectLeasesOfRun = (
+  sql: Sql,
+  projectId: string,
+  runId: string,
+  { limit, after }: { limit: number; after?: string | undefined },
+) => sql<RunLease[]>`
+  select id, case when shard > 0 then json_build_object('index', shard, 'total', shards) end as shard, attempt, runner, status,
+    coalesce(message, stop_reason) as reason, exit_code as "exitCode", started_at as "startedAt", ended_at as "endedAt"
+  from lease where project_id = ${projectId} and run_id = ${runId} and runner is not null
+    ${after === undefined ? sql`` : sql`and id > ${after}`}
+  order by id limit ${limit + 1}`;
+
+/** The newest lease that a runner had of a run, or of a shard of it, or the one named; `isOver`: nobody has it, and nobody will. */
+export const selectLogLease = async (
+  sql: Sql,
+  projectId: string,
+  runId: string,
+  { shard, leaseId }: { shard?: number | undefined; leaseId?: string | undefined },
+): Promise<{ id: string; logBytes: number; isOver: boolean } | undefined> => {
+  const [row] = await sql<{ id: string; logBytes: number; isOver: boolean }[]>`
+    select id, log_bytes as "logBytes", not exists (
+      select from lease o
+      where o.project_id = ${projectId} and o.run_id = ${runId} and o.shard = l.shard
+        ${leaseId === undefined ? sql`` : sql`and o.id = l.id`} and ${isOpen(sql, sql`o`)}) as "isOver"
+    from lease l
+    where project_id = ${projectId} and run_id = ${runId} and runner is not null
+      ${leaseId === undefined ? sql`` : sql`and id = ${leaseId}`}
+      ${shard === undefined ? sql`` : sql`and (shard = ${shard} or shard = 0 and ${shard} = 1)`}
+    order by ${shard === undefined ? sql`shard = 0 desc, shard,` : sql``} id desc limit 1`;
+  return row;
+};
+
+/** Whether a run was planned with so many shards; one that was not is its own first. */
+export const selectHasShard = async (sql: Sql, projectId: string, runId: string, shard: number): Promise<boolean> =>
+  (await sql`select from test_run where project_id = ${projectId} and id = ${runId} and shards >= ${shard}`).length ===
+  1;
+
+/** In order, from the part that holds `offset` on; at most 32 of them. */
+export const selectLogParts = (sql: Sql, projectId: string, leaseId: string, offset: number, limit = 32) => sql<
+  { start: number; bytes: Uint8Array }[]
+>`
+  select start, bytes from lease_log
+  where project_id = ${projectId} and lease_id = ${leaseId} and start + length(bytes) > ${offset}
+  order by start limit ${limit}`;
+
+/** In order, the last parts of a log, of at most so many bytes, and the one before them where that reaches into them. */
+export const selectLogTail = (sql: Sql, projectId: string, lease: { id: string; logBytes: number }, bytes: number) =>
+  selectLogParts(sql, projectId, lease.id, Math.max(0, lease.logBytes - bytes), 100_000);

@@ -1,0 +1,128 @@
+/** The queue: what waits, and what a runner gets of it. */
+
+import { type Fragment, type Sql, toTextArray, type Tx } from "./connect.ts";
+import { inSeconds } from "./moment.ts";
+import { canRun, isHeld, isPaused } from "./runner_presence.ts";
+
+/** Who was handed a lease says so within this time, or never got it. */
+const OFFER_SECONDS = 15;
+
+export type Asker = {
+  runner: string;
+  labels: readonly string[];
+  /** Undefined: all. */
+  taskSlugs: readonly string[] | undefined;
+};
+
+/** A condition: what a runner could not run goes to another one, as long as there is one that can run it. */
+const fits = (sql: Sql, projectId: string, { runner, labels, taskSlugs }: Asker, lease: Fragment) => sql`
+  not exists (select from runner me where me.project_id = ${projectId} and me.name = ${runner} and ${isPaused(sql, sql`me`)})
+  and ${lease}.labels <@ ${toTextArray(labels)}::text[]
+  and (${lease}.concurrency_group is null or not exists (
+    select from lease held where held.project_id = ${lease}.project_id
+      and held.concurrency_group = ${lease}.concurrency_group and ${isHeld(sql, sql`held`)}))
+  and (${runner} <> all(${lease}.avoid) or not exists (
+    select from runner r where r.project_id = ${lease}.project_id and r.name <> all(${lease}.avoid)
+      and ${canRun(sql, sql`r`, lease)}))
+  ${taskSlugs === undefined ? sql`` : sql`and ${lease}.task_slug = any(${toTextArray(taskSlugs)}::text[])`}`;
+
+/** A lease that is handed out, with what its runner must know. */
+export type OfferedLease = {
+  id: string;
+  expiresAt: string;
+  timeoutSeconds: number;
+  taskSlug: string;
+  attempt: number;
+  shard: number;
+  shards: number;
+  executionId: string;
+  key: string | null;
+  branch: string | null;
+  commit: string | null;
+  pullRequest: string | null;
+  environment: string | null;
+  baseUrl: string | null;
+  teamId: string;
+  environmentId: string | null;
+  /** Sealed, of the execution. */
+  ownVariables: Buffer | null;
+  /** Of a rerun of what failed, which is one lease a task: the execution that it repeats. */
+  repeats: string | null;
+};
+
+/**
+ * In a transaction that has updated the runner, so that no other call of it does this meanwhile: hands out up to `free`
+ * of those that wait. The highest priority goes first, then the execution that has the fewest at work, then the oldest. What
+ * another server hands out at this moment is left to it.
+ */
+export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: number) => sql<OfferedLease[]>`
+  with active as materialized (
+    select execution_id, count(*) as leases from lease l
+    where project_id = ${projectId} and ${isHeld(sql, sql`l`)} group by execution_id
+  ), waiting as materialized (
+    select l.id, l.queued_at, l.priority, row_number() over (
+        partition by coalesce(l.concurrency_group, l.id::text) order by l.priority desc, l.queued_at, l.id) as place_in_group,
+      coalesce(a.leases, 0) + row_number() over (partition by l.execution_id order by l.queued_at, l.id) as turn
+    from lease l left join active a on a.execution_id = l.execution_id
+    where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, projectId, asker, sql`l`)}
+  ), taken as (
+    select l.id, w.turn from waiting w join lease l on l.project_id = ${projectId} and l.id = w.id
+    where l.status = 'queued' and w.place_in_group = 1 order by w.priority desc, w.turn, w.queued_at, w.id
+    limit greatest(0, ${free}::int - (
+      -- What another call has just brought, and its runner has not named yet, takes a place as well.
+      select count(*) from lease l where l.project_id = ${projectId} and l.runner = ${asker.runner} and l.status = 'offered'))
+    for update of l skip locked
+  ), offered as (
+    update lease l set status = 'offered', runner = ${asker.runner}, offered_at = now(),
+      expires_at = ${inSeconds(sql, OFFER_SECONDS)}
+    from taken where l.project_id = ${projectId} and l.id = taken.id
+    returning l.*, taken.turn
+  )
+  select o.id, o.expires_at as "expiresAt", o.timeout_seconds as "timeoutSeconds", o.task_slug as "taskSlug", o.attempt, o.shard,
+    o.shards, e.id as "executionId", e.key, e.branch, e.commit, e.pull_request as "pullRequest", e.environment,
+    v.base_url as "baseUrl", p.team_id as "teamId", v.id as "environmentId", e.variables as "ownVariables",
+    case when e.failed_only and o.shards = 1 then e.rerun_of end as repeats
+  from offered o
+  join execution e on e.project_id = o.project_id and e.id = o.execution_id
+  join project p on p.id = o.project_id
+  left join environment v on v.team_id = p.team_id and v.slug = e.environment
+  order by o.priority desc, o.turn, o.queued_at, o.id`;
+
+/**
+ * Before leases are taken: where tasks of a concurrency group wait, one call at a time takes leases of the project, because two would not see
+ * what the other has taken of a group.
+ */
+export const lockConcurrencyGroups = (sql: Tx, projectId: string) => sql`
+  select pg_advisory_xact_lock(hashtextextended(${`concurrency groups of ${projectId}`}, 0))
+  where exists (
+    select from lease where project_id = ${projectId} and concurrency_group is not null and status = 'queued')`;
+
+/** Returns leases to the queue, in the transaction that has taken them. */
+export const leaveLeases = (sql: Tx, projectId: string, ids: readonly string[]) => sql`
+  update lease set status = 'queued', runner = null, offered_at = null, expires_at = null
+  where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
+
+/** Whether there is something for a runner that waits: work, if it asks for some, or news of what it holds. */
+export const selectHasNews = async (
+  sql: Sql,
+  projectId: string,
+  asker: Asker,
+  { wantsWork, held, knownAsWatched }: { wantsWork: boolean; held: readonly string[]; knownAsWatched: boolean },
+): Promise<boolean> => {
+  const [row] = await sql<{ hasNews: boolean }[]>`
+    select ${
+      wantsWork
+        ? sql`exists (
+            select from lease l
+            where l.project_id = ${projectId} and l.status = 'queued' and ${fits(sql, projectId, asker, sql`l`)})`
+        : sql`false`
+    } or exists (
+      select from unnest(${toTextArray(held)}::uuid[]) as named (id)
+      left join lease l on l.project_id = ${projectId} and l.id = named.id
+      left join execution e on e.project_id = l.project_id and e.id = l.execution_id
+      where l.id is null or (
+        not ${isHeld(sql, sql`l`)} or l.runner <> ${asker.runner} or l.stop_reason is not null and not l.stop_told
+        ${knownAsWatched ? sql`` : sql`or e.watched_until > now()`})
+    ) as "hasNews"`;
+  return row!.hasNews;
+};
