@@ -16,7 +16,7 @@ option() { assay_config=$(printf '%s\n%s = "%s"' "$assay_config" "$1" "$(quote "
 field() { [ -z "$2" ] || option form-string "$1=$2"; }; attach() { option form "report=@\"$(quote "$1")\""; }
 send() { field exit_code "$1"; option url "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs"; option header "Authorization: Bearer $ASSAY_KEY"
   status=$(trap '' XFSZ; ulimit -f 128 2>/dev/null; printf %s "$assay_config" | curl -sS -K - -o "$assay_work/answer" -w '%{http_code}' \
-  --retry 5 --retry-connrefused --retry-max-time 30 --connect-timeout 10 --max-time 90 -H Accept:text/plain -H \
+  --retry 5 --retry-connrefused --retry-max-time 120 --connect-timeout 10 --max-time 90 -H Accept:text/plain -H \
   "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" 2>&1); } # The answer may have 128 blocks.
 while [ $# -gt 0 ] && [ "$1" != -- ]; do case $1 in --strict) assay_lost=3 ;; --complete) assay_complete=true ;;
     --task | --shard | --execution-key) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }

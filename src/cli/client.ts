@@ -113,9 +113,13 @@ export type Patience = {
   sleep?: (ms: number) => Promise<unknown>;
 };
 
+/** Those who were refused at the same moment do not come back at the same moment. */
+const SPREAD_MS = 1_000;
+
 /**
- * Tries again where that may help: no answer, 429, 5xx; waits as `Retry-After` asks, if that is within the time. The same
- * Idempotency-Key must be in all tries of a POST. Answers the last answer; throws ServerAwayError where there was none.
+ * Tries again where that may help: no answer, 429, 5xx; waits as `Retry-After` asks, if that is within the time. A 429 costs none of the
+ * tries: the next window of the rate limit is waited for. The same Idempotency-Key must be in all tries of a POST. Answers the last
+ * answer; throws ServerAwayError where there was none.
  */
 export async function askPatiently(
   address: ServerAddress,
@@ -123,7 +127,7 @@ export async function askPatiently(
   { waitsMs, withinMs, sleep = Bun.sleep }: Patience,
 ): Promise<ServerAnswer> {
   const until = performance.now() + withinMs;
-  for (let count = 0; ; count++) {
+  for (let count = 0; ;) {
     let answer: ServerAnswer | undefined;
     let failure: unknown;
     try {
@@ -134,11 +138,13 @@ export async function askPatiently(
       failure = error;
     }
     const asked = Number(answer?.headers.get("retry-after") ?? Number.NaN) * 1000;
+    const isLimited = answer?.status === 429 && asked >= 0;
     const wait = asked >= 0 ? asked : (waitsMs[count] ?? 0) * (0.75 + Math.random() / 2);
-    if (count >= waitsMs.length || performance.now() + wait > until) {
+    if ((!isLimited && count >= waitsMs.length) || performance.now() + wait > until) {
       if (answer) return answer;
       throw failure;
     }
-    await sleep(wait);
+    if (!isLimited) count++;
+    await sleep(isLimited ? wait + Math.random() * SPREAD_MS : wait);
   }
 }

@@ -27,7 +27,7 @@ its streams and signals untouched, then sends what it has written; the exit code
   --exit-code N           how the tests ended, where they are not run here
   --allow-empty           no test cases are right, too
   --complete              this is the last upload of the build
-  --patience SECONDS      how long a server may be away, or too busy: there are three tries (default: 30; 0: one try)
+  --patience SECONDS      how long a server may be away, in three tries, or the rate limit be used up (default: 120; 0: one try)
   --strict                an upload that fails is an exit code (below)
   --json                  one line of JSON: the server's answer, or { "error": { "message" } }
 
@@ -73,7 +73,7 @@ export type Given = {
   patienceMs: number;
 };
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 
 /** Throws UsageError. */
 export function readArguments(args: string[]): Given {

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { sendReports } from "../../src/cli/upload_request.ts";
+import { type Reports, sendReports } from "../../src/cli/upload_request.ts";
 import { createHarness, junit, until } from "../harness.ts";
 import { guardProcess } from "../places.ts";
 import { createReceiver, createResettingReceiver } from "../receiver.ts";
@@ -321,7 +321,7 @@ describe("an upload that fails breaks no build, unless it is to", () => {
     expect([code, errors]).toEqual([3, "assay: The results are not uploaded: Broken\n"]);
     expect(new Set(broken.requests.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
     expect(broken.requests).toHaveLength(3);
-    const busy = createReceiver({ status: 429, headers: { "Retry-After": "31" } });
+    const busy = createReceiver({ status: 429, headers: { "Retry-After": "121" } });
     expect((await upload(project, ["r.xml"], { folder, variables: { ASSAY_URL: busy.url } })).code).toBe(0);
     expect(busy.requests).toHaveLength(1);
     const once = ["r.xml", "--patience", "0"];
@@ -364,6 +364,41 @@ describe("an upload that fails breaks no build, unless it is to", () => {
     const { errors } = await upload(project, ["r.xml", ...SOON], { folder, variables });
     expect(errors).toContain("Cannot reach http://***@127.0.0.1:1");
   });
+});
+
+test("uploads at once beyond the rate limit all arrive, each once, in the next windows", async () => {
+  const real = await addProject(acme);
+  const PER_WINDOW = 8;
+  const windows = new Map<number, number>();
+  const front = Bun.serve({
+    ...{ port: 0, hostname: "127.0.0.1", development: false },
+    async fetch(request) {
+      const window = Math.floor(Date.now() / 1_000);
+      const made = (windows.get(window) ?? 0) + 1;
+      windows.set(window, made);
+      if (made > PER_WINDOW) return new Response("", { status: 429, headers: { "Retry-After": "1" } });
+      const { pathname, search } = new URL(request.url);
+      return await fetch(`${url}${pathname}${search}`, {
+        method: "POST",
+        headers: request.headers,
+        body: await request.bytes(),
+      });
+    },
+  });
+  try {
+    const address = { ...real, url: `http://127.0.0.1:${front.port}` };
+    const reports: Reports = [{ name: "r.xml", bytes: new TextEncoder().encode(junit("p")) }];
+    const sent = await Promise.all(
+      Array.from({ length: 24 }, (_, at) =>
+        sendReports(address, reports, { task_slug: `t${at}`, execution_key: "1" }, { patienceMs: 30_000 }),
+      ),
+    );
+    expect(sent.map(({ end }) => end)).toEqual(sent.map(() => "uploaded"));
+  } finally {
+    await front.stop(true);
+  }
+  const { body } = await ask(`GET /projects/${real.project}/executions`, { key: real.key });
+  expect(body.data.map(({ tasks }: { tasks: unknown[] }) => tasks.length)).toEqual([24]);
 });
 
 test("a server that asks for patience gets the same upload again, under the same key: it is one run", async () => {

@@ -667,7 +667,7 @@ describe.each(EACH)("in %s", (_, shell) => {
     createTool(tools, "curl", `echo "$*" > '${log}'\nfor i in 1 2 3; do echo '${away}' >&2; done\nprintf 000`);
     const { exit, errors } = await run(["--strict", "report.xml"], { shell, project, tools });
     expect([exit, errors]).toEqual([3, `assay-upload: Warning: the results are not uploaded: ${away} (000)\n`]);
-    expect(await Bun.file(log).text()).toContain("--retry 5 --retry-connrefused --retry-max-time 30 ");
+    expect(await Bun.file(log).text()).toContain("--retry 5 --retry-connrefused --retry-max-time 120 ");
   });
 
   test("--help tells the usage", async () => {
