@@ -86,15 +86,17 @@ const TAGS: Record<string, string> = {
   keys: "Named keys of the project, each with a scope: for a CI job that only uploads, an assistant that only reads, a runner.",
   onboarding: "The way of a new project to its first results: steps, ready snippets for CI systems, sample data.",
   runners:
-    "Machines that run the tasks of executions of mode run. A runner makes one call for everything; a task that it is given is a lease.",
+    "Machines that run the tasks of executions of mode run. A runner makes one call for everything; a task that it is given is a lease. " +
+    "And which files of a task each of several jobs runs.",
   environments: "What tests run against, such as staging, with the variables that runners get. Of the whole team.",
   integrations: "Places outside that messages, issues, commit statuses and pipelines go to. Of the whole team.",
   automations: "When something happens or it is time, and the conditions hold, do these things. Of the whole team.",
 };
 const FAMILIES: Record<string, string> = { leases: "runners", undefined: "projects" };
 
-/** By the first part of the path below the project or team; what is below a test run is of test runs. */
+/** By the first part of the path below the project or team; what is below a test run is of test runs, or of those who run it. */
 function tagOf(path: string): string {
+  if (/\/(?:plan|batches|leases)$/.test(path)) return "runners";
   if (path.includes("/test-runs")) return "test-runs";
   const family = String(path.split("/")[3]);
   return FAMILIES[family] ?? family;

@@ -36,7 +36,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
-  cli: ["annotations", "ci", "client", "machine", "output", "split_files", "terminal", "usage"],
+  cli: ["annotations", "ci", "client", "machine", "output", "split_files", "split_request", "terminal", "usage"],
   http: ["address", "admission_log", "descriptors", "id_token", "outbound", "problem", "target", "turns"],
   postgres: ["binaries", "home"],
   rules: [
@@ -49,6 +49,7 @@ const SHARED: Record<string, string[]> = {
     "fingerprint",
     "identity",
     "outside",
+    "plan",
     "randomness",
     "report_path",
     "shards",
@@ -91,6 +92,7 @@ const SHARED: Record<string, string[]> = {
     "outcome",
     "overview",
     "packing",
+    "plans",
     "put_offs",
     "runner_presence",
     "shards",

@@ -65,7 +65,11 @@ const missing = crypto.randomUUID();
 
 /** What keys of each scope open, besides every GET; a runner's opens nothing else. */
 const P = "/projects/:projectId";
-const UPLOAD = [`POST ${P}/test-runs`, `POST ${P}/executions`, `POST ${P}/executions/:executionId/complete`];
+const RUN = `${P}/executions/:executionId/test-runs/:taskSlug`;
+const UPLOAD = [
+  ...[`POST ${P}/test-runs`, `POST ${P}/executions`, `POST ${P}/executions/:executionId/complete`],
+  ...[`POST ${RUN}/plan`, `POST ${RUN}/batches`],
+];
 const OPENED: Record<string, string[]> = {
   read: [],
   upload: UPLOAD,
@@ -80,7 +84,7 @@ const OPENED: Record<string, string[]> = {
   ],
   runner: [
     ...["test-runs", "leases", "leases/:leaseId/fail"].map((what) => `POST ${P}/${what}`),
-    `GET ${P}/executions/:executionId/test-runs/:taskSlug/plan`,
+    ...[`GET ${RUN}/plan`, `POST ${RUN}/batches`],
   ],
 };
 const scoped: Record<string, string> = {};

@@ -89,6 +89,13 @@ export async function ask(address: ServerAddress, asking: Asking): Promise<Serve
   }
 }
 
+/** Asks the runner of this task, by its socket. */
+export async function askSocket(socket: string, body: unknown): Promise<ServerAnswer> {
+  const headers = { "Content-Type": "application/json" };
+  const response = await fetch("http://runner/", { unix: socket, method: "POST", headers, body: JSON.stringify(body) });
+  return { status: response.status, text: await readText(response, MAX_ANSWER_BYTES), headers: response.headers };
+}
+
 /** The address without the user and password that may be in it. */
 const shown = ({ url }: ServerAddress): string => url.replace(/\/\/[^/]*@/, "//***@");
 

@@ -2,20 +2,14 @@
 
 import { parseArgs } from "node:util";
 import * as v from "valibot";
-import { createFileMatch, planPath, type ShardPlan, type SplitFile, splitFiles, toFileName } from "../rules/plan.ts";
+import { createFileMatch, type ShardPlan, type SplitFile, splitFiles, toFileName } from "../rules/plan.ts";
 import { type Shard, shard as shardText } from "../schema/fields.ts";
+import { MAX_SPLIT_FILES } from "../schema/plans.ts";
 import { type Build, detectBuild } from "./ci.ts";
-import {
-  type Asking,
-  askPatiently,
-  messageOf,
-  readServerAddress,
-  type ServerAddress,
-  type ServerAnswer,
-  ServerAwayError,
-} from "./client.ts";
+import { ServerAwayError } from "./client.ts";
 import { createSay, toJsonLine } from "./output.ts";
 import { filesOfPlan, parsePlaywrightList, readFiles } from "./split_files.ts";
+import { askBatch, askPlan, PATIENCE_MS, type Plan, planAnswer, readAs } from "./split_request.ts";
 import { readSeconds, UsageError } from "./usage.ts";
 
 export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]     the files of one of several jobs, by what they took (split --help)`;
@@ -35,6 +29,9 @@ come from reports, and only those that lead to a file in this folder, or further
   --branch, --commit, --base-commit
                           where the build comes from, as the uploads say it (default: as the CI system says, or git)
   --format playwright     the input is what "playwright test --list" prints, the output a file for its --test-list
+  --next                  prints the next batch of the files and says that the batch before it has been run; nothing where all
+                          files are taken: a job that is quicker gets more (docs/splitting.md has the loop)
+  --holder NAME           with --next: another name each time that the job starts (default: the CI job's id; else say "$$")
   --timings bun           prints the file for "bun test --shard=2/4 --timings=FILE" instead
   --patience SECONDS      how long a server may be away: there are four tries (default: 15; 0: one try)
   --fallback              where the server is away, or no key is set, all files go by hash
@@ -61,6 +58,8 @@ const OPTIONS = {
   format: { type: "string" },
   timings: { type: "string" },
   patience: { type: "string" },
+  next: { type: "boolean" },
+  holder: { type: "string" },
   fallback: { type: "boolean" },
   existing: { type: "boolean" },
   "no-existing": { type: "boolean" },
@@ -84,6 +83,8 @@ type Wish = {
   /** Whether only names of files that exist are printed. */
   existing: boolean;
   json: boolean;
+  /** Who takes batches; undefined: the files are split beforehand. */
+  holder: string | undefined;
   files: string[];
   /** To people, on stderr. */
   say: (message: string) => void;
@@ -125,9 +126,31 @@ function readWish(args: string[], environment: Environment): Wish | undefined {
     fallback: values.fallback === true,
     existing: values.existing ?? (isCi && !values["no-existing"]),
     json: values.json === true,
+    holder: values.next ? readHolder(given("holder"), environment) : undefined,
     files: positionals,
     say: createSay(environment),
   };
+}
+
+/** Ids of jobs, which are others when a job is run again. */
+const JOB_IDS = [
+  ["GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"],
+  ["CI_JOB_ID"],
+  ["CIRCLE_WORKFLOW_JOB_ID"],
+  ["BUILDKITE_JOB_ID"],
+  ["SYSTEM_JOBID", "SYSTEM_JOBATTEMPT"],
+] as const;
+
+function readHolder(given: string | undefined, environment: Environment): string {
+  if (given !== undefined) return given;
+  if (environment["ASSAY_LEASE_ID"]) return environment["ASSAY_LEASE_ID"];
+  for (const names of JOB_IDS) {
+    const ids = names.map((name) => environment[name]?.trim() ?? "");
+    if (ids.every((id) => id !== "")) return ids.join("-");
+  }
+  throw new UsageError(
+    `--holder is missing: with --next give a name that is another one each time that the job starts, such as "$$"`,
+  );
 }
 
 const isSet = (flag: string | undefined) => flag !== undefined && !/^(?:false|0|no|off)$/i.test(flag);
@@ -148,77 +171,6 @@ function readFormat(format: string | undefined, timings: string | undefined): Fo
   return timings ?? format ?? "files";
 }
 
-/** As the server answers it; what newer servers add is passed over. */
-const planAnswer = v.object({
-  files: v.array(v.string()),
-  timings: v.record(v.string(), v.number()),
-  runs: v.optional(v.number(), 0),
-});
-type Plan = ShardPlan & { runs: number };
-
-const executionAnswer = v.object({ id: v.string() });
-
-/** A proxy may answer with a page of its own. */
-function readAs<Schema extends v.GenericSchema>(schema: Schema, what: string, text: string): v.InferOutput<Schema> {
-  try {
-    return v.parse(schema, JSON.parse(text));
-  } catch {
-    throw new Error(`Cannot read the ${what}: it is not what Assay answers`);
-  }
-}
-
-/** A server that is started again is back before this is over. */
-const PATIENCE_MS = 15_000;
-const WAITS = [1 / 15, 4 / 15, 10 / 15];
-/** The shards of a build ask at the same moment, and may be over the rate limit, whose window is a minute. */
-const RATE_LIMIT_MS = 130_000;
-/** For one try: who wants to split by hash where the server is away wants to know soon. */
-const TIMEOUT_MS = 15_000;
-
-async function request(
-  address: ServerAddress,
-  asking: Asking,
-  { patienceMs }: Wish,
-  failing: string,
-): Promise<ServerAnswer> {
-  const waitsMs = patienceMs === 0 ? [] : WAITS.map((part) => part * patienceMs);
-  const answer = await askPatiently(
-    address,
-    { ...asking, timeoutMs: TIMEOUT_MS },
-    { waitsMs, withinMs: RATE_LIMIT_MS + patienceMs },
-  );
-  if (answer.status < 300) return answer;
-  const message = `${failing}: ${messageOf(answer)}`;
-  throw answer.status === 429 || answer.status >= 500 ? new ServerAwayError(message) : new Error(message);
-}
-
-/** The execution that the shards' uploads will find by the same key, commit and branch. */
-async function findExecution(address: ServerAddress, wish: Wish): Promise<string> {
-  const { build, baseCommit } = wish;
-  const { executionKey: key, branch, commit, pullRequest, buildUrl } = build;
-  if (key === undefined)
-    throw new UsageError(
-      "Cannot tell the execution: give --execution-key, the same to all shards and uploads of a build",
-    );
-  const asking: Asking = {
-    method: "POST",
-    path: "/executions",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ key, branch, commit, baseCommit, pullRequest, buildUrl }),
-  };
-  const answer = await request(address, asking, wish, `Cannot find the execution "${key}"`);
-  return readAs(executionAnswer, `execution from ${address.url}`, answer.text).id;
-}
-
-async function askPlan(wish: Wish, environment: Environment): Promise<Plan> {
-  const { shard, task, executionId } = wish;
-  const address = readServerAddress(environment);
-  const id = executionId ?? (await findExecution(address, wish));
-  const path = planPath(id, task, shard);
-  const answer = await request(address, { path }, wish, `Cannot get the plan of "${task}" in execution "${id}"`);
-  return readAs(planAnswer, `plan from ${address.url}`, answer.text);
-}
-
 /** A task of a runner has not the project's key: the runner has asked for it, and tells the file. */
 async function readPlanFile(path: string, { shard }: Wish, environment: Environment): Promise<Plan> {
   const its = environment["ASSAY_SHARD"];
@@ -228,11 +180,15 @@ async function readPlanFile(path: string, { shard }: Wish, environment: Environm
 }
 
 /** undefined: the server is away, or the build may not know its key, and all files go by hash. */
-async function findPlan(wish: Wish, environment: Environment): Promise<Plan | undefined> {
+async function findPlan(
+  wish: Wish,
+  environment: Environment,
+  names: readonly string[] | undefined,
+): Promise<Plan | undefined> {
   const file = environment["ASSAY_PLAN"];
   try {
     if (file) return await readPlanFile(file, wish, environment);
-    return await askPlan(wish, environment);
+    return await askPlan(wish, environment, names);
   } catch (error) {
     // The builds of forks have no secrets: that is the same for all of their shards.
     const isAway = error instanceof ServerAwayError || (!file && !environment["ASSAY_KEY"]?.trim());
@@ -298,7 +254,15 @@ export async function split(args: string[], environment: Environment = process.e
       `--format playwright splits what "npx playwright test --list" prints: give it to standard input, and -`,
     );
   const list = format === "playwright" ? parsePlaywrightList(given!) : undefined;
-  const plan = wish.isWhole ? undefined : await findPlan(wish, environment);
+  if (wish.holder !== undefined)
+    return await printNext(wish, wish.holder, list ? [...list.keys()] : given, list, environment);
+  const plan = wish.isWhole
+    ? undefined
+    : await findPlan(
+        wish,
+        environment,
+        given?.map((file) => toFileName(file, directory)),
+      );
   if (format === "bun") {
     const names = given?.map((file) => toFileName(file, directory));
     return await print([toBunTimings(wish, plan, names)]);
@@ -313,6 +277,35 @@ export async function split(args: string[], environment: Environment = process.e
   const broken = lines.find((line) => /[\r\n]/.test(line));
   // Its second line would be another word of a command.
   if (broken !== undefined) throw new Error(`Cannot print ${JSON.stringify(broken)} as a line: use --json`);
+  await print(lines);
+}
+
+/** The next files of the job, which the server hands out one batch after the other. */
+async function printNext(
+  wish: Wish,
+  holder: string,
+  files: readonly string[] | undefined,
+  list: Map<string, string[]> | undefined,
+  environment: Environment,
+): Promise<void> {
+  if (files === undefined) throw new UsageError("FILES are missing: --next takes batches of those that are given");
+  if (files.length > MAX_SPLIT_FILES)
+    throw new UsageError(`--next takes at most ${MAX_SPLIT_FILES} files, got ${files.length}`);
+  const byName = new Map(files.map((file) => [toFileName(file, process.cwd()), file]));
+  const answer = await askBatch(wish, holder, [...byName.keys()], environment);
+  const match = createFileMatch([...byName.keys()]);
+  const own = answer.files.map((file) => {
+    const name = match(toFileName(file));
+    if (name === undefined)
+      throw new Error(`Cannot run ${JSON.stringify(file)}, which is this job's: it is not among the FILES here`);
+    return byName.get(name)!;
+  });
+  const { shard, task, json, say } = wish;
+  say(
+    `Shard ${shard.index}/${shard.of} of "${task}": ${own.length === 0 ? "all files are taken" : `${own.length} files, ${answer.left} are left`}`,
+  );
+  const lines = own.flatMap((file) => list?.get(file) ?? [toWord(file)]);
+  if (json) return await print([toJsonLine({ shard: `${shard.index}/${shard.of}`, task, files: lines })]);
   await print(lines);
 }
 

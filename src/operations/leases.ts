@@ -1,6 +1,7 @@
 /** Leases: handed out to runners, kept alive by them, ended by their reports, and given to others when they are lost. */
 
 import { advanceExecution } from "./executions.ts";
+import { releaseFiles } from "./file_queues.ts";
 import { hasEnded } from "../rules/execution.ts";
 import type { ExecutionVariables } from "../schema/environments.ts";
 import type { Lease, LeaseState, LeaseSync } from "../schema/leases.ts";
@@ -154,6 +155,8 @@ async function giveAgain(
   const isUnwanted = lease.stopReason !== null || hasEnded(execution.status);
   await endLease(sql, projectId, lease.id, { status: isUnwanted ? "cancelled" : status, message, exitCode });
   if (isUnwanted) return await settle(sql, projectId, execution);
+  const { executionId, taskSlug, shard, shards } = lease;
+  await releaseFiles(sql, { projectId, executionId, taskSlug }, { index: shard || 1, of: shards });
   await requeueLease(sql, projectId, lease.id, { costs: status === "returned" ? 0 : 1 });
   await notifyLeases(sql, projectId);
 }

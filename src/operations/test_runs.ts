@@ -55,8 +55,10 @@ import {
   toOrigin,
   toUploaded,
 } from "./executions.ts";
+import { findUnrunFiles } from "./file_queues.ts";
 import { changedByOthers, judgeAgain } from "./outages.ts";
 import { mergeResults } from "./results.ts";
+import type { PlanKey } from "../store/plans.ts";
 import {
   type Attempt,
   insertAttempts,
@@ -143,6 +145,11 @@ export async function takeReport(
     ...met.warnings,
     ...(hasEnded(execution.status) ? [tooLate(execution, joins)] : []),
   ]);
+  const unrun = await whatIsUnrun(sql, { projectId, executionId: execution.id, taskSlug }, shard, before, parameters);
+  if (unrun !== undefined) {
+    attempt.partial = true;
+    attempt.warnings.push(unrun);
+  }
   if (report.countsOnly) await requireMergeable(sql, projectId, run.id, attempt.shard, before);
   const { blocks, changes } = await mergeResults(sql, projectId, run.id, named.results, attempt, before);
   let writes = [
@@ -368,6 +375,19 @@ function toShard(
   if (before.some((attempt) => attempt.shard !== WHOLE) && announced.of !== shards)
     refuse(`Cannot read "shard": expected a shard of ${shards}, as announced before, got one of ${announced.of}`);
   return announced;
+}
+
+/** Of a task that is split while it runs: the files that nobody has run, in words. */
+async function whatIsUnrun(
+  sql: Tx,
+  key: PlanKey,
+  shard: Shard,
+  before: readonly Attempt[],
+  { lease_id }: UploadParameters,
+): Promise<string | undefined> {
+  if (shard.of < 2 && lease_id === undefined) return undefined;
+  const arrived = new Set(before.map((attempt) => attempt.shard)).add(shard.index);
+  return await findUnrunFiles(sql, key, { ...shard, index: shard.index || 1 }, arrived.size >= shard.of);
 }
 
 async function selectAgain(sql: Tx, projectId: string, executionId: string, taskSlug: string): Promise<TakenReport> {

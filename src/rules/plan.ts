@@ -91,12 +91,34 @@ export function toFileName(file: string, directory?: string): string {
 
 const isAbsolute = (path: string) => /^(?:\/|[A-Za-z]:\/)/.test(path);
 
+/** More files with one last name are not told apart by the folders above: their names have to be the same. */
+const MAX_ALIKE = 200;
+
+/**
+ * The files that a job has, by the names of reports where they are known, and else by their own with null. What the job does not have is
+ * left out.
+ */
+export function matchTimings(timings: readonly FileTiming[], names: readonly string[]): FileTiming[] {
+  const known = new Map(timings.map(({ file, ms }) => [file, ms]));
+  const match = createFileMatch([...known.keys()], MAX_ALIKE);
+  const files = new Map(
+    names.map((name) => {
+      const file = match(name);
+      return file === undefined ? [name, null] : [file, known.get(file)!];
+    }),
+  );
+  return [...files].map(([file, ms]) => ({ file, ms }));
+}
+
 /**
  * Finds the name by which one of `known` knows a file. Reports, globs and shells begin paths at different places: of two
  * names one may be the end of the other, or both are absolute and end in the same folder; the longest such end counts, and
  * none where two files share it. It depends on nothing but the name and `known`: shards that see different files agree on each.
  */
-export function createFileMatch(known: readonly string[]): (name: string) => string | undefined {
+export function createFileMatch(
+  known: readonly string[],
+  maxAlike = Number.POSITIVE_INFINITY,
+): (name: string) => string | undefined {
   const exact = new Map(known.map((file) => [toFileName(file), file]));
   const byLast = Map.groupBy(
     known.map((file) => ({ file, parts: toFileName(file).split("/") })),
@@ -107,7 +129,9 @@ export function createFileMatch(known: readonly string[]): (name: string) => str
     if (same !== undefined) return same;
     const parts = name.split("/");
     let best = { file: undefined as string | undefined, length: 0 };
-    for (const { file, parts: theirs } of byLast.get(parts.at(-1)!) ?? []) {
+    const alike = byLast.get(parts.at(-1)!) ?? [];
+    if (alike.length > maxAlike) return undefined;
+    for (const { file, parts: theirs } of alike) {
       const length = commonEnd(parts, theirs);
       const isAlike =
         length === Math.min(parts.length, theirs.length) || (length > 1 && isAbsolute(name) && isAbsolute(file));
@@ -135,6 +159,10 @@ export type ShardPlan = {
 /** Where a shard's plan is asked for, below the project. */
 export const planPath = (executionId: string, taskSlug: string, { index, of }: Shard): string =>
   `/executions/${encodeURIComponent(executionId)}/test-runs/${encodeURIComponent(taskSlug)}/plan?shard=${index}/${of}`;
+
+/** Where a shard asks for its next files, below the project. */
+export const batchesPath = (executionId: string, taskSlug: string): string =>
+  `/executions/${encodeURIComponent(executionId)}/test-runs/${encodeURIComponent(taskSlug)}/batches`;
 
 /** A file that is to be split: `name` is what is compared, `known` the name by which the plan knows it. */
 export type SplitFile = { file: string; name: string; known: string | undefined };

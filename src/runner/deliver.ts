@@ -10,6 +10,8 @@ import { listPaths } from "./report_files.ts";
 import { readReports } from "./upload.ts";
 
 const UPLOAD_MS = 120_000;
+/** What a shard without files has to say. */
+const NO_REPORT = { body: new Uint8Array(), headers: {} };
 /** What the server takes. */
 const MAX_MESSAGE = 60_000;
 
@@ -47,18 +49,22 @@ export async function deliver(line: Line, { messageOf }: Server, delivery: Deliv
     }
     return undefined;
   };
-  if (end.kind !== "report") return await fail(end.message, end.exitCode, end.kind === "infrastructure");
+  if (end.kind === "failure" || end.kind === "infrastructure")
+    return await fail(end.message, end.exitCode, end.kind === "infrastructure");
   let report;
+  const paths = end.kind === "report" ? end.paths : [];
   try {
-    report = await readReports(end.paths, config.workingDirectory, mask);
+    report = end.kind === "report" ? await readReports(paths, config.workingDirectory, mask) : NO_REPORT;
   } catch (error) {
     return await fail((error as Error).message, end.exitCode, false);
   }
-  const { exitCode, commit } = end;
+  const { exitCode } = end;
+  const commit = end.kind === "report" ? end.commit : undefined;
   const answer = await asUnderstood(delivery.machine, (machine, keySuffix) => {
     const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(exitCode) });
     for (const [name, value] of Object.entries(machine)) query.set(name, String(value));
     if (commit !== undefined) query.set("commit", commit);
+    if (end.kind === "nothing") query.set("allow_empty", "true");
     if (config.format !== undefined) query.set("format", config.format);
     return {
       method: "POST",
@@ -70,7 +76,7 @@ export async function deliver(line: Line, { messageOf }: Server, delivery: Deliv
   });
   if (!answer) return { refused: "no answer" };
   if (answer.status < 300) return { result: wordIn(answer, "verdict") === "passed" ? "passed" : "failed" };
-  const names = listPaths(end.paths, config.workingDirectory);
+  const names = listPaths(paths, config.workingDirectory);
   return await fail(`The report ${names} was refused: ${messageOf(answer)}`, end.exitCode, false);
 
   async function fail(message: string, exitCode: number | undefined, infrastructure: boolean): Promise<Delivered> {

@@ -7,7 +7,16 @@ import { deliver, type Delivered } from "./deliver.ts";
 import { keepAsking, backoffMs, createLine, PATIENCE_MS, RunnerError } from "./line.ts";
 import { createMask, createMaskCache, type Mask, MaskError } from "./mask.ts";
 import { GRACE_MS } from "./processes.ts";
-import { type Lease, type LogPart, readSyncAnswer, type Server, type SyncAnswer, type SyncBody } from "./protocol.ts";
+import {
+  type Lease,
+  type LogPart,
+  readSyncAnswer,
+  type Server,
+  type ServerAnswer,
+  type SyncAnswer,
+  type SyncBody,
+} from "./protocol.ts";
+import { batchesPath } from "../rules/plan.ts";
 import { mayShareReport } from "./report_files.ts";
 import { createTaskLog, type TaskLog } from "./task_log.ts";
 import { runTask, type TaskEnd } from "./task.ts";
@@ -218,7 +227,13 @@ export function startRunner(options: RunnerOptions): Runner {
         ? { kind: "failure", message: one.refusal }
         : plan === "no answer"
           ? { kind: "infrastructure", message: "Cannot get the plan of the shard: the server does not answer" }
-          : await runTask({ ...shared, plan, stop: stop.signal, hurry: hurry.signal });
+          : await runTask({
+              ...shared,
+              plan,
+              askBatch: (files) => askBatch(one, files),
+              stop: stop.signal,
+              hurry: hurry.signal,
+            });
     taskLog.end();
     const seconds = Math.round((performance.now() - began) / 1000);
     const delivered =
@@ -226,7 +241,7 @@ export function startRunner(options: RunnerOptions): Runner {
     // Until then it keeps its slot: the next task may write the same report, and what is not delivered can be lost.
     one.isRunning = false;
     if (!("result" in delivered) || delivered.result !== "passed") allPassed = false;
-    const failure = end.kind !== "report" ? { failure: one.mask.text(end.message) } : {};
+    const failure = "message" in end ? { failure: one.mask.text(end.message) } : {};
     log.info("A task has ended", { ...namesOf(lease), seconds, ...failure, ...delivered });
     wake();
   }
@@ -264,6 +279,18 @@ export function startRunner(options: RunnerOptions): Runner {
     } finally {
       clearTimeout(late);
     }
+  }
+
+  /** What the batches before have run is told with it. */
+  async function askBatch({ lease, stop }: Held, files: readonly string[]): Promise<ServerAnswer | undefined> {
+    const { execution, taskSlug, shard = { index: 1, total: 1 } } = lease;
+    const asking = {
+      method: "POST" as const,
+      path: batchesPath(execution.id, taskSlug),
+      headers: { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID() },
+      body: JSON.stringify({ shard: `${shard.index}/${shard.total}`, holder: lease.id, files }),
+    };
+    return await keepAsking(line, asking, () => stop.signal.aborted);
   }
 
   function giveUp(error: unknown): void {

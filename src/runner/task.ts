@@ -8,6 +8,7 @@ import type { Cgroups } from "./cgroups.ts";
 import { requireDirectory, runCommand } from "./command.ts";
 import type { TaskConfig } from "./config.ts";
 import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
+import { type AskBatch, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
 import { startGuard } from "./processes.ts";
 import type { Mask } from "./mask.ts";
 import type { Lease } from "./protocol.ts";
@@ -31,6 +32,8 @@ export type TaskOptions = {
   config: TaskConfig;
   /** Of a shard: which files are its own, as the server answered it. */
   plan?: string | undefined;
+  /** For a task that is split while it runs; undefined: it has no shards, and the server does not split it. */
+  askBatch?: AskBatch | undefined;
   /** The runner's environment. */
   host: Record<string, string | undefined>;
   onOutput: (bytes: Uint8Array) => void;
@@ -58,6 +61,8 @@ export type TaskEnd =
       /** The commit that was tested, where the execution names none. */
       commit?: string;
     }
+  /** There was no file for this shard to run, and so there is no report. */
+  | { kind: "nothing"; exitCode: 0 }
   | { kind: "failure"; message: string; exitCode?: number }
   /** The machine could not run the task, which says nothing about its tests. */
   | { kind: "infrastructure"; message: string; exitCode?: number };
@@ -94,6 +99,8 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
     environment[PLAN_VARIABLE] = join(folder, "plan.json");
     writeFileSync(environment[PLAN_VARIABLE], plan);
   }
+  const queue = options.askBatch && serveFileQueue(folder, options.askBatch);
+  if (queue) environment[QUEUE_VARIABLE] = queue.path;
   const shared = {
     directory: config.workingDirectory,
     environment,
@@ -107,7 +114,10 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
   };
   const run: Run = (command, stop, more) =>
     runCommand({ ...shared, environment: { ...environment, ...more }, command, stop });
-  const end = await runAll(options, run, join(folder, "rerun")).catch((error) => cannotRun(error, lease.taskSlug));
+  const hasNoFiles = () => queue?.gaveNothing() === true;
+  const end = await runAll(options, run, hasNoFiles, join(folder, "rerun"))
+    .catch((error) => cannotRun(error, lease.taskSlug))
+    .finally(() => queue?.stop());
   const late = AbortSignal.timeout(AFTER_SECONDS * 1000);
   for (const command of config.after) await run(command, late).catch(() => {});
   await cgroup?.remove();
@@ -129,7 +139,7 @@ function tellRefused(names: readonly string[], taskSlug: string): string {
 
 type Run = (command: string, stop: AbortSignal, more?: Record<string, string>) => Promise<number>;
 
-async function runAll(options: TaskOptions, run: Run, listPath: string): Promise<TaskEnd> {
+async function runAll(options: TaskOptions, run: Run, hasNoFiles: () => boolean, listPath: string): Promise<TaskEnd> {
   const { lease, config, mask, stop } = options;
   // Cut afterwards: the half of a secret is none that is known.
   const quote = (command: string) => {
@@ -176,6 +186,7 @@ async function runAll(options: TaskOptions, run: Run, listPath: string): Promise
         ...(asked === null && head !== null ? { commit: head } : {}),
       };
     if (end) return end;
+    if (exitCode === 0 && hasNoFiles()) return { kind: "nothing", exitCode };
     const why =
       stale.length > 0
         ? `the report is older than the task: ${listPaths(stale, config.workingDirectory)}`

@@ -1,7 +1,8 @@
 /** Plans: which files of a task one of its shards is to run. */
 
 import * as v from "valibot";
-import { count, described, shard } from "./fields.ts";
+import { listOf } from "./bounded.ts";
+import { count, described, shard, text } from "./fields.ts";
 
 export const planQuery = v.strictObject({ shard: described(shard, "Which slice of how many", "2/4") });
 
@@ -29,3 +30,38 @@ export const plan = v.strictObject({
   ),
 });
 export type Plan = v.InferOutput<typeof plan>;
+
+/** A body has no room for more with long names. */
+export const MAX_SPLIT_FILES = 10_000;
+const splitFiles = described(
+  listOf(text(1_000), {
+    max: MAX_SPLIT_FILES,
+    expected: "expected a list of files",
+    tooMany: "expected at most 10,000 files",
+  }),
+  "The files that there are, as the job names them; at most 10,000",
+  ["test/cart.test.ts", "test/pay.test.ts", "test/user.test.ts"],
+);
+
+export const planRequest = v.strictObject({ files: splitFiles });
+
+export const batchRequest = v.strictObject({
+  shard: described(shard, "Which of how many jobs asks", "2/4"),
+  holder: described(
+    text(200),
+    "Who asks: the id of the lease, or of the CI job. What another holder of the shard has had before is handed out again",
+    "8123-1",
+  ),
+  files: splitFiles,
+});
+
+export const batch = v.strictObject({
+  files: v.pipe(
+    v.array(v.string()),
+    v.description(
+      "To be run now, longest first, as the first job that asked or reports have named them; empty: all are taken",
+    ),
+    v.examples([["test/cart.test.ts"]]),
+  ),
+  left: described(count, "How many files nobody has taken yet", 41),
+});

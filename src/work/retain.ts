@@ -5,6 +5,7 @@ import type { Database } from "../store/connect.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
 import { firstIdAt } from "../store/moment.ts";
 import { deleteOldLeases } from "../store/leases.ts";
+import { deleteOldFileQueues } from "../store/file_queues.ts";
 import { deleteOldPlans } from "../store/plans.ts";
 import { createPartitions, deleteOldResults, dropPartitions } from "../store/partitions.ts";
 import { selectRetentions } from "../store/projects.ts";
@@ -33,6 +34,7 @@ export async function retainResults(
       while (goOn() && (await deleteOldResults(pool, id, floorOf(days))) > 0);
       while (goOn() && (await deleteOldLeases(pool, id, floorOf(days))) > 0);
       while (goOn() && (await deleteOldPlans(pool, id, floorOf(days))) > 0);
+      while (goOn() && (await deleteOldFileQueues(pool, id, floorOf(days))) > 0);
     },
     log,
     goOn,

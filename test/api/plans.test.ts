@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createHarness, createServer, until } from "../harness.ts";
 import { insertPlan } from "../../src/store/plans.ts";
 import { firstIdAt } from "../../src/store/moment.ts";
+import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { retainResults } from "../../src/work/retain.ts";
 import { createRandom } from "../simulation/random.ts";
 
@@ -222,5 +223,118 @@ describe("GET …/test-runs/{taskSlug}/plan", () => {
     await ask(`DELETE /projects/${project}/executions/${deleted}`, { key });
     await retainResults(database, 90, new Date());
     expect([await stored(deleted), await stored(old), await stored(young)]).toEqual([0, 0, 1]);
+  });
+});
+
+describe("POST …/test-runs/{taskSlug}/plan", () => {
+  test("plans the files that are given: new ones as long as the median, none that is gone; the first list is kept", async () => {
+    await upload("posted", ["a.ts x 8", "b.ts x 4", "c.ts x 4", "gone.ts x 100"]);
+    const execution = await begin();
+    const post = async (shard: string, files: string[], on = ask) => {
+      const path = `/projects/${project}/executions/${execution}/test-runs/posted/plan?shard=${shard}`;
+      return (await on(`POST ${path}`, { key, body: { files } })).body;
+    };
+    const files = ["c.ts", "./new.ts".slice(2), "b.ts", "a.ts"];
+    const [one, two] = await Promise.all([post("1/2", files), post("2/2", files, askOther)]);
+    expect(one.timings).toEqual({ "a.ts": 8000, "b.ts": 4000, "c.ts": 4000, "new.ts": 4000 });
+    expect([...one.files, ...two.files].sort()).toEqual(["a.ts", "b.ts", "c.ts", "new.ts"]);
+    const sum = (files: string[]) => files.reduce((sum, file) => sum + one.timings[file], 0);
+    expect([sum(one.files), sum(two.files)].sort()).toEqual([12_000, 8_000].sort());
+    expect(await post("1/2", ["other.ts", "a.ts"])).toEqual(one);
+    expect(await plan(execution, "posted", "1/2")).toEqual(one);
+  });
+
+  test("is that of GET where none of the files is known", async () => {
+    await upload("strange", ["a.ts x 8"]);
+    const execution = await begin();
+    const path = `/projects/${project}/executions/${execution}/test-runs/strange/plan?shard=1/1`;
+    expect((await ask(`POST ${path}`, { key, body: { files: ["x.ts"] } })).body.timings).toEqual({ "a.ts": 8000 });
+    const { status, body } = await ask(`POST ${path}`, { key, body: { files: Array(10_001).fill("x") } });
+    expect([status, body.error.message]).toEqual([
+      400,
+      'Cannot read "files": expected at most 10,000 files, got an array of 10001',
+    ]);
+  });
+});
+
+describe("POST …/test-runs/{taskSlug}/batches", () => {
+  const FILES = Array.from({ length: 12 }, (_, at) => `f${String(at).padStart(2, "0")}.ts`);
+  const next = async (execution: string, shard: string, more: object = {}, on = ask, extra: object = {}) => {
+    const path = `/projects/${project}/executions/${execution}/test-runs/queued/batches`;
+    return await on(`POST ${path}`, { key, body: { shard, holder: `job ${shard}`, files: FILES, ...more }, ...extra });
+  };
+
+  test("hand each file to one job, on whichever server it asks, and once under one Idempotency-Key", async () => {
+    const execution = await begin();
+    const taken: string[] = [];
+    const work = async (shard: string, on: typeof ask) => {
+      for (;;) {
+        const { status, body } = await next(execution, shard, {}, on);
+        expect(status).toBe(200);
+        if (body.files.length === 0) return;
+        taken.push(...body.files);
+      }
+    };
+    await Promise.all([work("1/3", ask), work("2/3", askOther), work("3/3", ask)]);
+    expect(taken.toSorted()).toEqual(FILES);
+
+    const other = await begin();
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    const first = await next(other, "1/3", {}, ask, { headers });
+    expect((await next(other, "1/3", {}, askOther, { headers })).body).toEqual(first.body);
+    expect((await next(other, "1/3")).body.files).not.toContain(first.body.files[0]);
+  });
+
+  test("that a job has not acknowledged, or that nobody took, make its report red and say so", async () => {
+    const execution = await begin({ key: "unrun" });
+    const { body: batch } = await next(execution, "1/2");
+    const send = (shard: string, letters: string) =>
+      upload("queued", [`${letters}.ts x 1`], { execution_id: execution, shard, complete: "false" }).then(() => see());
+    const see = async () =>
+      (await ask(`GET /projects/${project}/executions/${execution}/test-runs/queued`, { key })).body;
+    const first = await send("1/2", "a");
+    expect(first.warnings).toContain(
+      `${batch.files.length} files of the split went to this shard, which has not said that it has run them`,
+    );
+    // It is started again, runs all that it gets, and says so.
+    let ran = 0;
+    for (let left = 1; left > 0; left = ran < 6 ? 1 : 0)
+      ran += (await next(execution, "1/2", { holder: "again" })).body.files.length;
+    await next(execution, "1/2", { holder: "again" });
+    const last = await send("2/2", "b");
+    expect(last.verdict).toBe("failed");
+    expect(last.warnings.join()).toMatch(/\d+ files of the split went to no shard/);
+  });
+
+  test("of a lease that is lost go to the others, and not to its runner any more", async () => {
+    const execution = await begin({ mode: "run", tasks: [{ slug: "queued", shards: 2 }] });
+    const registered = await ask(`POST /projects/${project}/runners`, { key, body: { runner: "r1" } });
+    const own = { key: registered.body.key };
+    const sync = async (runner: string, with_: object) =>
+      (
+        await ask(`POST /projects/${project}/leases`, {
+          key: runner === "r1" ? own.key : key,
+          body: { runner, ...with_ },
+        })
+      ).body;
+    const { leases } = await sync("r1", { free: 2 });
+    const held = leases.map(({ id }: { id: string }) => ({ id }));
+    await sync("r1", { free: 0, held });
+    const ask1 = (at: number, holder = leases[at].id) =>
+      next(execution, `${leases[at].shard.index}/2`, { holder }, ask, { key: own.key });
+    const mine = (await ask1(0)).body.files;
+    await ask1(0);
+    const others = (await ask1(1)).body.files;
+    const refused = await ask1(0, leases[1].id);
+    expect(refused.body.error.message).toBe(
+      'Cannot read "holder": expected a lease that this runner holds, of this task and shard',
+    );
+    await database.pool`update lease set expires_at = now() - interval '1 second', started_at = now() - interval '2 minutes' where id = ${leases[0].id}`;
+    await reclaimLeases(database);
+    expect((await ask1(0)).status).toBe(400);
+    const rest: string[] = [];
+    for (let files = ["x"]; files.length > 0; rest.push(...files)) files = (await ask1(1)).body.files;
+    expect([...others, ...rest].toSorted()).toEqual(FILES);
+    expect(rest).toContain(mine[0]);
   });
 });

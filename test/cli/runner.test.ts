@@ -205,6 +205,22 @@ describe("a task", () => {
     await stopped(runner);
   });
 
+  test("of shards takes its files batch after batch, without the key, and passes where none is left for it", async () => {
+    const project = await fresh();
+    const id = await start(project, { tasks: [{ slug: "unit", shards: 2 }] });
+    const command = `
+      while ${process.execPath} ${join(ROOT, "src/cli/assay.ts")} split --next a.ts b.ts c.ts > files.txt || exit 1; [ -s files.txt ]; do
+        for file in $(cat files.txt); do echo "$file$ASSAY_KEY" >> ran; done
+        n=$((n + 1)); echo '<testsuite name="s"><testcase name="'$n' of '$ASSAY_SHARD'"/></testsuite>' > results/$n.xml
+      done`;
+    const before = "rm -rf results; mkdir results";
+    const runner = startRunner({ place: project, tasks: { unit: { command, before, report: "results/*.xml" } } });
+    const ended = await ends(project, id);
+    expect([ended.status, ended.failed, ended.tasks[0].reason]).toEqual(["passed", 0, null]);
+    expect(readText(runner.file("ran")).trim().split("\n").sort()).toEqual(["a.ts", "b.ts", "c.ts"]);
+    await stopped(runner);
+  });
+
   test("of shards finds the plan of its shard, which is asked for until it comes", async () => {
     const project = await fresh();
     const { key } = project;

@@ -59,7 +59,7 @@ const github = (run: string) => ({
 });
 
 describe("assay split", () => {
-  test("gives every file to one shard: by its duration, by hash where it is new, not at all where it is gone", async () => {
+  test("gives every file to one shard: by its duration, a new one as long as the others, not at all where it is gone", async () => {
     const [one, two] = await Promise.all(
       ["1/2", "2/2"].map((shard) =>
         split(["--shard", shard, "--execution-key", "7", "--task", "unit", "src/*.test.ts"]),
@@ -69,8 +69,7 @@ describe("assay split", () => {
     const files = ["[id]", "a", "b", "c", "d", "e", "new1", "new2"].map((name) => `src/${name}.test.ts`);
     expect([...one!.lines, ...two!.lines].sort()).toEqual(files);
     expect(one!.lines.filter((file) => file in known)).toEqual(["src/a.test.ts", "src/d.test.ts"]);
-    const fresh = files.filter((file) => !(file in known));
-    expect(two!.lines.filter((file) => !(file in known))).toEqual(fresh.filter((file) => hashShard(file, 2) === 2));
+    expect([one!.lines.length, two!.lines.length]).toEqual([4, 4]);
     expect(two!.errors).toMatch(/^Shard 2\/2 of "unit": \d of 8 files, \d of them by hash, 7\.0 s of 15 s\n$/);
   });
 
@@ -155,7 +154,7 @@ describe("assay split", () => {
   });
 
   test("prints what the plan knows where no files are given, and one line of JSON for programs", async () => {
-    const { lines, errors } = await split(["--shard", "1/2", "--execution-key", "7", "--task", "unit", "--json"]);
+    const { lines, errors } = await split(["--shard", "1/2", "--execution-key", "70", "--task", "unit", "--json"]);
     expect(lines.map((line) => JSON.parse(line))).toEqual([
       { shard: "1/2", task: "unit", files: ["src/a.test.ts", "src/d.test.ts", "src/gone.test.ts"] },
     ]);
@@ -455,7 +454,10 @@ describe("assay split --timings bun", () => {
   test("names the files as they are from here, and leaves out what is not there", async () => {
     const told = ["--shard", "1/2", "--execution-key", "7", "--task", "unit", "--timings", "bun"];
     const { output } = await split([...told, "./a.test.ts", "b.test.ts", "e.test.ts"], { cwd: join(place, "src") });
-    expect(JSON.parse(output)).toEqual({ version: 1, files: { "a.test.ts": 5000, "b.test.ts": 4000 } });
+    expect(JSON.parse(output)).toEqual({
+      version: 1,
+      files: { "a.test.ts": 5000, "b.test.ts": 4000, "e.test.ts": 3500 },
+    });
     const away = { environment: { ASSAY_URL: url } };
     expect((await split([...told, "--fallback"], away)).output).toBe(`{"version":1,"files":{}}\n`);
   });
@@ -506,5 +508,70 @@ describe("assay split --format playwright", () => {
     expect([broken.code, broken.output]).toEqual([1, ""]);
     expect(broken.errors).toBe(`Cannot read the output of "playwright test --list": it has 5 tests, and says 6\n`);
     expect((await split(args("1/2"), { stdin: "src/a.spec.ts\n" })).errors).toContain("it has 0 tests");
+  });
+});
+
+describe("assay split --next", () => {
+  const all = ["a", "b", "c", "d", "e", "new1", "new2"].map((name) => `src/${name}.test.ts`);
+  const next = (key: string, shard: string, holder: string, more: string[] = ["src/*.test.ts", "--json"]) =>
+    split(["--next", "--shard", shard, "--holder", holder, "--execution-key", key, "--task", "unit", ...more]);
+  const filesOf = ({ lines }: { lines: string[] }): string[] => JSON.parse(lines[0]!).files;
+
+  test("hands each file to one job, as fast as each asks, and nothing when all are taken", async () => {
+    const [one, two] = await Promise.all([next("next", "1/2", "a"), next("next", "2/2", "b")]);
+    expect([one!.code, two!.code]).toEqual([0, 0]);
+    const taken = [...filesOf(one!), ...filesOf(two!)];
+    // The second job is slow: the first gets all that is left.
+    for (;;) {
+      const { code, lines, errors } = await next("next", "1/2", "a");
+      expect(code).toBe(0);
+      const files = JSON.parse(lines[0]!).files;
+      taken.push(...files);
+      if (files.length > 0) continue;
+      expect(errors).toContain('Shard 1/2 of "unit": all files are taken');
+      break;
+    }
+    expect(taken.sort()).toEqual([...all, "src/[id].test.ts"].sort());
+    // It is started again: it gets its files again, and no others.
+    const again = filesOf(await next("next", "2/2", "b again"));
+    expect(again).toEqual(filesOf(two!));
+  });
+
+  test("in the loop of the docs runs each batch by itself, and is red where one of them is", async () => {
+    const docs = await Bun.file(join(import.meta.dir, "../../docs/splitting.md")).text();
+    const loop = /```sh\n(code=0\n[^]*?)```/.exec(docs)![1]!;
+    expect(loop).toContain("npx jest");
+    const home = join(place, "loop");
+    mkdirSync(join(home, "src"), { recursive: true });
+    mkdirSync(join(home, "results"), { recursive: true });
+    for (const name of ["a", "b c", "d"]) await Bun.write(join(home, `src/${name}.test.ts`), "");
+    const run = async (key: string, failing: string) => {
+      const command = `printf '%s\\n' "$@" >> ran; case "$*" in *${failing}*) exit 1;; esac`;
+      const script = loop
+        .replaceAll("assay split", `${process.execPath} ${ASSAY} split --shard 1/1 --execution-key ${key} --task loop`)
+        .replace("npx jest", `sh -c '${command.replaceAll("'", `'\\''`)}' sh`);
+      const child = Bun.spawn(["sh", "-c", script], {
+        cwd: home,
+        env: { PATH: process.env["PATH"]!, HOME: place, ...server, GITHUB_RUN_ID: key, GITHUB_RUN_ATTEMPT: "1" },
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      const code = await child.exited;
+      return [code, (await child.stderr.text()).includes("not found")];
+    };
+    expect(await run("loop1", "nothing")).toEqual([0, false]);
+    const ran = (await Bun.file(join(home, "ran")).text()).split("\n").filter((line) => line.startsWith("src/"));
+    expect(ran.sort()).toEqual(["src/a.test.ts", "src/b c.test.ts", "src/d.test.ts"]);
+    expect(await run("loop2", "d.test")).toEqual([123, false]);
+  });
+
+  test("needs files, and a name for the job where no CI system has one", async () => {
+    const plain = ["--next", "--shard", "1/2", "--execution-key", "7", "--task", "unit"];
+    expect((await split([...plain, "src/*.test.ts"])).errors).toContain("--holder is missing");
+    expect((await split([...plain, "--holder", "x"])).errors).toContain("FILES are missing");
+    const away = await split([...plain, "--holder", "x", "--patience", "0", "src/*.test.ts"], {
+      environment: { ...server, ASSAY_URL: "http://127.0.0.1:1" },
+    });
+    expect([away.code, away.lines]).toEqual([1, []]);
   });
 });

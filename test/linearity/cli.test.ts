@@ -65,7 +65,7 @@ testLinearity(
         ),
     },
     "client.ts": {
-      ...{ ask: null, askPatiently: null },
+      ...{ ask: null, askPatiently: null, askSocket: null },
       messageOf: (text) =>
         [text, JSON.stringify({ error: { message: text } })].map((body) =>
           messageOf({ status: 400, text: body, headers: new Headers() }),
@@ -88,6 +88,7 @@ testLinearity(
     "report_files.ts": { findReports: null, keepFresh: null, readReports: null },
     "runner.ts": { runner: null },
     "split.ts": { split: null },
+    "split_request.ts": { askBatch: null, askPlan: null, readAs: null },
     "split_files.ts": {
       filesOfPlan: (text) =>
         attempt(() =>

@@ -22,7 +22,15 @@ import { identify, identifyOtherNames, isAbsolute } from "../../src/rules/identi
 import { losesFile, mayBeSameFile, normalizeFile } from "../../src/rules/identity.ts";
 import { joinLog } from "../../src/rules/log_parts.ts";
 import { toNotice } from "../../src/rules/notice.ts";
-import { createFileMatch, planPath, plannedFiles, splitFiles, toFileName } from "../../src/rules/plan.ts";
+import {
+  batchesPath,
+  createFileMatch,
+  matchTimings,
+  planPath,
+  plannedFiles,
+  splitFiles,
+  toFileName,
+} from "../../src/rules/plan.ts";
 import { readPosition } from "../../src/rules/position.ts";
 import { plainWord } from "../../src/rules/randomness.ts";
 import { emptyReport, erroredCase } from "../../src/reports/report.ts";
@@ -90,6 +98,7 @@ testLinearity("rules", {
   "badge.ts": { drawBadge: (text) => drawBadge({ label: text, message: text, tone: "good", title: text }), widthOf },
   "branch.ts": { lineOf: null },
   "branch_state.ts": { isGreen: null, toBranchState: null },
+  "batches.ts": { countUnrun: null, newQueue: null, nextBatch: null, orderFiles: null, releaseShard: null },
   "blame.ts": { isBlame, toBlameWords: null, toCounts: null, toLists: null },
   "bug_transition.ts": { eventOf: null },
   "commit.ts": { isSameCommit: (text) => isSameCommit(text, `${text}1`) },
@@ -161,9 +170,11 @@ testLinearity("rules", {
   "outside.ts": { isFromOutside: (text) => isFromOutside(failureOf(text)) },
   "pace.ts": { nextSeconds: null },
   "plan.ts": {
+    batchesPath: (text) => batchesPath("e", text),
     createFileMatch: (text) => createFileMatch([text, `a/${text}`])(text),
     hashShard: null,
     longestShard: null,
+    matchTimings: (text) => matchTimings([{ file: text, ms: 1 }], [`a/${text}`]),
     planPath: (text) => planPath("e", text, { index: 1, of: 2 }),
     planShards: null,
     plannedFiles: (text) => plannedFiles({ files: [text], timings: { [text]: 1, [`a/${text}`]: 1 } }, "/w"),

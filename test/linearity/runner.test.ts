@@ -57,6 +57,7 @@ testLinearity("runner", {
         ["PATH"],
       ),
   },
+  "file_queue.ts": { serveFileQueue: null },
   "line.ts": { backoffMs: null, createLine: null, keepAsking: null },
   // Called by createMask, for secrets.
   "encodings.ts": { base64FormsOf: null, commonFormsOf: null, hexOf: null, rareFormsOf: null },

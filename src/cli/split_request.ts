@@ -1,0 +1,163 @@
+/** What `assay split` asks a server: the execution, the plan of a shard, its next files. */
+
+import * as v from "valibot";
+import { batchesPath, planPath, type ShardPlan } from "../rules/plan.ts";
+import type { Shard } from "../schema/fields.ts";
+import { MAX_SPLIT_FILES } from "../schema/plans.ts";
+import type { Build } from "./ci.ts";
+import {
+  type Asking,
+  askPatiently,
+  askSocket,
+  messageOf,
+  readServerAddress,
+  type ServerAddress,
+  type ServerAnswer,
+  ServerAwayError,
+} from "./client.ts";
+import { UsageError } from "./usage.ts";
+
+type Environment = Record<string, string | undefined>;
+
+/** Which files are asked for. */
+export type Wanted = {
+  shard: Shard;
+  task: string;
+  executionId: string | undefined;
+  build: Build;
+  baseCommit: string | undefined;
+  patienceMs: number;
+};
+
+/** As the server answers it; what newer servers add is passed over. */
+export const planAnswer = v.object({
+  files: v.array(v.string()),
+  timings: v.record(v.string(), v.number()),
+  runs: v.optional(v.number(), 0),
+});
+export type Plan = ShardPlan & { runs: number };
+
+const executionAnswer = v.object({ id: v.string() });
+
+/** A proxy may answer with a page of its own. */
+export function readAs<Schema extends v.GenericSchema>(
+  schema: Schema,
+  what: string,
+  text: string,
+): v.InferOutput<Schema> {
+  try {
+    return v.parse(schema, JSON.parse(text));
+  } catch {
+    throw new Error(`Cannot read the ${what}: it is not what Assay answers`);
+  }
+}
+
+/** A server that is started again is back before this is over. */
+export const PATIENCE_MS = 15_000;
+const WAITS = [1 / 15, 4 / 15, 10 / 15];
+/** The shards of a build ask at the same moment, and may be over the rate limit, whose window is a minute. */
+const RATE_LIMIT_MS = 130_000;
+/** For one try: who wants to split by hash where the server is away wants to know soon. */
+const TIMEOUT_MS = 15_000;
+
+/** undefined: the server is older than plans of given files, or takes none of these names. */
+async function postPlan(
+  address: ServerAddress,
+  path: string,
+  files: readonly string[],
+  wish: Wanted,
+  failing: string,
+): Promise<ServerAnswer | undefined> {
+  const asking = { method: "POST", path, headers: JSON_HEADERS, body: JSON.stringify({ files }) } as const;
+  return await request(address, asking, wish, failing, [400, 404, 405, 413]);
+}
+
+const JSON_HEADERS = { "Content-Type": "application/json" };
+
+async function request(address: ServerAddress, asking: Asking, wish: Wanted, failing: string): Promise<ServerAnswer>;
+async function request(
+  address: ServerAddress,
+  asking: Asking,
+  wish: Wanted,
+  failing: string,
+  refusals: readonly number[],
+): Promise<ServerAnswer | undefined>;
+/** undefined: the answer is one of the refusals. */
+async function request(
+  address: ServerAddress,
+  asking: Asking,
+  { patienceMs }: Wanted,
+  failing: string,
+  refusals: readonly number[] = [],
+): Promise<ServerAnswer | undefined> {
+  const waitsMs = patienceMs === 0 ? [] : WAITS.map((part) => part * patienceMs);
+  const answer = await askPatiently(
+    address,
+    { ...asking, timeoutMs: TIMEOUT_MS },
+    { waitsMs, withinMs: RATE_LIMIT_MS + patienceMs },
+  );
+  if (answer.status < 300) return answer;
+  if (refusals.includes(answer.status)) return undefined;
+  const message = `${failing}: ${messageOf(answer)}`;
+  throw answer.status === 429 || answer.status >= 500 ? new ServerAwayError(message) : new Error(message);
+}
+
+/** The execution that the shards' uploads will find by the same key, commit and branch. */
+async function findExecution(address: ServerAddress, wish: Wanted): Promise<string> {
+  const { build, baseCommit } = wish;
+  const { executionKey: key, branch, commit, pullRequest, buildUrl } = build;
+  if (key === undefined)
+    throw new UsageError(
+      "Cannot tell the execution: give --execution-key, the same to all shards and uploads of a build",
+    );
+  const asking: Asking = {
+    method: "POST",
+    path: "/executions",
+    headers: JSON_HEADERS,
+    body: JSON.stringify({ key, branch, commit, baseCommit, pullRequest, buildUrl }),
+  };
+  const answer = await request(address, asking, wish, `Cannot find the execution "${key}"`);
+  return readAs(executionAnswer, `execution from ${address.url}`, answer.text).id;
+}
+
+export async function askPlan(
+  wish: Wanted,
+  environment: Environment,
+  names: readonly string[] | undefined,
+): Promise<Plan> {
+  const { shard, task, executionId } = wish;
+  const address = readServerAddress(environment);
+  const id = executionId ?? (await findExecution(address, wish));
+  const path = planPath(id, task, shard);
+  const failing = `Cannot get the plan of "${task}" in execution "${id}"`;
+  // Longer lists have no room in a request, and older servers plan what they know alone.
+  const canPlanNew =
+    names !== undefined && names.length <= MAX_SPLIT_FILES && names.every(({ length }) => length <= 1_000);
+  const posted = canPlanNew ? await postPlan(address, path, names, wish, failing) : undefined;
+  const answer = posted ?? (await request(address, { path }, wish, failing));
+  return readAs(planAnswer, `plan from ${address.url}`, answer.text);
+}
+
+const batchAnswer = v.object({ files: v.array(v.string()), left: v.number() });
+
+/** In a task of a runner the runner asks, which has the key. */
+export async function askBatch(wish: Wanted, holder: string, files: readonly string[], environment: Environment) {
+  const { shard, task } = wish;
+  const failing = `Cannot get the next files of "${task}"`;
+  const socket = environment["ASSAY_QUEUE"];
+  if (socket) {
+    const answer = await askSocket(socket, { files });
+    if (answer.status >= 300) throw new Error(`${failing}: ${messageOf(answer)}`);
+    return readAs(batchAnswer, "batch from the runner", answer.text);
+  }
+  const address = readServerAddress(environment);
+  const id = wish.executionId ?? (await findExecution(address, wish));
+  const asking = {
+    method: "POST",
+    path: batchesPath(id, task),
+    headers: { ...JSON_HEADERS, "Idempotency-Key": crypto.randomUUID() },
+    body: JSON.stringify({ shard: `${shard.index}/${shard.of}`, holder, files }),
+  } as const;
+  const answer = await request(address, asking, wish, failing);
+  return readAs(batchAnswer, `batch from ${address.url}`, answer.text);
+}

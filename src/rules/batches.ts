@@ -1,0 +1,100 @@
+/** Dynamic splitting: which files a shard runs next, while the others run theirs. */
+
+import type { FileTiming } from "./plan.ts";
+
+/** Files in step, longest first; shards in step, from the first one on. */
+export type FileQueue = {
+  /** Milliseconds. */
+  durations: readonly number[];
+  /** The shard that has the file, from 1; 0: it waits. */
+  places: readonly number[];
+  /** Which batch of its shard the file is in, from 1; 0: it waits. */
+  batches: readonly number[];
+  /** Who takes batches for the shard; "": nobody has yet. */
+  holders: readonly string[];
+  /** Batches of the shard up to this one have been run. */
+  acknowledged: readonly number[];
+};
+
+/** Of its fair share a shard gets so much first: then little is left to chance, and it need not ask often. */
+const FIRST_SHARE = 0.5;
+/** Later each of the shards could get so many batches of what is left. */
+const SPREAD = 1.5;
+
+/**
+ * Longest first; of equal length by name. A file that no run has told of takes as long as the median of the others, and every file
+ * takes some time.
+ */
+export function orderFiles(timings: readonly FileTiming[]): { file: string; ms: number }[] {
+  const known = timings.flatMap(({ ms }) => (ms === null ? [] : [ms])).sort((a, b) => a - b);
+  const median = known[Math.floor(known.length / 2)] ?? 1;
+  return timings
+    .map(({ file, ms }) => ({ file, ms: Math.max(1, ms ?? median) }))
+    .sort((a, b) => b.ms - a.ms || (a.file < b.file ? -1 : 1));
+}
+
+export const newQueue = (durations: readonly number[], shards: number): FileQueue => ({
+  durations,
+  places: durations.map(() => 0),
+  batches: durations.map(() => 0),
+  holders: Array.from({ length: shards }, () => ""),
+  acknowledged: Array.from({ length: shards }, () => 0),
+});
+
+/**
+ * The queue after a shard has run its last batch and asks for the next, and the files of that, by index; none where all files are
+ * taken. A holder that is new has none of the results of the one before it: what that had waits again. `minMs` is what a batch is to
+ * take at least, because starting the tool takes time as well.
+ */
+export function nextBatch(
+  before: FileQueue,
+  { shard, holder, minMs }: { shard: number; holder: string; minMs: number },
+): { queue: FileQueue; files: number[] } {
+  const queue = before.holders[shard - 1] === holder ? before : releaseShard(before, shard);
+  const shards = queue.holders.length;
+  const last = queue.places.reduce(
+    (last, place, at) => (place === shard ? Math.max(last, queue.batches[at]!) : last),
+    0,
+  );
+  const waiting = queue.places.flatMap((place, at) => (place === 0 ? [at] : []));
+  const sum = (files: readonly number[]) => files.reduce((sum, at) => sum + queue.durations[at]!, 0);
+  const wanted =
+    last === 0 ? (FIRST_SHARE * sum([...queue.durations.keys()])) / shards : sum(waiting) / (SPREAD * shards);
+  const size = Math.max(wanted, minMs);
+  const files: number[] = [];
+  let ms = 0;
+  for (const at of waiting) {
+    // What is more than half too long is left to a later batch.
+    if (files.length > 0 && ms + queue.durations[at]! / 2 > size) break;
+    files.push(at);
+    ms += queue.durations[at]!;
+  }
+  const taken = new Set(files);
+  const replace = <Value>(values: readonly Value[], value: Value) =>
+    values.map((one, at) => (taken.has(at) ? value : one));
+  return {
+    files,
+    queue: {
+      ...queue,
+      places: replace(queue.places, shard),
+      batches: replace(queue.batches, last + 1),
+      holders: queue.holders.with(shard - 1, holder),
+      acknowledged: queue.acknowledged.with(shard - 1, last),
+    },
+  };
+}
+
+/** The queue after the results of a shard are lost: all of its files wait again. */
+export const releaseShard = (queue: FileQueue, shard: number): FileQueue => ({
+  ...queue,
+  places: queue.places.map((place) => (place === shard ? 0 : place)),
+  batches: queue.batches.map((batch, at) => (queue.places[at] === shard ? 0 : batch)),
+  holders: queue.holders.with(shard - 1, ""),
+  acknowledged: queue.acknowledged.with(shard - 1, 0),
+});
+
+/** How many files a shard has taken without saying that it has run them, and how many nobody has taken. */
+export const countUnrun = ({ places, batches, acknowledged }: FileQueue, shard: number) => ({
+  own: places.filter((place, at) => place === shard && batches[at]! > acknowledged[shard - 1]!).length,
+  waiting: places.filter((place) => place === 0).length,
+});
