@@ -10,6 +10,8 @@ export type StrayFailure = Failure & {
   branch: string | null;
   /** The branch is one of the project's long-lived ones. */
   isLongLived: boolean;
+  /** The branch is the default one. */
+  isDefault: boolean;
   /** How many results of the case on the branch have failed in a row, this one among them. */
   streak: number;
   /** It has not passed there since then. */
@@ -35,7 +37,8 @@ export const BROKEN_IN_A_ROW = 2;
  * nor the default branch since then has failed. What a long-lived branch fails with now, in the same words, is none of this
  * branch's doing. Else the case is flaky that fails here and there: one other branch is enough where it failed in the same words,
  * and these tell more than what every assertion of the test would say; two changes that break one test break it differently.
- * Cases that fail together for one reason are not flaky: one change is on both branches, as where one branch builds on another.
+ * Cases that fail together for one reason are not flaky: one change is on both branches, as where one branch builds on another,
+ * unless the default branch has failed so as well.
  */
 export function findStrays(record: readonly StrayFailure[], onLongLived: boolean): Stray[] {
   const together = digestsTogether(record);
@@ -49,7 +52,9 @@ export function findStrays(record: readonly StrayFailure[], onLongLived: boolean
     // What a long-lived branch has broken fails on the branches that come from it as well.
     const here = others.filter(({ streak, isLast }) => streak < BROKEN_IN_A_ROW && !(onLongLived && isLast));
     const [last] = here;
-    if (!last || together.has(fingerprint(mine).digest)) return [];
+    if (!last) return [];
+    // What the default branch has shown comes from there.
+    if (together.has(fingerprint(mine).digest) && !here.some(({ isDefault }) => isDefault)) return [];
     const branches = new Set(here.map(({ branch }) => branch)).size;
     return branches >= BRANCHES || isSaidBy(mine, here)
       ? [{ testCase, blame: "flaky", rate: last.rate ?? 0, at: last.at }]

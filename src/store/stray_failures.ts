@@ -27,16 +27,17 @@ export const selectStrayFailures = (
   join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId},
   lateral (
     with result as (
-      select h.*, e.branch, e."isLongLived", e.completed_at, h.run_id = ${id} as mine,
+      select h.*, e.branch, e."isLongLived", e."isDefault", e.completed_at, h.run_id = ${id} as mine,
         h.letter in ('f', 'F') as failed
       from (
         ${lastResults(sql, projectId, sql`n.number`, until, RECORD)}
       ) h, lateral (
         -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
         select coalesce(r.completed_at, now()) as completed_at, e.branch, e.commit,
-          e.pull_request is null and is_long_lived(e.branch, (
-            select long_lived_branches from project where id = ${projectId})) as "isLongLived"
+          e.pull_request is null and is_long_lived(e.branch, p.long_lived_branches) as "isLongLived",
+          e.pull_request is null and coalesce(e.branch, p.default_branch) = p.default_branch as "isDefault"
         from test_run r
+        join project p on p.id = ${projectId}
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id
         where r.project_id = ${projectId} and r.id = h.run_id and (r.id = ${id} or ${isUsable(sql)}) offset 0
       ) e
@@ -52,7 +53,7 @@ export const selectStrayFailures = (
       select *, avg(failed::int) filter (where not mine and not (failed and streak >= ${BROKEN_IN_A_ROW})) over ()::real as rate
       from streak
     )
-    select o.mine as "isMine", o.branch, o."isLongLived", o.streak, o.passes = 0 as "isLast", o.completed_at as at, o.rate,
+    select o.mine as "isMine", o.branch, o."isLongLived", o."isDefault", o.streak, o.passes = 0 as "isLast", o.completed_at as at, o.rate,
       d.kind, left(d.message, 5000) as message, left(d.stack, 5000) as stack
     from rated o
     left join case_detail d on d.project_id = ${projectId} and d.run_id = o.run_id and d.test_case = n.number

@@ -6,7 +6,7 @@ const OTHER = "the export has no header for the second currency";
 
 const failure = (more: Partial<StrayFailure> = {}): StrayFailure => ({
   ...{ suite: "s", name: "n", file: "a.test.ts", kind: "failure", message: WORDS, stack: "at pay (src/pay.ts:3:1)" },
-  ...{ testCase: 1, isMine: false, branch: "other", isLongLived: false, streak: 1, isLast: false },
+  ...{ testCase: 1, isMine: false, branch: "other", isLongLived: false, isDefault: false, streak: 1, isLast: false },
   ...{ at: "2026-01-01T00:00:00.000Z", rate: 0.04 },
   ...more,
 });
@@ -27,6 +27,17 @@ describe("a failure on a branch", () => {
       { testCase: 1, blame: "flaky", rate: 0.04, at: "2026-01-01T00:00:00.000Z" },
     ]);
     expect(blames([failure({ message: OTHER })])).toEqual([]);
+  });
+
+  test("is the change's where three tests fail together for one reason, as on a branch that it builds on", () => {
+    const together = (more: Partial<StrayFailure>, count: number) =>
+      Array.from({ length: count }, (_, at) => [{ ...mine, testCase: at }, failure({ testCase: at, ...more })]).flat();
+    const told = (record: StrayFailure[]) => findStrays(record, false).length;
+    expect([told(together({}, 2)), told(together({}, 3))]).toEqual([2, 0]);
+    // The default branch has it as well: it comes from there.
+    expect(told(together({ isDefault: true, branch: "main" }, 3))).toBe(3);
+    const words = { message: "connect ECONNREFUSED 10.0.0.7:5432", stack: "at pay (src/pay.ts:3:1)" };
+    expect(told(together(words, 3).map((one) => ({ ...one, ...words })))).toBe(3);
   });
 
   test("is not explained by a branch that fails again and again: that one has broken it", () => {
