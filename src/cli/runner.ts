@@ -43,7 +43,7 @@ export async function runner(args: string[]): Promise<number> {
   const environment: Environment = process.env;
   const options = readOptions(args);
   const address = readAddress(environment);
-  const { tasks } = await openRunnerConfig(options.config);
+  const { tasks, folder } = await openRunnerConfig(options.config);
   const log = createLog("info");
   const isShielded = shield();
   const cgroups = await openCgroups();
@@ -70,6 +70,7 @@ export async function runner(args: string[]): Promise<number> {
     concurrency,
     once,
     tasks,
+    folder,
     host: environment,
     machine: detectMachine(environment, undefined),
     server,

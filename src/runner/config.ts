@@ -1,10 +1,11 @@
 /** Reads assay.yaml, which says what the slugs of tasks mean on this machine: docs/rerun.md tells of `rerun`. */
 
-import { dirname, resolve } from "node:path";
+import { dirname, normalize, resolve } from "node:path";
 import * as v from "valibot";
 import { mistakeInRerun } from "../rules/rerun_command.ts";
 import { variableName } from "../schema/environments.ts";
 import { integer, slug, text } from "../schema/fields.ts";
+import type { CheckoutConfig } from "./checkout.ts";
 
 export type TaskConfig = {
   /** For the shell. */
@@ -13,7 +14,9 @@ export type TaskConfig = {
   report: string[];
   /** Undefined: recognised by the server, which knows what formats there are. */
   format: string | undefined;
-  /** Absolute. */
+  /** The runner checks the commit out itself; undefined: the task runs in a folder that is there. */
+  git: CheckoutConfig | undefined;
+  /** Absolute; with `git` relative to the work tree. May have "{slot}" in it. */
   workingDirectory: string;
   /** From 1 second to a week; undefined: as long as the lease says. */
   timeoutSeconds: number | undefined;
@@ -84,6 +87,26 @@ const rerun = v.pipe(
   }),
 );
 
+const EXPECTED_CHECKOUT = 'expected "own", "none", or an object with "git"';
+
+const checkout = v.lazy((input) =>
+  isObject(input)
+    ? v.strictObject({
+        git: v.pipe(
+          text(2_000),
+          v.check(
+            (value) => !value.startsWith("-") && !/^ext::/i.test(value),
+            "expected the address or the path of a repository",
+          ),
+        ),
+        submodules: v.optional(v.boolean("expected true or false"), false),
+        lfs: v.optional(v.boolean("expected true or false"), false),
+        prepare: v.optional(oneOrMore(MAX_COMMAND)),
+        keep: v.optional(integer(1, 64), 2),
+      })
+    : v.picklist(["own", "none"], EXPECTED_CHECKOUT),
+);
+
 const task = v.strictObject({
   command: text(MAX_COMMAND),
   report: oneOrMore(1_000),
@@ -92,7 +115,7 @@ const task = v.strictObject({
   timeoutSeconds: v.optional(integer(1, 604_800)),
   before: v.optional(oneOrMore(MAX_COMMAND)),
   after: v.optional(oneOrMore(MAX_COMMAND)),
-  checkout: v.optional(v.picklist(["own", "none"], 'expected "own" or "none"')),
+  checkout: v.optional(checkout),
   retryOn: v.optional(
     v.pipe(
       v.array(integer(1, 255), EXPECTED_CODES),
@@ -200,11 +223,13 @@ function readTask(
     accept = [],
     ...rest
   } = result.output;
+  const git = typeof rest.checkout === "object" ? toCheckout(rest.checkout, folder) : undefined;
   return {
     command: rest.command,
     report: rest.report,
     format: rest.format,
-    workingDirectory: resolve(folder, workingDirectory),
+    git,
+    workingDirectory: git ? normalize(workingDirectory) : resolve(folder, workingDirectory),
     timeoutSeconds: rest.timeoutSeconds,
     before,
     after,
@@ -214,6 +239,21 @@ function readTask(
     pass: [...new Set(pass)],
     accept: [...new Set(accept)],
   };
+}
+
+type GivenCheckout = { git: string; submodules: boolean; lfs: boolean; prepare?: string[] | undefined; keep: number };
+
+/** A path begins at the folder of assay.yaml; an address, such as "git@host:shop.git", has a colon in its first part. */
+const toCheckout = ({ git, prepare = [], ...rest }: GivenCheckout, folder: string): CheckoutConfig => ({
+  ...rest,
+  prepare,
+  repository: /^[^/]*:/.test(git) ? git : resolve(folder, git),
+});
+
+/** The task as it runs in one of the places of a runner: "{slot}" is the number of the place, from 1. */
+export function inSlot(config: TaskConfig, slot: number): TaskConfig {
+  const fill = (path: string) => path.replaceAll("{slot}", String(slot));
+  return { ...config, workingDirectory: fill(config.workingDirectory), report: config.report.map(fill) };
 }
 
 const MAX_QUOTED = 60;

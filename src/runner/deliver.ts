@@ -52,9 +52,9 @@ export async function deliver(line: Line, { messageOf }: Server, delivery: Deliv
   if (end.kind === "failure" || end.kind === "infrastructure")
     return await fail(end.message, end.exitCode, end.kind === "infrastructure");
   let report;
-  const paths = end.kind === "report" ? end.paths : [];
+  const { paths, directory } = end.kind === "report" ? end : { paths: [], directory: config.workingDirectory };
   try {
-    report = end.kind === "report" ? await readReports(paths, config.workingDirectory, mask) : NO_REPORT;
+    report = end.kind === "report" ? await readReports(paths, directory, mask) : NO_REPORT;
   } catch (error) {
     return await fail((error as Error).message, end.exitCode, false);
   }
@@ -76,7 +76,7 @@ export async function deliver(line: Line, { messageOf }: Server, delivery: Deliv
   });
   if (!answer) return { refused: "no answer" };
   if (answer.status < 300) return { result: wordIn(answer, "verdict") === "passed" ? "passed" : "failed" };
-  const names = listPaths(paths, config.workingDirectory);
+  const names = listPaths(paths, directory);
   return await fail(`The report ${names} was refused: ${messageOf(answer)}`, end.exitCode, false);
 
   async function fail(message: string, exitCode: number | undefined, infrastructure: boolean): Promise<Delivered> {

@@ -1,22 +1,15 @@
 /** A runner: asks one server for tasks, never has more of them at work than it may, and keeps the server informed. */
 
 import type { Log } from "../log.ts";
-import type { TaskConfig } from "./config.ts";
+import { askBatch, askPlan } from "./ask_files.ts";
+import { type Checkout, checkoutFolder, openCheckout, passwordsOf } from "./checkout.ts";
+import { inSlot, type TaskConfig } from "./config.ts";
 import type { Cgroups } from "./cgroups.ts";
 import { deliver, type Delivered } from "./deliver.ts";
-import { keepAsking, backoffMs, createLine, PATIENCE_MS, RunnerError } from "./line.ts";
+import { backoffMs, createLine, PATIENCE_MS, RunnerError } from "./line.ts";
 import { createMask, createMaskCache, type Mask, MaskError } from "./mask.ts";
 import { GRACE_MS } from "./processes.ts";
-import {
-  type Lease,
-  type LogPart,
-  readSyncAnswer,
-  type Server,
-  type ServerAnswer,
-  type SyncAnswer,
-  type SyncBody,
-} from "./protocol.ts";
-import { batchesPath } from "../rules/plan.ts";
+import { type Lease, type LogPart, readSyncAnswer, type Server, type SyncAnswer, type SyncBody } from "./protocol.ts";
 import { mayShareReport } from "./report_files.ts";
 import { createTaskLog, type TaskLog } from "./task_log.ts";
 import { runTask, type TaskEnd } from "./task.ts";
@@ -50,6 +43,8 @@ export type RunnerOptions = {
   once: boolean;
   /** By slug: others are not asked for. */
   tasks: ReadonlyMap<string, TaskConfig>;
+  /** Where clones of repositories are kept. */
+  folder: string;
   /** The environment of the runner. */
   host: Record<string, string | undefined>;
   /** The names of its machine, as parameters of an upload. */
@@ -70,6 +65,7 @@ export type Runner = {
 type Held = {
   lease: Lease;
   config: TaskConfig;
+  slot: number;
   log: TaskLog;
   mask: Mask;
   /** Why it cannot run at all. */
@@ -85,11 +81,32 @@ type Held = {
 };
 
 export function startRunner(options: RunnerOptions): Runner {
-  const { name, labels, concurrency, once, tasks, host, machine, server, log, graceMs = GRACE_MS, cgroups } = options;
+  const {
+    name,
+    labels,
+    concurrency,
+    once,
+    tasks,
+    folder,
+    host,
+    machine,
+    server,
+    log,
+    graceMs = GRACE_MS,
+    cgroups,
+  } = options;
   const line = createLine(server, log);
   const held = new Map<string, Held>();
   const returned = new Set<string>();
   const maskFor = createMaskCache();
+  const checkouts = new Map<string, Checkout>();
+  const checkoutOf = ({ git }: TaskConfig): Checkout | undefined => {
+    if (!git) return undefined;
+    const path = checkoutFolder(folder, git);
+    const known = checkouts.get(path) ?? openCheckout(path, host);
+    checkouts.set(path, known);
+    return known;
+  };
   /** Requests whose answer may bring a task. */
   const open = new Set<Promise<unknown>>();
   const hurry = new AbortController();
@@ -106,9 +123,18 @@ export function startRunner(options: RunnerOptions): Runner {
   const running = () => [...held.values()].filter(({ isRunning }) => isRunning).length;
   const free = () =>
     isEnding() ? 0 : Math.max(0, Math.min((once ? 1 : concurrency) - running(), MAX_HELD - held.size));
-  /** Of two that write the same report one would be told as the other. */
-  const isInTheWay = (config: TaskConfig) =>
-    [...held.values()].some((one) => one.isRunning && mayShareReport(one.config, config));
+  /** The place that the next task takes: "{slot}" in assay.yaml. */
+  const freeSlot = () => {
+    const taken = new Set([...held.values()].flatMap(({ isRunning, slot }) => (isRunning ? [slot] : [])));
+    for (let slot = 1; ; slot++) if (!taken.has(slot)) return slot;
+  };
+  /** Of two that write the same report one would be told as the other. Each work tree is one task's alone. */
+  const isInTheWay = (config: TaskConfig) => {
+    const own = inSlot(config, freeSlot());
+    return [...held.values()].some(
+      (one) => one.isRunning && !(one.config.git && own.git) && mayShareReport(one.config, own),
+    );
+  };
   const startable = () => [...tasks].filter(([, config]) => !isInTheWay(config)).map(([slug]) => slug);
   const isFlushing = () => [...held.values()].some(({ flush, log }) => flush && log.unsentBytes() > 0);
 
@@ -189,13 +215,15 @@ export function startRunner(options: RunnerOptions): Runner {
     const config = tasks.get(lease.taskSlug);
     if (!config || free() <= 0 || isInTheWay(config)) return void returned.add(lease.id);
     hasTaken = true;
-    const { mask, refusal } = maskOf(lease);
+    const slot = freeSlot();
+    const own = inSlot(config, slot);
+    const { mask, refusal } = maskOf(lease, own);
     const one: Held = {
-      ...{ lease, config, mask, refusal, log: createTaskLog(mask), stop: new AbortController() },
+      ...{ lease, config: own, slot, mask, refusal, log: createTaskLog(mask), stop: new AbortController() },
       ...{ isRunning: true, isGone: false, flush: undefined, done: Promise.resolve() },
     };
     held.set(lease.id, one);
-    one.done = carry(one, config)
+    one.done = carry(one, own)
       .catch(giveUp)
       .finally(() => {
         held.delete(lease.id);
@@ -204,9 +232,12 @@ export function startRunner(options: RunnerOptions): Runner {
   }
 
   /** A task whose secrets cannot be hidden does not begin: then there is nothing to hide. */
-  function maskOf({ secretNames, variables }: Lease): Pick<Held, "mask" | "refusal"> {
+  function maskOf({ secretNames, variables }: Lease, { git }: TaskConfig): Pick<Held, "mask" | "refusal"> {
     try {
-      return { mask: maskFor(secretNames.map((name) => variables[name] ?? "")), refusal: undefined };
+      return {
+        mask: maskFor([...secretNames.map((name) => variables[name] ?? ""), ...(git ? passwordsOf(git) : [])]),
+        refusal: undefined,
+      };
     } catch (error) {
       if (!(error instanceof MaskError)) throw error;
       return { mask: createMask([]), refusal: error.message };
@@ -219,9 +250,12 @@ export function startRunner(options: RunnerOptions): Runner {
     const began = performance.now();
     const onOutput = (bytes: Uint8Array) => taskLog.write(bytes);
     const onNote = (note: string) => log.info("A rerun", { ...namesOf(lease), note: one.mask.text(note) });
-    const plan = one.refusal === undefined ? await askPlan(one) : undefined;
+    const plan = one.refusal === undefined ? await askShardPlan(one) : undefined;
     if (!one.mask.hidesRareForms) onOutput(new TextEncoder().encode(`[assay] ${RARE_FORMS_SHOWN}\n`));
-    const shared = { lease, config, host, mask: one.mask, onOutput, onNote, graceMs, cgroups };
+    let release = () => {};
+    const onTree = (give: () => void) => void (release = give);
+    const tree = { checkout: checkoutOf(config), onTree };
+    const shared = { lease, config, host, mask: one.mask, onOutput, onNote, graceMs, cgroups, ...tree };
     const end: TaskEnd =
       one.refusal !== undefined
         ? { kind: "failure", message: one.refusal }
@@ -230,7 +264,7 @@ export function startRunner(options: RunnerOptions): Runner {
           : await runTask({
               ...shared,
               plan,
-              askBatch: (files) => askBatch(one, files),
+              askBatch: (files) => askBatch(line, lease, stop.signal, files),
               stop: stop.signal,
               hurry: hurry.signal,
             });
@@ -238,6 +272,7 @@ export function startRunner(options: RunnerOptions): Runner {
     const seconds = Math.round((performance.now() - began) / 1000);
     const delivered =
       fatal === undefined && !one.isGone ? await tell(one, config, end) : { refused: "not this runner's" };
+    release();
     // Until then it keeps its slot: the next task may write the same report, and what is not delivered can be lost.
     one.isRunning = false;
     if (!("result" in delivered) || delivered.result !== "passed") allPassed = false;
@@ -246,17 +281,9 @@ export function startRunner(options: RunnerOptions): Runner {
     wake();
   }
 
-  /**
-   * Which files are the shard's, as the server answers it; undefined where it knows none. Without an answer a part of the
-   * shards would go by it, and a part not: nothing would tell of the files that none of them ran.
-   */
-  async function askPlan({ lease, stop }: Held): Promise<string | "no answer" | undefined> {
-    const { execution, taskSlug, shard } = lease;
-    if (!shard) return;
-    const task = `/executions/${execution.id}/test-runs/${encodeURIComponent(taskSlug)}`;
-    const path = `${task}/plan?shard=${shard.index}/${shard.total}`;
-    const answer = await keepAsking(line, { method: "GET", path }, () => stop.signal.aborted);
-    if (!answer) return stop.signal.aborted ? undefined : "no answer";
+  async function askShardPlan({ lease, stop }: Held): Promise<string | "no answer" | undefined> {
+    const answer = await askPlan(line, lease, stop.signal);
+    if (answer === "no answer" || answer === undefined) return answer;
     if (answer.status === 200) return answer.text;
     log.warn("There is no plan of the shard", { ...namesOf(lease), reason: server.messageOf(answer) });
   }
@@ -279,18 +306,6 @@ export function startRunner(options: RunnerOptions): Runner {
     } finally {
       clearTimeout(late);
     }
-  }
-
-  /** What the batches before have run is told with it. */
-  async function askBatch({ lease, stop }: Held, files: readonly string[]): Promise<ServerAnswer | undefined> {
-    const { execution, taskSlug, shard = { index: 1, total: 1 } } = lease;
-    const asking = {
-      method: "POST" as const,
-      path: batchesPath(execution.id, taskSlug),
-      headers: { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID() },
-      body: JSON.stringify({ shard: `${shard.index}/${shard.total}`, holder: lease.id, files }),
-    };
-    return await keepAsking(line, asking, () => stop.signal.aborted);
   }
 
   function giveUp(error: unknown): void {

@@ -5,6 +5,8 @@ import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { LIST_VARIABLE, toRerunCommand } from "../rules/rerun_command.ts";
 import type { Cgroups } from "./cgroups.ts";
+import type { Checkout } from "./checkout.ts";
+import { enterTree, type Place, type Run, type Runs } from "./enter_tree.ts";
 import { requireDirectory, runCommand } from "./command.ts";
 import type { TaskConfig } from "./config.ts";
 import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
@@ -48,6 +50,10 @@ export type TaskOptions = {
   graceMs: number;
   /** undefined: the system has none. */
   cgroups: Cgroups | undefined;
+  /** Of a task with `git`: the runner's clone of its repository. */
+  checkout?: Checkout | undefined;
+  /** Gets what gives the work tree back, once nobody reads the report in it any more. */
+  onTree?: (release: () => void) => void;
   /** How much may still be written where the path is; default: as the file system says. */
   freeBytes?: (path: string) => number;
 };
@@ -57,6 +63,8 @@ export type TaskEnd =
   | {
       kind: "report";
       paths: string[];
+      /** Where the task ran. */
+      directory: string;
       exitCode: number;
       /** The commit that was tested, where the execution names none. */
       commit?: string;
@@ -102,7 +110,6 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
   const queue = options.askBatch && serveFileQueue(folder, options.askBatch);
   if (queue) environment[QUEUE_VARIABLE] = queue.path;
   const shared = {
-    directory: config.workingDirectory,
     environment,
     mark,
     guard,
@@ -112,14 +119,20 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
     hurry,
     graceMs,
   };
-  const run: Run = (command, stop, more) =>
-    runCommand({ ...shared, environment: { ...environment, ...more }, command, stop });
+  const run: Run = (command, directory, stop, more) =>
+    runCommand({ ...shared, directory, environment: { ...environment, ...more }, command, stop });
+  // Nothing of the execution: it must not say how git reaches the repository.
+  const ofGit = environmentOf({ ...lease, variables: {} }, host, config.pass);
+  const runGit: Run = (command, directory, stop, more) =>
+    runCommand({ ...shared, directory, environment: { ...ofGit, ...more }, command, stop });
+  const place: Place = { directory: config.workingDirectory };
   const hasNoFiles = () => queue?.gaveNothing() === true;
-  const end = await runAll(options, run, hasNoFiles, join(folder, "rerun"))
+  const end = await runAll(options, { run, runGit }, place, hasNoFiles, join(folder, "rerun"))
     .catch((error) => cannotRun(error, lease.taskSlug))
     .finally(() => queue?.stop());
   const late = AbortSignal.timeout(AFTER_SECONDS * 1000);
-  for (const command of config.after) await run(command, late).catch(() => {});
+  for (const command of config.after) await run(command, place.directory, late).catch(() => {});
+  if (place.tree) options.onTree?.(place.tree.release);
   await cgroup?.remove();
   guard.release();
   return end;
@@ -137,10 +150,16 @@ function tellRefused(names: readonly string[], taskSlug: string): string {
   return `The execution sets ${shown.join(", ")}, which the ${task} does not take: "accept" in assay.yaml names what an execution may set`;
 }
 
-type Run = (command: string, stop: AbortSignal, more?: Record<string, string>) => Promise<number>;
-
-async function runAll(options: TaskOptions, run: Run, hasNoFiles: () => boolean, listPath: string): Promise<TaskEnd> {
-  const { lease, config, mask, stop } = options;
+async function runAll(
+  options: TaskOptions,
+  runs: Runs,
+  place: Place,
+  hasNoFiles: () => boolean,
+  listPath: string,
+): Promise<TaskEnd> {
+  const { lease, mask, stop } = options;
+  const { run } = runs;
+  let { config } = options;
   // Cut afterwards: the half of a secret is none that is known.
   const quote = (command: string) => {
     const text = mask.text(command);
@@ -158,8 +177,11 @@ async function runAll(options: TaskOptions, run: Run, hasNoFiles: () => boolean,
     return undefined;
   };
   try {
+    const isOut = await enterTree({ ...options, stop: either }, runs, place, quote);
+    if (isOut) return stopped() ?? isOut;
+    config = { ...config, workingDirectory: place.directory };
     for (const command of config.before) {
-      const exitCode = await run(command, either);
+      const exitCode = await run(command, place.directory, either);
       const end = stopped();
       if (end) return end;
       if (exitCode !== 0) {
@@ -173,16 +195,16 @@ async function runAll(options: TaskOptions, run: Run, hasNoFiles: () => boolean,
     const mismatch = mismatchOf(asked, head);
     if (mismatch !== null) return { kind: "infrastructure", message: mismatch };
     const look = watchReports(config.report, config.workingDirectory);
-    const { command, environment } = commandOf(options, listPath);
-    const exitCode = await run(command, either, environment);
+    const { command, environment } = commandOf({ ...options, config }, listPath);
+    const exitCode = await run(command, place.directory, either, environment);
     const end = stopped();
     const { fresh, stale } = look();
-    const trouble = end || exitCode === 0 ? null : troubleOf(options, exitCode, fresh.length > 0);
+    const trouble = end || exitCode === 0 ? null : troubleOf({ ...options, config }, exitCode, fresh.length > 0);
     if (trouble !== null) return { kind: "infrastructure", message: trouble, exitCode };
     // What was cut off counts as far as it got, and its exit code keeps it from being green.
     if (fresh.length > 0 && !stop.aborted)
       return {
-        ...{ kind: "report", paths: fresh, exitCode: end ? TIMED_OUT : exitCode },
+        ...{ kind: "report", paths: fresh, directory: place.directory, exitCode: end ? TIMED_OUT : exitCode },
         ...(asked === null && head !== null ? { commit: head } : {}),
       };
     if (end) return end;

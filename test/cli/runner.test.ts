@@ -221,6 +221,63 @@ describe("a task", () => {
     await stopped(runner);
   });
 
+  test("of a repository runs in a work tree of the commit, several at once, prepared once for each commit", async () => {
+    const project = await fresh();
+    const source = join(place, `source-${folders++}`);
+    const git = `git -c user.name=a -c user.email=a@example.com`;
+    await Bun.$`sh -ec ${`${git} init -q -b main ${source}; cd ${source}; echo one > text; git add .; ${git} commit -qm one; echo two > text; ${git} commit -qam two`}`;
+    const [one, two] = (await Bun.$`git -C ${source} rev-parse HEAD~1 HEAD`.text()).trim().split("\n");
+    const checkout = { git: source, prepare: `echo "prepared $(cat text)" >> ${source}.log; mkdir sub`, keep: 3 };
+    const command = `echo "$(cat ../text) in $(pwd)"; until [ $(ls ${source}.* | wc -l) -gt 2 ]; do sleep 0.05; done; ${report("p")}`;
+    const runner = startRunner({
+      place: project,
+      tasks: {
+        unit: {
+          checkout,
+          workingDirectory: "sub",
+          command: `touch ${source}.$ASSAY_EXECUTION_ID; ${command}`,
+          report: "report.xml",
+        },
+      },
+      args: ["--concurrency", "2"],
+    });
+    const ids = [await start(project, { commit: one!.slice(0, 9) }), await start(project, { branch: "main" })];
+    const [first, second] = [await ends(project, ids[0]!), await ends(project, ids[1]!)];
+    expect([first.status, second.status, second.commit]).toEqual(["passed", "passed", two]);
+    const [, where] = /one in (.*)/.exec((await logOf(project, ids[0]!)).text)!;
+    expect((await logOf(project, ids[1]!)).text).toMatch(/two in /);
+    const again = await start(project, { commit: one! });
+    expect((await ends(project, again)).status).toBe("passed");
+    expect((await logOf(project, again)).text).toContain(`one in ${where}`);
+    expect(readText(`${source}.log`).trim().split("\n").sort()).toEqual(["prepared one", "prepared two"]);
+    const missing = await ends(project, await start(project, { commit: "1234567" }));
+    expect([missing.status, missing.failed]).toEqual(["failed", 1]);
+    const [{ message }] = await casesOf(project, missing.id);
+    expect(message).toBe('Cannot check out: The repository has no commit "1234567", or several that begin so');
+    await stopped(runner);
+  });
+
+  test("with {slot} in its folder and its report runs as often at once as the runner has places", async () => {
+    const project = await fresh();
+    const command = `mkdir -p out; touch ../here-$ASSAY_SHARD_NAME; until [ $(ls .. | grep -c here) = 2 ]; do sleep 0.05; done; ${report("p", "out/report.xml")}`;
+    const runner = startRunner({
+      place: project,
+      tasks: {
+        unit: {
+          command: command.replace("$ASSAY_SHARD_NAME", "${ASSAY_SHARD%/*}"),
+          workingDirectory: "slot-{slot}",
+          report: "out/*.xml",
+          before: "true",
+        },
+      },
+      args: ["--concurrency", "2"],
+    });
+    for (const slot of [1, 2]) await Bun.write(runner.file(`slot-${slot}/x`), "");
+    const id = await start(project, { tasks: [{ slug: "unit", shards: 2 }] });
+    expect((await ends(project, id)).status).toBe("passed");
+    await stopped(runner);
+  });
+
   test("of shards finds the plan of its shard, which is asked for until it comes", async () => {
     const project = await fresh();
     const { key } = project;

@@ -1,7 +1,8 @@
 /** What a runner does with the output, the reports and the secrets of a task takes linear time, whatever these are. */
 
 import { environmentOf } from "../../src/runner/environment.ts";
-import { readRunnerConfig } from "../../src/runner/config.ts";
+import { inSlot, readRunnerConfig } from "../../src/runner/config.ts";
+import { checkoutFolder, passwordsOf } from "../../src/runner/checkout.ts";
 import { findOwnCgroup } from "../../src/runner/cgroups.ts";
 import { createMask } from "../../src/runner/mask.ts";
 import { readSyncAnswer } from "../../src/runner/protocol.ts";
@@ -24,6 +25,13 @@ const masks = [
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 testLinearity("runner", {
+  "ask_files.ts": { askBatch: null, askPlan: null },
+  "checkout.ts": {
+    checkoutFolder: (text) => checkoutFolder("/w", { repository: text } as never),
+    openCheckout: null,
+    passwordsOf: (text) => passwordsOf({ repository: text } as never),
+  },
+  "enter_tree.ts": { enterTree: null },
   "cgroups.ts": {
     findOwnCgroup: (text) => findOwnCgroup(`0::/${text}`, `${text} - cgroup2 ${text}`),
     openCgroups: null,
@@ -32,6 +40,7 @@ testLinearity("runner", {
   "command.ts": { requireDirectory: null, runCommand: null },
   // The file is the operator's own, of at most 1 MiB; it is read once, at the start.
   "config.ts": {
+    inSlot: (text) => inSlot({ workingDirectory: text, report: [text] } as never, 1),
     openRunnerConfig: null,
     readRunnerConfig: withFewTexts((text) =>
       ["", "tasks:\n  a:\n    command: ", "tasks:\n  a:\n    report: '"].map((before) => {

@@ -47,6 +47,7 @@ tasks:
           command: "set -e\nnpx jest --json --outputFile=report.json\n",
           report: ["report.json"],
           format: undefined,
+          git: undefined,
           workingDirectory: "/srv/shop",
           timeoutSeconds: undefined,
           before: [],
@@ -64,6 +65,7 @@ tasks:
           command: "pytest --junitxml=reports/a.xml",
           report: ["reports/*.xml", "/var/tmp/more.xml"],
           format: "junit",
+          git: undefined,
           workingDirectory: "/srv/shop/services/api",
           timeoutSeconds: 900,
           before: ["pip install -r requirements.txt"],
@@ -76,6 +78,39 @@ tasks:
         },
       ],
     ]);
+  });
+
+  test("takes a repository to check out, by its address or its path", () => {
+    const { tasks } = read(`
+tasks:
+  unit: { command: a, report: r.xml, workingDirectory: ./packages/web/, checkout: { git: ../shop.git } }
+  e2e: { command: a, report: r.xml, checkout: { git: git@example.com:shop.git, submodules: true, lfs: true, prepare: [npm ci, npm run build], keep: 5 } }
+`);
+    expect([...tasks.values()].map(({ git, workingDirectory }) => [git, workingDirectory])).toEqual([
+      [{ repository: "/srv/shop.git", submodules: false, lfs: false, prepare: [], keep: 2 }, "packages/web/"],
+      [
+        {
+          repository: "git@example.com:shop.git",
+          submodules: true,
+          lfs: true,
+          prepare: ["npm ci", "npm run build"],
+          keep: 5,
+        },
+        ".",
+      ],
+    ]);
+    for (const [checkout, mistake] of [
+      ["git", '"tasks.a.checkout": expected "own", "none", or an object with "git", got "git"'],
+      [
+        "{ git: --upload-pack=x }",
+        '"tasks.a.checkout.git": expected the address or the path of a repository, got "--upload-pack=x"',
+      ],
+      [
+        '{ git: "ext::sh -c x" }',
+        '"tasks.a.checkout.git": expected the address or the path of a repository, got "ext::sh -c x"',
+      ],
+    ])
+      expect(mistakesIn(`tasks: { a: { command: x, report: r.xml, checkout: ${checkout} } }`)[0]).toContain(mistake!);
   });
 
   test("takes what several tasks share from an anchor", () => {

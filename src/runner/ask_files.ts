@@ -1,0 +1,39 @@
+/** Asks the server which files a shard is to run. */
+
+import { batchesPath, planPath } from "../rules/plan.ts";
+import { keepAsking, type Line } from "./line.ts";
+import type { Lease, ServerAnswer } from "./protocol.ts";
+
+const shardOf = ({ shard = { index: 1, total: 1 } }: Lease) => ({ index: shard.index, of: shard.total });
+
+/**
+ * The plan of the shard; undefined where the task has no shards, or is to end. Without an answer a part of the shards would go by it, and
+ * a part not: nothing would tell of the files that none of them ran.
+ */
+export async function askPlan(
+  line: Line,
+  lease: Lease,
+  stop: AbortSignal,
+): Promise<ServerAnswer | "no answer" | undefined> {
+  if (!lease.shard) return undefined;
+  const path = planPath(lease.execution.id, lease.taskSlug, shardOf(lease));
+  const answer = await keepAsking(line, { method: "GET", path }, () => stop.aborted);
+  return answer ?? (stop.aborted ? undefined : "no answer");
+}
+
+/** The next files of the shard, whose files before these have been run. */
+export async function askBatch(
+  line: Line,
+  lease: Lease,
+  stop: AbortSignal,
+  files: readonly string[],
+): Promise<ServerAnswer | undefined> {
+  const { index, of } = shardOf(lease);
+  const asking = {
+    method: "POST" as const,
+    path: batchesPath(lease.execution.id, lease.taskSlug),
+    headers: { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID() },
+    body: JSON.stringify({ shard: `${index}/${of}`, holder: lease.id, files }),
+  };
+  return await keepAsking(line, asking, () => stop.aborted);
+}

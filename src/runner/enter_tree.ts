@@ -1,0 +1,53 @@
+/** The first step of a task that has a repository: the commit is checked out and prepared. */
+
+import { join } from "node:path";
+import { quoted } from "../rules/shell.ts";
+import { type Checkout, GIT_ENVIRONMENT, GIT_OPTIONS, NoSuchCommitError, type Tree } from "./checkout.ts";
+import type { TaskConfig } from "./config.ts";
+import type { Lease } from "./protocol.ts";
+
+export type Run = (
+  command: string,
+  directory: string,
+  stop: AbortSignal,
+  more?: Record<string, string>,
+) => Promise<number>;
+
+/** Where the task runs, once that is known. */
+export type Place = { directory: string; tree?: Tree };
+
+export type Runs = { run: Run; runGit: Run };
+
+type Entering = { lease: Lease; config: TaskConfig; checkout?: Checkout | undefined; stop: AbortSignal };
+/** "failure": what the execution asks for cannot be run by any runner. */
+type Problem = { kind: "failure" | "infrastructure"; message: string; exitCode?: number };
+
+/** Checks the commit out, and prepares it where that has not been done. Answers how the task ends where that fails. */
+export async function enterTree(
+  { lease, config, checkout, stop }: Entering,
+  { run, runGit }: Runs,
+  place: Place,
+  quote: (command: string) => string,
+): Promise<Problem | undefined> {
+  const { git } = config;
+  if (!git || !checkout) return undefined;
+  const settings = { ...GIT_ENVIRONMENT, ...(git.lfs ? {} : { GIT_LFS_SKIP_SMUDGE: "1" }) };
+  const toCommand = (args: readonly string[]) => ["git", ...GIT_OPTIONS, ...args].map(quoted).join(" ");
+  try {
+    place.tree = await checkout.take(git, lease.execution, (args, directory) =>
+      runGit(toCommand(args), directory, stop, settings),
+    );
+  } catch (error) {
+    const message = `Cannot check out: ${(error as Error).message}`;
+    return { kind: error instanceof NoSuchCommitError ? "failure" : "infrastructure", message };
+  }
+  const { directory, isPrepared } = place.tree;
+  place.directory = join(directory, config.workingDirectory);
+  for (const command of isPrepared ? [] : git.prepare) {
+    const exitCode = await run(command, directory, stop);
+    const message = `The prepare command ${quote(command)} ended with ${exitCode}`;
+    if (exitCode !== 0) return { kind: "infrastructure", message, exitCode };
+  }
+  if (!isPrepared) await place.tree.prepared();
+  return undefined;
+}

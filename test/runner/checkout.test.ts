@@ -1,0 +1,261 @@
+/** Work trees of real repositories. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  checkoutFolder,
+  type CheckoutConfig,
+  GIT_ENVIRONMENT,
+  GIT_OPTIONS,
+  NoSuchCommitError,
+  openCheckout,
+  passwordsOf,
+} from "../../src/runner/checkout.ts";
+import { createPlace, removePlace } from "../places.ts";
+
+const place = createPlace("checkout");
+afterAll(() => removePlace(place));
+const host = { PATH: process.env["PATH"], HOME: place };
+const IDENTITY = {
+  GIT_AUTHOR_NAME: "a",
+  GIT_AUTHOR_EMAIL: "a@example.com",
+  GIT_COMMITTER_NAME: "a",
+  GIT_COMMITTER_EMAIL: "a@example.com",
+};
+
+async function sh(directory: string, script: string): Promise<string> {
+  const child = Bun.spawn(["sh", "-ec", script], {
+    cwd: directory,
+    env: { ...host, ...IDENTITY, GIT_CONFIG_GLOBAL: "/dev/null" },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  expect([code, errors]).toEqual([0, expect.anything()]);
+  return output.trim();
+}
+
+let repositories = 0;
+/** A repository with two commits on main, and one on a branch. */
+async function createRepository() {
+  const path = join(place, `repository-${repositories++}`);
+  await sh(
+    place,
+    `git init -q -b main ${path}; cd ${path}; echo one > file; echo node_modules > .gitignore; git add .; git commit -qm one
+     echo two > file; git commit -qam two; git checkout -qb topic/x; echo topic > file; git commit -qam topic; git checkout -q main`,
+  );
+  const [one, two, topic] = (await sh(path, "git rev-parse HEAD~1 HEAD topic/x")).split("\n") as [
+    string,
+    string,
+    string,
+  ];
+  return { path, one, two, topic };
+}
+
+const configOf = (repository: string, more: Partial<CheckoutConfig> = {}): CheckoutConfig => ({
+  ...{ repository, submodules: false, lfs: false, prepare: [], keep: 2 },
+  ...more,
+});
+
+function open(repository: string) {
+  const folder = checkoutFolder(join(place, `runner-${repositories++}`), configOf(repository));
+  const checkout = openCheckout(folder, host);
+  const ran: string[] = [];
+  const run = async (args: readonly string[], directory: string) => {
+    ran.push(args[0]!);
+    const git = Bun.spawn(["git", ...GIT_OPTIONS, ...args], {
+      cwd: directory,
+      env: { ...host, ...GIT_ENVIRONMENT, GIT_CONFIG_GLOBAL: join(place, "gitconfig") },
+      stdout: "ignore",
+      stderr: "ignore",
+    });
+    return await git.exited;
+  };
+  const take = (commit: string | null, branch: string | null = null, more: Partial<CheckoutConfig> = {}) =>
+    checkout.take(configOf(repository, more), { commit, branch }, run);
+  const trees = () =>
+    readdirSync(join(folder, "work"), { withFileTypes: true }).filter((entry) => entry.isDirectory()).length;
+  return { checkout, take, ran, folder, trees };
+}
+
+const fileIn = ({ directory }: { directory: string }) => readFileSync(join(directory, "file"), "utf8").trim();
+
+describe("a work tree", () => {
+  test("is of the commit, short or long, of the branch, or of the default branch", async () => {
+    const { path, one, two, topic } = await createRepository();
+    const { take } = open(path);
+    const wanted: [string | null, string | null, string, string][] = [
+      [one, null, one, "one"],
+      [two.slice(0, 8), "main", two, "two"],
+      [topic.toUpperCase(), null, topic, "topic"],
+      [null, "topic/x", topic, "topic"],
+      [null, null, two, "two"],
+      // The commit counts, wherever it lies.
+      [topic, "main", topic, "topic"],
+    ];
+    for (const [commit, branch, head, text] of wanted) {
+      const tree = await take(commit, branch);
+      expect([tree.commit, fileIn(tree)]).toEqual([head, text]);
+      tree.release();
+    }
+  });
+
+  test("is fetched anew for what has come since", async () => {
+    const { path } = await createRepository();
+    const { take } = open(path);
+    (await take(null, "main")).release();
+    await sh(path, "echo three > file; git commit -qam three; git push -q . HEAD:refs/heads/fresh");
+    const head = await sh(path, "git rev-parse HEAD");
+    for (const tree of [await take(null, "main"), await take(null, "fresh"), await take(head.slice(0, 10))])
+      expect([tree.commit, fileIn(tree)]).toEqual([head, "three"]);
+  });
+
+  test("is one task's alone, is kept for the next one of its commit, and not more than so many are", async () => {
+    const { path, one, two, topic } = await createRepository();
+    const { take, checkout, trees } = open(path);
+    const [first, second, third] = [await take(one), await take(one), await take(two)];
+    expect(new Set([first, second, third].map(({ directory }) => directory)).size).toBe(3);
+    expect(first.isPrepared).toBeFalse();
+    for (const tree of [first, second, third]) {
+      await tree.prepared();
+      tree.release();
+    }
+    await checkout.settled();
+    expect(trees()).toBe(2);
+    const again = await take(two);
+    expect([again.directory, again.isPrepared]).toEqual([third.directory, true]);
+    // Another preparation is another one.
+    const other = await take(two, null, { prepare: ["true"] });
+    expect(other.isPrepared).toBeFalse();
+    again.release();
+    other.release();
+    await checkout.settled();
+    expect((await take(topic)).isPrepared).toBeFalse();
+    expect((await take(two, null, { prepare: ["true"] })).isPrepared).toBeFalse();
+  });
+
+  test("begins clean: with what is ignored for the same commit, without it for another one", async () => {
+    const { path, one, two } = await createRepository();
+    const { take } = open(path);
+    const make = async (commit: string) => await take(commit, null, { keep: 1 });
+    const first = await make(one);
+    await sh(
+      first.directory,
+      "mkdir node_modules; echo x > node_modules/x; mkdir 'built [1] !x'; echo x > 'built [1] !x/y'",
+    );
+    await first.prepared();
+    await sh(first.directory, "echo x > left; mkdir 'built 1 x'; echo changed > file");
+    first.release();
+    const second = await make(one);
+    expect([fileIn(second), readdirSync(second.directory).filter((name) => /left|built/.test(name))]).toEqual([
+      "one",
+      ["built [1] !x"],
+    ]);
+    expect([second.isPrepared, existsSync(join(second.directory, "node_modules/x"))]).toEqual([true, true]);
+    second.release();
+    const third = await make(two);
+    expect([fileIn(third), existsSync(join(third.directory, "node_modules/x"))]).toEqual(["two", false]);
+  });
+
+  test("that a killed runner has left is taken over, one that a living one has is not", async () => {
+    const { path, one } = await createRepository();
+    const { take, folder } = open(path);
+    const left = await take(one);
+    await sh(left.directory, "echo broken > .git; echo changed > file");
+    const living = Bun.spawn(["sleep", "60"]);
+    const [, number] = /work\/(\d+)$/.exec(left.directory)!;
+    writeFileSync(join(folder, `work/${number}.pid`), "999999999");
+    const next = openCheckout(folder, host);
+    const run = async (args: readonly string[], directory: string) =>
+      await Bun.spawn(["git", ...GIT_OPTIONS, ...args], {
+        cwd: directory,
+        env: { ...host, ...GIT_ENVIRONMENT },
+        stdout: "ignore",
+        stderr: "ignore",
+      }).exited;
+    const config = configOf(path, { keep: 1 });
+    const tree = await next.take(config, { commit: one, branch: null }, run);
+    expect([tree.directory, fileIn(tree)]).toEqual([left.directory, "one"]);
+    writeFileSync(join(folder, `work/${number}.pid`), String(living.pid));
+    const other = await openCheckout(folder, host).take(config, { commit: one, branch: null }, run);
+    expect(other.directory).not.toBe(left.directory);
+    living.kill();
+  });
+
+  test("of submodules has them where that is wanted", async () => {
+    const { path: inner } = await createRepository();
+    const { path } = await createRepository();
+    await sh(path, `git -c protocol.file.allow=always submodule --quiet add ${inner} inner; git commit -qm inner`);
+    writeFileSync(join(place, "gitconfig"), '[protocol "file"]\n  allow = always\n');
+    const { take } = open(path);
+    const without = await take(null, "main");
+    expect(existsSync(join(without.directory, "inner/file"))).toBeFalse();
+    const having = await take(null, "main", { submodules: true });
+    expect(readFileSync(join(having.directory, "inner/file"), "utf8")).toBe("two\n");
+  });
+});
+
+describe("what cannot be checked out", () => {
+  const why = async (taking: Promise<unknown>) => {
+    const error = await taking.then(
+      () => undefined,
+      (error: Error) => error,
+    );
+    return [error instanceof NoSuchCommitError, error?.message];
+  };
+
+  test("is told: no such commit or branch, and nothing that git takes for an option or a command", async () => {
+    const { path } = await createRepository();
+    const { take, trees } = open(path);
+    const none = "0".repeat(39) + "1";
+    const cases: [string | null, string | null, string][] = [
+      [none, null, `The repository has no commit "${none}", or several that begin so`],
+      ["1234567", "main", 'The repository has no commit "1234567", or several that begin so'],
+      [null, "gone", 'The repository has no branch "gone"'],
+      ["v1.2", null, 'The execution asks for the commit "v1.2", which is no hash'],
+      [
+        "--upload-pack=touch pwned",
+        null,
+        'The execution asks for the commit "--upload-pack=touch pwned", which is no hash',
+      ],
+      [null, "a..b", 'The execution names the branch "a..b", which no branch can be called'],
+      [null, "x:refs/heads/main", 'The execution names the branch "x:refs/heads/main", which no branch can be called'],
+      [null, "--upload-pack=x", 'The repository has no branch "--upload-pack=x"'],
+      [null, "../../x", 'The execution names the branch "../../x", which no branch can be called'],
+    ];
+    for (const [commit, branch, message] of cases) expect(await why(take(commit, branch))).toEqual([true, message]);
+    expect(trees()).toBe(0);
+  });
+
+  test("is the network's or the machine's where git cannot reach the repository", async () => {
+    const { take } = open(join(place, "nowhere"));
+    for (const [commit, branch] of [
+      [null, "main"],
+      [null, null],
+      ["0".repeat(40), null],
+    ] as const)
+      expect(await why(take(commit, branch))).toEqual([false, "git cannot fetch from the repository"]);
+  });
+
+  test("runs no hook of the repository", async () => {
+    const { path, one } = await createRepository();
+    const { take, folder, checkout } = open(path);
+    (await take(one)).release();
+    await checkout.settled();
+    const hook = join(folder, "repository.git/hooks/post-checkout");
+    await sh(
+      folder,
+      `mkdir -p repository.git/hooks; printf '#!/bin/sh\\ntouch ${place}/pwned\\n' > ${hook}; chmod +x ${hook}`,
+    );
+    await take(one, null, { keep: 1 });
+    expect(existsSync(join(place, "pwned"))).toBeFalse();
+  });
+});
+
+test("a password in the address is known, so that no log shows it", () => {
+  expect(passwordsOf(configOf("https://ann:s3cr%2Fet@git.example.com/shop.git"))).toEqual(["s3cr%2Fet", "s3cr/et"]);
+  expect(passwordsOf(configOf("https://token123@git.example.com/shop.git"))).toEqual(["token123"]);
+  expect(passwordsOf(configOf("git@git.example.com:shop.git"))).toEqual([]);
+  expect(passwordsOf(configOf("/srv/shop"))).toEqual([]);
+});
