@@ -15,6 +15,7 @@ import { type AnsweredRun, MAX_ANSWER_BYTES, type Reports, sendReports, type Sen
 import { UsageError } from "./usage.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { toRunLine } from "../rules/run_line.ts";
+import { fileClockMs } from "../runner/report_files.ts";
 
 type Environment = Record<string, string | undefined>;
 
@@ -133,7 +134,7 @@ export async function upload(args: string[], environment: Environment = process.
   const voice = createVoice(secretsOf(environment), { isWrapped: command !== undefined, json: flags.json === true });
 
   const before = command ? findReports(given.reports).files : [];
-  const beganAt = Date.now();
+  const beganAt = command ? fileClockMs(process.cwd()) : Date.now();
   const stop = command && listenForStop();
   const ended = command && (await runCommand(command, stop!));
   const there = findReports(given.reports);

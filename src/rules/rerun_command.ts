@@ -146,8 +146,18 @@ function toCases({ only, directory, exists }: Rerun): Cases {
   return { only, files, locate };
 }
 
+/** A command that gives a tool the files of its shard, as docs/splitting.md has it: the files of a rerun are named instead. */
+const SPLIT =
+  /^\s*assay\s+split\b[^;|&\n]{0,2000}>\s*(\S{1,200})\s*&&\s*xargs\s+(?:-[rx]{1,2}\s+|-d\s+\S{1,10}\s+){0,5}-a\s+(\S{1,200})\s+/;
+
+function withoutSplit(command: string): string {
+  const match = SPLIT.exec(command);
+  return match && match[1] === match[2] ? command.slice(match[0].length) : command;
+}
+
 /** The first that fits; what comes later runs more. */
-function fromPreset(preset: Preset, rerun: Rerun): RerunCommand {
+function fromPreset(preset: Preset, given: Rerun): RerunCommand {
+  const rerun = { ...given, command: withoutSplit(given.command) };
   const add = toInsertion(preset, rerun.command);
   return firstThatFits(TOOLS[preset].select(toCases(rerun), rerun.command), add);
 }

@@ -20,6 +20,8 @@ export type TaskConfig = {
   workingDirectory: string;
   /** From 1 second to a week; undefined: as long as the lease says. */
   timeoutSeconds: number | undefined;
+  /** A command that prints nothing for so long is ended; undefined: it may be silent. */
+  silenceSeconds: number | undefined;
   /** Commands for the shell, in their order; none is an empty list. */
   before: string[];
   after: string[];
@@ -113,6 +115,7 @@ const task = v.strictObject({
   format: v.optional(text(50)),
   workingDirectory: v.optional(text(1_000)),
   timeoutSeconds: v.optional(integer(1, 604_800)),
+  silenceSeconds: v.optional(integer(1, 604_800)),
   before: v.optional(oneOrMore(MAX_COMMAND)),
   after: v.optional(oneOrMore(MAX_COMMAND)),
   checkout: v.optional(checkout),
@@ -231,6 +234,7 @@ function readTask(
     git,
     workingDirectory: git ? normalize(workingDirectory) : resolve(folder, workingDirectory),
     timeoutSeconds: rest.timeoutSeconds,
+    silenceSeconds: rest.silenceSeconds,
     before,
     after,
     comparesCommit: rest.checkout !== "none",

@@ -1,10 +1,23 @@
 /** The report files that a command has left, and not those that lay there before: a stale report is a false green. */
 
-import { type BigIntStats, statSync } from "node:fs";
-import { isAbsolute, relative, resolve } from "node:path";
+import { type BigIntStats, rmSync, statSync, writeFileSync } from "node:fs";
+import { isAbsolute, join, relative, resolve } from "node:path";
 
-/** File systems round times, and the clock of a file server is a little off. */
+/** File systems round times. */
 const SLACK_MS = 2_000;
+
+/** The time as the file system of a folder tells it, which may be another machine's; ours where nothing can be written there. */
+export function fileClockMs(directory: string): number {
+  const path = join(directory, `.assay-clock-${crypto.randomUUID()}`);
+  try {
+    writeFileSync(path, "");
+    return statSync(path).mtimeMs;
+  } catch {
+    return Date.now();
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
 
 export type ReportFiles = { fresh: string[]; stale: string[] };
 
@@ -13,7 +26,7 @@ export type ReportFiles = { fresh: string[]; stale: string[] };
  * if it is as it was, or older than the first look.
  */
 export function watchReports(patterns: readonly string[], directory: string): () => ReportFiles {
-  const began = Date.now();
+  const began = fileClockMs(directory);
   const before = look(patterns, directory);
   return () => {
     const found: ReportFiles = { fresh: [], stale: [] };

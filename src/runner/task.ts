@@ -109,13 +109,17 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
   }
   const queue = options.askBatch && serveFileQueue(folder, options.askBatch);
   if (queue) environment[QUEUE_VARIABLE] = queue.path;
+  const silence = watchSilence(config.silenceSeconds);
   const shared = {
     environment,
     mark,
     guard,
     cgroup,
     folder,
-    onOutput,
+    onOutput: (bytes: Uint8Array) => {
+      silence.heard();
+      onOutput(bytes);
+    },
     hurry,
     graceMs,
   };
@@ -127,7 +131,7 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
     runCommand({ ...shared, directory, environment: { ...ofGit, ...more }, command, stop });
   const place: Place = { directory: config.workingDirectory };
   const hasNoFiles = () => queue?.gaveNothing() === true;
-  const end = await runAll(options, { run, runGit }, place, hasNoFiles, join(folder, "rerun"))
+  const end = await runAll(options, { run, runGit }, place, { hasNoFiles, silence }, join(folder, "rerun"))
     .catch((error) => cannotRun(error, lease.taskSlug))
     .finally(() => queue?.stop());
   const late = AbortSignal.timeout(AFTER_SECONDS * 1000);
@@ -154,7 +158,7 @@ async function runAll(
   options: TaskOptions,
   runs: Runs,
   place: Place,
-  hasNoFiles: () => boolean,
+  watch: { hasNoFiles: () => boolean; silence: Silence },
   listPath: string,
 ): Promise<TaskEnd> {
   const { lease, mask, stop } = options;
@@ -168,12 +172,15 @@ async function runAll(
   const seconds = Math.min(lease.timeoutSeconds, config.timeoutSeconds ?? lease.timeoutSeconds);
   const timeout = new AbortController();
   const timer = setTimeout(() => timeout.abort(), seconds * 1000);
-  const either = AbortSignal.any([stop, timeout.signal]);
+  const { silence } = watch;
+  const either = AbortSignal.any([stop, timeout.signal, silence.signal]);
   /** Why the task ends now, whatever the command has said. */
   const stopped = (): TaskEnd | undefined => {
     if (stop.aborted) return { kind: "failure", message: String(stop.reason) };
     if (timeout.signal.aborted)
       return { kind: "failure", message: `Timed out after ${seconds} s`, exitCode: TIMED_OUT };
+    if (silence.signal.aborted)
+      return { kind: "failure", message: `It printed nothing for ${config.silenceSeconds} s`, exitCode: TIMED_OUT };
     return undefined;
   };
   try {
@@ -208,7 +215,7 @@ async function runAll(
         ...(asked === null && head !== null ? { commit: head } : {}),
       };
     if (end) return end;
-    if (exitCode === 0 && hasNoFiles()) return { kind: "nothing", exitCode };
+    if (exitCode === 0 && watch.hasNoFiles()) return { kind: "nothing", exitCode };
     const why =
       stale.length > 0
         ? `the report is older than the task: ${listPaths(stale, config.workingDirectory)}`
@@ -216,7 +223,28 @@ async function runAll(
     return { kind: "failure", message: `The command ended with ${exitCode}, ${why}`, exitCode };
   } finally {
     clearTimeout(timer);
+    silence.end();
   }
+}
+
+type Silence = { signal: AbortSignal; heard: () => void; end: () => void };
+
+/** Its signal is aborted when nothing is heard for so long; undefined: never. */
+function watchSilence(seconds: number | undefined): Silence {
+  const silent = new AbortController();
+  if (seconds === undefined) return { signal: silent.signal, heard: () => {}, end: () => {} };
+  let heardAt = performance.now();
+  const look = () => {
+    const left = heardAt + seconds * 1000 - performance.now();
+    if (left <= 0) silent.abort();
+    else timer = setTimeout(look, left);
+  };
+  let timer = setTimeout(look, seconds * 1000);
+  return {
+    signal: silent.signal,
+    heard: () => void (heardAt = performance.now()),
+    end: () => clearTimeout(timer),
+  };
 }
 
 /** Why a command failed that nobody has ended, where that was the machine; null: it may have been the tests. */

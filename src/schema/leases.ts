@@ -50,7 +50,11 @@ export const leaseSync = v.strictObject({
   ),
   taskSlugs: v.pipe(
     v.optional(
-      listOf(slug, { max: 500, expected: "expected a list of task slugs", tooMany: "expected at most 500 task slugs" }),
+      listOf(slug, {
+        max: 2_000,
+        expected: "expected a list of task slugs",
+        tooMany: "expected at most 2,000 task slugs",
+      }),
     ),
     v.description("What it can run; default: every task"),
     v.examples([["unit"]]),

@@ -83,6 +83,7 @@ testLinearity("runner", {
   "processes.ts": { endProcesses: null, readProcess: null, startGuard: null },
   "protocol.ts": { readSyncAnswer: (text) => ["", '{"leases":["'].map((before) => readSyncAnswer(before + text)) },
   "report_files.ts": {
+    fileClockMs: null,
     listPaths: (text) => listPaths([text, `/${text}`], "/w"),
     // A pattern has at most 1,000 characters.
     mayShareReport: (text) =>

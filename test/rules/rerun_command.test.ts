@@ -350,6 +350,15 @@ describe("what is too long for a command", () => {
     expect(argumentsOf(own)).toHaveLength(5);
   });
 
+  test("names its files in the place of those that a documented split gives to the tool", () => {
+    const split = "assay split 'src/**/*.test.ts' > files.txt && xargs -r -x -d '\\n' -a files.txt npx jest --ci";
+    const only = [{ suite: "cart", name: "adds", file: "src/cart.test.ts" }];
+    const plain = toCommand({ only, command: "npx jest --ci" });
+    expect(plain.whole).toBeFalse();
+    expect(toCommand({ only, command: split })).toEqual(plain);
+    expect(toCommand({ only, command: split.replace("-a files.txt", "-a others.txt") }).whole).toBeTrue();
+  });
+
   test("goes to pytest in a file", () => {
     const only = many(10_000, () => "").map(({ name }, at) => ({
       suite: "tests.test_a",

@@ -31,6 +31,7 @@ tasks:
     format: junit
     workingDirectory: services/api
     timeoutSeconds: 900
+    silenceSeconds: 60
     before: pip install -r requirements.txt
     after: ["docker compose down", "rm -rf tmp"]
     checkout: none
@@ -50,6 +51,7 @@ tasks:
           git: undefined,
           workingDirectory: "/srv/shop",
           timeoutSeconds: undefined,
+          silenceSeconds: undefined,
           before: [],
           after: [],
           comparesCommit: true,
@@ -68,6 +70,7 @@ tasks:
           git: undefined,
           workingDirectory: "/srv/shop/services/api",
           timeoutSeconds: 900,
+          silenceSeconds: 60,
           before: ["pip install -r requirements.txt"],
           after: ["docker compose down", "rm -rf tmp"],
           comparesCommit: false,

@@ -1,6 +1,6 @@
 /** Tasks as they run: their processes, environment, output and reports. */
 
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { type Cgroups, findOwnCgroup, openCgroups } from "../../src/runner/cgroups.ts";
@@ -44,6 +44,7 @@ function begin(command: string, more: More = {}) {
     git: undefined,
     workingDirectory: directory,
     timeoutSeconds: undefined,
+    silenceSeconds: undefined,
     before: [],
     after: [],
     comparesCommit: true,
@@ -191,7 +192,15 @@ describe("the output", () => {
           git: undefined,
           workingDirectory: directory,
         },
-        ...{ timeoutSeconds: undefined, before: [], after: [], comparesCommit: true, retryOn: [], rerun: undefined },
+        ...{
+          timeoutSeconds: undefined,
+          silenceSeconds: undefined,
+          before: [],
+          after: [],
+          comparesCommit: true,
+          retryOn: [],
+          rerun: undefined,
+        },
         ...{ pass: [], accept: [] },
       },
       ...{ host, stop: new AbortController().signal, hurry: new AbortController().signal, graceMs: 1_000 },
@@ -459,6 +468,15 @@ describe("a time-out", () => {
     expect(pidsIn(task.output()).map(lives)).toEqual([false]);
   });
 
+  test("is also one without output, however long the task may take", async () => {
+    const config = { silenceSeconds: 1 };
+    const silent = begin(`echo "pid $$"; sleep 1000`, { config });
+    expect(await silent.ended).toEqual({ kind: "failure", message: "It printed nothing for 1 s", exitCode: 124 });
+    expect(pidsIn(silent.output()).map(lives)).toEqual([false]);
+    const talking = begin("for i in 1 2 3 4; do sleep 0.4; echo $i; done; echo '<x/>' > report.xml", { config });
+    expect(await talking.ended).toMatchObject({ kind: "report", exitCode: 0 });
+  });
+
   test("leaves what was reported, which cannot be green", async () => {
     const task = begin("echo '<x/>' > report.xml; sleep 1000", { lease: { timeoutSeconds: 1 } });
     expect(await task.ended).toMatchObject({ kind: "report", paths: [task.file("report.xml")], exitCode: 124 });
@@ -559,6 +577,15 @@ describe("the report", () => {
     expect("paths" in end && end.paths.sort()).toEqual(
       [...["out/.deep/b.xml", "out/a.xml", "TEST-[1].xml"].map(task.file), join(elsewhere, "d.json")].sort(),
     );
+  });
+
+  test("is one by the clock of its file system, whatever ours says", async () => {
+    const now = spyOn(Date, "now").mockReturnValue(Date.now() + 3_600_000);
+    try {
+      expect(await begin("echo x > report.xml").ended).toMatchObject({ kind: "report" });
+    } finally {
+      now.mockRestore();
+    }
   });
 
   test("that lay there before is not this one's, whether it is new or old", async () => {
