@@ -195,6 +195,16 @@ function databaseFamilies(read: Gauges | undefined): Family[] {
     ),
     shared("assay_queue_length", "Tasks and shards that wait for a runner.", read.leases["queued"] ?? 0),
     shared("assay_queue_oldest_seconds", "How long the first of them has been waiting.", read.queueAge ?? 0),
+    shared(
+      "assay_queue_waiting",
+      "Tasks and shards that wait, by the labels that they ask of a runner.",
+      read.queue.map(({ labels, waiting }) => [{ labels }, waiting]),
+    ),
+    shared(
+      "assay_queue_waiting_oldest_seconds",
+      "How long the first of them has been waiting.",
+      read.queue.map(({ labels, age }) => [{ labels }, age]),
+    ),
     shared("assay_runners", "Runners that asked for work within 2 minutes.", read.runners),
     shared("assay_runner_slots", "What they can take and what they hold, as they told last.", [
       [{ state: "free" }, read.free],

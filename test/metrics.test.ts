@@ -146,13 +146,13 @@ describe("/metrics", () => {
       returning id, execution_id as "executionId"`;
     const uncounted = (await pool`select from test_run where not remembered`).length;
     await pool`update attempt set received_at = now() - interval '5 minutes' where run_id = ${run!.id}`;
-    const lease = (status: string, queued: string, ended: string | null) => pool`
+    const lease = (status: string, queued: string, ended: string | null, labels = "{}") => pool`
       insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, status, timeout_seconds,
-        queued_at, ended_at)
+        queued_at, ended_at, labels)
       values (${acme.project}, ${Bun.randomUUIDv7()}, ${run!.executionId}, ${run!.id}, 't', 0, 1, ${status}, 60,
-        now() - ${queued}::text::interval, now() - ${ended}::text::interval)`;
+        now() - ${queued}::text::interval, now() - ${ended}::text::interval, ${labels}::text[])`;
     await lease("queued", "90 seconds", null);
-    await lease("queued", "10 seconds", null);
+    await lease("queued", "10 seconds", null, "{linux,gpu}");
     await lease("running", "1 hour", null);
     await lease("lost", "1 hour", "1 minute");
     await lease("reported", "1 hour", "10 minutes");
@@ -173,10 +173,14 @@ describe("/metrics", () => {
       '{status="failed"}': 0,
       '{status="cancelled"}': 0,
       '{status="lost"}': 1,
+      '{status="returned"}': 0,
+      '{status="infrastructure"}': 0,
       '{status="timed_out"}': 0,
     });
     expect(valueOf(families, "assay_queue_length")).toBe(2);
     expect(valueOf(families, "assay_queue_oldest_seconds")).toBeCloseTo(90, -1);
+    expect(gauges("assay_queue_waiting")).toEqual({ '{labels=""}': 1, '{labels="linux,gpu"}': 1 });
+    expect(valueOf(families, "assay_queue_waiting_oldest_seconds", `labels="linux,gpu"`)).toBeCloseTo(10, -1);
     expect(valueOf(families, "assay_runners")).toBe(1);
     expect(gauges("assay_runner_slots")).toEqual({ '{state="free"}': 2, '{state="held"}': 1 });
     expect(valueOf(families, "assay_runs_uncounted")).toBe(uncounted);

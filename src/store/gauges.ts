@@ -9,6 +9,8 @@ export type Gauges = {
   /** By status; those that have ended in the last 5 minutes only. */
   leases: Record<string, number>;
   queueAge: Age;
+  /** What waits for a runner, by the labels that it asks for; of very many sets of labels those of most tasks. */
+  queue: { labels: string; waiting: number; age: number }[];
   /** Seen within 2 minutes. */
   runners: number;
   /** Of these, as they told last. */
@@ -37,6 +39,9 @@ export async function selectGauges(sql: Sql): Promise<Gauges> {
         where ended_at > now() - interval '5 minutes' and status not in ('queued', 'offered', 'running') group by status
       ) l) as leases,
       (select ${age(sql`min(queued_at)`)} from lease where status = 'queued') as "queueAge",
+      (select coalesce(json_agg(q), '[]') from (
+        select array_to_string(labels, ',') as labels, count(*)::int as waiting, ${age(sql`min(queued_at)`)} as age
+        from lease where status = 'queued' group by labels order by 2 desc limit 50) q) as queue,
       r.*, u.*, e.*, d.*,
       (select coalesce(json_object_agg(state, n), '{}') from (
         select coalesce(state, 'unknown') as state, count(*) as n from pg_stat_activity
