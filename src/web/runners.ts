@@ -113,8 +113,8 @@ function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html {
       }<span class="visually-hidden">${runner.isThere ? (runner.held > 0 ? "at work" : runner.paused ? "paused" : "waits for work") : "not there"}</span></td>
         <td class="long"><b>${runner.name}</b> <span class="small soft">${runner.projectName}${runner.taskSlugs === null ? "" : `, only ${runner.taskSlugs.slice(0, 8).join(", ")}${runner.taskSlugs.length > 8 ? ` and ${runner.taskSlugs.length - 8} more` : ""}`}${runner.isThere ? "" : ", not there"}</span></td>
         <td class="wide">${labelTags(runner.labels)}</td>
-        <td>${doing(runner)}${pauseOf(runner, shown)}</td>
-        <td class="number soft">${ago(runner.seenAt, now)}</td></tr>`;
+        <td>${doing(runner)}</td>
+        <td class="number soft">${ago(runner.seenAt, now)}${pauseOf(runner, shown)}</td></tr>`;
     })}</tbody></table></div>`;
 }
 

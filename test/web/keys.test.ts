@@ -1,6 +1,7 @@
 /** The named keys of a project, in the browser. */
 
 import { describe, expect, test } from "bun:test";
+import { until } from "../harness.ts";
 import { createVisits, formsOf, valueOf } from "./visiting.ts";
 
 const { acme, ask, visit, send, owner, member, viewer, stranger } = await createVisits();
@@ -22,6 +23,8 @@ describe("named keys", () => {
     const made = await generate({ name: " nightly <e2e> ", days: "30" });
     const [key] = KEY.exec(made.words)!;
     expect(await status(key)).toBe(200);
+    // The use of a key is noted after the answer.
+    await until(async () => (await visit(member, page)).words.includes("just now"));
     const seen = await visit(member, page);
     expect(seen.words).toContain(`nightly <e2e> ${key.slice(0, 17)}… upload for 30 days just now`);
     expect(seen.html).not.toContain(key);
