@@ -311,6 +311,8 @@ export async function endStopped(
 
 /** How often a task that a runner could not run goes to another one. */
 const MAX_INFRASTRUCTURE_RETRIES = 2;
+/** Of a message that stands on the page of runners. */
+const MAX_PAUSE_REASON = 300;
 
 /**
  * Of a locked execution: the runner could not run the task, which says nothing about the tests. Another runner gets it, twice at
@@ -325,7 +327,12 @@ export async function endByInfrastructure(
   // Told twice, it stays as it was.
   if (lease.status === "infrastructure") return (await selectSuccessor(sql, projectId, lease.id)) !== undefined;
   if (!isHeld(lease)) refuse(`Cannot take the failure: the lease is over, it is "${lease.status}"`);
-  await noteInfrastructureFailure(sql, projectId, lease.id, message);
+  await noteInfrastructureFailure(
+    sql,
+    projectId,
+    lease.id,
+    message.split("\n")[0]!.slice(0, MAX_PAUSE_REASON).toWellFormed(),
+  );
   if (lease.avoid.length < MAX_INFRASTRUCTURE_RETRIES) {
     const said = `The runner ${lease.runner} could not run it: ${message}`;
     await giveAgain(sql, projectId, execution, lease, { status: "infrastructure", message: said, exitCode });

@@ -89,15 +89,16 @@ function doing(runner: TeamRunner): Html {
   )}${held > leases.length ? html`<div class="soft">and ${held - leases.length} more</div>` : null}`;
 }
 
-/** Why it gets no tasks, and the button that changes it. */
-function pauseOf({ projectId, name, paused }: TeamRunner, { csrf, role, now }: Shown): Html {
-  const told =
-    paused &&
-    html`<div class="small failed">Paused${paused.until === null ? null : html` for ${toSpan(Math.max(0, Date.parse(paused.until) - now.getTime()))} more`}: ${paused.reason}</div>`;
-  if (role === "viewer") return html`${told}`;
+/** Why it gets no tasks. */
+const whyPaused = ({ paused }: TeamRunner, now: Date): Html | null =>
+  paused &&
+  html`<div class="small failed">Paused${paused.until === null ? null : html` for ${toSpan(Math.max(0, Date.parse(paused.until) - now.getTime()))} more`}: ${paused.reason}</div>`;
+
+function pauseButton({ projectId, name, paused }: TeamRunner, { csrf, role }: Shown): Html | null {
+  if (role === "viewer") return null;
   const fields = html`<input type="hidden" name="runner" value="${name}" /><input type="hidden" name="paused" value="${String(!paused)}" />`;
   const label = html`${paused ? "Resume" : "Pause"}<span class="visually-hidden"> ${name}</span>`;
-  return html`${told}${action(`/projects/${projectId}/runners/pause`, csrf, label, { kind: "plain", fields })}`;
+  return action(`/projects/${projectId}/runners/pause`, csrf, label, { kind: "plain", fields });
 }
 
 type Shown = Pick<PageContext, "csrf" | "now"> & { role: Role };
@@ -113,8 +114,8 @@ function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html {
       }<span class="visually-hidden">${runner.isThere ? (runner.held > 0 ? "at work" : runner.paused ? "paused" : "waits for work") : "not there"}</span></td>
         <td class="long"><b>${runner.name}</b> <span class="small soft">${runner.projectName}${runner.taskSlugs === null ? "" : `, only ${runner.taskSlugs.slice(0, 8).join(", ")}${runner.taskSlugs.length > 8 ? ` and ${runner.taskSlugs.length - 8} more` : ""}`}${runner.isThere ? "" : ", not there"}</span></td>
         <td class="wide">${labelTags(runner.labels)}</td>
-        <td>${doing(runner)}</td>
-        <td class="number soft">${ago(runner.seenAt, now)}${pauseOf(runner, shown)}</td></tr>`;
+        <td>${doing(runner)}${whyPaused(runner, now)}</td>
+        <td class="number soft">${ago(runner.seenAt, now)}${pauseButton(runner, shown)}</td></tr>`;
     })}</tbody></table></div>`;
 }
 
