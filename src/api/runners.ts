@@ -24,9 +24,9 @@ export const runners: Route[] = [
       answer: registeredRunner,
       status: 201,
     },
-    ({ body: { runner }, caller, conclude }) =>
+    ({ body: { runner, version }, caller, conclude }) =>
       conclude(async (sql) => {
-        const { id, key } = await registerRunner(sql, caller, runner);
+        const { id, key } = await registerRunner(sql, caller, runner, version ?? null);
         // The key is not kept for a request that is repeated.
         return jsonOnce(201, { runner, id, key }, { runner, id, key: null });
       }),

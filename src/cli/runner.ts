@@ -1,5 +1,6 @@
 /** `assay runner`: runs on this machine the tasks that assay.yaml knows, until it is told to stop. */
 
+import packageJson from "../../package.json" with { type: "json" };
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { parseArgs } from "node:util";
@@ -60,7 +61,7 @@ export async function runner(args: string[]): Promise<number> {
   if (process.getuid?.() === 0)
     log.warn("Tasks of root can read the runner's key from its memory: start the runner as a user of its own");
   const askAs: AskWithKey = (asking, key) => ask(key === undefined ? address : { ...address, key }, asking);
-  const server = askWithOwnKey(name, { ask: askAs, messageOf }, log);
+  const server = askWithOwnKey({ name, version: packageJson.version }, { ask: askAs, messageOf }, log);
   let stop = () => {};
   // Before the runner starts: a signal that arrives with its first request must not end the process.
   for (const signal of SIGNALS) process.on(signal, () => stop());

@@ -18,7 +18,7 @@ import {
   selectLiveKeyIds,
   selectNewestNamedKeyId,
 } from "../store/keys.ts";
-import { forgiveRunner } from "../store/runners.ts";
+import { registerRunnerStart } from "../store/runners.ts";
 import { notifyKeyRevoked } from "../store/signals.ts";
 
 /** The only time that the key is shown. */
@@ -147,6 +147,7 @@ export async function registerRunner(
   sql: Tx,
   parent: Pick<LiveKey, "id" | "teamId" | "projectId">,
   runner: string,
+  version: string | null,
 ): Promise<Pick<GeneratedKey, "id" | "key">> {
   const { key, leading, digest } = createKey("project");
   const id = Bun.randomUUIDv7();
@@ -160,7 +161,7 @@ export async function registerRunner(
     parentId: parent.id,
   } as const;
   if (!(await insertKey(sql, parent.teamId, row))) refuseAbsent();
-  await forgiveRunner(sql, parent.projectId!, runner);
+  await registerRunnerStart(sql, parent.projectId!, runner, version);
   return { id, key };
 }
 

@@ -15,7 +15,7 @@ const REGISTER_TIMEOUT_MS = 30_000;
  * refuses it, for example after an outage of more than an hour. An older server has none to give: then the first key is used.
  */
 export function askWithOwnKey(
-  runner: string,
+  runner: { name: string; version: string },
   { ask, messageOf }: { ask: AskWithKey; messageOf: Server["messageOf"] },
   log: Log,
 ): Server {
@@ -30,7 +30,7 @@ export function askWithOwnKey(
         method: "POST",
         path: "/runners",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ runner }),
+        body: JSON.stringify({ runner: runner.name, version: runner.version }),
         timeoutMs: REGISTER_TIMEOUT_MS,
       },
       undefined,

@@ -65,6 +65,7 @@ export const generatedNamedKey = v.strictObject({ ...named, key: secret });
 
 export const newRunner = v.strictObject({
   runner: described(text(200), "Its name: no two processes have the same", "build-3/1"),
+  version: described(v.optional(text(50)), "Its version of Assay", "1.4.0"),
 });
 export const registeredRunner = v.strictObject({
   runner: described(v.string(), "Its name", "build-3/1"),

@@ -263,6 +263,11 @@ const runner = v.strictObject({
   taskSlugs: v.pipe(v.nullable(v.array(v.string())), v.description("null: it runs every task"), v.examples([["unit"]])),
   free: v.pipe(count, v.description("How many tasks it could begin when it last asked"), v.examples([1])),
   seenAt: described(time, "When it last asked for tasks"),
+  version: described(
+    v.nullable(v.string()),
+    "Its version of Assay, as it said when it started; null: unknown",
+    "1.4.0",
+  ),
   paused: described(
     v.nullable(
       v.strictObject({

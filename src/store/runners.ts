@@ -83,11 +83,16 @@ export const updateRunnerPause = async (
       where project_id = ${projectId} and name = ${name}`
   ).count === 1;
 
-/** A runner that has been started again may have been repaired. What somebody has paused stays paused. */
-export const forgiveRunner = (sql: Tx, projectId: string, name: string) => sql`
-  update runner set failures = 0, paused_at = case when paused_until is null then paused_at end, paused_until = null,
-    pause_reason = case when paused_until is null then pause_reason end
-  where project_id = ${projectId} and name = ${name} and (failures > 0 or paused_until is not null)`;
+/**
+ * A runner that has been started, and may have been repaired: it is paused no more, unless somebody has paused it. A new one is not seen
+ * before it has asked for tasks.
+ */
+export const registerRunnerStart = (sql: Tx, projectId: string, name: string, version: string | null) => sql`
+  insert into runner as r (project_id, name, labels, free, held, seen_at, version)
+  values (${projectId}, ${name}, '{}', 0, 0, now() - interval '1 hour', ${version})
+  on conflict (project_id, name) do update set failures = 0, version = excluded.version,
+    paused_at = case when r.paused_until is null then r.paused_at end, paused_until = null,
+    pause_reason = case when r.paused_until is null then r.pause_reason end`;
 
 export const deleteOldRunners = (sql: Sql, days: number) =>
   sql`delete from runner where seen_at < now() - ${days}::int * interval '1 day'`;
@@ -112,7 +117,7 @@ export const selectTeamRunners = (
   after?: { projectId: string; name: string },
 ) => sql<TeamRunner[]>`
   select p.id as "projectId", p.name as "projectName", r.name, to_json(r.labels) as labels,
-    to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", ${pauseOf(sql, sql`r`)} as paused,
+    to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", r.version, ${pauseOf(sql, sql`r`)} as paused,
     r.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' as "isThere", (
       select coalesce(json_agg(json_build_object(
         'id', l.id, 'executionId', l.execution_id, 'taskSlug', l.task_slug,
@@ -171,7 +176,7 @@ export const selectTeamQueue = (sql: Sql, teamId: string, limit: number) => sql<
 
 /** By name; one row more than `limit`. */
 export const selectRunners = (sql: Sql, projectId: string, limit: number, after: string | undefined) => sql<Runner[]>`
-  select r.name, to_json(r.labels) as labels, to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", ${pauseOf(sql, sql`r`)} as paused, (
+  select r.name, to_json(r.labels) as labels, to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", r.version, ${pauseOf(sql, sql`r`)} as paused, (
     select coalesce(json_agg(json_build_object(
       'id', l.id, 'executionId', l.execution_id, 'taskSlug', l.task_slug,
       'shard', case when l.shard > 0 then json_build_object('index', l.shard, 'total', l.shards) end,

@@ -112,7 +112,7 @@ function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html {
       return html`<tr><td class="mark-cell">${
         runner.isThere ? mark(status, { word: false }) : html`<span class="mark missing" aria-hidden="true">○</span>`
       }<span class="visually-hidden">${runner.isThere ? (runner.held > 0 ? "at work" : runner.paused ? "paused" : "waits for work") : "not there"}</span></td>
-        <td class="long"><b>${runner.name}</b> <span class="small soft">${runner.projectName}${runner.taskSlugs === null ? "" : `, only ${runner.taskSlugs.slice(0, 8).join(", ")}${runner.taskSlugs.length > 8 ? ` and ${runner.taskSlugs.length - 8} more` : ""}`}${runner.isThere ? "" : ", not there"}</span></td>
+        <td class="long"><b>${runner.name}</b> <span class="small soft">${runner.projectName}${runner.taskSlugs === null ? "" : `, only ${runner.taskSlugs.slice(0, 8).join(", ")}${runner.taskSlugs.length > 8 ? ` and ${runner.taskSlugs.length - 8} more` : ""}`}${runner.isThere ? "" : ", not there"}${runner.version === null ? "" : `, Assay ${runner.version}`}</span></td>
         <td class="wide">${labelTags(runner.labels)}</td>
         <td>${doing(runner)}${whyPaused(runner, now)}</td>
         <td class="number soft">${ago(runner.seenAt, now)}${pauseButton(runner, shown)}</td></tr>`;

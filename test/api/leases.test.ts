@@ -482,8 +482,12 @@ describe("what a runner cannot run", () => {
       until: expect.any(String),
     });
     expect(await heldBy(place, "broken")).toBeUndefined();
-    await post(place, "/runners", { runner: "broken" });
-    expect((await runnerOf(place, "broken")).paused).toBeNull();
+    expect((await runnerOf(place, "broken")).version).toBeNull();
+    await post(place, "/runners", { runner: "broken", version: "1.4.0" });
+    expect(await runnerOf(place, "broken")).toMatchObject({ paused: null, version: "1.4.0" });
+    // One that has registered has not asked for tasks yet: nobody waits for it.
+    await post(place, "/runners", { runner: "young" });
+    expect(Date.now() - Date.parse((await runnerOf(place, "young")).seenAt)).toBeGreaterThan(3_000_000);
     expect((await heldBy(place, "broken")).taskSlug).toBe("d");
   });
 
@@ -1062,6 +1066,7 @@ describe("GET …/runners", () => {
         free: 0,
         seenAt: expect.any(String),
         paused: null,
+        version: null,
         leases: [
           {
             id: lease.id,

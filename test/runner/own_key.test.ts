@@ -16,7 +16,7 @@ function serverOf(reply: (path: string, key: string | undefined) => ReturnType<t
     return reply(path, key);
   };
   const server = askWithOwnKey(
-    "build-1",
+    { name: "build-1", version: "1.4.0" },
     { ask, messageOf: ({ text }) => text },
     createLog("info", () => {}, false),
   );
