@@ -41,7 +41,7 @@ import { createProbes } from "./web/probes.ts";
 import { createSite } from "./web/site.ts";
 import { maskKeys } from "./secrets/keys.ts";
 import { maskTokens } from "./secrets/tokens.ts";
-import type { Database } from "./store/connect.ts";
+import type { Database } from "./database/connect.ts";
 import { selectAllExist } from "./store/existence.ts";
 
 /** Every endpoint under /api/v1, a family a line. */

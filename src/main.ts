@@ -6,11 +6,11 @@ import { createSetupToken } from "./operations/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
 import { loadSecretKey } from "./operations/secret_key.ts";
 import { readDescriptors, serve, warnOfDescriptors } from "./server.ts";
-import type { Database } from "./store/connect.ts";
+import type { Database } from "./database/connect.ts";
 import { selectCursorSecret } from "./store/instance.ts";
-import { migrate } from "./store/migrate.ts";
-import { type OpenDatabase, openDatabase } from "./store/open.ts";
-import { requireSessions } from "./store/session.ts";
+import { migrate } from "./database/migrate.ts";
+import { type OpenDatabase, openDatabase } from "./database/open.ts";
+import { requireSessions } from "./database/session.ts";
 import { selectAnyTeam } from "./store/projects.ts";
 import { hasEnoughConnections, parentPool, startWorkers } from "./workers/supervisor.ts";
 

@@ -13,7 +13,7 @@ import {
   readFigures,
   writeExposition,
 } from "./http/metrics.ts";
-import type { Database, PoolLoad } from "./store/connect.ts";
+import type { Database, PoolLoad } from "./database/connect.ts";
 import type { Gauges } from "./store/gauges.ts";
 import type { LeaseStatus } from "./schema/leases.ts";
 import packageJson from "../package.json" with { type: "json" };

@@ -13,7 +13,7 @@ import { createLive } from "./operations/live.ts";
 import { readUpload } from "./request/input.ts";
 import type { Reply } from "./request/reply.ts";
 import { createSeal } from "./secrets/seal.ts";
-import { connect } from "./store/connect.ts";
+import { connect } from "./database/connect.ts";
 
 declare const self: Worker;
 

@@ -17,11 +17,11 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import postgres from "postgres";
-import { connect } from "../src/store/connect.ts";
-import { type Embedded, holderName, startEmbedded } from "../src/postgres/embedded.ts";
-import { migrate } from "../src/store/migrate.ts";
-import { createPartitions } from "../src/store/partitions.ts";
-import { tryLock } from "../src/postgres/lock.ts";
+import { connect } from "../src/database/connect.ts";
+import { type Embedded, holderName, startEmbedded } from "../src/database/postgres/embedded.ts";
+import { migrate } from "../src/database/migrate.ts";
+import { createPartitions } from "../src/database/partitions.ts";
+import { tryLock } from "../src/database/postgres/lock.ts";
 import { removeCluster } from "./places.ts";
 
 type Connection = Embedded["connection"];
@@ -67,7 +67,7 @@ function openPlace() {
   const shared = join(quickDirectory(), `assay-test-${uid}`);
   const hash = new Bun.CryptoHasher("sha256").update(JSON.stringify([checkout, uid, binaries]));
   const migrations = readdirSync(join(checkout, "sql")).sort();
-  for (const file of [...migrations.map((name) => join("sql", name)), "src/store/migrate.ts"]) {
+  for (const file of [...migrations.map((name) => join("sql", name)), "src/database/migrate.ts"]) {
     hash.update(`\0${file}\0`).update(readFileSync(join(checkout, file)));
   }
   const directory = join(shared, hash.digest("hex").slice(0, 16));

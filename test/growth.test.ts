@@ -2,11 +2,11 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { selectCountedOnCommits } from "../src/store/case_health.ts";
-import { connect, type Fragment, type Sql } from "../src/store/connect.ts";
-import { firstIdAt } from "../src/store/moment.ts";
+import { connect, type Fragment, type Sql } from "../src/database/connect.ts";
+import { firstIdAt } from "../src/database/moment.ts";
 import { selectBranchBuilds, selectLastBuild, selectNews } from "../src/store/overview.ts";
 import { selectBranchState } from "../src/store/state.ts";
-import { readTexts } from "../src/store/wire.ts";
+import { readTexts } from "../src/database/wire.ts";
 import { analyzeOutgrown } from "../src/work/analyze.ts";
 import { countAll } from "../src/work/count.ts";
 import { fill, reportOf, taskOf } from "./bench/growth_data.ts";

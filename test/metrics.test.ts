@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { createGauges } from "../src/store/gauges.ts";
 import { createMetrics } from "../src/metrics.ts";
-import { connect } from "../src/store/connect.ts";
+import { connect } from "../src/database/connect.ts";
 import { createDeliverer } from "../src/work/deliver.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 import { createAddressList } from "../src/http/address.ts";

@@ -5,7 +5,7 @@ import { createAttempts } from "../src/secrets/attempts.ts";
 import { type SignIn, startSession } from "../src/operations/accounts.ts";
 import type { Role } from "../src/schema/accounts.ts";
 import { insertAccount, insertMembership } from "../src/store/accounts.ts";
-import type { Database } from "../src/store/connect.ts";
+import type { Database } from "../src/database/connect.ts";
 
 export const PASSWORD = "correct horse battery";
 export const CLIENT = { address: "192.0.2.7", userAgent: "Tester/1.0" };

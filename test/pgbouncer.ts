@@ -5,7 +5,7 @@ import { chmodSync, statSync, writeFileSync } from "node:fs";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
-import { give } from "../src/postgres/home.ts";
+import { give } from "../src/database/postgres/home.ts";
 import { until } from "./harness.ts";
 import { createPlace, guardProcess, removePlace } from "./places.ts";
 

@@ -12,7 +12,7 @@ const source = (name: string) => JSON.stringify(join(import.meta.dir, name));
 /** A cluster and a process that would go on for a minute, in a process of its own, as a test has them. */
 const RUN = `
   const { createPlace, guardProcess } = await import(${source("places.ts")});
-  const { startEmbedded } = await import(${source("../src/postgres/embedded.ts")});
+  const { startEmbedded } = await import(${source("../src/database/postgres/embedded.ts")});
   const place = createPlace("dying");
   const child = Bun.spawn(["sleep", "60"]);
   guardProcess(child);

@@ -14,8 +14,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { tryLock } from "../src/postgres/lock.ts";
-import { findPostmaster, halt } from "../src/postgres/server.ts";
+import { tryLock } from "../src/database/postgres/lock.ts";
+import { findPostmaster, halt } from "../src/database/postgres/server.ts";
 
 type Guard = { note(line: string): void; release(): void };
 

@@ -4,7 +4,7 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
-import { startEmbedded } from "../src/postgres/embedded.ts";
+import { startEmbedded } from "../src/database/postgres/embedded.ts";
 import { createDatabase, junit, until } from "./harness.ts";
 import { createPlace, guardProcess, removePlace } from "./places.ts";
 import { startSharingPooler } from "./pgbouncer.ts";

@@ -2,7 +2,7 @@
 
 import { afterAll } from "bun:test";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import type { ConnectionOptions } from "../src/store/connect.ts";
+import type { ConnectionOptions } from "../src/database/connect.ts";
 
 /** `connection` is by a Unix socket, as that of the tests is. To be closed by who starts it. */
 export async function startTunnel(connection: ConnectionOptions) {

@@ -3,7 +3,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { startEmbedded } from "../src/postgres/embedded.ts";
+import { startEmbedded } from "../src/database/postgres/embedded.ts";
 import { createBrowser } from "./browser.ts";
 import { junit, until } from "./harness.ts";
 import { createPlace, guardProcess, removePlace } from "./places.ts";

@@ -16,7 +16,7 @@ import {
   newBugReport,
 } from "../schema/bug_reports.ts";
 import { selectBugReport, selectBugReports, selectBugState, selectOccurrences } from "../store/bug_reports.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 
 type One = Pick<Context<{ projectId: string; bugReportId: string }>, "params">;
 

@@ -7,7 +7,7 @@ import { type Context, route, type Route } from "../request/route.ts";
 import { compare, readPosition, writePosition } from "../rules/position.ts";
 import { eventsQuery, type LiveState, type News, type Position } from "../schema/live.ts";
 import { executionUrl } from "../schema/urls.ts";
-import { isUnavailable } from "../store/connect.ts";
+import { isUnavailable } from "../database/connect.ts";
 import { executionOf, selectExecutionExists } from "../store/live.ts";
 
 const KEEP_ALIVE_MS = 15_000;

@@ -37,7 +37,7 @@ import {
 import { type Comparison, comparison, comparisonQuery } from "../schema/comparisons.ts";
 import { type Cause, executionFailures, executionFailuresQuery } from "../schema/failures.ts";
 import { type ComparedRow, selectBaseline, selectComparison } from "../store/comparisons.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import {
   type ExecutionRow,
   selectExecution,

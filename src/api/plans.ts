@@ -6,7 +6,7 @@ import { readTimings, requireHeldLease, takeBatch } from "../operations/file_que
 import { longestShard, matchTimings, planShards } from "../rules/plan.ts";
 import type { Shard } from "../schema/fields.ts";
 import { batch, batchRequest, plan, type Plan, planQuery, planRequest } from "../schema/plans.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 import {
   insertPlan,
   type PlanKey,

@@ -8,7 +8,7 @@ import { route, type Route } from "../request/route.ts";
 import { newRunner, registeredRunner } from "../schema/keys.ts";
 import { runnerFilter, runnerPage, runnerPause } from "../schema/leases.ts";
 import { selectRunners, updateRunnerPause } from "../store/runners.ts";
-import { notifyLeases } from "../store/signals.ts";
+import { notifyLeases } from "../database/signals.ts";
 
 export const runners: Route[] = [
   route(

@@ -17,7 +17,7 @@ import {
   testCasesPatch,
 } from "../schema/test_cases.ts";
 import { selectTestCase, selectTestCases, type TestCaseRow, updateTestCases } from "../store/test_cases.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 
 const toTestCase = ({ number: _, key: __, ...row }: TestCaseRow) => row;
 

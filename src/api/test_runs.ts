@@ -30,7 +30,7 @@ import {
   type UploadParameters,
   uploadParameters,
 } from "../schema/test_runs.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { selectCasesToRepeat, selectLease } from "../store/leases.ts";
 import { selectFailures } from "../store/failures.ts";
 import { selectCaseResults } from "../store/case_results.ts";

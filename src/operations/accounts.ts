@@ -25,7 +25,7 @@ import {
   updatePasswordHash,
 } from "../store/accounts.ts";
 import { insertAuditEntry } from "../store/audit.ts";
-import type { Database, Tx } from "../store/connect.ts";
+import type { Database, Tx } from "../database/connect.ts";
 import { insertTeam, lockTeams, selectTeams } from "../store/projects.ts";
 import {
   deleteManySessions,

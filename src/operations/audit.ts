@@ -5,7 +5,7 @@ import type { Actor, NewAuditEntry } from "../schema/audit.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import { lockRole, selectAccount, selectTeamIdsOf } from "../store/accounts.ts";
 import { insertAuditEntry } from "../store/audit.ts";
-import type { Database, Tx } from "../store/connect.ts";
+import type { Database, Tx } from "../database/connect.ts";
 import { lockSession } from "../store/sessions.ts";
 
 /** Somebody who is signed in. */

@@ -12,7 +12,7 @@ import { actionsOf, stateOf } from "../senders/send.ts";
 import { type ActionOptions, isCommit } from "../senders/sender.ts";
 import { type AutomationRow, selectTeamProjects, type TeamProject } from "../store/automations.ts";
 import { lockBugs, selectBugsByFingerprint } from "../store/bug_reports.ts";
-import { savepoint, type Tx } from "../store/connect.ts";
+import { savepoint, type Tx } from "../database/connect.ts";
 import { selectHasEnvironment } from "../store/environments.ts";
 import type { EventRow } from "../store/events.ts";
 import { lockExecution } from "../store/executions.ts";

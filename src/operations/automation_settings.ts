@@ -23,7 +23,7 @@ import {
   selectTeamProjects,
   updateAutomation,
 } from "../store/automations.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 import { selectLastEvent } from "../store/events.ts";
 import { selectIntegration } from "../store/integrations.ts";
 import type { AutomationServices } from "./automation_actions.ts";

@@ -12,7 +12,7 @@ import {
   selectSummary,
   selectTeamProjects,
 } from "../store/automations.ts";
-import { isUnavailable, savepoint, type Tx } from "../store/connect.ts";
+import { isUnavailable, savepoint, type Tx } from "../database/connect.ts";
 import type { EventRow } from "../store/events.ts";
 
 const MAX_FAILURES = 20;

@@ -1,7 +1,7 @@
 /** How a project's default branch has been doing, day by day. */
 
 import { type DayFigures, keepDays, lockDays, selectDays, selectKeptDays, SETTLED_MS } from "../store/branch_days.ts";
-import type { Database, Sql } from "../store/connect.ts";
+import type { Database, Sql } from "../database/connect.ts";
 import type { Branch } from "../store/state.ts";
 
 const DAY_MS = 86_400_000;

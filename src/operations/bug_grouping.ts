@@ -21,7 +21,7 @@ import {
   selectOldMarks,
   selectOwnBugs,
 } from "../store/bug_reports.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 
 /** Failures that are one bug. */
 export type FailureGroup = {

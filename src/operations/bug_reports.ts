@@ -29,7 +29,7 @@ import {
   updateStatus,
 } from "../store/bug_reports.ts";
 import { selectBugsOfRemoved } from "../store/removed_cases.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import { type BugEvent, insertBugEvents } from "../store/events.ts";
 
 /** A run that is complete. */

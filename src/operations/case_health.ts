@@ -23,7 +23,7 @@ import {
   storeCaseHealth,
   type UnrememberedRun,
 } from "../store/case_health.ts";
-import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Tx } from "../store/connect.ts";
+import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Tx } from "../database/connect.ts";
 import { insertTurns } from "../store/events.ts";
 import { markRemoved } from "../store/removed_cases.ts";
 import { resolveRemoved } from "./bug_reports.ts";

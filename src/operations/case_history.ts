@@ -1,6 +1,6 @@
 /** Looks through the history of a test case for the results that a filter lets through. */
 
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { type HistoryPage, type HistoryQuery, type HistoryRow, selectHistory } from "../store/test_cases.ts";
 
 /** How many results the first statement looks at; what is not there is looked for in ten times as many, and so on. */

@@ -2,7 +2,7 @@
 
 import { refuse } from "../schema/refusal.ts";
 import type { TestCasePatch } from "../schema/test_cases.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import { updateTestCases } from "../store/test_cases.ts";
 
 /** Refuses a quarantine that would be over at once. */

@@ -2,7 +2,7 @@
 
 import { countSome } from "./case_health.ts";
 import { selectHasUnremembered } from "../store/case_health.ts";
-import { type Database, isConflict, isDiskFull, isUnavailable, type Sql } from "../store/connect.ts";
+import { type Database, isConflict, isDiskFull, isUnavailable, type Sql } from "../database/connect.ts";
 
 type Begin = Database["begin"];
 

@@ -7,7 +7,7 @@ import { type Seal, SealError } from "../secrets/seal.ts";
 import { INTERNAL_ATTEMPT, type Outbound, send, type Receiver } from "../senders/send.ts";
 import type { Job, Outcome } from "../senders/sender.ts";
 import { setExternalUrl } from "../store/bug_reports.ts";
-import { isUnavailable, isTimeout, savepoint, type Tx } from "../store/connect.ts";
+import { isUnavailable, isTimeout, savepoint, type Tx } from "../database/connect.ts";
 import { insertTeamEvent } from "../store/events.ts";
 import {
   type IntegrationClaim,

@@ -8,7 +8,7 @@ import { integrationPlace } from "../secrets/places.ts";
 import { type Seal, SealError } from "../secrets/seal.ts";
 import { actionsOf } from "../senders/send.ts";
 import { selectTeamProjects, type TeamProject } from "../store/automations.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import { lockExecution, type LockedExecution, selectExecutionStatus, selectTasks } from "../store/executions.ts";
 import {
   failDelivery,

@@ -2,7 +2,7 @@
 
 import { plainName } from "../rules/drawn_name.ts";
 import { identityOf, type PlacedCase } from "../rules/identity.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import {
   deleteAliases,
   selectNumbersOfExecution,

@@ -14,7 +14,7 @@ import {
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import { variablePlace } from "../secrets/places.ts";
 import type { Seal } from "../secrets/seal.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import {
   deleteEnvironment,
   deleteVariable,

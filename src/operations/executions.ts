@@ -12,7 +12,7 @@ import type { BlameCounts } from "../schema/failures.ts";
 import type { ExecutionStatus, QueuedTask } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
-import { type Fragment, type Tx, writeTogether } from "../store/connect.ts";
+import { type Fragment, type Tx, writeTogether } from "../database/connect.ts";
 import { selectHasEnvironment } from "../store/environments.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
 import {
@@ -52,7 +52,7 @@ import {
 } from "../store/leases.ts";
 import { selectBranchState } from "../store/state.ts";
 import { releaseForCounting, type RunRow, selectRunsOf } from "../store/test_runs.ts";
-import { notifyExecutionEnded, notifyLeases } from "../store/signals.ts";
+import { notifyExecutionEnded, notifyLeases } from "../database/signals.ts";
 
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   /** Its tasks, where they are known already: as they are when what is yet to be written is written. */

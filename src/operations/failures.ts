@@ -5,7 +5,7 @@ import { BLAME_ORDER, toCounts } from "../rules/blame.ts";
 import { findStrays } from "../rules/stray.ts";
 import type { Blame, BlameCounts } from "../schema/failures.ts";
 import { type CauseMember, type CauseQuery, type FailurePosition, selectCauses } from "../store/causes.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 import { countFailures, deleteFailures, insertFailures, type JudgedRun, selectJudged } from "../store/failures.ts";
 import { selectStrayFailures, updateStrayFailures } from "../store/stray_failures.ts";
 

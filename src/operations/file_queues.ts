@@ -4,7 +4,7 @@ import { countUnrun, newQueue, nextBatch, orderFiles, releaseShard } from "../ru
 import { matchTimings } from "../rules/plan.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import type { Shard } from "../schema/fields.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 import { insertFileQueue, lockFileQueue, updateFileQueue } from "../store/file_queues.ts";
 import { lockLease } from "../store/leases.ts";
 import { type FileTimings, type PlanKey, selectFileTimings } from "../store/plans.ts";

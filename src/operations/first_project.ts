@@ -1,6 +1,6 @@
 /** What an empty built-in database gets: a team, a project, a key for each. */
 
-import type { Database } from "../store/connect.ts";
+import type { Database } from "../database/connect.ts";
 import { type GeneratedKey, generateProjectKey, generateTeamKey } from "./keys.ts";
 import { insertProject, insertTeam, lockTeams, selectAnyTeam } from "../store/projects.ts";
 

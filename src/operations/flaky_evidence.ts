@@ -13,7 +13,7 @@ import {
   takeBackFlaky,
   type UnrememberedRun,
 } from "../store/case_health.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import { insertTurns } from "../store/events.ts";
 import { selectMayHaveIllMachine, selectMachineRuns } from "../store/incidents.ts";
 

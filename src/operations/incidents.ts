@@ -3,7 +3,7 @@
 import { isDisturbedRun } from "./flaky_evidence.ts";
 import { BAD_RUN, FAMILY, isIll, isIncident, isOwnDoing, SHARED } from "../rules/incident.ts";
 import type { IncidentSign } from "../schema/failures.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import type { JudgedFailures, JudgedRun } from "../store/failures.ts";
 import {
   markIncidents,

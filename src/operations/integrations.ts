@@ -9,7 +9,7 @@ import { integrationPlace } from "../secrets/places.ts";
 import type { Seal } from "../secrets/seal.ts";
 import { checkConfig, requirePublic } from "../senders/config.ts";
 import { actionsOf, type Outbound, sampleOf } from "../senders/send.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 import {
   deleteIntegration,
   insertDelivery,

@@ -5,7 +5,7 @@ import { refuseAbsent } from "../schema/refusal.ts";
 import type { NewNamedKey, Scope } from "../schema/keys.ts";
 import { createKey } from "../secrets/keys.ts";
 import { insertAuditEntry } from "../store/audit.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import {
   insertKey,
   type LiveKey,
@@ -19,7 +19,7 @@ import {
   selectNewestNamedKeyId,
 } from "../store/keys.ts";
 import { registerRunnerStart } from "../store/runners.ts";
-import { notifyKeyRevoked } from "../store/signals.ts";
+import { notifyKeyRevoked } from "../database/signals.ts";
 
 /** The only time that the key is shown. */
 export type GeneratedKey = { id: string; key: string; leading: string };

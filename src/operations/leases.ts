@@ -8,7 +8,7 @@ import type { Lease, LeaseState, LeaseSync } from "../schema/leases.ts";
 import { refuse } from "../schema/refusal.ts";
 import { executionVariablesPlace, variablePlace } from "../secrets/places.ts";
 import { type Seal, SealError } from "../secrets/seal.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 import { selectVariablesToOpen } from "../store/environments.ts";
 import { type LockedExecution, lockExecution } from "../store/executions.ts";
 import { selectSecretKeyDigest } from "../store/instance.ts";
@@ -34,7 +34,7 @@ import {
   updateEndedLease,
 } from "../store/leases.ts";
 import { noteInfrastructureFailure, upsertRunner } from "../store/runners.ts";
-import { notifyLeases } from "../store/signals.ts";
+import { notifyLeases } from "../database/signals.ts";
 
 export const sealVariables = (seal: Seal, projectId: string, variables: ExecutionVariables): Buffer =>
   seal.seal(executionVariablesPlace(projectId), JSON.stringify(variables));

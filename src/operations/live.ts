@@ -3,8 +3,8 @@
 import { before } from "../rules/position.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
 import type { Batch, Live, LiveExecution, LiveState, LiveTask, Position } from "../schema/live.ts";
-import type { Database } from "../store/connect.ts";
-import { firstIdAt } from "../store/moment.ts";
+import type { Database } from "../database/connect.ts";
+import { firstIdAt } from "../database/moment.ts";
 import {
   type LiveRow,
   type LiveRows,
@@ -14,7 +14,7 @@ import {
   settleForeign,
   updateWatched,
 } from "../store/live.ts";
-import { notifyLeases } from "../store/signals.ts";
+import { notifyLeases } from "../database/signals.ts";
 
 const READ_EVERY_MS = 1_000;
 /** Who watches learns that nothing could be read, and goes on: a database that is away may come back. */

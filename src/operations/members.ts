@@ -22,7 +22,7 @@ import {
   useInvitation,
 } from "../store/accounts.ts";
 import { insertAuditEntry } from "../store/audit.ts";
-import type { Database, Tx } from "../store/connect.ts";
+import type { Database, Tx } from "../database/connect.ts";
 import { addMember, startSession, type StartedSession, type Stores } from "./accounts.ts";
 import { actInTeam, type Person, requireRole, requireSession } from "./audit.ts";
 

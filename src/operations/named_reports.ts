@@ -13,7 +13,7 @@ import { WHOLE } from "../rules/run_outcome.ts";
 import { buildUrl, type Shard } from "../schema/fields.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
 import type { CaseDetail, RunDetail } from "../store/case_results.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 import type { Attempt } from "../store/test_runs.ts";
 import type { ExecutionOrigin } from "../store/executions.ts";
 

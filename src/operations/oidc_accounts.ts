@@ -13,7 +13,7 @@ import {
   updateIdentity,
   updatePasswordHash,
 } from "../store/accounts.ts";
-import type { Database, Tx } from "../store/connect.ts";
+import type { Database, Tx } from "../database/connect.ts";
 import { selectTeams } from "../store/projects.ts";
 import { deleteSessionByDigest, deleteSessions } from "../store/sessions.ts";
 import { isToken, tokenDigest } from "../secrets/tokens.ts";

@@ -3,7 +3,7 @@
 import { createSnippets } from "../rules/snippets.ts";
 import { type Onboarding, type OnboardingPatch, type SampleData, type StepId, STEPS } from "../schema/onboarding.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 import { lockBugs } from "../store/bug_reports.ts";
 import { lockHealth } from "../store/case_health.ts";
 import {

@@ -3,7 +3,7 @@
 import { trackBugs } from "./bug_reports.ts";
 import { judgeFailures } from "./failures.ts";
 import { isOutageTogether, mayBeOutage } from "../rules/run_outcome.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import { lockBugs, withdrawOccurrences } from "../store/bug_reports.ts";
 import { type RunRow, updateOutage } from "../store/test_runs.ts";
 import type { TrackedRun } from "./bug_reports.ts";

@@ -2,7 +2,7 @@
 
 import type { ProjectPatch } from "../schema/projects.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import { insertProject, type ProjectRow, updateProject } from "../store/projects.ts";
 
 /** In a transaction; answers its id. It has no key yet. */

@@ -6,7 +6,7 @@ import { hasEnded } from "../rules/execution.ts";
 import type { QueuedTask } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import { selectTeamProjects } from "../store/automations.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 import { insertExecution, type LockedExecution, lockExecution, selectTasks } from "../store/executions.ts";
 import { selectDispatch } from "../store/integrations.ts";
 import { selectCasesToRepeat, selectPlannedTasks } from "../store/leases.ts";

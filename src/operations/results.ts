@@ -12,7 +12,7 @@ import {
 } from "../rules/merge.ts";
 import { WHOLE } from "../rules/run_outcome.ts";
 import { deleteBlock, selectBlocks } from "../store/case_results.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import type { Attempt } from "../store/test_runs.ts";
 
 /**

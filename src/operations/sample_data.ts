@@ -6,7 +6,7 @@ import { toCase } from "../reports/fields.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { createCutter } from "../reports/text.ts";
 import type { UploadParameters } from "../schema/test_runs.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import { lockExecutionKey } from "../store/executions.ts";
 import { markSample } from "../store/onboarding.ts";
 import { lockTestCases } from "../store/test_case_names.ts";
@@ -97,7 +97,7 @@ const keyOf = (run: number): string => `sample ${run + 1}`;
 export async function insertSampleData(sql: Tx, projectId: string, defaultBranch: string, now: Date): Promise<void> {
   const random = createRandom(7);
   const executionIds: string[] = [];
-  // In the order of store/locks.ts: taking in a report takes locks that come after those of the next run.
+  // In the order of database/locks.ts: taking in a report takes locks that come after those of the next run.
   await lockTestCases(sql, projectId);
   for (let run = 0; run < DAYS * RUNS_A_DAY; run++) await lockExecutionKey(sql, projectId, keyOf(run));
   for (let run = 0; run < DAYS * RUNS_A_DAY; run++) {

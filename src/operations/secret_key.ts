@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { refuse } from "../schema/refusal.ts";
 import { createSeal } from "../secrets/seal.ts";
 import { createSecretKey, readSecretKey } from "../secrets/secret_key.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 import { selectSealKeys } from "../store/environments.ts";
 import { selectExecutionSealKeys } from "../store/executions.ts";
 import { claimSecretKeyDigest, deleteSecretKeyDigest, selectSecretKeyDigest } from "../store/instance.ts";

@@ -4,7 +4,7 @@ import type { NewShare, Share, SharedPlace, ShareKind } from "../schema/shares.t
 import { refuseAbsent } from "../schema/refusal.ts";
 import { createLinkToken, isLinkToken, tokenDigest } from "../secrets/tokens.ts";
 import { insertAuditEntry } from "../store/audit.ts";
-import type { Database } from "../store/connect.ts";
+import type { Database } from "../database/connect.ts";
 import { deleteShare, insertShare, selectShare, selectSharedPlace } from "../store/shares.ts";
 import { type Person, requireRole } from "./audit.ts";
 

@@ -11,7 +11,7 @@ import {
   type PlacedCase,
 } from "../rules/identity.ts";
 import { findRenamed } from "../rules/rename.ts";
-import { type Database, isTaken, type Sql, type Tx } from "../store/connect.ts";
+import { type Database, isTaken, type Sql, type Tx } from "../database/connect.ts";
 import {
   deleteAliases,
   type Dictionary,

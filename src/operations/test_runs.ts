@@ -32,7 +32,7 @@ import {
   toBlockColumns,
   upsertBlocks,
 } from "../store/case_results.ts";
-import { setKeepsPlans, toRows, type Tx, writeTogether } from "../store/connect.ts";
+import { setKeepsPlans, toRows, type Tx, writeTogether } from "../database/connect.ts";
 import { countRunFailures } from "../store/failures.ts";
 import { selectIncidentCases } from "../store/incidents.ts";
 import { insertTurns } from "../store/events.ts";
@@ -45,7 +45,7 @@ import {
   toExecutionRows,
   turnOfKey,
 } from "../store/executions.ts";
-import type { Turn } from "../store/locks.ts";
+import type { Turn } from "../database/locks.ts";
 import { endByReport } from "./leases.ts";
 import {
   advanceExecution,

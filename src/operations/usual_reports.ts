@@ -37,8 +37,8 @@ import {
   toBlockColumns,
   upsertBlocks,
 } from "../store/case_results.ts";
-import { compose, type Given } from "../store/compose.ts";
-import { type Fragment, joinWrites, type Sql, toRows, type Tx, writeTogether } from "../store/connect.ts";
+import { compose, type Given } from "../database/compose.ts";
+import { type Fragment, joinWrites, type Sql, toRows, type Tx, writeTogether } from "../database/connect.ts";
 import { insertEventRows, toEventRows } from "../store/events.ts";
 import {
   type ExecutionChange,

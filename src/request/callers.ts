@@ -2,7 +2,7 @@
 
 import { fail } from "../http/problem.ts";
 import { type KeyKind, keyDigest, keyKind, PERSONAL_PREFIX } from "../secrets/keys.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { type LiveKey, selectKeyIsLive, selectLiveKey, updateLastUsed } from "../store/keys.ts";
 
 export type Caller = LiveKey & { kind: KeyKind };

@@ -11,9 +11,9 @@ import { noFacts, type UploadFacts } from "./upload_notes.ts";
 import type { AuditAction, NewAuditEntry } from "../schema/audit.ts";
 import { Refusal } from "../schema/refusal.ts";
 import { insertAuditEntryOfKey } from "../store/audit.ts";
-import { type Database, isConflict, type Tx } from "../store/connect.ts";
+import { type Database, isConflict, type Tx } from "../database/connect.ts";
 import { lockLiveKey } from "../store/keys.ts";
-import type { Turn } from "../store/locks.ts";
+import type { Turn } from "../database/locks.ts";
 
 /** A request after all checks; plain data, so that it can go to another thread. */
 export type CheckedRequest = {

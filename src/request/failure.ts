@@ -4,7 +4,7 @@ import { DeadlineError } from "../http/deadline.ts";
 import { fail, Problem } from "../http/problem.ts";
 import type { Admission } from "../http/rate_limit.ts";
 import type { Log } from "../log.ts";
-import { isDiskFull, isUnavailable } from "../store/connect.ts";
+import { isDiskFull, isUnavailable } from "../database/connect.ts";
 import { DISK_FULL } from "../store/readiness.ts";
 
 /** Never throws. */

@@ -2,7 +2,7 @@
 
 import { fail } from "../http/problem.ts";
 import { Reply } from "./reply.ts";
-import type { Sql, Tx } from "../store/connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 import {
   type RequestClaim,
   claimRequest,
@@ -13,7 +13,7 @@ import {
   storeAnswer,
   type StoredRequest,
 } from "../store/idempotency.ts";
-import { EXTEND_MS } from "../store/claims.ts";
+import { EXTEND_MS } from "../database/claims.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const LOOK_AGAIN_MS = { first: 20, last: 500 };

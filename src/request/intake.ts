@@ -10,7 +10,7 @@ import type { Reply } from "./reply.ts";
 import type { Route } from "./route.ts";
 import { noFacts } from "./upload_notes.ts";
 import { LARGE_BYTES, type UploadThread } from "./upload_thread.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 
 /** What a request says of itself before its query and body. */
 export type Asked = Omit<CheckedRequest, "query" | "body" | "digest">;

@@ -15,10 +15,10 @@ import { variableName } from "../schema/environments.ts";
 import { slug, uuid } from "../schema/fields.ts";
 import type { NamedScope, Scope } from "../schema/keys.ts";
 import type { Live } from "../schema/live.ts";
-import type { Database, Sql, Tx } from "../store/connect.ts";
-import type { Signals } from "../store/signals.ts";
+import type { Database, Sql, Tx } from "../database/connect.ts";
+import type { Signals } from "../database/signals.ts";
 import type { Reply } from "./reply.ts";
-import type { Turn } from "../store/locks.ts";
+import type { Turn } from "../database/locks.ts";
 import type { WorkTogether } from "./together.ts";
 import type { TakenUpload } from "./upload_notes.ts";
 

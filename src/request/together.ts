@@ -1,9 +1,9 @@
 /** Has what many callers ask for at one moment done in one transaction, and lets each go his own way where that fails. */
 
 import type { Caller } from "./callers.ts";
-import { type Database, isUndone, type Tx } from "../store/connect.ts";
+import { type Database, isUndone, type Tx } from "../database/connect.ts";
 import { lockLiveKeysAtOnce } from "../store/keys.ts";
-import type { Turn } from "../store/locks.ts";
+import type { Turn } from "../database/locks.ts";
 
 /**
  * In a transaction, for one project. Reads at once, and writes nothing before it is known which are admitted, nor for those

@@ -5,7 +5,7 @@ import type { Log } from "../log.ts";
 import { maskKeys } from "../secrets/keys.ts";
 import { toStorable } from "../schema/fields.ts";
 import { type GivenParameters, TOLD_PARAMETERS } from "../schema/uploads.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { addRepetitions, insertUploads, type NewUpload, type Repetition } from "../store/uploads.ts";
 
 /** What came of a report that was taken in. */

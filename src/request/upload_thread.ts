@@ -7,7 +7,7 @@ import { createTurns } from "../http/turns.ts";
 import type { SentUpload } from "./input.ts";
 import { Reply } from "./reply.ts";
 import type { UploadFacts } from "./upload_notes.ts";
-import type { ConnectionOptions } from "../store/connect.ts";
+import type { ConnectionOptions } from "../database/connect.ts";
 
 /** From here on reading a report, inflated, takes longer than other requests should wait. */
 export const LARGE_BYTES = 1_000_000;

@@ -4,7 +4,7 @@ import { createCookie } from "../http/cookies.ts";
 import { createForms } from "../http/forms.ts";
 import type { Role } from "../schema/accounts.ts";
 import { createToken, isToken, tokenDigest } from "../secrets/tokens.ts";
-import type { Database } from "../store/connect.ts";
+import type { Database } from "../database/connect.ts";
 import { selectSessionOwner, SESSION_DAYS, updateSessionSeen } from "../store/sessions.ts";
 
 /** Somebody who is signed in. */

@@ -1,7 +1,7 @@
 /** Accounts of people, their places in teams, invitations, and the tokens that make the first account. */
 
 import type { Invitation, Member, Role } from "../schema/accounts.ts";
-import type { Sql, Tx } from "./connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 
 export type Account = {
   id: string;

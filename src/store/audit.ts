@@ -1,7 +1,7 @@
 /** The audit log: entries are added in the transaction that does what they tell, and never change. */
 
 import type { Actor, AuditEntry, NewAuditEntry } from "../schema/audit.ts";
-import { type Sql, toJson, type Tx } from "./connect.ts";
+import { type Sql, toJson, type Tx } from "../database/connect.ts";
 
 export const insertAuditEntry = (
   sql: Tx,

@@ -11,8 +11,8 @@ import type {
 } from "../schema/automations.ts";
 import type { EventType } from "../schema/events.ts";
 import type { ToldFailure, Summary } from "../rules/notice.ts";
-import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "./connect.ts";
-import { isTakeable } from "./put_offs.ts";
+import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "../database/connect.ts";
+import { isTakeable } from "../database/put_offs.ts";
 import { isFlaky } from "./health.ts";
 import { failedResultsOf } from "./packing.ts";
 

@@ -1,8 +1,8 @@
 /** What executions and their runs are compared with. */
 
 import { isCommit } from "./commits.ts";
-import type { Given } from "./compose.ts";
-import type { Fragment, Sql } from "./connect.ts";
+import type { Given } from "../database/compose.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 
 /** How many executions of the default branch are looked through for a run of a task. */
 const LOOKED_THROUGH = 200;

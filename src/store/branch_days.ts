@@ -1,8 +1,8 @@
 /** How the executions of the default branch ended, by day: days that are over are kept until something of them changes. */
 
-import { type Fragment, type Sql, toTextArray, type Tx } from "./connect.ts";
+import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { wallTimeOfRuns } from "./durations.ts";
-import { lockOf } from "./locks.ts";
+import { lockOf } from "../database/locks.ts";
 import type { Branch } from "./state.ts";
 
 /** Figures of the builds that ended on a day, in UTC, such as 2026-01-31; each counts with its reruns. */

@@ -12,11 +12,11 @@ import type {
   Severity,
 } from "../schema/bug_reports.ts";
 import { toStorable } from "../schema/fields.ts";
-import { compose } from "./compose.ts";
-import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "./connect.ts";
+import { compose } from "../database/compose.ts";
+import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "../database/connect.ts";
 import { defaultBranchOf, isOnDefault, isOvertaken } from "./default_branch.ts";
 import { healthOf, isFlaky } from "./health.ts";
-import { lockOf, takeTurn } from "./locks.ts";
+import { lockOf, takeTurn } from "../database/locks.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */

@@ -3,10 +3,18 @@
 import { type CommitGroup, COMPARED_RUNS, type ComparedRun } from "../rules/contradiction.ts";
 import { type CaseHealth, type CountedRun, INCIDENT, NO_HEALTH } from "../rules/health.ts";
 import { executionsOfCommit } from "./commits.ts";
-import { type Fragment, type Sql, toIsoTime, toJsonTime, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import {
+  type Fragment,
+  type Sql,
+  toIsoTime,
+  toJsonTime,
+  toNumberArray,
+  toTextArray,
+  type Tx,
+} from "../database/connect.ts";
 import { isOnDefault, isOvertaken } from "./default_branch.ts";
-import { isTakeable } from "./put_offs.ts";
-import { takeTurn } from "./locks.ts";
+import { isTakeable } from "../database/put_offs.ts";
+import { takeTurn } from "../database/locks.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, ["counting", projectId]);

@@ -2,7 +2,7 @@
 
 import { blockOf } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
-import type { Sql } from "./connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
 import { isBroken, isFlaky } from "./health.ts";
 import { indexedTask } from "./task_runs.ts";

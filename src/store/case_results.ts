@@ -3,8 +3,8 @@
 import { blockOf, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
 import type { CaseStatus } from "../schema/fields.ts";
 import type { CaseResult } from "../schema/test_runs.ts";
-import type { Given } from "./compose.ts";
-import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import type { Given } from "../database/compose.ts";
+import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { blockOfCase } from "./packing.ts";
 
 export const selectBlocks = (sql: Sql, projectId: string, runId: string, blocks: readonly number[]) => sql<

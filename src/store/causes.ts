@@ -1,6 +1,6 @@
 /** The failures of an execution, grouped by cause: by the bug report that they have joined, else by their fingerprint. */
 
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 import { type FailureRow, rank } from "./failures.ts";
 import { failedResultsOf } from "./packing.ts";
 

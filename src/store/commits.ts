@@ -1,6 +1,6 @@
 /** Executions of a commit, by whichever length of its hash they name. */
 
-import { type Fragment, type Sql, toTextArray } from "./connect.ts";
+import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
 
 /** What begins with it, in words that the index of `lower(commit)` understands. A hash has no g. */
 export const beginsWith = (sql: Sql, start: Fragment): Fragment =>

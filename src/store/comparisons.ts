@@ -3,7 +3,7 @@
 import type { Blamed } from "../rules/blame.ts";
 import type { Blame } from "../schema/failures.ts";
 import { baselineRuns } from "./baselines.ts";
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 import { LISTED } from "./failures.ts";
 import { resultsOf } from "./packing.ts";
 

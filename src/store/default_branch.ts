@@ -1,6 +1,6 @@
 /** Which executions are on the default branch of their project, and which runs are of a commit that it has left behind. */
 
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 
 /**
  * A condition: execution `e` is on the branch `name`, the default one, or names none. A pull request from a fork is not, though

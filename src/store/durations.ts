@@ -1,6 +1,6 @@
 /** How long executions took, from the times of their runs. */
 
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 
 /** A hundred years: reports may claim times whose end no timestamp can hold. */
 const MAX_MS = 3_155_760_000_000;

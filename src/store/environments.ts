@@ -1,8 +1,8 @@
 /** Environments of a team, and their sealed variables. */
 
 import type { Environment, EnvironmentPatch, NewEnvironment } from "../schema/environments.ts";
-import { type Sql, type Tx, toTextArray } from "./connect.ts";
-import { isTakeable } from "./put_offs.ts";
+import { type Sql, type Tx, toTextArray } from "../database/connect.ts";
+import { isTakeable } from "../database/put_offs.ts";
 
 const columns = (sql: Sql) => sql`
   e.id, e.slug, e.name, e.base_url as "baseUrl", e.description,

@@ -1,9 +1,18 @@
 /** Events, written in the transaction that caused them, and read once by the automations. */
 
 import type { EventData, EventType, NewEvent, TurnedCase } from "../schema/events.ts";
-import type { Given } from "./compose.ts";
-import { type Fragment, type Sql, type Tx, thisMoment, toJson, toNumberArray, toRows, toTextArray } from "./connect.ts";
-import { isTakeable } from "./put_offs.ts";
+import type { Given } from "../database/compose.ts";
+import {
+  type Fragment,
+  type Sql,
+  type Tx,
+  thisMoment,
+  toJson,
+  toNumberArray,
+  toRows,
+  toTextArray,
+} from "../database/connect.ts";
+import { isTakeable } from "../database/put_offs.ts";
 
 /** When automations look at it: never, where none waits for this type. */
 const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`

@@ -11,15 +11,15 @@ import type {
   TaskStatus,
 } from "../schema/executions.ts";
 import { isCommit } from "./commits.ts";
-import { compose, type Given } from "./compose.ts";
-import { type Fragment, keepPlans, type Sql, toRows, toTextArray, type Tx } from "./connect.ts";
+import { compose, type Given } from "../database/compose.ts";
+import { type Fragment, keepPlans, type Sql, toRows, toTextArray, type Tx } from "../database/connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { hasServedFor } from "./instance.ts";
 import { isAtWork, lastRunner, LEASE_SECONDS, waitsInVain } from "./leases.ts";
 import { machineTimeOfRuns, wallTimeOfRuns } from "./durations.ts";
-import { takeTurn, type Turn } from "./locks.ts";
-import { isTakeable } from "./put_offs.ts";
-import { firstIdAt } from "./moment.ts";
+import { takeTurn, type Turn } from "../database/locks.ts";
+import { isTakeable } from "../database/put_offs.ts";
+import { firstIdAt } from "../database/moment.ts";
 import { hasResult } from "./outcome.ts";
 import { namesVersionOf } from "./names_version.ts";
 import { flaws, namedShards } from "./shards.ts";

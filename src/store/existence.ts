@@ -1,7 +1,7 @@
 /** Whether what a path names is there: asked when the rest of a request is wrong, because absence comes first. */
 
 import { numberOfTestCase } from "../rules/test_case_id.ts";
-import type { Sql } from "./connect.ts";
+import type { Sql } from "../database/connect.ts";
 
 type Params = Readonly<Record<string, string>>;
 

@@ -1,6 +1,6 @@
 /** What lists can be filtered by: the names in use. */
 
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 import { indexedTask } from "./task_runs.ts";
 
 /** One look-up for each name, however many rows have it; at most `limit`, in alphabetical order. */

@@ -4,12 +4,12 @@ import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
 import type { Blame, IncidentSign } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
-import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { EXCUSE_ODDS, EXCUSE_RESULTS } from "../rules/health.ts";
 import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
 import { episodeRate, hadEpisodes, hasFailedOnMain, isBroken, isKnownFlaky, wasMended } from "./health.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
-import { firstIdAt } from "./moment.ts";
+import { firstIdAt } from "../database/moment.ts";
 import { blockOfCase, failedResultsOf, lastResults, ROWS_LOOKED_AT } from "./packing.ts";
 
 /** The failed test cases of `runs`, a statement that selects their ids. */

@@ -1,7 +1,7 @@
 /** The files of tasks that are split while they run. */
 
 import type { FileQueue } from "../rules/batches.ts";
-import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import type { PlanKey } from "./plans.ts";
 
 export type StoredQueue = FileQueue & { runs: number; files: string[] };

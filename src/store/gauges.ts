@@ -1,6 +1,6 @@
 /** What waits in the database, for all servers together: figures for who watches over them. */
 
-import type { Database, Sql } from "./connect.ts";
+import type { Database, Sql } from "../database/connect.ts";
 
 /** Seconds; null: there is none. */
 type Age = number | null;

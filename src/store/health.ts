@@ -1,7 +1,7 @@
 /** What is remembered of a test case, read: what flaky, broken and new mean for statements over `case_health h`. */
 
 import { EPISODE_RESULTS, KNOWN_RUNS } from "../rules/health.ts";
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 
 // These stand as they are in the conditions of partial indexes: a parameter would keep the planner from them.
 /** The default branch has not had it for long, see `markRemoved` (store/removed_cases.ts), nor ever, and no branch has it now. */

@@ -1,7 +1,7 @@
 /** Requests with an Idempotency-Key, who runs them, and their answers, kept for a day. */
 
-import { claimEnd } from "./claims.ts";
-import type { Sql, Tx } from "./connect.ts";
+import { claimEnd } from "../database/claims.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 
 /** A request that this server alone runs, until the claim is over. */
 export type RequestClaim = { teamId: string; scopeId: string; key: string; claim: string };

@@ -10,9 +10,9 @@ import {
   type Sightings,
 } from "../rules/incident.ts";
 import type { IncidentSign } from "../schema/failures.ts";
-import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import type { JudgedRun } from "./failures.ts";
-import { firstIdAt } from "./moment.ts";
+import { firstIdAt } from "../database/moment.ts";
 
 type FamilyRow = Omit<Family, "sample"> & Family["sample"];
 

@@ -1,6 +1,6 @@
 /** What every server of one database must agree on. */
 
-import { type Database, type Fragment, type Sql, toTextArray, type Tx } from "./connect.ts";
+import { type Database, type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 
 /** The secret that signs page cursors: made by the first server, shared by all, so that a page may come from any. */
 export async function selectCursorSecret(sql: Sql): Promise<Uint8Array> {

@@ -11,9 +11,9 @@ import {
   type Notice,
   notSent,
 } from "../schema/integrations.ts";
-import { type Sql, type Tx, thisMoment, toJson, toJsonTime } from "./connect.ts";
-import { claimEnd } from "./claims.ts";
-import { isTakeable } from "./put_offs.ts";
+import { type Sql, type Tx, thisMoment, toJson, toJsonTime } from "../database/connect.ts";
+import { claimEnd } from "../database/claims.ts";
+import { isTakeable } from "../database/put_offs.ts";
 
 export type IntegrationRow = Omit<Integration, "actions" | "config" | "givenUp"> & {
   givenUp: number;

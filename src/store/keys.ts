@@ -1,9 +1,9 @@
 /** API keys: looked up by digest, revoked by time stamp, never deleted. */
 
 import type { ApiKey, NamedKey, Scope } from "../schema/keys.ts";
-import { compose } from "./compose.ts";
-import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
-import { lockOf, numberOf, takeTurn, tryTurns, type Turn } from "./locks.ts";
+import { compose } from "../database/compose.ts";
+import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { lockOf, numberOf, takeTurn, tryTurns, type Turn } from "../database/locks.ts";
 
 export type LiveKey = {
   id: string;

@@ -1,7 +1,7 @@
 /** What tasks have printed, and which runners have had them. */
 
 import type { RunLease } from "../schema/leases.ts";
-import { type Sql, type Tx } from "./connect.ts";
+import { type Sql, type Tx } from "../database/connect.ts";
 import { isOpen } from "./runner_presence.ts";
 
 /** Of a log. */

@@ -2,11 +2,11 @@
 
 import type { QueuedTask } from "../schema/executions.ts";
 import type { LeaseState, LeaseStatus } from "../schema/leases.ts";
-import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { hasServedFor } from "./instance.ts";
 import { failedResultsOf } from "./packing.ts";
-import { isTakeable } from "./put_offs.ts";
-import { inSeconds } from "./moment.ts";
+import { isTakeable } from "../database/put_offs.ts";
+import { inSeconds } from "../database/moment.ts";
 import { canRun, isBlocked, isHeld, isOpen } from "./runner_presence.ts";
 
 /** How long a lease lasts without its runner being heard of: longer than a full window of the rate limit. */

@@ -4,7 +4,7 @@ import { atEvent, atLog, before, compare } from "../rules/position.ts";
 import type { EventData, EventType } from "../schema/events.ts";
 import type { LiveExecution, LiveTask, News, NewsPage, Position } from "../schema/live.ts";
 import type { Verdict } from "../schema/fields.ts";
-import { type Fragment, type Sql, toJsonTime, toTextArray, type Tx } from "./connect.ts";
+import { type Fragment, type Sql, toJsonTime, toTextArray, type Tx } from "../database/connect.ts";
 import { isLiveKey } from "./keys.ts";
 import { lastRunner } from "./leases.ts";
 

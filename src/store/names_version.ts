@@ -1,7 +1,7 @@
 /** What tells that a test case is still known by the number that it had. */
 
-import type { Given } from "./compose.ts";
-import type { Fragment, Sql } from "./connect.ts";
+import type { Given } from "../database/compose.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 
 /**
  * As long as it is the same, a test case of the project that was known is known by the same number. It changes where a case

@@ -1,8 +1,8 @@
 /** How far a new project has come, told by what has really happened in it; and its sample data. */
 
 import type { OnboardingPatch, SampleData, StepId } from "../schema/onboarding.ts";
-import { type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
-import { takeTurn } from "./locks.ts";
+import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
+import { takeTurn } from "../database/locks.ts";
 
 export type OnboardingRow = {
   skipped: StepId[];

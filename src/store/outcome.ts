@@ -1,6 +1,6 @@
 /** Which runs have ended with a result. */
 
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 
 /** A condition: the run has an outcome. One that was cancelled has none, nor has one that still waits. */
 export const hasResult = (sql: Sql, run: Fragment): Fragment =>

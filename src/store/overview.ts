@@ -2,7 +2,7 @@
 
 import type { TaskEnd } from "../rules/red_reason.ts";
 import { isCommit } from "./commits.ts";
-import { type Fragment, type Sql, toTextArray } from "./connect.ts";
+import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
 import { isBroken, isFlaky } from "./health.ts";
 import { wallTimeOfRuns } from "./durations.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";

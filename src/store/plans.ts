@@ -1,7 +1,7 @@
 /** Plans of tasks over shards: what they are made from, and what was decided. */
 
 import type { FileTiming, PlannedFile } from "../rules/plan.ts";
-import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { indexedTask } from "./task_runs.ts";
 
 /** So many runs of the task are looked back at, newest first, for those of the branches that count. */

@@ -1,7 +1,7 @@
 /** Teams and projects. */
 
 import type { Project, ProjectPatch } from "../schema/projects.ts";
-import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 
 /** Servers that start at once on an empty database set up one team between them. */
 export const lockTeams = (sql: Tx) => sql`lock table team in share row exclusive mode`;

@@ -1,6 +1,6 @@
 /** Whether requests should come here: reads and writes get through to a database that has our schema. */
 
-import { type Database, isDiskFull, isOverLimit, type Tx } from "./connect.ts";
+import { type Database, isDiskFull, isOverLimit, type Tx } from "../database/connect.ts";
 import { selectIsWritable, selectSchemaVersion, writeToDisk } from "./instance.ts";
 
 const PATIENCE_MS = 2_000;

@@ -1,7 +1,7 @@
 /** Test cases that their tasks do not report any more. */
 
 import type { BugStatus } from "../schema/bug_reports.ts";
-import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { isOnDefault } from "./default_branch.ts";
 import { isBroken, isFlaky, isRemoved } from "./health.ts";
 import { blockOfCase } from "./packing.ts";

@@ -1,6 +1,6 @@
 /** Conditions on runners and leases: which runner is there, and what it takes. */
 
-import { type Fragment, type Sql, toJsonTime } from "./connect.ts";
+import { type Fragment, type Sql, toJsonTime } from "../database/connect.ts";
 
 /** A runner that has not asked for so long is not there. */
 export const SEEN_SECONDS = 120;

@@ -1,7 +1,7 @@
 /** Runners: who asks for work, who is paused, and what waits for whom. */
 
 import type { Runner } from "../schema/leases.ts";
-import { type Sql, toJsonTime, toTextArray, type Tx } from "./connect.ts";
+import { type Sql, toJsonTime, toTextArray, type Tx } from "../database/connect.ts";
 import { type Asker } from "./lease_offers.ts";
 import { SEEN_SECONDS, isBlocked, isHeld, isPaused, isPresent, pauseOf } from "./runner_presence.ts";
 

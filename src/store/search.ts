@@ -1,7 +1,7 @@
 /** Executions by what people know of them: their key, commit, branch or pull request. */
 
 import { beginsWith, isCommit } from "./commits.ts";
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 import { type BuildRow, buildsOf } from "./overview.ts";
 
 /** So many of the newest executions are looked through for parts of names; whole names are found in all of them. */

@@ -1,7 +1,7 @@
 /** Sessions of people, looked up by the digest of their token. */
 
 import type { Client, Role, Session } from "../schema/accounts.ts";
-import type { Sql, Tx } from "./connect.ts";
+import type { Sql, Tx } from "../database/connect.ts";
 
 /** A session ends so many days after it was last seen, and so many after it began. */
 const IDLE_DAYS = 14;

@@ -1,7 +1,7 @@
 /** Which shards of a run have come, where their latest uploads ran, and what is wrong with them. */
 
 import { MAX_RAN_ON } from "../rules/ran_on.ts";
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 
 /** The numbers that uploads of a run have named, as a JSON array; empty for one that is not sharded. `run` is a test_run. */
 export const namedShards = (sql: Sql, run: Fragment): Fragment => sql`

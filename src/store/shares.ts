@@ -1,7 +1,7 @@
 /** Links and badges for whoever has their address: looked up by the digest of their token. */
 
 import type { NewShare, Share, SharedPlace, ShareKind } from "../schema/shares.ts";
-import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 
 export type NewShareRow = {
   id: string;

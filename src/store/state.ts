@@ -1,7 +1,7 @@
 /** What the state of a branch is decided by: results of its tasks in its newest builds. */
 
 import { type BranchState, LOOKED_THROUGH, type TaskResult, toBranchState } from "../rules/branch_state.ts";
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 import { isNoPullRequest } from "./default_branch.ts";
 import { hasResult } from "./outcome.ts";
 

@@ -2,9 +2,9 @@
 
 import { BROKEN_IN_A_ROW, type Stray, type StrayFailure } from "../rules/stray.ts";
 import { isUsable } from "./baselines.ts";
-import { type Sql, toNumberArray, toTextArray, type Tx } from "./connect.ts";
+import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { isOfIncident, type JudgedRun } from "./failures.ts";
-import { firstIdAt } from "./moment.ts";
+import { firstIdAt } from "../database/moment.ts";
 import { lastResults } from "./packing.ts";
 
 /** So many of a case's last results tell whether it fails here and there. */

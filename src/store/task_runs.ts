@@ -1,6 +1,6 @@
 /** How the runs of one task are found among those of all. */
 
-import type { Fragment, Sql } from "./connect.ts";
+import type { Fragment, Sql } from "../database/connect.ts";
 
 /**
  * What the index of a task's runs, newest first, is made of. That index does not know `task_slug` itself: who looks for the

@@ -10,9 +10,9 @@ import {
   toHexes,
 } from "../rules/digest_table.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
-import { compose, type Given } from "./compose.ts";
-import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
-import { takeTurn } from "./locks.ts";
+import { compose, type Given } from "../database/compose.ts";
+import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
+import { takeTurn } from "../database/locks.ts";
 import { namesVersionOf } from "./names_version.ts";
 
 /** `identity` is 32 hexadecimal digits. */

@@ -4,7 +4,7 @@ import { blockOf, toStatus } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { CaseStatus } from "../schema/fields.ts";
 import type { FlakySign, TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
-import { type Sql, type Tx, toNumberArray, toTextArray } from "./connect.ts";
+import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { healthHint, healthOf, isFlaky } from "./health.ts";
 
 export type TestCaseRow = TestCase & {

@@ -5,13 +5,13 @@ import type { MachineNames } from "../rules/ran_on.ts";
 import type { Verdict } from "../schema/fields.ts";
 import type { RanOn, TestRun } from "../schema/test_runs.ts";
 import type { TaskStatus } from "../schema/executions.ts";
-import type { Given } from "./compose.ts";
-import { type Sql, toTextArray, type Tx } from "./connect.ts";
+import type { Given } from "../database/compose.ts";
+import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import { IS_LIVE } from "./keys.ts";
 import { flaws, namedShards, ranOn } from "./shards.ts";
 import { INDEXED_TASK } from "./task_runs.ts";
-import { readTexts } from "./wire.ts";
+import { readTexts } from "../database/wire.ts";
 
 const FIRST_TIME = "infinity";
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";

@@ -1,9 +1,9 @@
 /** Figures of completed runs by day. */
 
 import type { Trends } from "../schema/trends.ts";
-import type { Sql } from "./connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { hasResult } from "./outcome.ts";
-import { firstIdAt } from "./moment.ts";
+import { firstIdAt } from "../database/moment.ts";
 import { indexedTask } from "./task_runs.ts";
 
 type Figures = Omit<Trends["days"][number], "passRate">;

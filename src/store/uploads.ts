@@ -1,9 +1,9 @@
 /** Uploads that were refused, or accepted with warnings: few, for a day. */
 
 import type { Upload, UploadOutcome } from "../schema/uploads.ts";
-import { type Sql, toJson } from "./connect.ts";
+import { type Sql, toJson } from "../database/connect.ts";
 import { isLiveKey } from "./keys.ts";
-import { firstIdAt } from "./moment.ts";
+import { firstIdAt } from "../database/moment.ts";
 
 const HOUR = 3_600_000;
 

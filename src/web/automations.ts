@@ -26,7 +26,7 @@ import {
   selectAutomations,
   selectTeamProjects,
 } from "../store/automations.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { selectIntegrations } from "../store/integrations.ts";
 import {
   ACTION_WORDS,

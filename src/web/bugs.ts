@@ -28,7 +28,7 @@ import {
   selectBugState,
   selectOccurrences,
 } from "../store/bug_reports.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { selectTaskSlugs } from "../store/facets.ts";
 import { type ExecutionName, selectExecutionNames } from "../store/executions.ts";
 import { selectTestCaseNames, type TestCaseName } from "../store/test_cases.ts";

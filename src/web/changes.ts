@@ -3,7 +3,7 @@
 import { actInTeam } from "../operations/audit.ts";
 import type { Role } from "../schema/accounts.ts";
 import type { Actor, NewAuditEntry } from "../schema/audit.ts";
-import type { Tx } from "../store/connect.ts";
+import type { Tx } from "../database/connect.ts";
 import type { PageContext } from "./page.ts";
 
 type Changing = Pick<PageContext, "begin" | "visitor"> & { team: { id: string } };

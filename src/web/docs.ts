@@ -7,7 +7,7 @@ import { uuid } from "../schema/fields.ts";
 import type { Visitor } from "../request/visitors.ts";
 import { selectAutomations } from "../store/automations.ts";
 import { selectBugReports } from "../store/bug_reports.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { selectEnvironments } from "../store/environments.ts";
 import { selectExecutions } from "../store/executions.ts";
 import { selectIntegrations } from "../store/integrations.ts";

@@ -26,7 +26,7 @@ import {
 } from "../schema/environments.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
 import type { Seal } from "../secrets/seal.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { selectEnvironment, selectEnvironments, selectVariables, type VariableRow } from "../store/environments.ts";
 import { change } from "./changes.ts";
 import { attempt, checkbox, done, field, toLines, wrong } from "./form_fields.ts";

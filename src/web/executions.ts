@@ -27,8 +27,8 @@ import {
 } from "../store/executions.ts";
 import { countFailures, type FailureEvidence, selectFailureEvidence } from "../store/failures.ts";
 import { selectCaseResults } from "../store/case_results.ts";
-import type { Sql } from "../store/connect.ts";
-import { firstIdAt } from "../store/moment.ts";
+import type { Sql } from "../database/connect.ts";
+import { firstIdAt } from "../database/moment.ts";
 import { selectRunId } from "../store/test_runs.ts";
 import { selectBuildOrigins, selectBuilds } from "../store/overview.ts";
 import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";

@@ -1,7 +1,7 @@
 /** My projects: which are green, and what needs me. */
 
 import { html, type Html } from "../http/html.ts";
-import { firstIdAt } from "../store/moment.ts";
+import { firstIdAt } from "../database/moment.ts";
 import { selectBuilds, selectLastBuild, selectNews, selectTally } from "../store/overview.ts";
 import { selectTeamPlaces } from "../store/projects.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
@@ -9,7 +9,7 @@ import { executionPath, nameOf, outcomeOf } from "./builds.ts";
 import { page, type Page, type ProjectPlace } from "./page.ts";
 import { ago, counted, mark, strip } from "./parts.ts";
 import { headlineOf, summaryOf } from "./project_state.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 
 const STRIP = 30;
 /** What is new is told of so many branches, and of no older executions. */

@@ -16,8 +16,8 @@ import type { Visitor, Visitors as Sessions } from "../request/visitors.ts";
 import type { Live } from "../schema/live.ts";
 import type { Role } from "../schema/accounts.ts";
 import type { Seal } from "../secrets/seal.ts";
-import type { Database, Sql } from "../store/connect.ts";
-import type { Signals } from "../store/signals.ts";
+import type { Database, Sql } from "../database/connect.ts";
+import type { Signals } from "../database/signals.ts";
 
 /** How pages know who asks, and that a form is one of ours. */
 export type Visitors = {

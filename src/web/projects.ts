@@ -3,7 +3,7 @@
 import { html, type Html } from "../http/html.ts";
 import { getBranchDays } from "../operations/branch_days.ts";
 import { type BranchTask, isGreen } from "../rules/branch_state.ts";
-import { firstIdAt } from "../store/moment.ts";
+import { firstIdAt } from "../database/moment.ts";
 import {
   type BuildRow,
   type GridRow,

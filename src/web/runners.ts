@@ -5,7 +5,7 @@ import { html, type Html } from "../http/html.ts";
 import { absent } from "../http/problem.ts";
 import type { Role } from "../schema/accounts.ts";
 import { text, uuid } from "../schema/fields.ts";
-import { notifyLeases } from "../store/signals.ts";
+import { notifyLeases } from "../database/signals.ts";
 import {
   updateRunnerPause,
   selectTeamQueue,

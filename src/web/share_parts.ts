@@ -3,7 +3,7 @@
 import { html, type Html } from "../http/html.ts";
 import type { Role } from "../schema/accounts.ts";
 import type { Share } from "../schema/shares.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { selectShares } from "../store/shares.ts";
 import { executionPath, nameOf } from "./builds.ts";
 import { action, danger, hidden } from "./layout.ts";

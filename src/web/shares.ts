@@ -14,7 +14,7 @@ import { uuid } from "../schema/fields.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
 import { newBadge, type SharedPlace } from "../schema/shares.ts";
 import { maskKeys } from "../secrets/keys.ts";
-import type { Database, Sql } from "../store/connect.ts";
+import type { Database, Sql } from "../database/connect.ts";
 import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
 import { type BuildRow, selectBuild, selectBuilds, selectLastBuild } from "../store/overview.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";

@@ -9,7 +9,7 @@ import { hasEnded } from "../rules/execution.ts";
 import { joinLog } from "../rules/log_parts.ts";
 import { uuid } from "../schema/fields.ts";
 import type { LeaseStatus, RunLease } from "../schema/leases.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
 import { selectLeasesOfRun, selectLogLease, selectLogTail } from "../store/lease_logs.ts";
 import { selectRunId } from "../store/test_runs.ts";

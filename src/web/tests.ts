@@ -20,7 +20,7 @@ import {
   selectOwnerTally,
   selectRunCompletedAt,
 } from "../store/case_record.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { selectOwners, selectTaskSlugs } from "../store/facets.ts";
 import { type ExecutionName, selectExecutionNames } from "../store/executions.ts";
 import { selectTally, type Tally } from "../store/overview.ts";

@@ -1,8 +1,8 @@
 /** Has PostgreSQL look at tables that have outgrown what it knows of them, before it plans by that. */
 
 import type { Log } from "../log.ts";
-import type { Database } from "../store/connect.ts";
-import { analyzeTable, selectOutgrownTables } from "../store/statistics.ts";
+import type { Database } from "../database/connect.ts";
+import { analyzeTable, selectOutgrownTables } from "../database/statistics.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
 
 /** How many tables were looked at. */

@@ -11,8 +11,8 @@ import {
   selectAutomationsFor,
   updateNextRun,
 } from "../store/automations.ts";
-import { type Database, isUnavailable, isTimeout, savepoint, type Tx } from "../store/connect.ts";
-import { deletePutOff, putItemOff } from "../store/put_offs.ts";
+import { type Database, isUnavailable, isTimeout, savepoint, type Tx } from "../database/connect.ts";
+import { deletePutOff, putItemOff } from "../database/put_offs.ts";
 import { always, type GoOn, type Item, MAX_STALLS, standardLog, takeAll } from "./loop.ts";
 import { type EventRow, lockDueEvent, markEventDone, putEventOff } from "../store/events.ts";
 

@@ -3,7 +3,7 @@
 import type { Log } from "../log.ts";
 import { countSome } from "../operations/case_health.ts";
 import { selectUnremembered } from "../store/case_health.ts";
-import type { Database } from "../store/connect.ts";
+import type { Database } from "../database/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 
 /** As long as `goOn` allows: after a flood of uploads this takes its time. A run that fails keeps no other waiting. */

@@ -3,7 +3,7 @@
 import { attemptDelivery, type Sending } from "../operations/deliveries.ts";
 import type { Log } from "../log.ts";
 import { notSent } from "../schema/integrations.ts";
-import type { Database } from "../store/connect.ts";
+import type { Database } from "../database/connect.ts";
 import {
   type IntegrationClaim,
   claimIntegrations,
@@ -15,7 +15,7 @@ import {
   selectDueDelivery,
 } from "../store/integrations.ts";
 import { type Item, takeAll } from "./loop.ts";
-import { EXTEND_MS } from "../store/claims.ts";
+import { EXTEND_MS } from "../database/claims.ts";
 
 /** A receiver that hangs keeps one of them for 15 s. */
 const MAX_AT_ONCE = 64;

@@ -3,7 +3,7 @@
 import type { Log } from "../log.ts";
 import { reasonOfSilence } from "../operations/dispatch.ts";
 import { advanceExecution } from "../operations/executions.ts";
-import type { Database } from "../store/connect.ts";
+import type { Database } from "../database/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 import { lockExecution, lockExpiredExecutions } from "../store/executions.ts";
 

@@ -1,8 +1,8 @@
 /** Repeats a piece of work beside the server: takes one item after the other, puts off what fails, and gives it up at last. */
 
 import { createLog, type Fields, type Log } from "../log.ts";
-import { isUnavailable, isTimeout, type Sql } from "../store/connect.ts";
-import { type LoopName, putItemOff, type PutOff } from "../store/put_offs.ts";
+import { isUnavailable, isTimeout, type Sql } from "../database/connect.ts";
+import { type LoopName, putItemOff, type PutOff } from "../database/put_offs.ts";
 
 export type Loop = { stop(): Promise<void> };
 

@@ -3,14 +3,14 @@
 import type { Config } from "../config.ts";
 import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
-import type { Database } from "../store/connect.ts";
+import type { Database } from "../database/connect.ts";
 import { selectSealKeys } from "../store/environments.ts";
 import { deleteOldAnswers } from "../store/idempotency.ts";
 import { noteServing, useAllConnections } from "../store/instance.ts";
 import { notSent } from "../schema/integrations.ts";
 import { selectExecutionSealKeys } from "../store/executions.ts";
 import { failCutOff, selectIntegrationSealKeys } from "../store/integrations.ts";
-import type { OpenDatabase } from "../store/open.ts";
+import type { OpenDatabase } from "../database/open.ts";
 import { analyzeOutgrown } from "./analyze.ts";
 import { handleEvents, runSchedules } from "./automate.ts";
 import { countAll } from "./count.ts";

@@ -5,7 +5,7 @@ import { MAX_WAITING } from "../schema/integrations.ts";
 import { deleteOldInvitations } from "../store/accounts.ts";
 import { deleteOldAutomationRuns } from "../store/automations.ts";
 import { KEPT_HOURS, KEPT_UPLOADS } from "../schema/uploads.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { deleteOldEvents } from "../store/events.ts";
 import {
   deleteDeliveries,
@@ -17,7 +17,7 @@ import {
 } from "../store/integrations.ts";
 import { deleteEndedRunnerKeys } from "../store/keys.ts";
 import { deleteOldRunners } from "../store/runners.ts";
-import { deleteOldPutOffs } from "../store/put_offs.ts";
+import { deleteOldPutOffs } from "../database/put_offs.ts";
 import { deleteEndedSessions } from "../store/sessions.ts";
 import { deleteOldUploads } from "../store/uploads.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";

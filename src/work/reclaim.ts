@@ -2,7 +2,7 @@
 
 import type { Log } from "../log.ts";
 import { endOverdue } from "../operations/leases.ts";
-import type { Database } from "../store/connect.ts";
+import type { Database } from "../database/connect.ts";
 import { selectOverdueLease } from "../store/leases.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 

@@ -3,7 +3,7 @@
 import { executionVariablesPlace, integrationPlace, variablePlace } from "../secrets/places.ts";
 import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
-import type { Database, Tx } from "../store/connect.ts";
+import type { Database, Tx } from "../database/connect.ts";
 import { lockSealedOtherwise, updateSealed } from "../store/environments.ts";
 import { lockExecutionsSealedOtherwise, updateExecutionSealed } from "../store/executions.ts";
 import { always, type GoOn, type Item, standardLog, takeAll } from "./loop.ts";

@@ -1,13 +1,13 @@
 /** Makes room: deletes the results of runs that are older than their project keeps them. The runs keep their counts. */
 
 import type { Log } from "../log.ts";
-import type { Database } from "../store/connect.ts";
+import type { Database } from "../database/connect.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
-import { firstIdAt } from "../store/moment.ts";
+import { firstIdAt } from "../database/moment.ts";
 import { deleteOldLeases } from "../store/leases.ts";
 import { deleteOldFileQueues } from "../store/file_queues.ts";
 import { deleteOldPlans } from "../store/plans.ts";
-import { createPartitions, deleteOldResults, dropPartitions } from "../store/partitions.ts";
+import { createPartitions, deleteOldResults, dropPartitions } from "../database/partitions.ts";
 import { selectRetentions } from "../store/projects.ts";
 
 const DAY = 86_400_000;

@@ -31,9 +31,9 @@ import { createCounter, type Figure, processFamilies, readFigures } from "../htt
 import { findPort } from "../http/serve.ts";
 import type { Log } from "../log.ts";
 import { type Attempt, createAttempts } from "../secrets/attempts.ts";
-import type { ConnectionOptions } from "../store/connect.ts";
+import type { ConnectionOptions } from "../database/connect.ts";
 import { selectMaxConnections } from "../store/instance.ts";
-import { MAX_CONNECTIONS, type OpenDatabase, type OpenOptions } from "../store/open.ts";
+import { MAX_CONNECTIONS, type OpenDatabase, type OpenOptions } from "../database/open.ts";
 import { type Loop, startLoop } from "../work/loop.ts";
 import { type Channel, createChannel } from "./channel.ts";
 

@@ -2,9 +2,9 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { readPosition, writePosition } from "../../src/rules/position.ts";
-import { connect, type Tx } from "../../src/store/connect.ts";
+import { connect, type Tx } from "../../src/database/connect.ts";
 import { insertEvents } from "../../src/store/events.ts";
-import { createSignals } from "../../src/store/signals.ts";
+import { createSignals } from "../../src/database/signals.ts";
 import { type EventStream, openStream, type StreamOptions } from "../event_stream.ts";
 import { type Company, createHarness, createServer, junit, until } from "../harness.ts";
 

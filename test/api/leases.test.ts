@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { createHarness, createServer, junit, until } from "../harness.ts";
-import { notifyLeases } from "../../src/store/signals.ts";
+import { notifyLeases } from "../../src/database/signals.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 

@@ -2,10 +2,10 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { startEmbedded } from "../../src/postgres/embedded.ts";
-import { connect, type Sql } from "../../src/store/connect.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { createPartitions } from "../../src/store/partitions.ts";
+import { startEmbedded } from "../../src/database/postgres/embedded.ts";
+import { connect, type Sql } from "../../src/database/connect.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { createPartitions } from "../../src/database/partitions.ts";
 import { insertProject, insertTeam } from "../../src/store/projects.ts";
 import { countAll } from "../../src/work/count.ts";
 import { createPlace, removePlace } from "../places.ts";

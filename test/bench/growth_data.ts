@@ -1,8 +1,8 @@
 /** Years of a project in minutes: as many results as are wanted, as uploads would have left them, written by SQL. */
 
 import { lockHealth } from "../../src/store/case_health.ts";
-import { createPartitions } from "../../src/store/partitions.ts";
-import type { Tx } from "../../src/store/connect.ts";
+import { createPartitions } from "../../src/database/partitions.ts";
+import type { Tx } from "../../src/database/connect.ts";
 import type { BenchServer } from "./server.ts";
 
 /** Every build runs two tasks of fifty cases, what its change touches: a hundred results. */

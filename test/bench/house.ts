@@ -20,8 +20,8 @@ import { createKey } from "../../src/secrets/keys.ts";
 import { createAttempts } from "../../src/secrets/attempts.ts";
 import { createPasswords } from "../../src/secrets/passwords.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
-import type { Database, Sql } from "../../src/store/connect.ts";
-import { createLane } from "../../src/store/lane.ts";
+import type { Database, Sql } from "../../src/database/connect.ts";
+import { createLane } from "../../src/database/lane.ts";
 import { createPlace, guardProcess, removePlace } from "../places.ts";
 import { median } from "./server.ts";
 

@@ -1,6 +1,6 @@
 /** One upload of 100,000 cases: all new, all known, against parsing alone and against COPY; and what others feel. */
 
-import type { Sql } from "../../src/store/connect.ts";
+import type { Sql } from "../../src/database/connect.ts";
 import { type BenchServer, median, wrk } from "./server.ts";
 
 const CASES = 100_000;

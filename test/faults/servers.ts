@@ -1,8 +1,8 @@
 /** Real servers, each in a process of its own, together on a fresh built-in PostgreSQL: what the scripts here torment. */
 
 import { join } from "node:path";
-import { startEmbedded } from "../../src/postgres/embedded.ts";
-import { connect } from "../../src/store/connect.ts";
+import { startEmbedded } from "../../src/database/postgres/embedded.ts";
+import { connect } from "../../src/database/connect.ts";
 import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
 
 const ROOT = join(import.meta.dir, "../..");

@@ -21,7 +21,7 @@ import { createVisitors } from "../../src/request/visitors.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
 import { selectSessions } from "../../src/store/sessions.ts";
 import { insertTeam } from "../../src/store/projects.ts";
-import type { Database } from "../../src/store/connect.ts";
+import type { Database } from "../../src/database/connect.ts";
 
 const { acme, rival, database } = await createHarness();
 const visitors = createVisitors(database, { publicUrl: "http://assay.test", secret: new Uint8Array(32) });

@@ -3,7 +3,7 @@
 import { beforeEach, expect, test } from "bun:test";
 import { countSome } from "../../src/operations/case_health.ts";
 import { BLOCK_SIZE, blockOf } from "../../src/rules/merge.ts";
-import { toNumberArray } from "../../src/store/connect.ts";
+import { toNumberArray } from "../../src/database/connect.ts";
 import { countAll } from "../../src/work/count.ts";
 import { createHarness } from "../harness.ts";
 

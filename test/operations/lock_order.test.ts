@@ -8,8 +8,8 @@ import { addSampleData, removeSampleData } from "../../src/operations/onboarding
 import { takeReport, turnsOf } from "../../src/operations/test_runs.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { UploadParameters } from "../../src/schema/test_runs.ts";
-import { connect, type Tx } from "../../src/store/connect.ts";
-import { takeTurn } from "../../src/store/locks.ts";
+import { connect, type Tx } from "../../src/database/connect.ts";
+import { takeTurn } from "../../src/database/locks.ts";
 
 const { database, connection, ask, acme, addProject } = await createHarness();
 const { pool, begin } = database;

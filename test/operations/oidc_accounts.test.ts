@@ -14,7 +14,7 @@ import {
 } from "../../src/operations/oidc_accounts.ts";
 import { selectAccount, selectTeamIdsOf } from "../../src/store/accounts.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
-import type { Database } from "../../src/store/connect.ts";
+import type { Database } from "../../src/database/connect.ts";
 import { insertTeam } from "../../src/store/projects.ts";
 import { selectSessions } from "../../src/store/sessions.ts";
 

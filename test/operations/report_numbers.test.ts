@@ -5,7 +5,7 @@ import { createKeptReports, lookUpNumbers } from "../../src/operations/report_nu
 import { prepareReport } from "../../src/operations/named_reports.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { Digests } from "../../src/rules/digest_table.ts";
-import type { Sql } from "../../src/store/connect.ts";
+import type { Sql } from "../../src/database/connect.ts";
 import { namesVersionOf } from "../../src/store/names_version.ts";
 import { deleteSample } from "../../src/store/onboarding.ts";
 import { selectTestCaseNumbers } from "../../src/store/test_case_names.ts";

@@ -8,7 +8,7 @@ import { nameReport, prepareReport } from "../../src/operations/named_reports.ts
 import { type TakenReport, takeReport, turnsOf } from "../../src/operations/test_runs.ts";
 import { mayBeUsual, takeUsualReports, type UsualReport } from "../../src/operations/usual_reports.ts";
 import { readReport } from "../../src/reports/read.ts";
-import { takeTurn } from "../../src/store/locks.ts";
+import { takeTurn } from "../../src/database/locks.ts";
 
 const { database, acme, addProject } = await createHarness();
 const { pool, begin } = database;

@@ -12,7 +12,7 @@ import { createUploadThread } from "../../src/request/upload_thread.ts";
 import { noFacts } from "../../src/request/upload_notes.ts";
 import { refuse, refuseAbsent } from "../../src/schema/refusal.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
-import { connect, type Tx } from "../../src/store/connect.ts";
+import { connect, type Tx } from "../../src/database/connect.ts";
 import { selectCursorSecret } from "../../src/store/instance.ts";
 import { selectLiveKey } from "../../src/store/keys.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";

@@ -6,9 +6,9 @@ import { createHarness, createServer, junit } from "../harness.ts";
 import { createTogether, type WorkTogether } from "../../src/request/together.ts";
 import type { Caller } from "../../src/request/callers.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";
-import { connect, type Database, type Tx } from "../../src/store/connect.ts";
+import { connect, type Database, type Tx } from "../../src/database/connect.ts";
 import { selectLiveKey } from "../../src/store/keys.ts";
-import { takeTurn, type Turn } from "../../src/store/locks.ts";
+import { takeTurn, type Turn } from "../../src/database/locks.ts";
 
 const { ask, acme, connection, database, addProject, regenerate } = await createHarness();
 await database.pool`create table note (transaction xid8, text text not null check (text <> 'wrong'))`;

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { type AnsweredUpload, createUploadNotes, noFacts } from "../../src/request/upload_notes.ts";
-import { connect } from "../../src/store/connect.ts";
+import { connect } from "../../src/database/connect.ts";
 import { createHarness, createServer } from "../harness.ts";
 
 const { database, acme, addProject, regenerate } = await createHarness();

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { executionsOfCommit } from "../../src/store/commits.ts";
-import { toTextArray } from "../../src/store/connect.ts";
+import { toTextArray } from "../../src/database/connect.ts";
 import { createHarness } from "../harness.ts";
 
 const { database, acme } = await createHarness();

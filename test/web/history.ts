@@ -1,7 +1,7 @@
 /** A random history of a project, told over HTTP: builds, shards, retries, reruns, outages, quarantines, deletions. */
 
 import { expireExecutions } from "../../src/work/expire.ts";
-import type { Database } from "../../src/store/connect.ts";
+import type { Database } from "../../src/database/connect.ts";
 import type { Answer, Ask } from "../harness.ts";
 
 export type Tell = (request: string, given: Ask) => Promise<Answer>;

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { toTestNotice } from "../../src/rules/notice.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
-import type { Sql, Tx } from "../../src/store/connect.ts";
+import type { Sql, Tx } from "../../src/database/connect.ts";
 import { giveUpOldest } from "../../src/store/integrations.ts";
 import { handleEvents } from "../../src/work/automate.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";

@@ -3,10 +3,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import postgres from "postgres";
-import { isUnavailable } from "../../src/store/connect.ts";
-import { createSilenceWatch } from "../../src/store/silence.ts";
-import { DriverSocket } from "../../src/store/socket.ts";
-import { attachWire, readTexts } from "../../src/store/wire.ts";
+import { isUnavailable } from "../../src/database/connect.ts";
+import { createSilenceWatch } from "../../src/database/silence.ts";
+import { DriverSocket } from "../../src/database/socket.ts";
+import { attachWire, readTexts } from "../../src/database/wire.ts";
 import { createDatabase, until } from "../harness.ts";
 import { createTunnel } from "../tunnel.ts";
 

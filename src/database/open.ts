@@ -3,7 +3,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { connect, type Database } from "./connect.ts";
-import { holdsCluster, MAX_CONNECTIONS, startEmbedded } from "../postgres/embedded.ts";
+import { holdsCluster, MAX_CONNECTIONS, startEmbedded } from "./postgres/embedded.ts";
 
 export { MAX_CONNECTIONS };
 

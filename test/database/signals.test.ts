@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { createDatabase, until } from "../harness.ts";
-import { createSignals, notifyExecutionEnded, notifyLeases } from "../../src/store/signals.ts";
+import { createSignals, notifyExecutionEnded, notifyLeases } from "../../src/database/signals.ts";
 
 const LONG = 60_000;
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
-import { createLane, createTransactions, type LaneOptions } from "../../src/store/lane.ts";
+import { createLane, createTransactions, type LaneOptions } from "../../src/database/lane.ts";
 import { writeToDisk } from "../../src/store/instance.ts";
 import { createReadiness } from "../../src/store/readiness.ts";
 import { createDatabase, until } from "../harness.ts";

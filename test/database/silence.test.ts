@@ -2,9 +2,9 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
-import { connect, isUnavailable } from "../../src/store/connect.ts";
-import { createSilenceWatch, type Session, sessionsOf } from "../../src/store/silence.ts";
-import { readTexts } from "../../src/store/wire.ts";
+import { connect, isUnavailable } from "../../src/database/connect.ts";
+import { createSilenceWatch, type Session, sessionsOf } from "../../src/database/silence.ts";
+import { readTexts } from "../../src/database/wire.ts";
 import { createDatabase, until } from "../harness.ts";
 import { createTunnel } from "../tunnel.ts";
 

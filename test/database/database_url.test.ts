@@ -3,8 +3,8 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { connect } from "../../src/store/connect.ts";
-import { readDatabaseUrl } from "../../src/store/database_url.ts";
+import { connect } from "../../src/database/connect.ts";
+import { readDatabaseUrl } from "../../src/database/database_url.ts";
 import { createDatabase } from "../harness.ts";
 
 const { connection } = await createDatabase();

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { connect } from "../../src/store/connect.ts";
-import { requireSessions } from "../../src/store/session.ts";
+import { connect } from "../../src/database/connect.ts";
+import { requireSessions } from "../../src/database/session.ts";
 import { createDatabase } from "../harness.ts";
 import { hasPgBouncer, startPgBouncer, startSharingPooler } from "../pgbouncer.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { lockBugs } from "../../src/store/bug_reports.ts";
-import type { Tx } from "../../src/store/connect.ts";
+import type { Tx } from "../../src/database/connect.ts";
 import { createDatabase } from "../harness.ts";
 
 test("what must run in a transaction takes nothing else, and the compiler says so", async () => {

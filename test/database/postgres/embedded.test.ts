@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 
 import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
-import { type Embedded, startEmbedded } from "../../src/postgres/embedded.ts";
-import { openHome } from "../../src/postgres/home.ts";
-import { findPostmaster } from "../../src/postgres/server.ts";
-import { quickDirectory } from "../cluster.ts";
-import { createPlace, guardProcess, removePlace } from "../places.ts";
+import { type Embedded, startEmbedded } from "../../../src/database/postgres/embedded.ts";
+import { openHome } from "../../../src/database/postgres/home.ts";
+import { findPostmaster } from "../../../src/database/postgres/server.ts";
+import { quickDirectory } from "../../cluster.ts";
+import { createPlace, guardProcess, removePlace } from "../../places.ts";
 
 setDefaultTimeout(30_000);
 const isRoot = process.getuid?.() === 0;
@@ -42,7 +42,7 @@ async function query<Row>({ connection }: Embedded, text: string): Promise<Row[]
 /** Starts in a process of its own, in its own process group, which stops the cluster when told to. */
 function startElsewhere(directory: string) {
   const script = `
-    const { startEmbedded } = await import(${JSON.stringify(join(import.meta.dir, "../../src/postgres/embedded.ts"))});
+    const { startEmbedded } = await import(${JSON.stringify(join(import.meta.dir, "../../../src/database/postgres/embedded.ts"))});
     const cluster = await startEmbedded(${JSON.stringify({ directory, fsync: false, ...(binaries && { binaries }) })});
     console.log("started");
     for await (const _ of console) break;

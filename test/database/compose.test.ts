@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createDatabase } from "../harness.ts";
-import { compose } from "../../src/store/compose.ts";
-import { toRows } from "../../src/store/connect.ts";
+import { compose } from "../../src/database/compose.ts";
+import { toRows } from "../../src/database/connect.ts";
 
 const { database } = await createDatabase();
 const { pool } = database;
