@@ -110,7 +110,9 @@ async function createKey(alg: string, kid: string) {
     true,
     ["sign", "verify"],
   );
-  return { ...(await crypto.subtle.exportKey("jwk", privateKey)), kid, alg, use: "sig" };
+  // The provider publishes it with what it says of its use, and others do not sign with it.
+  const { key_ops: _, ext: __, ...jwk } = await crypto.subtle.exportKey("jwk", privateKey);
+  return { ...jwk, kid, alg, use: "sig" };
 }
 
 /** It warns of being fit for development only, which this is. */

@@ -1,7 +1,9 @@
-/** ID tokens, each wrong in one way. */
+/** ID tokens, each wrong in one way, from a provider that signs whatever it is told to. */
 
-import { describe, expect, test } from "bun:test";
-import { type Jwk, verifyIdToken } from "../../src/http/id_token.ts";
+import { expect, test } from "bun:test";
+import { createAddressList } from "../../src/http/address.ts";
+import { createOidc } from "../../src/http/oidc.ts";
+import { createOutbound } from "../../src/http/outbound.ts";
 
 const RSA = {
   name: "RSASSA-PKCS1-v1_5",
@@ -9,115 +11,126 @@ const RSA = {
   publicExponent: new Uint8Array([1, 0, 1]),
   hash: "SHA-256",
 };
-const EC = { name: "ECDSA", namedCurve: "P-256" };
-const now = Date.UTC(2026, 0, 1);
-const seconds = now / 1000;
-const expected = { issuer: "https://id.example", clientId: "assay", nonce: "n", now };
-const CLAIMS = { iss: "https://id.example", aud: "assay", exp: seconds + 60, iat: seconds, nonce: "n", sub: "ada" };
+const anywhere = createOutbound({ allow: createAddressList(["0.0.0.0/0", "::/0"]) });
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-async function createKey(alg: "RS256" | "ES256", kid: string) {
-  const pair = await crypto.subtle.generateKey(alg === "ES256" ? EC : RSA, true, ["sign", "verify"]);
-  const jwk = { ...(await crypto.subtle.exportKey("jwk", pair.publicKey)), kid, alg, use: "sig" } as unknown as Jwk;
-  const signing = alg === "ES256" ? { name: "ECDSA", hash: "SHA-256" } : { name: "RSASSA-PKCS1-v1_5" };
+async function createKey(kid: string) {
+  const pair = await crypto.subtle.generateKey(RSA, true, ["sign", "verify"]);
+  const { key_ops: _, ...jwk } = await crypto.subtle.exportKey("jwk", pair.publicKey);
   const sign = async (claims: object, header: object = {}) => {
-    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-    const text = `${part({ alg, kid, ...header })}.${part(claims)}`;
-    const signature = await crypto.subtle.sign(signing, pair.privateKey, Buffer.from(text));
+    const text = `${part({ alg: "RS256", kid, ...header })}.${part(claims)}`;
+    const signature = await crypto.subtle.sign(RSA.name, pair.privateKey, Buffer.from(text));
     return `${text}.${Buffer.from(signature).toString("base64url")}`;
   };
-  return { jwk, sign };
+  return { jwk: { ...jwk, kid, alg: "RS256", use: "sig" } as Record<string, unknown>, sign };
 }
-const rsa = await createKey("RS256", "r");
-const ec = await createKey("ES256", "e");
-const keys = [rsa.jwk, ec.jwk];
-const message = (work: Promise<unknown>) =>
-  work.then(
-    () => "it is believed",
-    (error: Error) => error.message,
-  );
+const own = await createKey("own");
+const other = await createKey("own");
+const unknown = await createKey("unknown");
 
-test("one that is signed by either key, for us and now, is believed", async () => {
-  for (const { sign } of [rsa, ec]) expect(await verifyIdToken(await sign(CLAIMS), keys, expected)).toEqual(CLAIMS);
-  expect(await verifyIdToken(await rsa.sign({ ...CLAIMS, aud: ["assay"] }), keys, expected)).toMatchObject({
+type Making = { claims: Record<string, unknown>; key: typeof own };
+/** Signs in with the token that `make` has made, and answers who that is, or why it is nobody. */
+async function signIn(make: (making: Making) => string | Promise<string>, keys = [own.jwk]): Promise<string> {
+  let token = "";
+  const server = Bun.serve({
+    ...{ port: 0, hostname: "127.0.0.1", development: false },
+    fetch(request): Response {
+      const { pathname } = new URL(request.url);
+      if (pathname === "/keys") return Response.json({ keys });
+      if (pathname === "/token") return Response.json({ access_token: "a", token_type: "Bearer", id_token: token });
+      return Response.json({
+        issuer,
+        authorization_endpoint: `${issuer}/auth`,
+        token_endpoint: `${issuer}/token`,
+        jwks_uri: `${issuer}/keys`,
+        id_token_signing_alg_values_supported: ["RS256", "ES256", "HS256", "none"],
+      });
+    },
+  });
+  const issuer = `http://127.0.0.1:${server.port}`;
+  const oidc = createOidc({
+    ...{ issuer, clientId: "assay", clientSecret: "secret", redirectUri: "http://assay.test/back" },
+    ...{ outbound: anywhere, issuerOutbound: anywhere },
+  });
+  const { flow } = await oidc.begin();
+  const seconds = Math.floor(Date.now() / 1000);
+  const { nonce, state } = flow;
+  const claims = {
+    iss: issuer,
+    aud: "assay",
+    exp: seconds + 60,
+    iat: seconds,
+    nonce,
     sub: "ada",
-  });
-  const several = { ...CLAIMS, aud: ["other", "assay"], azp: "assay" };
-  expect(await verifyIdToken(await rsa.sign(several), keys, expected)).toMatchObject({ sub: "ada" });
-  expect(await verifyIdToken(await rsa.sign(CLAIMS, { kid: undefined }), [rsa.jwk], expected)).toMatchObject({
-    sub: "ada",
-  });
+    email: "a@x.example",
+  };
+  token = await make({ claims, key: own });
+  try {
+    return (await oidc.finish({ code: "c", state }, flow)).subject;
+  } catch (error) {
+    return `${(error as Error).name}: ${(error as Error).message}`;
+  } finally {
+    await server.stop(true);
+  }
+}
+const REFUSED = /^OidcError: The provider's answer is not accepted/;
+
+test("one that is signed by the provider, for us and now, is believed", async () => {
+  expect(await signIn(({ claims, key }) => key.sign(claims))).toBe("ada");
+  expect(await signIn(({ claims, key }) => key.sign({ ...claims, aud: ["other", "assay"], azp: "assay" }))).toBe("ada");
 });
 
-test.each<[claims: object, message: string]>([
-  [{ iss: "https://id.example/" }, "of another issuer"],
-  [{ aud: "other" }, "for another client"],
-  [{ aud: [] }, "for another client"],
-  [{ aud: undefined }, "for another client"],
-  [{ aud: ["other", "assay"] }, "given to another client"],
-  [{ azp: "other" }, "given to another client"],
-  [{ exp: seconds - 61 }, "has expired"],
-  [{ exp: undefined }, "has expired"],
-  [{ exp: "9999999999" }, "has expired"],
-  [{ iat: seconds + 61 }, "from the future"],
-  [{ iat: undefined }, "from the future"],
-  [{ nbf: seconds + 61 }, "from the future"],
-  [{ nonce: "m" }, "for another log-in"],
-  [{ nonce: undefined }, "for another log-in"],
-  [{ sub: "" }, "names nobody"],
-  [{ sub: 1 }, "names nobody"],
-  [{ sub: "x".repeat(256) }, "names nobody"],
-])("claims with %p are refused: %s", async (claims, words) => {
-  expect(await message(verifyIdToken(await rsa.sign({ ...CLAIMS, ...claims }), keys, expected))).toContain(words);
+const ago = (seconds: number) => Math.floor(Date.now() / 1000) - seconds;
+test.each<[string, () => object]>([
+  ["another issuer", () => ({ iss: "https://id.example" })],
+  ["another client", () => ({ aud: "other" })],
+  ["no client", () => ({ aud: undefined })],
+  ["several clients, and given to another one", () => ({ aud: ["other", "assay"], azp: "other" })],
+  ["the past", () => ({ exp: ago(120) })],
+  ["no end", () => ({ exp: undefined })],
+  ["the future", () => ({ nbf: ago(-120) })],
+  ["another log-in", () => ({ nonce: "another" })],
+  ["no log-in", () => ({ nonce: undefined })],
+  ["nobody", () => ({ sub: undefined })],
+])("one of %s is refused", async (_, change) => {
+  expect(await signIn(({ claims, key }) => key.sign({ ...claims, ...change() }))).toMatch(REFUSED);
 });
 
-describe("a signature", () => {
-  test("of another key with the same name, or over something else, is none", async () => {
-    const other = await createKey("RS256", "r");
-    expect(await message(verifyIdToken(await other.sign(CLAIMS), keys, expected))).toContain(
-      "not signed by the provider",
-    );
-    const [head, , signature] = (await rsa.sign(CLAIMS)).split(".");
-    const body = Buffer.from(JSON.stringify({ ...CLAIMS, sub: "eve" })).toString("base64url");
-    expect(await message(verifyIdToken(`${head}.${body}.${signature}`, keys, expected))).toContain("not signed");
-    expect(await message(verifyIdToken(`${head}.${body}.`, keys, expected))).toContain("not signed");
-  });
-
-  test("is neither left out nor made with what everybody knows", async () => {
-    const [head, body] = (await rsa.sign(CLAIMS, { alg: "none" })).split(".");
-    expect(await message(verifyIdToken(`${head}.${body}.`, keys, expected))).toContain("signed with none");
-    const secret = JSON.stringify(rsa.jwk);
-    const text = `${Buffer.from(JSON.stringify({ alg: "HS256", kid: "r" })).toString("base64url")}.${body}`;
-    const mac = new Bun.CryptoHasher("sha256", secret).update(text).digest("base64url");
-    expect(await message(verifyIdToken(`${text}.${mac}`, keys, expected))).toContain("signed with HS256");
-    expect(await message(verifyIdToken(await rsa.sign(CLAIMS, { alg: "ES256" }), keys, expected))).toContain(
-      "unknown key",
-    );
-    expect(await message(verifyIdToken(await rsa.sign(CLAIMS, { alg: "toString" }), keys, expected))).toContain(
-      "toString",
-    );
-  });
-
-  test("of a key that is not there may be of a new one; one that is not for signing is not used", async () => {
-    const signed = await rsa.sign(CLAIMS, { kid: "new" });
-    const error = await verifyIdToken(signed, keys, expected).catch((error) => error);
-    expect(error.isUnknownKey).toBe(true);
-    const encrypting = [{ ...rsa.jwk, use: "enc" }];
-    expect(await message(verifyIdToken(await rsa.sign(CLAIMS), encrypting, expected))).toContain("unknown key");
-    const second = await createKey("RS256", "s");
-    const nameless = await rsa.sign(CLAIMS, { kid: undefined });
-    expect(await message(verifyIdToken(nameless, [rsa.jwk, second.jwk], expected))).toContain("which key");
-  });
-
-  test("demands nothing that we do not know, and a damaged key is told", async () => {
-    expect(await message(verifyIdToken(await rsa.sign(CLAIMS, { crit: ["b64"] }), keys, expected))).toContain(
-      "extension",
-    );
-    const damaged = [{ ...rsa.jwk, n: undefined }];
-    expect(await message(verifyIdToken(await rsa.sign(CLAIMS), damaged, expected))).toContain("cannot be read");
-  });
+test("one that the provider has not signed is refused, however it is made to look so", async () => {
+  const made: [string, Parameters<typeof signIn>[0]][] = [
+    ["another key of the same name", ({ claims }) => other.sign(claims)],
+    ["a key that is not the provider's", ({ claims }) => unknown.sign(claims)],
+    ["a key that it names itself", ({ claims }) => unknown.sign(claims, { kid: "own", jwk: unknown.jwk })],
+    ["no signature", ({ claims }) => `${part({ alg: "none" })}.${part(claims)}.`],
+    [
+      "other claims",
+      async ({ claims, key }) => {
+        const [head, , signature] = (await key.sign(claims)).split(".");
+        return `${head}.${part({ ...claims, sub: "eve" })}.${signature}`;
+      },
+    ],
+    [
+      "the public key as a secret",
+      ({ claims }) => {
+        const text = `${part({ alg: "HS256", kid: "own" })}.${part(claims)}`;
+        return `${text}.${new Bun.CryptoHasher("sha256", JSON.stringify(own.jwk)).update(text).digest("base64url")}`;
+      },
+    ],
+    [
+      "the client's secret",
+      ({ claims }) => {
+        const text = `${part({ alg: "HS256" })}.${part(claims)}`;
+        return `${text}.${new Bun.CryptoHasher("sha256", "secret").update(text).digest("base64url")}`;
+      },
+    ],
+    ["an algorithm that is none", ({ claims, key }) => key.sign(claims, { alg: "toString" })],
+    ["an extension", ({ claims, key }) => key.sign(claims, { crit: ["b64"], b64: false })],
+  ];
+  for (const [what, make] of made) expect([what, await signIn(make)]).toEqual([what, expect.stringMatching(REFUSED)]);
+  expect(await signIn(({ claims, key }) => key.sign(claims), [{ ...own.jwk, use: "enc" }])).toMatch(REFUSED);
 });
 
-test.each(["", "a", "a.b", "a.b.c", "..", "e30.e30.e30.e30", "W10.e30.x", "e30.e30.é", `${"x".repeat(40_000)}.e30.x`])(
+test.each(["", "a", "a.b", "a.b.c", "..", "e30.e30.e30.e30", "W10.e30.x", `${"x".repeat(40_000)}.e30.x`])(
   "%p is no ID token",
-  async (text) => expect(await message(verifyIdToken(text.slice(0, 40_000), keys, expected))).toContain("ID token"),
+  async (text) => expect(await signIn(() => text.slice(0, 40_000))).toMatch(REFUSED),
 );

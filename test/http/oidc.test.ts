@@ -1,6 +1,6 @@
 /** Signing in at a real OpenID Connect provider, and what of its answers is not believed. */
 
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { createAddressList } from "../../src/http/address.ts";
 import { createOidc } from "../../src/http/oidc.ts";
 import { createOutbound } from "../../src/http/outbound.ts";
@@ -26,8 +26,7 @@ describe.each([
 ])("with $algorithm and $authentication", ({ algorithm, authentication }) => {
   test("somebody signs in, and who he is comes back; the next one, too, after the provider has changed its keys", async () => {
     const provider = await createProvider({ people, redirectUri, algorithm, authentication });
-    let now = Date.now();
-    const oidc = client(provider.issuer, { clock: () => now });
+    const oidc = client(provider.issuer);
     const signIn = async (name: string) => {
       const { url, flow } = await oidc.begin();
       return await oidc.finish(await provider.signIn(url, name), flow);
@@ -40,8 +39,13 @@ describe.each([
     expect(asked("GET /jwks")).toBe(1);
     await provider.rotateKeys();
     // Keys that came a moment ago are not asked for again.
-    now += 31_000;
-    expect(await signIn("ada")).toEqual(ada);
+    const later = Date.now() + 61_000;
+    const now = spyOn(Date, "now").mockImplementation(() => later);
+    try {
+      expect(await signIn("ada")).toEqual(ada);
+    } finally {
+      now.mockRestore();
+    }
     expect(asked("GET /jwks")).toBe(2);
   });
 });
@@ -73,17 +77,17 @@ describe("a log-in", () => {
     const oidc = client(provider.issuer);
     const [mine, theirs] = [await oidc.begin(), await oidc.begin()];
     const answer = await provider.signIn(theirs.url, "ada");
-    expect(await failure(oidc.finish(answer, mine.flow))).toBe("OidcError: The answer is for another log-in");
+    expect(await failure(oidc.finish(answer, mine.flow))).toBe(
+      `OidcError: The provider's answer is not accepted: unexpected "state" response parameter value`,
+    );
     const { state: _, ...stateless } = answer;
-    expect(await failure(oidc.finish(stateless, mine.flow))).toContain("another log-in");
+    expect(await failure(oidc.finish(stateless, mine.flow))).toContain('"state"');
     expect(await failure(oidc.finish(answer, { ...theirs.flow, verifier: mine.flow.verifier }))).toBe(
-      "OidcError: The provider's token endpoint answered 400 (invalid_grant)",
+      "OidcError: The provider answered 400 (invalid_grant)",
     );
     const again = await oidc.begin();
     const other = await provider.signIn(again.url, "ada");
-    expect(await failure(oidc.finish(other, { ...again.flow, nonce: mine.flow.nonce }))).toBe(
-      "OidcError: The ID token is for another log-in",
-    );
+    expect(await failure(oidc.finish(other, { ...again.flow, nonce: mine.flow.nonce }))).toContain("nonce");
   });
 
   test("is used once, and a code or an issuer that somebody made up is refused", async () => {
@@ -92,9 +96,9 @@ describe("a log-in", () => {
     const { url, flow } = await oidc.begin();
     const answer = await provider.signIn(url, "ada");
     expect(await failure(oidc.finish({ ...answer, code: "guessed" }, flow))).toContain("invalid_grant");
-    expect(await failure(oidc.finish({ ...answer, iss: "http://evil.example" }, flow))).toContain("another issuer");
+    expect(await failure(oidc.finish({ ...answer, iss: "http://evil.example" }, flow))).toContain('"iss"');
     const { iss: _, ...silent } = answer;
-    expect(await failure(oidc.finish(silent, flow))).toContain("another issuer");
+    expect(await failure(oidc.finish(silent, flow))).toContain('"iss"');
     expect(await failure(oidc.finish({ ...answer, error: "access_denied<script>" }, flow))).toBe(
       "OidcError: The provider refused (access_deniedscript)",
     );
@@ -107,7 +111,8 @@ describe("a log-in", () => {
     const oidc = client(provider.issuer, { clientSecret: "not the secret" });
     const { url, flow } = await oidc.begin();
     const message = await failure(oidc.finish(await provider.signIn(url, "ada"), flow));
-    expect(message).toBe("OidcError: The provider's token endpoint answered 401 (invalid_client)");
+    expect(message).toContain("WWW-Authenticate HTTP Header (401)");
+    expect(message).not.toContain("not the secret");
   });
 });
 
@@ -133,15 +138,10 @@ describe("the provider", () => {
   });
 
   test.each<[what: string, answer: { status: number; body?: unknown }, message: string]>([
-    ["away", { status: 503, body: "busy" }, "The provider's discovery answered 503"],
-    ["a page", { status: 200, body: "<html>" }, "The provider's discovery answered no JSON object"],
-    ["a list", { status: 200, body: [] }, "The provider's answer has no issuer"],
-    ["another one", { status: 200, body: { issuer: "https://evil.example" } }, "calls itself otherwise"],
-    [
-      "without keys",
-      { status: 200, body: { issuer: "ISSUER", authorization_endpoint: "x", token_endpoint: "x" } },
-      "no jwks_uri",
-    ],
+    ["away", { status: 503, body: "busy" }, "(503)"],
+    ["a page", { status: 200, body: "<html>" }, "content-type"],
+    ["a list", { status: 200, body: [] }, "top level object"],
+    ["another one", { status: 200, body: { issuer: "https://evil.example" } }, "does not match the expected issuer"],
   ])("that is %s is told in the log's words, and asked again the next time", async (_, answer, message) => {
     const receiver = createReceiver();
     const body = JSON.parse(JSON.stringify(answer.body ?? "").replace("ISSUER", receiver.url));
@@ -166,7 +166,7 @@ describe("the provider", () => {
         body: { issuer: `${receiver.url}${issuer}`, authorization_endpoint, ...endpoints },
       });
       const { url } = await client(`${receiver.url}${configured}`).begin();
-      expect(url).toStartWith(`${receiver.url}/auth?tenant=1&response_type=code`);
+      expect(url).toStartWith(`${receiver.url}/auth?tenant=1&`);
     }
     expect(receiver.requests.at(-1)!.path).toBe("/realms/a/.well-known/openid-configuration");
   });

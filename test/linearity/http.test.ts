@@ -9,7 +9,6 @@ import { createCursors } from "../../src/http/cursor.ts";
 import { toEventText, toKeepAlive } from "../../src/http/events.ts";
 import { createForms } from "../../src/http/forms.ts";
 import { html, safeUrl } from "../../src/http/html.ts";
-import { verifyIdToken } from "../../src/http/id_token.ts";
 import { check, decodeText, parseBody, parsePath, parseQuery } from "../../src/http/input.ts";
 import { createCounter, writeExposition } from "../../src/http/metrics.ts";
 import { isReachable, literalAddress } from "../../src/http/outbound.ts";
@@ -26,7 +25,6 @@ const cookie = createCookie(publicUrl, "assay_session");
 const cursors = createCursors(secret);
 const forms = createForms({ secret, publicUrl });
 const trusted = createAddressList(["0.0.0.0/0"]);
-const expected = { issuer: publicUrl, clientId: "c", nonce: "n", now: 0 } as never;
 const findRoute = createRouter([{ method: "GET", path: "/a/:b/c" } as const]);
 const boundary = "multipart/form-data; boundary=x";
 
@@ -69,10 +67,6 @@ testLinearity("http", {
     ],
   },
   "html.ts": { html: (text) => html`<p title="${text}">${text}</p>`, raw: null, safeUrl },
-  "id_token.ts": {
-    verifyIdToken: (text) =>
-      Promise.allSettled([text, `${text}.${text}.${text}`].map((token) => verifyIdToken(token, [], expected))),
-  },
   "input.ts": {
     check: (text) => check(v.strictObject({ a: v.pipe(v.string(), v.maxLength(10)) }), { a: text, [text]: text }),
     decodeText: (text) => decodeText(bytes(text)),
