@@ -148,7 +148,7 @@ function toCases({ only, directory, exists }: Rerun): Cases {
 
 /** A command that gives a tool the files of its shard, as docs/splitting.md has it: the files of a rerun are named instead. */
 const SPLIT =
-  /^\s*assay\s+split\b[^;|&\n]{0,2000}>\s*(\S{1,200})\s*&&\s*xargs\s+(?:-[rx]{1,2}\s+|-d\s+\S{1,10}\s+){0,5}-a\s+(\S{1,200})\s+/;
+  /^\s*assay\s+split\b[^;|&\n]{0,2000}>\s*(\S{1,200})\s*&&\s*xargs\s+(?:-[rx]{1,2}\s+|-[dn]\s+\S{1,10}\s+){0,5}-a\s+(\S{1,200})\s+/;
 
 function withoutSplit(command: string): string {
   const match = SPLIT.exec(command);

@@ -56,6 +56,8 @@ const MAX_BYTES = 1_048_576;
 const MAX_MISTAKES = 50;
 const MAX_COMMAND = 32_768;
 const MAX_LIST = 100;
+/** What a runner may tell the server that it can run. */
+const MAX_TASKS = 2_000;
 
 const oneOrMore = (max: number) => {
   const expected = `expected a text of 1 to ${max} characters, or a list of 1 to ${MAX_LIST} of them`;
@@ -161,6 +163,8 @@ export function readRunnerConfig(text: string, path: string): RunnerConfig {
   if (given === undefined) tell('missing field "tasks"');
   else if (!isObject(given)) tell(`"tasks": expected an object with a field for each task, got ${quote(given)}`);
   else if (Object.keys(given).length === 0) tell('"tasks": expected at least one task');
+  else if (Object.keys(given).length > MAX_TASKS)
+    tell(`"tasks": expected at most ${MAX_TASKS} tasks, got ${Object.keys(given).length}`);
   const folder = dirname(resolve(path));
   const tasks = new Map<string, TaskConfig>();
   for (const [name, one] of Object.entries(isObject(given) ? given : {})) {

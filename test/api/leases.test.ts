@@ -298,6 +298,15 @@ test("a runner that asks again before it has named what it got gets no more than
   expect((await sync(place, { free: 2, held })).leases).toHaveLength(2);
 });
 
+test("a runner with 1,200 tasks gets one of them, and none of others", async () => {
+  const place = await fresh();
+  await start(place, { tasks: ["task-1199", "other"] });
+  const taskSlugs = Array.from({ length: 1_200 }, (_, at) => `task-${at}`);
+  expect((await sync(place, { free: 5, taskSlugs })).leases.map(({ taskSlug }: any) => taskSlug)).toEqual([
+    "task-1199",
+  ]);
+});
+
 describe("what is more urgent", () => {
   test("is handed out first, also when it comes later, and is as urgent when it runs again", async () => {
     const place = await fresh();

@@ -511,6 +511,27 @@ describe("assay split --format playwright", () => {
   });
 });
 
+test("a list that is too long for one command is an error in the lines of the docs, and no two commands", async () => {
+  const docs = await Bun.file(join(import.meta.dir, "../../docs/splitting.md")).text();
+  const lines = [...docs.matchAll(/xargs (.*?) -a files\.txt/g)].map(([, options]) => options!);
+  expect(lines.length).toBeGreaterThan(5);
+  const home = join(place, "long");
+  await Bun.write(join(home, "files.txt"), Array.from({ length: 300_000 }, (_, at) => `src/${at}.test.ts`).join("\n"));
+  await Bun.write(join(home, "short.txt"), "src/a b.test.ts\n");
+  await Bun.write(join(home, "empty.txt"), "");
+  const run = async (options: string, list: string) => {
+    const child = Bun.spawn(["sh", "-c", `xargs ${options} -a ${list} sh -c 'echo ran "$#"' sh`], {
+      ...{ cwd: home, stdout: "pipe", stderr: "ignore" },
+    });
+    return [await child.stdout.text(), await child.exited];
+  };
+  for (const options of new Set(lines)) {
+    expect([options, ...(await run(options, "files.txt"))]).toEqual([options, "", 1]);
+    expect([options, ...(await run(options, "short.txt"))]).toEqual([options, "ran 1\n", 0]);
+    if (options.includes("-r")) expect([options, ...(await run(options, "empty.txt"))]).toEqual([options, "", 0]);
+  }
+});
+
 describe("assay split --next", () => {
   const all = ["a", "b", "c", "d", "e", "new1", "new2"].map((name) => `src/${name}.test.ts`);
   const next = (key: string, shard: string, holder: string, more: string[] = ["src/*.test.ts", "--json"]) =>

@@ -351,7 +351,8 @@ describe("what is too long for a command", () => {
   });
 
   test("names its files in the place of those that a documented split gives to the tool", () => {
-    const split = "assay split 'src/**/*.test.ts' > files.txt && xargs -r -x -d '\\n' -a files.txt npx jest --ci";
+    const split =
+      "assay split 'src/**/*.test.ts' > files.txt && xargs -r -x -n 1000000 -d '\\n' -a files.txt npx jest --ci";
     const only = [{ suite: "cart", name: "adds", file: "src/cart.test.ts" }];
     const plain = toCommand({ only, command: "npx jest --ci" });
     expect(plain.whole).toBeFalse();

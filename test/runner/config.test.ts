@@ -83,6 +83,13 @@ tasks:
     ]);
   });
 
+  test("takes 2,000 tasks and no more", () => {
+    const many = (count: number) =>
+      `tasks:\n${Array.from({ length: count }, (_, at) => `  task-${at}: { command: a, report: r.xml }`).join("\n")}`;
+    expect(read(many(2_000)).tasks.size).toBe(2_000);
+    expect(mistakesIn(many(2_001))[0]).toContain('"tasks": expected at most 2000 tasks, got 2001');
+  });
+
   test("takes a repository to check out, by its address or its path", () => {
     const { tasks } = read(`
 tasks:
