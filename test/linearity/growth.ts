@@ -78,7 +78,7 @@ async function timeOf(work: Work): Promise<number> {
 export async function isSteep(onPart: Work, onWhole: Work, factor = 2): Promise<boolean> {
   const maxRatio = factor ** MAX_EXPONENT;
   let [part, whole] = [Infinity, Infinity];
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < 24; round++) {
     whole = Math.min(whole, await timeOf(onWhole));
     if (whole < NEGLIGIBLE_MS) return false;
     if (whole > 2 * MAX_MS) return true;
