@@ -37,6 +37,7 @@ export class NoSuchCommitError extends Error {
   override name = "NoSuchCommitError";
 }
 
+const ALL_BRANCHES = "+refs/heads/*:refs/assay/heads/*";
 /** For what git does without the network. */
 const LOCAL_TIMEOUT_MS = 60_000;
 /** Of what preparing has made outside of what is ignored, each is a word of a command. */
@@ -100,15 +101,16 @@ export function openCheckout(folder: string, host: Record<string, string | undef
 
   /** The full hash of what is wanted, which is in the clone from then on. */
   async function resolve({ commit, branch }: Wanted, run: RunGit): Promise<string> {
-    const fetchRefs = async (...refs: string[]) =>
-      (await run(["fetch", "--no-tags", "--force", "--quiet", "--end-of-options", "origin", ...refs], repository)) ===
-      0;
+    const fetchRefs = async (...refs: string[]) => {
+      const options = ["--no-tags", "--force", "--quiet", ...(refs[0] === ALL_BRANCHES ? ["--prune"] : [])];
+      return (await run(["fetch", ...options, "--end-of-options", "origin", ...refs], repository)) === 0;
+    };
     const ofBranch = branch === null ? null : `refs/heads/${branch}`;
     if (ofBranch !== null && (await ask(["check-ref-format", ofBranch])) === null)
       throw new NoSuchCommitError(`The execution names the branch ${show(branch!)}, which no branch can be called`);
     if (commit === null) {
       const ref = ofBranch ?? "HEAD";
-      const own = `refs/assay/${ofBranch === null ? "default" : `heads/${branch}`}`;
+      const own = refOf(branch);
       if (await fetchRefs(`+${ref}:${own}`)) return (await find(own)) ?? fail("git has fetched no commit");
       const isThere = await run(["ls-remote", "--quiet", "--exit-code", "--end-of-options", "origin", ref], repository);
       if (isThere === 2) throw new NoSuchCommitError(`The repository has no branch ${show(branch ?? "HEAD")}`);
@@ -119,8 +121,8 @@ export function openCheckout(folder: string, host: Record<string, string | undef
     const isWhole = commit.length === 40 || commit.length === 64;
     const ways: string[][] = [
       ...(isWhole ? [[commit.toLowerCase()]] : []),
-      ...(ofBranch === null ? [] : [[`+${ofBranch}:refs/assay/heads/${branch}`]]),
-      ["+refs/heads/*:refs/assay/heads/*"],
+      ...(ofBranch === null ? [] : [[`+${ofBranch}:${refOf(branch)}`]]),
+      [ALL_BRANCHES],
     ];
     let hasFetched = true;
     for (const refs of [[], ...ways]) {
@@ -218,6 +220,9 @@ export function openCheckout(folder: string, host: Record<string, string | undef
           (await run(["submodule", "--quiet", "update", "--init", "--recursive", "--force"], path)) !== 0
         )
           fail("git cannot fetch the submodules");
+        const clean = ["clean", isKept ? "-ffdq" : "-ffdxq"];
+        if (submodules && (await run(["submodule", "--quiet", "foreach", "--recursive", "git", ...clean], path)) !== 0)
+          fail("git cannot clean the submodules");
         if (lfs && (await run(["lfs", "pull"], path)) !== 0) fail("git cannot fetch the files of LFS");
         return {
           directory: path,
@@ -228,7 +233,8 @@ export function openCheckout(folder: string, host: Record<string, string | undef
             note.made = made.split("\n").filter(Boolean).slice(0, MAX_MADE).map(toPattern);
             note.prepared = prepared;
           },
-          release: () => void inTurn(() => letGo(path, keep, { ...note, usedAt: Date.now() })),
+          // What cannot be put away is found again at the next start.
+          release: () => void inTurn(() => letGo(path, keep, { ...note, usedAt: Date.now() })).catch(() => {}),
         };
       } catch (error) {
         await inTurn(() => letGo(path, keep));
@@ -242,6 +248,10 @@ export function openCheckout(folder: string, host: Record<string, string | undef
 
 export type Checkout = ReturnType<typeof openCheckout>;
 
+/** Where the head of a branch is kept: not by its name, because "a" and "a/b" cannot be refs at the same time. */
+const refOf = (branch: string | null) =>
+  `refs/assay/branch/${branch === null ? "default" : Bun.SHA256.hash(branch, "hex")}`;
+
 function fail(message: string): never {
   throw new Error(message);
 }
@@ -254,7 +264,10 @@ const show = (text: string) => JSON.stringify(text.length > 60 ? `${text.slice(0
 /** Whether the process that the file names is alive. */
 function isHeld(file: string): boolean {
   try {
-    process.kill(Number(readFileSync(file, "utf8")), 0);
+    const pid = Number(readFileSync(file, "utf8"));
+    // Our own number is that of an earlier process: what this one holds is known.
+    if (!(pid > 0) || pid === process.pid) return false;
+    process.kill(pid, 0);
     return true;
   } catch {
     return false;
@@ -282,6 +295,13 @@ export function checkoutFolder(root: string, { repository }: CheckoutConfig): st
 export function passwordsOf({ repository }: CheckoutConfig): string[] {
   if (!URL.canParse(repository)) return [];
   const { username, password } = new URL(repository);
-  const texts = [password, password === "" ? username : ""].filter((text) => text !== "");
-  return [...new Set(texts.flatMap((text) => [text, decodeURIComponent(text)]))];
+  const decode = (text: string) => {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
+    }
+  };
+  // A token may stand in either place.
+  return [...new Set([password, username].filter(Boolean).flatMap((text) => [text, decode(text)]))];
 }

@@ -1,5 +1,6 @@
 /** A runner: asks one server for tasks, never has more of them at work than it may, and keeps the server informed. */
 
+import { isAbsolute } from "node:path";
 import type { Log } from "../log.ts";
 import { askBatch, askPlan } from "./ask_files.ts";
 import { type Checkout, checkoutFolder, openCheckout, passwordsOf } from "./checkout.ts";
@@ -131,9 +132,10 @@ export function startRunner(options: RunnerOptions): Runner {
   /** Of two that write the same report one would be told as the other. Each work tree is one task's alone. */
   const isInTheWay = (config: TaskConfig) => {
     const own = inSlot(config, freeSlot());
-    return [...held.values()].some(
-      (one) => one.isRunning && !(one.config.git && own.git) && mayShareReport(one.config, own),
-    );
+    return [...held.values()].some(({ isRunning, config: other }) => {
+      if (!isRunning) return false;
+      return other.git && own.git ? mayShareReport(outsideOf(other), outsideOf(own)) : mayShareReport(other, own);
+    });
   };
   const startable = () => [...tasks].filter(([, config]) => !isInTheWay(config)).map(([slug]) => slug);
   const isFlushing = () => [...held.values()].some(({ flush, log }) => flush && log.unsentBytes() > 0);
@@ -379,6 +381,12 @@ export function startRunner(options: RunnerOptions): Runner {
     },
   };
 }
+
+/** Of a task in a work tree of its own: the reports that lie outside of it. */
+const outsideOf = (config: TaskConfig) => ({
+  ...config,
+  report: config.report.filter((path) => isAbsolute(path) || path.split("/").includes("..")),
+});
 
 const namesOf = ({ id, execution, taskSlug, shard }: Lease) => ({
   task: taskSlug,

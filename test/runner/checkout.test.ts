@@ -111,6 +111,16 @@ describe("a work tree", () => {
       expect([tree.commit, fileIn(tree)]).toEqual([head, "three"]);
   });
 
+  test("is fetched where a branch has become the folder of another one", async () => {
+    const { path, one } = await createRepository();
+    const { take } = open(path);
+    await sh(path, "git branch a");
+    (await take(null, "a")).release();
+    await sh(path, `git branch -D a; git branch a/b ${one}`);
+    expect((await take(null, "a/b")).commit).toBe(one);
+    expect((await take(one.slice(0, 9), "a/b")).commit).toBe(one);
+  });
+
   test("is one task's alone, is kept for the next one of its commit, and not more than so many are", async () => {
     const { path, one, two, topic } = await createRepository();
     const { take, checkout, trees } = open(path);
@@ -165,7 +175,16 @@ describe("a work tree", () => {
     await sh(left.directory, "echo broken > .git; echo changed > file");
     const living = Bun.spawn(["sleep", "60"]);
     const [, number] = /work\/(\d+)$/.exec(left.directory)!;
-    writeFileSync(join(folder, `work/${number}.pid`), "999999999");
+    const pidFile = join(folder, `work/${number}.pid`);
+    for (const nobody of ["", "0", String(process.pid)]) {
+      writeFileSync(pidFile, nobody);
+      const taken = await openCheckout(folder, host)
+        .take(configOf(path, { keep: 1 }), { commit: one, branch: null }, async () => 1)
+        .catch(() => "tried");
+      expect(taken).toBe("tried");
+      expect(existsSync(pidFile)).toBeFalse();
+    }
+    writeFileSync(pidFile, "999999999");
     const next = openCheckout(folder, host);
     const run = async (args: readonly string[], directory: string) =>
       await Bun.spawn(["git", ...GIT_OPTIONS, ...args], {
@@ -254,8 +273,14 @@ describe("what cannot be checked out", () => {
 });
 
 test("a password in the address is known, so that no log shows it", () => {
-  expect(passwordsOf(configOf("https://ann:s3cr%2Fet@git.example.com/shop.git"))).toEqual(["s3cr%2Fet", "s3cr/et"]);
+  expect(passwordsOf(configOf("https://ann:s3cr%2Fet@git.example.com/shop.git"))).toEqual([
+    "s3cr%2Fet",
+    "s3cr/et",
+    "ann",
+  ]);
   expect(passwordsOf(configOf("https://token123@git.example.com/shop.git"))).toEqual(["token123"]);
+  expect(passwordsOf(configOf("https://TOKEN123:x-oauth-basic@git.example.com/s.git"))).toContain("TOKEN123");
+  expect(passwordsOf(configOf("https://ann:50%off@git.example.com/s.git"))).toContain("50%off");
   expect(passwordsOf(configOf("git@git.example.com:shop.git"))).toEqual([]);
   expect(passwordsOf(configOf("/srv/shop"))).toEqual([]);
 });
