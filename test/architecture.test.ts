@@ -63,19 +63,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 const SHARED: Record<string, string[]> = {
   cli: ["annotations", "ci", "client", "machine", "output", "split_files", "split_request", "terminal", "usage"],
   http: ["address", "admission_log", "descriptors", "outbound", "problem", "target", "turns"],
-  database: [
-    "binaries",
-    "compose",
-    "connect",
-    "database_url",
-    "home",
-    "lane",
-    "locks",
-    "moment",
-    "silence",
-    "socket",
-    "wire",
-  ],
+  database: ["binaries", "compose", "connect", "database_url", "home", "lane", "locks", "moment", "silence"],
   rules: [
     "ansi",
     "blame",

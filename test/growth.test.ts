@@ -6,7 +6,6 @@ import { connect, type Fragment, type Sql } from "../src/database/connect.ts";
 import { firstIdAt } from "../src/database/moment.ts";
 import { selectBranchBuilds, selectLastBuild, selectNews } from "../src/store/overview.ts";
 import { selectBranchState } from "../src/store/state.ts";
-import { readTexts } from "../src/database/wire.ts";
 import { analyzeOutgrown } from "../src/work/analyze.ts";
 import { countAll } from "../src/work/count.ts";
 import { fill, reportOf, taskOf } from "./bench/growth_data.ts";
@@ -31,7 +30,6 @@ async function read(): Promise<Map<string, number>> {
   await tell(database.pool);
   await database.begin(tell);
   for (const sql of [database.fast, database.keys, database.pages]) await tell(sql);
-  await readTexts(database.fast, "select pg_stat_force_next_flush()::text", []);
   const rows = await beside.pool<{ name: string; rows: number }[]>`
     select regexp_replace(relname, '_(\\d{4}_\\d\\d|default)$', '') as name,
       sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as rows

@@ -4,7 +4,6 @@ import postgres from "postgres";
 import { readDatabaseUrl } from "./database_url.ts";
 import { createLane, createTransactions, RolledBack } from "./lane.ts";
 import { createSilenceWatch, sessionsOf, type SilenceOptions } from "./silence.ts";
-import { attachWire } from "./wire.ts";
 
 export type Sql = postgres.Sql;
 
@@ -25,7 +24,6 @@ export type Database = {
   beginAhead<T>(work: (sql: Tx, begun: Promise<unknown>) => Promise<T>): Promise<T>;
   /**
    * One pipelined connection with generic plans, only for short indexed reads of the API: nothing slow may stand before them.
-   * What is asked of it by `readTexts` goes by a session of its own.
    */
   fast: Sql;
   /**
@@ -219,13 +217,10 @@ export function connect(
   const ofFast = { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" };
   const createFast = () => createLane({ open: () => openWatched({ max: 1 }, ofFast) });
   const [fast, keys, pages] = [createFast(), createFast(), createFast()];
-  const wire = attachWire(fast.sql, {
-    open: (socket) => open({ max: 1, max_lifetime: null, socket } as never, ofFast),
-  });
   const lanes = { statements: pool, transactions, "fast reads": fast, keys, pages };
   const silence = createSilenceWatch({
     ...silenceTimes,
-    sessions: () => [...[...pools].flatMap(sessionsOf), ...wire.sessions()],
+    sessions: () => [...pools].flatMap(sessionsOf),
     open: () => open({ max: 1 }, { statement_timeout: "3s" }),
   });
   return {
@@ -251,7 +246,7 @@ export function connect(
       return { silent, replaced: (await Promise.all(looks)).flat() };
     },
     async close() {
-      await Promise.all([wire.close(), ...Object.values(lanes).map((lane) => lane.close(5))]);
+      await Promise.all(Object.values(lanes).map((lane) => lane.close(5)));
     },
   };
 }

@@ -11,7 +11,6 @@ import type { Flaws } from "../rules/red_reason.ts";
 import { IS_LIVE } from "./keys.ts";
 import { flaws, namedShards, ranOn } from "./shards.ts";
 import { INDEXED_TASK } from "./task_runs.ts";
-import { readTexts } from "../database/wire.ts";
 
 const FIRST_TIME = "infinity";
 const FIRST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -68,9 +67,9 @@ export async function selectTestRunPageWithKey(
   if (execution_id) parameters.push(execution_id);
   if (task_slug) parameters.push(task_slug);
   const text = execution_id ? (task_slug ? PAGE_OF_BOTH : PAGE_OF_EXECUTION) : task_slug ? PAGE_OF_TASK : PAGE;
-  const [row] = await readTexts(sql, text, parameters);
+  const [row] = await sql.unsafe<{ elements: string | null; ids: string }[]>(text, parameters, { prepare: true });
   if (!row) return undefined;
-  const [all, ids] = row as [string | null, string];
+  const { elements: all, ids } = row;
   if (all === null) return { elements: "", last: undefined };
   if (ids.length <= limit * UUID_LENGTH) return { elements: all, last: undefined };
   // One run more than asked for tells that there are more; a text in JSON holds no line break, so this is the last one.
