@@ -9,8 +9,8 @@ import {
   type Synced,
   syncRunner,
 } from "../operations/leases.ts";
-import { nameReport, prepareReport } from "../operations/named_reports.ts";
-import { takeReport } from "../operations/test_runs.ts";
+import { nameReport, prepareReport } from "../operations/ingest/prepare.ts";
+import { takeReport } from "../operations/ingest/ingest.ts";
 import { emptyReport } from "../reports/report.ts";
 import { jsonOnce, plainText } from "../request/reply.ts";
 import { toPage } from "../request/page.ts";

@@ -3,9 +3,9 @@
 import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
 import { catchUpWithin } from "../operations/catch_up.ts";
-import { requestNames } from "../operations/test_cases.ts";
-import { nameReport, prepareReport } from "../operations/named_reports.ts";
-import { type TakenReport, takeReport, turnsOf } from "../operations/test_runs.ts";
+import { requestNames } from "../operations/ingest/resolve.ts";
+import { nameReport, prepareReport } from "../operations/ingest/prepare.ts";
+import { type TakenReport, takeReport, turnsOf } from "../operations/ingest/ingest.ts";
 import { mayBeUsual, takeUsualReports } from "../operations/usual_reports.ts";
 import { guessCases, readReport } from "../reports/read.ts";
 import { type CaseName, type Report, ReportError } from "../reports/report.ts";

@@ -1,44 +1,10 @@
-/** Judges the failures of a run, and tells them. */
+/** The failures of an execution, by blame and by cause. */
 
-import { findIncidents } from "./incidents.ts";
 import { BLAME_ORDER, toCounts } from "../rules/blame.ts";
-import { findStrays } from "../rules/stray.ts";
-import type { Blame, BlameCounts } from "../schema/failures.ts";
+import type { Blame } from "../schema/failures.ts";
 import { type CauseMember, type CauseQuery, type FailurePosition, selectCauses } from "../store/causes.ts";
 import type { Sql, Tx } from "../database/connect.ts";
-import { countFailures, deleteFailures, insertFailures, type JudgedRun, selectJudged } from "../store/failures.ts";
-import { selectStrayFailures, updateStrayFailures } from "../store/stray_failures.ts";
-
-/** More new ones in one run come from the change, not from flaky cases: their records need not be looked up. */
-const MAX_STRAYS = 20;
-
-/** In the transaction of the upload. `before`: the run has been judged after an earlier attempt. */
-export async function judgeFailures(
-  sql: Tx,
-  projectId: string,
-  run: JudgedRun & { passed: number; failed: number; flaky: number; outage: boolean },
-  { before, onDefaultBranch }: { before: boolean; onDefaultBranch: boolean },
-): Promise<BlameCounts> {
-  if (before) await deleteFailures(sql, projectId, run.id);
-  // An outage blames nobody.
-  if (run.failed === 0 || run.outage) return toCounts({});
-  let judged = await insertFailures(sql, projectId, run);
-  if (await findIncidents(sql, projectId, run, judged)) judged = await selectJudged(sql, projectId, run.id);
-  const counts: Partial<Record<Blame, number>> = Object.fromEntries(judged.map(({ blame, number }) => [blame, number]));
-  const fresh = judged.find(({ blame }) => blame === "new");
-  // What a branch has brought to the default branch fails there in the same words, and is new there.
-  if (fresh && fresh.number <= MAX_STRAYS && !onDefaultBranch) {
-    const record = await selectStrayFailures(sql, projectId, run, fresh.testCases);
-    const strays = findStrays(
-      record,
-      record.some(({ isMine, isLongLived }) => isMine && isLongLived),
-    );
-    if (strays.length > 0) await updateStrayFailures(sql, projectId, run.id, strays);
-    counts.new = fresh.number - strays.length;
-    for (const { blame } of strays) counts[blame] = (counts[blame] ?? 0) + 1;
-  }
-  return toCounts(counts);
-}
+import { countFailures } from "../store/failures.ts";
 
 /** How many failures of an execution have which blame. */
 export const countBlames = async (sql: Tx, projectId: string, executionId: string) =>

@@ -1,7 +1,7 @@
 /** Two weeks of a plausible project, for looking around before the first report of one's own. */
 
-import { nameReport, prepareReport } from "./named_reports.ts";
-import { takeReport } from "./test_runs.ts";
+import { nameReport, prepareReport } from "./ingest/prepare.ts";
+import { takeReport } from "./ingest/ingest.ts";
 import { toCase } from "../reports/fields.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { createCutter } from "../reports/text.ts";

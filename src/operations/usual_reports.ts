@@ -9,8 +9,8 @@ import {
   toUploaded,
 } from "./executions.ts";
 import { type TrackedRun, trackBugs } from "./bug_reports.ts";
-import { originOf, type PreparedReport, toNamed, toRunDetails } from "./named_reports.ts";
-import { lookUpNumbers } from "./report_numbers.ts";
+import { originOf, type PreparedReport, toNamed, toRunDetails } from "./ingest/prepare.ts";
+import { lookUpNumbers } from "./ingest/test_case_cache.ts";
 import {
   byId,
   completedEvent,
@@ -21,7 +21,7 @@ import {
   toEvent,
   toTask,
   toTracked,
-} from "./test_runs.ts";
+} from "./ingest/ingest.ts";
 import { toCounts } from "../rules/blame.ts";
 import { countStatuses, packResults } from "../rules/merge.ts";
 import { mayBeOutage, outcomeOf, WHOLE } from "../rules/run_outcome.ts";

@@ -160,11 +160,6 @@ const isCounted = (letter: string) => hasPassed(letter) || hasFailed(letter);
 const statusOf = (letter: string) =>
   hasPassed(letter) ? "passed" : hasFailed(letter) || letter === INCIDENT ? "failed" : "skipped";
 
-/** A flaky case is not to blame for what its own rate makes less likely than this. */
-export const EXCUSE_ODDS = 0.01;
-/** The number of results that are looked through for those that failed on one branch in a row. */
-export const EXCUSE_RESULTS = 50;
-
 /** What is remembered of a case after a result of a run that is counted now. */
 export function countResult(health: CaseHealth, run: CountedRun, at: CountedAt, result: CountedResult): CaseHealth {
   const isLate = at.overtakenBy !== null && health.lastRunAt !== null && health.lastRunAt > at.overtakenBy;

@@ -79,7 +79,7 @@ const isMeasure = (sql: Sql, projectId: Given) => sql`
 export const baselineRuns = (
   sql: Sql,
   projectId: string,
-  { executionId, taskSlug }: { executionId: string; taskSlug?: string },
+  { executionId, taskSlug }: { executionId: Given; taskSlug?: Given },
 ): Fragment => {
   const baseline = sql`(select baseline_id from execution where project_id = ${projectId} and id = ${executionId})`;
   const tasksOf = (id: Fragment, isMine: boolean) => sql`

@@ -1,120 +1,41 @@
 /** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
 
 import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
+import type { BlamedFailure } from "../rules/assign_blame.ts";
 import type { Blame, IncidentSign } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import { EXCUSE_ODDS, EXCUSE_RESULTS } from "../rules/health.ts";
-import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
-import { episodeRate, hadEpisodes, hasFailedOnMain, isBroken, isKnownFlaky, wasMended } from "./health.ts";
-import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
-import { firstIdAt } from "../database/moment.ts";
-import { blockOfCase, failedResultsOf, lastResults, ROWS_LOOKED_AT } from "./packing.ts";
-
-/** The failed test cases of `runs`, a statement that selects their ids. */
-const failedIn = (sql: Sql, projectId: string, runs: Fragment) => sql`
-  select distinct number from ${failedResultsOf(sql, projectId, runs)} f`;
-
-/** Those that failed without an incident. */
-const failedByThemselvesIn = (sql: Sql, projectId: string, runs: Fragment) => sql`
-  select distinct f.number from ${failedResultsOf(sql, projectId, runs)} f
-  where not ${isOfIncident(sql, projectId, sql`f.run_id`, sql`f.number`)}`;
+import { isOnDefault } from "./default_branch.ts";
+import { blockOfCase, ROWS_LOOKED_AT } from "./packing.ts";
 
 /** A condition: the failure was of an incident; both are expressions. */
 export const isOfIncident = (sql: Sql, projectId: string, runId: Fragment, testCase: Fragment) => sql`exists (
   select from failure i
   where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = ${testCase} and i.blame = 'incident')`;
 
-/** How many runs on the default branch since the baseline are asked whether they fail as well. */
-const MEANWHILE = 20;
-
-/** So many of one blame are told by their numbers. */
-const TOLD = 100;
+/** Maximum number of test cases that are named for one blame. */
+const MAX_NAMED = 100;
 
 /** Failures of one blame: how many, and the first of them. */
 export type JudgedFailures = { blame: Blame; number: number; testCases: number[] };
 
 export type JudgedRun = { id: string; executionId: string; taskSlug: string; completedAt: string | null };
 
-/**
- * Judges the failures of a run: by quarantine, by its baseline, by what the default branch has shown since, and by the
- * record of each case.
- */
-export const insertFailures = async (
-  sql: Tx,
-  projectId: string,
-  { id, executionId, taskSlug, completedAt }: JudgedRun,
-): Promise<JudgedFailures[]> => {
-  const mine = sql`from execution where project_id = ${projectId} and id = ${executionId}`;
-  const isMineOnDefault = sql`(select ${isOnDefault(sql, sql`execution`, defaultBranchOf(sql, projectId))} ${mine})`;
-  // What ran on the same commit, or is repeated by this, shows no change of the default branch. Of two builds of the default branch
-  // side by side only the earlier one explains the other: else each would, and neither failure would be new.
-  const since = sql`
-    id <> ${executionId} and id is distinct from (select rerun_of ${mine})
-    and (id < ${executionId} or not ${isMineOnDefault})
-    and id > coalesce((select baseline_id ${mine}), '00000000-0000-0000-0000-000000000000')
-    and id < ${firstIdAt(completedAt === null ? Date.now() : Date.parse(completedAt) + 1)}
-    and not coalesce(is_same_commit(commit, (select commit ${mine})), false)`;
-  // A build that is imported after its time is not judged by what its cases have become since.
-  const isInTime = sql`coalesce(h.last_run_at <= ${completedAt ?? new Date().toISOString()}::timestamptz + interval '1 day', true)`;
-  const meanwhile = sql`
-    select r.id from (${onDefaultBranch(sql, projectId, since, MEANWHILE)}) e
-    join test_run r on r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug}
-    where ${isUsable(sql)}`;
-  // The baseline says nothing of it, but the default branch fails there: its last results do, or it has an open bug.
-  const isKnownOnMain = sql`(${isBroken(sql)} or ${hasFailedOnMain(sql)} and ${hasOpenBug(sql, projectId, executionId)} and not exists (
-    select from case_result b
-    where b.project_id = ${projectId} and b.run_id in (select id from base_run)
-      and b.block = ${blockOfCase(sql, sql`f.number`)} and f.number = any(b.test_cases)))`;
-  const isAsked = sql`${isInTime} and ${isKnownFlaky(sql)}`;
-  const rate = sql`case when ${isAsked} then greatest(h.flake_rate, ${episodeRate(sql)}) else ${episodeRate(sql)} end`;
-  // A flaky case fails here and there: several times in a row on one branch it does so only as often as its rate allows.
-  const inARow = sql`
-    select case when ${isAsked} then 1 + count(*) end as number from (
-      select letter, count(*) filter (where letter in ('p', 'P')) over (order by run_id desc) as passes
-      from (${lastResults(sql, projectId, sql`f.number`, sql`b.run_id < ${id}::uuid`, EXCUSE_RESULTS)}) r
-      where ${isAsked} and letter in ('p', 'P', 'f', 'F') and exists (
-        select from test_run t
-        join execution e on e.project_id = ${projectId} and e.id = t.execution_id
-        join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
-        where t.project_id = ${projectId} and t.id = r.run_id and ${isSameLine(sql)} and not t.outage)
-    ) own where passes = 0`;
-  const rows = await sql<JudgedFailures[]>`
-    with failed as materialized (${failedIn(sql, projectId, sql`select ${id}::uuid as id`)}),
-    base_run as materialized (${baselineRuns(sql, projectId, { executionId, taskSlug })}),
-    base as materialized (${failedByThemselvesIn(sql, projectId, sql`select id from base_run`)}),
-    main as materialized (${failedByThemselvesIn(sql, projectId, meanwhile)}),
-    judged as (
-      insert into failure (project_id, run_id, test_case, blame, in_a_row, flake_rate, flaky_at)
-      select ${projectId}, ${id}, f.number, j.blame, r.number,
-        case when j.blame = 'flaky' or r.number is not null then ${rate} end,
-        case when j.blame = 'flaky' then case when h.flaky then h.flaky_at else h.episode_at end end
-      from failed f
-      left join base on base.number = f.number
-      left join main on main.number = f.number
-      left join case_health h on h.project_id = ${projectId} and h.test_case = f.number
-      left join quarantine q on q.project_id = ${projectId} and q.test_case = f.number
-        and (q.until is null or q.until > now())
-      cross join lateral (${inARow}) r
-      cross join lateral (select case
-        when q.test_case is not null then 'quarantined'
-        when power(${rate}, r.number) >= ${EXCUSE_ODDS} then 'flaky'
-        when base.number is not null then 'still'
-        when main.number is not null then 'main'
-        when ${isInTime} and ${isKnownOnMain} then case when ${isMineOnDefault} then 'still' else 'main' end
-        when ${isInTime} and ${hadEpisodes(sql)} then 'flaky'
-        when ${isInTime} and ${wasMended(sql)} then 'main'
-        else 'new' end as blame) j
-      returning test_case, blame
-    )
-    ${byBlame(sql, sql`judged`)}`;
-  return [...rows];
-};
+/** Failures with what explains them, in the order of runs and test cases. */
+export const insertFailures = (sql: Tx, projectId: string, failures: readonly BlamedFailure[]) => sql`
+  insert into failure (project_id, run_id, test_case, blame, in_a_row, flake_rate, flaky_at)
+  select ${projectId}, f.* from unnest(
+    ${toTextArray(failures.map(({ runId }) => runId))}::uuid[],
+    ${toNumberArray(failures.map(({ testCase }) => testCase))}::int[],
+    ${toTextArray(failures.map(({ blame }) => blame))}::text[],
+    ${toNumberArray(failures.map(({ inARow }) => inARow))}::int[],
+    ${toNumberArray(failures.map(({ flakeRate }) => flakeRate))}::real[],
+    ${toTextArray(failures.map(({ flakyAt }) => flakyAt))}::timestamptz[]) f`;
 
 /** `rows` is a table of failures. */
 const byBlame = (sql: Sql, rows: Fragment) => sql`
-  select blame, count(*)::int as number, to_json((array_agg(test_case))[:${TOLD}::int]) as "testCases"
+  select blame, count(*)::int as number, to_json((array_agg(test_case))[:${MAX_NAMED}::int]) as "testCases"
   from ${rows} group by blame`;
 
 /** The failures of a run as they are judged by now. */
@@ -124,17 +45,6 @@ export const selectJudged = async (sql: Tx, projectId: string, runId: string): P
     sql`(select * from failure where project_id = ${projectId} and run_id = ${runId}) f`,
   )}`),
 ];
-
-/** A condition: `e` is on the branch of `mine`; a pull request from a fork is only with itself. */
-const isSameLine = (sql: Sql) => sql`(
-  e.branch is not distinct from mine.branch and e.pull_request is not distinct from mine.pull_request)`;
-
-/** A condition: the test case `f` belonged to an open bug before the execution began. */
-const hasOpenBug = (sql: Sql, projectId: string, executionId: string) => sql`exists (
-  select from bug_case k join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
-  where k.project_id = ${projectId} and k.test_case = f.number and b.status in ('open', 'in_progress')
-    and b.merged_into is null
-    and b.created_at < (select created_at from execution where project_id = ${projectId} and id = ${executionId}))`;
 
 export const deleteFailures = (sql: Tx, projectId: string, runId: string) => sql`
   delete from failure where project_id = ${projectId} and run_id = ${runId}`;

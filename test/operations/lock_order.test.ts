@@ -3,9 +3,9 @@
 import { expect, test } from "bun:test";
 import { createHarness, junit, until } from "../harness.ts";
 import { findOrInsertExecution } from "../../src/operations/executions.ts";
-import { nameReport, prepareReport } from "../../src/operations/named_reports.ts";
+import { nameReport, prepareReport } from "../../src/operations/ingest/prepare.ts";
 import { addSampleData, removeSampleData } from "../../src/operations/onboarding.ts";
-import { takeReport, turnsOf } from "../../src/operations/test_runs.ts";
+import { takeReport, turnsOf } from "../../src/operations/ingest/ingest.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { UploadParameters } from "../../src/schema/test_runs.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";

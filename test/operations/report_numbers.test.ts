@@ -1,8 +1,8 @@
 /** Kept numbers of test cases are those that a look-up would find, whatever has become of the names meanwhile. */
 
 import { expect, test } from "bun:test";
-import { createKeptReports, lookUpNumbers } from "../../src/operations/report_numbers.ts";
-import { prepareReport } from "../../src/operations/named_reports.ts";
+import { createKeptReports, lookUpNumbers } from "../../src/operations/ingest/test_case_cache.ts";
+import { prepareReport } from "../../src/operations/ingest/prepare.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { Digests } from "../../src/rules/digest_table.ts";
 import type { Sql } from "../../src/database/connect.ts";

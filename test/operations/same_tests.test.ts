@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createHarness } from "../harness.ts";
-import { nameCases } from "../../src/operations/test_cases.ts";
+import { nameCases } from "../../src/operations/ingest/resolve.ts";
 import { type ReportedCase } from "../../src/reports/report.ts";
 import { identify, normalizeFile } from "../../src/rules/identity.ts";
 import { read } from "../reports/reading.ts";

@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
-import { nameCases, requestNames } from "../../src/operations/test_cases.ts";
+import { nameCases, requestNames } from "../../src/operations/ingest/resolve.ts";
 import { identify, identityOf, type PlacedCase } from "../../src/rules/identity.ts";
 import type { Tx } from "../../src/database/connect.ts";
 import { insertTestCases } from "../../src/store/test_case_names.ts";

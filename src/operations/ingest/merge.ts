@@ -9,11 +9,11 @@ import {
   removeFromBlock,
   type Result,
   type ResultBlock,
-} from "../rules/merge.ts";
-import { WHOLE } from "../rules/run_outcome.ts";
-import { deleteBlock, selectBlocks } from "../store/case_results.ts";
-import type { Tx } from "../database/connect.ts";
-import type { Attempt } from "../store/test_runs.ts";
+} from "../../rules/merge.ts";
+import { WHOLE } from "../../rules/run_outcome.ts";
+import { deleteBlock, selectBlocks } from "../../store/case_results.ts";
+import type { Tx } from "../../database/connect.ts";
+import type { Attempt } from "../../store/test_runs.ts";
 
 /**
  * In a transaction that holds the execution's lock. `before` are the attempts so far. Answers the blocks that are to be

@@ -1,8 +1,8 @@
 /** The numbers of the test cases of whole reports, which are kept: most reports hold the cases of one that came before. */
 
-import { countOf, createDigests, type Digests, isSame } from "../rules/digest_table.ts";
-import type { Sql } from "../database/connect.ts";
-import { selectTestCaseNumbers } from "../store/test_case_names.ts";
+import { countOf, createDigests, type Digests, isSame } from "../../rules/digest_table.ts";
+import type { Sql } from "../../database/connect.ts";
+import { selectTestCaseNumbers } from "../../store/test_case_names.ts";
 
 /** In the order of the report; undefined where a case is not known, or two are one. */
 type ReportNumbers = readonly number[] | undefined;

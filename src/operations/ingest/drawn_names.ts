@@ -1,15 +1,15 @@
 /** Finds the tests whose names hold something that is drawn for each run: they are known under another name. */
 
-import { plainName } from "../rules/drawn_name.ts";
-import { identityOf, type PlacedCase } from "../rules/identity.ts";
-import type { Tx } from "../database/connect.ts";
+import { plainName } from "../../rules/drawn_name.ts";
+import { identityOf, type PlacedCase } from "../../rules/identity.ts";
+import type { Tx } from "../../database/connect.ts";
 import {
   deleteAliases,
   selectNumbersOfExecution,
   selectTestCasesByIdentity,
   updateTestCasePlaces,
-} from "../store/test_case_names.ts";
-import type { NameScope } from "./test_cases.ts";
+} from "../../store/test_case_names.ts";
+import type { NameScope } from "./resolve.ts";
 
 /** So many tests of one plain name are told apart by their order; the others are new in each run. */
 const MAX_TWINS = 200;

@@ -1,21 +1,21 @@
 /** Makes of a report what is stored of it: whose results they are, what there is to tell of them, where they come from. */
 
 import * as v from "valibot";
-import { type ComingNames, nameCases } from "./test_cases.ts";
-import { erroredCase, type ReportedCase, type Report } from "../reports/report.ts";
-import { cut } from "../reports/text.ts";
-import { fingerprint } from "../rules/fingerprint.ts";
-import { identify, type IdentifiedCases } from "../rules/identity.ts";
-import { exitMessage } from "../rules/red_reason.ts";
-import { type Result, toLetter } from "../rules/merge.ts";
-import type { MachineNames } from "../rules/ran_on.ts";
-import { WHOLE } from "../rules/run_outcome.ts";
-import { buildUrl, type Shard } from "../schema/fields.ts";
-import type { UploadParameters } from "../schema/test_runs.ts";
-import type { CaseDetail, RunDetail } from "../store/case_results.ts";
-import type { Sql, Tx } from "../database/connect.ts";
-import type { Attempt } from "../store/test_runs.ts";
-import type { ExecutionOrigin } from "../store/executions.ts";
+import { type ComingNames, nameCases } from "./resolve.ts";
+import { erroredCase, type ReportedCase, type Report } from "../../reports/report.ts";
+import { cut } from "../../reports/text.ts";
+import { fingerprint } from "../../rules/fingerprint.ts";
+import { identify, type IdentifiedCases } from "../../rules/identity.ts";
+import { exitMessage } from "../../rules/red_reason.ts";
+import { type Result, toLetter } from "../../rules/merge.ts";
+import type { MachineNames } from "../../rules/ran_on.ts";
+import { WHOLE } from "../../rules/run_outcome.ts";
+import { buildUrl, type Shard } from "../../schema/fields.ts";
+import type { UploadParameters } from "../../schema/test_runs.ts";
+import type { CaseDetail, RunDetail } from "../../store/case_results.ts";
+import type { Sql, Tx } from "../../database/connect.ts";
+import type { Attempt } from "../../store/test_runs.ts";
+import type { ExecutionOrigin } from "../../store/executions.ts";
 
 /** A report with all that can be said of it before its test cases are looked up. */
 export type PreparedReport = {

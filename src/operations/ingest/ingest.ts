@@ -1,42 +1,42 @@
 /** Takes a report into its run: names its test cases, merges it case by case, and decides what that makes of the run. */
 
-import { type TrackedRun, trackBugs } from "./bug_reports.ts";
-import { countChanges } from "./case_health.ts";
-import { isDisturbedRun } from "./flaky_evidence.ts";
-import { judgeFailures } from "./failures.ts";
-import { machineOf, type NamedReport, originOf, type RunnerFailure, toRunDetails } from "./named_reports.ts";
-import type { Report } from "../reports/report.ts";
-import { MAX_COUNT } from "../reports/text.ts";
-import { type ChangedResult, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
-import { endOfTask, type ExecutionEvent, hasEnded } from "../rules/execution.ts";
-import { startOf, timesOf } from "../rules/duration.ts";
-import { toCounts } from "../rules/blame.ts";
-import { flawsOf, taskLine } from "../rules/red_reason.ts";
-import { INCIDENT } from "../rules/health.ts";
-import { isNews } from "../rules/news.ts";
-import { toRanOn } from "../rules/ran_on.ts";
-import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../rules/run_outcome.ts";
-import type { TouchedBug } from "../schema/bug_reports.ts";
-import type { ExecutionStatus } from "../schema/executions.ts";
-import type { ExecutionData, NewEvent } from "../schema/events.ts";
-import type { BlameCounts } from "../schema/failures.ts";
-import type { Shard } from "../schema/fields.ts";
-import { refuse, refuseAbsent } from "../schema/refusal.ts";
-import type { UploadParameters } from "../schema/test_runs.ts";
-import { selectBugsOfRun } from "../store/bug_reports.ts";
-import { lockHealth } from "../store/case_health.ts";
+import { type TrackedRun, trackBugs } from "../bug_reports.ts";
+import { countChanges } from "../case_health.ts";
+import { isDisturbedRun } from "../flaky_evidence.ts";
+import { judgeFailures } from "./judge.ts";
+import { machineOf, type NamedReport, originOf, type RunnerFailure, toRunDetails } from "./prepare.ts";
+import type { Report } from "../../reports/report.ts";
+import { MAX_COUNT } from "../../reports/text.ts";
+import { type ChangedResult, type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";
+import { endOfTask, type ExecutionEvent, hasEnded } from "../../rules/execution.ts";
+import { startOf, timesOf } from "../../rules/duration.ts";
+import { toCounts } from "../../rules/blame.ts";
+import { flawsOf, taskLine } from "../../rules/red_reason.ts";
+import { INCIDENT } from "../../rules/health.ts";
+import { isNews } from "../../rules/news.ts";
+import { toRanOn } from "../../rules/ran_on.ts";
+import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../../rules/run_outcome.ts";
+import type { TouchedBug } from "../../schema/bug_reports.ts";
+import type { ExecutionStatus } from "../../schema/executions.ts";
+import type { ExecutionData, NewEvent } from "../../schema/events.ts";
+import type { BlameCounts } from "../../schema/failures.ts";
+import type { Shard } from "../../schema/fields.ts";
+import { refuse, refuseAbsent } from "../../schema/refusal.ts";
+import type { UploadParameters } from "../../schema/test_runs.ts";
+import { selectBugsOfRun } from "../../store/bug_reports.ts";
+import { lockHealth } from "../../store/case_health.ts";
 import {
   countQuarantined,
   insertAllDetails,
   selectCounts,
   toBlockColumns,
   upsertBlocks,
-} from "../store/case_results.ts";
-import { setKeepsPlans, toRows, type Tx, writeTogether } from "../database/connect.ts";
-import { countRunFailures } from "../store/failures.ts";
-import { selectIncidentCases } from "../store/incidents.ts";
-import { insertTurns } from "../store/events.ts";
-import { selectHasOpenLease } from "../store/leases.ts";
+} from "../../store/case_results.ts";
+import { setKeepsPlans, toRows, type Tx, writeTogether } from "../../database/connect.ts";
+import { countRunFailures } from "../../store/failures.ts";
+import { selectIncidentCases } from "../../store/incidents.ts";
+import { insertTurns } from "../../store/events.ts";
+import { selectHasOpenLease } from "../../store/leases.ts";
 import {
   type ExecutionRow,
   insertUploadedExecutions,
@@ -44,9 +44,9 @@ import {
   type TaskRow,
   toExecutionRows,
   turnOfKey,
-} from "../store/executions.ts";
-import type { Turn } from "../database/locks.ts";
-import { endByReport } from "./leases.ts";
+} from "../../store/executions.ts";
+import type { Turn } from "../../database/locks.ts";
+import { endByReport } from "../leases.ts";
 import {
   advanceExecution,
   type ExecutionAdvance,
@@ -54,11 +54,11 @@ import {
   meetExecution,
   toOrigin,
   toUploaded,
-} from "./executions.ts";
-import { findUnrunFiles } from "./file_queues.ts";
+} from "../executions.ts";
+import { findUnrunFiles } from "../file_queues.ts";
 import { changedByOthers, judgeAgain } from "./outages.ts";
-import { mergeResults } from "./results.ts";
-import type { PlanKey } from "../store/plans.ts";
+import { mergeResults } from "./merge.ts";
+import type { PlanKey } from "../../store/plans.ts";
 import {
   type Attempt,
   insertAttempts,
@@ -71,7 +71,7 @@ import {
   type TestRunChange,
   type TestRunDetailRow,
   updateTestRun,
-} from "../store/test_runs.ts";
+} from "../../store/test_runs.ts";
 
 /** Who comes near it gives every build the same execution_key. */
 const MAX_ATTEMPTS = 1_000;
@@ -232,7 +232,9 @@ export async function takeReport(
     await insertAllDetails(sql, projectId, toRunDetails(named.details, run.id, attempt));
     writes = [];
   }
-  const blames = await judgeFailures(sql, projectId, updated, { before: !isFirst, onDefaultBranch });
+  const blames = (await judgeFailures(sql, projectId, [{ ...updated, isJudged: !isFirst, onDefaultBranch }])).get(
+    updated.id,
+  )!;
   const tracked = toTracked(execution, from, updated, { completedAt, onDefaultBranch, mayResolve, silent });
   const bugReports = isIn ? await trackBugs(sql, projectId, tracked, at.toISOString()) : [];
   await judgeAgain(sql, projectId, turned, {

@@ -1,10 +1,10 @@
 /** Finds the failures of a run that nobody's change has caused. */
 
-import { isDisturbedRun } from "./flaky_evidence.ts";
-import { BAD_RUN, FAMILY, isIll, isIncident, isOwnDoing, SHARED } from "../rules/incident.ts";
-import type { IncidentSign } from "../schema/failures.ts";
-import type { Tx } from "../database/connect.ts";
-import type { JudgedFailures, JudgedRun } from "../store/failures.ts";
+import { isDisturbedRun } from "../flaky_evidence.ts";
+import { BAD_RUN, FAMILY, isIll, isIncident, isOwnDoing, SHARED } from "../../rules/incident.ts";
+import type { IncidentSign } from "../../schema/failures.ts";
+import type { Tx } from "../../database/connect.ts";
+import type { JudgedRun } from "../../store/failures.ts";
 import {
   markIncidents,
   markOthers,
@@ -12,19 +12,21 @@ import {
   selectMayHaveIllMachine,
   selectMachineRuns,
   selectSightings,
-} from "../store/incidents.ts";
+} from "../../store/incidents.ts";
 
 /** So many causes of a run, those of most failures, are looked for in other runs. */
 const MAX_FAMILIES = 20;
 
-/** In the transaction that judges the failures of a run: marks those of an incident, and tells whether there are any. */
+/**
+ * In the transaction that judges the failures of a run: marks those of an incident, and tells whether there are any.
+ * `fresh` is the number of its new failures.
+ */
 export async function findIncidents(
   sql: Tx,
   projectId: string,
   run: JudgedRun & { passed: number; failed: number; flaky: number },
-  judged: readonly JudgedFailures[],
+  fresh: number,
 ): Promise<boolean> {
-  const fresh = judged.find(({ blame }) => blame === "new")?.number ?? 0;
   if (fresh === 0) return false;
   if (await isDisturbedRun(sql, projectId, run)) {
     await excuse(sql, projectId, run.id, "retries");

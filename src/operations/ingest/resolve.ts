@@ -1,7 +1,7 @@
 /** Finds the test cases that the results of a report belong to: known ones, renamed ones, and new ones. */
 
 import { adoptDrawn } from "./drawn_names.ts";
-import { toHex, toHexes } from "../rules/digest_table.ts";
+import { toHex, toHexes } from "../../rules/digest_table.ts";
 import {
   type IdentifiedCases,
   identifyOtherNames,
@@ -9,9 +9,9 @@ import {
   losesFile,
   mayBeSameFile,
   type PlacedCase,
-} from "../rules/identity.ts";
-import { findRenamed } from "../rules/rename.ts";
-import { type Database, isTaken, type Sql, type Tx } from "../database/connect.ts";
+} from "../../rules/identity.ts";
+import { findRenamed } from "../../rules/rename.ts";
+import { type Database, isTaken, type Sql, type Tx } from "../../database/connect.ts";
 import {
   deleteAliases,
   type Dictionary,
@@ -28,7 +28,7 @@ import {
   selectTestCasesByIdentity,
   selectWholeDictionary,
   updateTestCasePlaces,
-} from "../store/test_case_names.ts";
+} from "../../store/test_case_names.ts";
 
 type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 

@@ -1,0 +1,81 @@
+/** Finds what explains the failures of runs. */
+
+import { findIncidents } from "./incidents.ts";
+import { assignBlame, type BlamedFailure } from "../../rules/assign_blame.ts";
+import { toCounts } from "../../rules/blame.ts";
+import { findStrays } from "../../rules/stray.ts";
+import type { Blame, BlameCounts } from "../../schema/failures.ts";
+import type { Tx } from "../../database/connect.ts";
+import { selectFailureFacts } from "../../store/failure_facts.ts";
+import {
+  deleteFailures,
+  insertFailures,
+  type JudgedFailures,
+  type JudgedRun,
+  selectJudged,
+} from "../../store/failures.ts";
+import { selectStrayFailures, updateStrayFailures } from "../../store/stray_failures.ts";
+
+/** More new failures in one run come from the change, not from flaky test cases: their records need not be looked up. */
+const MAX_STRAYS = 20;
+
+export type RunToJudge = JudgedRun & {
+  passed: number;
+  failed: number;
+  flaky: number;
+  outage: boolean;
+  /** It was judged before, after an earlier attempt. */
+  isJudged: boolean;
+  onDefaultBranch: boolean;
+};
+
+/** In the transaction of their uploads: stores what explains each failure of these runs; the counts are by run id. */
+export async function judgeFailures(
+  sql: Tx,
+  projectId: string,
+  runs: readonly RunToJudge[],
+): Promise<Map<string, BlameCounts>> {
+  for (const { id, isJudged } of runs) if (isJudged) await deleteFailures(sql, projectId, id);
+  const counts = new Map(runs.map(({ id }) => [id, toCounts({})]));
+  // An outage blames nobody.
+  const failed = runs.filter(({ failed, outage }) => failed > 0 && !outage);
+  if (failed.length === 0) return counts;
+  const blamed = (await selectFailureFacts(sql, projectId, failed)).map(assignBlame);
+  await insertFailures(sql, projectId, blamed);
+  const byRun = Map.groupBy(blamed, ({ runId }) => runId);
+  for (const run of failed)
+    counts.set(run.id, await excuseFailures(sql, projectId, run, groupByBlame(byRun.get(run.id) ?? [])));
+  return counts;
+}
+
+const groupByBlame = (failures: readonly BlamedFailure[]): JudgedFailures[] =>
+  [...Map.groupBy(failures, ({ blame }) => blame)].map(([blame, of]) => {
+    return { blame, number: of.length, testCases: of.map(({ testCase }) => testCase) };
+  });
+
+/** New failures that an incident or other branches explain are no longer new. Counts the failures of the run. */
+async function excuseFailures(
+  sql: Tx,
+  projectId: string,
+  run: RunToJudge,
+  blamed: readonly JudgedFailures[],
+): Promise<BlameCounts> {
+  const isIncident = await findIncidents(sql, projectId, run, countNew(blamed));
+  const judged = isIncident ? await selectJudged(sql, projectId, run.id) : blamed;
+  const counts: Partial<Record<Blame, number>> = Object.fromEntries(judged.map(({ blame, number }) => [blame, number]));
+  const fresh = judged.find(({ blame }) => blame === "new");
+  // What a branch has brought to the default branch fails there in the same words, and is new there.
+  if (fresh && fresh.number <= MAX_STRAYS && !run.onDefaultBranch) {
+    const record = await selectStrayFailures(sql, projectId, run, fresh.testCases);
+    const strays = findStrays(
+      record,
+      record.some(({ isMine, isLongLived }) => isMine && isLongLived),
+    );
+    if (strays.length > 0) await updateStrayFailures(sql, projectId, run.id, strays);
+    counts.new = fresh.number - strays.length;
+    for (const { blame } of strays) counts[blame] = (counts[blame] ?? 0) + 1;
+  }
+  return toCounts(counts);
+}
+
+const countNew = (judged: readonly JudgedFailures[]) => judged.find(({ blame }) => blame === "new")?.number ?? 0;

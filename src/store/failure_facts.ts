@@ -1,0 +1,107 @@
+/** What the blame of failures is decided by: see rules/assign_blame.ts. */
+
+import { EXCUSE_RESULTS, type FailureFacts } from "../rules/assign_blame.ts";
+import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { firstIdAt } from "../database/moment.ts";
+import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
+import { isOnDefault } from "./default_branch.ts";
+import { isOfIncident, type JudgedRun } from "./failures.ts";
+import { episodeRate, hadEpisodes, hasFailedOnMain, isBroken, isKnownFlaky, wasMended } from "./health.ts";
+import { blockOfCase, failedResultsOf, lastResults } from "./packing.ts";
+
+/** Number of runs on the default branch since the baseline that are asked whether they fail as well. */
+const MAX_RUNS_SINCE = 20;
+
+/** A table expression `run`: the runs that are judged, with what matters of their executions. */
+const judgedRuns = (sql: Sql, projectId: string, runs: readonly JudgedRun[]) => {
+  const times = runs.map(({ completedAt }) => completedAt ?? new Date().toISOString());
+  const untils = times.map((time) => firstIdAt(Date.parse(time) + 1));
+  return sql`
+    select asked.*, e.branch, e.pull_request, e.commit, e.baseline_id, e.rerun_of, e.created_at,
+      ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as is_on_default
+    from unnest(
+      ${toTextArray(runs.map(({ id }) => id))}::uuid[], ${toTextArray(runs.map(({ executionId }) => executionId))}::uuid[],
+      ${toTextArray(runs.map(({ taskSlug }) => taskSlug))}::text[], ${toTextArray(times)}::timestamptz[],
+      ${toTextArray(untils)}::uuid[]) as asked (id, execution_id, task_slug, completed_at, until)
+    join project p on p.id = ${projectId}
+    cross join lateral (
+      select * from execution where project_id = ${projectId} and id = asked.execution_id offset 0) e`;
+};
+
+/** The failed test cases of runs, without those of incidents; `runs` is a table with `mine`, the judged run, and `id`. */
+const failedWithoutIncident = (sql: Sql, projectId: string, runs: Fragment) => sql`
+  select distinct r.mine, f.number
+  from ${failedResultsOf(sql, projectId, sql`select distinct id from ${runs} r`)} f join ${runs} r on r.id = f.run_id
+  where not ${isOfIncident(sql, projectId, sql`f.run_id`, sql`f.number`)}`;
+
+/** The facts about the failures of these runs, whose results are stored, ordered by run and test case. */
+export const selectFailureFacts = async (
+  sql: Tx,
+  projectId: string,
+  runs: readonly JudgedRun[],
+): Promise<FailureFacts[]> => {
+  // What ran on the same commit, or is repeated by this, shows no change of the default branch. Of two builds of the default
+  // branch side by side only the earlier one explains the other: else each would, and neither failure would be new.
+  const since = sql`
+    id <> run.execution_id and id is distinct from run.rerun_of
+    and (id < run.execution_id or not run.is_on_default)
+    and id > coalesce(run.baseline_id, '00000000-0000-0000-0000-000000000000') and id < run.until
+    and not coalesce(is_same_commit(commit, run.commit), false)`;
+  const isAsked = sql`h.is_current and h.is_flaky`;
+  const inARow = sql`
+    select case when ${isAsked} then (1 + count(*))::int end as number from (
+      select letter, count(*) filter (where letter in ('p', 'P')) over (order by run_id desc) as passes
+      from (${lastResults(sql, projectId, sql`f.number`, sql`b.run_id < f.run_id`, EXCUSE_RESULTS)}) r
+      where ${isAsked} and letter in ('p', 'P', 'f', 'F') and exists (
+        select from test_run t join execution e on e.project_id = ${projectId} and e.id = t.execution_id
+        where t.project_id = ${projectId} and t.id = r.run_id and not t.outage
+          and e.branch is not distinct from run.branch and e.pull_request is not distinct from run.pull_request)
+    ) own where passes = 0`;
+  const hasOpenBug = sql`exists (
+    select from bug_case k join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
+    where k.project_id = ${projectId} and k.test_case = f.number and b.status in ('open', 'in_progress')
+      and b.merged_into is null and b.created_at < run.created_at)`;
+  const isInBaseline = sql`exists (
+    select from base_run r join case_result b on b.project_id = ${projectId} and b.run_id = r.id
+      and b.block = ${blockOfCase(sql, sql`f.number`)}
+    where r.mine = f.run_id and f.number = any(b.test_cases))`;
+  const rows = await sql<FailureFacts[]>`
+    with run as materialized (${judgedRuns(sql, projectId, runs)}),
+    failed as materialized (
+      select run_id, number from ${failedResultsOf(sql, projectId, sql`select id from run`)} f),
+    base_run as materialized (
+      select run.id as mine, b.id from run cross join lateral (
+        ${baselineRuns(sql, projectId, { executionId: sql`run.execution_id`, taskSlug: sql`run.task_slug` })}) b),
+    base as materialized (${failedWithoutIncident(sql, projectId, sql`base_run`)}),
+    main_run as materialized (
+      select run.id as mine, r.id from run
+      cross join lateral (${onDefaultBranch(sql, projectId, since, MAX_RUNS_SINCE)}) e
+      cross join lateral (
+        select * from test_run
+        where project_id = ${projectId} and execution_id = e.id and task_slug = run.task_slug offset 0) r
+      where ${isUsable(sql)}),
+    main as materialized (${failedWithoutIncident(sql, projectId, sql`main_run`)})
+    select f.run_id as "runId", f.number as "testCase", q.test_case is not null as "isQuarantined",
+      base.number is not null as "failedInBaseline", main.number is not null as "failedOnDefault",
+      run.is_on_default as "isOnDefault", h.is_current as "isCurrent", h.is_flaky as "isFlaky",
+      h.is_broken as "isBroken", h.has_failed as "hasFailedOnDefault", h.had_episodes as "hadEpisodes",
+      h.was_mended as "wasFixed", h.flake_rate::float8 as "flakeRate", h.episode_rate::float8 as "episodeRate",
+      case when h.flaky then h.flaky_at else h.episode_at end as "flakyAt", r.number as "inARow",
+      h.has_failed and ${hasOpenBug} as "hasOpenBug", h.has_failed and ${isInBaseline} as "isInBaseline"
+    from failed f
+    join run on run.id = f.run_id
+    left join base on base.mine = f.run_id and base.number = f.number
+    left join main on main.mine = f.run_id and main.number = f.number
+    left join quarantine q on q.project_id = ${projectId} and q.test_case = f.number
+      and (q.until is null or q.until > now())
+    left join case_health stored on stored.project_id = ${projectId} and stored.test_case = f.number
+    cross join lateral (
+      select h.flaky, h.flaky_at, h.episode_at, h.flake_rate, ${episodeRate(sql)} as episode_rate,
+        coalesce(h.last_run_at <= run.completed_at + interval '1 day', true) as is_current,
+        ${isKnownFlaky(sql)} as is_flaky, coalesce(${isBroken(sql)}, false) as is_broken,
+        ${hasFailedOnMain(sql)} as has_failed, ${hadEpisodes(sql)} as had_episodes, ${wasMended(sql)} as was_mended
+      from (select stored.*) h offset 0) h
+    cross join lateral (${inARow}) r
+    order by f.run_id, f.number`;
+  return [...rows];
+};
