@@ -9,8 +9,9 @@ import {
   type Synced,
   syncRunner,
 } from "../operations/leases.ts";
-import { nameReport, prepareReport } from "../operations/ingest/prepare.ts";
-import { takeReport } from "../operations/ingest/ingest.ts";
+import { takeReports } from "../operations/ingest/ingest.ts";
+import { prepareReport } from "../operations/ingest/prepare.ts";
+import { resolveReport } from "../operations/ingest/resolve.ts";
 import { emptyReport } from "../reports/report.ts";
 import { jsonOnce, plainText } from "../request/reply.ts";
 import { toPage } from "../request/page.ts";
@@ -166,16 +167,9 @@ export const leases: Route[] = [
         complete: false,
       };
       // Once it is to be ended it stays so: then it is no failure, whose name would stand among the test cases.
-      const named =
-        isStopped(known) || body.infrastructure
-          ? undefined
-          : await nameReport(
-              sql,
-              transact,
-              projectId,
-              prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure),
-              parameters,
-            );
+      const isFailed = !isStopped(known) && !body.infrastructure;
+      const prepared = prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`, failure);
+      const numbers = isFailed ? await resolveReport(sql, transact, projectId, prepared, parameters) : [];
       return await conclude(async (sql) => {
         const execution = (await lockExecution(sql, projectId, executionId)) ?? absent();
         const lease = (await lockLease(sql, projectId, leaseId)) ?? absent();
@@ -187,8 +181,9 @@ export const leases: Route[] = [
           const isAgain = await endByInfrastructure(sql, projectId, { execution, lease }, { message, exitCode });
           return { id: leaseId, executionId, taskSlug, status: isAgain ? "queued" : "incomplete" };
         }
-        const isFailure = named !== undefined && !isStopped(lease);
-        if (isFailure) await takeReport(sql, projectId, named, parameters, { failure });
+        const isFailure = isFailed && !isStopped(lease);
+        if (isFailure)
+          await takeReports(sql, projectId, [{ prepared, parameters, numbers, failure }], { mayWait: true });
         else await endStopped(sql, projectId, { execution, lease }, message);
         return { id: leaseId, executionId, taskSlug, status: isFailure ? "failed" : "cancelled" };
       });

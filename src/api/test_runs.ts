@@ -3,14 +3,14 @@
 import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
 import { catchUpWithin } from "../operations/catch_up.ts";
-import { requestNames } from "../operations/ingest/resolve.ts";
-import { nameReport, prepareReport } from "../operations/ingest/prepare.ts";
-import { type TakenReport, takeReport, turnsOf } from "../operations/ingest/ingest.ts";
-import { mayBeUsual, takeUsualReports } from "../operations/usual_reports.ts";
+import { isBatchable } from "../operations/ingest/decide.ts";
+import { type IncomingReport, locksFor, takeReports } from "../operations/ingest/ingest.ts";
+import { prepareReport } from "../operations/ingest/prepare.ts";
+import { requestDictionary, resolveReport } from "../operations/ingest/resolve.ts";
+import type { TakenReport } from "../operations/ingest/store.ts";
 import { guessCases, readReport } from "../reports/read.ts";
 import { type CaseName, type Report, ReportError } from "../reports/report.ts";
-import { toStatus } from "../rules/merge.ts";
-import { type Blamed, toLists } from "../rules/blame.ts";
+import { toLists } from "../rules/blame.ts";
 import { toRunLine } from "../rules/run_line.ts";
 import { repeatOnly } from "../rules/repeat.ts";
 import { taskReason } from "../rules/red_reason.ts";
@@ -19,6 +19,7 @@ import { toPage, toPagination } from "../request/page.ts";
 import type { Caller } from "../request/callers.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
+import type { WorkTogether } from "../request/together.ts";
 import {
   caseResultFilter,
   caseResultPage,
@@ -32,7 +33,6 @@ import {
 } from "../schema/test_runs.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectCasesToRepeat, selectLease } from "../store/leases.ts";
-import { selectFailures } from "../store/failures.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey, type LocatedRun } from "../store/test_runs.ts";
 import { executionUrl } from "../schema/urls.ts";
@@ -165,6 +165,10 @@ async function ofLease(
 const repeat = (report: Report, only: readonly CaseName[] | undefined): Report =>
   only ? repeatOnly(report, only) : report;
 
+/** Reports that arrive at one moment are taken in one transaction, in which nobody waits. */
+const takeTogether: WorkTogether<IncomingReport, TakenReport> = (sql, projectId, reports, admitted) =>
+  takeReports(sql, projectId, reports, { admitted, mayWait: false });
+
 export const testRuns: Route[] = [
   route(
     "GET /projects/:projectId/test-runs",
@@ -224,32 +228,31 @@ export const testRuns: Route[] = [
       const { sql, params, transact, conclude, concludeTogether, wantsText, services } = context;
       const given = await ofLease(sql, params.projectId, context.caller, context.query);
       const count = guessCases(context.body.files);
-      const coming = count > 0 ? await requestNames(services.begin, params.projectId, count) : undefined;
+      const coming = count > 0 ? await requestDictionary(services.begin, params.projectId, count) : undefined;
       const report = repeat(read(context, context.query), given.only);
       const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
-      const answer = ({ run, added, bugReports, blames, warnings }: TakenReport, failures: readonly Blamed[]) => {
+      const answer = ({ run, added, bugReports, blames, failures, warnings }: TakenReport) => {
         const { executionId, taskSlug } = run;
         context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
         const body = { ...toDetail(context, run), counts: blames, ...toLists(failures), bugReports };
         const status = added ? 201 : 200;
         return wantsText ? plainText(status, `${toRunLine(body)}\n`) : json(status, body);
       };
-      const turns = turnsOf(params.projectId, parameters);
-      const usual = { prepared, parameters };
-      const answered = mayBeUsual(usual)
-        ? await concludeTogether(takeUsualReports, usual, turns, (taken) => answer(taken, []))
-        : undefined;
-      if (answered) return answered;
-      const named = await nameReport(sql, transact, params.projectId, prepared, parameters, coming);
+      const locks = locksFor(params.projectId, parameters);
+      const incoming = { prepared, parameters, testedCommit: given.testedCommit };
       // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
-      if (named.results.some(({ letter }) => toStatus(letter) === "failed"))
+      if (prepared.cases.some(({ status }) => status === "failed"))
         await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
+      const batched = isBatchable(prepared, parameters)
+        ? await concludeTogether(takeTogether, incoming, locks, answer)
+        : undefined;
+      if (batched) return batched;
+      const numbers = await resolveReport(sql, transact, params.projectId, prepared, parameters, coming);
       return await conclude(async (sql) => {
-        const taken = await takeReport(sql, params.projectId, named, parameters, given);
-        const { run } = taken;
-        return answer(taken, run.failed === 0 ? [] : await selectFailures(sql, params.projectId, run.id));
-      }, turns);
+        const { outputs } = await takeReports(sql, params.projectId, [{ ...incoming, numbers }], { mayWait: true });
+        return answer(outputs[0]!);
+      }, locks);
     },
   ),
 

@@ -32,6 +32,48 @@ export type FailureGroup = {
   marks: Fingerprint[];
 };
 
+/** The bugs that failures may belong to: one object for each bug, so that what one failure makes of it is known to the next. */
+export type KnownBugs = {
+  byDigest(digest: string): KnownBug | undefined;
+  /** Answers the one object of the bug. */
+  add(bug: KnownBug, marks?: readonly Fingerprint[]): KnownBug;
+  addDigest(bug: KnownBug, digest: string): void;
+};
+
+function createKnownBugs(): KnownBugs {
+  const bugs = new Map<string, KnownBug>();
+  const byDigest = new Map<string, KnownBug>();
+  const addOne = (bug: KnownBug) => {
+    const one = bugs.get(bug.id) ?? bug;
+    bugs.set(bug.id, one);
+    return one;
+  };
+  // What is known by a fingerprint already stays with its bug.
+  const addDigest = (bug: KnownBug, digest: string) => {
+    if (!byDigest.has(digest)) byDigest.set(digest, addOne(bug));
+  };
+  return {
+    byDigest: (digest) => byDigest.get(digest),
+    addDigest,
+    add(bug, marks = []) {
+      for (const { digest } of marks) addDigest(bug, digest);
+      return addOne(bug);
+    },
+  };
+}
+
+/** In a transaction that holds the lock of the bugs: those that are known by what these failures say or where they happen. */
+export async function findKnownBugs(sql: Tx, projectId: string, failures: readonly FailureRow[]): Promise<KnownBugs> {
+  const digests = new Set(failures.map(mark).flatMap(({ message, place }) => [message.digest, place.digest]));
+  const known = createKnownBugs();
+  if (digests.size > 0) await lookUp(sql, projectId, [...digests], known);
+  return known;
+}
+
+async function lookUp(sql: Tx, projectId: string, digests: readonly string[], known: KnownBugs): Promise<void> {
+  for (const { digest, ...bug } of await selectBugsByFingerprint(sql, projectId, digests)) known.addDigest(bug, digest);
+}
+
 type Marked = { failure: FailureRow; message: Fingerprint; place: Fingerprint };
 
 export type GroupedRun = { executionId: string; taskSlug: string; onDefaultBranch: boolean };
@@ -64,27 +106,24 @@ export async function groupFailures(
   projectId: string,
   run: GroupedRun,
   failures: readonly FailureRow[],
+  known: KnownBugs,
 ): Promise<FailureGroup[]> {
   const marked = failures.map(mark);
-  const digests = marked.flatMap(({ message, place }) => [message.digest, place.digest]);
-  const found = await selectBugsByFingerprint(sql, projectId, [...new Set(digests)]);
-  const known = new Map<string, KnownBug>(found.map((bug) => [bug.digest, bug]));
-
   const groups: FailureGroup[] = [];
   const add = (members: readonly Marked[], bug: KnownBug | undefined, marks: readonly Fingerprint[] = []) => {
-    const places = members.flatMap(({ place }) => (run.onDefaultBranch && !known.has(place.digest) ? place : []));
+    const places = members.flatMap(({ place }) => (run.onDefaultBranch && !known.byDigest(place.digest) ? place : []));
     groups.push({ bug, failures: members.map(({ failure }) => failure), marks: [...marks, ...places] });
   };
   const unknown: Marked[][] = [];
   for (const [digest, members] of Map.groupBy(marked, ({ message }) => message.digest)) {
-    const bug = known.get(digest) ?? mostOf(members, ({ place }) => known.get(place.digest));
+    const bug = known.byDigest(digest) ?? mostOf(members, ({ place }) => known.byDigest(place.digest));
     if (bug) add(members, bug);
     else unknown.push(members);
   }
   if (unknown.length === 0) return groups;
 
   const fresh: Marked[][] = [];
-  const old = await selectOld(sql, projectId, unknown.flat());
+  const old = await selectOld(sql, projectId, unknown.flat(), known);
   for (const members of unknown) {
     const bug = mostOf(members, old);
     if (bug) add(members, bug, run.onDefaultBranch ? [members[0]!.message] : []);
@@ -97,7 +136,7 @@ export async function groupFailures(
   for (const members of fresh)
     if (members.every(({ failure }) => flaky.has(failure.testCase))) alone.push(...members);
     else add(members, undefined, [members[0]!.message]);
-  const own = await selectOwn(sql, projectId, alone);
+  const own = await selectOwn(sql, projectId, alone, known);
   for (const member of alone) add([member], own(member), [flakyFingerprint(member.failure)]);
   return groups;
 }
@@ -109,6 +148,7 @@ async function selectOld(
   sql: Tx,
   projectId: string,
   members: readonly Marked[],
+  known: KnownBugs,
 ): Promise<(member: Marked) => KnownBug | undefined> {
   const rows = await selectOldMarks(sql, projectId, casesOf(members), FINGERPRINT_VERSION);
   const byCase = Map.groupBy(rows, ({ testCase }) => testCase);
@@ -117,45 +157,41 @@ async function selectOld(
     (old.frames.length > 0 && message.frames.length > 0
       ? old.frames[0] === message.frames[0]
       : saysTheSame(old.message, message.message));
-  return (member) => byCase.get(member.failure.testCase)?.find((old) => isOf(member, old));
+  return (member) => {
+    const found = byCase.get(member.failure.testCase)?.find((old) => isOf(member, old));
+    return found && known.add(toKnown(found));
+  };
 }
+
+const toKnown = ({ id, number, title, status, resolvedAt }: KnownBug): KnownBug => {
+  return { id, number, title, status, resolvedAt };
+};
 
 /** The bug of a flaky test: the one that is known as such, or one that was opened before it was known to be flaky. */
 async function selectOwn(
   sql: Tx,
   projectId: string,
   members: readonly Marked[],
+  known: KnownBugs,
 ): Promise<(member: Marked) => KnownBug | undefined> {
   if (members.length === 0) return () => undefined;
-  const digests = members.map(({ failure }) => flakyFingerprint(failure).digest);
-  const found = await selectBugsByFingerprint(sql, projectId, digests);
-  const flaky = new Map<string, KnownBug>(found.map((bug) => [bug.digest, bug]));
+  const digestOf = ({ failure }: Marked) => flakyFingerprint(failure).digest;
+  await lookUp(sql, projectId, members.map(digestOf), known);
   const single = await selectOwnBugs(sql, projectId, casesOf(members));
-  const own = new Map<number, KnownBug>(single.map((bug) => [bug.testCase, bug]));
-  return ({ failure }) => flaky.get(flakyFingerprint(failure).digest) ?? own.get(failure.testCase);
+  const own = new Map<number, KnownBug>(single.map((bug) => [bug.testCase, known.add(toKnown(bug))]));
+  return (member) => known.byDigest(digestOf(member)) ?? own.get(member.failure.testCase);
 }
 
 /**
  * Failures of incidents: one bug for each cause that so many tell. It is known by what they say alone, since the same tests fail
  * for other reasons, too. What only happened beside it is no bug.
  */
-export async function groupIncidents(
-  sql: Tx,
-  projectId: string,
-  run: GroupedRun,
-  failures: readonly FailureRow[],
-): Promise<FailureGroup[]> {
+export function groupIncidents(run: GroupedRun, failures: readonly FailureRow[], known: KnownBugs): FailureGroup[] {
   const families = [...Map.groupBy(failures.map(mark), ({ message }) => message.digest)].filter(
     ([, members]) => members.length >= FAMILY.cases,
   );
-  if (families.length === 0) return [];
-  const found = await selectBugsByFingerprint(
-    sql,
-    projectId,
-    families.map(([digest]) => digest),
-  );
   return families.flatMap(([digest, members]): FailureGroup[] => {
-    const bug = found.find((one) => one.digest === digest);
+    const bug = known.byDigest(digest);
     if (!bug && !run.onDefaultBranch) return [];
     return [{ bug, failures: members.map(({ failure }) => failure), marks: bug ? [] : [members[0]!.message] }];
   });
@@ -171,6 +207,7 @@ export async function groupOutage(
   projectId: string,
   run: GroupedRun,
   failures: readonly FailureRow[],
+  known: KnownBugs,
 ): Promise<FailureGroup[]> {
   const marked = failures.map(mark);
   const [most = []] = [...Map.groupBy(marked, ({ message }) => message.digest).values()].toSorted(
@@ -180,8 +217,8 @@ export async function groupOutage(
   const isTold = cause !== undefined && cause.test === null && most.length * 2 >= failures.length;
   const message = isTold ? cause : outageFingerprint(run.taskSlug);
   const execution = executionOutageFingerprint(run.executionId);
-  const found = await selectBugsByFingerprint(sql, projectId, [message.digest, execution.digest]);
-  const bugOf = ({ digest }: Fingerprint) => found.find((bug) => bug.digest === digest);
+  await lookUp(sql, projectId, [message.digest, execution.digest], known);
+  const bugOf = ({ digest }: Fingerprint) => known.byDigest(digest);
   const [first, second] = isTold ? [message, execution] : [execution, message];
   const bug = bugOf(first) ?? bugOf(second);
   if (!run.onDefaultBranch && !(isTold && bug)) return [];

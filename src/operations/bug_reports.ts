@@ -1,6 +1,13 @@
 /** Bug reports: opened by hand or by what fails, found again, resolved, merged; and who is told of each. */
 
-import { type FailureGroup, groupFailures, groupIncidents, groupOutage } from "./bug_grouping.ts";
+import {
+  type FailureGroup,
+  findKnownBugs,
+  groupFailures,
+  groupIncidents,
+  groupOutage,
+  type KnownBugs,
+} from "./bug_grouping.ts";
 import { FINGERPRINT_VERSION, type Fingerprint } from "../rules/fingerprint.ts";
 import { eventOf, type Transition } from "../rules/bug_transition.ts";
 import type { BugReportPatch, NewBugReport, TouchedBug } from "../schema/bug_reports.ts";
@@ -48,8 +55,10 @@ export type TrackedRun = {
   mayResolve: boolean;
   /** Of the execution. */
   depth: number;
-  /** Nothing is announced. */
-  silent: boolean;
+  /** When its bugs were seen; ISO 8601. */
+  seenAt: string;
+  /** No event is stored. */
+  isMuted: boolean;
 };
 
 /** A run with more failures that is no outage is rare; the rest of them join their bugs the next time. */
@@ -61,24 +70,42 @@ const MAX_OPENED = 200;
 const MAX_TOUCHED = 100;
 export const MAX_TITLE = 300;
 
-/** In the transaction of the upload. Answers the bugs that the run has touched, at most 100. */
-export async function trackBugs(sql: Tx, projectId: string, run: TrackedRun, now: string): Promise<TouchedBug[]> {
-  const failures =
-    run.failed === 0
-      ? []
-      : await selectRunFailures(sql, projectId, run.id, run.outage ? MAX_OUTAGE_FAILURES : MAX_FAILURES);
-  const { mayResolve } = run;
-  if (failures.length === 0 && !mayResolve) return [];
+/** In the transaction of their uploads. Answers the bugs that each run has touched, at most 100, by run id. */
+export async function trackBugs(
+  sql: Tx,
+  projectId: string,
+  runs: readonly TrackedRun[],
+): Promise<Map<string, TouchedBug[]>> {
+  const found = new Map<string, TouchedBug[]>(runs.map(({ id }) => [id, []]));
+  const limits = runs
+    .filter(({ failed }) => failed > 0)
+    .map(({ id, outage }) => {
+      return { id, limit: outage ? MAX_OUTAGE_FAILURES : MAX_FAILURES };
+    });
+  const failures = Map.groupBy(
+    limits.length === 0 ? [] : await selectRunFailures(sql, projectId, limits),
+    (row) => row.runId,
+  );
+  const concerned = runs.filter(({ id, mayResolve }) => mayResolve || failures.has(id));
+  if (concerned.length === 0) return found;
   await lockBugs(sql, projectId);
-  const { touched, events } =
-    failures.length === 0 ? { touched: [], events: [] } : await trackFailures(sql, projectId, run, failures, now);
-  if (mayResolve)
-    for (const { id, status } of await countCleanCases(sql, projectId, run.id, now))
-      events.push(
-        ...(await changeStatus(sql, projectId, { id, from: status, to: "resolved", cause: "clean_runs", now })),
-      );
-  if (!run.silent) await insertBugEvents(sql, projectId, events, run.depth);
-  return touched.slice(0, MAX_TOUCHED);
+  const known = await findKnownBugs(sql, projectId, [...failures.values()].flat());
+  // One after the other: a bug that the first one opens or resolves is known to the next one.
+  for (const run of concerned) {
+    const own = failures.get(run.id) ?? [];
+    const { touched, events } =
+      own.length === 0 ? { touched: [], events: [] } : await trackFailures(sql, projectId, run, own, known);
+    if (run.mayResolve)
+      for (const { id, status } of await countCleanCases(sql, projectId, run.id, run.seenAt))
+        events.push(
+          ...(await changeStatus(sql, projectId, {
+            ...{ id, from: status, to: "resolved", cause: "clean_runs", now: run.seenAt },
+          })),
+        );
+    if (!run.isMuted) await insertBugEvents(sql, projectId, events, run.depth);
+    found.set(run.id, touched.slice(0, MAX_TOUCHED));
+  }
+  return found;
 }
 
 async function trackFailures(
@@ -86,15 +113,13 @@ async function trackFailures(
   projectId: string,
   run: TrackedRun,
   failures: readonly FailureRow[],
-  now: string,
+  known: KnownBugs,
 ): Promise<{ touched: TouchedBug[]; events: BugEvent[] }> {
+  const now = run.seenAt;
   const { true: ofIncident = [], false: others = [] } = Object.groupBy(failures, (one) => `${one.isIncident}` as const);
   const groups = run.outage
-    ? await groupOutage(sql, projectId, run, failures)
-    : [
-        ...(await groupFailures(sql, projectId, run, others)),
-        ...(await groupIncidents(sql, projectId, run, ofIncident)),
-      ];
+    ? await groupOutage(sql, projectId, run, failures, known)
+    : [...(await groupFailures(sql, projectId, run, others, known)), ...groupIncidents(run, ofIncident, known)];
   const touched = new Map<string, TouchedBug>();
   const occurrences: Occurrence[] = [];
   const marks: BugMark[] = [];
@@ -108,16 +133,20 @@ async function trackFailures(
     events.push(...told);
     if (touched.get(change.id)?.change !== "regressed") touched.set(change.id, change);
     marks.push(...group.marks.map((fingerprint) => ({ bugId: change.id, fingerprint })));
+    known.add(group.bug ?? toKnownBug(change), group.marks);
     for (const { testCase, message } of group.failures)
       occurrences.push({ bugId: change.id, testCase, message: message?.slice(0, 1_000).toWellFormed() ?? null });
     // Several groups may be of one bug: the next one finds it as this one has left it.
-    if (change.change === "regressed")
-      for (const { bug } of groups) if (bug?.id === change.id) bug.status = change.status;
+    if (group.bug) group.bug.status = change.status;
   }
   await insertFingerprints(sql, projectId, marks, { version: FINGERPRINT_VERSION, now });
-  if (occurrences.length > 0) await insertOccurrences(sql, projectId, { ...run, seenAt: now }, occurrences);
+  if (occurrences.length > 0) await insertOccurrences(sql, projectId, run, occurrences);
   return { touched: [...touched.values()], events };
 }
+
+const toKnownBug = ({ id, number, title, status }: TouchedBug): KnownBug => {
+  return { id, number, title, status, resolvedAt: null };
+};
 
 /** What has become of a bug, and what there is to tell of it. */
 type Change = [TouchedBug, BugEvent[]];

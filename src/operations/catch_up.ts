@@ -21,27 +21,32 @@ export async function catchUp(sql: Sql, begin: Begin, projectId: string, patienc
   }
 }
 
-/** Of each project: whoever waits for the lock of counting holds a connection, and one is enough. */
-const catchingUp = new Map<string, Promise<void>>();
+type CatchUp = { running: Promise<void>; next: Promise<void> | undefined };
+
+/** By project: one counts at a time, and those who come meanwhile share the next one. */
+const catchingUp = new Map<string, CatchUp>();
 
 /**
- * The same for whoever goes on with what is known by then: a run of 100,000 cases that is being counted, here or by
- * another server, takes longer than its caller should wait, and is counted on without him.
+ * The same for a caller that goes on with what is known by then: a run of 100,000 cases that is being counted, here or by
+ * another server, takes longer than it should wait, and is counted on without it.
  */
 export async function catchUpWithin(sql: Sql, begin: Begin, projectId: string, patienceMs: number): Promise<void> {
   if (!(await selectHasUnremembered(sql, projectId))) return;
-  const { promise: isOver, resolve } = Promise.withResolvers<"over">();
-  const timer = setTimeout(() => resolve("over"), patienceMs);
-  try {
-    const before = catchingUp.get(projectId);
-    if (before && (await Promise.race([isOver, before.catch(() => {})])) === "over") return;
-    const mine = catchUp(sql, begin, projectId, patienceMs).finally(
-      () => void (catchingUp.get(projectId) === mine && catchingUp.delete(projectId)),
-    );
+  const start = (): Promise<void> => {
+    const mine: CatchUp = { running: catchUp(sql, begin, projectId, patienceMs), next: undefined };
     catchingUp.set(projectId, mine);
-    // Who does not wait for it any more is not told either: the loop meets the same, and logs it.
-    mine.catch(() => {});
-    await Promise.race([isOver, mine]);
+    const end = () => void (catchingUp.get(projectId) === mine && !mine.next && catchingUp.delete(projectId));
+    mine.running.then(end, end);
+    return mine.running;
+  };
+  const current = catchingUp.get(projectId);
+  const shared = current ? (current.next ??= current.running.then(start, start)) : start();
+  // A caller that does not wait for it any more does not hear of its failure either: the loop meets the same, and logs it.
+  shared.catch(() => {});
+  const { promise: isOver, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, patienceMs);
+  try {
+    await Promise.race([isOver, shared]);
   } finally {
     clearTimeout(timer);
   }

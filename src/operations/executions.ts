@@ -11,7 +11,6 @@ import { countBlames } from "./failures.ts";
 import type { BlameCounts } from "../schema/failures.ts";
 import type { ExecutionStatus, QueuedTask } from "../schema/executions.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
-import type { UploadParameters } from "../schema/test_runs.ts";
 import { type Fragment, type Tx, writeTogether } from "../database/connect.ts";
 import { selectHasEnvironment } from "../store/environments.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
@@ -21,26 +20,19 @@ import {
   deleteExecution,
   type ExecutionChange,
   type ExecutionOrigin,
-  type FoundBuild,
   insertDeclaredTasks,
   insertExecution,
   type InsertExecution,
-  lockBuild,
-  lockBuilds,
   type LockedExecution,
   lockExecution,
   lockExecutionKey,
   lockExecutionOfBuild,
-  type MetBuild,
-  selectOrigin,
   selectTasks,
   selectTasksWithReruns,
   type TaskRow,
   updateExecution,
   updateOpenTasks,
   updateRepeatedStatus,
-  type UploadedExecution,
-  type UploadedBuild,
 } from "../store/executions.ts";
 import {
   endTasksWithoutLease,
@@ -51,22 +43,17 @@ import {
   stopLeases,
 } from "../store/leases.ts";
 import { selectBranchState } from "../store/state.ts";
-import { releaseForCounting, type RunRow, selectRunsOf } from "../store/test_runs.ts";
+import { releaseForCounting } from "../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../database/signals.ts";
 
+/** What has happened to an execution. */
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
-  /** Its tasks, where they are known already: as they are when what is yet to be written is written. */
-  tasks?: readonly TaskRow[];
-  /** To be written in the same round trip; they leave open tasks alone. */
-  writes?: readonly Fragment[];
-  /** The transaction has begun it: nobody can wait for its end yet. */
-  isNew?: boolean;
-  /** What else there is to announce. */
+  /** Further events to store. */
   events?: readonly NewEvent[];
   /** Its end is announced once more: a task that failed has joined it since. */
-  isToldAgain?: boolean;
-  /** Nothing is announced: sample data tells of nothing that has happened. */
-  silent?: boolean;
+  isAnnouncedAgain?: boolean;
+  /** No event is stored: sample data announces nothing that has happened. */
+  isMuted?: boolean;
   /** Why tasks end of which nothing, or not all, has come, where more is known than the event says. */
   reason?: string | undefined;
 };
@@ -77,47 +64,106 @@ export async function advanceExecution(
   projectId: string,
   execution: LockedExecution,
   event: ExecutionEvent,
-  advance: ExecutionAdvance,
+  { events = [], isAnnouncedAgain = false, isMuted = false, reason: given, ...change }: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
-  const { tasks: known, writes: others = [], isNew = false, ...rest } = advance;
-  const { events = [], isToldAgain = false, silent = false, reason: given, ...change } = rest;
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
-  const tasks = known?.map((task) => ({ ...task })) ?? (await selectTasks(sql, projectId, execution.id));
-  const isRerun = execution.rerunOf !== null;
-  const status = nextStatus(execution.status, tasks, event, isRerun);
   const isUntaken = event === "expired" && execution.mode === "run";
   const reason = given ?? (isUntaken ? await whyNobodyTookIt(sql, projectId, execution.id) : END_REASONS[event]);
-  const writes = [...others];
-  const silentTasks = tasks.filter((task) => !hasEnded(task.status));
-  if (hasEnded(status) && silentTasks.length > 0) {
-    for (const task of silentTasks) {
-      task.status = endOfTask(task, status, isRerun);
-      task.reason = reason;
-      if (task.status === "incomplete") task.verdict = "failed";
-    }
-    writes.push(updateOpenTasks(sql, projectId, execution.id, silentTasks, reason));
+  const tasks = await selectTasks(sql, projectId, execution.id);
+  const next = decideNext(execution, tasks, event, reason);
+  const origin = toOrigin({ ...execution, status: next.status }, change);
+  const advanced = { ...next, execution, isNew: false, origin, events, isAnnouncedAgain, isMuted };
+  const write = updateExecution(sql, projectId, execution.id, { ...change, status: next.status });
+  await storeAdvance(sql, projectId, advanced, [write]);
+  return next.status;
+}
+
+/** What becomes of an execution and its tasks. */
+export type NextState = {
+  status: ExecutionStatus;
+  /** All of them, as they are by now. */
+  tasks: readonly TaskRow[];
+  /** Those of them that were open, and end with the execution. */
+  unreported: readonly TaskRow[];
+  /** Why these have ended. */
+  reason: string;
+};
+
+/** Decides what an event makes of an execution. */
+export function decideNext(
+  { status: current, rerunOf }: Pick<LockedExecution, "status" | "rerunOf">,
+  tasks: readonly TaskRow[],
+  event: ExecutionEvent,
+  reason: string = END_REASONS[event],
+): NextState {
+  const isRerun = rerunOf !== null;
+  const status = nextStatus(current, tasks, event, isRerun);
+  if (!hasEnded(status)) return { status, tasks, unreported: [], reason };
+  const all = tasks.map((task): TaskRow => {
+    if (hasEnded(task.status)) return task;
+    const end = endOfTask(task, status, isRerun);
+    return { ...task, status: end, reason, verdict: end === "incomplete" ? "failed" : task.verdict };
+  });
+  return { status, tasks: all, unreported: all.filter((task, index) => task !== tasks[index]), reason };
+}
+
+/** A decided change of an execution, with what there is to announce. */
+export type Advanced = NextState & {
+  /** As it was before. */
+  execution: LockedExecution;
+  /** The transaction has begun it: nobody can wait for its end yet. */
+  isNew: boolean;
+  /** Where it comes from by now. */
+  origin: ExecutionData;
+  events: readonly NewEvent[];
+  isAnnouncedAgain: boolean;
+  isMuted: boolean;
+};
+
+const endsNow = ({ status, execution }: Advanced) => hasEnded(status) && !hasEnded(execution.status);
+
+/**
+ * The events of a change for which nothing is to be read, and nothing else written: the execution goes on, or it is new, ends
+ * green, and nothing was red on its branch. Undefined for others.
+ */
+export function quietEvents(advanced: Advanced, mayHaveRedTasks: boolean): readonly NewEvent[] | undefined {
+  const { status, execution, tasks, unreported, events, isMuted, isAnnouncedAgain, origin } = advanced;
+  if (hasEnded(execution.status) || isAnnouncedAgain || execution.mode === "run") return undefined;
+  if (!hasEnded(status)) return isMuted ? [] : events;
+  const isGreenEnd = status === "passed" && unreported.length === 0 && sum(tasks, "failed") === 0;
+  if (!advanced.isNew || !isGreenEnd || (mayHaveRedTasks && !isMuted)) return undefined;
+  return isMuted ? [] : [...events, ...toEndEvents(execution, { origin, tasks, recovery: null, blames: {} })];
+}
+
+/**
+ * In a transaction: stores what else a change means, beside the execution itself: its open tasks, its leases, its events, and
+ * what it makes of the build that it repeats. `writes` are stored before anything is read.
+ */
+export async function storeAdvance(
+  sql: Tx,
+  projectId: string,
+  advanced: Advanced,
+  writes: Fragment[] = [],
+): Promise<void> {
+  const { execution, status, tasks, unreported, reason, origin, events, isAnnouncedAgain, isMuted } = advanced;
+  const { id, buildId, mode } = execution;
+  if (unreported.length > 0) writes.push(updateOpenTasks(sql, projectId, id, unreported, reason));
+  const ends = endsNow(advanced);
+  if (ends && tasks.some(mayBeOutage)) writes.push(releaseForCounting(sql, projectId, id));
+  if (ends && !advanced.isNew) {
+    if (mode === "run" && (await stopLeases(sql, projectId, id, reason))) await notifyLeases(sql, projectId);
+    await notifyExecutionEnded(sql, id);
   }
-  writes.push(updateExecution(sql, projectId, execution.id, { ...change, status }));
-  const ends = hasEnded(status) && !hasEnded(execution.status);
-  if (ends && tasks.some(mayBeOutage)) writes.push(releaseForCounting(sql, projectId, execution.id));
-  if (ends && !isNew) {
-    if (execution.mode === "run" && (await stopLeases(sql, projectId, execution.id, reason)))
-      await notifyLeases(sql, projectId);
-    await notifyExecutionEnded(sql, execution.id);
-  }
-  if (!silent) {
-    const ended = (ends || isToldAgain) && status !== "cancelled";
-    const origin = toOrigin({ ...execution, status }, change);
-    const announced = ended ? await announceEnd(sql, projectId, execution, { origin, tasks, writes }) : [];
+  if (!isMuted) {
+    const isAnnounced = (ends || isAnnouncedAgain) && status !== "cancelled";
+    const announced = isAnnounced ? await announceEnd(sql, projectId, execution, { origin, tasks, writes }) : [];
     const all = [...events, ...announced];
     if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
   }
   await writeTogether(sql, writes);
-  const { buildId } = execution;
   // A late report changes what a build and its reruns come to together, as the end of a rerun does.
   if (hasEnded(status) && (buildId !== null || hasEnded(execution.status)))
-    await updateRepeated(sql, projectId, buildId ?? execution.id);
-  return status;
+    await updateRepeated(sql, projectId, buildId ?? id);
 }
 
 /** In a transaction that holds the lock of the build or of one of its reruns: what the reruns make of the build's outcome. */
@@ -282,42 +328,6 @@ function toEndEvents(
   ];
 }
 
-/** An execution that an upload begins, as it is to be stored. */
-export function toUploaded(
-  execution: LockedExecution,
-  { at, ...rest }: Pick<UploadedExecution, "status" | "timeoutMinutes" | "runCompletedAt"> & { at: Date },
-): UploadedExecution {
-  const { id, key, trigger, branch, commit, pullRequest, buildUrl, environment, createdAt, baselineId } = execution;
-  const origin = { branch, commit, pullRequest, buildUrl, environment };
-  return { id, key, trigger, ...origin, createdAt, baselineId, startedAt: at.toISOString(), ...rest };
-}
-
-export type GreenReport = {
-  /** All tasks of the execution, ordered by id. */
-  tasks: readonly TaskRow[];
-  /** Where the execution comes from, by now. */
-  origin: ExecutionData;
-  events: readonly NewEvent[];
-  silent: boolean;
-};
-
-/**
- * What becomes of an execution by a report in which nothing failed, and what is to be told. Undefined where more is to be
- * known for that: it is over, or was known before and ends now, or something was red on its branch.
- */
-export function advanceByGreen(
-  { execution, isNew, mayHaveRedTasks }: ArrivalAmongRuns,
-  event: ExecutionEvent,
-  { tasks, origin, events, silent }: GreenReport,
-): { status: ExecutionStatus; events: readonly NewEvent[] } | undefined {
-  const status = nextStatus(execution.status, tasks, event);
-  if (hasEnded(execution.status) || execution.mode === "run") return undefined;
-  if (!hasEnded(status)) return { status, events: silent ? [] : events };
-  if (!isNew || (mayHaveRedTasks && !silent)) return undefined;
-  const end = { origin: { ...origin, status }, tasks, recovery: null, blames: {} };
-  return { status, events: silent ? [] : [...events, ...toEndEvents(execution, end)] };
-}
-
 /** An execution, locked; what its caller should know of how it was found. */
 export type FoundExecution = { execution: LockedExecution; isNew: boolean; warnings: string[] };
 
@@ -342,12 +352,15 @@ export async function findOrInsertExecution(
   return { execution, isNew: true, warnings: namesake ? [otherBuild(build, namesake)] : [] };
 }
 
+/** As an upload or a client names it; neither key: it is one of its own. */
+type NamedBuild = { key: string | null; branch?: string | null | undefined; commit?: string | null | undefined };
+
 const toFound = (
   build: Build,
   { isUnclear, ...execution }: LockedExecution & { isUnclear: boolean },
 ): FoundExecution => ({ execution, isNew: false, warnings: warningsOf(build, { isUnclear }) });
 
-function warningsOf({ key, branch }: UploadedBuild, { isUnclear }: { isUnclear: boolean }): string[] {
+export function warningsOf({ key, branch }: NamedBuild, { isUnclear }: { isUnclear: boolean }): string[] {
   if (!isUnclear) return [];
   const unnamed = branch == null ? "neither commit nor branch" : "no commit";
   return [
@@ -356,8 +369,8 @@ function warningsOf({ key, branch }: UploadedBuild, { isUnclear }: { isUnclear: 
 }
 
 /** Usually jobs of one build that name a merge commit and a head commit. */
-function otherBuild(
-  { key, branch, commit }: UploadedBuild,
+export function otherBuild(
+  { key, branch, commit }: NamedBuild,
   namesake: Pick<LockedExecution, "branch" | "commit">,
 ): string {
   const isCommit = commit != null && namesake.commit !== null && !isSameCommit(namesake.commit, commit);
@@ -366,145 +379,6 @@ function otherBuild(
     `The execution_key "${key}" is known with ${what} "${theirs}", and this is ${what} "${ours}": ` +
     `it began another execution. The jobs of one build name the same ${what}${isCommit ? ", the head's" : ""}`
   );
-}
-
-/** What an upload meets: where its execution is new it is yet to be stored. */
-export type Arrival = FoundExecution & Pick<MetBuild, "timeoutMinutes" | "hasLiveBugs">;
-
-/** In a transaction that holds the turn of the execution_key, if there is one: the execution that an upload belongs to. */
-export async function meetExecution(
-  sql: Tx,
-  projectId: string,
-  { execution_id, execution_key, branch: toldBranch, commit: toldCommit, base_commit }: UploadParameters,
-  origin: ExecutionOrigin,
-  now: Date,
-): Promise<Arrival> {
-  const { branch, commit } = origin;
-  const build = { key: execution_key ?? null, branch, commit };
-  const freshId = Bun.randomUUIDv7("hex", now.getTime());
-  const asked = { ...build, id: execution_id, baseCommit: base_commit };
-  const look = () => lockBuild(sql, projectId, asked, freshId, now);
-  const first = await look();
-  // Its execution may have been deleted while it waited for that: what it was told beside is older than the wait.
-  const { execution: known, ...met } = first.execution || !first.namesake ? first : await look();
-  if (execution_id !== undefined) requireSame(known ?? refuseAbsent(), execution_key, toldBranch, toldCommit);
-  const execution = known ?? beginAt(now, { id: freshId, key: build.key, origin, ...met });
-  const warnings = known ? warningsOf(build, met) : met.namesake ? [otherBuild(build, met.namesake)] : [];
-  const found = await withBase(sql, projectId, { execution, isNew: known === undefined, warnings }, base_commit);
-  const { timeoutMinutes, hasLiveBugs } = met;
-  return { ...found, timeoutMinutes, hasLiveBugs };
-}
-
-/** What begins with an upload, and is not stored yet. */
-const beginAt = (
-  now: Date,
-  {
-    id,
-    key,
-    origin,
-    baselineId,
-    defaultBranch,
-  }: Pick<LockedExecution, "id" | "key" | "baselineId" | "defaultBranch"> & { origin: ExecutionOrigin },
-): LockedExecution => ({
-  id,
-  key,
-  status: "running",
-  mode: "report",
-  trigger: "upload",
-  branch: origin.branch ?? null,
-  commit: origin.commit ?? null,
-  pullRequest: origin.pullRequest ?? null,
-  buildUrl: origin.buildUrl ?? null,
-  environment: origin.environment ?? null,
-  createdAt: now.toISOString(),
-  startedAt: null,
-  completedAt: null,
-  sample: false,
-  rerunOf: null,
-  buildId: null,
-  repeatedStatus: null,
-  baselineId,
-  depth: 0,
-  reruns: 0,
-  failFast: null,
-  defaultBranch,
-});
-
-type NamedBuild = { key: string | null; origin: ExecutionOrigin; now: Date };
-
-/** With the runs that the execution has by now. */
-export type ArrivalAmongRuns = Arrival &
-  Pick<FoundBuild, "mayHaveRedTasks" | "namesVersion"> & { runs: readonly RunRow[] };
-
-/**
- * What several uploads meet, in a transaction that holds the turns of their keys; nobody is waited for. Undefined for one
- * that would have to wait, or of which there is more to say.
- */
-export async function meetExecutions(
-  sql: Tx,
-  projectId: string,
-  builds: readonly NamedBuild[],
-): Promise<(ArrivalAmongRuns | undefined)[]> {
-  const asked = builds.map(({ key, origin: { branch = null, commit = null }, now }) => {
-    return { freshId: Bun.randomUUIDv7("hex", now.getTime()), key, branch, commit, now };
-  });
-  const found = new Map((await lockBuilds(sql, projectId, asked)).map((met) => [met.freshId, met]));
-  const knownIds = [...found.values()].flatMap(({ execution }) => (execution ? [execution.id] : []));
-  const runs = Map.groupBy(
-    knownIds.length === 0 ? [] : await selectRunsOf(sql, projectId, knownIds),
-    ({ executionId }) => executionId,
-  );
-  return builds.map(({ origin, now }, index) => {
-    const { freshId, key, branch, commit } = asked[index]!;
-    const met = found.get(freshId);
-    if (met === undefined) return undefined;
-    const { execution: known } = met;
-    const isNew = known === undefined;
-    // While it was looked for somebody may have told more of it.
-    if (known && !agrees(known, { branch, commit })) return undefined;
-    const execution = known ?? beginAt(now, { id: freshId, key, origin, ...met });
-    const warnings = known ? warningsOf({ key, branch, commit }, met) : [];
-    return { ...met, execution, isNew, warnings, runs: runs.get(execution.id) ?? [] };
-  });
-}
-
-const agrees = (
-  execution: Pick<LockedExecution, "branch" | "commit">,
-  { branch, commit }: { branch: string | null; commit: string | null },
-): boolean =>
-  (execution.branch === null || branch === null || execution.branch === branch) &&
-  (execution.commit === null || commit === null || isSameCommit(execution.commit, commit));
-
-/** Of an upload that names its execution. */
-function requireSame(
-  execution: LockedExecution,
-  key: string | undefined,
-  branch: string | undefined,
-  commit: string | undefined,
-): void {
-  if (key !== undefined && execution.key !== key)
-    refuse(`Cannot read "execution_key": the execution of "execution_id" has another key`);
-  if (branch !== undefined && execution.branch !== null && branch !== execution.branch)
-    refuse(`Cannot read "branch": the execution of "execution_id" is of branch "${execution.branch}", got "${branch}"`);
-  if (commit !== undefined && execution.commit !== null && !isSameCommit(commit, execution.commit))
-    refuse(`Cannot read "commit": the execution of "execution_id" is of commit "${execution.commit}", got "${commit}"`);
-}
-
-/** Warns where the baseline is not that of the commit that the upload names. */
-async function withBase(
-  sql: Tx,
-  projectId: string,
-  found: FoundExecution,
-  baseCommit: string | undefined,
-): Promise<FoundExecution> {
-  if (baseCommit === undefined) return found;
-  const { baselineId } = found.execution;
-  const baseline = baselineId === null ? undefined : await selectOrigin(sql, projectId, baselineId);
-  if (baseline?.commit && isSameCommit(baseline.commit, baseCommit)) return found;
-  const why = found.isNew
-    ? `no execution of that commit is over${baselineId === null ? "" : ": it is the last one of the default branch"}`
-    : "it was fixed when the execution began";
-  return { ...found, warnings: [...found.warnings, `The baseline is not of base_commit "${baseCommit}": ${why}`] };
 }
 
 /** In a transaction: an execution that goes on ends with what has come. Refuses one that was cancelled. */

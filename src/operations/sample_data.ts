@@ -1,7 +1,8 @@
 /** Two weeks of a plausible project, for looking around before the first report of one's own. */
 
-import { nameReport, prepareReport } from "./ingest/prepare.ts";
-import { takeReport } from "./ingest/ingest.ts";
+import { takeReports } from "./ingest/ingest.ts";
+import { prepareReport } from "./ingest/prepare.ts";
+import { resolveReport } from "./ingest/resolve.ts";
 import { toCase } from "../reports/fields.ts";
 import type { ReportedCase, Report } from "../reports/report.ts";
 import { createCutter } from "../reports/text.ts";
@@ -116,20 +117,13 @@ export async function insertSampleData(sql: Tx, projectId: string, defaultBranch
         complete: index === SUITES.length - 1,
         allow_empty: false,
       };
-      const named = await nameReport(
-        sql,
-        (work) => work(sql),
-        projectId,
-        prepareReport(
-          projectId,
-          report(suite, Math.floor(run / RUNS_A_DAY), random),
-          parameters,
-          Bun.SHA256.hash(`${commit} ${index}`, "hex"),
-        ),
-        parameters,
-      );
-      const taken = await takeReport(sql, projectId, named, parameters, { now: at, silent: true });
-      executionId = taken.run.executionId;
+      const digest = Bun.SHA256.hash(`${commit} ${index}`, "hex");
+      const content = report(suite, Math.floor(run / RUNS_A_DAY), random);
+      const prepared = prepareReport(projectId, content, parameters, digest);
+      const numbers = await resolveReport(sql, (work) => work(sql), projectId, prepared, parameters);
+      const incoming = { prepared, parameters, numbers, isMuted: true };
+      const { outputs } = await takeReports(sql, projectId, [incoming], { mayWait: true, now: at });
+      executionId = outputs[0]!.run.executionId;
     }
     executionIds.push(executionId!);
   }

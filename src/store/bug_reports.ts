@@ -380,7 +380,7 @@ export async function insertOccurrences(
   const testCases = toNumberArray(occurrences.map(({ testCase }) => testCase));
   // A run that comes late is not the last one that a bug was seen in.
   const isOlder = sql`coalesce(b.last_seen_at > ${run.seenAt}::timestamptz, false)`;
-  await sql`
+  const occur = sql`
     with added as (
       insert into bug_occurrence (project_id, bug_report_id, run_id, test_case, message, seen_at)
       select ${projectId}, bug, ${run.id}, test_case, message, ${run.seenAt}
@@ -407,7 +407,7 @@ export async function insertOccurrences(
       }
       updated_at = greatest(b.updated_at, ${run.seenAt}::timestamptz)
     from sums where b.project_id = ${projectId} and b.id = sums.bug_report_id`;
-  await insertBugCases(sql, projectId, occurrences, run.seenAt);
+  await Promise.all([occur, insertBugCases(sql, projectId, occurrences, run.seenAt)]);
 }
 
 /**
@@ -545,7 +545,7 @@ export type BugsOfCases = {
   areHeld: boolean;
 };
 
-const BUGS_OF_CASES = compose<"project" | "testCases", { testCases: number[] | null; areHeld: boolean }>(
+const BUGS_OF_CASES = compose<"project" | "testCases" | "isNeeded", { testCases: number[] | null; areHeld: boolean }>(
   (sql, given) => sql`
     with watched as materialized (
       select number from unnest(${given("testCases")}::int[]) as asked (number)
@@ -556,17 +556,25 @@ const BUGS_OF_CASES = compose<"project" | "testCases", { testCases: number[] | n
           select from bug_report
           where project_id = ${given("project")} and id = k.bug_report_id and status in ('open', 'in_progress') offset 0) b))
     select (select json_agg(number) from watched) as "testCases",
-      case when exists (select from watched) then pg_try_advisory_xact_lock(${lockOf(sql, "bugs", given("project"))})
+      case when ${given("isNeeded")}::boolean or exists (select from watched) then pg_try_advisory_xact_lock(${lockOf(sql, "bugs", given("project"))})
         else true end as "areHeld"`,
 );
 
-/** Those of these test cases, by their numbers, that live bugs have, and the turn of `lockBugs` if nobody else has it. */
+/**
+ * Those of these test cases, by their numbers, that live bugs have, and the lock of `lockBugs` unless another transaction has
+ * it. It is taken if there are such cases, or `isNeeded`.
+ */
 export const tryBugsOfCases = async (
   sql: Tx,
   projectId: string,
   testCases: readonly number[],
+  isNeeded: boolean,
 ): Promise<BugsOfCases> => {
-  const [row] = await BUGS_OF_CASES(sql, { project: projectId, testCases: toNumberArray(testCases) });
+  const [row] = await BUGS_OF_CASES(sql, {
+    project: projectId,
+    testCases: toNumberArray(testCases),
+    isNeeded: String(isNeeded),
+  });
   return { testCases: new Set(row!.testCases), areHeld: row!.areHeld };
 };
 
@@ -686,18 +694,24 @@ export type FailureRow = {
   isIncident: boolean;
 };
 
-/** The failed cases of a run with what they tell; at most `limit`. */
-export const selectRunFailures = (sql: Sql, projectId: string, runId: string, limit: number) => sql<FailureRow[]>`
-  select f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message, left(d.stack, 20000) as stack,
+/** The failed cases of runs with what they tell, by run and test case; of each run at most its `limit`. */
+export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { id: string; limit: number }[]) => sql<
+  (FailureRow & { runId: string })[]
+>`
+  select f.run_id as "runId", f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message,
+    left(d.stack, 20000) as stack,
     exists (
       select from failure i
-      where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = f.number and i.blame = 'incident'
+      where i.project_id = ${projectId} and i.run_id = f.run_id and i.test_case = f.number and i.blame = 'incident'
     ) as "isIncident"
   from (
-    select r.number, r.attempt from ${failedResultsOf(sql, projectId, sql`select ${runId}::uuid as id`)} r
-    order by r.number limit ${limit}
+    select first.* from unnest(
+      ${toTextArray(runs.map(({ id }) => id))}::uuid[], ${toNumberArray(runs.map(({ limit }) => limit))}::int[]
+    ) as run (id, most), lateral (
+      select r.run_id, r.number, r.attempt from ${failedResultsOf(sql, projectId, sql`select run.id as id`)} r
+      order by r.number limit run.most) first
   ) f
   join test_case c on c.project_id = ${projectId} and c.number = f.number
-  left join case_detail d on d.project_id = ${projectId} and d.run_id = ${runId} and d.test_case = f.number
+  left join case_detail d on d.project_id = ${projectId} and d.run_id = f.run_id and d.test_case = f.number
     and d.attempt = f.attempt
-  order by f.number`;
+  order by f.run_id, f.number`;

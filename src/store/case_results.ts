@@ -52,30 +52,37 @@ export const upsertBlocks = (sql: Sql, projectId: Given, columns: BlockColumns<G
 export const deleteBlock = (sql: Tx, projectId: string, runId: string, block: number) => sql`
   delete from case_result where project_id = ${projectId} and run_id = ${runId} and block = ${block}`;
 
-/** The counts of the run, from all its results; `quarantined` are failed ones that the verdict does not count. */
-export const selectCounts = async (
+/** Counts of all results of a run but those in `blocks`; `quarantined` are failed ones that the verdict does not count. */
+export const selectOtherCounts = async (
   sql: Sql,
   projectId: string,
   runId: string,
+  blocks: readonly number[],
 ): Promise<Counts & { quarantined: number }> => {
+  const isOther = sql`project_id = ${projectId} and run_id = ${runId} and block <> all(${toNumberArray(blocks)}::int[])`;
   const [row] = await sql<{ statuses: string | null; quarantined: number }[]>`
     select
-      (select string_agg(statuses, '') from case_result where project_id = ${projectId} and run_id = ${runId}) as statuses,
+      (select string_agg(statuses, '') from case_result where ${isOther}) as statuses,
       (select count(*)::int from quarantine q
-        join case_result b on b.project_id = ${projectId} and b.run_id = ${runId} and b.block = ${blockOfCase(sql, sql`q.test_case`)}
+        cross join lateral (
+          select * from case_result where ${isOther} and block = ${blockOfCase(sql, sql`q.test_case`)} offset 0) b
         where q.project_id = ${projectId} and (q.until is null or q.until > now())
           and upper(substr(b.statuses, array_position(b.test_cases, q.test_case), 1)) = 'F') as quarantined`;
   return { ...countStatuses(row!.statuses ?? ""), quarantined: row!.quarantined };
 };
 
-/** How many of these test cases are quarantined now. */
-export const countQuarantined = async (sql: Sql, projectId: string, testCases: readonly number[]): Promise<number> => {
-  if (testCases.length === 0) return 0;
-  const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count from quarantine
+/** Those of these test cases, by their numbers, that are quarantined now. */
+export const selectQuarantined = async (
+  sql: Sql,
+  projectId: string,
+  testCases: readonly number[],
+): Promise<Set<number>> => {
+  if (testCases.length === 0) return new Set();
+  const rows = await sql<{ number: number }[]>`
+    select test_case as number from quarantine
     where project_id = ${projectId} and (until is null or until > now())
       and test_case = any(${toNumberArray(testCases)}::int[])`;
-  return row!.count;
+  return new Set(rows.map(({ number }) => number));
 };
 
 export type CaseDetail = {
@@ -99,24 +106,47 @@ export type RunDetail = CaseDetail & {
   shard: number | null;
 };
 
-/** Those that are there stay. */
-export const insertDetails = (sql: Tx, projectId: string, details: readonly RunDetail[]) => sql`
+/** Details as parameters of a statement: arrays in step. */
+export type DetailColumns<Value = string> = Record<
+  | "runIds"
+  | "attempts"
+  | "shards"
+  | "cases"
+  | "kinds"
+  | "lines"
+  | "runs"
+  | "messages"
+  | "stacks"
+  | "outputs"
+  | "properties"
+  | "causes",
+  Value
+>;
+
+export const toDetailColumns = (details: readonly RunDetail[]): DetailColumns => ({
+  runIds: toTextArray(details.map(({ runId }) => runId)),
+  attempts: toNumberArray(details.map(({ attempt }) => attempt)),
+  shards: toNumberArray(details.map(({ shard }) => shard)),
+  cases: toNumberArray(details.map(({ testCase }) => testCase)),
+  kinds: toTextArray(details.map(({ kind }) => kind)),
+  lines: toNumberArray(details.map(({ line }) => line)),
+  runs: toNumberArray(details.map(({ runs }) => runs)),
+  messages: toTextArray(details.map(({ message }) => message)),
+  stacks: toTextArray(details.map(({ stack }) => stack)),
+  outputs: toTextArray(details.map(({ output }) => output)),
+  properties: toTextArray(details.map(({ properties }) => (properties === null ? null : JSON.stringify(properties)))),
+  causes: toTextArray(details.map(({ cause }) => cause)),
+});
+
+/** Details that are stored already stay as they are. */
+export const insertDetails = (sql: Sql, projectId: Given, columns: DetailColumns<Given>) => sql`
   insert into case_detail (project_id, run_id, test_case, attempt, shard, kind, line, runs, message, stack, output, properties,
     cause)
   select ${projectId}, run_id, test_case, attempt, shard, kind, line, runs, message, stack, output, properties::json, cause
   from unnest(
-    ${toTextArray(details.map(({ runId }) => runId))}::uuid[],
-    ${toNumberArray(details.map(({ attempt }) => attempt))}::int[],
-    ${toNumberArray(details.map(({ shard }) => shard))}::smallint[],
-    ${toNumberArray(details.map(({ testCase }) => testCase))}::int[],
-    ${toTextArray(details.map(({ kind }) => kind))}::text[],
-    ${toNumberArray(details.map(({ line }) => line))}::int[],
-    ${toNumberArray(details.map(({ runs }) => runs))}::int[],
-    ${toTextArray(details.map(({ message }) => message))}::text[],
-    ${toTextArray(details.map(({ stack }) => stack))}::text[],
-    ${toTextArray(details.map(({ output }) => output))}::text[],
-    ${toTextArray(details.map(({ properties }) => (properties === null ? null : JSON.stringify(properties))))}::text[],
-    ${toTextArray(details.map(({ cause }) => cause))}::uuid[]
+    ${columns.runIds}::uuid[], ${columns.attempts}::int[], ${columns.shards}::smallint[], ${columns.cases}::int[],
+    ${columns.kinds}::text[], ${columns.lines}::int[], ${columns.runs}::int[], ${columns.messages}::text[],
+    ${columns.stacks}::text[], ${columns.outputs}::text[], ${columns.properties}::text[], ${columns.causes}::uuid[]
   ) as fresh (run_id, attempt, shard, test_case, kind, line, runs, message, stack, output, properties, cause)
   on conflict (project_id, run_id, test_case, attempt) do nothing`;
 
@@ -124,14 +154,14 @@ const PORTION_CHARACTERS = 4_000_000;
 const PORTION_ROWS = 5_000;
 
 /** In portions, so that neither a parameter nor the server's memory grows with a report's output. */
-export async function insertAllDetails(sql: Tx, projectId: string, details: readonly RunDetail[]): Promise<void> {
+export function* portionsOfDetails(details: readonly RunDetail[]): Generator<RunDetail[]> {
   for (let start = 0; start < details.length;) {
     let end = start;
     for (let size = 0; end < details.length && end - start < PORTION_ROWS && size < PORTION_CHARACTERS; end++) {
       const { message, stack, output } = details[end]!;
       size += (message?.length ?? 0) + (stack?.length ?? 0) + (output?.length ?? 0);
     }
-    await insertDetails(sql, projectId, details.slice(start, end));
+    yield details.slice(start, end);
     start = end;
   }
 }

@@ -243,13 +243,10 @@ const haveKey = (sql: Sql, projectId: Given, key: Given, now: Given) => sql`
     select id from execution where project_id = ${projectId} and key = ${key} order by id desc limit ${NAMESAKES})
   and (completed_at is null or completed_at > ${now}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
 
-/** The newest execution that has the key, as JSON. */
-const namesakeOf = (sql: Sql, projectId: string, key: string | null, now: Date): Fragment =>
-  key === null
-    ? sql`null`
-    : sql`(
-        select json_build_object('branch', branch, 'commit', commit) from execution
-        where ${haveKey(sql, projectId, key, now.toISOString())} order by id desc limit 1)`;
+/** The newest execution that has the key, as JSON; null without a key. */
+const namesakeOf = (sql: Sql, projectId: Given, key: Given, now: Given): Fragment => sql`(
+  select json_build_object('branch', branch, 'commit', commit) from execution
+  where ${haveKey(sql, projectId, key, now)} order by id desc limit 1)`;
 
 type GivenBuild = { key: Given; branch: Given; commit: Given; now: Given };
 
@@ -278,17 +275,24 @@ const lockOfBuild = (sql: Tx, projectId: string, { key, branch = null, commit = 
   sql`${ofBuild(sql, projectId, { key, branch, commit, now: now.toISOString() })} for update`;
 
 /** What an upload says of its execution; neither id nor key: it is one of its own. */
-export type UploadedBuild = Omit<Build, "key"> & {
-  id?: string | undefined;
+export type ExecutionQuery = {
+  /** The id that the execution gets if it is new. */
+  freshId: string;
+  id: string | null;
   key: string | null;
-  baseCommit?: string | undefined;
+  branch: string | null;
+  commit: string | null;
+  now: Date;
 };
 
-/** What an upload meets. */
-export type MetBuild = {
+/** What an upload belongs to. */
+export type ExecutionMatch = {
+  freshId: string;
   /** Locked; undefined: it is to be inserted. */
   execution: LockedExecution | undefined;
-  /** The build does not name its commit, and several agree with it. */
+  /** There is an execution, but it could not be locked: another transaction has it, or has deleted it. */
+  isBusy: boolean;
+  /** The upload does not name its commit, and several executions agree with it. */
   isUnclear: boolean;
   /** Of what is to be inserted: the newest other build with its key, and what it is to be compared with. */
   namesake: Pick<ExecutionRow, "branch" | "commit"> | null;
@@ -298,6 +302,10 @@ export type MetBuild = {
   timeoutMinutes: number;
   /** Whether a run may resolve a bug. */
   hasLiveBugs: boolean;
+  /** False: nothing is red on the branch. */
+  mayHaveRedTasks: boolean;
+  /** See `namesVersionOf`. */
+  namesVersion: string;
 };
 
 /** Of a left join. */
@@ -306,119 +314,108 @@ type LockedRow = { [Name in keyof Omit<LockedExecution, "defaultBranch">]: Locke
   "defaultBranch"
 >;
 
-const toLocked = (row: LockedRow): LockedExecution | undefined =>
-  row.id === null ? undefined : (row as LockedExecution);
+type MatchRow = Omit<ExecutionMatch, "execution"> & LockedRow;
+type MatchParameters<Value> = Record<"project" | "freshIds" | "ids" | "keys" | "branches" | "commits" | "times", Value>;
 
-type MetRow = Omit<MetBuild, "execution"> & { plans: string } & LockedRow;
+/** `mayWait` false: what another transaction has locked is busy. `baseCommit` names what the new ones are compared with. */
+const matchStatement = (
+  sql: Sql,
+  given: MatchParameters<Given>,
+  { mayWait, baseCommit }: { mayWait: boolean; baseCommit?: string | undefined },
+): Fragment => {
+  const asked = { key: sql`asked.key`, branch: sql`asked.branch`, commit: sql`asked.commit`, now: sql`asked.now` };
+  const { project } = given;
+  return sql`
+    select asked.fresh_id as "freshId", locked.*, coalesce(build."isUnclear", false) as "isUnclear",
+      coalesce(asked.id, build.id) is not null and locked.id is null as "isBusy",
+      p.default_branch as "defaultBranch", p.execution_timeout_minutes as "timeoutMinutes",
+      case when locked.id is null
+        then ${baselineOf(sql, project, { id: sql`asked.fresh_id`, branch: sql`asked.branch`, baseCommit })}
+        else locked."baselineId" end as "baselineId",
+      case when locked.id is null then ${namesakeOf(sql, project, asked.key, asked.now)} end as namesake,
+      exists (select from bug_report where project_id = ${project} and status in ('open', 'in_progress'))
+        as "hasLiveBugs",
+      red.is_there is not null as "mayHaveRedTasks",
+      ${mayWait ? sql`${keepPlans(sql)} as plans,` : sql``}
+      ${namesVersionOf(sql, project)} as "namesVersion"
+    from project p cross join unnest(
+      ${given.freshIds}::uuid[], ${given.ids}::uuid[], ${given.keys}::text[], ${given.branches}::text[],
+      ${given.commits}::text[], ${given.times}::timestamptz[]
+    ) as asked (fresh_id, id, key, branch, commit, now)
+    left join lateral (${ofBuild(sql, project, asked, sql`id`)}) build on true
+    left join lateral (
+      select ${executionColumns(sql)} from execution
+      where project_id = ${project} and id = coalesce(asked.id, build.id) for update ${mayWait ? sql`` : sql`skip locked`}
+    ) locked on true
+    left join lateral (
+      -- A look-up for each: what "exists" makes of it may be a hash of all red tasks.
+      select true as is_there from red_task
+      where project_id = ${project} and branch = coalesce(locked.branch, asked.branch, p.default_branch) limit 1
+    ) red on true
+    where p.id = ${project}`;
+};
+
+const composeMatch = (mayWait: boolean) =>
+  compose<keyof MatchParameters<string>, MatchRow>((sql, given) =>
+    matchStatement(
+      sql,
+      {
+        project: given("project"),
+        freshIds: given("freshIds"),
+        ids: given("ids"),
+        keys: given("keys"),
+        branches: given("branches"),
+        commits: given("commits"),
+        times: given("times"),
+      },
+      { mayWait },
+    ),
+  );
+const MATCH_AT_ONCE = composeMatch(false);
+const MATCH_WAITING = composeMatch(true);
 
 /**
- * All that a report meets when it arrives, in one round trip: the execution with its id or key, see `Build`, and what it
- * takes to insert one with the id `freshId`. Who names a key holds the lock of that. What follows keeps its plans.
+ * All that reports meet when they arrive, in one round trip: the execution of each with its id or key, see `Build`, and what
+ * it takes to insert one. The transaction holds the locks of their keys. The answers are in any order.
  */
-export const lockBuild = async (
+export async function matchExecutions(
   sql: Tx,
   projectId: string,
-  { id, key, branch = null, commit = null, baseCommit }: UploadedBuild,
-  freshId: string,
-  now: Date,
-): Promise<MetBuild> => {
-  const found =
-    id !== undefined
-      ? sql`select ${executionColumns(sql)}, false as "isUnclear" from execution
-          where project_id = ${projectId} and id = ${id} for update`
-      : key === null
-        ? sql`select ${executionColumns(sql)}, false as "isUnclear" from execution where false`
-        : lockOfBuild(sql, projectId, { key, branch, commit }, now);
-  const [row] = await sql<MetRow[]>`
-    with found as materialized (${found})
-    select f.*, ${keepPlans(sql)} as plans, coalesce(f."isUnclear", false) as "isUnclear", p.default_branch as "defaultBranch",
-      p.execution_timeout_minutes as "timeoutMinutes",
-      case when f.id is null then ${namesakeOf(sql, projectId, id === undefined ? key : null, now)} end as namesake,
-      case when f.id is null then ${baselineOf(sql, projectId, { id: freshId, branch, baseCommit })} else f."baselineId" end
-        as "baselineId",
-      exists (select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress'))
-        as "hasLiveBugs"
-    from project p left join found f on true where p.id = ${projectId}`;
-  const { plans: _, isUnclear, namesake: other, timeoutMinutes, hasLiveBugs, ...execution } = row!;
-  const { baselineId, defaultBranch } = execution;
-  const met = { isUnclear, namesake: other, baselineId, defaultBranch, timeoutMinutes, hasLiveBugs };
-  return { ...met, execution: toLocked(execution) };
-};
-
-/** One of several uploads at once. `freshId` is what its execution gets if it is new. */
-export type AskedBuild = {
-  freshId: string;
-  key: string | null;
-  branch: string | null;
-  commit: string | null;
-  now: Date;
-};
-
-/** See `MetBuild`; one that has a namesake is left out. */
-export type FoundBuild = Omit<MetBuild, "namesake"> & {
-  freshId: string;
-  /** False: nothing is red on the branch of what is to be inserted. */
-  mayHaveRedTasks: boolean;
-  /** Of the project. */
-  namesVersion: string;
-};
-
-type FoundRow = Omit<FoundBuild, "execution"> & LockedRow;
-
-const LOCK_BUILDS = compose<"project" | "freshIds" | "keys" | "branches" | "commits" | "times", FoundRow>(
-  (sql, given) => {
-    const projectId = given("project");
-    const asked = { key: sql`asked.key`, branch: sql`asked.branch`, commit: sql`asked.commit`, now: sql`asked.now` };
-    return sql`
-      select asked.fresh_id as "freshId", locked.*, coalesce(chosen."isUnclear", false) as "isUnclear",
-        p.default_branch as "defaultBranch", p.execution_timeout_minutes as "timeoutMinutes",
-        case when chosen.id is null
-          then ${baselineOf(sql, projectId, { id: sql`asked.fresh_id`, branch: sql`asked.branch`, baseCommit: undefined })}
-          else locked."baselineId" end as "baselineId",
-        exists (select from bug_report where project_id = ${projectId} and status in ('open', 'in_progress'))
-          as "hasLiveBugs",
-        chosen.id is not null or exists (
-          select from red_task where project_id = ${projectId} and branch = coalesce(asked.branch, p.default_branch)
-        ) as "mayHaveRedTasks",
-        ${namesVersionOf(sql, projectId)} as "namesVersion"
-      from project p cross join unnest(
-        ${given("freshIds")}::uuid[], ${given("keys")}::text[], ${given("branches")}::text[],
-        ${given("commits")}::text[], ${given("times")}::timestamptz[]
-      ) as asked (fresh_id, key, branch, commit, now)
-      left join lateral (${ofBuild(sql, projectId, asked, sql`id`)}) chosen on true
-      left join lateral (
-        select ${executionColumns(sql)} from execution
-        where project_id = ${projectId} and id = chosen.id for update skip locked
-      ) locked on true
-      -- A look-up for each: what "not exists" makes of it may be a hash of all executions.
-      left join lateral (
-        select true as is_known from execution where project_id = ${projectId} and key = asked.key limit 1
-      ) namesake on true
-      where p.id = ${projectId} and (locked.id is not null or namesake.is_known is null)`;
-  },
-);
-
-/**
- * What several uploads meet, in one round trip, and nobody is waited for: whose execution somebody else has at this
- * moment, and who begins another build with a known key, is left out. They hold the turns of their keys.
- */
-export const lockBuilds = async (sql: Tx, projectId: string, builds: readonly AskedBuild[]): Promise<FoundBuild[]> => {
-  const rows = await LOCK_BUILDS(sql, {
+  queries: readonly ExecutionQuery[],
+  { mayWait, baseCommit }: { mayWait: boolean; baseCommit?: string | undefined },
+): Promise<ExecutionMatch[]> {
+  const parameters: MatchParameters<string> = {
     project: projectId,
-    freshIds: toTextArray(builds.map(({ freshId }) => freshId)),
-    keys: toTextArray(builds.map(({ key }) => key)),
-    branches: toTextArray(builds.map(({ branch }) => branch)),
-    commits: toTextArray(builds.map(({ commit }) => commit)),
-    times: toTextArray(builds.map(({ now }) => now.toISOString())),
+    freshIds: toTextArray(queries.map(({ freshId }) => freshId)),
+    ids: toTextArray(queries.map(({ id }) => id)),
+    // An id says all.
+    keys: toTextArray(queries.map(({ id, key }) => (id === null ? key : null))),
+    branches: toTextArray(queries.map(({ branch }) => branch)),
+    commits: toTextArray(queries.map(({ commit }) => commit)),
+    times: toTextArray(queries.map(({ now }) => now.toISOString())),
+  };
+  const rows =
+    baseCommit !== undefined
+      ? await sql<MatchRow[]>`${matchStatement(sql, parameters, { mayWait, baseCommit })}`
+      : await (mayWait ? MATCH_WAITING : MATCH_AT_ONCE)(sql, parameters);
+  return rows.map((row) => {
+    const {
+      freshId,
+      isBusy,
+      isUnclear,
+      namesake,
+      timeoutMinutes,
+      hasLiveBugs,
+      mayHaveRedTasks,
+      namesVersion,
+      ...rest
+    } = row;
+    const { baselineId, defaultBranch } = rest;
+    const execution = rest.id === null ? undefined : (rest as LockedExecution);
+    const ofProject = { defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, namesVersion };
+    return { freshId, execution, isBusy, isUnclear, namesake, baselineId, ...ofProject };
   });
-  return rows.map(
-    ({ freshId, isUnclear, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, namesVersion, ...execution }) => {
-      const { baselineId, defaultBranch } = execution;
-      const ofProject = { defaultBranch, timeoutMinutes, hasLiveBugs, namesVersion };
-      return { freshId, isUnclear, baselineId, mayHaveRedTasks, ...ofProject, execution: toLocked(execution) };
-    },
-  );
-};
+}
 
 /** The execution with the key that agrees with commit and branch wherever both sides know them: see `Build`. */
 export const lockExecutionOfBuild = async (
@@ -525,7 +522,7 @@ export const insertExecution = async (
           : sql`null`
       }, execution_timeout_minutes) as minutes from project where id = ${projectId}
     ) as timeout
-    returning ${executionColumns(sql)}, ${namesakeOf(sql, projectId, key, now)} as namesake`;
+    returning ${executionColumns(sql)}, ${namesakeOf(sql, projectId, key, now.toISOString())} as namesake`;
   return execution!;
 };
 
@@ -614,36 +611,34 @@ export type ExecutionChange = ExecutionOrigin & {
 
 /**
  * Fields of the origin that are still unknown are filled in; `completedAt` is set once, and is not before that of a run.
- * `now` lies in the past where what arrived was completed there.
+ * `now` lies in the past where what arrived was completed there. `rows`: see `toChangeRows`.
  */
-export const updateExecution = (
-  sql: Tx,
-  projectId: string,
-  id: string,
-  { status, arrived, completedAt = null, now, ...origin }: ExecutionChange,
-) => {
-  const at = now.toISOString();
-  const ended = hasEnded(status);
-  return sql`
-    update execution set
-      status = ${status},
-      branch = coalesce(branch, ${origin.branch ?? null}),
-      commit = case when is_same_commit(commit, ${origin.commit ?? null}) and length(commit) < length(${origin.commit ?? null}::text)
-        then ${origin.commit ?? null} else coalesce(commit, ${origin.commit ?? null}) end,
-      pull_request = coalesce(pull_request, ${origin.pullRequest ?? null}),
-      build_url = coalesce(build_url, ${origin.buildUrl ?? null}),
-      environment = coalesce(environment, ${origin.environment ?? null}),
-      started_at = least(started_at, ${arrived ? at : null}::timestamptz),
-      completed_at = ${
-        ended
-          ? sql`coalesce(completed_at, greatest(${at}::timestamptz, ${completedAt}::timestamptz, (
-              select max(r.completed_at) from test_run r
-              where r.project_id = ${projectId} and r.execution_id = ${id})))`
-          : sql`completed_at`
-      },
-      expires_at = ${ended ? sql`null` : arrived ? sql`now() + timeout_minutes * interval '1 minute'` : sql`expires_at`}
-    where project_id = ${projectId} and id = ${id}`;
-};
+export const updateExecutions = (sql: Sql, projectId: Given, rows: Given) => sql`
+  update execution e set
+    status = c.status,
+    branch = coalesce(e.branch, c.branch),
+    commit = case when is_same_commit(e.commit, c.commit) and length(e.commit) < length(c.commit)
+      then c.commit else coalesce(e.commit, c.commit) end,
+    pull_request = coalesce(e.pull_request, c."pullRequest"),
+    build_url = coalesce(e.build_url, c."buildUrl"),
+    environment = coalesce(e.environment, c.environment),
+    started_at = least(e.started_at, case when c.arrived then c.now end),
+    completed_at = case when c.ended then coalesce(e.completed_at, greatest(c.now, c."completedAt", (
+      select max(r.completed_at) from test_run r where r.project_id = ${projectId} and r.execution_id = c.id)))
+      else e.completed_at end,
+    expires_at = case when c.ended then null when c.arrived then now() + e.timeout_minutes * interval '1 minute'
+      else e.expires_at end
+  from json_to_recordset(${rows}::text::json) as c (id uuid, status text, branch text, commit text, "pullRequest" text,
+    "buildUrl" text, environment text, arrived boolean, ended boolean, now timestamptz, "completedAt" timestamptz)
+  where e.project_id = ${projectId} and e.id = c.id
+    -- Looked up: the planner expects a hundred rows, and would read all executions of a small project for them.
+    and e.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;
+
+export const toChangeRows = (changes: readonly (ExecutionChange & { id: string })[]): string =>
+  toRows(changes.map((change) => ({ ...change, ended: hasEnded(change.status) })));
+
+export const updateExecution = (sql: Tx, projectId: string, id: string, change: ExecutionChange) =>
+  updateExecutions(sql, projectId, toChangeRows([{ ...change, id }]));
 
 /** What tasks that were open when their execution ended have become. */
 export const updateOpenTasks = (

@@ -52,15 +52,28 @@ export const deleteFailures = (sql: Tx, projectId: string, runId: string) => sql
 /** How many cases of each kind are listed. */
 export const LISTED = 100;
 
-/** The failures of a run; at most 100 of each kind. */
-export const selectFailures = (sql: Sql, projectId: string, runId: string) => sql<Blamed[]>`
-  select f.blame, c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file,
-    round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt"
-  from (
-    select *, row_number() over (partition by blame order by test_case) as place from failure
-    where project_id = ${projectId} and run_id = ${runId}
-  ) f join test_case c on c.project_id = ${projectId} and c.number = f.test_case
-  where f.place <= ${LISTED} order by f.test_case`;
+/** The failures of runs, by run id; of each run at most 100 of each kind. */
+export async function selectFailures(
+  sql: Sql,
+  projectId: string,
+  runIds: readonly string[],
+): Promise<Map<string, Blamed[]>> {
+  const rows = await sql<(Blamed & { runId: string })[]>`
+    select f.run_id as "runId", f.blame, c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file,
+      round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt"
+    from unnest(${toTextArray(runIds)}::uuid[]) as run (id), lateral (
+      select *, row_number() over (partition by blame order by test_case) as place from failure
+      where project_id = ${projectId} and run_id = run.id
+    ) f join test_case c on c.project_id = ${projectId} and c.number = f.test_case
+    where f.place <= ${LISTED} order by f.run_id, f.test_case`;
+  const found = new Map<string, Blamed[]>();
+  for (const { runId, ...failure } of rows) {
+    const list = found.get(runId) ?? [];
+    list.push(failure);
+    found.set(runId, list);
+  }
+  return found;
+}
 
 /** How many failures of a run have which blame. */
 export const countRunFailures = async (

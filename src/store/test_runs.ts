@@ -183,35 +183,48 @@ export const newRun = (executionId: string, taskSlug: string, at: Date): RunRow 
   flaws: null,
 });
 
-/** All runs of a locked execution, ordered by id; the one of the task is locked, and comes with its attempts. */
-export const lockRunAmongOthers = async (
+/** A task of an execution. */
+export type TaskKey = { executionId: string; taskSlug: string };
+
+export type RunWithAttempts = RunRow & {
+  /** In their order; null for the tasks that were not asked for. */
+  attempts: Attempt[] | null;
+};
+
+/**
+ * All runs of the locked executions of these tasks, ordered by id; those of the tasks themselves come with their attempts.
+ * `isLocked`: and are locked, because their health is counted without the lock of their execution.
+ */
+export const selectRuns = (
   sql: Tx,
   projectId: string,
-  executionId: string,
-  taskSlug: string,
-): Promise<{ runs: RunRow[]; attempts: Attempt[] }> => {
-  const rows = await sql<(RunRow & { attempts: Attempt[] | null })[]>`
+  tasks: readonly TaskKey[],
+  { isLocked }: { isLocked: boolean },
+) => {
+  const given = sql`unnest(
+    ${toTextArray(tasks.map(({ executionId }) => executionId))}::uuid[],
+    ${toTextArray(tasks.map(({ taskSlug }) => taskSlug))}::text[]) as asked (execution_id, task_slug)`;
+  const attempts = sql`(
+    select coalesce(json_agg(json_build_object('shard', shard, 'number', number, 'digest', encode(digest, 'hex'),
+      'format', format, 'partial', partial, 'exitCode', exit_code, 'exitCase', exit_case, 'passed', passed,
+      'failed', failed, 'skipped', skipped, 'warnings', to_json(warnings), 'durationMs', duration_ms,
+      'startedAt', started_at, 'host', host, 'system', system, 'image', image) order by number, shard), '[]')
+    from attempt where project_id = ${projectId} and run_id = test_run.id)`;
+  return sql<RunWithAttempts[]>`
     with own as materialized (
-      select * from test_run
-      where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug}
-      for no key update)
-    select ${detailColumns(sql)}, declared, started_at as "startedAt", case when task_slug = ${taskSlug} then (
-      select json_agg(json_build_object('shard', shard, 'number', number, 'digest', encode(digest, 'hex'),
-        'format', format, 'partial', partial, 'exitCode', exit_code, 'exitCase', exit_case, 'passed', passed,
-        'failed', failed, 'skipped', skipped, 'warnings', to_json(warnings), 'durationMs', duration_ms,
-        'startedAt', started_at, 'host', host, 'system', system, 'image', image) order by number, shard)
-      from attempt where project_id = ${projectId} and run_id = test_run.id) end as attempts
+      select r.* from (select distinct * from ${given}) asked cross join lateral (
+        select * from test_run
+        where project_id = ${projectId} and execution_id = asked.execution_id and task_slug = asked.task_slug
+        ${isLocked ? sql`for no key update` : sql`offset 0`}) r)
+    select ${detailColumns(sql)}, declared, started_at as "startedAt", case when is_own then ${attempts} end as attempts
     from (
-      select * from own
+      select *, true as is_own from own
       union all
-      select * from test_run
-      where project_id = ${projectId} and execution_id = ${executionId} and task_slug <> ${taskSlug}
+      select r.*, false from (select distinct execution_id from ${given}) asked cross join lateral (
+        select * from test_run where project_id = ${projectId} and execution_id = asked.execution_id offset 0) r
+      where not exists (select from own where own.id = r.id)
     ) test_run
     order by id`;
-  return {
-    runs: rows.map(({ attempts: _, ...run }) => run),
-    attempts: rows.find((run) => run.taskSlug === taskSlug)?.attempts ?? [],
-  };
 };
 
 /** Whether a complete run is an outage, as the other tasks of its execution have shown. */
@@ -222,15 +235,6 @@ export const updateOutage = (sql: Tx, projectId: string, { id, outage, wasOutage
 export const releaseForCounting = (sql: Tx, projectId: string, executionId: string) => sql`
   update test_run set remembered = false
   where project_id = ${projectId} and execution_id = ${executionId} and remembered is null and completed_at is not null`;
-
-/** All runs of several locked executions, ordered by id. */
-export const selectRunsOf = (sql: Tx, projectId: string, executionIds: readonly string[]) => sql<RunRow[]>`
-  select test_run.*
-  from unnest(${toTextArray(executionIds)}::uuid[]) as asked (id)
-  cross join lateral (
-    select ${detailColumns(sql)}, declared, started_at as "startedAt" from test_run
-    where project_id = ${projectId} and execution_id = asked.id offset 0) test_run
-  order by test_run.id`;
 
 /** One upload to a run. `digest` is hexadecimal. */
 export type Attempt = {
@@ -302,14 +306,21 @@ export const insertTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
     "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz, quarantined int,
     outage boolean, "wasOutage" boolean, remembered boolean)`;
 
-export const updateTestRun = (sql: Tx, projectId: string, id: string, run: TestRunChange) => sql`
-  update test_run set
-    status = ${run.status}, shards = ${run.shards}, attempt = ${run.attempt}, passed = ${run.passed},
-    failed = ${run.failed}, skipped = ${run.skipped}, flaky = ${run.flaky}, duration_ms = ${run.durationMs},
-    machine_ms = ${run.machineTimeMs}, tests_started_at = ${run.testsStartedAt},
-    verdict = ${run.verdict}, exit_code = ${run.exitCode}, format = ${run.format},
-    warnings = ${toTextArray(run.warnings)}::text[], started_at = coalesce(started_at, ${run.startedAt}),
-    completed_at = ${run.completedAt}, quarantined = ${run.quarantined}, outage = ${run.outage},
-    was_outage = ${run.wasOutage}, reason = null,
-    remembered = ${run.remembered}
-  where project_id = ${projectId} and id = ${id}`;
+export type ChangedTestRun = Pick<TestRunDetailRow, "id"> & TestRunChange;
+
+/** `rows`: see `toRows`. */
+export const updateTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
+  update test_run r set
+    status = c.status, shards = c.shards, attempt = c.attempt, passed = c.passed, failed = c.failed,
+    skipped = c.skipped, flaky = c.flaky, duration_ms = c."durationMs", machine_ms = c."machineTimeMs",
+    tests_started_at = c."testsStartedAt", verdict = c.verdict, exit_code = c."exitCode", format = c.format,
+    warnings = c.warnings, started_at = coalesce(r.started_at, c."startedAt"), completed_at = c."completedAt",
+    quarantined = c.quarantined, outage = c.outage, was_outage = c."wasOutage", reason = null,
+    remembered = c.remembered
+  from json_to_recordset(${rows}::text::json) as c (id uuid, status text, shards int, attempt int, passed int,
+    failed int, skipped int, flaky int, "durationMs" bigint, "machineTimeMs" bigint, "testsStartedAt" timestamptz,
+    verdict text, "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz,
+    quarantined int, outage boolean, "wasOutage" boolean, remembered boolean)
+  where r.project_id = ${projectId} and r.id = c.id
+    -- Looked up, as in updateExecutions.
+    and r.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;

@@ -3,9 +3,10 @@
 import { expect, test } from "bun:test";
 import { createHarness, junit, until } from "../harness.ts";
 import { findOrInsertExecution } from "../../src/operations/executions.ts";
-import { nameReport, prepareReport } from "../../src/operations/ingest/prepare.ts";
+import { prepareReport } from "../../src/operations/ingest/prepare.ts";
+import { resolveReport } from "../../src/operations/ingest/resolve.ts";
 import { addSampleData, removeSampleData } from "../../src/operations/onboarding.ts";
-import { takeReport, turnsOf } from "../../src/operations/ingest/ingest.ts";
+import { locksFor, takeReports } from "../../src/operations/ingest/ingest.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { UploadParameters } from "../../src/schema/test_runs.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";
@@ -53,10 +54,11 @@ function prepare(project: string, body: string, given: Partial<UploadParameters>
 /** As an upload does it, without repeating it. */
 async function upload(project: string, given: Partial<UploadParameters>) {
   const { parameters, prepared } = prepare(project, junit("pp"), given);
-  const named = await nameReport(pool, begin, project, prepared, parameters);
+  const numbers = await resolveReport(pool, begin, project, prepared, parameters);
   return await begin(async (sql) => {
-    for (const turn of turnsOf(project, parameters)) await takeTurn(sql, turn);
-    return await takeReport(sql, project, named, parameters);
+    for (const lock of locksFor(project, parameters)) await takeTurn(sql, lock);
+    const { outputs } = await takeReports(sql, project, [{ prepared, parameters, numbers }], { mayWait: true });
+    return outputs[0]!;
   });
 }
 
@@ -96,7 +98,7 @@ test("sample data that is removed and an upload that takes over its test cases d
     .map(({ name }) => `<testcase name="${name}" file="spec/checkout.test.ts"/>`)
     .join("")}</testsuite>`;
   const { parameters, prepared } = prepare(project, body, { task_slug: "sample: checkout" });
-  const named = nameReport(pool, begin, project, prepared, parameters);
+  const named = resolveReport(pool, begin, project, prepared, parameters);
   await untilWaiting(2);
   await holder.commit();
   const ends = await Promise.allSettled([removed, named]);

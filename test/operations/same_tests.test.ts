@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createHarness } from "../harness.ts";
-import { nameCases } from "../../src/operations/ingest/resolve.ts";
+import { resolveTestCases } from "../../src/operations/ingest/resolve.ts";
 import { type ReportedCase } from "../../src/reports/report.ts";
 import { identify, normalizeFile } from "../../src/rules/identity.ts";
 import { read } from "../reports/reading.ts";
@@ -107,7 +107,7 @@ describe("what was stored before this version named tests alike", () => {
     isWhole: true,
   });
   const nameAll = (cases: readonly Pick<ReportedCase, "suite" | "name" | "file">[]) =>
-    nameCases(pool, begin, scope(), identify(project, "t", cases));
+    resolveTestCases(pool, begin, scope(), identify(project, "t", cases));
 
   test.each([
     "vitest.json",

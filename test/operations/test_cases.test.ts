@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
-import { nameCases, requestNames } from "../../src/operations/ingest/resolve.ts";
+import { resolveTestCases, requestDictionary } from "../../src/operations/ingest/resolve.ts";
 import { identify, identityOf, type PlacedCase } from "../../src/rules/identity.ts";
 import type { Tx } from "../../src/database/connect.ts";
 import { insertTestCases } from "../../src/store/test_case_names.ts";
@@ -23,15 +23,15 @@ const MANY: PlacedCase[] = Array.from({ length: COUNT }, (_, index) => ({
 const NUMBERS = Array.from({ length: COUNT }, (_, index) => index + 1);
 
 const execution = { id: null, key: null, branch: null, commit: null };
-const name = (cases: readonly PlacedCase[], transact = begin, coming?: Awaited<ReturnType<typeof requestNames>>) =>
-  nameCases(
+const name = (cases: readonly PlacedCase[], transact = begin, coming?: Awaited<ReturnType<typeof requestDictionary>>) =>
+  resolveTestCases(
     pool,
     transact,
     { projectId, taskSlug: "t", execution, isWhole: true },
     identify(projectId, "t", cases),
     coming,
   );
-const request = () => requestNames(begin, projectId, COUNT);
+const request = () => requestDictionary(begin, projectId, COUNT);
 
 const stored = () => pool<(PlacedCase & { number: number })[]>`
   select number, suite, name, file from test_case where project_id = ${projectId} order by number`;
@@ -112,7 +112,7 @@ test.each([1, COUNT])(
       "t",
       named.map((name) => ({ suite: "s", name, file: "b/x.ts" })),
     );
-    expect(await nameCases(pool, afterAnother, scope, cases)).toEqual(NUMBERS.slice(0, count));
+    expect(await resolveTestCases(pool, afterAnother, scope, cases)).toEqual(NUMBERS.slice(0, count));
   },
 );
 

@@ -9,7 +9,7 @@ import {
   selectTestCasesByIdentity,
   updateTestCasePlaces,
 } from "../../store/test_case_names.ts";
-import type { NameScope } from "./resolve.ts";
+import type { ResolveScope } from "./resolve.ts";
 
 /** So many tests of one plain name are told apart by their order; the others are new in each run. */
 const MAX_TWINS = 200;
@@ -25,7 +25,7 @@ export type KeptName = { index: number; identity: string };
  */
 export async function adoptDrawn(
   sql: Tx,
-  { projectId, taskSlug, execution, isWhole }: NameScope,
+  { projectId, taskSlug, execution, isWhole }: ResolveScope,
   places: readonly PlacedCase[],
   numbers: (number | null)[],
 ): Promise<KeptName[]> {

@@ -28,7 +28,7 @@ export async function judgeAgain(
   sql: Tx,
   projectId: string,
   runs: readonly RunRow[],
-  { toTracked, now }: { toTracked: (run: RunRow) => TrackedRun; now: string },
+  toTracked: (run: RunRow) => TrackedRun,
 ): Promise<void> {
   if (runs.length === 0) return;
   await lockBugs(sql, projectId);
@@ -37,6 +37,6 @@ export async function judgeAgain(
     await updateOutage(sql, projectId, run);
     await judgeFailures(sql, projectId, [{ ...run, isJudged: true, onDefaultBranch: tracked.onDefaultBranch }]);
     await withdrawOccurrences(sql, projectId, tracked);
-    await trackBugs(sql, projectId, tracked, now);
+    await trackBugs(sql, projectId, [tracked]);
   }
 }

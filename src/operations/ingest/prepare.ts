@@ -1,7 +1,6 @@
-/** Makes of a report what is stored of it: whose results they are, what there is to tell of them, where they come from. */
+/** Makes of a report what is stored of it: whose results they are, their details, and where they come from. */
 
 import * as v from "valibot";
-import { type ComingNames, nameCases } from "./resolve.ts";
 import { erroredCase, type ReportedCase, type Report } from "../../reports/report.ts";
 import { cut } from "../../reports/text.ts";
 import { fingerprint } from "../../rules/fingerprint.ts";
@@ -13,7 +12,6 @@ import { WHOLE } from "../../rules/run_outcome.ts";
 import { buildUrl, type Shard } from "../../schema/fields.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { CaseDetail, RunDetail } from "../../store/case_results.ts";
-import type { Sql, Tx } from "../../database/connect.ts";
 import type { Attempt } from "../../store/test_runs.ts";
 import type { ExecutionOrigin } from "../../store/executions.ts";
 
@@ -29,8 +27,8 @@ export type PreparedReport = {
   digest: string;
 };
 
-/** A report whose test cases have been named. */
-export type NamedReport = {
+/** A report whose test cases are known by their numbers. */
+export type ResolvedReport = {
   report: Report;
   taskSlug: string;
   /** Ascending by test case. */
@@ -91,32 +89,11 @@ export function prepareReport(
   };
 }
 
-type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
-
-/** Before the transaction of the upload. `coming`: what has been asked for before. */
-export async function nameReport(
-  sql: Sql,
-  transact: Transact,
-  projectId: string,
-  prepared: PreparedReport,
-  parameters: UploadParameters,
-  coming?: ComingNames,
-): Promise<NamedReport> {
-  const { report, taskSlug, identified } = prepared;
-  const { branch = null, commit = null } = originOf(parameters, report);
-  const execution = { id: parameters.execution_id ?? null, key: parameters.execution_key ?? null, branch, commit };
-  const isWhole = parameters.shard === undefined && !report.partial;
-  return toNamed(
-    prepared,
-    await nameCases(sql, transact, { projectId, taskSlug, execution, isWhole }, identified, coming),
-  );
-}
-
 /** `numbers` are those of the test cases, in the order of `cases`. */
-export function toNamed(
+export function toResolved(
   { report, taskSlug, cases, hasStandIn, digest }: PreparedReport,
   numbers: readonly number[],
-): NamedReport {
+): ResolvedReport {
   const results = cases.map(({ status, flaky, durationMs }, index): Result => ({
     testCase: numbers[index]!,
     letter: toLetter(status, flaky),

@@ -1,6 +1,7 @@
 /** Finds the test cases that the results of a report belong to: known ones, renamed ones, and new ones. */
 
 import { adoptDrawn } from "./drawn_names.ts";
+import { originOf, type PreparedReport } from "./prepare.ts";
 import { toHex, toHexes } from "../../rules/digest_table.ts";
 import {
   type IdentifiedCases,
@@ -11,6 +12,7 @@ import {
   type PlacedCase,
 } from "../../rules/identity.ts";
 import { findRenamed } from "../../rules/rename.ts";
+import type { UploadParameters } from "../../schema/test_runs.ts";
 import { type Database, isTaken, type Sql, type Tx } from "../../database/connect.ts";
 import {
   deleteAliases,
@@ -33,13 +35,17 @@ import {
 type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
 
 /** What is known of the test cases of a project, on its way: undefined where they are better looked up one by one. */
-export type ComingNames = { names: Promise<Dictionary | undefined> };
+export type ComingDictionary = { names: Promise<Dictionary | undefined> };
 
 /**
  * Has the database read all names of a project while a report of about so many cases is being read here. Resolves when
  * the thread may be kept busy.
  */
-export async function requestNames(begin: Database["begin"], projectId: string, count: number): Promise<ComingNames> {
+export async function requestDictionary(
+  begin: Database["begin"],
+  projectId: string,
+  count: number,
+): Promise<ComingDictionary> {
   const { promise: sent, resolve } = Promise.withResolvers<void>();
   const names = begin((sql) => selectWholeDictionary(sql, projectId, count, resolve));
   // Whoever waits for them is told; the report may turn out not to need any.
@@ -48,7 +54,22 @@ export async function requestNames(begin: Database["begin"], projectId: string, 
   return { names };
 }
 
-export type NameScope = {
+/** Before the transaction of the upload: the number of each case of a report. `coming`: what has been asked for before. */
+export async function resolveReport(
+  sql: Sql,
+  transact: Transact,
+  projectId: string,
+  { report, taskSlug, identified }: PreparedReport,
+  parameters: UploadParameters,
+  coming?: ComingDictionary,
+): Promise<number[]> {
+  const { branch = null, commit = null } = originOf(parameters, report);
+  const execution = { id: parameters.execution_id ?? null, key: parameters.execution_key ?? null, branch, commit };
+  const isWhole = parameters.shard === undefined && !report.partial;
+  return await resolveTestCases(sql, transact, { projectId, taskSlug, execution, isWhole }, identified, coming);
+}
+
+export type ResolveScope = {
   projectId: string;
   taskSlug: string;
   execution: ExecutionName;
@@ -60,16 +81,16 @@ export type NameScope = {
  * The number of each case, in their order. What is new is written in a transaction of its own, before that of the
  * results: a dictionary entry without results does no harm.
  */
-export async function nameCases(
+export async function resolveTestCases(
   sql: Sql,
   transact: Transact,
-  scope: NameScope,
+  scope: ResolveScope,
   named: IdentifiedCases,
-  coming?: ComingNames,
+  coming?: ComingDictionary,
 ): Promise<number[]> {
   for (let tries = 1; ; tries++) {
     try {
-      return await nameOnce(sql, transact, scope, named, tries === 1 ? coming : undefined);
+      return await resolveOnce(sql, transact, scope, named, tries === 1 ? coming : undefined);
     } catch (error) {
       // Others have moved the same cases since they were looked up: where they are now is known.
       if (!(isTaken(error) || error instanceof Moved) || tries === MAX_TRIES) throw error;
@@ -83,12 +104,12 @@ const MAX_TRIES = 5;
 /** Two places of a report have become one case while it waited for its turn. */
 class Moved extends Error {}
 
-async function nameOnce(
+async function resolveOnce(
   sql: Sql,
   transact: Transact,
-  scope: NameScope,
+  scope: ResolveScope,
   named: IdentifiedCases,
-  coming?: ComingNames,
+  coming?: ComingDictionary,
 ): Promise<number[]> {
   const { projectId, taskSlug } = scope;
   const known = await selectTestCaseNumbers(sql, projectId, named.digests, await coming?.names);
@@ -160,7 +181,7 @@ async function splitAliases(
 /** Takes the results of tests that are stored under a name of another format, or of an earlier version, for these tests. */
 async function adoptOtherNames(
   sql: Tx,
-  { projectId }: NameScope,
+  { projectId }: ResolveScope,
   named: IdentifiedCases,
   numbers: (number | null)[],
   others: ReturnType<typeof identifyOtherNames>,
@@ -209,7 +230,7 @@ const SAMPLE = 200;
 
 async function adoptRenamed(
   sql: Tx,
-  { projectId, taskSlug, execution, isWhole }: NameScope,
+  { projectId, taskSlug, execution, isWhole }: ResolveScope,
   named: IdentifiedCases,
   numbers: (number | null)[],
 ): Promise<void> {

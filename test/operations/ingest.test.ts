@@ -4,9 +4,11 @@ import { describe, expect, test } from "bun:test";
 import { createHarness, junit } from "../harness.ts";
 import { createRandom } from "../simulation/random.ts";
 import { catchUp } from "../../src/operations/catch_up.ts";
-import { nameReport, prepareReport } from "../../src/operations/ingest/prepare.ts";
-import { type TakenReport, takeReport, turnsOf } from "../../src/operations/ingest/ingest.ts";
-import { mayBeUsual, takeUsualReports, type UsualReport } from "../../src/operations/usual_reports.ts";
+import { isBatchable } from "../../src/operations/ingest/decide.ts";
+import { type IncomingReport, locksFor, takeReports } from "../../src/operations/ingest/ingest.ts";
+import { prepareReport } from "../../src/operations/ingest/prepare.ts";
+import { resolveReport } from "../../src/operations/ingest/resolve.ts";
+import type { TakenReport } from "../../src/operations/ingest/store.ts";
 import { readReport } from "../../src/reports/read.ts";
 import { takeTurn } from "../../src/database/locks.ts";
 
@@ -17,9 +19,9 @@ const START = Date.parse("2026-11-01T12:00:00.000Z");
 /** In the time of the reports: they are news. */
 const NOW = new Date(START + 60 * 60_000);
 
-type Given = { parameters: Partial<UsualReport["parameters"]>; body: string };
+type Given = { parameters: Partial<IncomingReport["parameters"]>; body: string };
 
-function prepare(project: string, { parameters: given, body }: Given): UsualReport {
+function prepare(project: string, { parameters: given, body }: Given): IncomingReport {
   const parameters = { allow_empty: true, complete: false, ...given };
   const report = readReport([{ name: "report.xml", bytes: new TextEncoder().encode(body) }], {
     maxInflatedBytes: 1_000_000,
@@ -30,21 +32,28 @@ function prepare(project: string, { parameters: given, body }: Given): UsualRepo
 
 async function takeAlone(project: string, given: Given): Promise<TakenReport> {
   const { prepared, parameters } = prepare(project, given);
-  const named = await nameReport(pool, begin, project, prepared, parameters);
+  const numbers = await resolveReport(pool, begin, project, prepared, parameters);
   return await begin(async (sql) => {
-    for (const turn of turnsOf(project, parameters)) await takeTurn(sql, turn);
-    return await takeReport(sql, project, named, parameters, { now: NOW });
+    for (const lock of locksFor(project, parameters)) await takeTurn(sql, lock);
+    const { outputs } = await takeReports(sql, project, [{ prepared, parameters, numbers }], {
+      mayWait: true,
+      now: NOW,
+    });
+    return outputs[0]!;
   });
 }
 
 /** What has come of those that went together, by their places. */
 async function takeTogether(project: string, given: readonly Given[]): Promise<Map<number, TakenReport>> {
-  const places = [...given.keys()].filter((place) => mayBeUsual(prepare(project, given[place]!)));
+  const places = [...given.keys()].filter((place) => {
+    const { prepared, parameters } = prepare(project, given[place]!);
+    return isBatchable(prepared, parameters);
+  });
   const taken = await begin(async (sql) => {
     const reports = places.map((place) => prepare(project, given[place]!));
-    for (const { parameters } of reports) for (const turn of turnsOf(project, parameters)) await takeTurn(sql, turn);
+    for (const { parameters } of reports) for (const lock of locksFor(project, parameters)) await takeTurn(sql, lock);
     const admitted = Promise.resolve(reports.map(() => true));
-    const { outputs, written } = await takeUsualReports(sql, project, reports, admitted, NOW);
+    const { outputs, written } = await takeReports(sql, project, reports, { admitted, mayWait: false, now: NOW });
     await written;
     return outputs;
   });
@@ -84,9 +93,10 @@ async function dump(project: string): Promise<Record<string, string[]>> {
   return all;
 }
 
-const withoutIds = ({ run: { id: _, executionId: __, ...run }, bugReports, ...rest }: TakenReport) => ({
+const withoutIds = ({ run: { id: _, executionId: __, ...run }, bugReports, failures, ...rest }: TakenReport) => ({
   ...rest,
   run,
+  failures: failures.map(({ testCaseId: _, ...failure }) => failure),
   bugReports: bugReports.map(({ number, change }) => ({ number, change })),
 });
 

@@ -1,0 +1,316 @@
+/** Decides what a report makes of its run and of its execution, from all that is known of them. */
+
+import { mergeResults, type MergedResults } from "./merge.ts";
+import { changedByOthers } from "./outages.ts";
+import { machineOf, type PreparedReport, type ResolvedReport } from "./prepare.ts";
+import type { Report } from "../../reports/report.ts";
+import { MAX_COUNT } from "../../reports/text.ts";
+import { isOnDefaultBranch, toOrigin } from "../executions.ts";
+import { startOf, timesOf } from "../../rules/duration.ts";
+import { endOfTask, type ExecutionEvent, hasEnded } from "../../rules/execution.ts";
+import { type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";
+import { isNews } from "../../rules/news.ts";
+import { flawsOf } from "../../rules/red_reason.ts";
+import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../../rules/run_outcome.ts";
+import type { ExecutionData } from "../../schema/events.ts";
+import type { ExecutionStatus } from "../../schema/executions.ts";
+import type { Shard } from "../../schema/fields.ts";
+import { refuse } from "../../schema/refusal.ts";
+import type { UploadParameters } from "../../schema/test_runs.ts";
+import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
+import { type Attempt, newRun, type RunRow, type TestRunChange, type TestRunDetailRow } from "../../store/test_runs.ts";
+
+/** Whoever comes near it gives every build the same execution_key. */
+const MAX_ATTEMPTS = 1_000;
+
+/** Results of a run from before the report. */
+export type StoredResults = {
+  /** The blocks that the report changes. */
+  blocks: ResultBlock[];
+  /** The counts of all other blocks. */
+  others: Counts & { quarantined: number };
+};
+
+/** What is known when a report is taken into its run. */
+export type ReportFacts = {
+  resolved: ResolvedReport;
+  parameters: UploadParameters;
+  /** Where the execution comes from, as the report says. */
+  origin: ExecutionOrigin;
+  time: ReportTime;
+  execution: LockedExecution;
+  /** Of how the execution was found. */
+  warnings: readonly string[];
+  /** All runs of the execution, ordered by id. */
+  runs: readonly RunRow[];
+  /** Of the run of this task so far. */
+  attempts: readonly Attempt[];
+  /** Undefined for the first attempt. */
+  stored: StoredResults | undefined;
+  /** Those of the failed test cases of the report, and of the stored blocks, that are quarantined. */
+  quarantined: ReadonlySet<number>;
+  /** Files of a split task that nobody has run, in words for people. */
+  unrunFiles: string | undefined;
+};
+
+/** What a report makes of its run. */
+export type DecidedRun = {
+  /** As it is by now. */
+  run: RunRow & TestRunDetailRow;
+  change: TestRunChange;
+  /** It has a row already: it was declared, or has reported before. */
+  isKnown: boolean;
+  /** As the run was before. */
+  former: RunRow;
+  attempt: Attempt;
+  /** The newest last. */
+  attempts: readonly Attempt[];
+  merged: MergedResults;
+  outcome: RunOutcome;
+  /** Where the execution comes from by now. */
+  from: ExecutionData;
+  onDefaultBranch: boolean;
+  /** Other complete runs of the execution that this one shows to be, or not to be, an outage. */
+  changedOthers: RunRow[];
+  /** The execution had ended, and takes the run in with everything that follows. */
+  joinsLate: boolean;
+};
+
+/** When a report was completed. */
+export type ReportTime = {
+  /** As it is stored; ISO 8601. */
+  completedAt: string;
+  /** The same, or now for a clock that is ahead: what was completed in the past has its place there. */
+  at: Date;
+  /** It is no news to anybody. */
+  isOld: boolean;
+};
+
+export function timeOf({ completed_at }: UploadParameters, now: Date): ReportTime {
+  const completedAt = new Date(completed_at ?? now).toISOString();
+  const at = new Date(Math.min(Date.parse(completedAt), now.getTime()));
+  return { completedAt, at, isOld: !isNews(at.getTime(), now.getTime()) };
+}
+
+/** A report that names no execution is one of its own, complete at once. */
+export const toEvent = ({ execution_id, execution_key, complete }: UploadParameters): ExecutionEvent =>
+  complete || (execution_id === undefined && execution_key === undefined) ? "completed" : "arrived";
+
+/** Refuses what cannot be merged. */
+export function decideRun(facts: ReportFacts): DecidedRun {
+  const { resolved, parameters, origin, time, execution, runs, attempts: before, stored } = facts;
+  const known = runs.find((run) => run.taskSlug === resolved.taskSlug);
+  const former = known ?? newRun(execution.id, resolved.taskSlug, time.at);
+  const shard = toShard(former, before, parameters);
+  const joinsLate = joinsEnded(execution, former, shard);
+  const attempt = toAttempt(facts, shard.index, [
+    ...facts.warnings,
+    ...(hasEnded(execution.status) ? [tooLate(execution, joinsLate)] : []),
+  ]);
+  if (resolved.report.countsOnly) requireMergeable(stored, attempt.shard, before);
+  const merged = mergeResults(resolved.results, attempt, before, stored?.blocks ?? []);
+  const attempts = [...before, attempt];
+  const latest = latestAttempts(attempts);
+  const counts = addCounts(countResults(merged.blocks, stored, facts.quarantined), latest);
+  const others = runs.filter((other) => other !== known);
+  const complete = others.filter((other) => other.completedAt !== null);
+  const outcome = outcomeOf(former, attempts, shard.of, counts, complete);
+  const from = toOrigin(execution, origin);
+  const isFinal = hasEnded(execution.status);
+  const about = { resolved, parameters, attempts, shards: shard.of, counts, outcome, time, isFinal };
+  const change = toChange(former, about);
+  const run: RunRow & TestRunDetailRow = {
+    ...former,
+    ...change,
+    namedShards: namedShardsOf(attempts, shard.of),
+    reason: null,
+    flaws: outcome.verdict === "failed" ? flawsOf(latest, messageOf(resolved)) : null,
+  };
+  return {
+    ...{ run, change, isKnown: known !== undefined, former, attempt, attempts, merged, outcome, from, joinsLate },
+    onDefaultBranch: isOnDefaultBranch(from, execution),
+    changedOthers: changedByOthers([...others, run]),
+  };
+}
+
+/** Whether passes of the run may resolve a bug: it has just become complete, and a further attempt would count twice. */
+export function mayResolveBugs(
+  { run, former, outcome, onDefaultBranch, merged }: DecidedRun,
+  { hasLiveBugs }: { hasLiveBugs: boolean },
+  { bugs }: { bugs: { testCases: ReadonlySet<number> } | undefined },
+): boolean {
+  if (!hasLiveBugs || !outcome.isIn || former.completedAt !== null || !onDefaultBranch || run.outage) return false;
+  return bugs === undefined || merged.blocks.some(({ testCases }) => testCases.some((one) => bugs.testCases.has(one)));
+}
+
+function countResults(
+  blocks: readonly ResultBlock[],
+  stored: StoredResults | undefined,
+  isQuarantined: ReadonlySet<number>,
+): Counts & { quarantined: number } {
+  const counts = countStatuses(blocks.map(({ statuses }) => statuses).join(""));
+  const quarantined = isQuarantined.size === 0 ? 0 : failedCases(blocks).filter((one) => isQuarantined.has(one)).length;
+  const others = stored?.others ?? { passed: 0, failed: 0, skipped: 0, flaky: 0, quarantined: 0 };
+  return {
+    passed: counts.passed + others.passed,
+    failed: counts.failed + others.failed,
+    skipped: counts.skipped + others.skipped,
+    flaky: counts.flaky + others.flaky,
+    quarantined: quarantined + others.quarantined,
+  };
+}
+
+/** The test cases that failed, by their numbers. */
+export const failedCases = (blocks: readonly ResultBlock[]): number[] =>
+  blocks.flatMap(({ testCases, statuses }) => testCases.filter((_, index) => toStatus(statuses[index]!) === "failed"));
+
+type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
+  attempts: readonly Attempt[];
+  shards: number;
+  counts: Counts & { quarantined: number };
+  outcome: RunOutcome;
+  /** The execution has ended: no other task can make an outage of the run. */
+  isFinal: boolean;
+};
+
+function toChange(
+  run: RunRow,
+  { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal }: Change,
+): TestRunChange {
+  const { status, verdict, isIn, outage, wasOutage, staysRemembered } = outcome;
+  return {
+    ...counts,
+    status,
+    verdict,
+    shards,
+    attempt: Math.max(run.attempt, attempts.at(-1)!.number),
+    ...timesOf(attempts, run),
+    exitCode: parameters.exit_code ?? run.exitCode,
+    format: report.format,
+    warnings: latestAttempts(attempts)
+      .flatMap(({ warnings }) => warnings)
+      .slice(0, 100),
+    startedAt: run.startedAt ?? time.at.toISOString(),
+    completedAt: isIn ? time.completedAt : null,
+    outage,
+    wasOutage,
+    // Counted when it is known what it is: at the latest at the end of the execution.
+    remembered: isIn && (staysRemembered || isFinal || !mayBeOutage(counts)) ? staysRemembered : null,
+  };
+}
+
+/** The message of the failure that stands for the runner of an upload. */
+const messageOf = ({ exitCase, details }: ResolvedReport): string | null =>
+  exitCase === null ? null : (details.find(({ testCase }) => testCase === exitCase)?.message ?? null);
+
+/** Those that its uploads have named; none for a run that is not sharded. */
+const namedShardsOf = (attempts: readonly Attempt[], shards: number): number[] =>
+  shards === 1
+    ? []
+    : [...new Set(attempts.map(({ shard }) => shard))].filter((shard) => shard > 0).sort((a, b) => a - b);
+
+/**
+ * Whether an execution that has ended takes a task in, with everything that follows: a whole one that nobody had announced.
+ * A team whose jobs all say `complete` is told of the failures of the later ones as well.
+ */
+const joinsEnded = ({ status, mode }: LockedExecution, { declared, attempt }: RunRow, { of: shards }: Shard): boolean =>
+  mode === "report" && hasEnded(status) && status !== "cancelled" && !declared && attempt === 0 && shards === 1;
+
+const tooLate = ({ status }: LockedExecution, joins: boolean) =>
+  `The execution had ended before this upload, as "${status}": ` +
+  (joins ? "this task joins it" : "its figures change, and nobody is told");
+
+/** What the end of its execution makes of a run that waits for shards. */
+export function endOf(
+  { completedAt, status, attempt }: TestRunDetailRow,
+  execution: ExecutionStatus,
+): Partial<Pick<TestRunDetailRow, "status" | "verdict">> {
+  if (completedAt !== null || hasEnded(status) || !hasEnded(execution)) return {};
+  const end = endOfTask({ attempt }, execution);
+  return end === "incomplete" ? { status: end, verdict: "failed" } : { status: end };
+}
+
+export function toShard(
+  { shards }: Pick<TestRunDetailRow, "shards">,
+  before: readonly Attempt[],
+  { shard }: UploadParameters,
+): Shard {
+  const announced = { index: shard?.index ?? WHOLE, of: shard?.of ?? shards };
+  if (before.some((attempt) => attempt.shard !== WHOLE) && announced.of !== shards)
+    refuse(`Cannot read "shard": expected a shard of ${shards}, as announced before, got one of ${announced.of}`);
+  return announced;
+}
+
+function toAttempt(
+  { resolved, parameters, time, attempts: before, unrunFiles }: ReportFacts,
+  shard: number,
+  warnings: readonly string[],
+): Attempt {
+  const { report, digest, exitCase } = resolved;
+  const { exit_code, completed_at, lease_id } = parameters;
+  if (before.length >= MAX_ATTEMPTS)
+    refuse(`This run has ${MAX_ATTEMPTS} attempts: use another execution_key for another build`);
+  const { passed, failed, skipped } = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
+  const durationMs = durationOf(report);
+  // Whoever says when the run was completed says when its tests ended; a runner reports as soon as they have.
+  const isAtEnd = completed_at !== undefined || lease_id !== undefined;
+  return {
+    ...{ shard, number: nextNumber(before, shard), digest, format: report.format },
+    partial: report.partial || unrunFiles !== undefined,
+    exitCode: exit_code ?? null,
+    ...{ exitCase, passed, failed, skipped, durationMs },
+    warnings: [...warnings, ...report.warnings, ...(unrunFiles === undefined ? [] : [unrunFiles])],
+    startedAt: startOf({ durationMs, endedAt: report.completedAt }, time.at, isAtEnd),
+    ...machineOf(parameters, report),
+  };
+}
+
+/** Adds what reports without cases have counted. */
+function addCounts<C extends { passed: number; failed: number; skipped: number }>(
+  counts: C,
+  latest: readonly Attempt[],
+): C {
+  const sum = { ...counts };
+  for (const { passed, failed, skipped } of latest) {
+    sum.passed += passed;
+    sum.failed += failed;
+    sum.skipped += skipped;
+  }
+  if (sum.passed + sum.failed + sum.skipped > MAX_COUNT)
+    refuse(`Cannot count more than ${MAX_COUNT} test cases in a run`);
+  return sum;
+}
+
+/** Counts name no cases: what is there already would be counted twice. */
+function requireMergeable(stored: StoredResults | undefined, shard: number, before: readonly Attempt[]): void {
+  if (before.length === 0 || stored === undefined) return;
+  if (shard === WHOLE && before.some((attempt) => attempt.shard !== WHOLE))
+    refuse(`Cannot merge counts without "cases" into a run of several shards: name the "shard"`);
+  if (shard !== WHOLE && !before.some((attempt) => attempt.shard === shard)) return;
+  const { passed, failed, skipped } = countResults(stored.blocks, stored, new Set());
+  if (passed + failed + skipped > 0) refuse(`Cannot merge counts without "cases" into a run whose cases are known`);
+}
+
+/** Whole milliseconds; the report's own word, else the sum of its cases. */
+const durationOf = (report: Report): number =>
+  Math.round(report.durationMs ?? report.cases.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0));
+
+/** Cases of one batch: large reports would keep the others waiting. */
+const MAX_BATCHED_CASES = 1_000;
+/** Characters of messages and output. */
+const MAX_BATCHED_TEXT = 100_000;
+
+/**
+ * Whether a report may share its transaction with others. Not one that may have to wait there: for a runner's lease, for files
+ * that are split, for the execution that it names, or for its size.
+ */
+export const isBatchable = (prepared: PreparedReport, parameters: UploadParameters): boolean =>
+  parameters.execution_id === undefined &&
+  parameters.lease_id === undefined &&
+  parameters.base_commit === undefined &&
+  parameters.shard === undefined &&
+  prepared.cases.length <= MAX_BATCHED_CASES &&
+  prepared.cases.reduce(
+    (sum, { message, stack, output }) => sum + (message?.length ?? 0) + (stack?.length ?? 0) + (output?.length ?? 0),
+    0,
+  ) <= MAX_BATCHED_TEXT;

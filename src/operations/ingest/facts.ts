@@ -1,0 +1,160 @@
+/** Loads what decides about reports, once the executions that they belong to are matched. */
+
+import type { MatchedExecution } from "./match.ts";
+import { type ReportTime, type StoredResults, failedCases, toShard } from "./decide.ts";
+import { blocksToMerge } from "./merge.ts";
+import type { ResolvedReport, RunnerFailure } from "./prepare.ts";
+import { isOnDefaultBranch, toOrigin } from "../executions.ts";
+import { findUnrunFiles } from "../file_queues.ts";
+import { endByReport } from "../leases.ts";
+import { toStatus } from "../../rules/merge.ts";
+import { refuse } from "../../schema/refusal.ts";
+import type { UploadParameters } from "../../schema/test_runs.ts";
+import type { Tx } from "../../database/connect.ts";
+import { type BugsOfCases, tryBugsOfCases } from "../../store/bug_reports.ts";
+import { selectBlocks, selectOtherCounts, selectQuarantined } from "../../store/case_results.ts";
+import type { ExecutionOrigin } from "../../store/executions.ts";
+import { selectHasOpenLease } from "../../store/leases.ts";
+import { type Attempt, newRun, type RunRow, selectRuns } from "../../store/test_runs.ts";
+
+/** A report whose test cases and execution are known. */
+export type MatchedReport = {
+  /** Its place in the batch. */
+  index: number;
+  resolved: ResolvedReport;
+  parameters: UploadParameters;
+  /** Where the execution comes from, as the report says. */
+  origin: ExecutionOrigin;
+  time: ReportTime;
+  match: MatchedExecution;
+  /** What failed in a runner that has no report. */
+  failure: RunnerFailure | undefined;
+};
+
+/** What is known of a report besides itself. */
+export type LoadedFacts = {
+  attempts: readonly Attempt[];
+  stored: StoredResults | undefined;
+  unrunFiles: string | undefined;
+  /** The very same bytes are there already. */
+  isRepeated: boolean;
+};
+
+export type Facts = {
+  /** All runs by execution, ordered by id. */
+  runs: ReadonlyMap<string, readonly RunRow[]>;
+  /** By the places of the reports. */
+  byReport: ReadonlyMap<number, LoadedFacts>;
+  quarantined: ReadonlySet<number>;
+  /** Undefined where the lock of the bugs may be waited for. */
+  bugs: BugsOfCases | undefined;
+};
+
+/** In the transaction of the reports. `mayWait`: a report is alone in it. Refuses what its lease or its run does not allow. */
+export async function loadFacts(
+  sql: Tx,
+  projectId: string,
+  reports: readonly MatchedReport[],
+  { mayWait }: { mayWait: boolean },
+): Promise<Facts> {
+  const ended = new Map<number, boolean>();
+  for (const report of reports) ended.set(report.index, await endLease(sql, projectId, report));
+  const known = reports.filter(({ match }) => !match.isNew);
+  const tasks = known.map(({ match, resolved }) => ({ executionId: match.execution.id, taskSlug: resolved.taskSlug }));
+  const runs = tasks.length === 0 ? [] : await selectRuns(sql, projectId, tasks, { isLocked: mayWait });
+  const byExecution = Map.groupBy(runs, ({ executionId }) => executionId);
+  const byReport = new Map<number, LoadedFacts>();
+  for (const report of reports) {
+    const { match, resolved, index } = report;
+    const own = byExecution.get(match.execution.id)?.find(({ taskSlug }) => taskSlug === resolved.taskSlug);
+    const attempts = own?.attempts ?? [];
+    // Further attempts change what is there: their runs are locked, and nobody else's report waits with them.
+    const facts = mayWait ? await loadRunFacts(sql, projectId, report, { run: own, attempts }) : undefined;
+    const isRepeated = facts?.isRepeated ?? false;
+    if (ended.get(index) && !isRepeated) refuse("Cannot take the report: there is another one of this lease already");
+    byReport.set(index, { ...{ stored: undefined, unrunFiles: undefined, isRepeated }, ...facts, attempts });
+  }
+  const failed = reports.map(({ index, resolved }) => failedIn(resolved, byReport.get(index)!.stored));
+  return {
+    runs: byExecution,
+    byReport,
+    quarantined: await selectQuarantined(sql, projectId, [...new Set(failed.flat())]),
+    bugs: mayWait ? undefined : await tryBugs(sql, projectId, reports, failed),
+  };
+}
+
+/** The report of a lease ends it. True when one has ended it before. */
+const endLease = async (
+  sql: Tx,
+  projectId: string,
+  { parameters: { lease_id }, failure }: MatchedReport,
+): Promise<boolean> =>
+  lease_id !== undefined &&
+  (await endByReport(sql, projectId, lease_id, failure ? { status: "failed", ...failure } : { status: "reported" }));
+
+async function loadRunFacts(
+  sql: Tx,
+  projectId: string,
+  { match: { execution }, resolved, parameters, time }: MatchedReport,
+  { run, attempts }: { run: RunRow | undefined; attempts: readonly Attempt[] },
+): Promise<Omit<LoadedFacts, "attempts">> {
+  const isOwn = execution.mode !== "run" || parameters.lease_id !== undefined;
+  if (!isOwn && run && (await selectHasOpenLease(sql, projectId, run.id)))
+    refuse(
+      `Cannot take the report: the task ${JSON.stringify(resolved.taskSlug)} is run by runners, which report with their lease_id`,
+    );
+  const shard = toShard(run ?? newRun(execution.id, resolved.taskSlug, time.at), attempts, parameters);
+  if (attempts.some((attempt) => attempt.shard === shard.index && attempt.digest === resolved.digest))
+    return { stored: undefined, unrunFiles: undefined, isRepeated: true };
+  const arrived = new Set(attempts.map((attempt) => attempt.shard)).add(shard.index);
+  const isSplit = shard.of > 1 || parameters.lease_id !== undefined;
+  const key = { projectId, executionId: execution.id, taskSlug: resolved.taskSlug };
+  return {
+    isRepeated: false,
+    unrunFiles: isSplit
+      ? await findUnrunFiles(sql, key, { ...shard, index: shard.index || 1 }, arrived.size >= shard.of)
+      : undefined,
+    stored:
+      run && attempts.length > 0 ? await loadStored(sql, projectId, { run, attempts, resolved, shard }) : undefined,
+  };
+}
+
+async function loadStored(
+  sql: Tx,
+  projectId: string,
+  {
+    run,
+    attempts,
+    resolved: { results, exitCase },
+    shard,
+  }: { run: RunRow; attempts: readonly Attempt[]; resolved: ResolvedReport; shard: { index: number } },
+): Promise<StoredResults> {
+  const touched = blocksToMerge(results, { shard: shard.index, exitCase }, attempts);
+  const [blocks, others] = await Promise.all([
+    selectBlocks(sql, projectId, run.id, touched),
+    selectOtherCounts(sql, projectId, run.id, touched),
+  ]);
+  return { blocks, others };
+}
+
+const failedIn = ({ results }: ResolvedReport, stored: StoredResults | undefined): number[] => [
+  ...results.flatMap(({ testCase, letter }) => (toStatus(letter) === "failed" ? testCase : [])),
+  ...failedCases(stored?.blocks ?? []),
+];
+
+/** The lock of the bugs, where failures or passes may change some, if no other transaction has it. */
+async function tryBugs(
+  sql: Tx,
+  projectId: string,
+  reports: readonly MatchedReport[],
+  failed: readonly (readonly number[])[],
+): Promise<BugsOfCases> {
+  const passing = reports.flatMap(({ match, origin, resolved }) =>
+    match.hasLiveBugs && isOnDefaultBranch(toOrigin(match.execution, origin), match.execution)
+      ? resolved.results.map(({ testCase }) => testCase)
+      : [],
+  );
+  const hasFailures = failed.some((some) => some.length > 0);
+  if (passing.length === 0 && !hasFailures) return { testCases: new Set(), areHeld: true };
+  return await tryBugsOfCases(sql, projectId, [...new Set(passing)], hasFailures);
+}

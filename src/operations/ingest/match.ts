@@ -1,0 +1,156 @@
+/** Finds the execution that each report belongs to, or what it takes to begin one. */
+
+import { otherBuild, warningsOf } from "../executions.ts";
+import { isSameCommit } from "../../rules/commit.ts";
+import { refuse, refuseAbsent } from "../../schema/refusal.ts";
+import type { UploadParameters } from "../../schema/test_runs.ts";
+import type { Tx } from "../../database/connect.ts";
+import {
+  type ExecutionMatch,
+  type ExecutionOrigin,
+  type ExecutionQuery,
+  type LockedExecution,
+  matchExecutions,
+  selectOrigin,
+} from "../../store/executions.ts";
+
+/** Reports that name one build with the same words: they have one execution. */
+export type ReportedBuild = {
+  parameters: UploadParameters;
+  origin: ExecutionOrigin;
+  now: Date;
+};
+
+/** The execution of a build, locked; where it is new it is yet to be stored. */
+export type MatchedExecution = Omit<ExecutionMatch, "execution" | "freshId" | "isBusy" | "isUnclear" | "namesake"> & {
+  execution: LockedExecution;
+  isNew: boolean;
+  warnings: string[];
+};
+
+/** Each time somebody else has changed or deleted the execution that was waited for. */
+const MAX_TRIES = 5;
+
+/**
+ * In a transaction that holds the locks of their execution_keys. `mayWait` false: undefined for a build whose execution
+ * another transaction has locked. Refuses an execution_id that is not there, or that other parameters contradict.
+ */
+export async function matchBuilds(
+  sql: Tx,
+  projectId: string,
+  builds: readonly ReportedBuild[],
+  { mayWait }: { mayWait: boolean },
+): Promise<(MatchedExecution | undefined)[]> {
+  const queries = builds.map(({ parameters, origin, now }): ExecutionQuery => {
+    const { branch = null, commit = null } = origin;
+    const freshId = Bun.randomUUIDv7("hex", now.getTime());
+    const { execution_id: id = null, execution_key: key = null } = parameters;
+    return { freshId, id, key, branch, commit, now };
+  });
+  // Only a report that is alone in its transaction names a base commit.
+  const baseCommit = builds.length === 1 ? builds[0]!.parameters.base_commit : undefined;
+  for (let tries = 1; ; tries++) {
+    const matches = await matchExecutions(sql, projectId, queries, { mayWait, baseCommit });
+    const found = new Map(matches.map((match) => [match.freshId, match]));
+    const all = queries.map((query) => {
+      const match = found.get(query.freshId);
+      if (query.id !== null && (match === undefined || match.isBusy)) return mayWait ? refuseAbsent() : undefined;
+      // While it was waited for, it may have been deleted, or somebody has told another commit.
+      const fits = match && !match.isBusy && (query.id !== null || !match.execution || agrees(match.execution, query));
+      return fits ? match : undefined;
+    });
+    if (mayWait && tries < MAX_TRIES && all.includes(undefined)) continue;
+    return await Promise.all(
+      all.map(async (match, index) => match && (await toMatched(sql, projectId, builds[index]!, match))),
+    );
+  }
+}
+
+async function toMatched(
+  sql: Tx,
+  projectId: string,
+  { parameters, origin, now }: ReportedBuild,
+  { execution: known, freshId, isBusy: _, isUnclear, namesake, ...match }: ExecutionMatch,
+): Promise<MatchedExecution> {
+  const { execution_id, execution_key: key = null, base_commit } = parameters;
+  if (execution_id !== undefined && known) requireSame(known, parameters);
+  const build = { key, branch: origin.branch, commit: origin.commit };
+  const execution = known ?? beginAt(now, { id: freshId, key, origin, ...match });
+  const isNew = known === undefined;
+  const warnings = !isNew
+    ? warningsOf(build, { isUnclear })
+    : namesake && execution_id === undefined
+      ? [otherBuild(build, namesake)]
+      : [];
+  if (base_commit !== undefined)
+    warnings.push(...(await warnOfBase(sql, projectId, { execution, isNew }, base_commit)));
+  return { ...match, execution, isNew, warnings };
+}
+
+/** An execution that begins with an upload, and is not stored yet. */
+const beginAt = (
+  now: Date,
+  {
+    id,
+    key,
+    origin,
+    baselineId,
+    defaultBranch,
+  }: Pick<LockedExecution, "id" | "key" | "baselineId" | "defaultBranch"> & { origin: ExecutionOrigin },
+): LockedExecution => ({
+  id,
+  key,
+  status: "running",
+  mode: "report",
+  trigger: "upload",
+  branch: origin.branch ?? null,
+  commit: origin.commit ?? null,
+  pullRequest: origin.pullRequest ?? null,
+  buildUrl: origin.buildUrl ?? null,
+  environment: origin.environment ?? null,
+  createdAt: now.toISOString(),
+  startedAt: null,
+  completedAt: null,
+  sample: false,
+  rerunOf: null,
+  buildId: null,
+  repeatedStatus: null,
+  baselineId,
+  depth: 0,
+  reruns: 0,
+  failFast: null,
+  defaultBranch,
+});
+
+const agrees = (
+  execution: Pick<LockedExecution, "branch" | "commit">,
+  { branch, commit }: { branch: string | null; commit: string | null },
+): boolean =>
+  (execution.branch === null || branch === null || execution.branch === branch) &&
+  (execution.commit === null || commit === null || isSameCommit(execution.commit, commit));
+
+/** Refuses an upload that names its execution and says something else of it. */
+function requireSame(execution: LockedExecution, { execution_key: key, branch, commit }: UploadParameters): void {
+  if (key !== undefined && execution.key !== key)
+    refuse(`Cannot read "execution_key": the execution of "execution_id" has another key`);
+  if (branch !== undefined && execution.branch !== null && branch !== execution.branch)
+    refuse(`Cannot read "branch": the execution of "execution_id" is of branch "${execution.branch}", got "${branch}"`);
+  if (commit !== undefined && execution.commit !== null && !isSameCommit(commit, execution.commit))
+    refuse(`Cannot read "commit": the execution of "execution_id" is of commit "${execution.commit}", got "${commit}"`);
+}
+
+/** Warns where the baseline is not that of the commit that the upload names. */
+async function warnOfBase(
+  sql: Tx,
+  projectId: string,
+  { execution, isNew }: Pick<MatchedExecution, "execution" | "isNew">,
+  baseCommit: string,
+): Promise<string[]> {
+  const { baselineId } = execution;
+  const baseline = baselineId === null ? undefined : await selectOrigin(sql, projectId, baselineId);
+  if (baseline?.commit && isSameCommit(baseline.commit, baseCommit)) return [];
+  const why = isNew
+    ? `no execution of that commit is over${baselineId === null ? "" : ": it is the last one of the default branch"}`
+    : "it was fixed when the execution began";
+  return [`The baseline is not of base_commit "${baseCommit}": ${why}`];
+}

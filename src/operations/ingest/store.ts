@@ -1,0 +1,334 @@
+/** Stores what has been decided about reports, and everything that follows from it. */
+
+import { type DecidedRun, endOf, toEvent } from "./decide.ts";
+import type { MatchedReport } from "./facts.ts";
+import { judgeFailures } from "./judge.ts";
+import type { MatchedExecution } from "./match.ts";
+import { judgeAgain } from "./outages.ts";
+import { toRunDetails } from "./prepare.ts";
+import { type TrackedRun, trackBugs } from "../bug_reports.ts";
+import { countChanges } from "../case_health.ts";
+import { advanceExecution, type Advanced, type NextState, quietEvents, storeAdvance, toOrigin } from "../executions.ts";
+import { isDisturbedRun } from "../flaky_evidence.ts";
+import { type Blamed, toCounts } from "../../rules/blame.ts";
+import { hasEnded } from "../../rules/execution.ts";
+import { INCIDENT } from "../../rules/health.ts";
+import { type ChangedResult, toStatus } from "../../rules/merge.ts";
+import { toRanOn } from "../../rules/ran_on.ts";
+import { taskLine } from "../../rules/red_reason.ts";
+import { latestAttempts } from "../../rules/run_outcome.ts";
+import type { TouchedBug } from "../../schema/bug_reports.ts";
+import type { NewEvent } from "../../schema/events.ts";
+import type { ExecutionStatus } from "../../schema/executions.ts";
+import type { BlameCounts } from "../../schema/failures.ts";
+import { refuseAbsent } from "../../schema/refusal.ts";
+import { setKeepsPlans, type Tx } from "../../database/connect.ts";
+import { selectBugsOfRun } from "../../store/bug_reports.ts";
+import { lockHealth } from "../../store/case_health.ts";
+import { deleteBlock } from "../../store/case_results.ts";
+import { insertTurns } from "../../store/events.ts";
+import type { ExecutionOrigin, LockedExecution, UploadedExecution } from "../../store/executions.ts";
+import { countRunFailures, selectFailures } from "../../store/failures.ts";
+import { selectIncidentCases } from "../../store/incidents.ts";
+import { type IngestWrites, noWrites, storeIngest } from "../../store/ingest.ts";
+import { type LocatedRun, type RunRow, selectTestRun } from "../../store/test_runs.ts";
+
+/** A report that is to be stored. */
+export type StoredReport = {
+  report: MatchedReport;
+  decided: DecidedRun;
+  /** Passes of the run may resolve a bug. */
+  mayResolve: boolean;
+  /** No event is stored. */
+  isMuted: boolean;
+  /** Of the execution before the report, and after it. */
+  formerStatus: ExecutionStatus;
+  status: ExecutionStatus;
+};
+
+/** What the reports of one execution have made of it. */
+export type TakenBuild = {
+  match: MatchedExecution;
+  /** As it is by now. */
+  execution: LockedExecution;
+  /** All of them, as they are by now, ordered by id. */
+  runs: readonly RunRow[];
+  /** Where the reports say that they come from. */
+  told: ExecutionOrigin;
+  /** Undefined for an execution of mode run, which runners change as well. */
+  next: NextState | undefined;
+  reports: StoredReport[];
+};
+
+/** What has become of a report. */
+export type TakenReport = {
+  run: LocatedRun;
+  /** False when these very bytes were there before. */
+  added: boolean;
+  bugReports: TouchedBug[];
+  /** The number of failures of the run by blame. */
+  blames: BlameCounts;
+  /** At most 100 of each blame. */
+  failures: readonly Blamed[];
+  /** Of this upload, where it was added; those of the run are of its other shards as well. */
+  warnings: readonly string[];
+};
+
+type Answers = Map<number, TakenReport>;
+
+/** In a transaction. Answers by the places of the reports; `written`: until everything is stored. */
+export async function storeReports(
+  sql: Tx,
+  projectId: string,
+  builds: readonly TakenBuild[],
+): Promise<{ answers: Answers; written: Promise<unknown> }> {
+  const reports = builds.flatMap((build) => build.reports);
+  if (reports.length === 0) return { answers: new Map(), written: Promise.resolve() };
+  const writes = toWrites(builds);
+  const quiet = reports.every(isQuiet) ? builds.map((build) => quietEventsOf(build)) : [undefined];
+  const answers: Answers = new Map(reports.map((one) => [one.report.index, toAnswer(one)]));
+  if (!quiet.includes(undefined)) {
+    writes.events = quiet.flatMap((events) => events!);
+    const written = storeIngest(sql, projectId, writes);
+    const resolving = builds.flatMap(resolvingRuns);
+    if (resolving.length > 0) await written.then(() => trackBugs(sql, projectId, resolving));
+    return { answers, written };
+  }
+  for (const { decided } of reports)
+    for (const block of decided.merged.emptied) await deleteBlock(sql, projectId, decided.run.id, block);
+  await storeIngest(sql, projectId, writes);
+  await storeConsequences(sql, projectId, builds, answers);
+  return { answers, written: Promise.resolve() };
+}
+
+/** Nothing is to be judged: the first results of a run, in which nothing failed. */
+const isQuiet = ({ decided: { run, attempts, changedOthers } }: StoredReport): boolean =>
+  run.failed === 0 && attempts.length === 1 && changedOthers.length === 0;
+
+const quietEventsOf = (build: TakenBuild): readonly NewEvent[] | undefined => {
+  const advanced = toAdvanced(build, () => toCounts({}));
+  // What is red is known by the name of the line, which for a pull request from a fork is not that of its branch.
+  const { branch, pullRequest } = advanced?.origin ?? { branch: null, pullRequest: null };
+  const isFork = pullRequest !== null && (branch ?? build.execution.defaultBranch) === build.execution.defaultBranch;
+  return advanced && quietEvents(advanced, build.match.mayHaveRedTasks || isFork);
+};
+
+const resolvingRuns = ({ reports, match }: TakenBuild): TrackedRun[] =>
+  reports.filter(({ mayResolve }) => mayResolve).map((one) => toTracked(match.execution, one));
+
+function toAnswer({ decided, status }: StoredReport): TakenReport {
+  const { run, attempt, attempts } = decided;
+  return {
+    run: { ...run, ...endOf(run, status), ranOn: toRanOn(latestAttempts(attempts)) },
+    added: true,
+    bugReports: [],
+    blames: toCounts({}),
+    failures: [],
+    warnings: attempt.warnings,
+  };
+}
+
+/** The rows of the reports themselves. */
+function toWrites(builds: readonly TakenBuild[]): IngestWrites {
+  const writes = noWrites();
+  for (const build of builds) {
+    const { match, execution, next, told, reports } = build;
+    if (match.isNew) writes.newExecutions.push(toUploaded(build));
+    else if (next)
+      writes.changedExecutions.push({
+        ...told,
+        ...timesOf(build),
+        id: execution.id,
+        status: next.status,
+        arrived: true,
+      });
+    for (const { decided } of reports) {
+      const { run, change, attempt, merged } = decided;
+      const { id, executionId, taskSlug } = run;
+      if (decided.isKnown) writes.changedRuns.push({ ...change, id });
+      else writes.newRuns.push({ ...change, id, executionId, taskSlug });
+      writes.attempts.push({ ...attempt, runId: id });
+      writes.blocks.push(...merged.blocks.map((block) => ({ ...block, runId: id })));
+    }
+    for (const { report, decided } of reports)
+      writes.details.push(...toRunDetails(report.resolved.details, decided.run.id, decided.attempt));
+  }
+  return writes;
+}
+
+/** When the earliest of the reports was completed, and the latest of their complete runs. */
+function timesOf({ reports }: TakenBuild): { now: Date; completedAt: string | null } {
+  const times = reports.map(({ report }) => report.time.at.getTime());
+  const completed = reports.flatMap(({ decided }) => decided.run.completedAt ?? []).sort();
+  return { now: new Date(Math.min(...times)), completedAt: completed.at(-1) ?? null };
+}
+
+/** An execution that reports begin, as it is to be stored. */
+function toUploaded(build: TakenBuild): UploadedExecution {
+  const { id, key, trigger, createdAt, baselineId, ...execution } = build.execution;
+  const { branch, commit, pullRequest, buildUrl, environment, status } = execution;
+  const { now, completedAt } = timesOf(build);
+  return {
+    ...{ id, key, trigger, branch, commit, pullRequest, buildUrl, environment, createdAt, baselineId, status },
+    startedAt: now.toISOString(),
+    runCompletedAt: completedAt,
+    timeoutMinutes: build.match.timeoutMinutes,
+  };
+}
+
+/** What follows from stored reports: health, blame, bugs, and what becomes of their executions. */
+async function storeConsequences(
+  sql: Tx,
+  projectId: string,
+  builds: readonly TakenBuild[],
+  answers: Answers,
+): Promise<void> {
+  const all = builds.flatMap((build) => build.reports.map((one) => ({ ...one, first: build.match.execution })));
+  for (const one of all) await countHealthChanges(sql, projectId, one);
+  const toJudge = all.filter(({ decided }) => decided.run.failed > 0 || decided.attempts.length > 1);
+  // Failures are judged by statements that want a plan for what they are given.
+  if (toJudge.length > 0) await setKeepsPlans(sql, false);
+  const blames = await judgeFailures(
+    sql,
+    projectId,
+    toJudge.map(({ decided: { run, attempts, onDefaultBranch } }) => {
+      return { ...run, isJudged: attempts.length > 1, onDefaultBranch };
+    }),
+  );
+  const complete = all.filter(({ decided }) => decided.outcome.isIn);
+  const touched = await trackBugs(
+    sql,
+    projectId,
+    complete.map((one) => toTracked(one.first, one)),
+  );
+  for (const one of all)
+    await judgeAgain(sql, projectId, one.decided.changedOthers, (run) => toTracked(one.first, one, run));
+  const failed = all.flatMap(({ decided: { run } }) => (run.failed > 0 ? run.id : []));
+  const failures = failed.length === 0 ? new Map() : await selectFailures(sql, projectId, failed);
+  for (const { report, decided } of all) {
+    const answer = answers.get(report.index)!;
+    answer.blames = blames.get(decided.run.id) ?? toCounts({});
+    answer.bugReports = touched.get(decided.run.id) ?? [];
+    answer.failures = failures.get(decided.run.id) ?? [];
+  }
+  for (const build of builds) await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), answers);
+}
+
+/** Counts what a further attempt has changed in a run that was counted already. */
+async function countHealthChanges(
+  sql: Tx,
+  projectId: string,
+  { decided, report, isMuted }: StoredReport,
+): Promise<void> {
+  const { run, former, outcome, merged, onDefaultBranch } = decided;
+  if (!outcome.staysRemembered || merged.changes.length === 0) return;
+  await lockHealth(sql, projectId);
+  const disturbed = await isDisturbedRun(sql, projectId, run);
+  const counted = {
+    ...{ id: run.id, outage: former.outage, wasOutage: outcome.wasOutage, onDefaultBranch, disturbed },
+    completedAt: report.time.completedAt,
+  };
+  const ofIncident = await selectIncidentCases(sql, projectId, run.id);
+  const changes = merged.changes.map((change) => (ofIncident.has(change.testCase) ? afterIncident(change) : change));
+  const turned = await countChanges(sql, projectId, counted, changes);
+  if (!isMuted) await insertTurns(sql, projectId, run.id, turned);
+}
+
+/** Of a case whose failure was not counted: that it passes after the incident, or fails again, says nothing else of it. */
+const afterIncident = ({ letter, ...change }: ChangedResult): ChangedResult => ({
+  ...change,
+  before: INCIDENT,
+  letter: letter === "P" ? "p" : toStatus(letter) === "failed" ? INCIDENT : letter,
+});
+
+/** `first` is the execution as it was before the reports, `run` another one of its runs that is judged again. */
+function toTracked(
+  { createdAt, depth }: LockedExecution,
+  { report, decided: { run: own, from, onDefaultBranch }, mayResolve, isMuted }: StoredReport,
+  run: RunRow = own,
+): TrackedRun {
+  const completedAt = run.completedAt ?? report.time.completedAt;
+  return {
+    ...run,
+    ...{ branch: from.branch, commit: from.commit, onDefaultBranch, isMuted, depth },
+    mayResolve: mayResolve && run === own,
+    startedAt: completedAt < createdAt ? completedAt : createdAt,
+    seenAt: report.time.at.toISOString(),
+  };
+}
+
+/** What becomes of an execution, and its events. Undefined for one of mode run. */
+function toAdvanced(build: TakenBuild, blamesOf: (runId: string) => BlameCounts): Advanced | undefined {
+  const { match, next, execution, reports } = build;
+  if (!next) return undefined;
+  return {
+    ...next,
+    execution: match.execution,
+    isNew: match.isNew,
+    origin: toOrigin(execution),
+    events: reports.flatMap((one) => (one.isMuted ? [] : completedEvents(match.execution, one, blamesOf))),
+    isAnnouncedAgain: reports.some(isAnnouncedAgain),
+    isMuted: reports.every(({ isMuted }) => isMuted),
+  };
+}
+
+/** A task that failed has joined an execution that had ended. */
+const isAnnouncedAgain = ({ decided: { joinsLate, run } }: StoredReport) => joinsLate && run.verdict === "failed";
+
+async function advance(
+  sql: Tx,
+  projectId: string,
+  build: TakenBuild,
+  blamesOf: (runId: string) => BlameCounts,
+  answers: Answers,
+): Promise<void> {
+  const advanced = toAdvanced(build, blamesOf);
+  if (advanced) return await storeAdvance(sql, projectId, advanced);
+  const { match, told, reports } = build;
+  for (const one of reports) {
+    const { report, decided, isMuted } = one;
+    const status = await advanceExecution(sql, projectId, match.execution, toEvent(report.parameters), {
+      ...{ ...told, ...timesOf(build), arrived: true, isMuted },
+      events: completedEvents(match.execution, one, blamesOf),
+      isAnnouncedAgain: isAnnouncedAgain(one),
+    });
+    const answer = answers.get(report.index)!;
+    Object.assign(answer.run, endOf(decided.run, status));
+  }
+}
+
+/** What comes after the end of an execution changes the figures, and is not announced. */
+function completedEvents(
+  { depth }: LockedExecution,
+  { decided: { run, outcome, from, joinsLate }, formerStatus }: StoredReport,
+  blamesOf: (runId: string) => BlameCounts,
+): NewEvent[] {
+  if (!outcome.isIn || (hasEnded(formerStatus) && !joinsLate)) return [];
+  const { taskSlug, attempt, verdict, durationMs, passed, failed, skipped, flaky } = run;
+  const total = passed + failed + skipped;
+  const reason = taskLine(run);
+  const testRun = {
+    ...{ taskSlug, attempt, verdict, passed, failed, skipped, total, flaky, durationMs },
+    ...(failed > 0 ? blamesOf(run.id) : {}),
+    ...(reason === null ? {} : { reason }),
+  };
+  return [{ type: "test_run.completed", depth, data: { execution: from, testRun } }];
+}
+
+/** In the transaction of a report whose very bytes are there already: nothing is stored but that something has arrived. */
+export async function repeatReport(
+  sql: Tx,
+  projectId: string,
+  { match: { execution }, resolved, parameters, origin, time }: MatchedReport,
+  isMuted: boolean,
+): Promise<TakenReport> {
+  await advanceExecution(sql, projectId, execution, toEvent(parameters), {
+    ...{ ...origin, arrived: true, now: time.at, isMuted: isMuted || time.isOld },
+  });
+  const run = (await selectTestRun(sql, projectId, execution.id, resolved.taskSlug)) ?? refuseAbsent();
+  const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
+  const bugReports = touched.map((bug): TouchedBug => ({ ...bug, change: "occurred" }));
+  const blames = toCounts(run.failed === 0 ? {} : await countRunFailures(sql, projectId, run.id));
+  const failures = run.failed === 0 ? [] : ((await selectFailures(sql, projectId, [run.id])).get(run.id) ?? []);
+  return { run, added: false, bugReports, blames, failures, warnings: [] };
+}

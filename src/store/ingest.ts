@@ -1,0 +1,118 @@
+/** What a batch of reports stores, as one statement. */
+
+import type { NewEvent } from "../schema/events.ts";
+import { compose, type Composed, type Given } from "../database/compose.ts";
+import { type Fragment, joinWrites, type Sql, toRows, type Tx } from "../database/connect.ts";
+import {
+  insertDetails,
+  portionsOfDetails,
+  type RunBlock,
+  type RunDetail,
+  toBlockColumns,
+  toDetailColumns,
+  upsertBlocks,
+} from "./case_results.ts";
+import { insertEventRows, toEventRows } from "./events.ts";
+import {
+  type ExecutionChange,
+  insertUploadedExecutions,
+  toChangeRows,
+  toExecutionRows,
+  updateExecutions,
+  type UploadedExecution,
+} from "./executions.ts";
+import {
+  type Attempt,
+  type ChangedTestRun,
+  insertAttempts,
+  insertTestRuns,
+  type NewTestRun,
+  updateTestRuns,
+} from "./test_runs.ts";
+
+/** What is to be stored, in any number. */
+export type IngestWrites = {
+  newExecutions: UploadedExecution[];
+  changedExecutions: (ExecutionChange & { id: string })[];
+  newRuns: NewTestRun[];
+  changedRuns: ChangedTestRun[];
+  attempts: (Attempt & { runId: string })[];
+  blocks: RunBlock[];
+  details: RunDetail[];
+  events: NewEvent[];
+};
+
+export const noWrites = (): IngestWrites => ({
+  newExecutions: [],
+  changedExecutions: [],
+  newRuns: [],
+  changedRuns: [],
+  attempts: [],
+  blocks: [],
+  details: [],
+  events: [],
+});
+
+type Part = keyof IngestWrites;
+
+/** What is written for each part, by its parameters. */
+const STATEMENTS: { [P in Part]: (sql: Sql, projectId: Given, given: (name: string) => Given) => Fragment } = {
+  newExecutions: (sql, projectId, given) => insertUploadedExecutions(sql, projectId, given("rows")),
+  changedExecutions: (sql, projectId, given) => updateExecutions(sql, projectId, given("rows")),
+  newRuns: (sql, projectId, given) => insertTestRuns(sql, projectId, given("rows")),
+  changedRuns: (sql, projectId, given) => updateTestRuns(sql, projectId, given("rows")),
+  attempts: (sql, projectId, given) => insertAttempts(sql, projectId, given("rows")),
+  blocks: (sql, projectId, given) => upsertBlocks(sql, projectId, toColumns(NO_BLOCKS, given)),
+  details: (sql, projectId, given) => insertDetails(sql, projectId, toColumns(NO_DETAILS, given)),
+  events: (sql, projectId, given) => insertEventRows(sql, projectId, given("rows")),
+};
+
+const PARAMETERS: { [P in Part]: (rows: IngestWrites[P]) => Record<string, string> } = {
+  newExecutions: (rows) => ({ rows: toExecutionRows(rows) }),
+  changedExecutions: (rows) => ({ rows: toChangeRows(rows) }),
+  newRuns: (rows) => ({ rows: toRows(rows) }),
+  changedRuns: (rows) => ({ rows: toRows(rows) }),
+  attempts: (rows) => ({ rows: toRows(rows) }),
+  blocks: toBlockColumns,
+  details: toDetailColumns,
+  events: (rows) => ({ rows: toEventRows(rows) }),
+};
+
+const NO_BLOCKS = toBlockColumns([]);
+const NO_DETAILS = toDetailColumns([]);
+const toColumns = <Columns extends Record<string, string>>(columns: Columns, given: (name: string) => Given) =>
+  Object.fromEntries(Object.keys(columns).map((name) => [name, given(name)])) as Record<keyof Columns, Given>;
+
+/** Statements by the parts that they write: the driver would put them together anew each time. */
+const composed = new Map<string, Composed<string, never>>();
+
+function composeParts(parts: readonly Part[]): Composed<string, never> {
+  const name = parts.join(" ");
+  const known = composed.get(name);
+  if (known) return known;
+  const statement = compose<string, never>((sql, given) =>
+    joinWrites(
+      sql,
+      parts.map((part) => STATEMENTS[part](sql, given("project"), (name) => given(`${part} ${name}`))),
+    ),
+  );
+  composed.set(name, statement);
+  return statement;
+}
+
+/**
+ * In a transaction: one statement for all parts that there are, of which none sees what another one has written, and one for
+ * each further portion of long details. What comes after it comes after all of it.
+ */
+export async function storeIngest(sql: Tx, projectId: string, writes: IngestWrites): Promise<void> {
+  const [details = [], ...furtherDetails] = portionsOfDetails(writes.details);
+  const first = { ...writes, details };
+  const parts = (Object.keys(STATEMENTS) as Part[]).filter((part) => first[part].length > 0);
+  if (parts.length === 0) return;
+  const parameters: Record<string, string> = { project: projectId };
+  for (const part of parts)
+    for (const [name, value] of Object.entries(PARAMETERS[part](first[part] as never)))
+      parameters[`${part} ${name}`] = value;
+  await composeParts(parts)(sql, parameters);
+  for (const portion of furtherDetails) await insertDetails(sql, projectId, toDetailColumns(portion));
+}
