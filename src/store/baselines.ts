@@ -24,7 +24,7 @@ const lastOf = (sql: Sql, projectId: Given, { condition, limit }: Limited): [nam
 };
 
 /** Executions of the default branch, newest first. */
-export const onDefaultBranch = (sql: Sql, projectId: string, condition: Fragment, limit: number): Fragment => {
+export const onDefaultBranch = (sql: Sql, projectId: Given, condition: Fragment, limit: number): Fragment => {
   const [named, nameless] = lastOf(sql, projectId, { condition, limit });
   return sql`select id from (${named} union all ${nameless}) either order by id desc limit ${limit}`;
 };
@@ -78,12 +78,12 @@ const isMeasure = (sql: Sql, projectId: Given) => sql`
  */
 export const baselineRuns = (
   sql: Sql,
-  projectId: string,
+  projectId: Given,
   { executionId, taskSlug }: { executionId: Given; taskSlug?: Given },
 ): Fragment => {
   const baseline = sql`(select baseline_id from execution where project_id = ${projectId} and id = ${executionId})`;
   const tasksOf = (id: Fragment, isMine: boolean) => sql`
-    select task_slug, ${isMine}::bool as mine from test_run where project_id = ${projectId} and execution_id = ${id}`;
+    select task_slug, ${isMine ? sql`true` : sql`false`} as mine from test_run where project_id = ${projectId} and execution_id = ${id}`;
   const tasks =
     taskSlug === undefined
       ? sql`

@@ -700,10 +700,10 @@ export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { 
 >`
   select f.run_id as "runId", f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message,
     left(d.stack, 20000) as stack,
-    exists (
-      select from failure i
+    coalesce((
+      select true from failure i
       where i.project_id = ${projectId} and i.run_id = f.run_id and i.test_case = f.number and i.blame = 'incident'
-    ) as "isIncident"
+    ), false) as "isIncident"
   from (
     select first.* from unnest(
       ${toTextArray(runs.map(({ id }) => id))}::uuid[], ${toNumberArray(runs.map(({ limit }) => limit))}::int[]
@@ -711,7 +711,8 @@ export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { 
       select r.run_id, r.number, r.attempt from ${failedResultsOf(sql, projectId, sql`select run.id as id`)} r
       order by r.number limit run.most) first
   ) f
-  join test_case c on c.project_id = ${projectId} and c.number = f.number
-  left join case_detail d on d.project_id = ${projectId} and d.run_id = f.run_id and d.test_case = f.number
-    and d.attempt = f.attempt
+  cross join lateral (select * from test_case where project_id = ${projectId} and number = f.number offset 0) c
+  left join lateral (
+    select * from case_detail
+    where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = f.attempt offset 0) d on true
   order by f.run_id, f.number`;

@@ -1,6 +1,7 @@
 /** What the blame of failures is decided by: see rules/assign_blame.ts. */
 
 import { EXCUSE_RESULTS, type FailureFacts } from "../rules/assign_blame.ts";
+import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { firstIdAt } from "../database/moment.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
@@ -12,34 +13,28 @@ import { blockOfCase, failedResultsOf, lastResults } from "./packing.ts";
 /** Number of runs on the default branch since the baseline that are asked whether they fail as well. */
 const MAX_RUNS_SINCE = 20;
 
-/** A table expression `run`: the runs that are judged, with what matters of their executions. */
-const judgedRuns = (sql: Sql, projectId: string, runs: readonly JudgedRun[]) => {
-  const times = runs.map(({ completedAt }) => completedAt ?? new Date().toISOString());
-  const untils = times.map((time) => firstIdAt(Date.parse(time) + 1));
-  return sql`
-    select asked.*, e.branch, e.pull_request, e.commit, e.baseline_id, e.rerun_of, e.created_at,
-      ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as is_on_default
-    from unnest(
-      ${toTextArray(runs.map(({ id }) => id))}::uuid[], ${toTextArray(runs.map(({ executionId }) => executionId))}::uuid[],
-      ${toTextArray(runs.map(({ taskSlug }) => taskSlug))}::text[], ${toTextArray(times)}::timestamptz[],
-      ${toTextArray(untils)}::uuid[]) as asked (id, execution_id, task_slug, completed_at, until)
-    join project p on p.id = ${projectId}
-    cross join lateral (
-      select * from execution where project_id = ${projectId} and id = asked.execution_id offset 0) e`;
-};
+type Parameters<Value> = Record<"project" | "ids" | "executionIds" | "taskSlugs" | "times" | "untils", Value>;
+
+/** A table expression: the runs that are judged, with what matters of their executions. */
+const judgedRuns = (sql: Sql, given: Parameters<Fragment>) => sql`
+  select asked.*, e.branch, e.pull_request, e.commit, e.baseline_id, e.rerun_of, e.created_at,
+    ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as is_on_default
+  from unnest(
+    ${given.ids}::uuid[], ${given.executionIds}::uuid[], ${given.taskSlugs}::text[], ${given.times}::timestamptz[],
+    ${given.untils}::uuid[]) as asked (id, execution_id, task_slug, completed_at, until)
+  join project p on p.id = ${given.project}
+  cross join lateral (
+    select * from execution where project_id = ${given.project} and id = asked.execution_id offset 0) e`;
 
 /** The failed test cases of runs, without those of incidents; `runs` is a table with `mine`, the judged run, and `id`. */
-const failedWithoutIncident = (sql: Sql, projectId: string, runs: Fragment) => sql`
+const failedWithoutIncident = (sql: Sql, projectId: Given, runs: Fragment) => sql`
   select distinct r.mine, f.number
   from ${failedResultsOf(sql, projectId, sql`select distinct id from ${runs} r`)} f join ${runs} r on r.id = f.run_id
   where not ${isOfIncident(sql, projectId, sql`f.run_id`, sql`f.number`)}`;
 
-/** The facts about the failures of these runs, whose results are stored, ordered by run and test case. */
-export const selectFailureFacts = async (
-  sql: Tx,
-  projectId: string,
-  runs: readonly JudgedRun[],
-): Promise<FailureFacts[]> => {
+/** One plan for all: planning it costs more than executing it, so each table is looked up row by row. */
+const FACTS = compose<keyof Parameters<string>, FailureFacts>((sql, name) => {
+  const projectId = name("project");
   // What ran on the same commit, or is repeated by this, shows no change of the default branch. Of two builds of the default
   // branch side by side only the earlier one explains the other: else each would, and neither failure would be new.
   const since = sql`
@@ -57,16 +52,26 @@ export const selectFailureFacts = async (
         where t.project_id = ${projectId} and t.id = r.run_id and not t.outage
           and e.branch is not distinct from run.branch and e.pull_request is not distinct from run.pull_request)
     ) own where passes = 0`;
-  const hasOpenBug = sql`exists (
-    select from bug_case k join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
+  const hasOpenBug = sql`coalesce((
+    select true from bug_case k cross join lateral (
+      select * from bug_report where project_id = ${projectId} and id = k.bug_report_id offset 0) b
     where k.project_id = ${projectId} and k.test_case = f.number and b.status in ('open', 'in_progress')
-      and b.merged_into is null and b.created_at < run.created_at)`;
-  const isInBaseline = sql`exists (
-    select from base_run r join case_result b on b.project_id = ${projectId} and b.run_id = r.id
-      and b.block = ${blockOfCase(sql, sql`f.number`)}
-    where r.mine = f.run_id and f.number = any(b.test_cases))`;
-  const rows = await sql<FailureFacts[]>`
-    with run as materialized (${judgedRuns(sql, projectId, runs)}),
+      and b.merged_into is null and b.created_at < run.created_at limit 1), false)`;
+  const isInBaseline = sql`coalesce((
+    select true from base_run r cross join lateral (
+      select test_cases from case_result
+      where project_id = ${projectId} and run_id = r.id and block = ${blockOfCase(sql, sql`f.number`)} offset 0) b
+    where r.mine = f.run_id and f.number = any(b.test_cases) limit 1), false)`;
+  const runs = judgedRuns(sql, {
+    project: projectId,
+    ids: name("ids"),
+    executionIds: name("executionIds"),
+    taskSlugs: name("taskSlugs"),
+    times: name("times"),
+    untils: name("untils"),
+  });
+  return sql`
+    with run as materialized (${runs}),
     failed as materialized (
       select run_id, number from ${failedResultsOf(sql, projectId, sql`select id from run`)} f),
     base_run as materialized (
@@ -92,9 +97,11 @@ export const selectFailureFacts = async (
     join run on run.id = f.run_id
     left join base on base.mine = f.run_id and base.number = f.number
     left join main on main.mine = f.run_id and main.number = f.number
-    left join quarantine q on q.project_id = ${projectId} and q.test_case = f.number
-      and (q.until is null or q.until > now())
-    left join case_health stored on stored.project_id = ${projectId} and stored.test_case = f.number
+    left join lateral (
+      select test_case from quarantine
+      where project_id = ${projectId} and test_case = f.number and (until is null or until > now()) offset 0) q on true
+    left join lateral (
+      select * from case_health where project_id = ${projectId} and test_case = f.number offset 0) stored on true
     cross join lateral (
       select h.flaky, h.flaky_at, h.episode_at, h.flake_rate, ${episodeRate(sql)} as episode_rate,
         coalesce(h.last_run_at <= run.completed_at + interval '1 day', true) as is_current,
@@ -103,5 +110,17 @@ export const selectFailureFacts = async (
       from (select stored.*) h offset 0) h
     cross join lateral (${inARow}) r
     order by f.run_id, f.number`;
-  return [...rows];
-};
+});
+
+/** The facts about the failures of these runs, whose results are stored, ordered by run and test case. */
+export function selectFailureFacts(sql: Tx, projectId: string, runs: readonly JudgedRun[]): Promise<FailureFacts[]> {
+  const times = runs.map(({ completedAt }) => completedAt ?? new Date().toISOString());
+  return FACTS(sql, {
+    project: projectId,
+    ids: toTextArray(runs.map(({ id }) => id)),
+    executionIds: toTextArray(runs.map(({ executionId }) => executionId)),
+    taskSlugs: toTextArray(runs.map(({ taskSlug }) => taskSlug)),
+    times: toTextArray(times),
+    untils: toTextArray(times.map((time) => firstIdAt(Date.parse(time) + 1))),
+  });
+}

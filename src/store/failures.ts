@@ -5,14 +5,16 @@ import type { BlamedFailure } from "../rules/assign_blame.ts";
 import type { Blame, IncidentSign } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
+import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { isOnDefault } from "./default_branch.ts";
 import { blockOfCase, ROWS_LOOKED_AT } from "./packing.ts";
 
-/** A condition: the failure was of an incident; both are expressions. */
-export const isOfIncident = (sql: Sql, projectId: string, runId: Fragment, testCase: Fragment) => sql`exists (
-  select from failure i
-  where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = ${testCase} and i.blame = 'incident')`;
+/** A condition: the failure was of an incident; both are expressions. A look-up for each: "exists" may become a hash of all. */
+export const isOfIncident = (sql: Sql, projectId: Given, runId: Fragment, testCase: Fragment) => sql`coalesce((
+  select true from failure i
+  where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = ${testCase} and i.blame = 'incident'
+  limit 1), false)`;
 
 /** Maximum number of test cases that are named for one blame. */
 const MAX_NAMED = 100;
@@ -64,8 +66,9 @@ export async function selectFailures(
     from unnest(${toTextArray(runIds)}::uuid[]) as run (id), lateral (
       select *, row_number() over (partition by blame order by test_case) as place from failure
       where project_id = ${projectId} and run_id = run.id
-    ) f join test_case c on c.project_id = ${projectId} and c.number = f.test_case
-    where f.place <= ${LISTED} order by f.run_id, f.test_case`;
+    ) f cross join lateral (
+      select * from test_case where project_id = ${projectId} and number = f.test_case offset 0) c
+    where f.place <= ${LISTED}::int order by f.run_id, f.test_case`;
   const found = new Map<string, Blamed[]>();
   for (const { runId, ...failure } of rows) {
     const list = found.get(runId) ?? [];

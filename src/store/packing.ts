@@ -1,6 +1,7 @@
 /** How results are packed, for statements: `rules/merge.ts` is the only code that knows how many go into a row. */
 
 import { BLOCK_SIZE } from "../rules/merge.ts";
+import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 
 /** The block of a test case; `number` is an expression. */
@@ -10,12 +11,12 @@ export const blockOfCase = (sql: Sql, number: Fragment): Fragment => sql`${numbe
  * The rows of results of `runs`, a statement that selects ids as `id`: one lookup for each run. As a join it would be left
  * to the planner, which reads the whole table where its statistics are older than a large import.
  */
-export const resultsOf = (sql: Sql, projectId: string, runs: Fragment): Fragment => sql`(
+export const resultsOf = (sql: Sql, projectId: Given, runs: Fragment): Fragment => sql`(
   select b.* from (${runs}) run, lateral (
     select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b)`;
 
 /** The failed results of `runs`, a statement that selects ids as `id`: run_id, number, attempt. */
-export const failedResultsOf = (sql: Sql, projectId: string, runs: Fragment): Fragment => sql`(
+export const failedResultsOf = (sql: Sql, projectId: Given, runs: Fragment): Fragment => sql`(
   select b.run_id, f.number, coalesce(f.attempt, 1)::int as attempt from ${resultsOf(sql, projectId, runs)} b,
     lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts) as f (number, letter, attempt)
   where b.statuses ~ '[fF]' and f.letter in ('f', 'F'))`;
@@ -24,7 +25,7 @@ export const failedResultsOf = (sql: Sql, projectId: string, runs: Fragment): Fr
 export const ROWS_LOOKED_AT = 10;
 
 /** The last results of a case in the runs of `condition`, newest first; `number` is an expression. */
-export const lastResults = (sql: Sql, projectId: string, number: Fragment, condition: Fragment, limit: number) => sql`
+export const lastResults = (sql: Sql, projectId: Given, number: Fragment, condition: Fragment, limit: number) => sql`
   select b.run_id, substr(b.statuses, b.place, 1) as letter, coalesce(b.attempts[b.place], 1) as attempt
   from (
     select b.run_id, b.statuses, b.attempts, array_position(b.test_cases, ${number}) as place from case_result b

@@ -5,7 +5,7 @@ import { assignBlame, type BlamedFailure } from "../../rules/assign_blame.ts";
 import { toCounts } from "../../rules/blame.ts";
 import { findStrays } from "../../rules/stray.ts";
 import type { Blame, BlameCounts } from "../../schema/failures.ts";
-import type { Tx } from "../../database/connect.ts";
+import { setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { selectFailureFacts } from "../../store/failure_facts.ts";
 import {
   deleteFailures,
@@ -60,9 +60,12 @@ async function excuseFailures(
   run: RunToJudge,
   blamed: readonly JudgedFailures[],
 ): Promise<BlameCounts> {
+  if (countNew(blamed) === 0) return toCounts(countByBlame(blamed));
+  // What follows wants a plan for what it is given.
+  await setKeepsPlans(sql, false);
   const isIncident = await findIncidents(sql, projectId, run, countNew(blamed));
   const judged = isIncident ? await selectJudged(sql, projectId, run.id) : blamed;
-  const counts: Partial<Record<Blame, number>> = Object.fromEntries(judged.map(({ blame, number }) => [blame, number]));
+  const counts = countByBlame(judged);
   const fresh = judged.find(({ blame }) => blame === "new");
   // What a branch has brought to the default branch fails there in the same words, and is new there.
   if (fresh && fresh.number <= MAX_STRAYS && !run.onDefaultBranch) {
@@ -77,5 +80,8 @@ async function excuseFailures(
   }
   return toCounts(counts);
 }
+
+const countByBlame = (judged: readonly JudgedFailures[]): Partial<Record<Blame, number>> =>
+  Object.fromEntries(judged.map(({ blame, number }) => [blame, number]));
 
 const countNew = (judged: readonly JudgedFailures[]) => judged.find(({ blame }) => blame === "new")?.number ?? 0;

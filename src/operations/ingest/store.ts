@@ -22,7 +22,7 @@ import type { NewEvent } from "../../schema/events.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
 import type { BlameCounts } from "../../schema/failures.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";
-import { setKeepsPlans, type Tx } from "../../database/connect.ts";
+import type { Tx } from "../../database/connect.ts";
 import { selectBugsOfRun } from "../../store/bug_reports.ts";
 import { lockHealth } from "../../store/case_health.ts";
 import { deleteBlock } from "../../store/case_results.ts";
@@ -186,8 +186,6 @@ async function storeConsequences(
   const all = builds.flatMap((build) => build.reports.map((one) => ({ ...one, first: build.match.execution })));
   for (const one of all) await countHealthChanges(sql, projectId, one);
   const toJudge = all.filter(({ decided }) => decided.run.failed > 0 || decided.attempts.length > 1);
-  // Failures are judged by statements that want a plan for what they are given.
-  if (toJudge.length > 0) await setKeepsPlans(sql, false);
   const blames = await judgeFailures(
     sql,
     projectId,
