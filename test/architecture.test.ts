@@ -148,6 +148,7 @@ const STEPS = ["operations", "request", "runner"];
 const GATHERERS = [
   "cli/assay",
   "cli/upload",
+  "store/ingest",
   "work/loops",
   "reports/read",
   "senders/send",

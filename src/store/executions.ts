@@ -604,7 +604,7 @@ export type ExecutionChange = ExecutionOrigin & {
   status: ExecutionStatus;
   /** Whether a report has just come in: it starts the execution and puts its expiry off. */
   arrived: boolean;
-  /** Of the run that is written with it, which it cannot see; null: it is not complete. */
+  /** When its last run was completed; null: that is looked up, and what the same statement writes is not seen. */
   completedAt?: string | null;
   now: Date;
 };
@@ -623,8 +623,8 @@ export const updateExecutions = (sql: Sql, projectId: Given, rows: Given) => sql
     build_url = coalesce(e.build_url, c."buildUrl"),
     environment = coalesce(e.environment, c.environment),
     started_at = least(e.started_at, case when c.arrived then c.now end),
-    completed_at = case when c.ended then coalesce(e.completed_at, greatest(c.now, c."completedAt", (
-      select max(r.completed_at) from test_run r where r.project_id = ${projectId} and r.execution_id = c.id)))
+    completed_at = case when c.ended then coalesce(e.completed_at, greatest(c.now, coalesce(c."completedAt", (
+      select max(r.completed_at) from test_run r where r.project_id = ${projectId} and r.execution_id = c.id))))
       else e.completed_at end,
     expires_at = case when c.ended then null when c.arrived then now() + e.timeout_minutes * interval '1 minute'
       else e.expires_at end

@@ -99,6 +99,7 @@ testLinearity("rules", {
   "branch.ts": { lineOf: null },
   "branch_state.ts": { isGreen: null, toBranchState: null },
   "batches.ts": { countUnrun: null, newQueue: null, nextBatch: null, orderFiles: null, releaseShard: null },
+  "assign_blame.ts": { assignBlame: null },
   "blame.ts": { isBlame, toBlameWords: null, toCounts: null, toLists: null },
   "bug_transition.ts": { eventOf: null },
   "commit.ts": { isSameCommit: (text) => isSameCommit(text, `${text}1`) },

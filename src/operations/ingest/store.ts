@@ -156,10 +156,10 @@ function toWrites(builds: readonly TakenBuild[]): IngestWrites {
   return writes;
 }
 
-/** When the earliest of the reports was completed, and the latest of their complete runs. */
-function timesOf({ reports }: TakenBuild): { now: Date; completedAt: string | null } {
+/** When the earliest of the reports was completed, and the latest of all runs. */
+function timesOf({ reports, runs }: TakenBuild): { now: Date; completedAt: string | null } {
   const times = reports.map(({ report }) => report.time.at.getTime());
-  const completed = reports.flatMap(({ decided }) => decided.run.completedAt ?? []).sort();
+  const completed = runs.flatMap((run) => run.completedAt ?? []).sort();
   return { now: new Date(Math.min(...times)), completedAt: completed.at(-1) ?? null };
 }
 
