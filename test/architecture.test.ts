@@ -100,6 +100,8 @@ const SHARED: Record<string, string[]> = {
     "commits",
     "default_branch",
     "durations",
+    "execution_list",
+    "executions",
     "failures",
     "health",
     "instance",

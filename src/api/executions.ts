@@ -38,16 +38,11 @@ import { type Comparison, comparison, comparisonQuery } from "../schema/comparis
 import { type Cause, executionFailures, executionFailuresQuery } from "../schema/failures.ts";
 import { type ComparedRow, selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../database/connect.ts";
-import {
-  type ExecutionRow,
-  selectExecution,
-  selectExecutions,
-  type TimedExecutionRow,
-  updateExecution,
-} from "../store/executions.ts";
+import { type ExecutionRow, updateExecution } from "../store/executions.ts";
 import type { CauseMember } from "../store/causes.ts";
 import { countFailures, type FailureEvidence, selectFailureEvidence } from "../store/failures.ts";
 import { executionUrl } from "../schema/urls.ts";
+import { selectExecution, selectExecutions, type TimedExecutionRow } from "../store/execution_list.ts";
 
 type One = Context<{ projectId: string; executionId: string }>;
 
@@ -292,7 +287,7 @@ export const executions: Route[] = [
     },
     async (context) => {
       const { sql, params, query, after, publicUrl } = context;
-      const rows = await selectExecutions(sql, params.projectId, query, after?.[0]);
+      const rows = await selectExecutions(sql, params.projectId, query.limit, { ...query, before: after?.[0] });
       return toPage(
         context,
         rows,

@@ -3,23 +3,19 @@
 import { hasEnded, type TaskState } from "../rules/execution.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import type {
-  ExecutionFilter,
   ExecutionMode,
   ExecutionStatus,
   ExecutionTrigger,
   PlannedTask,
   TaskStatus,
 } from "../schema/executions.ts";
-import { isCommit } from "./commits.ts";
 import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, keepPlans, type Sql, toRows, toTextArray, type Tx } from "../database/connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { hasServedFor } from "./instance.ts";
-import { isAtWork, lastRunner, LEASE_SECONDS, waitsInVain } from "./leases.ts";
-import { machineTimeOfRuns, wallTimeOfRuns } from "./durations.ts";
+import { isAtWork, LEASE_SECONDS } from "./leases.ts";
 import { takeTurn, type Turn } from "../database/locks.ts";
 import { isTakeable } from "../database/put_offs.ts";
-import { firstIdAt } from "../database/moment.ts";
 import { hasResult } from "./outcome.ts";
 import { namesVersionOf } from "./names_version.ts";
 import { flaws, namedShards } from "./shards.ts";
@@ -77,136 +73,6 @@ const executionColumns = (sql: Sql) => sql`
   id, key, status, mode, trigger, branch, commit, pull_request as "pullRequest", build_url as "buildUrl", environment,
   created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, rerun_of as "rerunOf",
   build_id as "buildId", repeated_status as "repeatedStatus", baseline_id as "baselineId", depth, reruns, fail_fast as "failFast", (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
-
-/** With the wall time of all its tasks, and the sum over tasks, shards and attempts. */
-export type TimedExecutionRow = ExecutionRow & { durationMs: number; machineTimeMs: number };
-
-type Joined = Omit<TimedExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
-
-/** `executions` is a statement that selects whole rows of execution; their tasks come along in the same round trip. */
-async function selectWithTasks(sql: Sql, executions: ReturnType<Sql>): Promise<TimedExecutionRow[]> {
-  const ofExecution = sql`over (partition by e.id)`;
-  const rows = await sql<Joined[]>`
-    with chosen as materialized (${executions})
-    select e.id, e.key, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
-      e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
-      e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf", e.build_id as "buildId",
-      e.repeated_status as "repeatedStatus", e.baseline_id as "baselineId",
-      coalesce(${wallTimeOfRuns(sql, ofExecution)}, 0) as "durationMs",
-      coalesce(${machineTimeOfRuns(sql, ofExecution)}, 0) as "machineTimeMs",
-      r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
-      r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict, r.outage as task_outage,
-      r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", ${flaws(sql, sql`r`)} as task_flaws, r.started_at as "task_startedAt", r.completed_at as "task_completedAt",
-      r.duration_ms as "task_durationMs", case when e.mode = 'run' and r.status = 'queued' then ${waitsInVain(sql, sql`r`)} else r.reason end as task_reason, case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
-    from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
-    order by e.id desc, r.id`;
-  const found = new Map<string, TimedExecutionRow>();
-  for (const row of rows) {
-    const execution: TimedExecutionRow = { ...row, tasks: [] };
-    for (const name of Object.keys(execution)) if (name.startsWith("task_")) delete execution[name as never];
-    if (!found.has(row.id)) found.set(row.id, execution);
-    if (row.task_slug !== null)
-      found.get(row.id)!.tasks.push({
-        slug: row.task_slug,
-        status: row.task_status!,
-        attempt: row.task_attempt!,
-        passed: row.task_passed!,
-        failed: row.task_failed!,
-        skipped: row.task_skipped!,
-        flaky: row.task_flaky!,
-        verdict: row.task_verdict,
-        outage: row.task_outage!,
-        declared: row.task_declared!,
-        shards: row.task_shards!,
-        namedShards: row.task_namedShards!,
-        durationMs: row.task_durationMs!,
-        startedAt: row.task_startedAt,
-        completedAt: row.task_completedAt,
-        runner: row.task_runner,
-        reason: row.task_reason,
-        flaws: row.task_flaws,
-      });
-  }
-  return [...found.values()];
-}
-
-export const selectExecution = async (
-  sql: Sql,
-  projectId: string,
-  id: string,
-): Promise<TimedExecutionRow | undefined> =>
-  (await selectWithTasks(sql, sql`select * from execution where project_id = ${projectId} and id = ${id}`))[0];
-
-/** What an execution is called by. */
-export type ExecutionName = Pick<ExecutionRow, "id" | "key" | "branch" | "commit" | "createdAt">;
-
-/** By id; those that are gone are left out. */
-export const selectExecutionNames = async (
-  sql: Sql,
-  projectId: string,
-  ids: readonly (string | null)[],
-): Promise<Map<string, ExecutionName>> => {
-  const wanted = [...new Set(ids.filter((id) => id !== null))];
-  if (wanted.length === 0) return new Map();
-  const rows = await sql<ExecutionName[]>`
-    select id, key, branch, commit, created_at as "createdAt" from execution
-    where project_id = ${projectId} and id = any(${toTextArray(wanted)}::uuid[])`;
-  return new Map(rows.map((row) => [row.id, row]));
-};
-
-/** More are not named. */
-const RERUNS = 20;
-
-export type RerunRow = ExecutionName & Pick<ExecutionRow, "status">;
-
-/** The newest reruns of a build, newest first. */
-export const selectReruns = async (sql: Sql, projectId: string, buildId: string): Promise<RerunRow[]> =>
-  await sql<RerunRow[]>`
-  select id, key, branch, commit, created_at as "createdAt", status from execution
-  where project_id = ${projectId} and build_id = ${buildId} order by id desc limit ${RERUNS}`;
-
-/** Behind every other: with a bound the index that is in the order of ids is the best one, whatever is known of the table. */
-const NEWEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
-
-/** Newest first, one row more than `limit`. */
-export const selectExecutions = (
-  sql: Sql,
-  projectId: string,
-  filter: ExecutionFilter,
-  after: string | undefined,
-): Promise<TimedExecutionRow[]> => {
-  const { status, key, branch, commit, pull_request, environment, task_slug, created_after, created_before, limit } =
-    filter;
-  return selectWithTasks(
-    sql,
-    sql`
-      select * from execution
-      where project_id = ${projectId}
-        ${status ? sql`and status = ${status}` : sql``}
-        ${key ? sql`and key = ${key}` : sql``}
-        ${branch ? sql`and branch = ${branch}` : sql``}
-        ${
-          // Few are of one commit: told so, because the planner would rather look through all from the newest on.
-          commit
-            ? sql`and id = any(array(select id from execution where project_id = ${projectId} and ${isCommit(sql, commit)}))`
-            : sql``
-        }
-        ${pull_request ? sql`and pull_request = ${pull_request}` : sql``}
-        ${environment ? sql`and environment = ${environment}` : sql``}
-        ${created_after ? sql`and id >= ${firstIdAt(Date.parse(created_after) + 1)}` : sql``}
-        ${created_before ? sql`and id < ${firstIdAt(Date.parse(created_before))}` : sql``}
-        and id < ${after ?? NEWEST_ID}
-        ${
-          task_slug
-            ? sql`and exists (
-                select from test_run r
-                where r.project_id = execution.project_id and r.execution_id = execution.id
-                  and r.task_slug = ${task_slug})`
-            : sql``
-        }
-      order by id desc limit ${limit + 1}`,
-  );
-};
 
 /** An execution as a writer needs it, its row locked until the end of the transaction. */
 export type LockedExecution = Omit<ExecutionRow, "tasks"> & {

@@ -1,110 +1,11 @@
 /** How a project stands, for its first page: the state of the default branch, what failed lately, what there is to do. */
 
-import type { TaskEnd } from "../rules/red_reason.ts";
-import { isCommit } from "./commits.ts";
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
+import { type ExecutionSummary, summariesOf } from "./execution_list.ts";
 import { isBroken, isFlaky } from "./health.ts";
-import { wallTimeOfRuns } from "./durations.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
-import { flaws, namedShards } from "./shards.ts";
 import { isNoPullRequest } from "./default_branch.ts";
 import type { Branch } from "./state.ts";
-
-/** An execution as rows of pages show it. */
-export type BuildRow = {
-  id: string;
-  key: string | null;
-  status: string;
-  branch: string | null;
-  commit: string | null;
-  pullRequest: string | null;
-  environment: string | null;
-  mode: string;
-  passed: number;
-  failed: number;
-  skipped: number;
-  flaky: number;
-  tasks: number;
-  openTasks: number;
-  newFailures: number;
-  /** Those that are why it is red; empty for an execution that is not. */
-  redTasks: TaskEnd[];
-  /** Failed tests of the tasks that are an outage; 0: none of them is. */
-  outageFailures: number;
-  /** Wall time of all runs. */
-  durationMs: number;
-  createdAt: string;
-  startedAt: string | null;
-  completedAt: string | null;
-  /** The outcome with its reruns; null: they have not changed it. */
-  repeatedStatus: "passed" | "failed" | "timed_out" | null;
-  /** It repeats another one, and is no build of its own. */
-  isRerun: boolean;
-  sample: boolean;
-};
-
-/** `ids` is a statement that selects ids of executions; newest first. */
-export const buildsOf = (sql: Sql, projectId: string, ids: ReturnType<Sql>) => sql<BuildRow[]>`
-  select e.id, e.key, e.status, e.branch, e.commit, e.pull_request as "pullRequest", e.environment, e.mode,
-    coalesce(r.passed, 0)::int as passed, coalesce(r.failed, 0)::int as failed, coalesce(r.skipped, 0)::int as skipped,
-    coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
-    coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.outage_failures, 0)::int as "outageFailures",
-    coalesce(r.red, '[]'::json) as "redTasks", coalesce(r.ms, 0)::bigint as "durationMs", e.created_at as "createdAt", e.started_at as "startedAt",
-    e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample
-  from (${ids}) chosen join execution e on e.project_id = ${projectId} and e.id = chosen.id
-  left join lateral (
-    select sum(r.passed) as passed, sum(r.failed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,
-      count(*) as tasks, count(*) filter (where r.status in ('queued', 'running')) as open, sum(r.failed) filter (where r.outage) as outage_failures,
-      ${wallTimeOfRuns(sql)} as ms,
-      json_agg(json_build_object('slug', r.task_slug, 'status', r.status, 'attempt', r.attempt, 'shards', r.shards,
-        'namedShards', ${namedShards(sql, sql`r`)}, 'completedAt', r.completed_at, 'failed', r.failed, 'verdict', r.verdict,
-        'reason', r.reason, 'flaws', ${flaws(sql, sql`r`)}) order by r.id) filter (
-          where e.status in ('failed', 'timed_out') and r.status <> 'passed') as red,
-      sum(case when r.failed > 0 then (
-        select count(*) from failure f where f.project_id = r.project_id and f.run_id = r.id and f.blame = 'new') end) as fresh
-    from test_run r where r.project_id = ${projectId} and r.execution_id = e.id
-  ) r on true
-  order by e.id desc`;
-
-export type BuildFilter = {
-  status?: string | undefined;
-  branch?: string | undefined;
-  environment?: string | undefined;
-  /** A key, or the beginning of a commit. */
-  q?: string | undefined;
-  /** Of a page before: only older ones. */
-  before?: string | undefined;
-  /** An id: only those from then on. */
-  from?: string | undefined;
-  /** Reruns are left out. */
-  buildsOnly?: boolean;
-};
-
-/** Newest first, one row more than `limit`. */
-export const selectBuilds = (sql: Sql, projectId: string, limit: number, filter: BuildFilter = {}) =>
-  buildsOf(
-    sql,
-    projectId,
-    sql`
-      select id from execution where project_id = ${projectId}
-        ${filter.status === undefined ? sql`` : sql`and status = ${filter.status}`}
-        ${filter.branch === undefined ? sql`` : sql`and branch = ${filter.branch}`}
-        ${filter.environment === undefined ? sql`` : sql`and environment = ${filter.environment}`}
-        ${
-          // Few have that key or are of that commit: looked up by themselves, whatever the planner thinks of the rest.
-          filter.q === undefined
-            ? sql``
-            : sql`and id = any(array(
-                (select id from execution where project_id = ${projectId} and key = any(${toTextArray([filter.q, filter.q.replace(/^#/, "")])}::text[])
-                  order by id desc limit 1000)
-                union all
-                (select id from execution where project_id = ${projectId} and ${isCommit(sql, filter.q)} order by id desc limit 1000)))`
-        }
-        ${filter.buildsOnly ? sql`and rerun_of is null` : sql``}
-        ${filter.from === undefined ? sql`` : sql`and id >= ${filter.from}`}
-        ${filter.before === undefined ? sql`` : sql`and id < ${filter.before}`}
-      order by id desc limit ${limit + 1}`,
-  );
 
 const hasOutcome = (sql: Sql) => sql`e.status in ('passed', 'failed', 'timed_out')`;
 
@@ -131,15 +32,15 @@ function newestOn(
 
 /** The newest builds of a branch, newest first. */
 export const selectBranchBuilds = (sql: Sql, projectId: string, branch: Branch, limit: number) =>
-  buildsOf(
+  summariesOf(
     sql,
     projectId,
     sql`select id from (${newestOn(sql, projectId, branch, { condition: sql`true`, limit })}) newest`,
   );
 
 /** The oldest that a report has come to; sample data does not count. */
-export const selectFirstBuild = async (sql: Sql, projectId: string): Promise<BuildRow | undefined> => {
-  const [build] = await buildsOf(
+export const selectFirstBuild = async (sql: Sql, projectId: string): Promise<ExecutionSummary | undefined> => {
+  const [build] = await summariesOf(
     sql,
     projectId,
     sql`
@@ -150,8 +51,8 @@ export const selectFirstBuild = async (sql: Sql, projectId: string): Promise<Bui
   return build;
 };
 
-export const selectBuild = async (sql: Sql, projectId: string, id: string): Promise<BuildRow | undefined> => {
-  const [build] = await buildsOf(
+export const selectBuild = async (sql: Sql, projectId: string, id: string): Promise<ExecutionSummary | undefined> => {
+  const [build] = await summariesOf(
     sql,
     projectId,
     sql`select id from execution where project_id = ${projectId} and id = ${id}`,
@@ -172,8 +73,12 @@ export const selectBuildOrigins = async (
 };
 
 /** The newest build of a branch that has ended; undefined: none has. */
-export const selectLastBuild = async (sql: Sql, projectId: string, branch: Branch): Promise<BuildRow | undefined> => {
-  const [build] = await buildsOf(
+export const selectLastBuild = async (
+  sql: Sql,
+  projectId: string,
+  branch: Branch,
+): Promise<ExecutionSummary | undefined> => {
+  const [build] = await summariesOf(
     sql,
     projectId,
     sql`select id from (${newestOn(sql, projectId, branch, { condition: hasOutcome(sql), limit: 1 })}) last`,

@@ -2,7 +2,7 @@
 
 import { beginsWith, isCommit } from "./commits.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
-import { type BuildRow, buildsOf } from "./overview.ts";
+import { type ExecutionSummary, summariesOf } from "./execution_list.ts";
 
 /** So many of the newest executions are looked through for parts of names; whole names are found in all of them. */
 const LOOKED_THROUGH = 2_000;
@@ -19,7 +19,7 @@ const keyed = (projectId: string, q: string, sql: Sql): Fragment => {
 const isHash = (q: string): boolean => /^[0-9a-f]{4,64}$/i.test(q);
 
 /** Newest first, one row more than `limit`. */
-export async function searchBuilds(sql: Sql, projectId: string, q: string, limit: number): Promise<BuildRow[]> {
+export async function searchBuilds(sql: Sql, projectId: string, q: string, limit: number): Promise<ExecutionSummary[]> {
   const first = (condition: Fragment) => sql`
     (select id from execution where ${condition} order by id desc limit ${limit + 1})`;
   const hash = q.toLowerCase();
@@ -38,7 +38,7 @@ export async function searchBuilds(sql: Sql, projectId: string, q: string, limit
       where position(lower(${q}) in lower(concat_ws(' ', key, branch))) > 0 order by id desc limit ${limit + 1})`,
   ];
   const all = ways.reduce((before, way) => sql`${before} union ${way}`);
-  return [...(await buildsOf(sql, projectId, sql`select id from (${all}) ids order by id desc limit ${limit + 1}`))];
+  return [...(await summariesOf(sql, projectId, sql`select id from (${all}) ids order by id desc limit ${limit + 1}`))];
 }
 
 /** The one execution that has this key, or is of this commit; undefined where there are none or several. */

@@ -225,12 +225,22 @@ async function copyTestCases(
 }
 
 /** Which execution results are for, as far as it is known. */
-export type ExecutionName = { id: string | null; key: string | null; branch: string | null; commit: string | null };
+export type ExecutionReference = {
+  id: string | null;
+  key: string | null;
+  branch: string | null;
+  commit: string | null;
+};
 
 export type KnownTestCase = NewTestCase & { number: number };
 
 /** Common table expressions, of which `there` has the numbers of the test cases that the run of the execution has. */
-const casesOfExecution = (sql: Sql, projectId: string, taskSlug: string, execution: ExecutionName): Fragment => sql`
+const casesOfExecution = (
+  sql: Sql,
+  projectId: string,
+  taskSlug: string,
+  execution: ExecutionReference,
+): Fragment => sql`
   build as materialized (
     select id from execution where project_id = ${projectId} and id = ${execution.id}
     union
@@ -252,7 +262,7 @@ export const selectNumbersOfExecution = async (
   sql: Tx,
   projectId: string,
   taskSlug: string,
-  execution: ExecutionName,
+  execution: ExecutionReference,
 ): Promise<number[]> => {
   const rows = await sql<{ number: number }[]>`
     with ${casesOfExecution(sql, projectId, taskSlug, execution)} select distinct number from there`;
@@ -271,7 +281,7 @@ export async function selectNamesakes(
   projectId: string,
   taskSlug: string,
   cases: readonly { suite: string; name: string }[],
-  execution: ExecutionName,
+  execution: ExecutionReference,
 ): Promise<KnownTestCase[]> {
   const wanted = sql`(
     select distinct * from unnest(

@@ -30,13 +30,13 @@ import {
 } from "../store/bug_reports.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectTaskSlugs } from "../store/facets.ts";
-import { type ExecutionName, selectExecutionNames } from "../store/executions.ts";
 import { selectTestCaseNames, type TestCaseName } from "../store/test_cases.ts";
 import { bugPath, executionPath, nameOf, testPath } from "./builds.ts";
 import { choice, CHOICES, filterForm, nameFilter, type Option, PART, readPlace, words, writePlace } from "./filters.ts";
 import { action, hidden } from "./layout.ts";
 import { form, page, type Page, SeeOther } from "./page.ts";
 import { ago, breakable, commit, count, counted, mark, pager, standingOf, tag, toAddress, wordOf } from "./parts.ts";
+import { type ExecutionName, selectExecutionNames } from "../store/execution_list.ts";
 
 const ROWS = 20;
 const STATUSES = ["open", "in_progress", "resolved", "ignored"] as const;

@@ -3,11 +3,11 @@
 import { html, type Html } from "../http/html.ts";
 import { executionReason } from "../rules/red_reason.ts";
 import type { ExecutionStatus } from "../schema/executions.ts";
-import type { BuildRow } from "../store/overview.ts";
 import { ago, commit, counted, mark, tag, toDuration, toExact, wordOf } from "./parts.ts";
+import type { ExecutionSummary } from "../store/execution_list.ts";
 
 /** `#412` where its CI numbers builds, its key where that is a name, else the moment it began. */
-export function nameOf({ key, createdAt }: Pick<BuildRow, "key" | "createdAt">): string {
+export function nameOf({ key, createdAt }: Pick<ExecutionSummary, "key" | "createdAt">): string {
   if (key === null) return toExact(createdAt).replace(/:\d\d, UTC| UTC$/, "");
   const number = /^(?:sample )?(\d+)$/.exec(key)?.[1];
   return number === undefined ? key : `#${number}`;
@@ -25,7 +25,7 @@ export const bugPath = (projectId: string, id: string): string => `/projects/${p
 const OPEN = ["queued", "running"];
 
 /** What came of it, the worst first: "3 new failures", "1,210 passed, 1 flaky", "running, 3 of 5 tasks". */
-export function outcomeOf(build: BuildRow): string {
+export function outcomeOf(build: ExecutionSummary): string {
   const { status, newFailures, failed, passed, flaky, skipped, tasks, openTasks, outageFailures } = build;
   // Nothing runs that is known of: an upload that is the last one says so, or the time does.
   if (status === "running" && tasks > 0 && openTasks === 0 && build.mode === "report")
@@ -58,13 +58,14 @@ export function outcomeOf(build: BuildRow): string {
 }
 
 /** With what its reruns have made of it. */
-export const toldOutcome = (build: BuildRow): string =>
+export const toldOutcome = (build: ExecutionSummary): string =>
   `${outcomeOf(build)}${build.repeatedStatus === null ? "" : `, ${wordOf(build.repeatedStatus)} when repeated`}`;
 
-export const statusOf = ({ status, flaky }: BuildRow): string => (status === "passed" && flaky > 0 ? "passed" : status);
+export const statusOf = ({ status, flaky }: ExecutionSummary): string =>
+  status === "passed" && flaky > 0 ? "passed" : status;
 
 /** Rows of a table of executions. */
-export const buildRows = (projectId: string, builds: readonly BuildRow[], now: Date): Html[] =>
+export const buildRows = (projectId: string, builds: readonly ExecutionSummary[], now: Date): Html[] =>
   builds.map(
     (build) =>
       html`<tr>
@@ -84,7 +85,7 @@ export const buildRows = (projectId: string, builds: readonly BuildRow[], now: D
   );
 
 /** A table of executions; the caption names it for those who hear it. */
-export const buildTable = (projectId: string, builds: readonly BuildRow[], now: Date, caption: string): Html =>
+export const buildTable = (projectId: string, builds: readonly ExecutionSummary[], now: Date, caption: string): Html =>
   html`<div class="card">
     <table class="builds">
       <caption class="visually-hidden">

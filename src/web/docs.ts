@@ -9,7 +9,6 @@ import { selectAutomations } from "../store/automations.ts";
 import { selectBugReports } from "../store/bug_reports.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectEnvironments } from "../store/environments.ts";
-import { selectExecutions } from "../store/executions.ts";
 import { selectIntegrations } from "../store/integrations.ts";
 import { selectTeamPlaces } from "../store/projects.ts";
 import { selectTestCases } from "../store/test_cases.ts";
@@ -34,6 +33,7 @@ import {
   TAGS,
   toCurl,
 } from "./reference.ts";
+import { selectExecutions } from "../store/execution_list.ts";
 
 const MAX_PROJECTS = 200;
 
@@ -87,7 +87,7 @@ async function findIds(
     wanted.has(name) ? (await select())[0] : undefined;
   const one = { limit: 1 };
   const [execution, testCase, bug, environment, integration, automation] = await Promise.all([
-    find("executionId", () => selectExecutions(sql, id, one, undefined)),
+    find("executionId", () => selectExecutions(sql, id, 1, {})),
     find("testCaseId", () => selectTestCases(sql, id, one)),
     find("bugReportId", () => selectBugReports(sql, id, one)),
     find("environmentId", () => selectEnvironments(sql, teamId, 1, undefined)),

@@ -16,21 +16,13 @@ import type { Blame } from "../schema/failures.ts";
 import { executionStatus } from "../schema/executions.ts";
 import { branchName, text, uuid } from "../schema/fields.ts";
 import { type ComparedRow, selectComparison } from "../store/comparisons.ts";
-import {
-  type ExecutionName,
-  type ExecutionRow,
-  selectExecution,
-  selectExecutionNames,
-  selectReruns,
-  type TaskRow,
-  type TimedExecutionRow,
-} from "../store/executions.ts";
+import { type ExecutionRow, type TaskRow } from "../store/executions.ts";
 import { countFailures, type FailureEvidence, selectFailureEvidence } from "../store/failures.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import type { Sql } from "../database/connect.ts";
 import { firstIdAt } from "../database/moment.ts";
 import { selectRunId } from "../store/test_runs.ts";
-import { selectBuildOrigins, selectBuilds } from "../store/overview.ts";
+import { selectBuildOrigins } from "../store/overview.ts";
 import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { causeCursor, readCauseCursor, writeCauseCursor } from "./causes.ts";
 import { BRIEF, evidenceOf, firstLine, FULL, history } from "./evidence.ts";
@@ -53,6 +45,14 @@ import {
   wordOf,
 } from "./parts.ts";
 import { shareForm } from "./share_parts.ts";
+import {
+  type ExecutionName,
+  selectExecution,
+  selectExecutionNames,
+  selectReruns,
+  type TimedExecutionRow,
+  selectSummaries,
+} from "../store/execution_list.ts";
 
 const PAGE = 30;
 const DAY_MS = 86_400_000;
@@ -573,7 +573,7 @@ export const executions: Page[] = [
       const before = [cursor, end].filter((id) => id !== undefined).toSorted()[0];
       const from = start === undefined ? undefined : firstIdAt(start);
       const [rows, origins] = await Promise.all([
-        selectBuilds(sql, project.id, PAGE, { q, branch, status, environment, before, from }),
+        selectSummaries(sql, project.id, PAGE, { q, branch, status, environment, before, from }),
         selectBuildOrigins(sql, project.id),
       ]);
       const builds = rows.slice(0, PAGE);
@@ -670,7 +670,7 @@ ${execution.tasks.length === 0 && isLive ? html`<div class="card empty" data-reg
       const { executionId } = params;
       const [found, offered] = await Promise.all([
         selectExecution(sql, projectId, executionId),
-        selectBuilds(sql, projectId, 20, { branch: defaultBranch, before: executionId }),
+        selectSummaries(sql, projectId, 20, { branch: defaultBranch, before: executionId }),
       ]);
       const mine = found ?? absent();
       const baselineId = query.baseline ?? mine.baselineId;

@@ -2,7 +2,7 @@
 
 import { html, type Html } from "../http/html.ts";
 import { firstIdAt } from "../database/moment.ts";
-import { selectBuilds, selectLastBuild, selectNews, selectTally } from "../store/overview.ts";
+import { selectLastBuild, selectNews, selectTally } from "../store/overview.ts";
 import { selectTeamPlaces } from "../store/projects.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
 import { executionPath, nameOf, outcomeOf } from "./builds.ts";
@@ -10,6 +10,7 @@ import { page, type Page, type ProjectPlace } from "./page.ts";
 import { ago, counted, mark, strip } from "./parts.ts";
 import { headlineOf, summaryOf } from "./project_state.ts";
 import type { Sql } from "../database/connect.ts";
+import { selectSummaries } from "../store/execution_list.ts";
 
 const STRIP = 30;
 /** What is new is told of so many branches, and of no older executions. */
@@ -26,7 +27,7 @@ async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<{ statu
     selectBranchState(sql, id, branch),
     selectLastBuild(sql, id, branch),
     selectTally(sql, id),
-    selectBuilds(sql, id, STRIP - 1, { buildsOnly: true }),
+    selectSummaries(sql, id, STRIP - 1, { buildsOnly: true }),
     selectNews(sql, id, branch, week, NEWS),
   ]);
   const headline = headlineOf(branch, state, now);

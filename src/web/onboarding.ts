@@ -16,11 +16,12 @@ import { booleanText } from "../schema/fields.ts";
 import { type Onboarding, type SampleData, STEPS, type System } from "../schema/onboarding.ts";
 import { selectLiveKeyIds } from "../store/keys.ts";
 import { countSample } from "../store/onboarding.ts";
-import { type BuildRow, selectFirstBuild } from "../store/overview.ts";
+import { selectFirstBuild } from "../store/overview.ts";
 import { executionPath, nameOf } from "./builds.ts";
 import { action, danger } from "./layout.ts";
 import { form, page, type Page, type ProjectPlace, SeeOther } from "./page.ts";
 import { ago, count, counted, mark } from "./parts.ts";
+import type { ExecutionSummary } from "../store/execution_list.ts";
 
 const SYSTEMS: Record<System, string> = {
   githubActions: "GitHub Actions",
@@ -36,7 +37,7 @@ const systems = Object.keys(SYSTEMS) as System[];
 type Step = Onboarding["steps"][number];
 
 /** "3 passed, 1 failed". */
-export function countsOf({ passed, failed, skipped }: Pick<BuildRow, "passed" | "failed" | "skipped">): string {
+export function countsOf({ passed, failed, skipped }: Pick<ExecutionSummary, "passed" | "failed" | "skipped">): string {
   const told = [
     passed > 0 && `${count(passed)} passed`,
     failed > 0 && `${count(failed)} failed`,
@@ -45,7 +46,7 @@ export function countsOf({ passed, failed, skipped }: Pick<BuildRow, "passed" | 
   return told.filter(Boolean).join(", ") || "it held no tests";
 }
 
-function arrival(projectId: string, first: BuildRow | undefined, steps: readonly Step[], now: Date): Html {
+function arrival(projectId: string, first: ExecutionSummary | undefined, steps: readonly Step[], now: Date): Html {
   if (!first)
     return html`<h1>${mark("queued", { word: false })} Send your first report</h1>
 <div class="meta"><span>Nothing has arrived yet. This page notices when it does.</span><a href="/projects/${projectId}/onboarding">Look again</a><a href="/projects/${projectId}/uploads">Sent, and not here? See what was refused</a></div>`;

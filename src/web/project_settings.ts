@@ -9,7 +9,6 @@ import { uuid } from "../schema/fields.ts";
 import { projectPatch } from "../schema/projects.ts";
 import { selectProjectKey, type ShownKey } from "../store/keys.ts";
 import { selectRunners } from "../store/runners.ts";
-import { selectBuilds } from "../store/overview.ts";
 import { type ProjectRow, selectProject } from "../store/projects.ts";
 import { executionPath, nameOf } from "./builds.ts";
 import { change } from "./changes.ts";
@@ -17,6 +16,7 @@ import { attempt, done, field, wrong } from "./form_fields.ts";
 import { hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, counted } from "./parts.ts";
+import { selectSummaries } from "../store/execution_list.ts";
 
 const MAX_RUNNERS = 100;
 
@@ -183,7 +183,7 @@ function settings(
 async function usersOfKey({ sql, project, now }: PageContext & Shown): Promise<Html[]> {
   const [runners, [build]] = await Promise.all([
     selectRunners(sql, project.id, MAX_RUNNERS, undefined),
-    selectBuilds(sql, project.id, 0),
+    selectSummaries(sql, project.id, 0),
   ]);
   const dayAgo = now.getTime() - 86_400_000;
   const lately = runners.filter(({ seenAt }) => Date.parse(seenAt) > dayAgo);

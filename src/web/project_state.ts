@@ -2,10 +2,11 @@
 
 import { html, type Html } from "../http/html.ts";
 import { type BranchState, type BranchTask, isGreen } from "../rules/branch_state.ts";
-import type { BuildRow, Tally } from "../store/overview.ts";
+import type { Tally } from "../store/overview.ts";
 import type { Branch } from "../store/state.ts";
 import { executionPath, nameOf, taskPath, toldOutcome } from "./builds.ts";
 import { commit, counted, toDuration, toSpan } from "./parts.ts";
+import type { ExecutionSummary } from "../store/execution_list.ts";
 
 /** "main has been green for 2 hours". */
 export function headlineOf(
@@ -58,7 +59,7 @@ export function missingTasks({ missing }: BranchState): Html | null {
   return html`<span class="soft">not run lately: ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}</span>`;
 }
 
-type Standing = { state: BranchState; last: BuildRow | undefined; tally: Tally };
+type Standing = { state: BranchState; last: ExecutionSummary | undefined; tally: Tally };
 
 /** What is said below the headline. */
 export function summaryOf(projectId: string, { state, last, tally }: Standing, now: Date): (Html | null)[] {

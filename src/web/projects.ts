@@ -5,11 +5,9 @@ import { getBranchDays } from "../operations/branch_days.ts";
 import { type BranchTask, isGreen } from "../rules/branch_state.ts";
 import { firstIdAt } from "../database/moment.ts";
 import {
-  type BuildRow,
   type GridRow,
   type NewsRow,
   type RedTaskRow,
-  selectBuilds,
   selectLastBuild,
   selectBranchBuilds,
   selectGrid,
@@ -25,6 +23,7 @@ import { page, type Page } from "./page.ts";
 import { headlineOf, summaryOf, toldTask } from "./project_state.ts";
 import { ago, breakable, counted, mark, toDay, toDuration, toPercent, toSpan } from "./parts.ts";
 import { TREND_DAYS, trends } from "./trends.ts";
+import { type ExecutionSummary, selectSummaries } from "../store/execution_list.ts";
 
 const DAY_MS = 86_400_000;
 const GRID_EXECUTIONS = 10;
@@ -138,7 +137,7 @@ const LETTERS: Record<string, string> = {
 const SHAPES: Record<string, string> = { passed: "●", flaky: "◐", failed: "✕", skipped: "–" };
 
 /** Tests in rows, executions in columns, newest right. */
-export function grid(projectId: string, rows: readonly GridRow[], builds: readonly BuildRow[]): Html | null {
+export function grid(projectId: string, rows: readonly GridRow[], builds: readonly ExecutionSummary[]): Html | null {
   if (rows.length === 0) return null;
   const columns = builds.toReversed();
   return html`<div class="card scroll">
@@ -177,7 +176,7 @@ export function grid(projectId: string, rows: readonly GridRow[], builds: readon
 }
 
 /** For the head of a narrow column. */
-function shortNameOf(build: BuildRow): string {
+function shortNameOf(build: ExecutionSummary): string {
   const name = nameOf(build).replace(/^#/, "");
   return build.key !== null && name.length <= 8 ? name : toDay(build.createdAt);
 }
@@ -192,7 +191,7 @@ export const projects: Page[] = [
       selectLastBuild(sql, id, branch),
       selectTally(sql, id),
       getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
-      selectBuilds(sql, id, BUILDS - 1),
+      selectSummaries(sql, id, BUILDS - 1),
       selectBranchBuilds(sql, id, branch, GRID_EXECUTIONS),
       selectNews(sql, id, branch, week, NEWS),
       selectRegressedBugs(sql, id, 3),

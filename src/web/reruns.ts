@@ -1,9 +1,10 @@
 /** Reruns on the page of an execution: what they have made of it, and how it is run again. */
 
 import { html, type Html, type Piece, safeUrl } from "../http/html.ts";
-import type { ExecutionRow, RerunRow, TaskRow } from "../store/executions.ts";
+import type { ExecutionRow, TaskRow } from "../store/executions.ts";
 import { executionPath, nameOf } from "./builds.ts";
 import { mark, wordOf } from "./parts.ts";
+import type { RerunRow } from "../store/execution_list.ts";
 
 /** The outcome with its reruns, and links to them. */
 export function rerunsOf(projectId: string, { repeatedStatus }: ExecutionRow, reruns: readonly RerunRow[]): Piece {

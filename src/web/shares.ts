@@ -15,8 +15,8 @@ import { refuseAbsent } from "../schema/refusal.ts";
 import { newBadge, type SharedPlace } from "../schema/shares.ts";
 import { maskKeys } from "../secrets/keys.ts";
 import type { Database, Sql } from "../database/connect.ts";
-import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
-import { type BuildRow, selectBuild, selectBuilds, selectLastBuild } from "../store/overview.ts";
+import { type ExecutionRow, type TaskRow } from "../store/executions.ts";
+import { selectBuild, selectLastBuild } from "../store/overview.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
 import { executionPath, nameOf, outcomeOf } from "./builds.ts";
 import { causeCursor, readCauseCursor, writeCauseCursor } from "./causes.ts";
@@ -26,6 +26,7 @@ import { ago, breakable, commit, count, counted, mark, pager, tag, toDuration, w
 import { headlineOf } from "./project_state.ts";
 import { shareName, shareSection } from "./share_parts.ts";
 import { TREND_DAYS, trends } from "./trends.ts";
+import { selectExecution, type ExecutionSummary, selectSummaries } from "../store/execution_list.ts";
 
 // ── Made, shown once, revoked
 
@@ -133,7 +134,7 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
 }
 
 /** What came of it, without what runners and pipelines have said: that names them. */
-const publicOutcomeOf = (build: BuildRow): string =>
+const publicOutcomeOf = (build: ExecutionSummary): string =>
   outcomeOf({
     ...build,
     redTasks: build.redTasks.map((task) => ({
@@ -145,7 +146,7 @@ const publicOutcomeOf = (build: BuildRow): string =>
 
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-function countsOf({ passed, failed, skipped, flaky, durationMs }: BuildRow): string | null {
+function countsOf({ passed, failed, skipped, flaky, durationMs }: ExecutionSummary): string | null {
   const parts = [
     `${count(passed)} passed`,
     failed > 0 && `${count(failed)} failed`,
@@ -179,7 +180,7 @@ ${taskTable(execution.tasks)}`;
   return { title: `${title} · ${projectName}`, body, isShared: true };
 }
 
-function executionMeta(projectName: string, build: BuildRow, { pullRequest }: ExecutionRow, now: Date): Html {
+function executionMeta(projectName: string, build: ExecutionSummary, { pullRequest }: ExecutionRow, now: Date): Html {
   const at = build.completedAt ?? build.startedAt ?? build.createdAt;
   return html`<div class="meta"><span><b>${projectName}</b> ${nameOf(build)}</span>
 ${build.branch === null ? null : html`<code>${build.branch}</code>`}${build.commit === null ? null : commit(build.commit)}
@@ -188,7 +189,7 @@ ${countsOf(build) === null ? null : html`<span>${countsOf(build)}</span>`}
 <span>${hasEnded(build.status as ExecutionRow["status"]) ? "ended" : "began"} ${ago(at, now)}</span></div>`;
 }
 
-function failureList({ causes, totals }: CausePage, { failed }: BuildRow): Piece {
+function failureList({ causes, totals }: CausePage, { failed }: ExecutionSummary): Piece {
   if (causes.length === 0) return null;
   const all = Object.values(totals).reduce((sum, number) => sum + number, 0);
   const part = all > causes.length ? `${count(causes.length)} of ` : "";
@@ -207,7 +208,7 @@ async function sharedProject(
     selectBranchState(sql, projectId, branch),
     selectLastBuild(sql, projectId, branch),
     getBranchDays(sql, begin, projectId, branch, { now, count: TREND_DAYS }),
-    selectBuilds(sql, projectId, NEWEST),
+    selectSummaries(sql, projectId, NEWEST),
   ]);
   const headline = headlineOf(branch, state, now);
   const body = html`<h1>${mark(headline.status, { word: false })} ${headline.text}</h1>

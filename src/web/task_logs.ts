@@ -10,13 +10,14 @@ import { joinLog } from "../rules/log_parts.ts";
 import { uuid } from "../schema/fields.ts";
 import type { LeaseStatus, RunLease } from "../schema/leases.ts";
 import type { Sql } from "../database/connect.ts";
-import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
+import { type ExecutionRow, type TaskRow } from "../store/executions.ts";
 import { selectLeasesOfRun, selectLogLease, selectLogTail } from "../store/lease_logs.ts";
 import { selectRunId } from "../store/test_runs.ts";
 import { executionPath, nameOf, taskPath } from "./builds.ts";
 import { terminal } from "./evidence.ts";
 import { page, type Page } from "./page.ts";
 import { ago, breakable, toAddress } from "./parts.ts";
+import { selectExecution } from "../store/execution_list.ts";
 
 /** Of the log on its own page, in bytes. */
 const LOG = 262_144;

@@ -22,7 +22,6 @@ import {
 } from "../store/case_record.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectOwners, selectTaskSlugs } from "../store/facets.ts";
-import { type ExecutionName, selectExecutionNames } from "../store/executions.ts";
 import { selectTally, type Tally } from "../store/overview.ts";
 import { type HistoryRow, selectTestCase, selectTestCases, type TestCaseRow } from "../store/test_cases.ts";
 import { bugPath, executionPath, nameOf, testPath } from "./builds.ts";
@@ -49,6 +48,7 @@ import {
   toSpan,
   wordOf,
 } from "./parts.ts";
+import { type ExecutionName, selectExecutionNames } from "../store/execution_list.ts";
 
 const ROWS = 20;
 const BROKEN = 5;

@@ -5,11 +5,11 @@ import { html, type Html } from "../http/html.ts";
 import { adviceFor } from "../rules/upload_advice.ts";
 import { uuid } from "../schema/fields.ts";
 import { KEPT_HOURS, type Upload, uploadFilter } from "../schema/uploads.ts";
-import { selectBuilds } from "../store/overview.ts";
 import { selectTaken, selectUploads, selectUploadTally, type UploadTally } from "../store/uploads.ts";
 import { executionPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
 import { ago, breakable, count, counted, mark, pager, toAddress, toExact } from "./parts.ts";
+import { selectSummaries } from "../store/execution_list.ts";
 
 const PAGE = 25;
 /** More are not counted. */
@@ -167,7 +167,7 @@ export const uploads: Page[] = [
       selectUploads(sql, id, KEPT_HOURS, { limit: PAGE, outcome, after: cursor === undefined ? undefined : [cursor] }),
     ]);
     const isEmpty = tally.length === 0 && taken.number === 0;
-    const lastAt = isEmpty ? (await selectBuilds(sql, id, 0))[0]?.createdAt : undefined;
+    const lastAt = isEmpty ? (await selectSummaries(sql, id, 0))[0]?.createdAt : undefined;
     const headline = headlineOf(tally, taken);
     const rows = found.slice(0, PAGE);
     const next = found.length > PAGE ? rows.at(-1)!.id : undefined;

@@ -17,7 +17,6 @@ import { type Database, isTaken, type Sql, type Tx } from "../../database/connec
 import {
   deleteAliases,
   type Dictionary,
-  type ExecutionName,
   insertAliases,
   insertTestCases,
   type KnownTestCase,
@@ -30,6 +29,7 @@ import {
   selectTestCasesByIdentity,
   selectWholeDictionary,
   updateTestCasePlaces,
+  type ExecutionReference,
 } from "../../store/test_case_names.ts";
 
 type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
@@ -72,7 +72,7 @@ export async function resolveReport(
 export type ResolveScope = {
   projectId: string;
   taskSlug: string;
-  execution: ExecutionName;
+  execution: ExecutionReference;
   /** The report is no part of a larger one. */
   isWhole: boolean;
 };
