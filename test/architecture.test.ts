@@ -113,6 +113,7 @@ const SHARED: Record<string, string[]> = {
     "overview",
     "packing",
     "plans",
+    "predicates",
     "runner_presence",
     "shards",
     "state",

@@ -6,7 +6,7 @@ const RECENT_RESULTS = 50;
 export const KNOWN_RUNS = 5;
 
 /** So many failures in a row on the default branch, and a case is broken; fewer are a short episode, once they are over. */
-const BROKEN = 5;
+export const BROKEN_RESULTS = 5;
 /**
  * What failed so many times in a row on the default branch and then passes on the same commit was mended from outside: a flaky
  * case of 20 % fails three times in a row with odds of 1 in 125.
@@ -206,8 +206,8 @@ function count(
   const mainRuns = run.onDefaultBranch ? h.mainRuns + Number(counted) - Number(wasCounted) : h.mainRuns;
   const brokenBefore = h.broken - Number(failedBefore);
   const endsEpisode = isMain && !failed && brokenBefore >= 1;
-  const endsShort = endsEpisode && brokenBefore < BROKEN;
-  const endsLong = endsEpisode && brokenBefore >= BROKEN;
+  const endsShort = endsEpisode && brokenBefore < BROKEN_RESULTS;
+  const endsLong = endsEpisode && brokenBefore >= BROKEN_RESULTS;
   const episodes = endsShort ? [...h.episodes, mainRuns].slice(-EPISODES_KEPT) : h.episodes;
   const number = episodes.length < EPISODES ? 0 : withinLast(episodes, mainRuns);
   const hasEpisodes = number >= EPISODES;

@@ -15,6 +15,7 @@ import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "../database/
 import { isTakeable } from "../database/put_offs.ts";
 import { isFlaky } from "./health.ts";
 import { failedResultsOf } from "./packing.ts";
+import { isLiveBug } from "./predicates.ts";
 
 export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions"> & {
   trigger: Trigger;
@@ -206,8 +207,8 @@ export const selectSummary = async (sql: Sql, projectId: string, since: string):
         and status in ('passed', 'failed', 'timed_out')) as executions,
       (select count(*)::int from execution where project_id = ${projectId} and completed_at >= ${since} and not sample
         and status in ('failed', 'timed_out')) as "failedExecutions",
-      (select count(*)::int from bug_report where project_id = ${projectId} and status in ('open', 'in_progress')
-        and merged_into is null and not sample) as "openBugs",
+      (select count(*)::int from bug_report b where project_id = ${projectId} and ${isLiveBug(sql, sql`b`)}
+        and not sample) as "openBugs",
       (select count(*)::int from case_health h where h.project_id = ${projectId} and ${isFlaky(sql)}) as "flakyCases"`;
   return { ...row!, since };
 };

@@ -14,10 +14,11 @@ import type {
 import { toStorable } from "../schema/fields.ts";
 import { compose } from "../database/compose.ts";
 import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "../database/connect.ts";
-import { defaultBranchOf, isOnDefault, isOvertaken } from "./default_branch.ts";
+import { defaultBranchOf, isOvertaken } from "./default_branch.ts";
 import { healthOf, isFlaky } from "./health.ts";
 import { lockOf, takeTurn } from "../database/locks.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
+import { isLiveBug, isOnDefault } from "./predicates.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
 export const lockBugs = (sql: Tx, projectId: string) => takeTurn(sql, ["bugs", projectId]);
@@ -174,8 +175,8 @@ export const selectBugByNumber = async (sql: Sql, projectId: string, number: num
 export const countOpenBugs = (sql: Sql, projectId: string) => sql<
   { severity: Severity; open: number; regressed: number }[]
 >`
-  select severity, count(*)::int as open, (count(*) filter (where regressed))::int as regressed from bug_report
-  where project_id = ${projectId} and status in ('open', 'in_progress') and merged_into is null group by severity`;
+  select severity, count(*)::int as open, (count(*) filter (where regressed))::int as regressed from bug_report b
+  where project_id = ${projectId} and ${isLiveBug(sql, sql`b`)} group by severity`;
 
 export type BugCaseRow = {
   number: number;
@@ -221,7 +222,7 @@ export const selectOpenBugsOfCase = (sql: Sql, projectId: string, testCaseId: st
   select b.id, b.number, b.title, b.status, b.severity, b.regressed
   from bug_case k join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
   where k.project_id = ${projectId} and k.test_case = ${numberOfTestCase(testCaseId)}
-    and b.merged_into is null and b.status in ('open', 'in_progress')
+    and ${isLiveBug(sql, sql`b`)}
   order by b.number desc limit ${limit}`;
 
 export type KnownBug = Omit<BugState, "mergedInto"> & { resolvedAt: string | null };
@@ -500,7 +501,7 @@ export async function countCleanCases(
   const hasFew = sql`(
     select count(*) from case_result where project_id = ${projectId} and run_id = ${runId}) <= ${FEW_BLOCKS}::int`;
   const isCounted = sql`
-    b.status in ('open', 'in_progress') and (b.last_seen_at is null or b.last_seen_at <= ${at}::timestamptz)`;
+    ${isLiveBug(sql, sql`b`)} and (b.last_seen_at is null or b.last_seen_at <= ${at}::timestamptz)`;
   return await sql<{ id: string; status: BugStatus }[]>`
     with counted as (
       update bug_case k set clean = case when n.letter = 'p' then k.clean + 1 else 0 end
@@ -526,7 +527,7 @@ export async function countCleanCases(
       returning k.bug_report_id, k.test_case, k.clean
     )
     select b.id, b.status from bug_report b
-    where b.project_id = ${projectId} and b.status in ('open', 'in_progress')
+    where b.project_id = ${projectId} and ${isLiveBug(sql, sql`b`)}
       and b.id in (select bug_report_id from counted where clean >= ${RUNS_TO_RESOLVE})
       and not exists (
         select from bug_case k left join counted c using (bug_report_id, test_case)
@@ -553,8 +554,8 @@ const BUGS_OF_CASES = compose<"project" | "testCases" | "isNeeded", { testCases:
         select from (
           select bug_report_id from bug_case where project_id = ${given("project")} and test_case = asked.number offset 0) k
         cross join lateral (
-          select from bug_report
-          where project_id = ${given("project")} and id = k.bug_report_id and status in ('open', 'in_progress') offset 0) b))
+          select from bug_report b
+          where project_id = ${given("project")} and id = k.bug_report_id and ${isLiveBug(sql, sql`b`)} offset 0) b))
     select (select json_agg(number) from watched) as "testCases",
       case when ${given("isNeeded")}::boolean or exists (select from watched) then pg_try_advisory_xact_lock(${lockOf(sql, "bugs", given("project"))})
         else true end as "areHeld"`,

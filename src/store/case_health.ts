@@ -12,9 +12,10 @@ import {
   toTextArray,
   type Tx,
 } from "../database/connect.ts";
-import { isOnDefault, isOvertaken } from "./default_branch.ts";
+import { isOvertaken } from "./default_branch.ts";
 import { isTakeable } from "../database/put_offs.ts";
 import { takeTurn } from "../database/locks.ts";
+import { isOnDefault } from "./predicates.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, ["counting", projectId]);

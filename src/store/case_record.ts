@@ -3,9 +3,10 @@
 import { blockOf } from "../rules/merge.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { Sql } from "../database/connect.ts";
-import { defaultBranchOf, isOnDefault } from "./default_branch.ts";
+import { defaultBranchOf } from "./default_branch.ts";
 import { isBroken, isFlaky } from "./health.ts";
 import { indexedTask } from "./task_runs.ts";
+import { isOnDefault } from "./predicates.ts";
 
 export type CaseRecord = {
   /** Passed in a row since the last failure or sign of flakiness. */

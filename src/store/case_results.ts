@@ -6,6 +6,7 @@ import type { CaseResult } from "../schema/test_runs.ts";
 import type { Given } from "../database/compose.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { blockOfCase } from "./packing.ts";
+import { isActiveQuarantine } from "./predicates.ts";
 
 export const selectBlocks = (sql: Sql, projectId: string, runId: string, blocks: readonly number[]) => sql<
   ResultBlock[]
@@ -66,7 +67,7 @@ export const selectOtherCounts = async (
       (select count(*)::int from quarantine q
         cross join lateral (
           select * from case_result where ${isOther} and block = ${blockOfCase(sql, sql`q.test_case`)} offset 0) b
-        where q.project_id = ${projectId} and (q.until is null or q.until > now())
+        where q.project_id = ${projectId} and ${isActiveQuarantine(sql, sql`q`)}
           and upper(substr(b.statuses, array_position(b.test_cases, q.test_case), 1)) = 'F') as quarantined`;
   return { ...countStatuses(row!.statuses ?? ""), quarantined: row!.quarantined };
 };
@@ -79,8 +80,8 @@ export const selectQuarantined = async (
 ): Promise<Set<number>> => {
   if (testCases.length === 0) return new Set();
   const rows = await sql<{ number: number }[]>`
-    select test_case as number from quarantine
-    where project_id = ${projectId} and (until is null or until > now())
+    select test_case as number from quarantine q
+    where project_id = ${projectId} and ${isActiveQuarantine(sql, sql`q`)}
       and test_case = any(${toNumberArray(testCases)}::int[])`;
   return new Set(rows.map(({ number }) => number));
 };

@@ -19,6 +19,7 @@ import { isTakeable } from "../database/put_offs.ts";
 import { hasResult } from "./outcome.ts";
 import { namesVersionOf } from "./names_version.ts";
 import { flaws, namedShards } from "./shards.ts";
+import { isLiveBug, agreesWithBuild } from "./predicates.ts";
 
 /** One task of an execution as it is stored; times are ISO 8601. */
 export type TaskRow = {
@@ -125,8 +126,7 @@ const ofBuild = (
 ): Fragment => {
   const agrees = sql`
     ${haveKey(sql, projectId, key, now)}
-    and (branch is null or ${branch}::text is null or branch = ${branch})
-    and (commit is null or ${commit}::text is null or is_same_commit(commit, ${commit}))`;
+    and ${agreesWithBuild(sql, sql`execution`, { branch, commit })}`;
   return sql`
     select ${columns},
       ${commit}::text is null and (select count(*) from execution where ${agrees}) > 1 as "isUnclear"
@@ -199,7 +199,7 @@ const matchStatement = (
         then ${baselineOf(sql, project, { id: sql`asked.fresh_id`, branch: sql`asked.branch`, baseCommit })}
         else locked."baselineId" end as "baselineId",
       case when locked.id is null then ${namesakeOf(sql, project, asked.key, asked.now)} end as namesake,
-      exists (select from bug_report where project_id = ${project} and status in ('open', 'in_progress'))
+      exists (select from bug_report b where b.project_id = ${project} and ${isLiveBug(sql, sql`b`)})
         as "hasLiveBugs",
       red.is_there is not null as "mayHaveRedTasks",
       ${mayWait ? sql`${keepPlans(sql)} as plans,` : sql``}

@@ -5,10 +5,10 @@ import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { firstIdAt } from "../database/moment.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
-import { isOnDefault } from "./default_branch.ts";
 import { isOfIncident, type JudgedRun } from "./failures.ts";
 import { episodeRate, hadEpisodes, hasFailedOnMain, isBroken, isKnownFlaky, wasMended } from "./health.ts";
 import { blockOfCase, failedResultsOf, lastResults } from "./packing.ts";
+import { isActiveQuarantine, isLiveBug, isOnDefault } from "./predicates.ts";
 
 /** Number of runs on the default branch since the baseline that are asked whether they fail as well. */
 const MAX_RUNS_SINCE = 20;
@@ -55,8 +55,7 @@ const FACTS = compose<keyof Parameters<string>, FailureFacts>((sql, name) => {
   const hasOpenBug = sql`coalesce((
     select true from bug_case k cross join lateral (
       select * from bug_report where project_id = ${projectId} and id = k.bug_report_id offset 0) b
-    where k.project_id = ${projectId} and k.test_case = f.number and b.status in ('open', 'in_progress')
-      and b.merged_into is null and b.created_at < run.created_at limit 1), false)`;
+    where k.project_id = ${projectId} and k.test_case = f.number and ${isLiveBug(sql, sql`b`)} and b.created_at < run.created_at limit 1), false)`;
   const isInBaseline = sql`coalesce((
     select true from base_run r cross join lateral (
       select test_cases from case_result
@@ -98,8 +97,8 @@ const FACTS = compose<keyof Parameters<string>, FailureFacts>((sql, name) => {
     left join base on base.mine = f.run_id and base.number = f.number
     left join main on main.mine = f.run_id and main.number = f.number
     left join lateral (
-      select test_case from quarantine
-      where project_id = ${projectId} and test_case = f.number and (until is null or until > now()) offset 0) q on true
+      select test_case from quarantine q
+      where project_id = ${projectId} and test_case = f.number and ${isActiveQuarantine(sql, sql`q`)} offset 0) q on true
     left join lateral (
       select * from case_health where project_id = ${projectId} and test_case = f.number offset 0) stored on true
     cross join lateral (

@@ -7,8 +7,8 @@ import type { CaseRef } from "../schema/case_ref.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
 import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import { isOnDefault } from "./default_branch.ts";
 import { blockOfCase, ROWS_LOOKED_AT } from "./packing.ts";
+import { isOnDefault } from "./predicates.ts";
 
 /** A condition: the failure was of an incident; both are expressions. A look-up for each: "exists" may become a hash of all. */
 export const isOfIncident = (sql: Sql, projectId: Given, runId: Fragment, testCase: Fragment) => sql`coalesce((

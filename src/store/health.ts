@@ -1,14 +1,15 @@
 /** What is remembered of a test case, read: what flaky, broken and new mean for statements over `case_health h`. */
 
-import { EPISODE_RESULTS, KNOWN_RUNS } from "../rules/health.ts";
+import { BROKEN_RESULTS, EPISODE_RESULTS, KNOWN_RUNS } from "../rules/health.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 
 // These stand as they are in the conditions of partial indexes: a parameter would keep the planner from them.
 /** The default branch has not had it for long, see `markRemoved` (store/removed_cases.ts), nor ever, and no branch has it now. */
 export const isRemoved = (sql: Sql): Fragment => sql`coalesce(
   h.removed_main_runs = h.main_runs and (h.main_runs > 0 or h.removed_run_id = h.last_run_id), false)`;
-/** Its last five results on the default branch failed. */
-export const isBroken = (sql: Sql): Fragment => sql`(h.broken >= 5 and not ${isRemoved(sql)})`;
+/** So many of its last results on the default branch failed in a row. */
+export const isBroken = (sql: Sql): Fragment =>
+  sql`(h.broken >= ${sql.unsafe(String(BROKEN_RESULTS))} and not ${isRemoved(sql)})`;
 /** As announced. */
 export const isFlaky = (sql: Sql): Fragment => sql`(h.flaky and not ${isRemoved(sql)})`;
 

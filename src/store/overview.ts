@@ -6,6 +6,7 @@ import { isBroken, isFlaky } from "./health.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
 import { isNoPullRequest } from "./default_branch.ts";
 import type { Branch } from "./state.ts";
+import { isActiveQuarantine, isLiveBug } from "./predicates.ts";
 
 const hasOutcome = (sql: Sql) => sql`e.status in ('passed', 'failed', 'timed_out')`;
 
@@ -100,12 +101,12 @@ export const selectTally = async (sql: Sql, projectId: string): Promise<Tally> =
     select
       (select count(*)::int from case_health h where h.project_id = ${projectId} and ${isFlaky(sql)}) as flaky,
       (select count(*)::int from case_health h where h.project_id = ${projectId} and ${isBroken(sql)}) as broken,
-      (select count(*)::int from quarantine where project_id = ${projectId} and (until is null or until > now())) as quarantined,
+      (select count(*)::int from quarantine q where project_id = ${projectId} and ${isActiveQuarantine(sql, sql`q`)}) as quarantined,
       b.open as "openBugs", b.regressed as "regressedBugs",
       (select count(*)::int from execution where project_id = ${projectId} and status in ('queued', 'running')) as running
     from (
-      select count(*)::int as open, (count(*) filter (where regressed))::int as regressed from bug_report
-      where project_id = ${projectId} and status in ('open', 'in_progress') and merged_into is null) b`;
+      select count(*)::int as open, (count(*) filter (where regressed))::int as regressed from bug_report bug
+      where project_id = ${projectId} and ${isLiveBug(sql, sql`bug`)}) b`;
   return row!;
 };
 

@@ -2,10 +2,10 @@
 
 import type { BugStatus } from "../schema/bug_reports.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import { isOnDefault } from "./default_branch.ts";
 import { isBroken, isFlaky, isRemoved } from "./health.ts";
 import { blockOfCase } from "./packing.ts";
 import { indexedTask } from "./task_runs.ts";
+import { isLiveBug, isOnDefault } from "./predicates.ts";
 
 /** A test is removed that none of so many runs of its task on the default branch had, one after the other, ... */
 const MISSED_RUNS = 20;
@@ -69,7 +69,7 @@ export const selectBugsOfRemoved = (sql: Sql, projectId: string, numbers: readon
   { id: string; status: BugStatus }[]
 >`
   select b.id, b.status from bug_report b
-  where b.project_id = ${projectId} and b.status in ('open', 'in_progress') and b.merged_into is null
+  where b.project_id = ${projectId} and ${isLiveBug(sql, sql`b`)}
     and b.source = 'automatic'
     and b.id in (
       select bug_report_id from bug_case

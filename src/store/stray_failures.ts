@@ -6,6 +6,7 @@ import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/conne
 import { isOfIncident, type JudgedRun } from "./failures.ts";
 import { firstIdAt } from "../database/moment.ts";
 import { lastResults } from "./packing.ts";
+import { isOnDefault } from "./predicates.ts";
 
 /** So many of a case's last results tell whether it fails here and there. */
 const RECORD = 200;
@@ -35,7 +36,7 @@ export const selectStrayFailures = (
         -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
         select coalesce(r.completed_at, now()) as completed_at, e.branch, e.commit,
           e.pull_request is null and is_long_lived(e.branch, p.long_lived_branches) as "isLongLived",
-          e.pull_request is null and coalesce(e.branch, p.default_branch) = p.default_branch as "isDefault"
+          ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as "isDefault"
         from test_run r
         join project p on p.id = ${projectId}
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id

@@ -14,6 +14,7 @@ import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { takeTurn } from "../database/locks.ts";
 import { namesVersionOf } from "./names_version.ts";
+import { agreesWithBuild } from "./predicates.ts";
 
 /** `identity` is 32 hexadecimal digits. */
 export type NewTestCase = { identity: string; suite: string; name: string; file: string | null };
@@ -246,8 +247,7 @@ const casesOfExecution = (
     union
     select id from execution e
     where e.project_id = ${projectId} and e.key = ${execution.key}
-      and (e.branch is null or ${execution.branch}::text is null or e.branch = ${execution.branch})
-      and (e.commit is null or ${execution.commit}::text is null or is_same_commit(e.commit, ${execution.commit}))
+      and ${agreesWithBuild(sql, sql`e`, execution)}
   ), there as materialized (
     select number from build cross join lateral (
       select id from test_run

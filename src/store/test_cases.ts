@@ -6,6 +6,7 @@ import type { CaseStatus } from "../schema/fields.ts";
 import type { FlakySign, TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { healthHint, healthOf, isFlaky } from "./health.ts";
+import { isActiveQuarantine } from "./predicates.ts";
 
 export type TestCaseRow = TestCase & {
   number: number;
@@ -121,7 +122,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
               and h.test_case > ${number}`
       }
       left join quarantine q on q.project_id = c.project_id and q.test_case = c.number
-        and (q.until is null or q.until > now())
+        and ${isActiveQuarantine(sql, sql`q`)}
       where c.project_id = ${projectId} ${order ? sql`and h.project_id = ${projectId}` : sql``}
         ${order ? sql`and not (${sql.unsafe(order.none)})` : sql`and c.number > ${number}`}
         ${order && beyond !== null ? sql`and (h.${sql(order.column)}, h.test_case) < (${beyond}::text::${sql.unsafe(order.type)}, ${number})` : sql``}
@@ -154,7 +155,7 @@ export const selectTestCase = async (sql: Sql, projectId: string, id: string): P
     from test_case c
     left join case_health h on h.project_id = c.project_id and h.test_case = c.number
     left join quarantine q on q.project_id = c.project_id and q.test_case = c.number
-      and (q.until is null or q.until > now())
+      and ${isActiveQuarantine(sql, sql`q`)}
     where c.project_id = ${projectId} and c.number = ${numberOfTestCase(id)} and c.id = ${id}`;
   return row && toRow(row);
 };
@@ -202,7 +203,7 @@ export async function updateTestCases(
         with ended as (
           delete from quarantine where project_id = ${projectId} and test_case = any(${numbers}::int[])
           returning test_case, until)
-        select test_case as number from ended where until is null or until > now()`,
+        select test_case as number from ended where ${isActiveQuarantine(sql, sql`ended`)}`,
     );
   else if (quarantine)
     note(
