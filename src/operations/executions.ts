@@ -5,7 +5,15 @@ import { lineOf } from "../rules/branch.ts";
 import { isGreen } from "../rules/branch_state.ts";
 import { mayBeOutage } from "../rules/run_outcome.ts";
 import { END_REASONS, executionReason } from "../rules/red_reason.ts";
-import { byResults, endOfTask, type ExecutionEvent, nextStatus, hasEnded } from "../rules/execution.ts";
+import {
+  byResults,
+  endOfTask,
+  endWithoutLease,
+  type ExecutionEvent,
+  hasEnded,
+  nextStatus,
+  verdictAtEnd,
+} from "../rules/execution.ts";
 import type { EventData, ExecutionData, NewEvent } from "../schema/events.ts";
 import { countBlames } from "./failures.ts";
 import type { BlameCounts } from "../schema/failures.ts";
@@ -35,10 +43,10 @@ import {
   updateRepeatedStatus,
 } from "../store/executions.ts";
 import {
-  endTasksWithoutLease,
   insertLeases,
   lockOpenLeases,
   selectSupersededIds,
+  selectTasksWithoutLease,
   selectWaitingLabels,
   stopLeases,
 } from "../store/leases.ts";
@@ -102,7 +110,7 @@ export function decideNext(
   const all = tasks.map((task): TaskRow => {
     if (hasEnded(task.status)) return task;
     const end = endOfTask(task, status, isRerun);
-    return { ...task, status: end, reason, verdict: end === "incomplete" ? "failed" : task.verdict };
+    return { ...task, status: end, reason, verdict: verdictAtEnd(end, task.verdict) };
   });
   return { status, tasks: all, unreported: all.filter((task, index) => task !== tasks[index]), reason };
 }
@@ -147,7 +155,7 @@ export async function storeAdvance(
 ): Promise<void> {
   const { execution, status, tasks, unreported, reason, origin, events, isAnnouncedAgain, isMuted } = advanced;
   const { id, buildId, mode } = execution;
-  if (unreported.length > 0) writes.push(updateOpenTasks(sql, projectId, id, unreported, reason));
+  if (unreported.length > 0) writes.push(updateOpenTasks(sql, projectId, id, unreported));
   const ends = endsNow(advanced);
   if (ends && tasks.some(mayBeOutage)) writes.push(releaseForCounting(sql, projectId, id));
   if (ends && !advanced.isNew) {
@@ -187,7 +195,11 @@ async function settleLeases(sql: Tx, projectId: string, { id, status, failFast }
     const reason = `Not needed any more: ${many}, and failFast is ${failFast}`;
     if (failures >= failFast && (await stopLeases(sql, projectId, id, reason))) await notifyLeases(sql, projectId);
   }
-  await endTasksWithoutLease(sql, projectId, id);
+  const ended = (await selectTasksWithoutLease(sql, projectId, id)).map((task) => {
+    const end = endWithoutLease(task);
+    return { ...task, status: end, verdict: verdictAtEnd(end, task.verdict) };
+  });
+  if (ended.length > 0) await updateOpenTasks(sql, projectId, id, ended);
 }
 
 /** Of an execution of mode run: a runner hands these to git, for which what begins so would be an option. */

@@ -16,6 +16,18 @@ export const hasEnded = (status: TaskStatus) => !isOpen(status);
 export const endOfTask = ({ attempt }: { attempt: number }, status: ExecutionStatus, isRerun = false) =>
   status === "cancelled" ? "cancelled" : attempt > 0 ? "incomplete" : isRerun ? "cancelled" : "timed_out";
 
+/** Decides how a task of mode run ends that no runner has or waits for any more, by how its last lease without a report ended. */
+export const endWithoutLease = ({ attempt, leaseStatus }: { attempt: number; leaseStatus: string }): TaskStatus =>
+  attempt > 0 || leaseStatus === "infrastructure"
+    ? "incomplete"
+    : leaseStatus === "lost" || leaseStatus === "timed_out"
+      ? "timed_out"
+      : "cancelled";
+
+/** A task that ended with a part of its reports has failed. */
+export const verdictAtEnd = (status: TaskStatus, verdict: Verdict | null): Verdict | null =>
+  status === "incomplete" ? "failed" : verdict;
+
 /** By results alone: a task that never reported weighs more than one that failed, and nobody's silence is green. */
 export function byResults(tasks: readonly TaskState[]): "passed" | "failed" | "timed_out" {
   const silent = ({ status, attempt }: TaskState) => status === "timed_out" || (isOpen(status) && attempt === 0);

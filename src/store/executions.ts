@@ -511,13 +511,13 @@ export const updateOpenTasks = (
   sql: Tx,
   projectId: string,
   executionId: string,
-  tasks: readonly Pick<TaskRow, "slug" | "status" | "verdict">[],
-  reason: string,
+  tasks: readonly Pick<TaskRow, "slug" | "status" | "verdict" | "reason">[],
 ) => sql`
-  update test_run r set status = ended.status, verdict = ended.verdict, reason = ${reason}
+  update test_run r set status = ended.status, verdict = ended.verdict, reason = ended.reason
   from unnest(
     ${toTextArray(tasks.map(({ slug }) => slug))}::text[], ${toTextArray(tasks.map(({ status }) => status))}::text[],
-    ${toTextArray(tasks.map(({ verdict }) => verdict))}::text[]) as ended (slug, status, verdict)
+    ${toTextArray(tasks.map(({ verdict }) => verdict))}::text[],
+    ${toTextArray(tasks.map(({ reason }) => reason))}::text[]) as ended (slug, status, verdict, reason)
   where r.project_id = ${projectId} and r.execution_id = ${executionId} and r.task_slug = ended.slug`;
 
 /** Whether there was one. */

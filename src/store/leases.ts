@@ -260,20 +260,24 @@ export const lockOpenLeases = (sql: Tx, projectId: string, executionId: string) 
   select from lease l where project_id = ${projectId} and execution_id = ${executionId} and ${isOpen(sql, sql`l`)}
   order by id for update`;
 
-/** Of a locked execution of mode run: tasks that nobody runs or waits for any more, and that are not in. */
-export const endTasksWithoutLease = (sql: Tx, projectId: string, executionId: string) => sql`
-  update test_run r set
-    status = case when r.attempt > 0 or last.status = 'infrastructure' then 'incomplete'
-      when last.status in ('lost', 'timed_out') then 'timed_out' else 'cancelled' end,
-    verdict = case when r.attempt > 0 or last.status = 'infrastructure' then 'failed' else r.verdict end,
-    reason = coalesce(last.stop_reason, last.message)
-  from test_run t cross join lateral (
+/** Of a locked execution of mode run: open tasks that no runner has or waits for, each with its last lease without a report. */
+export const selectTasksWithoutLease = (sql: Tx, projectId: string, executionId: string) => sql<TaskWithoutLease[]>`
+  select r.task_slug as slug, r.attempt, r.verdict, last.status as "leaseStatus",
+    coalesce(last.stop_reason, last.message) as reason
+  from test_run r cross join lateral (
     select l.status, l.stop_reason, l.message from lease l
-    where l.project_id = t.project_id and l.run_id = t.id and l.status <> 'reported' order by l.id desc limit 1) last
+    where l.project_id = r.project_id and l.run_id = r.id and l.status <> 'reported' order by l.id desc limit 1) last
   where r.project_id = ${projectId} and r.execution_id = ${executionId} and r.status in ('queued', 'running')
-    and t.project_id = r.project_id and t.id = r.id
     and not exists (
       select from lease l where l.project_id = r.project_id and l.run_id = r.id and ${isOpen(sql, sql`l`)})`;
+
+export type TaskWithoutLease = {
+  slug: string;
+  attempt: number;
+  verdict: "passed" | "failed" | null;
+  leaseStatus: string;
+  reason: string | null;
+};
 
 /** Who is to be looked at next: its time is over, whatever the runner says of it. */
 export const selectOverdueLease = async (

@@ -122,7 +122,15 @@ testLinearity("rules", {
     },
   },
   "failure_reason.ts": { failureReason: null },
-  "execution.ts": { byResults: null, endOfTask: null, executionVerdict: null, hasEnded: null, nextStatus: null },
+  "execution.ts": {
+    byResults: null,
+    endOfTask: null,
+    endWithoutLease: null,
+    verdictAtEnd: null,
+    executionVerdict: null,
+    hasEnded: null,
+    nextStatus: null,
+  },
   "drawn_name.ts": { isPlainName, plainName },
   "duration.ts": { startOf: null, timesOf: null },
   "fingerprint.ts": {

@@ -7,7 +7,7 @@ import type { Report } from "../../reports/report.ts";
 import { MAX_COUNT } from "../../reports/text.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions.ts";
 import { startOf, timesOf } from "../../rules/duration.ts";
-import { endOfTask, type ExecutionEvent, hasEnded } from "../../rules/execution.ts";
+import { endOfTask, type ExecutionEvent, hasEnded, verdictAtEnd } from "../../rules/execution.ts";
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";
 import { isNews } from "../../rules/news.ts";
 import { flawsOf } from "../../rules/red_reason.ts";
@@ -227,7 +227,8 @@ export function endOf(
 ): Partial<Pick<TestRunDetailRow, "status" | "verdict">> {
   if (completedAt !== null || hasEnded(status) || !hasEnded(execution)) return {};
   const end = endOfTask({ attempt }, execution);
-  return end === "incomplete" ? { status: end, verdict: "failed" } : { status: end };
+  const verdict = verdictAtEnd(end, null);
+  return verdict === null ? { status: end } : { status: end, verdict };
 }
 
 export function toShard(
