@@ -248,6 +248,20 @@ export function openCheckout(folder: string, host: Record<string, string | undef
 
 export type Checkout = ReturnType<typeof openCheckout>;
 
+export type Checkouts = (config: CheckoutConfig | undefined) => Checkout | undefined;
+
+/** Returns the clone for each configuration; configurations of one repository share it. */
+export function createCheckouts(root: string, host: Record<string, string | undefined>): Checkouts {
+  const checkouts = new Map<string, Checkout>();
+  return (config) => {
+    if (!config) return undefined;
+    const path = checkoutFolder(root, config);
+    const known = checkouts.get(path) ?? openCheckout(path, host);
+    checkouts.set(path, known);
+    return known;
+  };
+}
+
 /** Where the head of a branch is kept: not by its name, because "a" and "a/b" cannot be refs at the same time. */
 const refOf = (branch: string | null) =>
   `refs/assay/branch/${branch === null ? "default" : Bun.SHA256.hash(branch, "hex")}`;
