@@ -140,6 +140,8 @@ const SHARED: Record<string, string[]> = {
     "integration_fields",
     "layout",
     "page",
+    "page_error",
+    "page_reply",
     "parts",
     "people",
     "project_state",
