@@ -68,6 +68,7 @@ testLinearity("runner", {
       ),
   },
   "file_queue.ts": { serveFileQueue: null },
+  "git_clone.ts": { createGitClone: null },
   "held_leases.ts": { createHeldLeases: null, logFieldsOf: null },
   "lease_loop.ts": { askForLeases: null },
   "lease_sync.ts": { createLeaseSync: null },
@@ -116,5 +117,6 @@ testLinearity("runner", {
       log.end();
     }),
   },
+  "work_trees.ts": { createWorkTrees: null },
   "upload.ts": { readReports: null },
 });
