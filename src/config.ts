@@ -77,103 +77,30 @@ function isProxy(text: string): boolean {
 
 /** Throws ConfigError. */
 export function readConfig(environment: Record<string, string | undefined>): Config {
-  const mistakes: string[] = [];
-  // A variable that is set to nothing, as in `PORT= bun start`, is not set.
-  const read = (name: string) => environment[name]?.trim() || undefined;
-  const expect = (name: string, expected: string) =>
-    void mistakes.push(`Cannot read ${name}: expected ${expected}, got ${JSON.stringify(read(name))}`);
-
-  function integer(name: string, fallback: number, min: number, max: number): number {
-    const text = read(name);
-    if (text === undefined) return fallback;
-    const value = Number(text);
-    if (!/^\d+$/.test(text) || value < min || value > max) expect(name, `an integer from ${min} to ${max}`);
-    return value;
-  }
-
-  const databaseUrl = read("DATABASE_URL");
-  if (databaseUrl !== undefined && !/^postgres(ql)?:\/\//.test(databaseUrl))
-    // The value holds a password, so it is not quoted.
-    mistakes.push("Cannot read DATABASE_URL: expected postgres://user:password@host:port/database");
-
+  const variables = createVariables(environment);
+  const { read, integer, addresses } = variables;
+  const databaseUrl = variables.confidential(
+    "DATABASE_URL",
+    (text) => /^postgres(ql)?:\/\//.test(text),
+    "postgres://user:password@host:port/database",
+  );
   const publicUrl = read("PUBLIC_URL");
   if (publicUrl !== undefined && !/^https?:\/\/[^/?#\s]+(\/[^?#\s]*)?$/.test(publicUrl))
-    expect("PUBLIC_URL", "an http or https address without query");
-
-  const outboundProxy = read("OUTBOUND_PROXY");
-  if (outboundProxy !== undefined && !isProxy(outboundProxy))
-    // As with DATABASE_URL.
-    mistakes.push("Cannot read OUTBOUND_PROXY: expected http://host:port or https://user:password@host:port");
-
-  const metricsToken = read("METRICS_TOKEN");
-  if (metricsToken !== undefined && !/^[\x21-\x7e]+$/.test(metricsToken))
-    // Whatever it was meant to be, it is a secret.
-    mistakes.push("Cannot read METRICS_TOKEN: expected ASCII characters without blanks");
-
+    variables.refuse("PUBLIC_URL", "an http or https address without query");
+  const outboundProxy = variables.confidential(
+    "OUTBOUND_PROXY",
+    isProxy,
+    "http://host:port or https://user:password@host:port",
+  );
+  const metricsToken = variables.confidential(
+    "METRICS_TOKEN",
+    (text) => /^[\x21-\x7e]+$/.test(text),
+    "ASCII characters without blanks",
+  );
   const logLevel = read("LOG_LEVEL") ?? "info";
-  if (!LEVELS.includes(logLevel)) expect("LOG_LEVEL", LEVELS.join(", "));
-
-  function addresses(name: string): BlockList {
-    try {
-      return createAddressList(read(name)?.split(/[\s,]+/) ?? []);
-    } catch (error) {
-      mistakes.push(`Cannot read ${name}: ${(error as Error).message}`);
-      return createAddressList([]);
-    }
-  }
-
-  /** 32 bytes in base64; their mistakes are told without the value. */
-  function secret(name: string, text: string | undefined): Uint8Array | undefined {
-    if (text === undefined) return undefined;
-    const bytes = Buffer.from(text.trim(), "base64");
-    if (bytes.length === 32 && /^[\w+/-]{43}=?$/.test(text.trim())) return bytes;
-    mistakes.push(`Cannot read ${name}: expected 32 bytes in base64, as "openssl rand -base64 32" prints them`);
-    return undefined;
-  }
-
-  function readFile(name: string): string | undefined {
-    const path = read(name);
-    if (path === undefined) return undefined;
-    try {
-      return readFileSync(path, "utf8");
-    } catch (error) {
-      mistakes.push(`Cannot read ${name}: ${(error as Error).message}`);
-      return undefined;
-    }
-  }
-
-  function oidc(): OidcConfig | undefined {
-    const names = ["OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET"] as const;
-    const allowedDomains = (
-      read("OIDC_ALLOWED_DOMAINS")
-        ?.toLowerCase()
-        .split(/[\s,]+/) ?? []
-    ).filter(Boolean);
-    if (!allowedDomains.every((domain) => /^[^\s@.]+(\.[^\s@.]+)+$/.test(domain)))
-      expect("OIDC_ALLOWED_DOMAINS", "domains such as acme.example, with commas between them");
-    const missing = names.filter((name) => read(name) === undefined);
-    if (missing.length > 0) {
-      // The allowed domains alone mean something only with a provider.
-      const isMeant = missing.length < names.length || allowedDomains.length > 0;
-      if (isMeant) mistakes.push(`Cannot use OpenID Connect: ${missing.join(" and ")} missing`);
-      return undefined;
-    }
-    const [issuer, clientId, clientSecret] = names.map((name) => read(name)!) as [string, string, string];
-    const isSafe = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$))[^\s?#@]*$/i.test(issuer);
-    if (!isSafe || !URL.canParse(issuer)) expect("OIDC_ISSUER", "an https address without query");
-    return { issuer, clientId, clientSecret, allowedDomains };
-  }
-
-  function passwordLogin(): boolean {
-    const text = read("PASSWORD_LOGIN") ?? "true";
-    if (text !== "true" && text !== "false") expect("PASSWORD_LOGIN", `"true" or "false"`);
-    if (text === "false" && read("OIDC_ISSUER") === undefined)
-      mistakes.push("Cannot read PASSWORD_LOGIN: without OIDC_ISSUER nobody could sign in");
-    return text !== "false";
-  }
-
+  if (!LEVELS.includes(logLevel)) variables.refuse("LOG_LEVEL", LEVELS.join(", "));
   if (read("SECRET_KEY") !== undefined && read("SECRET_KEY_FILE") !== undefined)
-    mistakes.push("Cannot read SECRET_KEY_FILE: SECRET_KEY is set as well");
+    variables.addMistake("Cannot read SECRET_KEY_FILE: SECRET_KEY is set as well");
 
   const maxBody = integer("MAX_BODY_MB", 32, 1, 1024);
   const maxInflated = integer("MAX_INFLATED_MB", 128, 1, 2048);
@@ -201,11 +128,106 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     logLevel: logLevel as LogLevel,
     databasePool: integer("DATABASE_POOL", pool, 1, 25),
     retentionDays: integer("RETENTION_DAYS", 90, 0, 36_500),
-    secretKey: secret("SECRET_KEY", read("SECRET_KEY")) ?? secret("SECRET_KEY_FILE", readFile("SECRET_KEY_FILE")),
-    secretKeyOld: secret("SECRET_KEY_OLD", read("SECRET_KEY_OLD")),
-    oidc: oidc(),
-    passwordLogin: passwordLogin(),
+    secretKey: variables.key("SECRET_KEY") ?? variables.keyInFile("SECRET_KEY_FILE"),
+    secretKeyOld: variables.key("SECRET_KEY_OLD"),
+    oidc: readOidc(variables),
+    passwordLogin: readPasswordLogin(variables),
   };
-  if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
+  variables.throwMistakes();
   return config;
+}
+
+const OIDC_NAMES = ["OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET"] as const;
+
+function readOidc({ read, refuse, addMistake }: Variables): OidcConfig | undefined {
+  const allowedDomains = (
+    read("OIDC_ALLOWED_DOMAINS")
+      ?.toLowerCase()
+      .split(/[\s,]+/) ?? []
+  ).filter(Boolean);
+  if (!allowedDomains.every((domain) => /^[^\s@.]+(\.[^\s@.]+)+$/.test(domain)))
+    refuse("OIDC_ALLOWED_DOMAINS", "domains such as acme.example, with commas between them");
+  const missing = OIDC_NAMES.filter((name) => read(name) === undefined);
+  if (missing.length > 0) {
+    // The allowed domains alone mean something only with a provider.
+    const isMeant = missing.length < OIDC_NAMES.length || allowedDomains.length > 0;
+    if (isMeant) addMistake(`Cannot use OpenID Connect: ${missing.join(" and ")} missing`);
+    return undefined;
+  }
+  const [issuer, clientId, clientSecret] = OIDC_NAMES.map((name) => read(name)!) as [string, string, string];
+  const isSafe = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$))[^\s?#@]*$/i.test(issuer);
+  if (!isSafe || !URL.canParse(issuer)) refuse("OIDC_ISSUER", "an https address without query");
+  return { issuer, clientId, clientSecret, allowedDomains };
+}
+
+function readPasswordLogin({ read, refuse, addMistake }: Variables): boolean {
+  const text = read("PASSWORD_LOGIN") ?? "true";
+  if (text !== "true" && text !== "false") refuse("PASSWORD_LOGIN", `"true" or "false"`);
+  if (text === "false" && read("OIDC_ISSUER") === undefined)
+    addMistake("Cannot read PASSWORD_LOGIN: without OIDC_ISSUER nobody could sign in");
+  return text !== "false";
+}
+
+type Variables = ReturnType<typeof createVariables>;
+
+/** Reads variables by name and collects all mistakes. Where a value is wrong, what a function returns is of no use. */
+function createVariables(environment: Record<string, string | undefined>) {
+  const mistakes: string[] = [];
+  const addMistake = (mistake: string) => void mistakes.push(mistake);
+  // A variable that is set to nothing, as in `PORT= bun start`, is not set.
+  const read = (name: string) => environment[name]?.trim() || undefined;
+  const refuse = (name: string, expected: string) =>
+    addMistake(`Cannot read ${name}: expected ${expected}, got ${JSON.stringify(read(name))}`);
+
+  /** 32 bytes in base64. The mistake does not quote the value. */
+  function toKey(name: string, text: string | undefined): Uint8Array | undefined {
+    if (text === undefined) return undefined;
+    const bytes = Buffer.from(text.trim(), "base64");
+    if (bytes.length === 32 && /^[\w+/-]{43}=?$/.test(text.trim())) return bytes;
+    addMistake(`Cannot read ${name}: expected 32 bytes in base64, as "openssl rand -base64 32" prints them`);
+    return undefined;
+  }
+
+  function readFile(name: string): string | undefined {
+    const path = read(name);
+    if (path === undefined) return undefined;
+    try {
+      return readFileSync(path, "utf8");
+    } catch (error) {
+      addMistake(`Cannot read ${name}: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+
+  return {
+    read,
+    addMistake,
+    refuse,
+    integer(name: string, fallback: number, min: number, max: number): number {
+      const text = read(name);
+      if (text === undefined) return fallback;
+      const value = Number(text);
+      if (!/^\d+$/.test(text) || value < min || value > max) refuse(name, `an integer from ${min} to ${max}`);
+      return value;
+    },
+    /** The value holds a secret, and so the mistake does not quote it. */
+    confidential(name: string, isValid: (text: string) => boolean, expected: string): string | undefined {
+      const text = read(name);
+      if (text !== undefined && !isValid(text)) addMistake(`Cannot read ${name}: expected ${expected}`);
+      return text;
+    },
+    addresses(name: string): BlockList {
+      try {
+        return createAddressList(read(name)?.split(/[\s,]+/) ?? []);
+      } catch (error) {
+        addMistake(`Cannot read ${name}: ${(error as Error).message}`);
+        return createAddressList([]);
+      }
+    },
+    key: (name: string) => toKey(name, read(name)),
+    keyInFile: (name: string) => toKey(name, readFile(name)),
+    throwMistakes(): void {
+      if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
+    },
+  };
 }

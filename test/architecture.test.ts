@@ -62,7 +62,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
   cli: ["annotations", "ci", "client", "machine", "output", "split_files", "split_request", "terminal", "usage"],
-  http: ["address", "admission_log", "descriptors", "outbound", "problem", "target", "turns"],
+  http: ["address", "admission_log", "descriptors", "listeners", "outbound", "problem", "target", "turns"],
   database: ["binaries", "compose", "connect", "database_url", "home", "lane", "locks", "moment", "silence"],
   rules: [
     "ansi",
@@ -131,6 +131,8 @@ const SHARED: Record<string, string[]> = {
     "integration_fields",
     "layout",
     "page",
+    "page_error",
+    "page_reply",
     "parts",
     "people",
     "project_state",

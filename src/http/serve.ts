@@ -1,6 +1,7 @@
 /** The listening server, how it keeps off more connections than it can hold, and how it stops without losing anything. */
 
-import { createReserve, descriptorLimit } from "./descriptors.ts";
+import { descriptorLimit } from "./descriptors.ts";
+import { createListeners } from "./listeners.ts";
 import { segmentPatterns } from "./target.ts";
 
 /** What the server knows about a request's connection. */
@@ -15,16 +16,6 @@ export type Handler = { fetch(request: Request, connection: Connection): Promise
 
 /** How long running requests may take to end once the server stops. */
 const DRAIN_MS = 30_000;
-/** How often the descriptors are looked at, and how often for some seconds after they were short. */
-const LOOK_MS = 250;
-const LOOK_SOON_MS = 20;
-const SOON_FOR_MS = 10_000;
-/** What was accepted a moment ago may yet send its request. */
-const GRACE_MS = 60;
-/** Connections that are full of requests end soon by themselves; for so long newcomers wait in line for that. */
-const PATIENCE_MS = 2_000;
-const COMPLAIN_MS = 60_000;
-
 type Segments = Record<string, string>;
 type SentRequest = Request & { params?: Segments };
 
@@ -108,76 +99,12 @@ export function startServer(options: ServerOptions) {
       error: () => Response.json({ error: { code: "INTERNAL_ERROR", message: "Internal error" } }, { status: 500 }),
     });
   };
-  type Listener = ReturnType<typeof serve>;
 
   const first = listening(host, options.port, () => serve(options.port));
   const port = first.port!;
   const shownHost = host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
   const url = `http://${shownHost}:${port}`;
-
-  let current: Listener | undefined = first;
-  /** Those that listen no more, and when they last did; what they have begun goes on. */
-  const retired = new Map<Listener, number>();
-  const reserve = maxDescriptors === undefined ? undefined : createReserve(maxDescriptors);
-  reserve?.refill();
-  let shortSince: number | undefined;
-  let lastShort = -Infinity;
-  let looking: Timer | undefined;
-  let complainedAt = -Infinity;
-
-  /**
-   * Bun 1.4.5 tries to accept again and again, with all of a core, when there is no descriptor left; it cannot be told to
-   * accept less, nor to close connections that have sent nothing yet. So the listener gives way to another one: it
-   * refuses newcomers, its idle connections close, and the silent ones with it as soon as none of its requests runs.
-   */
-  function look(): void {
-    const now = performance.now();
-    for (const [listener, at] of retired) {
-      if (listener.pendingRequests > 0 || now - at < GRACE_MS) continue;
-      void listener.stop(true);
-      retired.delete(listener);
-    }
-    if (!current) listenAgain();
-    else if (!reserve!.isShort()) shortSince = undefined;
-    else makeRoom(current, now);
-    if (!current || shortSince !== undefined) lastShort = now;
-    looking = setTimeout(look, now - lastShort < SOON_FOR_MS ? LOOK_SOON_MS : LOOK_MS);
-    looking.unref();
-  }
-
-  function makeRoom(listener: Listener, now: number): void {
-    const isFirst = shortSince === undefined;
-    shortSince ??= now;
-    if (listener.closeIdleConnections() > 0 || isFirst) return;
-    const isBusy = listener.pendingRequests > maxDescriptors! / 4;
-    if (isBusy && now - shortSince < PATIENCE_MS) return;
-    void listener.stop();
-    retired.set(listener, now);
-    current = shortSince = undefined;
-    reserve!.release();
-    if (now - complainedAt < COMPLAIN_MS) return;
-    complainedAt = now;
-    log?.warn("Refusing new connections for a moment: file descriptors are short, raise the limit of open files", {
-      limit: maxDescriptors,
-      requests: listener.pendingRequests,
-    });
-  }
-
-  function listenAgain(): void {
-    if (!reserve!.refillWithRoom() && retired.size > 0) return;
-    reserve!.refill();
-    try {
-      current = serve(port);
-    } catch (error) {
-      // Somebody else may have the port for a moment, or the last descriptor: the reserve is for this, too.
-      reserve!.release();
-      if (performance.now() - complainedAt < COMPLAIN_MS) return;
-      complainedAt = performance.now();
-      log?.warn("Cannot listen again", { port, error });
-    }
-  }
-
-  if (reserve) look();
+  const listeners = createListeners({ first, listen: () => serve(port), maxDescriptors, log });
 
   return {
     url,
@@ -190,9 +117,7 @@ export function startServer(options: ServerOptions) {
 
     /** Takes no new connections, lets running requests end, and closes what is left. */
     async stop(): Promise<void> {
-      clearTimeout(looking);
-      reserve?.release();
-      const all = [...retired.keys(), ...(current ? [current] : [])];
+      const all = listeners.end();
       const closed = Promise.all(all.map((listener) => listener.stop()));
       const until = performance.now() + DRAIN_MS;
       const isBusy = () => all.some(({ pendingRequests }) => pendingRequests > 0) && performance.now() < until;

@@ -9,7 +9,7 @@ const SMALL_SHARE = 1 / 8;
 const KEY_SHARE = 1 / 2;
 /** While others wait, a large body must bring so many bytes in so long, or it gives way. */
 const MIN_BYTES = 655_360;
-const LOOK_MS = 10_000;
+const CHECK_MS = 10_000;
 /** More would hold their connections, and what those have received, for nothing. */
 const MAX_WAITING = 256;
 
@@ -58,61 +58,36 @@ function createRoom(bytes: number) {
   };
 }
 
-/**
- * `bytes` for all bodies together. One of the large ones that wait may go beyond it until it is released: otherwise bodies
- * of which half is there could wait for each other for ever.
- */
-export function createUploadBudget(bytes: number) {
+const isSmall = (size: number) => size <= SMALL;
+
+/** The rooms of small and large bodies; a body that outgrows the small ones takes all that it has with it. */
+function createRooms(bytes: number) {
   const small = createRoom(bytes * SMALL_SHARE);
   const large = createRoom(bytes * (1 - SMALL_SHARE));
-  const open = new Set<Entry>();
-  const waiting = createTurns<Entry>();
-  let waitingCount = 0;
-  let first: Entry | undefined;
-  let looking: Timer | undefined;
-
-  const isSmall = (size: number) => size <= SMALL;
-
-  function fits({ key, held }: Entry, more: number): boolean {
-    if (isSmall(held + more)) return small.fits(key, more);
-    // A body that outgrows the small ones takes all that it has with it.
-    return large.fits(key, isSmall(held) ? held + more : more);
-  }
-
-  function take(entry: Entry, more: number): void {
-    const { key, held } = entry;
-    entry.held += more;
-    if (isSmall(held) === isSmall(entry.held)) (isSmall(held) ? small : large).take(key, more);
-    else {
-      small.take(key, isSmall(held) ? -held : entry.held);
-      large.take(key, isSmall(held) ? entry.held : -held);
-    }
-  }
-
-  /** Lets everybody in who fits, and the next in turn in any case, as long as nobody else goes beyond the limit. */
-  function admit(): void {
-    const left: Entry[] = [];
-    for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
-      const isIn = entry === first || fits(entry, entry.wanted);
-      if (!isIn && first) {
-        left.push(entry);
-        continue;
+  return {
+    held: () => small.held() + large.held(),
+    fits({ key, held }: Entry, more: number): boolean {
+      if (isSmall(held + more)) return small.fits(key, more);
+      return large.fits(key, isSmall(held) ? held + more : more);
+    },
+    /** `more` is negative where the body gives room back. */
+    take(entry: Entry, more: number): void {
+      const { key, held } = entry;
+      entry.held += more;
+      if (isSmall(held) === isSmall(entry.held)) (isSmall(held) ? small : large).take(key, more);
+      else {
+        small.take(key, isSmall(held) ? -held : entry.held);
+        large.take(key, isSmall(held) ? entry.held : -held);
       }
-      if (!isIn) first = entry;
-      waitingCount--;
-      take(entry, entry.wanted);
-      entry.wanted = 0;
-      entry.grant();
-    }
-    for (const entry of left) waiting.push(entry.key, entry);
-    if (left.length === 0) {
-      clearInterval(looking);
-      looking = undefined;
-    }
-  }
+    },
+  };
+}
 
-  /** Who holds much and brings little gives way to those that wait. */
-  function look(): void {
+/** Evicts the large bodies that arrive slowly, while others wait for their room. */
+function createEviction(open: ReadonlySet<Entry>) {
+  let checking: Timer | undefined;
+
+  function check(): void {
     for (const entry of [...open]) {
       const isSlow =
         !entry.hasArrived && entry.wanted === 0 && !isSmall(entry.held) && entry.held - entry.seen < MIN_BYTES;
@@ -121,65 +96,105 @@ export function createUploadBudget(bytes: number) {
     }
   }
 
-  function startLooking(): void {
-    if (looking) return;
-    for (const entry of open) entry.seen = entry.held;
-    looking = setInterval(look, LOOK_MS);
-    looking.unref();
+  return {
+    check,
+    start(): void {
+      if (checking) return;
+      for (const entry of open) entry.seen = entry.held;
+      checking = setInterval(check, CHECK_MS);
+      checking.unref();
+    },
+    stop(): void {
+      clearInterval(checking);
+      checking = undefined;
+    },
+  };
+}
+
+/**
+ * Shares `bytes` between all bodies. One of the large ones that wait may go beyond it until it is released: otherwise bodies
+ * of which half is there could wait for each other for ever.
+ */
+export function createUploadBudget(bytes: number) {
+  const rooms = createRooms(bytes);
+  const open = new Set<Entry>();
+  const eviction = createEviction(open);
+  const waiting = createTurns<Entry>();
+  let waitingCount = 0;
+  /** The body that may go beyond the limit. */
+  let first: Entry | undefined;
+
+  /** Lets everybody in who fits, and the next in turn in any case, as long as nobody else goes beyond the limit. */
+  function admit(): void {
+    const left: Entry[] = [];
+    for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
+      const isIn = entry === first || rooms.fits(entry, entry.wanted);
+      if (!isIn && first) {
+        left.push(entry);
+        continue;
+      }
+      if (!isIn) first = entry;
+      waitingCount--;
+      rooms.take(entry, entry.wanted);
+      entry.wanted = 0;
+      entry.grant();
+    }
+    for (const entry of left) waiting.push(entry.key, entry);
+    if (left.length === 0) eviction.stop();
+  }
+
+  /** Undefined: the body has the bytes at once. */
+  function grow(entry: Entry, more: number): Promise<void> | undefined {
+    if (entry === first || rooms.fits(entry, more)) return void rooms.take(entry, more);
+    if (waitingCount >= MAX_WAITING) return Promise.reject(new OverdrawnError("Too many bodies are waiting"));
+    return new Promise((resolve, reject) => {
+      Object.assign(entry, { wanted: more, grant: resolve, refuse: reject });
+      waiting.push(entry.key, entry);
+      waitingCount++;
+      eviction.start();
+      if (!first) admit();
+    });
+  }
+
+  /** `toError` is for a body that waits. */
+  function close(entry: Entry, toError: () => Error): void {
+    open.delete(entry);
+    if (entry.wanted > 0 && waiting.remove(entry.key, (one) => one === entry)) {
+      waitingCount--;
+      entry.refuse(toError());
+    }
+    if (first === entry) first = undefined;
+    rooms.take(entry, -entry.held);
+    admit();
   }
 
   return {
     /** `key` is who sends the body. */
     open(key: string): Hold {
-      let isOpen = true;
-      let isEvicted = false;
-      const entry: Entry = { key, held: 0, wanted: 0, seen: 0, hasArrived: false, grant() {}, refuse() {}, evict };
-      open.add(entry);
-      const gone = () =>
-        isEvicted
+      let state: "open" | "released" | "evicted" = "open";
+      const toError = () =>
+        state === "evicted"
           ? new OverdrawnError("The body came too slowly while others were waiting")
           : new Error("The memory of this upload has been released");
-
-      function release(): void {
-        if (!isOpen) return;
-        isOpen = false;
-        open.delete(entry);
-        if (entry.wanted > 0 && waiting.remove(key, (one) => one === entry)) {
-          waitingCount--;
-          entry.refuse(gone());
-        }
-        if (first === entry) first = undefined;
-        take(entry, -entry.held);
-        admit();
-      }
-
-      function evict(): void {
-        isEvicted = true;
-        release();
-      }
-
+      const end = (as: "released" | "evicted") => {
+        if (state !== "open") return;
+        state = as;
+        close(entry, toError);
+      };
+      const evict = () => end("evicted");
+      const entry: Entry = { key, held: 0, wanted: 0, seen: 0, hasArrived: false, grant() {}, refuse() {}, evict };
+      open.add(entry);
       return {
-        grow(more) {
-          if (!isOpen) return Promise.reject(gone());
-          if (entry === first || fits(entry, more)) return void take(entry, more);
-          if (waitingCount >= MAX_WAITING) return Promise.reject(new OverdrawnError("Too many bodies are waiting"));
-          return new Promise((resolve, reject) => {
-            Object.assign(entry, { wanted: more, grant: resolve, refuse: reject });
-            waiting.push(key, entry);
-            waitingCount++;
-            startLooking();
-            if (!first) admit();
-          });
-        },
+        grow: (more) => (state === "open" ? grow(entry, more) : Promise.reject(toError())),
         arrived: () => void (entry.hasArrived = true),
-        release,
+        release: () => end("released"),
       };
     },
 
     /** Bytes, now. */
-    held: (): number => small.held() + large.held(),
+    held: rooms.held,
 
-    /** For who does not want to wait for it: what is done every 10 s while somebody waits. */
-    look,
+    /** For a caller that does not want to wait for it: what is done every 10 s while somebody waits. */
+    look: eviction.check,
   };
 }

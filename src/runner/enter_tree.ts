@@ -2,8 +2,9 @@
 
 import { join } from "node:path";
 import { quoted } from "../rules/shell.ts";
-import { type Checkout, GIT_ENVIRONMENT, GIT_OPTIONS, NoSuchCommitError, type Tree } from "./checkout.ts";
+import type { Checkout, Tree } from "./checkout.ts";
 import type { TaskConfig } from "./config.ts";
+import { GIT_ENVIRONMENT, GIT_OPTIONS, NoSuchCommitError } from "./git_clone.ts";
 import type { Lease } from "./protocol.ts";
 
 export type Run = (

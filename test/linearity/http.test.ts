@@ -94,6 +94,7 @@ testLinearity("http", {
   "problem.ts": { absent: null, fail: null },
   "rate_limit.ts": { createRateLimit: null },
   "router.ts": { createRouter: (text) => [findRoute("GET", text), findRoute("GET", `/a/${text}`)] },
+  "listeners.ts": { createListeners: null },
   "serve.ts": { findPort: null, startServer: null },
   "target.ts": {
     isAsSent: (text) => isAsSent(text, { segment0: text }),

@@ -4,6 +4,7 @@ import { environmentOf } from "../../src/runner/environment.ts";
 import { inSlot, readRunnerConfig } from "../../src/runner/config.ts";
 import { checkoutFolder, passwordsOf } from "../../src/runner/checkout.ts";
 import { findOwnCgroup } from "../../src/runner/cgroups.ts";
+import { fitLogPart, jsonBytes } from "../../src/runner/log_part.ts";
 import { createMask } from "../../src/runner/mask.ts";
 import { readSyncAnswer } from "../../src/runner/protocol.ts";
 import { listPaths, mayShareReport } from "../../src/runner/report_files.ts";
@@ -28,7 +29,7 @@ testLinearity("runner", {
   "ask_files.ts": { askBatch: null, askPlan: null },
   "checkout.ts": {
     checkoutFolder: (text) => checkoutFolder("/w", { repository: text } as never),
-    openCheckout: null,
+    ...{ createCheckouts: null, openCheckout: null },
     passwordsOf: (text) => passwordsOf({ repository: text } as never),
   },
   "enter_tree.ts": { enterTree: null },
@@ -67,6 +68,16 @@ testLinearity("runner", {
       ),
   },
   "file_queue.ts": { serveFileQueue: null },
+  "git_clone.ts": { createGitClone: null },
+  "held_leases.ts": { createHeldLeases: null, logFieldsOf: null },
+  "lease_loop.ts": { askForLeases: null },
+  "lease_sync.ts": { createLeaseSync: null },
+  "lifecycle.ts": { createLifecycle: null },
+  // Masked logs, which task_log.ts has bounded.
+  "log_part.ts": {
+    fitLogPart: (text) => fitLogPart((maxBytes) => ({ offset: 0, text: text.slice(0, maxBytes) }), text.length),
+    jsonBytes,
+  },
   "line.ts": { backoffMs: null, createLine: null, keepAsking: null },
   // Called by createMask, for secrets.
   "encodings.ts": { base64FormsOf: null, commonFormsOf: null, hexOf: null, rareFormsOf: null },
@@ -93,6 +104,7 @@ testLinearity("runner", {
       ),
     watchReports: null,
   },
+  "run_lease.ts": { runLease: null },
   "runner.ts": { startRunner: null },
   "shield.ts": { shield: null },
   "own_key.ts": { askWithOwnKey: null },
@@ -105,5 +117,6 @@ testLinearity("runner", {
       log.end();
     }),
   },
+  "work_trees.ts": { createWorkTrees: null },
   "upload.ts": { readReports: null },
 });

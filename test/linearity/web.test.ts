@@ -20,6 +20,7 @@ import { toConfig } from "../../src/web/integration_fields.ts";
 import { action, danger, hidden, layout } from "../../src/web/layout.ts";
 import { html } from "../../src/http/html.ts";
 import { breakable, chart, commit, mark, pager, strip, tag, toAddress, wordOf } from "../../src/web/parts.ts";
+import { acceptsHtml } from "../../src/web/page_reply.ts";
 import { browserOf } from "../../src/web/people.ts";
 import { toCurl, variableOf } from "../../src/web/reference.ts";
 import { shortAgent } from "../../src/web/uploads.ts";
@@ -69,6 +70,7 @@ testLinearity(
       testPath: (text) => testPath("p", text),
     },
     "changes.ts": { change: null },
+    "error_pages.ts": { createErrorPages: null },
     "evidence.ts": {
       evidenceOf: (text) => {
         for (const measure of [FULL, WHOLE]) {
@@ -138,6 +140,13 @@ testLinearity(
     },
     "onboarding.ts": { countsOf: null },
     "page.ts": { form: null, page: null },
+    "page_access.ts": { enterFrame: null, mayStillSee: null },
+    "page_error.ts": { noSuchPage: null },
+    "page_form.ts": { createFieldReader: null },
+    "page_reply.ts": {
+      acceptsHtml: (text) => acceptsHtml({ headers: { get: () => text } } as never),
+      ...{ redirect: null, toPageReply: null },
+    },
     "parts.ts": {
       breakable: (text) => html`${breakable(text)}`,
       chart: (text) => chart(text, [], { format: String } as never),

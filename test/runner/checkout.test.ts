@@ -3,15 +3,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  checkoutFolder,
-  type CheckoutConfig,
-  GIT_ENVIRONMENT,
-  GIT_OPTIONS,
-  NoSuchCommitError,
-  openCheckout,
-  passwordsOf,
-} from "../../src/runner/checkout.ts";
+import { checkoutFolder, type CheckoutConfig, openCheckout, passwordsOf } from "../../src/runner/checkout.ts";
+import { GIT_ENVIRONMENT, GIT_OPTIONS, NoSuchCommitError } from "../../src/runner/git_clone.ts";
 import { createPlace, removePlace } from "../places.ts";
 
 const place = createPlace("checkout");

@@ -1,0 +1,134 @@
+/** The runner's bare clone of one repository: finds the commit that an execution asks for, and adds work trees. */
+
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+export type Wanted = { commit: string | null; branch: string | null };
+
+/** Runs git so that it is logged, and ended with the task; answers its exit code. */
+export type RunGit = (args: readonly string[], directory: string) => Promise<number>;
+
+/** What the execution asks for is not in the repository: another runner would not find it either. */
+export class NoSuchCommitError extends Error {
+  override name = "NoSuchCommitError";
+}
+
+const ALL_BRANCHES = "+refs/heads/*:refs/assay/heads/*";
+/** For what git does without the network. */
+const LOCAL_TIMEOUT_MS = 60_000;
+/** No hook of the repository runs, no helper of an address is started, and nobody is asked for a password. */
+export const GIT_OPTIONS = [
+  ...["-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never"],
+  ...["-c", "gc.autoDetach=false", "-c", "advice.detachedHead=false"],
+];
+export const GIT_ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", LC_ALL: "C" };
+
+/** Runs git without the network; its output, or null where it fails. */
+type AskGit = (args: readonly string[], directory?: string) => Promise<string | null>;
+
+export type GitClone = {
+  /** Makes the clone where there is none yet, and sets the address that it fetches from. */
+  open(address: string): Promise<void>;
+  /** Returns the full hash of what is wanted, which is in the clone from then on. Throws NoSuchCommitError. */
+  resolve(wanted: Wanted, run: RunGit): Promise<string>;
+  addTree(path: string, commit: string, run: RunGit): Promise<void>;
+  /** Call it after the folders of work trees were deleted. */
+  pruneTrees(): Promise<void>;
+  /** Files and folders in a work tree that are neither in the commit nor ignored. */
+  listUntracked(path: string): Promise<string[]>;
+};
+
+/** `folder` holds the clone and its work trees. */
+export function createGitClone(folder: string, host: Record<string, string | undefined>): GitClone {
+  const repository = join(folder, "repository.git");
+
+  const ask: AskGit = async (args, directory = repository) => {
+    const git = Bun.spawn(["git", ...GIT_OPTIONS, ...args], {
+      cwd: directory,
+      env: { PATH: host["PATH"] ?? "", HOME: host["HOME"] ?? "", ...GIT_ENVIRONMENT },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      timeout: LOCAL_TIMEOUT_MS,
+    });
+    const [output, , exitCode] = await Promise.all([git.stdout.text(), git.stderr.text(), git.exited]);
+    return exitCode === 0 ? output.trim() : null;
+  };
+  const find = (revision: string) =>
+    ask(["rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`]);
+
+  async function fetchRefs(run: RunGit, refs: readonly string[]): Promise<boolean> {
+    const options = ["--no-tags", "--force", "--quiet", ...(refs[0] === ALL_BRANCHES ? ["--prune"] : [])];
+    return (await run(["fetch", ...options, "--end-of-options", "origin", ...refs], repository)) === 0;
+  }
+
+  /** The newest commit of a branch; null: of the default branch. */
+  async function resolveBranch(branch: string | null, run: RunGit): Promise<string> {
+    const ref = branch === null ? "HEAD" : headOf(branch);
+    const own = refOf(branch);
+    if (await fetchRefs(run, [`+${ref}:${own}`])) return (await find(own)) ?? fail("git has fetched no commit");
+    const exitCode = await run(["ls-remote", "--quiet", "--exit-code", "--end-of-options", "origin", ref], repository);
+    if (exitCode === 2) throw new NoSuchCommitError(`The repository has no branch ${show(branch ?? "HEAD")}`);
+    return fail("git cannot fetch from the repository");
+  }
+
+  /** Fetches as little as possible: nothing, the commit alone, its branch, or all branches. */
+  async function resolveCommit(commit: string, branch: string | null, run: RunGit): Promise<string> {
+    if (!/^[0-9a-f]{7,64}$/i.test(commit))
+      throw new NoSuchCommitError(`The execution asks for the commit ${show(commit)}, which is no hash`);
+    const isWhole = commit.length === 40 || commit.length === 64;
+    const attempts: string[][] = [
+      [],
+      ...(isWhole ? [[commit.toLowerCase()]] : []),
+      ...(branch === null ? [] : [[`+${headOf(branch)}:${refOf(branch)}`]]),
+      [ALL_BRANCHES],
+    ];
+    let hasFetched = true;
+    for (const refs of attempts) {
+      if (refs.length > 0) hasFetched = await fetchRefs(run, refs);
+      const found = await find(commit);
+      if (found !== null) return found;
+    }
+    if (!hasFetched) return fail("git cannot fetch from the repository");
+    throw new NoSuchCommitError(`The repository has no commit ${show(commit)}, or several that begin so`);
+  }
+
+  return {
+    async open(address) {
+      if (!existsSync(join(repository, "HEAD"))) {
+        mkdirSync(folder, { recursive: true });
+        rmSync(repository, { recursive: true, force: true });
+        if ((await ask(["init", "--quiet", "--bare", "--", repository], folder)) === null)
+          throw new Error(`Cannot make the clone in ${JSON.stringify(repository)}`);
+      }
+      await ask(["config", "remote.origin.url", address]);
+      await ask(["worktree", "prune"]);
+    },
+    async resolve({ commit, branch }, run) {
+      if (branch !== null && (await ask(["check-ref-format", headOf(branch)])) === null)
+        throw new NoSuchCommitError(`The execution names the branch ${show(branch)}, which no branch can be called`);
+      return commit === null ? await resolveBranch(branch, run) : await resolveCommit(commit, branch, run);
+    },
+    async addTree(path, commit, run) {
+      const args = ["worktree", "add", "--quiet", "--force", "--detach", path, commit];
+      if ((await run(args, repository)) !== 0) fail("git cannot make the work tree");
+    },
+    pruneTrees: async () => void (await ask(["worktree", "prune"])),
+    async listUntracked(path) {
+      const output = await ask(["ls-files", "--others", "--exclude-standard", "--directory"], path);
+      return (output ?? "").split("\n").filter(Boolean);
+    },
+  };
+}
+
+const headOf = (branch: string): string => `refs/heads/${branch}`;
+
+/** Where the head of a branch is kept: not by its name, because "a" and "a/b" cannot be refs at the same time. */
+const refOf = (branch: string | null): string =>
+  `refs/assay/branch/${branch === null ? "default" : Bun.SHA256.hash(branch, "hex")}`;
+
+function fail(message: string): never {
+  throw new Error(message);
+}
+
+const show = (text: string) => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…`.toWellFormed() : text);

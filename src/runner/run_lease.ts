@@ -1,0 +1,109 @@
+/** Runs the task of one lease, from the plan of its shard to the delivery of its report. */
+
+import type { Log } from "../log.ts";
+import { askBatch, askPlan } from "./ask_files.ts";
+import type { Cgroups } from "./cgroups.ts";
+import type { Checkouts } from "./checkout.ts";
+import { deliver, type Delivered } from "./deliver.ts";
+import { type HeldLease, logFieldsOf } from "./held_leases.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { type Line, PATIENCE_MS } from "./line.ts";
+import { fitLogPart, MAX_LOG_JSON_BYTES, MAX_LOG_PART_BYTES } from "./log_part.ts";
+import type { Server } from "./protocol.ts";
+import { runTask, type TaskEnd } from "./task.ts";
+
+/** While a delivery takes less, no sync is sent: the next one then reports the end of the lease as well. */
+export const DELIVERY_MS = 1_000;
+
+const RARE_FORMS_SHOWN =
+  "The secret variables are so large that only their common forms are hidden: docs/runner.md lists them";
+
+/** What all leases of a runner share. */
+export type LeaseRun = {
+  server: Server;
+  line: Line;
+  log: Log;
+  lifecycle: Lifecycle;
+  checkoutOf: Checkouts;
+  host: Record<string, string | undefined>;
+  machine: Readonly<Record<string, string>>;
+  graceMs: number;
+  cgroups: Cgroups | undefined;
+  /** Kills the commands: the user has asked for it. */
+  hurry: AbortSignal;
+};
+
+/** Returns whether the task has passed; its slot is free then. Throws a RunnerError where the runner cannot go on. */
+export async function runLease(held: HeldLease, shared: LeaseRun): Promise<boolean> {
+  const { log, lifecycle } = shared;
+  const names = logFieldsOf(held.lease);
+  log.info("A task begins", names);
+  const began = performance.now();
+  const { end, release } = await runCommands(held, shared);
+  held.log.end();
+  const seconds = Math.round((performance.now() - began) / 1000);
+  const isOurs = !lifecycle.hasFailed() && !held.isGone;
+  const delivered: Delivered = isOurs ? await deliverEnd(held, end, shared) : { refused: "not this runner's" };
+  release();
+  // The slot is occupied until now: the next task may write the same report, and an undelivered report could be lost.
+  held.isRunning = false;
+  const failure = "message" in end ? { failure: held.mask.text(end.message) } : {};
+  log.info("A task has ended", { ...names, seconds, ...failure, ...delivered });
+  return "result" in delivered && delivered.result === "passed";
+}
+
+/** `release` gives the work tree back, once nobody reads the report in it any more. */
+async function runCommands(held: HeldLease, shared: LeaseRun): Promise<{ end: TaskEnd; release: () => void }> {
+  const { lease, config, mask, refusal, stop } = held;
+  const { line, log, host, graceMs, cgroups, hurry } = shared;
+  const onOutput = (bytes: Uint8Array) => held.log.write(bytes);
+  const plan = refusal === undefined ? await askShardPlan(held, shared) : undefined;
+  if (!mask.hidesRareForms) onOutput(new TextEncoder().encode(`[assay] ${RARE_FORMS_SHOWN}\n`));
+  let release = () => {};
+  if (refusal !== undefined) return { end: { kind: "failure", message: refusal }, release };
+  if (plan === "no answer") {
+    const message = "Cannot get the plan of the shard: the server does not answer";
+    return { end: { kind: "infrastructure", message }, release };
+  }
+  const end = await runTask({
+    ...{ lease, config, plan, host, mask, graceMs, cgroups, hurry, onOutput },
+    askBatch: (files) => askBatch(line, lease, stop.signal, files),
+    onNote: (note) => log.info("A rerun", { ...logFieldsOf(lease), note: mask.text(note) }),
+    checkout: shared.checkoutOf(config.git),
+    onTree: (give) => void (release = give),
+    stop: stop.signal,
+  });
+  return { end, release };
+}
+
+async function askShardPlan(
+  { lease, stop }: HeldLease,
+  { line, log, server }: LeaseRun,
+): Promise<string | "no answer" | undefined> {
+  const answer = await askPlan(line, lease, stop.signal);
+  if (answer === "no answer" || answer === undefined) return answer;
+  if (answer.status === 200) return answer.text;
+  log.warn("There is no plan of the shard", { ...logFieldsOf(lease), reason: server.messageOf(answer) });
+}
+
+/** Delivers the log first, because the server takes none after the end of the lease. */
+async function deliverEnd(held: HeldLease, end: TaskEnd, shared: LeaseRun): Promise<Delivered> {
+  const { line, server, machine, lifecycle } = shared;
+  const { lease, config, mask, log } = held;
+  if (log.unsentBytes() > (end.kind === "report" ? 0 : MAX_LOG_PART_BYTES)) {
+    held.flush = Promise.withResolvers();
+    lifecycle.wake();
+    await Promise.race([held.flush.promise, Bun.sleep(PATIENCE_MS)]);
+    held.flush = undefined;
+  }
+  const late = setTimeout(lifecycle.wake, DELIVERY_MS);
+  try {
+    return await deliver(line, server, {
+      ...{ leaseId: lease.id, config, mask, end, machine },
+      tail: () => fitLogPart(log.tail, MAX_LOG_JSON_BYTES),
+      isGone: () => held.isGone,
+    });
+  } finally {
+    clearTimeout(late);
+  }
+}

@@ -1,0 +1,16 @@
+/** An error that a visitor reads as a page. */
+
+/** `message` says what is wrong in a few words, `hint` what to do about it. */
+export class PageError extends Error {
+  override name = "PageError";
+  readonly status: number;
+  readonly hint: string;
+  constructor(status: number, message: string, hint: string) {
+    super(message);
+    this.status = status;
+    this.hint = hint;
+  }
+}
+
+export const noSuchPage = () =>
+  new PageError(404, "There is no such page", "It may have been deleted, or you may not be a member of its team.");
