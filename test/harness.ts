@@ -2,14 +2,14 @@
 
 import { afterAll, expect } from "bun:test";
 import * as v from "valibot";
-import { type AppOptions, createApp, ROUTES } from "../src/app.ts";
+import { type AppOptions, createApp, ROUTES } from "../src/server/app.ts";
 import { createAddressList } from "../src/http/address.ts";
 import { createUploadThread } from "../src/request/upload_thread.ts";
 import { createEventStreams, type StreamLimits } from "../src/http/events.ts";
 import { createOutbound } from "../src/http/outbound.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
-import { createMetrics } from "../src/metrics.ts";
+import { createMetrics } from "../src/server/metrics.ts";
 import { createAttempts } from "../src/secrets/attempts.ts";
 import { createPasswords } from "../src/secrets/passwords.ts";
 import { createSeal } from "../src/secrets/seal.ts";
@@ -26,7 +26,7 @@ import { insertProject, insertTeam } from "../src/store/projects.ts";
 import { testCluster } from "./cluster.ts";
 
 /** The program of the thread for large uploads. */
-export const UPLOAD_WORKER = new URL("../src/upload_worker.ts", import.meta.url);
+export const UPLOAD_WORKER = new URL("../src/server/upload_worker.ts", import.meta.url);
 
 /** What seals variables in tests. */
 export const SECRET_KEY = new Uint8Array(32).fill(7);

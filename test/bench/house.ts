@@ -6,13 +6,13 @@
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createApp, ROUTES } from "../../src/app.ts";
+import { createApp, ROUTES } from "../../src/server/app.ts";
 import { createAddressList } from "../../src/http/address.ts";
 import { createEventStreams } from "../../src/http/events.ts";
 import { createOutbound } from "../../src/http/outbound.ts";
 import { startServer } from "../../src/http/serve.ts";
 import { createLog } from "../../src/log.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { createMetrics } from "../../src/server/metrics.ts";
 import { readReport } from "../../src/reports/read.ts";
 import { json } from "../../src/request/reply.ts";
 import type { Context } from "../../src/request/route.ts";

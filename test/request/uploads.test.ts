@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ROUTES } from "../../src/app.ts";
+import { ROUTES } from "../../src/server/app.ts";
 import { noFacts } from "../../src/request/upload_notes.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
 import { createHarness, junit, SECRET_KEY, UPLOAD_WORKER } from "../harness.ts";

@@ -1,31 +1,31 @@
 /** One process that serves: all that stands between an open database and a server that has drained. */
 
 import { createApp } from "./app.ts";
-import type { Config, OidcConfig } from "./config.ts";
-import { createAddressList } from "./http/address.ts";
-import { descriptorLimit } from "./http/descriptors.ts";
-import { createEventStreams, STREAM_LIMITS } from "./http/events.ts";
-import { createOidc } from "./http/oidc.ts";
-import { createOutbound, type Outbound } from "./http/outbound.ts";
-import type { RateLimit } from "./http/rate_limit.ts";
-import { startServer } from "./http/serve.ts";
-import type { Log } from "./log.ts";
+import type { Config, OidcConfig } from "../config.ts";
+import { createAddressList } from "../http/address.ts";
+import { descriptorLimit } from "../http/descriptors.ts";
+import { createEventStreams, STREAM_LIMITS } from "../http/events.ts";
+import { createOidc } from "../http/oidc.ts";
+import { createOutbound, type Outbound } from "../http/outbound.ts";
+import type { RateLimit } from "../http/rate_limit.ts";
+import { startServer } from "../http/serve.ts";
+import type { Log } from "../log.ts";
 import { createMetrics, type Peers } from "./metrics.ts";
-import { createLive } from "./operations/live.ts";
-import { createVisitors } from "./request/visitors.ts";
-import { createUploadThread } from "./request/upload_thread.ts";
-import { type Attempts, createAttempts } from "./secrets/attempts.ts";
-import { createPasswords } from "./secrets/passwords.ts";
-import { createSeal } from "./secrets/seal.ts";
-import { createGauges } from "./store/gauges.ts";
-import { useAllConnections } from "./store/instance.ts";
-import { schemaVersion } from "./database/migrate.ts";
-import type { OpenDatabase } from "./database/open.ts";
-import { createReadiness, DISK_FULL } from "./store/readiness.ts";
-import { createSignals } from "./database/signals.ts";
-import { OIDC_CALLBACK } from "./web/log_in.ts";
-import { createDeliverer } from "./work/deliver.ts";
-import { startLoops, watchConnections } from "./work/loops.ts";
+import { createLive } from "../operations/live.ts";
+import { createVisitors } from "../request/visitors.ts";
+import { createUploadThread } from "../request/upload_thread.ts";
+import { type Attempts, createAttempts } from "../secrets/attempts.ts";
+import { createPasswords } from "../secrets/passwords.ts";
+import { createSeal } from "../secrets/seal.ts";
+import { createGauges } from "../store/gauges.ts";
+import { useAllConnections } from "../store/instance.ts";
+import { schemaVersion } from "../database/migrate.ts";
+import type { OpenDatabase } from "../database/open.ts";
+import { createReadiness, DISK_FULL } from "../store/readiness.ts";
+import { createSignals } from "../database/signals.ts";
+import { OIDC_CALLBACK } from "../web/log_in.ts";
+import { createDeliverer } from "../work/deliver.ts";
+import { startLoops, watchConnections } from "../work/loops.ts";
 
 /** Besides connections, the process itself has some fifty open. */
 const OWN_DESCRIPTORS = 50;
