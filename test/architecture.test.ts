@@ -103,7 +103,7 @@ const SHARED: Record<string, string[]> = {
     "page",
   ],
   senders: ["sender"],
-  server: ["app", "metrics"],
+  server: ["app", "composition", "metrics"],
   store: [
     "baselines",
     "commits",
