@@ -76,7 +76,7 @@ const run = {
 /** Answers every statement at once with the rows that its text asks for. */
 function createAnswers(): Sql {
   const texts = page(10).map(({ elements, ids }) => [elements, ids]);
-  const key = [{ id: project, teamId: project, projectId: project }];
+  const key = [{ id: project, teamId: project, projectId: project, scope: null }];
   const rowsOf = (text: string): unknown[] =>
     text.includes("from test_run") ? [run] : text.includes("api_key") ? key : [];
   const known = new Map<unknown, Promise<unknown>>();
