@@ -103,7 +103,6 @@ const SHARED: Record<string, string[]> = {
     "page",
   ],
   senders: ["sender"],
-  server: ["app", "composition", "metrics"],
   store: [
     "baselines",
     "commits",
@@ -152,7 +151,7 @@ const SHARED: Record<string, string[]> = {
   workers: ["channel", "supervisor"],
 };
 /** Folders in which one step leads to the next. */
-const STEPS = ["operations", "request", "runner"];
+const STEPS = ["operations", "request", "runner", "server"];
 /** Files that put their neighbours together. */
 const GATHERERS = [
   "cli/assay",
