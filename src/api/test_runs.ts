@@ -178,10 +178,9 @@ export const testRuns: Route[] = [
       answer: testRunPage,
     },
     async (context) => {
-      const { fast, caller, query, after } = context;
-      const { elements, last } =
-        (await selectTestRunPageWithKey(fast, caller, { ...query, after })) ?? context.revoked();
-      context.keyWasLive();
+      const { fast, caller, query, page } = context;
+      const found = selectTestRunPageWithKey(fast, caller, { ...query, after: page.after });
+      const { elements, last } = await context.readWithKey(found);
       const pagination = toPagination(context, last);
       return jsonText(200, `{"data":[${elements}],"pagination":${JSON.stringify(pagination)}}`);
     },
@@ -221,7 +220,7 @@ export const testRuns: Route[] = [
       deadlineSeconds: 120,
     },
     async (context) => {
-      const { sql, params, transact, conclude, concludeTogether, wantsText, services } = context;
+      const { sql, params, transact, conclude, upload, wantsText, services } = context;
       const given = await ofLease(sql, params.projectId, context.caller, context.query);
       const count = guessCases(context.body.files);
       const coming = count > 0 ? await requestNames(services.begin, params.projectId, count) : undefined;
@@ -230,7 +229,7 @@ export const testRuns: Route[] = [
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
       const answer = ({ run, added, bugReports, blames, warnings }: TakenReport, failures: readonly Blamed[]) => {
         const { executionId, taskSlug } = run;
-        context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
+        upload.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
         const body = { ...toDetail(context, run), counts: blames, ...toLists(failures), bugReports };
         const status = added ? 201 : 200;
         return wantsText ? plainText(status, `${toRunLine(body)}\n`) : json(status, body);
@@ -238,7 +237,7 @@ export const testRuns: Route[] = [
       const turns = turnsOf(params.projectId, parameters);
       const usual = { prepared, parameters };
       const answered = mayBeUsual(usual)
-        ? await concludeTogether(takeUsualReports, usual, turns, (taken) => answer(taken, []))
+        ? await upload.concludeTogether(takeUsualReports, usual, turns, (taken) => answer(taken, []))
         : undefined;
       if (answered) return answered;
       const named = await nameReport(sql, transact, params.projectId, prepared, parameters, coming);
@@ -285,9 +284,9 @@ export const testRuns: Route[] = [
       answer: caseResultPage,
     },
     async (context) => {
-      const { sql, params, query, after } = context;
+      const { sql, params, query, page } = context;
       const run = (await selectRun(context)) ?? absent();
-      const rows = await selectCaseResults(sql, params.projectId, run.id, { ...query, after });
+      const rows = await selectCaseResults(sql, params.projectId, run.id, { ...query, after: page.after });
       return toPage(
         context,
         rows,

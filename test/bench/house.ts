@@ -15,7 +15,7 @@ import { createLog } from "../../src/log.ts";
 import { createMetrics } from "../../src/server/metrics.ts";
 import { readReport } from "../../src/reports/read.ts";
 import { json } from "../../src/request/reply.ts";
-import type { Context } from "../../src/request/route.ts";
+import type { Context, UploadContext } from "../../src/request/route.ts";
 import { createKey } from "../../src/secrets/keys.ts";
 import { createAttempts } from "../../src/secrets/attempts.ts";
 import { createPasswords } from "../../src/secrets/passwords.ts";
@@ -104,10 +104,12 @@ function serveHouse(): string {
   // Statements of an upload depend on each other; what is measured here is its way to them.
   const upload = ROUTES.find(({ method, body }) => method === "POST" && body === "upload")!;
   upload.handle = async (context: Context<never, never, never>) => {
-    const { body, services, conclude, tookUpload } = context as unknown as Context<any, any, any>;
+    const { body, services, conclude, upload } = context as unknown as Context<any, any, any> & {
+      upload: UploadContext;
+    };
     const report = readReport(body.files, { maxInflatedBytes: services.maxInflatedBytes, mayBeEmpty: false });
     return await conclude(async () => {
-      tookUpload({
+      upload.tookUpload({
         executionId: execution,
         taskSlug: "unit",
         format: report.format,
