@@ -5,7 +5,7 @@ import { createLog, type Log } from "./log.ts";
 import { createSetupToken } from "./operations/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
 import { loadSecretKey } from "./operations/secret_key.ts";
-import { readDescriptors, serve, warnOfDescriptors } from "./server.ts";
+import { readDescriptors, serve, warnOfDescriptors } from "./server/serve.ts";
 import type { Database } from "./database/connect.ts";
 import { selectCursorSecret } from "./store/instance.ts";
 import { migrate } from "./database/migrate.ts";

@@ -1,8 +1,8 @@
 /** Every endpoint of the route table, present and future, answers as the contract says to those who may not use it. */
 
 import { describe, expect, test } from "bun:test";
-import { ROUTES } from "../src/app.ts";
-import { OPENAPI_FILE } from "../src/openapi.ts";
+import { ROUTES } from "../src/server/app.ts";
+import { OPENAPI_FILE } from "../src/server/openapi.ts";
 import { createKey } from "../src/secrets/keys.ts";
 import { createHarness, junit } from "./harness.ts";
 import { PATH_IDS } from "../src/store/existence.ts";

@@ -2,31 +2,18 @@
 
 import { afterAll, expect } from "bun:test";
 import * as v from "valibot";
-import { type AppOptions, createApp, ROUTES } from "../src/app.ts";
+import { readConfig } from "../src/config.ts";
+import { type AppOptions, ROUTES } from "../src/server/app.ts";
+import { composeServer } from "../src/server/composition.ts";
 import { createAddressList } from "../src/http/address.ts";
-import { createUploadThread } from "../src/request/upload_thread.ts";
-import { createEventStreams, type StreamLimits } from "../src/http/events.ts";
-import { createOutbound } from "../src/http/outbound.ts";
+import type { StreamLimits } from "../src/http/events.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
-import { createMetrics } from "../src/metrics.ts";
-import { createAttempts } from "../src/secrets/attempts.ts";
-import { createPasswords } from "../src/secrets/passwords.ts";
-import { createSeal } from "../src/secrets/seal.ts";
-import { startServer } from "../src/http/serve.ts";
 import { connect, type Database } from "../src/database/connect.ts";
-import type { Visitors } from "../src/web/page.ts";
-import { createGauges } from "../src/store/gauges.ts";
-import { createVisitors } from "../src/request/visitors.ts";
-import { createSignals } from "../src/database/signals.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
-import { createLive } from "../src/operations/live.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
 import { testCluster } from "./cluster.ts";
-
-/** The program of the thread for large uploads. */
-export const UPLOAD_WORKER = new URL("../src/upload_worker.ts", import.meta.url);
 
 /** What seals variables in tests. */
 export const SECRET_KEY = new Uint8Array(32).fill(7);
@@ -85,9 +72,8 @@ export type TestServerOptions = {
   uploadMemoryBytes?: number;
   outboundAllow?: string[];
   eventStreams?: Partial<StreamLimits>;
-  database?: Database;
   /** Who is signed in; default: who has a session. */
-  visitors?: Visitors;
+  visitors?: AppOptions["visitors"];
   /** How people sign in; default: with passwords. Gets the address that browsers find the server at. */
   signIn?: (publicUrl: string) => AppOptions["signIn"];
   clock?: () => Date;
@@ -96,63 +82,29 @@ export type TestServerOptions = {
   log?: (line: string) => void;
 };
 
+/** The configuration of a server without environment variables: on a free port, without a rate limit. */
+const DEFAULTS = readConfig({ PORT: "0", RATE_LIMIT_PER_MINUTE: "0" });
+
 /** One server; several may share a database. */
 export async function createServer(database: Database, options: TestServerOptions = {}) {
-  const signals = createSignals(database.openListener);
-  const eventStreams = createEventStreams(options.eventStreams);
-  const cursorSecret = await selectCursorSecret(database.pool);
-  const outboundAllow = createAddressList(options.outboundAllow ?? []);
-  const maxInflatedBytes = options.maxInflatedBytes ?? 128 * 1_048_576;
-  const server = startServer({ host: "127.0.0.1", port: 0 });
-  const publicUrl = server.url;
-  const uploadThread = createUploadThread(UPLOAD_WORKER, {
-    connection: database.connection,
-    cursorSecret,
-    publicUrl,
-    maxInflatedBytes,
-    retentionDays: 90,
-    secretKey: SECRET_KEY,
-  });
-  const metrics = createMetrics({ database, gauges: createGauges(database) });
-  const sessions = createVisitors(database, { publicUrl, secret: cursorSecret });
-  const app = createApp({
-    database,
-    metrics,
-    metricsToken: options.metricsToken,
-    uploadThread,
-    publicUrl,
-    cursorSecret,
-    log: createLog("debug", options.log ?? (() => {}), false),
-    rateLimitPerMinute: options.rateLimitPerMinute ?? 0,
-    maxBodyBytes: options.maxBodyBytes ?? 32 * 1_048_576,
-    maxInflatedBytes,
-    uploadMemoryBytes: options.uploadMemoryBytes ?? 512 * 1_048_576,
-    retentionDays: 90,
-    seal: createSeal(SECRET_KEY),
-    outbound: createOutbound({ allow: outboundAllow }),
-    outboundAllow,
-    trustProxy: createAddressList(options.trustProxy ?? []),
-    signals,
-    live: createLive(database, { onError() {} }),
-    eventStreams,
-    isReady: async () => true,
-    sessions,
-    visitors: options.visitors ?? sessions,
-    signIn: options.signIn?.(publicUrl) ?? {
-      passwords: createPasswords(),
-      attempts: createAttempts(),
-      policy: { allowedDomains: [], passwordLogin: true },
-      oidc: undefined,
+  const { log, trustProxy, outboundAllow, eventStreams: streamLimits, visitors, signIn, clock, ...limits } = options;
+  const server = composeServer({
+    config: {
+      ...DEFAULTS,
+      ...limits,
+      trustProxy: createAddressList(trustProxy ?? []),
+      outboundAllow: createAddressList(outboundAllow ?? []),
     },
-    ...(options.clock ? { clock: options.clock } : {}),
+    log: createLog("debug", log ?? (() => {}), false),
+    database,
+    secretKey: SECRET_KEY,
+    cursorSecret: await selectCursorSecret(database.pool),
+    isReady: async () => true,
+    ...{ streamLimits, visitors, signIn, clock },
   });
-  server.answerWith(app);
   afterAll(async () => {
-    metrics.stop();
-    signals.close();
-    eventStreams.close();
-    await server.stop();
-    uploadThread.close();
+    await server.drain();
+    server.close();
   });
 
   /** `path` is relative to /api/v1 and begins with the method: "GET /projects/…". Answers are held to their schema. */
@@ -175,7 +127,8 @@ export async function createServer(database: Database, options: TestServerOption
     return answer;
   }
 
-  return { url: server.url, ask, app, metrics, eventStreams };
+  const { url, app, metrics, eventStreams } = server;
+  return { url, ask, app, metrics, eventStreams };
 }
 
 /** The headers of every answer, the shape of every error, and the schema of every success. */

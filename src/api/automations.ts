@@ -33,8 +33,8 @@ export const automations: Route[] = [
       answer: automationPage,
     },
     async (context) => {
-      const { sql, params, query, after } = context;
-      const rows = await selectAutomations(sql, params.teamId, query.limit, after?.[0]);
+      const { sql, params, query, page } = context;
+      const rows = await selectAutomations(sql, params.teamId, query.limit, page.after?.[0]);
       return toPage(context, rows, ({ id }) => [id]);
     },
   ),
@@ -131,9 +131,9 @@ export const automations: Route[] = [
       answer: automationRunPage,
     },
     async (context) => {
-      const { sql, fast, params, query, after } = context;
+      const { sql, fast, params, query, page } = context;
       await findAutomation(fast, params);
-      const rows = await selectAutomationRuns(sql, params.teamId, params.automationId, query, after?.[0]);
+      const rows = await selectAutomationRuns(sql, params.teamId, params.automationId, query, page.after?.[0]);
       return toPage(context, rows, ({ id }) => [id]);
     },
   ),

@@ -34,8 +34,8 @@ export const bugReports: Route[] = [
       answer: bugReportPage,
     },
     async (context) => {
-      const { sql, params, query, after } = context;
-      const rows = await selectBugReports(sql, params.projectId, { ...query, after });
+      const { sql, params, query, page } = context;
+      const rows = await selectBugReports(sql, params.projectId, { ...query, after: page.after });
       return toPage(
         context,
         rows,
@@ -103,9 +103,9 @@ export const bugReports: Route[] = [
       answer: bugOccurrencePage,
     },
     async (context) => {
-      const { sql, fast, params, query, after } = context;
+      const { sql, fast, params, query, page } = context;
       if (!(await selectBugState(fast, params.projectId, params.bugReportId))) absent();
-      const place = after as [string, string] | undefined;
+      const place = page.after as [string, string] | undefined;
       const rows = await selectOccurrences(sql, params.projectId, params.bugReportId, query.limit, place);
       return toPage(
         context,

@@ -38,8 +38,8 @@ export const environments: Route[] = [
       answer: environmentPage,
     },
     async (context) => {
-      const { sql, params, query, after } = context;
-      const rows = await selectEnvironments(sql, params.teamId, query.limit, after?.[0]);
+      const { sql, params, query, page } = context;
+      const rows = await selectEnvironments(sql, params.teamId, query.limit, page.after?.[0]);
       return toPage(context, rows, ({ slug }) => [slug]);
     },
   ),
@@ -105,9 +105,9 @@ export const environments: Route[] = [
       answer: variablePage,
     },
     async (context) => {
-      const { sql, fast, params, query, after } = context;
+      const { sql, fast, params, query, page } = context;
       if (!(await selectEnvironment(fast, params.teamId, params.environmentId))) absent();
-      const rows = await selectVariables(sql, params.teamId, params.environmentId, query.limit, after?.[0]);
+      const rows = await selectVariables(sql, params.teamId, params.environmentId, query.limit, page.after?.[0]);
       return toPage(
         context,
         rows,

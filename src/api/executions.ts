@@ -286,8 +286,8 @@ export const executions: Route[] = [
       answer: executionPage,
     },
     async (context) => {
-      const { sql, params, query, after, publicUrl } = context;
-      const rows = await selectExecutions(sql, params.projectId, query.limit, { ...query, before: after?.[0] });
+      const { sql, params, query, page, publicUrl } = context;
+      const rows = await selectExecutions(sql, params.projectId, query.limit, { ...query, before: page.after?.[0] });
       return toPage(
         context,
         rows,
@@ -443,16 +443,16 @@ export const executions: Route[] = [
       answer: executionFailures,
     },
     async (context) => {
-      const { sql, params, query, after } = context;
+      const { sql, params, query, page } = context;
       const { projectId, executionId } = params;
       const mine = (await selectExecution(sql, projectId, executionId)) ?? absent();
-      const [rank, runId, number] = after ?? [];
+      const [rank, runId, number] = page.after ?? [];
       const [{ causes, totals, last }, counts] = await Promise.all([
         readCauses(sql, projectId, executionId, {
           limit: query.limit,
           members: MAX_FAILURES,
           total: MAX_FAILURES,
-          after: after && { rank: Number(rank), runId: runId!, number: Number(number) },
+          after: page.after && { rank: Number(rank), runId: runId!, number: Number(number) },
         }),
         countFailures(sql, projectId, executionId),
       ]);

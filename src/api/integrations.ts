@@ -35,8 +35,8 @@ export const integrations: Route[] = [
       answer: integrationPage,
     },
     async (context) => {
-      const { sql, params, query, after } = context;
-      const rows = await selectIntegrations(sql, params.teamId, query, after?.[0]);
+      const { sql, params, query, page } = context;
+      const rows = await selectIntegrations(sql, params.teamId, query, page.after?.[0]);
       return toPage(context, rows, ({ id }) => [id], toIntegration);
     },
   ),
@@ -120,10 +120,11 @@ export const integrations: Route[] = [
       answer: delivery,
       deadlineSeconds: 60,
     },
-    async ({ params, sql, transact, actOnce, publicUrl, services: { seal, outbound, log } }) => {
+    async ({ params, sql, transact, publicUrl, services: { seal, outbound, log } }) => {
       const onBug = (error: unknown, deliveryId: string) =>
         log.error("Cannot deliver", { ...params, deliveryId, error });
-      return await tryIntegration({ sql, begin: transact, seal, outbound, publicUrl, actOnce, onBug }, params);
+      const beginToSend: typeof transact = (work) => transact(work, { actsNext: true });
+      return await tryIntegration({ sql, begin: transact, beginToSend, seal, outbound, publicUrl, onBug }, params);
     },
   ),
 
@@ -139,9 +140,9 @@ export const integrations: Route[] = [
       answer: deliveryPage,
     },
     async (context) => {
-      const { sql, fast, params, query, after } = context;
+      const { sql, fast, params, query, page } = context;
       await findIntegration(fast, params);
-      const rows = await selectDeliveries(sql, params.teamId, params.integrationId, query, after?.[0]);
+      const rows = await selectDeliveries(sql, params.teamId, params.integrationId, query, page.after?.[0]);
       return toPage(context, rows, ({ id }) => [id]);
     },
   ),

@@ -41,8 +41,8 @@ export const keys: Route[] = [
       answer: namedKeyPage,
     },
     async (context) => {
-      const { sql, params, query, after } = context;
-      const rows = await selectNamedKeys(sql, params.projectId, { limit: query.limit, after: after?.[0] });
+      const { sql, params, query, page } = context;
+      const rows = await selectNamedKeys(sql, params.projectId, { limit: query.limit, after: page.after?.[0] });
       return toPage(context, rows, ({ id }) => [id]);
     },
   ),

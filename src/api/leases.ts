@@ -227,10 +227,10 @@ export const leases: Route[] = [
       answer: runLeasePage,
     },
     async (context) => {
-      const { sql, params, query, after } = context;
+      const { sql, params, query, page } = context;
       const { projectId, executionId, taskSlug } = params;
       const runId = (await selectRunId(sql, projectId, executionId, taskSlug)) ?? absent();
-      const rows = await selectLeasesOfRun(sql, projectId, runId, { limit: query.limit, after: after?.[0] });
+      const rows = await selectLeasesOfRun(sql, projectId, runId, { limit: query.limit, after: page.after?.[0] });
       return toPage(context, rows, ({ id }) => [id]);
     },
   ),

@@ -62,8 +62,8 @@ export const runners: Route[] = [
       answer: runnerPage,
     },
     async (context) => {
-      const { sql, params, query, after } = context;
-      const rows = await selectRunners(sql, params.projectId, query.limit, after?.[0]);
+      const { sql, params, query, page } = context;
+      const rows = await selectRunners(sql, params.projectId, query.limit, page.after?.[0]);
       return toPage(
         context,
         rows,

@@ -37,9 +37,9 @@ export const testCases: Route[] = [
       answer: testCasePage,
     },
     async (context) => {
-      const { sql, params, query, after, services } = context;
+      const { sql, params, query, page, services } = context;
       await catchUp(sql, services.begin, params.projectId);
-      const rows = await selectTestCases(sql, params.projectId, { ...query, after });
+      const rows = await selectTestCases(sql, params.projectId, { ...query, after: page.after });
       return toPage(context, rows, ({ key, number }) => [key ?? "", String(number)], toTestCase);
     },
   ),
@@ -107,11 +107,11 @@ export const testCases: Route[] = [
       answer: testCaseResultPage,
     },
     async (context) => {
-      const { sql, fast, params, query, after } = context;
+      const { sql, fast, params, query, page } = context;
       await find(fast, context);
       const { rows, last } = await readHistory(sql, params.projectId, params.testCaseId, {
         ...query,
-        after: after?.[0],
+        after: page.after?.[0],
       });
       return {
         data: rows.map(({ runId: _, ...row }) => row),

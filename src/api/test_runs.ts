@@ -182,10 +182,9 @@ export const testRuns: Route[] = [
       answer: testRunPage,
     },
     async (context) => {
-      const { fast, caller, query, after } = context;
-      const { elements, last } =
-        (await selectTestRunPageWithKey(fast, caller, { ...query, after })) ?? context.revoked();
-      context.keyWasLive();
+      const { fast, caller, query, page } = context;
+      const found = selectTestRunPageWithKey(fast, caller, { ...query, after: page.after });
+      const { elements, last } = await context.readWithKey(found);
       const pagination = toPagination(context, last);
       return jsonText(200, `{"data":[${elements}],"pagination":${JSON.stringify(pagination)}}`);
     },
@@ -225,7 +224,7 @@ export const testRuns: Route[] = [
       deadlineSeconds: 120,
     },
     async (context) => {
-      const { sql, params, transact, conclude, concludeTogether, wantsText, services } = context;
+      const { sql, params, transact, conclude, upload, wantsText, services } = context;
       const given = await ofLease(sql, params.projectId, context.caller, context.query);
       const count = guessCases(context.body.files);
       const coming = count > 0 ? await requestDictionary(services.begin, params.projectId, count) : undefined;
@@ -234,7 +233,7 @@ export const testRuns: Route[] = [
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
       const answer = ({ run, added, bugReports, blames, failures, warnings }: TakenReport) => {
         const { executionId, taskSlug } = run;
-        context.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
+        upload.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
         const body = { ...toDetail(context, run), counts: blames, ...toLists(failures), bugReports };
         const status = added ? 201 : 200;
         return wantsText ? plainText(status, `${toRunLine(body)}\n`) : json(status, body);
@@ -245,7 +244,7 @@ export const testRuns: Route[] = [
       if (prepared.cases.some(({ status }) => status === "failed"))
         await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
       const batched = isBatchable(prepared, parameters)
-        ? await concludeTogether(takeTogether, incoming, locks, answer)
+        ? await upload.concludeTogether(takeTogether, incoming, locks, answer)
         : undefined;
       if (batched) return batched;
       const numbers = await resolveReport(sql, transact, params.projectId, prepared, parameters, coming);
@@ -288,9 +287,9 @@ export const testRuns: Route[] = [
       answer: caseResultPage,
     },
     async (context) => {
-      const { sql, params, query, after } = context;
+      const { sql, params, query, page } = context;
       const run = (await selectRun(context)) ?? absent();
-      const rows = await selectCaseResults(sql, params.projectId, run.id, { ...query, after });
+      const rows = await selectCaseResults(sql, params.projectId, run.id, { ...query, after: page.after });
       return toPage(
         context,
         rows,

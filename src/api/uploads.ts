@@ -17,8 +17,8 @@ export const uploads: Route[] = [
       answer: uploadPage,
     },
     async (context) => {
-      const { fast, params, query, after } = context;
-      const rows = await selectUploads(fast, params.projectId, KEPT_HOURS, { ...query, after });
+      const { fast, params, query, page } = context;
+      const rows = await selectUploads(fast, params.projectId, KEPT_HOURS, { ...query, after: page.after });
       return toPage(context, rows, ({ id }) => [id]);
     },
   ),

@@ -172,14 +172,14 @@ export type Trying = {
   seal: Seal;
   outbound: Outbound;
   publicUrl: string;
-  /** In the transaction after which something leaves the house. */
-  actOnce?: (sql: Tx) => Promise<void>;
+  /** Begins the transaction after whose commit the sample is sent; default: `begin`. */
+  beginToSend?: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
   onBug: (error: unknown, deliveryId: string) => void;
 };
 
 /** Sends a sample right now, once: a message, or an issue where the kind knows no messages. Answers how it went. */
 export async function tryIntegration(
-  { sql, begin, seal, outbound, publicUrl, actOnce, onBug }: Trying,
+  { sql, begin, beginToSend = begin, seal, outbound, publicUrl, onBug }: Trying,
   place: IntegrationPlace,
 ): Promise<Delivery> {
   const { teamId, integrationId } = place;
@@ -187,11 +187,10 @@ export async function tryIntegration(
   const id = Bun.randomUUIDv7();
   const notice = toTestNotice(teamId, name, publicUrl, new Date());
   const sample = { id, action: sampleOf(kind), options: {}, notice };
-  await begin(async (sql) => {
+  await beginToSend(async (sql) => {
     // It may have been deleted since.
     if (!(await lockIntegrationForUse(sql, teamId, integrationId))) refuseAbsent();
     await insertDelivery(sql, teamId, { ...sample, integrationId, eventId: null, due: null });
-    await actOnce?.(sql);
   });
   await attemptDelivery(
     { begin, outbound, seal, onBug: (error) => onBug(error, id) },

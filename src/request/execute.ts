@@ -1,11 +1,12 @@
 /** Runs the handler of a route for a request whose input has been checked, in whichever thread. */
 
 import { type Caller, revoked } from "./callers.ts";
+import type { Cursors } from "../http/cursor.ts";
 import { DeadlineError } from "../http/deadline.ts";
 import { absent, fail } from "../http/problem.ts";
 import { answerOnce, type Once } from "./idempotency.ts";
 import { json, Reply } from "./reply.ts";
-import type { Context, Route, Services } from "./route.ts";
+import type { Context, FamilyContext, PageRequest, Route, Services, UploadContext } from "./route.ts";
 import { createTogether } from "./together.ts";
 import { noFacts, type UploadFacts } from "./upload_notes.ts";
 import type { AuditAction, NewAuditEntry } from "../schema/audit.ts";
@@ -18,7 +19,7 @@ import type { Turn } from "../database/locks.ts";
 /** A request after all checks; plain data, so that it can go to another thread. */
 export type CheckedRequest = {
   caller: Caller;
-  budget: Context["budget"];
+  budget: FamilyContext["budget"];
   params: Record<string, string>;
   query: unknown;
   body: unknown;
@@ -40,7 +41,16 @@ export type Progress = {
   upload?: UploadFacts;
 };
 
-export type ExecuteOptions = Omit<Services, "begin"> & Pick<Context, "publicUrl" | "cursors">;
+export type ExecuteOptions = Omit<Services, "begin"> & Pick<Context, "publicUrl"> & Pick<PageRequest, "cursors">;
+
+/** A request in its handler. `began` is of `performance.now()`; `once` is there with an Idempotency-Key. */
+type Running = {
+  route: Route;
+  request: CheckedRequest;
+  progress: Progress;
+  began: number;
+  once: Once | undefined;
+};
 
 /** A shared commit is on its way before the write has been answered: the time must not be over until then. */
 const MAX_AGE_MS = 20_000;
@@ -51,94 +61,121 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
   const services: Services = { ...given, begin: database.begin };
   const join = createTogether(database);
 
-  /** Repeats a transaction that PostgreSQL has undone for another one, so `work` keeps nothing of a run before. */
-  async function transact<T>(
-    caller: Caller,
-    progress: Progress,
-    work: (sql: Tx) => Promise<T>,
-    turns: readonly Turn[] = [],
-  ): Promise<T> {
-    for (let tries = 1; ; tries++) {
-      try {
-        const result = await database.begin(async (sql) => {
-          if (!(await lockLiveKey(sql, caller, turns))) revoked();
-          const value = await work(sql);
+  /** What the handler of an upload gets: its work shares a transaction with that of other uploads. */
+  function toUploadContext({ route, request, progress, began, once }: Running): UploadContext {
+    const { caller, params } = request;
+    return {
+      async concludeTogether(work, input, turns, answer) {
+        if (performance.now() - began > MAX_AGE_MS) return undefined;
+        let value: ReturnType<typeof answer> | undefined;
+        const settle = (sql: Tx, output: Parameters<typeof answer>[0]) => {
+          value = answer(output);
           requireTime(progress);
-          return value;
-        });
+          return once?.answer(sql, toReply(route, value));
+        };
+        if (!(await join(work, params["projectId"]!, { key: caller, turns, input, settle }))) return undefined;
         progress.provedLive = true;
-        return result;
-      } catch (error) {
-        if (!isConflict(error) || tries === MAX_TRIES || progress.expired) throw error;
-      }
-    }
+        return value;
+      },
+      tookUpload: (taken) => void ((progress.upload ??= noFacts()).taken = taken),
+    };
+  }
+
+  function toContext(running: Running): Context & FamilyContext {
+    const { route, request, progress, once } = running;
+    const { caller, params, query, body, budget, wantsText, lastEventId = null } = request;
+    return {
+      sql: database.pool,
+      fast: database.fast,
+      services,
+      publicUrl,
+      params,
+      query,
+      body,
+      caller,
+      wantsText,
+      readWithKey: async (read) => {
+        const found = (await read) ?? revoked();
+        progress.provedLive = true;
+        return found;
+      },
+      transact: (work, options) =>
+        transact(database, caller, progress, async (sql) => {
+          const value = await recorded(sql, running, work);
+          if (options?.actsNext) await once?.act(sql);
+          return value;
+        }),
+      conclude: (work, turns) =>
+        transact(
+          database,
+          caller,
+          progress,
+          async (sql) => {
+            const value = await recorded(sql, running, work);
+            await once?.answer(sql, toReply(route, value));
+            return value;
+          },
+          turns,
+        ),
+      page: toPageRequest(cursors, route, request),
+      upload: route.body === "upload" ? toUploadContext(running) : undefined,
+      lastEventId,
+      budget,
+    };
   }
 
   return function handle(route: Route, request: CheckedRequest, progress: Progress): Promise<Reply> {
-    const { caller, budget, params, query, body, wantsText, lastEventId = null, idempotencyKey, digest } = request;
-    const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
     const began = performance.now();
-    const list = limit === undefined ? "" : JSON.stringify([route.path, params, filters]);
-    const recorded = <T>(work: (sql: Tx) => Promise<T>) =>
-      route.record === undefined
-        ? work
-        : async (sql: Tx): Promise<T> => {
-            const value = await work(sql);
-            // What was not there was not changed.
-            if (value !== false) await insertAuditEntryOfKey(sql, caller, toAuditEntry(route.record!, request, value));
-            return value;
-          };
     const run = (once?: Once): Promise<Reply> => {
-      const context: Context = {
-        sql: database.pool,
-        fast: database.fast,
-        services,
-        publicUrl,
-        cursors,
-        params,
-        query,
-        body,
-        caller,
-        budget,
-        list,
-        after: cursor === undefined ? undefined : cursors.read(list, cursor),
-        wantsText,
-        lastEventId,
-        transact: (work) => transact(caller, progress, recorded(work)),
-        conclude: (work, turns) =>
-          transact(
-            caller,
-            progress,
-            async (sql) => {
-              const value = await recorded(work)(sql);
-              await once?.answer(sql, toReply(route, value));
-              return value;
-            },
-            turns,
-          ),
-        concludeTogether: async (work, input, turns, answer) => {
-          if (performance.now() - began > MAX_AGE_MS) return undefined;
-          let value: ReturnType<typeof answer> | undefined;
-          const settle = (sql: Tx, output: Parameters<typeof answer>[0]) => {
-            value = answer(output);
-            requireTime(progress);
-            return once?.answer(sql, toReply(route, value));
-          };
-          if (!(await join(work, params["projectId"]!, { key: caller, turns, input, settle }))) return undefined;
-          progress.provedLive = true;
-          return value;
-        },
-        actOnce: async (sql) => await once?.act(sql),
-        tookUpload: (taken) => void ((progress.upload ??= noFacts()).taken = taken),
-        keyWasLive: () => void (progress.provedLive = true),
-        revoked,
-      };
+      const context = toContext({ route, request, progress, began, once });
       return route.handle(context as never).then((value) => toReply(route, value), translate);
     };
+    const { caller, idempotencyKey, digest } = request;
     if (idempotencyKey === null) return run();
     const isOver = () => progress.expired;
     return answerOnce({ sql: database.pool, caller, key: idempotencyKey, digest, isOver }, run);
   };
+}
+
+/** Runs a transaction in which the key is live until the commit. Repeats one that PostgreSQL has undone for another one, so `work` keeps nothing of a run before. */
+async function transact<T>(
+  { begin }: Database,
+  caller: Caller,
+  progress: Progress,
+  work: (sql: Tx) => Promise<T>,
+  turns: readonly Turn[] = [],
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      const result = await begin(async (sql) => {
+        if (!(await lockLiveKey(sql, caller, turns))) revoked();
+        const value = await work(sql);
+        requireTime(progress);
+        return value;
+      });
+      progress.provedLive = true;
+      return result;
+    } catch (error) {
+      if (!isConflict(error) || tries === MAX_TRIES || progress.expired) throw error;
+    }
+  }
+}
+
+/** Undefined where the route is no list. Fails where the cursor is not one of this list. */
+function toPageRequest(cursors: Cursors, { path }: Route, { params, query }: CheckedRequest): PageRequest | undefined {
+  const { cursor, limit, ...filters } = query as { cursor?: string; limit?: number };
+  if (limit === undefined) return undefined;
+  const list = JSON.stringify([path, params, filters]);
+  return { cursors, list, after: cursor === undefined ? undefined : cursors.read(list, cursor) };
+}
+
+/** Runs `work`, and writes the entry in the audit log that the route asks for. */
+async function recorded<T>(sql: Tx, { route, request }: Running, work: (sql: Tx) => Promise<T>): Promise<T> {
+  const value = await work(sql);
+  // Nothing was changed where there was nothing to change.
+  if (route.record !== undefined && value !== false)
+    await insertAuditEntryOfKey(sql, request.caller, toAuditEntry(route.record, request, value));
+  return value;
 }
 
 /** Whoever asked has been told that it failed, so it must not happen after all. */

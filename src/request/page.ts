@@ -1,13 +1,13 @@
 /** Makes the page of a list from the rows of a keyset query. */
 
 import type { Page } from "../schema/page.ts";
-import type { Context } from "./route.ts";
+import type { PageRequest } from "./route.ts";
 
-type ListContext = Pick<Context<unknown, { limit: number }>, "cursors" | "list" | "query">;
+type ListContext = { query: { limit: number }; page: PageRequest };
 
 /** `last` is the place of the page's last row in the order, when there are further rows. */
 export const toPagination = (
-  { cursors, list }: Omit<ListContext, "query">,
+  { page: { cursors, list } }: Pick<ListContext, "page">,
   last: readonly string[] | undefined,
 ): Page<never>["pagination"] =>
   last === undefined ? { hasMore: false } : { hasMore: true, cursor: cursors.write(list, last) };

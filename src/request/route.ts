@@ -43,7 +43,7 @@ export type Services = {
   eventStreams: Pick<EventStreams, "refusal" | "open">;
 };
 
-/** What every handler gets. */
+/** What every handler gets. What only one family of routes needs is in `ContextOf`. */
 export type Context<Params = Record<string, string>, Query = unknown, Body = unknown> = {
   /** The ordinary pool. */
   sql: Sql;
@@ -53,31 +53,42 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
   query: Query;
   body: Body;
   caller: Caller;
-  /** What the rate limit leaves the key. */
-  budget: { limit: number; remaining: number };
   services: Services;
   /** Without a trailing slash. */
   publicUrl: string;
-  cursors: Cursors;
-  /** Names the list that is asked for, with its path and filters: what a cursor is bound to. */
-  list: string;
-  /** The place of the last row of the page before. */
-  after: string[] | undefined;
   wantsText: boolean;
-  lastEventId: string | null;
+  /**
+   * Awaits a read whose statement also checks the caller's key, and answers undefined where the key is revoked: that fails
+   * with UNAUTHORIZED. Otherwise the key is not checked again for this request.
+   */
+  readWithKey: <T>(read: Promise<T | undefined>) => Promise<T>;
   /**
    * One transaction in which the caller's key is proved live and stays so until the commit. It fails instead of
-   * committing when the request's time is over.
+   * committing when the request's time is over. `actsNext`: after its commit the request does what cannot be undone, so
+   * a repetition with the same Idempotency-Key must not run it again.
    */
-  transact: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
+  transact: <T>(work: (sql: Tx) => Promise<T>, options?: { actsNext: boolean }) => Promise<T>;
   /**
    * The same for the transaction whose value is the answer: with an Idempotency-Key it is stored in the same commit. It
    * takes these turns before anything else.
    */
   conclude: <T>(work: (sql: Tx) => Promise<T>, turns?: readonly Turn[]) => Promise<T>;
+};
+
+/** The page that the request to a list asks for. */
+export type PageRequest = {
+  cursors: Cursors;
+  /** Names the list with its path and filters: a cursor is bound to it. */
+  list: string;
+  /** The sort key of the last row of the page before. */
+  after: string[] | undefined;
+};
+
+/** What the handler of an upload gets besides. */
+export type UploadContext = {
   /**
-   * The same for work of which much is asked for at one moment: in one transaction with what others want of the project.
-   * `answer` may be asked more than once. Undefined: nothing has been done, and the request has to go its own way.
+   * As `conclude`, for work of which much is asked for at one moment: in one transaction with what others want of the
+   * project. `answer` may be called more than once. Undefined: nothing has been done, and the request has to go its own way.
    */
   concludeTogether: <Input, Output, T>(
     work: WorkTogether<Input, Output>,
@@ -85,15 +96,26 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
     turns: readonly Turn[],
     answer: (output: Output) => T,
   ) => Promise<T | undefined>;
-  /** In a transaction: after its commit the request does what cannot be taken back, and is not to be run again. */
-  actOnce: (sql: Tx) => Promise<void>;
   /** Says what came of an upload, for those who count and note them. */
   tookUpload: (taken: TakenUpload) => void;
-  /** Says that the key was proved live by the statement that read the answer. */
-  keyWasLive: () => void;
-  /** Fails with UNAUTHORIZED: a statement has found the key revoked. */
-  revoked: () => never;
 };
+
+/** The parts of a context that only one family of routes needs; undefined where the route is of another family. */
+export type FamilyContext = {
+  page: PageRequest | undefined;
+  upload: UploadContext | undefined;
+  /** How far the client has come in the stream, as it says. */
+  lastEventId: string | null;
+  /** What the rate limit leaves the key: how often a runner may ask again. */
+  budget: { limit: number; remaining: number };
+};
+
+/** What a handler gets by the specification of its route: its query Q, body B and stream S, and R, whether runners call it. */
+type ContextOf<Pattern extends string, Q, B, S, R> = Context<PathParameters<Pattern>, QueryOf<Q>, BodyOf<B>> &
+  ([QueryOf<Q>] extends [{ limit: number }] ? { page: PageRequest } : unknown) &
+  ([B] extends ["upload"] ? { upload: UploadContext } : unknown) &
+  ([S] extends [string] ? Pick<FamilyContext, "lastEventId"> : unknown) &
+  ([R] extends [true] ? Pick<FamilyContext, "budget"> : unknown);
 
 type ObjectSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
 type QueryOf<Q> = Q extends v.GenericSchema ? v.InferOutput<Q> : Record<string, never>;
@@ -107,7 +129,7 @@ type BodyOf<B> = B extends "upload"
       ? v.InferOutput<B>
       : undefined;
 
-export type Specification<Q, B, A> = {
+export type Specification<Q, B, A, S, R> = {
   /** One line for the documentation. */
   summary: string;
   /** What else there is to know for who calls it: what it does, when it refuses, what follows. Sentences. */
@@ -127,13 +149,13 @@ export type Specification<Q, B, A> = {
    */
   scope?: "upload" | "run" | "triage";
   /** A runner calls it with the key of its own. */
-  isForRunners?: boolean;
+  isForRunners?: R;
   /** What the team's audit log calls it: it is told there in the transaction that does it. */
   record?: AuditAction;
   /** What the answer holds; null: nothing, or a stream of events. */
   answer: A;
   /** The answer is a stream of events; what they are, for the documentation. */
-  stream?: string;
+  stream?: S;
   /** Default 200; 204 when there is no answer. */
   status?: number;
   /** Another status with the same answer. */
@@ -186,11 +208,13 @@ export function route<
   Q extends ObjectSchema | undefined,
   B extends v.GenericSchema | "upload" | "text" | undefined,
   A extends v.GenericSchema | null,
+  S extends string | undefined = undefined,
+  R extends boolean = false,
 >(
   pattern: Pattern,
-  specification: Specification<Q, B, A>,
+  specification: Specification<Q, B, A, S, R>,
   handle: (
-    context: Context<PathParameters<Pattern>, QueryOf<Q>, BodyOf<B>>,
+    context: ContextOf<Pattern, Q, B, S, R>,
   ) => Promise<(A extends v.GenericSchema ? v.InferInput<A> : never) | Reply>,
 ): Route {
   const [method, path] = pattern.split(" ") as [Method, string];

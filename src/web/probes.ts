@@ -2,7 +2,7 @@
 
 import { EXPOSITION_TYPE } from "../http/metrics.ts";
 import { json, Reply } from "../request/reply.ts";
-import openapi from "../openapi.json" with { type: "json" };
+import openapi from "../server/openapi.json" with { type: "json" };
 
 export type ProbesOptions = {
   /** Without a trailing slash. */

@@ -1,7 +1,7 @@
 /** The API as its OpenAPI document tells it: operations by their tags, fields, examples, and a line for the shell of each. */
 
 import { quoted } from "../rules/shell.ts";
-import openapi from "../openapi.json" with { type: "json" };
+import openapi from "../server/openapi.json" with { type: "json" };
 
 /** As much of JSON Schema as the document uses. */
 export type Schema = {

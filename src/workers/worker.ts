@@ -4,7 +4,7 @@ import { readConfig } from "../config.ts";
 import { openAdmissionLog } from "../http/admission_log.ts";
 import { CLOCKS_MS, createRateLimit, type RateLimit, WINDOW_MS } from "../http/rate_limit.ts";
 import { createLog, type Fields, type Log } from "../log.ts";
-import { serve, type Serving } from "../server.ts";
+import { serve, type Serving } from "../server/serve.ts";
 import { connect } from "../database/connect.ts";
 import { createChannel } from "./channel.ts";
 import { ADMISSIONS, type ParentAnswers, type WorkerAnswers } from "./supervisor.ts";

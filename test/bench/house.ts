@@ -6,16 +6,16 @@
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createApp, ROUTES } from "../../src/app.ts";
+import { createApp, ROUTES } from "../../src/server/app.ts";
 import { createAddressList } from "../../src/http/address.ts";
 import { createEventStreams } from "../../src/http/events.ts";
 import { createOutbound } from "../../src/http/outbound.ts";
 import { startServer } from "../../src/http/serve.ts";
 import { createLog } from "../../src/log.ts";
-import { createMetrics } from "../../src/metrics.ts";
+import { createMetrics } from "../../src/server/metrics.ts";
 import { readReport } from "../../src/reports/read.ts";
 import { json } from "../../src/request/reply.ts";
-import type { Context } from "../../src/request/route.ts";
+import type { Context, UploadContext } from "../../src/request/route.ts";
 import { createKey } from "../../src/secrets/keys.ts";
 import { createAttempts } from "../../src/secrets/attempts.ts";
 import { createPasswords } from "../../src/secrets/passwords.ts";
@@ -76,7 +76,7 @@ const run = {
 /** Answers every statement at once with the rows that its text asks for. */
 function createAnswers(): Sql {
   const texts = page(10).map(({ elements, ids }) => [elements, ids]);
-  const key = [{ id: project, teamId: project, projectId: project }];
+  const key = [{ id: project, teamId: project, projectId: project, scope: null }];
   const rowsOf = (text: string): unknown[] =>
     text.includes("from test_run") ? [run] : text.includes("api_key") ? key : [];
   const known = new Map<unknown, Promise<unknown>>();
@@ -104,10 +104,12 @@ function serveHouse(): string {
   // Statements of an upload depend on each other; what is measured here is its way to them.
   const upload = ROUTES.find(({ method, body }) => method === "POST" && body === "upload")!;
   upload.handle = async (context: Context<never, never, never>) => {
-    const { body, services, conclude, tookUpload } = context as unknown as Context<any, any, any>;
+    const { body, services, conclude, upload } = context as unknown as Context<any, any, any> & {
+      upload: UploadContext;
+    };
     const report = readReport(body.files, { maxInflatedBytes: services.maxInflatedBytes, mayBeEmpty: false });
     return await conclude(async () => {
-      tookUpload({
+      upload.tookUpload({
         executionId: execution,
         taskSlug: "unit",
         format: report.format,

@@ -1,5 +1,5 @@
 /**
- * Asks a real server for everything that src/openapi.json knows, with values between valid and absurd:
+ * Asks a real server for everything that src/server/openapi.json knows, with values between valid and absurd:
  * `bun test/faults/fuzz_bodies.ts [seconds] [seed]`. There may be no 5xx, no hang, and nothing that breaks the contract.
  */
 
@@ -7,10 +7,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import * as v from "valibot";
-import { ROUTES } from "../../src/app.ts";
+import { ROUTES } from "../../src/server/app.ts";
 import { type ErrorCode, STATUS } from "../../src/http/problem.ts";
 import { createRouter } from "../../src/http/router.ts";
-import openapi from "../../src/openapi.json" with { type: "json" };
+import openapi from "../../src/server/openapi.json" with { type: "json" };
 import { judge, startServers } from "./servers.ts";
 
 const seconds = Number(process.argv[2] ?? 60);

@@ -3,7 +3,7 @@
 import { closeSync, openSync } from "node:fs";
 import { connect as dial } from "node:net";
 import { describe, expect, test } from "bun:test";
-import { ROUTES } from "../../src/app.ts";
+import { ROUTES } from "../../src/server/app.ts";
 import { MAX_SEGMENTS } from "../../src/http/target.ts";
 import { startServer } from "../../src/http/serve.ts";
 import { createHarness, junit, until } from "../harness.ts";

@@ -16,7 +16,8 @@ import { connect, type Tx } from "../../src/database/connect.ts";
 import { selectCursorSecret } from "../../src/store/instance.ts";
 import { selectLiveKey } from "../../src/store/keys.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";
-import { createHarness, createServer, junit, SECRET_KEY, UPLOAD_WORKER } from "../harness.ts";
+import { createHarness, createServer, junit, SECRET_KEY } from "../harness.ts";
+import { UPLOAD_WORKER } from "../../src/server/composition.ts";
 
 const { ask, acme, database, addProject } = await createHarness();
 const cursorSecret = await selectCursorSecret(database.pool);

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { ROUTES } from "../../src/app.ts";
+import { ROUTES } from "../../src/server/app.ts";
 import { noFacts } from "../../src/request/upload_notes.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
-import { createHarness, junit, SECRET_KEY, UPLOAD_WORKER } from "../harness.ts";
+import { createHarness, junit, SECRET_KEY } from "../harness.ts";
+import { UPLOAD_WORKER } from "../../src/server/composition.ts";
 
 const MIB = 1_048_576;
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
-import { ROUTES } from "../../src/app.ts";
+import { ROUTES } from "../../src/server/app.ts";
 import { check } from "../../src/http/input.ts";
 import { listOf, recordOf } from "../../src/schema/bounded.ts";
 import { text } from "../../src/schema/fields.ts";

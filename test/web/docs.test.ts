@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import * as v from "valibot";
-import { ROUTES } from "../../src/app.ts";
+import { ROUTES } from "../../src/server/app.ts";
 import type { Visitor } from "../../src/request/visitors.ts";
 import { exampleOf, OPERATIONS, type Operation, TAGS, toCurl } from "../../src/web/reference.ts";
 import { createHarness, junit } from "../harness.ts";

@@ -1,15 +1,15 @@
 /** /metrics: what a server with something to tell tells, as a strict reader of the text format sees it. */
 
 import { describe, expect, test } from "bun:test";
-import { createGauges } from "../src/store/gauges.ts";
-import { createMetrics } from "../src/metrics.ts";
-import { connect } from "../src/database/connect.ts";
-import { createDeliverer } from "../src/work/deliver.ts";
-import { createOutbound } from "../src/http/outbound.ts";
-import { createAddressList } from "../src/http/address.ts";
-import { createLog } from "../src/log.ts";
-import { createSeal } from "../src/secrets/seal.ts";
-import { createHarness, createServer, junit, SECRET_KEY, until } from "./harness.ts";
+import { createGauges } from "../../src/store/gauges.ts";
+import { createMetrics } from "../../src/server/metrics.ts";
+import { connect } from "../../src/database/connect.ts";
+import { createDeliverer } from "../../src/work/deliver.ts";
+import { createOutbound } from "../../src/http/outbound.ts";
+import { createAddressList } from "../../src/http/address.ts";
+import { createLog } from "../../src/log.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
+import { createHarness, createServer, junit, SECRET_KEY, until } from "../harness.ts";
 
 const { ask, acme, database, url, metrics } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
 const { pool } = database;

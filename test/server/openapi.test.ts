@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import * as v from "valibot";
-import { ROUTES } from "../src/app.ts";
-import { createOpenapi, OPENAPI_FILE } from "../src/openapi.ts";
-import { check, parseQuery } from "../src/http/input.ts";
+import { ROUTES } from "../../src/server/app.ts";
+import { createOpenapi, OPENAPI_FILE } from "../../src/server/openapi.ts";
+import { check, parseQuery } from "../../src/http/input.ts";
 
 const stored = await Bun.file(OPENAPI_FILE).json();
 const toPath = (pattern: string) => pattern.replace(/:(\w+)/g, "{$1}");
 
-test("src/openapi.json is what the routes make of it: run `bun run openapi` after changing one", () => {
+test("src/server/openapi.json is what the routes make of it: run `bun run openapi` after changing one", () => {
   expect(stored).toEqual(JSON.parse(JSON.stringify(createOpenapi())));
 });
 
@@ -117,7 +117,7 @@ test("examples of requests are requests that are taken", () => {
 });
 
 test("the formats are those that uploads are read as", async () => {
-  const { readReport } = await import("../src/reports/read.ts");
+  const { readReport } = await import("../../src/reports/read.ts");
   const read = () => readReport([{ name: "x", bytes: new Uint8Array() }], { format: "nope", maxInflatedBytes: 1 });
   expect(read).toThrow(/"junit"/);
   const names = [...(await catchMessage(read)).matchAll(/"(\w+)"/g)].map(([, name]) => name!);

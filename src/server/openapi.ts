@@ -1,30 +1,30 @@
-/** Writes `src/openapi.json`: the OpenAPI 3.1 document, made from the route table and the schemas that check requests. */
+/** Writes `src/server/openapi.json`: the OpenAPI 3.1 document, made from the route table and the schemas that check requests. */
 
 import { toJsonSchema, toJsonSchemaDefs } from "@valibot/to-json-schema";
 import { join } from "node:path";
 import * as v from "valibot";
 import { ROUTES } from "./app.ts";
-import { STATUS } from "./http/problem.ts";
-import { emptyBody, type Route } from "./request/route.ts";
-import { action, automation, automationRun, conditions, trigger } from "./schema/automations.ts";
-import { bugReport, bugReportDetail } from "./schema/bug_reports.ts";
-import { caseRef } from "./schema/case_ref.ts";
-import { comparison } from "./schema/comparisons.ts";
-import { environment, newVariable, variable } from "./schema/environments.ts";
-import { execution, plannedTask } from "./schema/executions.ts";
-import { executionFailures } from "./schema/failures.ts";
-import { delivery, dispatch, integration } from "./schema/integrations.ts";
-import { onboarding } from "./schema/onboarding.ts";
-import { pagination } from "./schema/page.ts";
-import { plan } from "./schema/plans.ts";
-import { project } from "./schema/projects.ts";
-import { nativeCase, nativeReport } from "./schema/reports.ts";
-import { testCase, testCaseResult } from "./schema/test_cases.ts";
-import { caseResult, testRun, uploadedRun } from "./schema/test_runs.ts";
-import { branchState } from "./schema/state.ts";
-import { trends } from "./schema/trends.ts";
-import { upload } from "./schema/uploads.ts";
-import packageJson from "../package.json" with { type: "json" };
+import { STATUS } from "../http/problem.ts";
+import { emptyBody, type Route } from "../request/route.ts";
+import { action, automation, automationRun, conditions, trigger } from "../schema/automations.ts";
+import { bugReport, bugReportDetail } from "../schema/bug_reports.ts";
+import { caseRef } from "../schema/case_ref.ts";
+import { comparison } from "../schema/comparisons.ts";
+import { environment, newVariable, variable } from "../schema/environments.ts";
+import { execution, plannedTask } from "../schema/executions.ts";
+import { executionFailures } from "../schema/failures.ts";
+import { delivery, dispatch, integration } from "../schema/integrations.ts";
+import { onboarding } from "../schema/onboarding.ts";
+import { pagination } from "../schema/page.ts";
+import { plan } from "../schema/plans.ts";
+import { project } from "../schema/projects.ts";
+import { nativeCase, nativeReport } from "../schema/reports.ts";
+import { testCase, testCaseResult } from "../schema/test_cases.ts";
+import { caseResult, testRun, uploadedRun } from "../schema/test_runs.ts";
+import { branchState } from "../schema/state.ts";
+import { trends } from "../schema/trends.ts";
+import { upload } from "../schema/uploads.ts";
+import packageJson from "../../package.json" with { type: "json" };
 
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
 

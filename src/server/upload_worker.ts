@@ -1,19 +1,19 @@
 /** The thread for large uploads: the same handlers on database connections of its own. */
 
-import { testRuns } from "./api/test_runs.ts";
-import { createExecute, type Execute, type Progress } from "./request/execute.ts";
-import type { FromThread, UploadRequest, ToThread } from "./request/upload_thread.ts";
-import { createEventStreams } from "./http/events.ts";
-import { createAddressList } from "./http/address.ts";
-import { createCursors } from "./http/cursor.ts";
-import { createOutbound } from "./http/outbound.ts";
-import { Problem } from "./http/problem.ts";
-import { createLog } from "./log.ts";
-import { createLive } from "./operations/live.ts";
-import { readUpload } from "./request/input.ts";
-import type { Reply } from "./request/reply.ts";
-import { createSeal } from "./secrets/seal.ts";
-import { connect } from "./database/connect.ts";
+import { testRuns } from "../api/test_runs.ts";
+import { createExecute, type Execute, type Progress } from "../request/execute.ts";
+import type { FromThread, UploadRequest, ToThread } from "../request/upload_thread.ts";
+import { createEventStreams } from "../http/events.ts";
+import { createAddressList } from "../http/address.ts";
+import { createCursors } from "../http/cursor.ts";
+import { createOutbound } from "../http/outbound.ts";
+import { Problem } from "../http/problem.ts";
+import { createLog } from "../log.ts";
+import { createLive } from "../operations/live.ts";
+import { readUpload } from "../request/input.ts";
+import type { Reply } from "../request/reply.ts";
+import { createSeal } from "../secrets/seal.ts";
+import { connect } from "../database/connect.ts";
 
 declare const self: Worker;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { generateProjectKey } from "../src/operations/keys.ts";
-import { lockLiveKey } from "../src/store/keys.ts";
-import { createHarness, createServer, junit, until } from "./harness.ts";
+import { generateProjectKey } from "../../src/operations/keys.ts";
+import { lockLiveKey } from "../../src/store/keys.ts";
+import { createHarness, createServer, junit, until } from "../harness.ts";
 
 const { ask, acme, rival, regenerate, database, url, addProject } = await createHarness();
 

@@ -1,0 +1,85 @@
+/** The application: the table of all endpoints, and the function that answers every request. */
+
+import type { BlockList } from "node:net";
+import { automations } from "../api/automations.ts";
+import { bugReports } from "../api/bug_reports.ts";
+import { environments } from "../api/environments.ts";
+import { events } from "../api/events.ts";
+import { executions } from "../api/executions.ts";
+import { keys } from "../api/keys.ts";
+import { leases } from "../api/leases.ts";
+import { runners } from "../api/runners.ts";
+import { integrations } from "../api/integrations.ts";
+import { onboardings } from "../api/onboarding.ts";
+import { plans } from "../api/plans.ts";
+import { projects } from "../api/projects.ts";
+import { testCases } from "../api/test_cases.ts";
+import { testRuns } from "../api/test_runs.ts";
+import { state } from "../api/state.ts";
+import { trends } from "../api/trends.ts";
+import { uploads } from "../api/uploads.ts";
+import type { Connection } from "../http/serve.ts";
+import type { Route } from "../request/route.ts";
+import { type ApiOptions, createApi } from "./api_requests.ts";
+import { createClientAddressReader } from "./client_address.ts";
+import { API, toIncomingRequest } from "./incoming_request.ts";
+import type { Metrics } from "./metrics.ts";
+import { createPageRequests, type PagesOptions } from "./page_requests.ts";
+import { createRequestLog } from "./request_log.ts";
+import { createUploadRecord } from "./upload_record.ts";
+
+/** Every endpoint under /api/v1, a family a line. */
+export const ROUTES: readonly Route[] = [
+  ...projects,
+  ...keys,
+  ...testRuns,
+  ...uploads,
+  ...executions,
+  ...leases,
+  ...runners,
+  ...plans,
+  ...events,
+  ...testCases,
+  ...trends,
+  ...state,
+  ...bugReports,
+  ...onboardings,
+  ...environments,
+  ...integrations,
+  ...automations,
+];
+
+export type AppOptions = ApiOptions &
+  PagesOptions & {
+    /** The proxies whose X-Forwarded-For is believed. */
+    trustProxy: BlockList;
+    metrics: Metrics;
+  };
+
+export function createApp(options: AppOptions) {
+  const { database, log, metrics } = options;
+  const readAddress = createClientAddressReader(options);
+  const recordRequest = createRequestLog(options);
+  const uploads = createUploadRecord({ pool: database.pool, log, metrics });
+  const api = createApi(ROUTES, options, { readAddress, recordRequest, uploads });
+  const respondWithPage = createPageRequests(options, { readAddress, recordRequest, exposition: metrics.exposition });
+
+  return {
+    /** Answers every request; never throws. */
+    fetch(request: Request, connection: Connection): Promise<Response> {
+      const incoming = toIncomingRequest(request, connection);
+      const { path } = incoming.target;
+      const isApi = path === API || path.startsWith(`${API}/`);
+      return isApi ? api.respond(incoming) : respondWithPage(incoming);
+    },
+
+    /** To be called every minute: gives back the memory of clients that are gone, and stores how often some were refused. */
+    sweep(): void {
+      api.sweep();
+      uploads.sweep();
+    },
+
+    /** Resolves when nothing is left to be stored beside the requests. */
+    settled: uploads.settled,
+  };
+}

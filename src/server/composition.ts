@@ -1,0 +1,125 @@
+/** Puts one server together on an open database. `serve.ts` runs it with its loops; tests run it by itself. */
+
+import { type AppOptions, createApp } from "./app.ts";
+import { createMetrics, type Peers } from "./metrics.ts";
+import type { Config, OidcConfig } from "../config.ts";
+import { createAddressList } from "../http/address.ts";
+import { createEventStreams, type StreamLimits } from "../http/events.ts";
+import { createOidc } from "../http/oidc.ts";
+import { createOutbound, type Outbound } from "../http/outbound.ts";
+import type { RateLimit } from "../http/rate_limit.ts";
+import { startServer } from "../http/serve.ts";
+import type { Log } from "../log.ts";
+import { createLive } from "../operations/live.ts";
+import { createUploadThread } from "../request/upload_thread.ts";
+import { createVisitors } from "../request/visitors.ts";
+import { type Attempts, createAttempts } from "../secrets/attempts.ts";
+import { createPasswords } from "../secrets/passwords.ts";
+import { createSeal } from "../secrets/seal.ts";
+import type { Database } from "../database/connect.ts";
+import { createSignals } from "../database/signals.ts";
+import { createGauges } from "../store/gauges.ts";
+import { OIDC_CALLBACK } from "../web/log_in.ts";
+
+/** The program of the thread that reads large uploads. */
+export const UPLOAD_WORKER = new URL("./upload_worker.ts", import.meta.url);
+
+/** What several processes on one port have in common. */
+export type SharedState = { rateLimit: RateLimit | undefined; attempts: Attempts; peers: Peers };
+
+export type CompositionOptions = {
+  config: Config;
+  log: Log;
+  database: Database;
+  secretKey: Uint8Array;
+  cursorSecret: Uint8Array;
+  isReady: AppOptions["isReady"];
+  /** Undefined: no other process listens on the port. */
+  shared?: SharedState | undefined;
+  /** The limit of open files; default: the system's. */
+  maxDescriptors?: number | undefined;
+  streamLimits?: Partial<StreamLimits> | undefined;
+  /** How pages recognise the person who asks; default: by the session cookie. */
+  visitors?: AppOptions["visitors"] | undefined;
+  /** How people sign in at the server with this public address; default: as the configuration says. */
+  signIn?: ((publicUrl: string) => AppOptions["signIn"]) | undefined;
+  clock?: AppOptions["clock"] | undefined;
+};
+
+/** Listens and answers when it returns. Throws when the address cannot be listened on. */
+export function composeServer(options: CompositionOptions) {
+  const { config, log, database, secretKey, cursorSecret, isReady, shared, maxDescriptors, clock } = options;
+  const signals = createSignals(database.openListener);
+  const live = createLive(database, { onError: (error) => log.warn("Cannot read what is watched", { error }) });
+  const eventStreams = createEventStreams(options.streamLimits);
+  const seal = createSeal(secretKey, config.secretKeyOld);
+  const outbound = createOutbound({
+    allow: config.outboundAllow,
+    proxy: config.outboundProxy,
+    onPrivate: (hostname, addresses) => log.info("Did not send to a private address", { hostname, addresses }),
+  });
+  const metrics = createMetrics({ database, gauges: createGauges(database), peers: shared?.peers });
+
+  const server = startServer({ ...config, log, maxDescriptors, isShared: shared !== undefined });
+  const publicUrl = config.publicUrl ?? server.url;
+  const uploadThread = createUploadThread(UPLOAD_WORKER, {
+    connection: database.connection,
+    ...{ cursorSecret, publicUrl, secretKey },
+    maxInflatedBytes: config.maxInflatedBytes,
+    retentionDays: config.retentionDays,
+  });
+  const sessions = createVisitors(database, {
+    publicUrl,
+    secret: cursorSecret,
+    onNotSeen: (error) => log.warn("Cannot note that a session was seen", { error }),
+  });
+  const app = createApp({
+    ...config,
+    ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics, live, eventStreams },
+    ...{ sessions, isReady, rateLimit: shared?.rateLimit },
+    visitors: options.visitors ?? sessions,
+    signIn:
+      options.signIn?.(publicUrl) ?? configuredSignIn(config, { publicUrl, outbound, attempts: shared?.attempts }),
+    ...(clock ? { clock } : {}),
+  });
+  server.answerWith(app);
+
+  return {
+    url: server.url,
+    ...{ publicUrl, app, metrics, seal, outbound, eventStreams },
+
+    /** Ends the requests that wait or stream; resolves when all that had begun are answered. */
+    drain(): Promise<void> {
+      signals.close();
+      eventStreams.close();
+      return server.stop();
+    },
+
+    /** Stops what runs beside the requests. To be called after `drain`. */
+    close(): void {
+      metrics.stop();
+      uploadThread.close();
+    },
+  };
+}
+
+type SignInOptions = { publicUrl: string; outbound: Outbound; attempts: Attempts | undefined };
+
+function configuredSignIn(config: Config, { publicUrl, outbound, attempts }: SignInOptions): AppOptions["signIn"] {
+  const { oidc, passwordLogin, outboundProxy: proxy } = config;
+  return {
+    passwords: createPasswords(),
+    attempts: attempts ?? createAttempts(),
+    policy: { allowedDomains: oidc?.allowedDomains ?? [], passwordLogin },
+    oidc: oidc && openOidc(oidc, { publicUrl, outbound, proxy }),
+  };
+}
+
+type OidcSurroundings = { publicUrl: string; outbound: Outbound; proxy: string | undefined };
+
+/** The operator names the issuer, so it may have a private address; hosts that only the issuer names may not. */
+function openOidc(config: OidcConfig, { publicUrl, outbound, proxy }: OidcSurroundings) {
+  const issuerOutbound = createOutbound({ allow: createAddressList(["0.0.0.0/0", "::/0"]), proxy });
+  const redirectUri = `${publicUrl}${OIDC_CALLBACK}`;
+  return { ...createOidc({ ...config, redirectUri, outbound, issuerOutbound }), host: new URL(config.issuer).host };
+}

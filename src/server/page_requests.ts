@@ -1,0 +1,54 @@
+/** Answers the requests outside of the API: probes, and the pages of the dashboard. */
+
+import type { Reply } from "../request/reply.ts";
+import { toProblem } from "../request/failure.ts";
+import { toResponse } from "../request/response.ts";
+import type { Database } from "../database/connect.ts";
+import { createProbes, type ProbesOptions } from "../web/probes.ts";
+import { createSite, type SiteOptions } from "../web/site.ts";
+import type { ReadClientAddress } from "./client_address.ts";
+import {
+  API,
+  type IncomingRequest,
+  problemReply,
+  requireAsSent,
+  requireHost,
+  UNKNOWN_ROUTE,
+} from "./incoming_request.ts";
+import type { RecordRequest } from "./request_log.ts";
+
+export type PagesOptions = Omit<SiteOptions, "api" | "sql" | "fast" | "begin"> &
+  Omit<ProbesOptions, "api" | "exposition"> & { database: Database };
+
+type PageRecords = {
+  readAddress: ReadClientAddress;
+  recordRequest: RecordRequest;
+  exposition: ProbesOptions["exposition"];
+};
+
+export function createPageRequests(options: PagesOptions, { readAddress, recordRequest, exposition }: PageRecords) {
+  const { pool: sql, pages: fast, begin } = options.database;
+  const findProbe = createProbes({ ...options, api: API, exposition });
+  const findPage = createSite({ ...options, sql, fast, begin, api: API });
+
+  /** Never throws. */
+  return async function respond(incoming: IncomingRequest): Promise<Response> {
+    const { request, target, requestId } = incoming;
+    let reply: Reply;
+    let route = UNKNOWN_ROUTE;
+    try {
+      requireHost(incoming);
+      // The root has only one spelling that matters.
+      if (target.path !== "/") requireAsSent(incoming);
+      const address = () => readAddress(incoming);
+      const page = findProbe(request, target.path) ?? findPage({ request, target, address }, requestId);
+      route = page.route;
+      reply = await page.answer();
+    } catch (error) {
+      reply = problemReply(toProblem(error, options.log, requestId));
+    }
+    const response = toResponse(reply, requestId, request);
+    recordRequest(incoming, response.status, route);
+    return response;
+  };
+}

@@ -1,0 +1,97 @@
+/** One process that serves: all that stands between an open database and a server that has drained. */
+
+import { composeServer, type SharedState } from "./composition.ts";
+import type { Config } from "../config.ts";
+import { descriptorLimit } from "../http/descriptors.ts";
+import { STREAM_LIMITS } from "../http/events.ts";
+import type { Figure } from "../http/metrics.ts";
+import type { Log } from "../log.ts";
+import { useAllConnections } from "../store/instance.ts";
+import { schemaVersion } from "../database/migrate.ts";
+import type { OpenDatabase } from "../database/open.ts";
+import { createReadiness, DISK_FULL } from "../store/readiness.ts";
+import { createDeliverer } from "../work/deliver.ts";
+import { startLoops, watchConnections } from "../work/loops.ts";
+
+/** Besides connections, the process itself has some fifty open. */
+const OWN_DESCRIPTORS = 50;
+const SENSIBLE_DESCRIPTORS = 1_024;
+/** How long a server that stops waits for what may be lost. */
+const LAST_NOTES_MS = 1_000;
+/** As long as requests are given. A statement that takes longer ends with its connection when the database is closed. */
+const DRAIN_MS = 30_000;
+
+/** A stream holds its connection: most of the descriptors are for others. */
+const streamsFor = (maxDescriptors: number) => Math.min(STREAM_LIMITS.server, Math.floor(maxDescriptors / 4));
+
+/** How many the process may have, and whether those are few. Throws when they are too few to begin. */
+export function readDescriptors({ databasePool }: Pick<Config, "databasePool">) {
+  const max = descriptorLimit();
+  const needed = OWN_DESCRIPTORS + 2 * databasePool;
+  if (max !== undefined && max < needed)
+    throw new Error(
+      `The limit of open files is ${max}, at least ${needed} are needed: raise it (ulimit -n), or lower DATABASE_POOL`,
+    );
+  return { max, isCramped: max !== undefined && max < SENSIBLE_DESCRIPTORS };
+}
+
+/** As `readDescriptors`, for whom only the log can tell. */
+export function warnOfDescriptors({ max, isCramped }: ReturnType<typeof readDescriptors>, log: Log): void {
+  if (isCramped)
+    log.warn("The limit of open files is low, connections beyond it are refused: raise it (ulimit -n, LimitNOFILE)", {
+      limit: max,
+      sensible: SENSIBLE_DESCRIPTORS,
+    });
+}
+
+export type ServeOptions = {
+  config: Config;
+  log: Log;
+  /** Migrated; whoever has opened it closes it. */
+  database: OpenDatabase;
+  secretKey: Uint8Array;
+  cursorSecret: Uint8Array;
+  /** Undefined: there is one process only. `isBackground`: whether this one does the work that only one of them does. */
+  shared?: SharedState & { isBackground: boolean };
+};
+
+/** `stop` resolves when all that had begun is done. */
+export type Serving = { url: string; figures: () => Figure[]; stop(): Promise<void> };
+
+/** Resolves when it listens and answers. */
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { config, log, database, shared } = options;
+  const { max: maxDescriptors, isCramped } = readDescriptors(config);
+  let draining = false;
+
+  const canServe = createReadiness(database, await schemaVersion(), (error) => log.error(DISK_FULL, { error }));
+  if (isCramped) await useAllConnections(database, config.databasePool);
+  const server = composeServer({
+    ...options,
+    maxDescriptors,
+    streamLimits: maxDescriptors === undefined ? {} : { server: streamsFor(maxDescriptors) },
+    isReady: async () => !draining && (await canServe()),
+  });
+  const { app, metrics, outbound, publicUrl, seal } = server;
+  const deliverer = createDeliverer(database, { outbound, seal, onAttempt: metrics.delivery }, log);
+  const isBackground = shared?.isBackground ?? true;
+  const watching = watchConnections(database, log);
+  const loops = startLoops({
+    ...config,
+    ...{ database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep, isBackground },
+  });
+
+  return {
+    url: server.url,
+    figures: metrics.figures,
+    async stop() {
+      draining = true;
+      const drained = Promise.all([server.drain(), loops.stop(), deliverer.stop()]);
+      await Promise.race([drained, Bun.sleep(DRAIN_MS)]);
+      app.sweep();
+      await Promise.race([app.settled(), Bun.sleep(LAST_NOTES_MS)]);
+      server.close();
+      await Promise.race([watching.stop(), Bun.sleep(LAST_NOTES_MS)]);
+    },
+  };
+}
