@@ -1,9 +1,10 @@
 /** A run as Markdown, for the summary of a job; what tests are called and say is text there and never markup. */
 
-import { nameOf, type ToldFailure } from "./annotations.ts";
+import type { ToldFailure } from "./annotations.ts";
 import { SHORT, WORD_OF } from "../rules/blame.ts";
 import { toCounts, toState, type ToldRun } from "../rules/run_line.ts";
 import type { Blame } from "../schema/failures.ts";
+import { caseTitle } from "../wording/case_title.ts";
 
 const MAX_FAILURES = 50;
 const MAX_NAME = 300;
@@ -40,7 +41,7 @@ function toEntry(failure: ToldFailure): string {
   const { message, file, line, blame } = failure;
   const place = file === null ? "" : ` ${toText(file)}${line === null ? "" : `&#58;${line}`}`;
   const told = wordOf(blame);
-  const head = `<code>${toText(nameOf(failure))}</code>${told === "" ? "" : ` (${told})`}${place}`;
+  const head = `<code>${toText(caseTitle(failure))}</code>${told === "" ? "" : ` (${told})`}${place}`;
   if (message === null) return `<p>${head}</p>\n\n`;
   return `<details><summary>${head}</summary>\n\n<pre>${toPreformatted(message)}</pre>\n\n</details>\n\n`;
 }

@@ -11,7 +11,6 @@ import { failureReason } from "../rules/failure_reason.ts";
 import { executionReason, taskLine } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import { ownFrames } from "../rules/stack.ts";
-import type { CaseRef } from "../schema/case_ref.ts";
 import type { Blame } from "../schema/failures.ts";
 import { executionStatus } from "../schema/executions.ts";
 import { branchName, text, uuid } from "../schema/fields.ts";
@@ -31,6 +30,7 @@ import type { Sql } from "../database/connect.ts";
 import { firstIdAt } from "../database/moment.ts";
 import { selectRunId } from "../store/test_runs.ts";
 import { selectBuildOrigins, selectBuilds } from "../store/overview.ts";
+import { shownCaseTitle } from "../wording/case_title.ts";
 import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { causeCursor, readCauseCursor, writeCauseCursor } from "./causes.ts";
 import { BRIEF, evidenceOf, firstLine, FULL, history } from "./evidence.ts";
@@ -358,8 +358,6 @@ async function readFailures(
   return { causes, totals, evidence: new Map(found.map((row) => [keyOf(row), row])), next: writeCauseCursor(last) };
 }
 
-const fullName = ({ suite, name }: Pick<CaseRef, "suite" | "name">): string =>
-  [suite, name].filter(Boolean).join(" › ");
 const blameOf = ({ blame }: { blame: Blame | null }) => blame ?? "none";
 
 type Around = { projectId: string; executionId: string; defaultBranch: string; isLive: boolean; now: Date };
@@ -370,7 +368,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
   const kind = blameOf(first);
   const section = SECTIONS[kind]!;
   const said = firstLine(first.message) || firstLine(first.stack);
-  const title = said || fullName(first);
+  const title = said || shownCaseTitle(first);
   const own = ownFrames(first.stack ?? "")[0];
   const owners = [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))];
   const hosts = [...new Set(cause.failures.map(({ host }) => host))];
@@ -388,7 +386,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
         : section.tag;
   const isOld = told?.sinceExecutionId && told.sinceExecutionId !== executionId;
   const sub: Piece[] = [
-    said === "" ? null : isOne ? [html`<span>${breakable(fullName(first))}</span>`] : tests,
+    said === "" ? null : isOne ? [html`<span>${breakable(shownCaseTitle(first))}</span>`] : tests,
     own ? html`<code>${breakable([own.file, own.function].filter(Boolean).join(" "))}</code>` : null,
     owners.length > 0 ? `owner ${owners.slice(0, 3).join(", ")}` : null,
     onlyHost === null ? null : html`on ${breakable(onlyHost)}`,
@@ -415,7 +413,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
     return html`${why === null ? null : html`<p class="small">${why}.</p>`}<h3>${isOne ? "Test" : tests}</h3>
 <ul class="plain">${cause.failures.map(
       (failure) =>
-        html`<li><a href="${testPath(projectId, failure.testCaseId)}">${breakable([failure.taskSlug, fullName(failure)].join(" › "))}</a>${
+        html`<li><a href="${testPath(projectId, failure.testCaseId)}">${breakable([failure.taskSlug, shownCaseTitle(failure)].join(" › "))}</a>${
           failure.file === null
             ? null
             : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`
@@ -557,7 +555,7 @@ function comparedTable(projectId: string, kind: string, rows: readonly ComparedR
 <thead class="visually-hidden"><tr><th scope="col">Kind</th><th scope="col">Test</th></tr></thead>
 <tbody>${shown.map(
     (row) =>
-      html`<tr><td class="mark-cell">${mark(shape, { word: false })}</td><td class="long"><span class="soft">${breakable(row.taskSlug)} › </span><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a></td></tr>`,
+      html`<tr><td class="mark-cell">${mark(shape, { word: false })}</td><td class="long"><span class="soft">${breakable(row.taskSlug)} › </span><a href="${testPath(projectId, row.testCaseId)}">${breakable(shownCaseTitle(row))}</a></td></tr>`,
   )}</tbody></table></div>`;
 }
 

@@ -8,7 +8,6 @@ import { createShare, findShared, revokeShare } from "../operations/shares.ts";
 import { Reply } from "../request/reply.ts";
 import { type Badge, drawBadge } from "../rules/badge.ts";
 import { hasEnded } from "../rules/execution.ts";
-import type { CaseRef } from "../schema/case_ref.ts";
 import type { Blame } from "../schema/failures.ts";
 import { uuid } from "../schema/fields.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
@@ -18,6 +17,7 @@ import type { Database, Sql } from "../database/connect.ts";
 import { type ExecutionRow, selectExecution, type TaskRow } from "../store/executions.ts";
 import { type BuildRow, selectBuild, selectBuilds, selectLastBuild } from "../store/overview.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
+import { shownCaseTitle } from "../wording/case_title.ts";
 import { executionPath, nameOf, outcomeOf } from "./builds.ts";
 import { causeCursor, readCauseCursor, writeCauseCursor } from "./causes.ts";
 import { BRIEF, evidenceOf, firstLine, FULL } from "./evidence.ts";
@@ -78,9 +78,6 @@ const told = <Row extends { message: string | null; stack: string | null }>({ me
   stack: stack === null ? null : maskKeys(stack),
 });
 
-const fullName = ({ suite, name }: Pick<CaseRef, "suite" | "name">): string =>
-  [suite, name].filter(Boolean).join(" › ");
-
 const BLAMES: Record<Blame | "none", readonly [mark: string, tag: string]> = {
   new: ["failed", "new"],
   main: ["failed", "known"],
@@ -99,19 +96,19 @@ const TESTS = 20;
 function causeItem({ failed, failures }: Cause, index: number): Html {
   const [first] = failures;
   const said = told(first);
-  const title = firstLine(said.message) || firstLine(said.stack) || fullName(first);
+  const title = firstLine(said.message) || firstLine(said.stack) || shownCaseTitle(first);
   const [shape, word] = BLAMES[first.blame ?? "none"];
   const isOne = failed === 1;
   const more = failed - failures.length;
   return html`<details class="failure" id="c${index}"${index === 0 ? html` open` : null}><summary>
 <span>${mark(shape, { word: false })}</span>
-<span class="long">${title}<span class="small soft">${isOne ? breakable(fullName(first)) : counted(failed, "test")} · ${breakable(first.taskSlug)}</span></span>
+<span class="long">${title}<span class="small soft">${isOne ? breakable(shownCaseTitle(first)) : counted(failed, "test")} · ${breakable(first.taskSlug)}</span></span>
 <span class="wide"></span><span>${tag(word, shape === "skipped" ? "" : shape)}</span>
 </summary>
 <div class="evidence">${evidenceOf(said, index < WHOLE ? FULL : BRIEF, title)}
 <div><h3>${isOne ? "Test" : counted(failed, "test")}</h3><ul class="reasons small">${failures.map(
     (failure) =>
-      html`<li class="long">${breakable([failure.taskSlug, fullName(failure)].join(" › "))}${failure.file === null ? null : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`}</li>`,
+      html`<li class="long">${breakable([failure.taskSlug, shownCaseTitle(failure)].join(" › "))}${failure.file === null ? null : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`}</li>`,
   )}${more > 0 ? html`<li class="soft">and ${count(more)} more</li>` : null}</ul></div></div></details>`;
 }
 

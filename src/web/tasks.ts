@@ -14,6 +14,7 @@ import type { RanOn } from "../schema/test_runs.ts";
 import { type CaseResultRow, selectCaseResults } from "../store/case_results.ts";
 import type { TaskRow } from "../store/executions.ts";
 import { selectTestRun, selectUploadsOfRun, type UploadRow } from "../store/test_runs.ts";
+import { shownCaseTitle } from "../wording/case_title.ts";
 import { executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { evidenceOf, firstLine, FULL, type Measure } from "./evidence.ts";
 import { page, type Page } from "./page.ts";
@@ -62,8 +63,6 @@ const taskQuery = v.strictObject({
   ),
 });
 
-const fullName = ({ suite, name }: { suite: string; name: string }) => [suite, name].filter(Boolean).join(" › ");
-
 /** What came of it in words. */
 function headlineOf(task: TaskRow): string {
   const { passed, failed, skipped, flaky, status, attempt, durationMs } = task;
@@ -104,9 +103,9 @@ function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean): Html 
     isAlone ? null : html` · <a href="${whole}">The whole of it</a>`
   }</p>`;
   if (!hasMore && !isAlone)
-    return html`<div class="failure-line"><span>${mark(status)}</span><span class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a>${host === null ? null : html` <span class="small soft">${host}</span>`}</span><span class="small soft">${took}</span></div>`;
+    return html`<div class="failure-line"><span>${mark(status)}</span><span class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(shownCaseTitle(row))}</a>${host === null ? null : html` <span class="small soft">${host}</span>`}</span><span class="small soft">${took}</span></div>`;
   return html`<details class="failure" id="r${row.number}" ${isAlone ? html`open` : null}><summary><span>${mark(status)}</span>
-<span class="long">${breakable(fullName(row))}<span class="small soft dots">${said === "" ? null : html`<span>${said}</span>`}${file}${host}</span></span>
+<span class="long">${breakable(shownCaseTitle(row))}<span class="small soft dots">${said === "" ? null : html`<span>${said}</span>`}${file}${host}</span></span>
 <span>${row.attempt > 1 ? tag(`attempt ${row.attempt}`) : null} ${row.kind === null || row.kind === "failure" ? null : tag(row.kind, "failed")}</span><span class="small soft">${took}</span></summary>
 <div class="evidence">${evidenceOf(row, isAlone ? WHOLE : FULL, "")}
 ${
