@@ -20,9 +20,9 @@ import { type Cause as FoundCause, readCauses } from "../operations/failures.ts"
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
-import { failureReason } from "../rules/failure_reason.ts";
+import { failureReason } from "../wording/failure_reason.ts";
 import { fingerprint } from "../rules/fingerprint.ts";
-import { executionReason, taskReason } from "../rules/red_reason.ts";
+import { executionReason, taskReason } from "../wording/reasons.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import {
   type Execution,

@@ -2,7 +2,7 @@
 
 import type { System } from "./ci.ts";
 import { toPlainLine, withoutWorkflowCommands } from "./output.ts";
-import { toCounts, toState, type ToldRun } from "../rules/run_line.ts";
+import { runCounts, runState, type ReportedRun } from "../wording/run_line.ts";
 import { caseTitle } from "../wording/case_title.ts";
 
 export type ToldFailure = {
@@ -60,15 +60,15 @@ export const ANNOTATION_ENCODINGS = [toData, toProperty, toTeamcity, toAzure];
  */
 export function toAnnotations(
   system: System | undefined,
-  run: ToldRun,
+  run: ReportedRun,
   newFailures: readonly ToldFailure[],
   placeOf: (file: string) => string,
 ): string[] {
-  const told = `Assay: ${run.taskSlug} ${toCounts(run)}`;
+  const told = `Assay: ${run.taskSlug} ${runCounts(run)}`;
   if (system === "github") return ofGithub(newFailures, placeOf);
   if (system === "gitlab") return [`Test results: ${toPlainLine(run.url)}`];
   if (system === "teamcity") return [`##teamcity[buildStatus text='{build.status.text}; ${toTeamcity(told)}']`];
   if (system === "azure")
-    return run.verdict === "failed" ? [`##vso[task.logissue type=error]${toAzure(`${toState(run)} ${told}`)}`] : [];
+    return run.verdict === "failed" ? [`##vso[task.logissue type=error]${toAzure(`${runState(run)} ${told}`)}`] : [];
   return [];
 }

@@ -11,7 +11,8 @@ import { type ChangedResult, type Counts, countStatuses, type ResultBlock, toSta
 import { endOfTask, type ExecutionEvent, hasEnded } from "../rules/execution.ts";
 import { startOf, timesOf } from "../rules/duration.ts";
 import { toCounts } from "../rules/blame.ts";
-import { flawsOf, taskLine } from "../rules/red_reason.ts";
+import { flawsOf } from "../rules/red_reason.ts";
+import { taskLine } from "../wording/reasons.ts";
 import { INCIDENT } from "../rules/health.ts";
 import { isNews } from "../rules/news.ts";
 import { toRanOn } from "../rules/ran_on.ts";

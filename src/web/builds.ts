@@ -1,7 +1,7 @@
 /** How executions are named and told in a line, wherever pages list them. */
 
 import { html, type Html } from "../http/html.ts";
-import { executionReason } from "../rules/red_reason.ts";
+import { executionReason } from "../wording/reasons.ts";
 import type { ExecutionStatus } from "../schema/executions.ts";
 import type { BuildRow } from "../store/overview.ts";
 import { ago, commit, counted, mark, tag, toDuration, toExact, wordOf } from "./parts.ts";

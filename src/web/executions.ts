@@ -7,8 +7,8 @@ import { cancelExecution, completeExecution, removeExecution } from "../operatio
 import { isAnswered, rerunEnded } from "../operations/reruns.ts";
 import { type Cause, type CausePage, readCauses } from "../operations/failures.ts";
 import { hasEnded } from "../rules/execution.ts";
-import { failureReason } from "../rules/failure_reason.ts";
-import { executionReason, taskLine } from "../rules/red_reason.ts";
+import { failureReason } from "../wording/failure_reason.ts";
+import { executionReason, taskLine } from "../wording/reasons.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import { ownFrames } from "../rules/stack.ts";
 import type { Blame } from "../schema/failures.ts";

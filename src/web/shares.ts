@@ -6,7 +6,7 @@ import { getBranchDays } from "../operations/branch_days.ts";
 import { type Cause, type CausePage, readCauses } from "../operations/failures.ts";
 import { createShare, findShared, revokeShare } from "../operations/shares.ts";
 import { Reply } from "../request/reply.ts";
-import { type Badge, drawBadge } from "../rules/badge.ts";
+import { type Badge, drawBadge } from "../wording/badge.ts";
 import { hasEnded } from "../rules/execution.ts";
 import type { Blame } from "../schema/failures.ts";
 import { uuid } from "../schema/fields.ts";

@@ -6,7 +6,7 @@ import { absent } from "../http/problem.ts";
 import { stripAnsi } from "../rules/ansi.ts";
 import { hasEnded } from "../rules/execution.ts";
 import { machineText } from "../rules/ran_on.ts";
-import { taskReason } from "../rules/red_reason.ts";
+import { taskReason } from "../wording/reasons.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import { text, uuid } from "../schema/fields.ts";
