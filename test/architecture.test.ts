@@ -165,7 +165,7 @@ const SHARED: Record<string, string[]> = {
     "task_logs",
     "trends",
   ],
-  wording: ["blame", "case_title", "first_line"],
+  wording: ["blame", "case_title", "first_line", "numbers", "reasons", "single_line", "task"],
   work: ["loop"],
   workers: ["channel", "supervisor"],
 };

@@ -280,7 +280,7 @@ const caseTable = (projectId: string, rows: readonly BugCaseRow[]): Html =>
       html`<tr><td class="mark-cell">${mark(standingOf(row))}</td><td class="long"><a href="${testPath(projectId, row.id)}">${breakable(shownCaseTitle(row))}</a><span class="small soft">${[row.file, row.taskSlug].filter(Boolean).join(" · ")}</span></td><td class="number">${row.clean === 0 ? "–" : counted(row.clean, "time")}</td></tr>`,
   )}</tbody></table></div>`;
 
-function headlineOf(bug: BugReportDetail): string {
+function bugHeadline(bug: BugReportDetail): string {
   const { status, severity, regressed, assignee, occurrences } = bug;
   const told = [
     regressed && STILL_OPEN.includes(status as never) ? `came back, ${wordOf(status)}` : wordOf(status),
@@ -533,7 +533,7 @@ ${name ? html`<p>It is about the test <a href="${testPath(project.id, name.id)}"
     const listed = cases.slice(0, most);
     const path = bugPath(projectId, bug.id);
     const isRegressed = bug.regressed && STILL_OPEN.includes(bug.status as never);
-    const body = html`<p class="over">Bug ${bug.number}: ${headlineOf(bug)}${bug.sample ? html` ${tag("sample")}` : null}</p>
+    const body = html`<p class="over">Bug ${bug.number}: ${bugHeadline(bug)}${bug.sample ? html` ${tag("sample")}` : null}</p>
 <h1>${mark(isRegressed ? "regressed" : bug.status, { word: false })} ${bug.title}</h1>
 ${into ? html`<p class="message after">Merged into <a href="${bugPath(projectId, into.id)}">bug ${into.number}</a>: ${into.title}</p>` : null}
 ${role === "viewer" || into ? null : statusForms(path, bug, visitor.name, csrf)}

@@ -21,10 +21,11 @@ import { selectBranch, selectBranchState } from "../store/state.ts";
 import { type RegressedBug, selectRegressedBugs } from "../store/bug_reports.ts";
 import { selectTestCases } from "../store/test_cases.ts";
 import { shownCaseTitle } from "../wording/case_title.ts";
+import { redTaskWords } from "../wording/task.ts";
 import { firstLineOf } from "../wording/first_line.ts";
 import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
-import { headlineOf, summaryOf, toldTask } from "./project_state.ts";
+import { branchHeadline, summaryOf } from "./project_state.ts";
 import { ago, breakable, counted, mark, toDay, toDuration, toPercent, toSpan } from "./parts.ts";
 import { TREND_DAYS, trends } from "./trends.ts";
 
@@ -56,7 +57,7 @@ function needsYou(projectId: string, { branch, red, moreRed, news, regressed, fl
           <td class="long">
             <a href="${taskPath(projectId, said.executionId, slug)}"
               ><b>${nameOf(said)}</b> <code>${branch}</code> ${slug}:
-              ${toldTask({ status, failed })}${said.newFailures > 0 ? `, ${said.newFailures} new` : ""}</a
+              ${redTaskWords({ status, failed })}${said.newFailures > 0 ? `, ${said.newFailures} new` : ""}</a
             >
             <span class="small soft">${firstLineOf(said.message ?? said.test)}</span>
           </td>
@@ -201,7 +202,7 @@ export const projects: Page[] = [
       selectTestCases(sql, id, { limit: 4, health: ["flaky"], sort: "flakeRate" }),
       selectTestCases(sql, id, { limit: 4, sort: "p95Ms" }),
     ]);
-    const headline = headlineOf(branch, state, now);
+    const headline = branchHeadline(branch, state, now);
     const rows = await selectGrid(
       sql,
       id,

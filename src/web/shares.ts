@@ -18,12 +18,13 @@ import { type ExecutionRow, selectExecution, type TaskRow } from "../store/execu
 import { type BuildRow, selectBuild, selectBuilds, selectLastBuild } from "../store/overview.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
 import { shownCaseTitle } from "../wording/case_title.ts";
-import { executionPath, nameOf, outcomeOf } from "./builds.ts";
+import { executionOutcome } from "../wording/execution.ts";
+import { executionPath, nameOf } from "./builds.ts";
 import { causeCursor, readCauseCursor, writeCauseCursor } from "./causes.ts";
 import { BRIEF, evidenceOf, firstLine, FULL } from "./evidence.ts";
 import { form, page, type Page, SeeOther, type View } from "./page.ts";
 import { ago, breakable, commit, count, counted, mark, pager, tag, toDuration, wordOf } from "./parts.ts";
-import { headlineOf } from "./project_state.ts";
+import { branchHeadline } from "./project_state.ts";
 import { shareName, shareSection } from "./share_parts.ts";
 import { TREND_DAYS, trends } from "./trends.ts";
 
@@ -131,7 +132,7 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
 
 /** What came of it, without what runners and pipelines have said: that names them. */
 const publicOutcomeOf = (build: BuildRow): string =>
-  outcomeOf({
+  executionOutcome({
     ...build,
     redTasks: build.redTasks.map((task) => ({
       ...task,
@@ -206,7 +207,7 @@ async function sharedProject(
     getBranchDays(sql, begin, projectId, branch, { now, count: TREND_DAYS }),
     selectBuilds(sql, projectId, NEWEST),
   ]);
-  const headline = headlineOf(branch, state, now);
+  const headline = branchHeadline(branch, state, now);
   const body = html`<h1>${mark(headline.status, { word: false })} ${headline.text}</h1>
 <div class="meta"><span><b>${projectName}</b></span>${last ? html`<span>${nameOf(last)} ${last.commit === null ? null : commit(last.commit)} ${publicOutcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : null}</span>` : null}</div>
 ${days.length === 0 ? null : html`<h2>How it has been going</h2>${trends(defaultBranch, days, now)}`}

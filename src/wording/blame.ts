@@ -14,7 +14,7 @@ export const BLAME_PHRASES = {
 } as const satisfies Record<Blame, string>;
 
 /** Returns "1 new, 2 known flaky"; "" if there is no blame. */
-export const blameCounts = (counts: Partial<BlameCounts>): string =>
+export const blameCountWords = (counts: Partial<BlameCounts>): string =>
   Object.entries(BLAME_PHRASES)
     .flatMap(([blame, word]) => {
       const count = counts[BLAME_LISTS[blame as Blame]] ?? 0;

@@ -5,7 +5,7 @@ import type { EventData, EventType, ExecutionData } from "../schema/events.ts";
 import type { BlameCounts, FailureSummary } from "../schema/failures.ts";
 import type { Notice, ProjectSummary } from "../schema/integrations.ts";
 import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../schema/urls.ts";
-import { BLAME_PHRASES, blameCounts } from "./blame.ts";
+import { BLAME_PHRASES, blameCountWords } from "./blame.ts";
 import { caseTitle } from "./case_title.ts";
 import { firstLineOf } from "./first_line.ts";
 
@@ -34,7 +34,7 @@ const WORDS: Record<string, string> = { passed: "passed", failed: "failed", time
 
 /** What is worth a word: failures first, and nothing that did not happen. */
 function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0, outage, ...blames }: Counts): string {
-  const told = [...(outage ? ["an outage"] : []), blameCounts(blames)].filter(Boolean).join(", ");
+  const told = [...(outage ? ["an outage"] : []), blameCountWords(blames)].filter(Boolean).join(", ");
   const parts: [number, string][] = [
     [failed, told === "" ? "failed" : `failed (${told})`],
     [passed, "passed"],

@@ -3,6 +3,7 @@
 import type { Flaws, TaskEnd } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
+import { singleLine } from "./single_line.ts";
 
 /** What is stored as the reason of a task that is open when its execution ends, unless more is known. */
 export const END_REASONS: Record<"arrived" | "completed" | "cancelled" | "expired", string> = {
@@ -50,12 +51,9 @@ export function taskReason(task: Omit<TaskEnd, "slug">): string | null {
 }
 
 const toStart = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-/** Slugs are free text, and so is what a runner says of its task: neither may break the line. */
+/** Keeps a slug, or the message of a runner, on its line and below `max` characters. */
 function clip(text: string, max: number): string {
-  const start = text
-    .slice(0, max)
-    .toWellFormed()
-    .replace(/\p{C}+/gu, " ");
+  const start = singleLine(text.slice(0, max).toWellFormed());
   return text.length > max ? `${start}…` : start;
 }
 

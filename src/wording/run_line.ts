@@ -2,7 +2,8 @@
 
 import { toShardList } from "../rules/shards.ts";
 import type { UploadedRun } from "../schema/test_runs.ts";
-import { blameCounts } from "./blame.ts";
+import { blameCountWords } from "./blame.ts";
+import { singleLine } from "./single_line.ts";
 
 type ReportedField =
   | "taskSlug"
@@ -25,7 +26,7 @@ export type ReportedRun = Pick<UploadedRun, ReportedField>;
 /** " (1 new, 2 known flaky)" */
 function blamesOf({ outage, counts }: ReportedRun): string {
   if (outage) return " (an outage)";
-  const words = blameCounts(counts);
+  const words = blameCountWords(counts);
   return words === "" ? "" : ` (${words})`;
 }
 
@@ -53,7 +54,5 @@ export function runCounts(run: ReportedRun): string {
 
 /** Without a line break at its end. */
 export function toRunLine(run: ReportedRun): string {
-  // A slug is free text: it must not break the line.
-  const slug = run.taskSlug.replace(/\p{C}+/gu, " ");
-  return `${runState(run)} ${slug}: ${runCounts(run)} ${run.url}`;
+  return `${runState(run)} ${singleLine(run.taskSlug)}: ${runCounts(run)} ${run.url}`;
 }

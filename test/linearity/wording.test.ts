@@ -3,10 +3,12 @@
 import type { TaskEnd } from "../../src/rules/red_reason.ts";
 import { drawBadge, widthOf } from "../../src/wording/badge.ts";
 import { caseTitle, shownCaseTitle } from "../../src/wording/case_title.ts";
+import { executionLine } from "../../src/wording/execution.ts";
 import { firstLineOf } from "../../src/wording/first_line.ts";
 import { toNotice } from "../../src/wording/notification.ts";
 import { executionReason, taskLine, taskReason } from "../../src/wording/reasons.ts";
 import { toRunLine } from "../../src/wording/run_line.ts";
+import { singleLine } from "../../src/wording/single_line.ts";
 import { testLinearity } from "./growth.ts";
 
 const caseOf = (text: string) => ({ suite: text, name: text, file: text });
@@ -43,12 +45,19 @@ const tellOf = (text: string) =>
 
 testLinearity("wording", {
   "badge.ts": { drawBadge: (text) => drawBadge({ label: text, message: text, tone: "good", title: text }), widthOf },
-  "blame.ts": { blameCounts: null },
+  "blame.ts": { blameCountWords: null },
   "case_title.ts": {
     caseTitle: (text) => caseTitle(caseOf(text)),
     shownCaseTitle: (text) => shownCaseTitle(caseOf(text)),
   },
   "first_line.ts": { firstLineOf: (text) => firstLineOf(text, 100) },
+  "execution.ts": {
+    executionHeadline: null,
+    executionLine: (text) =>
+      executionLine({ status: "failed", key: text, branch: text, tasks: [], url: text, reason: text } as never),
+    executionOutcome: null,
+    sumOf: null,
+  },
   "failure_reason.ts": { failureReason: null },
   "notification.ts": {
     toDispatchNotice: null,
@@ -56,6 +65,7 @@ testLinearity("wording", {
     toSummaryNotice: null,
     toTestNotice: null,
   },
+  "numbers.ts": { count: null, counted: null, toDuration: null },
   "reasons.ts": {
     executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
     exitMessage: null,
@@ -81,4 +91,6 @@ testLinearity("wording", {
       } as never),
     runState: null,
   },
+  "single_line.ts": { singleLine },
+  "task.ts": { redTaskWords: null, taskHeadline: null },
 });
