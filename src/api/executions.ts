@@ -20,10 +20,11 @@ import { type Cause as FoundCause, readCauses } from "../operations/failures.ts"
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
-import { failureReason } from "../rules/failure_reason.ts";
+import { executionLine } from "../wording/execution.ts";
+import { failureReason } from "../wording/failure_reason.ts";
 import { fingerprint } from "../rules/fingerprint.ts";
-import { executionReason, taskReason } from "../rules/red_reason.ts";
-import { missingShardsOf, toShardList } from "../rules/shards.ts";
+import { executionReason, taskReason } from "../wording/reasons.ts";
+import { missingShardsOf } from "../rules/shards.ts";
 import {
   type Execution,
   execution,
@@ -99,18 +100,6 @@ const toTask = (task: ExecutionRow["tasks"][number]): Task => ({
   runner: task.runner,
   reason: task.reason ?? taskReason(task),
 });
-
-/** One line for people; what free texts hold must not break it. */
-function toLine({ status, key, branch, passed, failed, skipped, reason, tasks, url }: Execution): string {
-  const name = [key, branch && `on ${branch}`].filter(Boolean).join(" ") || "execution";
-  const silent = tasks.flatMap(({ slug, status, missingShards }) => {
-    if (status === "timed_out" || status === "queued") return [`${slug} without report`];
-    return missingShards.length === 0 ? [] : [`${slug} without ${toShardList(missingShards)}`];
-  });
-  const counts = `${passed} passed, ${failed} failed, ${skipped} skipped`;
-  const parts = reason === null ? [counts, ...silent] : [reason, counts];
-  return `${status.toUpperCase()} ${name}: ${parts.join("; ")} ${url}`.replace(/\p{C}+/gu, " ") + "\n";
-}
 
 async function find(sql: Sql, { params, publicUrl }: Pick<One, "params" | "publicUrl">): Promise<Execution> {
   const row = (await selectExecution(sql, params.projectId, params.executionId)) ?? absent();
@@ -311,7 +300,7 @@ export const executions: Route[] = [
     },
     async (context) => {
       const { fast, query, params, caller, services, wantsText } = context;
-      const toAnswer = (found: Execution) => (wantsText ? plainText(200, toLine(found)) : found);
+      const toAnswer = (found: Execution) => (wantsText ? plainText(200, executionLine(found)) : found);
       if (query.wait === undefined) return toAnswer(await find(fast, context));
       const until = performance.now() + query.wait * 1000;
       // The watch begins before the first look: an end between the two would be missed otherwise.
@@ -348,7 +337,7 @@ export const executions: Route[] = [
       return await conclude(async (sql) => {
         await completeExecution(sql, params.projectId, params.executionId, new Date());
         const found = await find(sql, context);
-        return wantsText ? plainText(200, toLine(found)) : found;
+        return wantsText ? plainText(200, executionLine(found)) : found;
       });
     },
   ),

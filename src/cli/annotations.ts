@@ -2,7 +2,8 @@
 
 import type { System } from "./ci.ts";
 import { toPlainLine, withoutWorkflowCommands } from "./output.ts";
-import { toCounts, toState, type ToldRun } from "../rules/run_line.ts";
+import { runCounts, runState, type ReportedRun } from "../wording/run_line.ts";
+import { caseTitle } from "../wording/case_title.ts";
 
 export type ToldFailure = {
   suite: string;
@@ -22,10 +23,7 @@ const CONTROLS = /[^\P{C}\n]+|[\p{Zl}\p{Zp}]/gu;
 const toPlainText = (text: string) =>
   withoutWorkflowCommands(text.replace(/\r\n?/g, "\n").replace(CONTROLS, " ")).slice(0, MAX_MESSAGE).toWellFormed();
 
-export const nameOf = ({ suite, name }: Pick<ToldFailure, "suite" | "name">): string =>
-  [suite, name].filter(Boolean).join(" > ");
-
-const messageOf = (failure: ToldFailure) => failure.message ?? `${nameOf(failure)} failed`;
+const messageOf = (failure: ToldFailure) => failure.message ?? `${caseTitle(failure)} failed`;
 
 /** As GitHub's toolkit has it: https://github.com/actions/toolkit, packages/core/src/command.ts. */
 const toData = (text: string) =>
@@ -38,7 +36,7 @@ function ofGithub(failures: readonly ToldFailure[], placeOf: (file: string) => s
     const { file, line } = failure;
     const properties = [
       ...(file === null ? [] : [`file=${toProperty(placeOf(file))}`, ...(line === null ? [] : [`line=${line}`])]),
-      `title=${toProperty(nameOf(failure))}`,
+      `title=${toProperty(caseTitle(failure))}`,
     ];
     return `::error ${properties.join(",")}::${toData(messageOf(failure))}`;
   });
@@ -62,15 +60,15 @@ export const ANNOTATION_ENCODINGS = [toData, toProperty, toTeamcity, toAzure];
  */
 export function toAnnotations(
   system: System | undefined,
-  run: ToldRun,
+  run: ReportedRun,
   newFailures: readonly ToldFailure[],
   placeOf: (file: string) => string,
 ): string[] {
-  const told = `Assay: ${run.taskSlug} ${toCounts(run)}`;
+  const told = `Assay: ${run.taskSlug} ${runCounts(run)}`;
   if (system === "github") return ofGithub(newFailures, placeOf);
   if (system === "gitlab") return [`Test results: ${toPlainLine(run.url)}`];
   if (system === "teamcity") return [`##teamcity[buildStatus text='{build.status.text}; ${toTeamcity(told)}']`];
   if (system === "azure")
-    return run.verdict === "failed" ? [`##vso[task.logissue type=error]${toAzure(`${toState(run)} ${told}`)}`] : [];
+    return run.verdict === "failed" ? [`##vso[task.logissue type=error]${toAzure(`${runState(run)} ${told}`)}`] : [];
   return [];
 }

@@ -14,7 +14,7 @@ import { type Given, readArguments, toParameters, UPLOAD_HELP } from "./upload_o
 import { type AnsweredRun, MAX_ANSWER_BYTES, type Reports, sendReports, type Sent } from "./upload_request.ts";
 import { UsageError } from "./usage.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
-import { toRunLine } from "../rules/run_line.ts";
+import { toRunLine } from "../wording/run_line.ts";
 import { fileClockMs } from "../runner/report_files.ts";
 
 type Environment = Record<string, string | undefined>;

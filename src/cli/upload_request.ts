@@ -11,7 +11,7 @@ import {
 } from "./client.ts";
 import { toPlainLine } from "./output.ts";
 import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
-import type { ToldRun } from "../rules/run_line.ts";
+import type { ReportedRun } from "../wording/run_line.ts";
 import { executionUrl } from "../schema/urls.ts";
 
 const list = v.array(v.unknown());
@@ -53,7 +53,7 @@ const answered = v.object({
     }),
   ),
 });
-export type AnsweredRun = ToldRun & Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures">;
+export type AnsweredRun = ReportedRun & Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures">;
 
 /**
  * `run` is what the server has made of it, `answer` all that it says of that. `foreignOrigin` is where it says that people
@@ -159,7 +159,7 @@ export async function sendReports(
 }
 
 /** For servers that do not count yet: the lists hold the first 100 of each. */
-const countLists = (run: v.InferOutput<typeof answered>): ToldRun["counts"] => ({
+const countLists = (run: v.InferOutput<typeof answered>): ReportedRun["counts"] => ({
   newFailures: run.newFailures.length,
   flakyFailures: run.flakyFailures.length,
   alsoFailingOnMain: run.alsoFailingOnMain.length,

@@ -2,7 +2,7 @@
 
 import { type AutomationServices, type Occasion, perform } from "./automation_actions.ts";
 import { type Facts, meets, toFacts } from "../rules/automation.ts";
-import { toNotice, toSummaryNotice } from "../rules/notice.ts";
+import { toNotice, toSummaryNotice } from "../wording/notification.ts";
 import type { ActionResult, AutomationRun } from "../schema/automations.ts";
 import {
   type AutomationRow,

@@ -38,6 +38,8 @@ import {
 import { selectBugsOfRemoved } from "../store/removed_cases.ts";
 import type { Tx } from "../database/connect.ts";
 import { type BugEvent, insertBugEvents } from "../store/events.ts";
+import { caseTitle } from "../wording/case_title.ts";
+import { firstLineOf } from "../wording/first_line.ts";
 
 /** A run that is complete. */
 export type TrackedRun = {
@@ -308,10 +310,10 @@ async function merge(
 }
 
 function toTitle({ outage, taskSlug }: TrackedRun, failure: FailureRow, { kind, exceptionType }: Fingerprint): string {
-  const { message, stack, suite, name } = failure;
-  const line = /\S.*/.exec(message ?? stack ?? "")?.[0].trim() ?? "";
+  const { message, stack } = failure;
+  const line = firstLineOf(message ?? stack);
   const typed = exceptionType && !line.includes(exceptionType) ? `${exceptionType}: ${line}` : line;
-  const told = line === "" ? [suite, name].filter(Boolean).join(" > ") : typed;
+  const told = line === "" ? caseTitle(failure) : typed;
   const everything = `Nearly all test cases of "${taskSlug}" failed`;
   const title = kind === "outage" ? everything : outage ? `${everything}: ${told}` : told;
   return title.slice(0, MAX_TITLE).toWellFormed();

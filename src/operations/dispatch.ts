@@ -1,6 +1,6 @@
 /** Engines that run tests elsewhere: asked to begin, and told the execution that their results are to join. */
 
-import { toDispatchNotice } from "../rules/notice.ts";
+import { toDispatchNotice } from "../wording/notification.ts";
 import { hasEnded } from "../rules/execution.ts";
 import { type Dispatch, MAX_INPUTS, MAX_WAITING, notSent } from "../schema/integrations.ts";
 import { refuse } from "../schema/refusal.ts";

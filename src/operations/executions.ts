@@ -4,7 +4,7 @@ import { isSameCommit } from "../rules/commit.ts";
 import { lineOf } from "../rules/branch.ts";
 import { isGreen } from "../rules/branch_state.ts";
 import { mayBeOutage } from "../rules/run_outcome.ts";
-import { END_REASONS, executionReason } from "../rules/red_reason.ts";
+import { END_REASONS, executionReason } from "../wording/reasons.ts";
 import {
   byResults,
   endOfTask,

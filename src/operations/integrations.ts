@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { BlockList } from "node:net";
-import { toTestNotice } from "../rules/notice.ts";
+import { toTestNotice } from "../wording/notification.ts";
 import { type Delivery, type Integration, type Kind, MAX_WAITING, SECRETS } from "../schema/integrations.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import { integrationPlace } from "../secrets/places.ts";

@@ -3,8 +3,8 @@
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { Blame, BlamedFailures, BlameCounts } from "../schema/failures.ts";
 
-/** The blame as it is stored, and the list that it is told in. */
-const LIST_OF = {
+/** The list of an answer that has the failures of each blame. */
+export const BLAME_LISTS = {
   new: "newFailures",
   flaky: "flakyFailures",
   main: "alsoFailingOnMain",
@@ -23,7 +23,7 @@ export const BLAME_ORDER = [
   "quarantined",
 ] as const satisfies readonly Blame[];
 
-export const isBlame = (kind: string): kind is Blame => kind in LIST_OF;
+export const isBlame = (kind: string): kind is Blame => kind in BLAME_LISTS;
 
 /** As an answer about one failure says it. */
 export const WORD_OF = {
@@ -34,25 +34,6 @@ export const WORD_OF = {
   quarantined: "quarantined",
   incident: "incident",
 } as const satisfies Record<Blame, string>;
-
-/** As people read it. */
-export const SHORT = {
-  new: "new",
-  main: "failing on the default branch too",
-  still: "still failing",
-  flaky: "known flaky",
-  incident: "of an incident",
-  quarantined: "quarantined",
-} as const satisfies Record<Blame, string>;
-
-/** "1 new, 2 known flaky"; empty where nobody is blamed. */
-export const toBlameWords = (counts: Partial<BlameCounts>): string =>
-  Object.entries(SHORT)
-    .flatMap(([blame, word]) => {
-      const count = counts[LIST_OF[blame as Blame]] ?? 0;
-      return count === 0 ? [] : [`${count} ${word}`];
-    })
-    .join(", ");
 
 export const toCounts = (counts: Partial<Record<Blame, number>>): BlameCounts => ({
   newFailures: counts.new ?? 0,
@@ -79,6 +60,6 @@ export function toLists(failures: readonly Blamed[]): BlamedFailures {
   };
   for (const { blame, flakeRate, lastFlakyAt, ...ref } of failures)
     if (blame === "flaky") lists.flakyFailures.push({ ...ref, flakeRate, lastFlakyAt });
-    else lists[LIST_OF[blame]].push(ref);
+    else lists[BLAME_LISTS[blame]].push(ref);
   return lists;
 }

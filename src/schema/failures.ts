@@ -131,3 +131,13 @@ export const executionFailuresQuery = v.strictObject({
   ...pageQuery,
   limit: described(v.optional(integerText(1, 100), "100"), "How many causes a page holds at most"),
 });
+
+/** A failure as a notification mentions it. */
+export type FailureSummary = {
+  suite: string;
+  name: string;
+  file: string | null;
+  message: string | null;
+  /** Null: the run is an outage. */
+  blame: Blame | null;
+};

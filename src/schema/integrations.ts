@@ -427,3 +427,12 @@ export type Notice = {
   /** The webhook's `data`. */
   data: Record<string, unknown>;
 };
+
+/** The figures that a schedule sends about a project. */
+export type ProjectSummary = {
+  executions: number;
+  failedExecutions: number;
+  openBugs: number;
+  flakyCases: number;
+  since: string;
+};

@@ -10,7 +10,8 @@ import type {
   Trigger,
 } from "../schema/automations.ts";
 import type { EventType } from "../schema/events.ts";
-import type { ToldFailure, Summary } from "../rules/notice.ts";
+import type { FailureSummary } from "../schema/failures.ts";
+import type { ProjectSummary } from "../schema/integrations.ts";
 import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "../database/connect.ts";
 import { isTakeable } from "../database/put_offs.ts";
 import { isFlaky } from "./health.ts";
@@ -180,11 +181,11 @@ export const selectFailedCases = async (
   executionId: string,
   taskSlug: string | null,
   limit: number,
-): Promise<ToldFailure[]> => {
+): Promise<FailureSummary[]> => {
   const runs = sql`
     select id from test_run where project_id = ${projectId} and execution_id = ${executionId}
       ${taskSlug === null ? sql`` : sql`and task_slug = ${taskSlug}`}`;
-  const rows = await sql<ToldFailure[]>`
+  const rows = await sql<FailureSummary[]>`
     select c.suite, c.name, c.file, left(d.message, 300) as message, f.blame
     from (
       select f.run_id as id, f.number, f.attempt, j.blame
@@ -200,8 +201,8 @@ export const selectFailedCases = async (
 };
 
 /** What has happened in a project since then. */
-export const selectSummary = async (sql: Sql, projectId: string, since: string): Promise<Summary> => {
-  const [row] = await sql<Omit<Summary, "since">[]>`
+export const selectSummary = async (sql: Sql, projectId: string, since: string): Promise<ProjectSummary> => {
+  const [row] = await sql<Omit<ProjectSummary, "since">[]>`
     select
       (select count(*)::int from execution where project_id = ${projectId} and completed_at >= ${since} and not sample
         and status in ('passed', 'failed', 'timed_out')) as executions,

@@ -31,6 +31,8 @@ import {
 import type { Sql } from "../database/connect.ts";
 import { selectTaskSlugs } from "../store/facets.ts";
 import { selectTestCaseNames, type TestCaseName } from "../store/test_cases.ts";
+import { shownCaseTitle } from "../wording/case_title.ts";
+import { firstLineOf } from "../wording/first_line.ts";
 import { bugPath, executionPath, nameOf, testPath } from "./builds.ts";
 import { choice, CHOICES, filterForm, nameFilter, type Option, PART, readPlace, words, writePlace } from "./filters.ts";
 import { action, hidden } from "./layout.ts";
@@ -250,6 +252,9 @@ const changesOf = ({ history }: BugReportDetail, now: Date): Html => html`<h2>Wh
 
 type Names = { builds: ReadonlyMap<string, ExecutionName>; tests: ReadonlyMap<number, TestCaseName> };
 
+/** Longer first lines of messages are cut. */
+const MAX_MESSAGE_LENGTH = 200;
+
 const occurrenceTable = (
   projectId: string,
   rows: readonly OccurrenceRow[],
@@ -263,25 +268,19 @@ const occurrenceTable = (
     const build = builds.get(row.executionId);
     const test = tests.get(row.testCase);
     return html`<tr>
-<td class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(test ? [test.suite, test.name].filter(Boolean).join(" › ") : row.taskSlug)}</a><span class="small soft">${firstLine(row.message)}</span></td>
+<td class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(test ? shownCaseTitle(test) : row.taskSlug)}</a><span class="small soft">${firstLineOf(row.message, MAX_MESSAGE_LENGTH)}</span></td>
 <td class="long"><a href="${executionPath(projectId, row.executionId)}">${build ? nameOf(build) : "its execution"}</a>${row.branch === null ? null : html` <code class="wide">${row.branch}</code>`}${row.commit === null ? null : html` <span class="soft wide">${commit(row.commit)}</span>`}</td>
 <td class="number soft">${ago(row.seenAt, now)}</td></tr>`;
   })}</tbody></table></div>`;
-
-const FIRST_LINE = 200;
-const firstLine = (message: string | null): string => {
-  const line = /\S.*/.exec(message ?? "")?.[0] ?? "";
-  return line.length > FIRST_LINE ? `${line.slice(0, FIRST_LINE)}…` : line;
-};
 
 const caseTable = (projectId: string, rows: readonly BugCaseRow[]): Html =>
   html`<div class="card"><table><caption class="visually-hidden">The tests of this bug</caption>
 <thead><tr><th scope="col"><span class="visually-hidden">Health</span></th><th scope="col">Test</th><th scope="col" class="number">Passed since</th></tr></thead><tbody>${rows.map(
     (row) =>
-      html`<tr><td class="mark-cell">${mark(standingOf(row))}</td><td class="long"><a href="${testPath(projectId, row.id)}">${breakable([row.suite, row.name].filter(Boolean).join(" › "))}</a><span class="small soft">${[row.file, row.taskSlug].filter(Boolean).join(" · ")}</span></td><td class="number">${row.clean === 0 ? "–" : counted(row.clean, "time")}</td></tr>`,
+      html`<tr><td class="mark-cell">${mark(standingOf(row))}</td><td class="long"><a href="${testPath(projectId, row.id)}">${breakable(shownCaseTitle(row))}</a><span class="small soft">${[row.file, row.taskSlug].filter(Boolean).join(" · ")}</span></td><td class="number">${row.clean === 0 ? "–" : counted(row.clean, "time")}</td></tr>`,
   )}</tbody></table></div>`;
 
-function headlineOf(bug: BugReportDetail): string {
+function bugHeadline(bug: BugReportDetail): string {
   const { status, severity, regressed, assignee, occurrences } = bug;
   const told = [
     regressed && STILL_OPEN.includes(status as never) ? `came back, ${wordOf(status)}` : wordOf(status),
@@ -490,7 +489,7 @@ ${pager(path, { ...filters, cursor }, next)}`;
       const body = html`<h1>Open a bug</h1>
 <form class="fields after" method="post" action="${bugsPath(project.id)}">${hidden(csrf)}
 ${bugFields(blank)}
-${name ? html`<p>It is about the test <a href="${testPath(project.id, name.id)}">${breakable([name.suite, name.name].filter(Boolean).join(" › "))}</a>: when that passes in three runs of ${project.defaultBranch} in a row, the bug is resolved.</p><input type="hidden" name="tests" value="${name.id}">` : null}
+${name ? html`<p>It is about the test <a href="${testPath(project.id, name.id)}">${breakable(shownCaseTitle(name))}</a>: when that passes in three runs of ${project.defaultBranch} in a row, the bug is resolved.</p><input type="hidden" name="tests" value="${name.id}">` : null}
 <div><button class="main">Open the bug</button> <a class="button" href="${bugsPath(project.id)}">Cancel</a></div></form>`;
       return { title: "Open a bug", body, section: "bugs" };
     },
@@ -534,7 +533,7 @@ ${name ? html`<p>It is about the test <a href="${testPath(project.id, name.id)}"
     const listed = cases.slice(0, most);
     const path = bugPath(projectId, bug.id);
     const isRegressed = bug.regressed && STILL_OPEN.includes(bug.status as never);
-    const body = html`<p class="over">Bug ${bug.number}: ${headlineOf(bug)}${bug.sample ? html` ${tag("sample")}` : null}</p>
+    const body = html`<p class="over">Bug ${bug.number}: ${bugHeadline(bug)}${bug.sample ? html` ${tag("sample")}` : null}</p>
 <h1>${mark(isRegressed ? "regressed" : bug.status, { word: false })} ${bug.title}</h1>
 ${into ? html`<p class="message after">Merged into <a href="${bugPath(projectId, into.id)}">bug ${into.number}</a>: ${into.title}</p>` : null}
 ${role === "viewer" || into ? null : statusForms(path, bug, visitor.name, csrf)}

@@ -1,10 +1,9 @@
 /** How executions are named and told in a line, wherever pages list them. */
 
 import { html, type Html } from "../http/html.ts";
-import { executionReason } from "../rules/red_reason.ts";
-import type { ExecutionStatus } from "../schema/executions.ts";
-import { ago, commit, counted, mark, tag, toDuration, toExact, wordOf } from "./parts.ts";
+import { executionOutcome } from "../wording/execution.ts";
 import type { ExecutionSummary } from "../store/execution_list.ts";
+import { ago, commit, mark, tag, toDuration, toExact, wordOf } from "./parts.ts";
 
 /** `#412` where its CI numbers builds, its key where that is a name, else the moment it began. */
 export function nameOf({ key, createdAt }: Pick<ExecutionSummary, "key" | "createdAt">): string {
@@ -24,42 +23,9 @@ export const bugPath = (projectId: string, id: string): string => `/projects/${p
 
 const OPEN = ["queued", "running"];
 
-/** What came of it, the worst first: "3 new failures", "1,210 passed, 1 flaky", "running, 3 of 5 tasks". */
-export function outcomeOf(build: ExecutionSummary): string {
-  const { status, newFailures, failed, passed, flaky, skipped, tasks, openTasks, outageFailures } = build;
-  // Nothing runs that is known of: an upload that is the last one says so, or the time does.
-  if (status === "running" && tasks > 0 && openTasks === 0 && build.mode === "report")
-    return `waiting for more reports, ${counted(passed + failed + skipped, "test")} so far${failed > 0 ? `, ${failed} failed` : ""}`;
-  if (OPEN.includes(status)) {
-    const progress = tasks === 0 ? "" : `, ${tasks - openTasks} of ${counted(tasks, "task")}`;
-    return `${status}${progress}${failed > 0 ? `, ${counted(failed, "failure")} so far` : ""}`;
-  }
-  if (status === "cancelled") return "cancelled";
-  const { redTasks } = build;
-  const isKnown = tasks === 0 || redTasks.length > 0;
-  const reason = isKnown ? executionReason(status as ExecutionStatus, redTasks) : null;
-  const known = reason === null ? "" : `; ${reason}`;
-  if (outageFailures > 0) {
-    const others = failed - outageFailures - newFailures;
-    const told = [
-      `an outage: ${counted(outageFailures, "failure")}`,
-      newFailures > 0 && counted(newFailures, "new failure"),
-      others > 0 && counted(others, "known failure"),
-    ];
-    return `${told.filter(Boolean).join(", ")}${known}`;
-  }
-  if (newFailures > 0)
-    return `${counted(newFailures, "new failure")}${failed > newFailures ? `, ${failed - newFailures} known` : ""}${known}`;
-  if (failed > 0)
-    return reason === null ? counted(failed, "known failure") : `${reason}; ${counted(failed, "known failure")}`;
-  if (reason !== null) return reason;
-  if (passed + skipped === 0) return status === "failed" ? "failed without results" : "nothing ran";
-  return [`${passed.toLocaleString("en-US")} passed`, flaky > 0 && `${flaky} flaky`].filter(Boolean).join(", ");
-}
-
 /** With what its reruns have made of it. */
 export const toldOutcome = (build: ExecutionSummary): string =>
-  `${outcomeOf(build)}${build.repeatedStatus === null ? "" : `, ${wordOf(build.repeatedStatus)} when repeated`}`;
+  `${executionOutcome(build)}${build.repeatedStatus === null ? "" : `, ${wordOf(build.repeatedStatus)} when repeated`}`;
 
 export const statusOf = ({ status, flaky }: ExecutionSummary): string =>
   status === "passed" && flaky > 0 ? "passed" : status;

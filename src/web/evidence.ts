@@ -4,6 +4,7 @@ import { html, type Html, type Piece } from "../http/html.ts";
 import { type Colour, readAnsi, stripAnsi } from "../rules/ansi.ts";
 import { readDiff } from "../rules/diff.ts";
 import { readStack, type StackLine } from "../rules/stack.ts";
+import { firstLineOf } from "../wording/first_line.ts";
 
 /** How much of it is shown: the whole is one link away. */
 export type Measure = { isWhole?: boolean; message: number; stackLines: number; diffLines: number; output: number };
@@ -17,12 +18,9 @@ const TALL = 18;
 const box = (name: string, lines: number, content: Piece): Html =>
   html`<div><h3>${name}</h3><pre ${lines > TALL ? html`tabindex="0" role="group" aria-label="${name}"` : null}>${content}</pre></div>`;
 
-/** The first line that says something, without colours; "" where there is none. */
+/** Returns the first line that is not blank, without colours and at most 300 characters; "" if there is none. */
 export const firstLine = (text: string | null): string =>
-  /\S.*/
-    .exec(stripAnsi((text ?? "").slice(0, 4_000)))?.[0]
-    .trimEnd()
-    .slice(0, 300) ?? "";
+  firstLineOf(stripAnsi((text ?? "").slice(0, 4_000))).slice(0, 300);
 
 const clip = (line: string): string => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)} …` : line);
 

@@ -7,11 +7,11 @@ import { cancelExecution, completeExecution, removeExecution } from "../operatio
 import { isAnswered, rerunEnded } from "../operations/reruns.ts";
 import { type Cause, type CausePage, readCauses } from "../operations/failures.ts";
 import { hasEnded } from "../rules/execution.ts";
-import { failureReason } from "../rules/failure_reason.ts";
-import { executionReason, taskLine } from "../rules/red_reason.ts";
+import { executionHeadline, sumOf, type HeadlineWord } from "../wording/execution.ts";
+import { failureReason } from "../wording/failure_reason.ts";
+import { taskLine } from "../wording/reasons.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import { ownFrames } from "../rules/stack.ts";
-import type { CaseRef } from "../schema/case_ref.ts";
 import type { Blame } from "../schema/failures.ts";
 import { executionStatus } from "../schema/executions.ts";
 import { branchName, text, uuid } from "../schema/fields.ts";
@@ -23,6 +23,7 @@ import type { Sql } from "../database/connect.ts";
 import { firstIdAt } from "../database/moment.ts";
 import { selectRunId } from "../store/test_runs.ts";
 import { selectBuildOrigins } from "../store/overview.ts";
+import { shownCaseTitle } from "../wording/case_title.ts";
 import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { causeCursor, readCauseCursor, writeCauseCursor } from "./causes.ts";
 import { BRIEF, evidenceOf, firstLine, FULL, history } from "./evidence.ts";
@@ -90,14 +91,10 @@ const STATUSES = ["running", "queued", "failed", "passed", "timed_out", "cancell
 
 // ── One execution in words
 
-/** A link or plain words. */
-type Word = string | { text: string; href: string };
-const toText = (words: readonly Word[]) => words.map((word) => (typeof word === "string" ? word : word.text)).join("");
-const toHtml = (words: readonly Word[]) =>
+const toText = (words: readonly HeadlineWord[]) =>
+  words.map((word) => (typeof word === "string" ? word : word.text)).join("");
+const toHtml = (words: readonly HeadlineWord[]) =>
   words.map((word): Piece => (typeof word === "string" ? word : html`<a href="${word.href}">${word.text}</a>`));
-
-const sum = (tasks: readonly TaskRow[], name: "passed" | "failed" | "skipped" | "flaky") =>
-  tasks.reduce((total, task) => total + task[name], 0);
 
 /** Long keys are for machines. */
 export function shortNameOf(name: ExecutionName): string {
@@ -109,40 +106,16 @@ export type Told = {
   projectId: string;
   execution: TimedExecutionRow;
   counts: Partial<Record<Blame, number>>;
-  baseline: Word | null;
+  baseline: HeadlineWord | null;
   defaultBranch: string;
   /** Only where exactly one test is flaky. */
   flakyTestId: string | undefined;
 };
 
-/** "3 new failures since #412, 1 also failing on main". */
-function failuresOf({ counts, baseline, defaultBranch }: Told): Word[] {
-  const { new: fresh = 0, main = 0, still = 0, flaky = 0, quarantined = 0 } = counts;
-  const since: Word[] = baseline === null ? [] : [" since ", baseline];
-  const known = [
-    main > 0 && `${count(main)} also failing on ${defaultBranch}`,
-    still > 0 && `${count(still)} still failing`,
-    flaky > 0 && `${count(flaky)} known flaky`,
-    quarantined > 0 && fresh + main + still + flaky === 0 && `${count(quarantined)} quarantined`,
-  ].filter((words) => words !== false);
-  if (fresh > 0) {
-    const told = known.filter((words) => !/known flaky|quarantined/.test(words)).join(", ");
-    return [counted(fresh, "new failure"), ...since, told === "" ? "" : `, ${told}`];
-  }
-  return ["Nothing new", ...since, known.length === 0 ? "" : `: ${known.join(", ")}`];
-}
-
-const NAMED_TASKS = 3;
-const namesOf = (tasks: readonly TaskRow[]): string => {
-  const more = tasks.length - NAMED_TASKS;
-  const names = tasks.slice(0, NAMED_TASKS).map(({ slug }) => slug);
-  return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-};
-
 /** "2 flaky", with a link to the flaky results of the first task that has any; one alone is linked to itself. */
-function flakyWord({ projectId, execution, flakyTestId }: Told): Word {
+function flakyWord({ projectId, execution, flakyTestId }: Told): HeadlineWord {
   const { id, tasks } = execution;
-  const text = `${count(sum(tasks, "flaky"))} flaky`;
+  const text = `${count(sumOf(tasks, "flaky"))} flaky`;
   const task = tasks.find(({ flaky }) => flaky > 0);
   if (!task) return text;
   const filter = flakyTestId === undefined ? { status: "flaky" } : { case: flakyTestId };
@@ -152,58 +125,11 @@ function flakyWord({ projectId, execution, flakyTestId }: Told): Word {
 /** The id of the only flaky test of an execution; undefined if there are none or several. */
 async function findFlakyTest(sql: Sql, projectId: string, { id, tasks }: ExecutionRow): Promise<string | undefined> {
   const task = tasks.find(({ flaky }) => flaky > 0);
-  if (!task || sum(tasks, "flaky") !== 1) return undefined;
+  if (!task || sumOf(tasks, "flaky") !== 1) return undefined;
   const runId = await selectRunId(sql, projectId, id, task.slug);
   if (runId === undefined) return undefined;
   const [row] = await selectCaseResults(sql, projectId, runId, { limit: 1, flaky: true });
   return row?.testCaseId;
-}
-
-/** What came of it, the worst first. */
-export function headlineOf(told: Told): Word[] {
-  const { execution, counts } = told;
-  const { status, tasks, durationMs } = execution;
-  const [passed, failed, flaky] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "flaky")];
-  const over = tasks.filter((task) => hasEnded(task.status)).length;
-  const broken: Word[] = failed === 0 ? [] : [", ", ...failuresOf(told)];
-  if (!hasEnded(status)) {
-    const progress = tasks.length === 0 ? "" : `, ${over} of ${counted(tasks.length, "task")}`;
-    const fresh = counts.new ?? 0;
-    const soFar =
-      fresh > 0
-        ? `, ${counted(fresh, "new failure")} so far`
-        : failed > 0
-          ? `, ${counted(failed, "failure")} so far`
-          : "";
-    return [`${status === "queued" ? "Queued" : "Running"}${progress}${soFar}`];
-  }
-  if (status === "cancelled") {
-    const had = tasks.filter(({ attempt }) => attempt > 0).length;
-    return [
-      `Cancelled${tasks.length === 0 ? "" : `, ${had} of ${counted(tasks.length, "task")} had reported`}`,
-      ...broken,
-    ];
-  }
-  const reason = executionReason(status, tasks);
-  const known = reason === null ? [] : [`; ${reason}`];
-  const down = tasks.filter(({ outage }) => outage);
-  if (down.length > 0) {
-    const [its, all] = [sum(down, "failed"), sum(down, "passed") + sum(down, "failed")];
-    const where = down.length === tasks.length ? "" : ` of ${namesOf(down)}`;
-    const others: Word[] = failed === its ? [] : ["; ", ...failuresOf(told)];
-    return [`An outage${where}: ${count(its)} of ${counted(all, "test")} failed`, ...others, ...known];
-  }
-  const counting = failed - (counts.quarantined ?? 0);
-  if (counting > 0 && status !== "passed") return [...failuresOf(told), ...known];
-  if (reason !== null) return [reason];
-  if (failed > 0 && status === "failed") return failuresOf(told);
-  if (status === "failed") return ["Failed without a failing test"];
-  if (passed + failed === 0) return [sum(tasks, "skipped") > 0 ? "All tests were skipped" : "Nothing ran"];
-  return [
-    `${count(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`,
-    ...(flaky > 0 ? [", ", flakyWord(told)] : []),
-    failed > 0 ? `, ${counted(failed, "quarantined failure")}` : "",
-  ];
 }
 
 const TRIGGERS: Record<string, string> = {
@@ -217,7 +143,7 @@ const TRIGGERS: Record<string, string> = {
 function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, ExecutionName>, now: Date): Piece[] {
   const { execution, counts } = told;
   const { tasks, rerunOf, baselineId, durationMs, machineTimeMs } = execution;
-  const [passed, recovered, skipped] = [sum(tasks, "passed"), sum(tasks, "flaky"), sum(tasks, "skipped")];
+  const [passed, recovered, skipped] = [sumOf(tasks, "passed"), sumOf(tasks, "flaky"), sumOf(tasks, "skipped")];
   const { flaky = 0, quarantined = 0, incident = 0 } = counts;
   const link = (id: string) => {
     const name = names.get(id);
@@ -274,7 +200,7 @@ function actionsOf({ base, csrf, role, execution, share, ...more }: Doing): Html
   const { status, mode, tasks } = execution;
   if (role === "viewer") return null;
   const red = tasks.filter(({ verdict, status }) => verdict !== "passed" || status === "timed_out");
-  const failed = sum(tasks, "failed");
+  const failed = sumOf(tasks, "failed");
   // Runners run the tests that failed, everybody else the tasks in which they are.
   const again = mode === "run" && failed > 0 ? `${count(failed)} failed` : `${counted(red.length, "failed task")}`;
   const isOver = hasEnded(status);
@@ -295,7 +221,7 @@ function actionsOf({ base, csrf, role, execution, share, ...more }: Doing): Html
           `${base}/delete`,
           csrf,
           "Delete execution",
-          `Its ${counted(sum(tasks, "passed") + sum(tasks, "failed") + sum(tasks, "skipped"), "result")}, messages and logs are lost, and what was found by them of flaky tests and bugs is not told from them any more.`,
+          `Its ${counted(sumOf(tasks, "passed") + sumOf(tasks, "failed") + sumOf(tasks, "skipped"), "result")}, messages and logs are lost, and what was found by them of flaky tests and bugs is not told from them any more.`,
         )
       : null;
   const hint = isOver && tasks.length > 0 && !more.isAnswered ? howToRepeat({ execution, red, ...more }) : null;
@@ -358,8 +284,6 @@ async function readFailures(
   return { causes, totals, evidence: new Map(found.map((row) => [keyOf(row), row])), next: writeCauseCursor(last) };
 }
 
-const fullName = ({ suite, name }: Pick<CaseRef, "suite" | "name">): string =>
-  [suite, name].filter(Boolean).join(" › ");
 const blameOf = ({ blame }: { blame: Blame | null }) => blame ?? "none";
 
 type Around = { projectId: string; executionId: string; defaultBranch: string; isLive: boolean; now: Date };
@@ -370,7 +294,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
   const kind = blameOf(first);
   const section = SECTIONS[kind]!;
   const said = firstLine(first.message) || firstLine(first.stack);
-  const title = said || fullName(first);
+  const title = said || shownCaseTitle(first);
   const own = ownFrames(first.stack ?? "")[0];
   const owners = [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))];
   const hosts = [...new Set(cause.failures.map(({ host }) => host))];
@@ -388,7 +312,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
         : section.tag;
   const isOld = told?.sinceExecutionId && told.sinceExecutionId !== executionId;
   const sub: Piece[] = [
-    said === "" ? null : isOne ? [html`<span>${breakable(fullName(first))}</span>`] : tests,
+    said === "" ? null : isOne ? [html`<span>${breakable(shownCaseTitle(first))}</span>`] : tests,
     own ? html`<code>${breakable([own.file, own.function].filter(Boolean).join(" "))}</code>` : null,
     owners.length > 0 ? `owner ${owners.slice(0, 3).join(", ")}` : null,
     onlyHost === null ? null : html`on ${breakable(onlyHost)}`,
@@ -415,7 +339,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
     return html`${why === null ? null : html`<p class="small">${why}.</p>`}<h3>${isOne ? "Test" : tests}</h3>
 <ul class="plain">${cause.failures.map(
       (failure) =>
-        html`<li><a href="${testPath(projectId, failure.testCaseId)}">${breakable([failure.taskSlug, fullName(failure)].join(" › "))}</a>${
+        html`<li><a href="${testPath(projectId, failure.testCaseId)}">${breakable([failure.taskSlug, shownCaseTitle(failure)].join(" › "))}</a>${
           failure.file === null
             ? null
             : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`
@@ -441,7 +365,7 @@ function failureSections(
   query: { cause_after?: string | undefined },
 ): Piece[] {
   const { causes, totals, evidence, next } = failures;
-  const failed = sum(execution.tasks, "failed");
+  const failed = sumOf(execution.tasks, "failed");
   if (causes.length === 0) return [];
   const sections = causes.reduce<Section[]>((all, cause) => {
     const kind = blameOf(cause.failures[0]);
@@ -557,7 +481,7 @@ function comparedTable(projectId: string, kind: string, rows: readonly ComparedR
 <thead class="visually-hidden"><tr><th scope="col">Kind</th><th scope="col">Test</th></tr></thead>
 <tbody>${shown.map(
     (row) =>
-      html`<tr><td class="mark-cell">${mark(shape, { word: false })}</td><td class="long"><span class="soft">${breakable(row.taskSlug)} › </span><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a></td></tr>`,
+      html`<tr><td class="mark-cell">${mark(shape, { word: false })}</td><td class="long"><span class="soft">${breakable(row.taskSlug)} › </span><a href="${testPath(projectId, row.testCaseId)}">${breakable(shownCaseTitle(row))}</a></td></tr>`,
   )}</tbody></table></div>`;
 }
 
@@ -640,7 +564,7 @@ ${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAG
         baseline: baseline ? { text: shortNameOf(baseline), href: executionPath(projectId, baseline.id) } : null,
         defaultBranch,
       };
-      const words = headlineOf(told);
+      const words = executionHeadline({ ...told, flaky: flakyWord(told) });
       const isLive = !hasEnded(execution.status);
       const base = executionPath(projectId, executionId);
       const around = { projectId, executionId, defaultBranch, isLive, now };

@@ -5,12 +5,13 @@ import { firstIdAt } from "../database/moment.ts";
 import { selectLastBuild, selectNews, selectTally } from "../store/overview.ts";
 import { selectTeamPlaces } from "../store/projects.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
-import { executionPath, nameOf, outcomeOf } from "./builds.ts";
+import { executionPath, nameOf } from "./builds.ts";
 import { page, type Page, type ProjectPlace } from "./page.ts";
 import { ago, counted, mark, strip } from "./parts.ts";
-import { headlineOf, summaryOf } from "./project_state.ts";
+import { branchHeadline, summaryOf } from "./project_state.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectSummaries } from "../store/execution_list.ts";
+import { executionOutcome } from "../wording/execution.ts";
 
 const STRIP = 30;
 /** What is new is told of so many branches, and of no older executions. */
@@ -30,11 +31,11 @@ async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<{ statu
     selectSummaries(sql, id, STRIP - 1, { buildsOnly: true }),
     selectNews(sql, id, branch, week, NEWS),
   ]);
-  const headline = headlineOf(branch, state, now);
+  const headline = branchHeadline(branch, state, now);
   const items = builds.toReversed().map((build) => ({
     status: build.repeatedStatus ?? build.status,
     href: executionPath(id, build.id),
-    label: `${nameOf(build)}: ${outcomeOf(build)}`,
+    label: `${nameOf(build)}: ${executionOutcome(build)}`,
   }));
   const card = html`<section class="card padded" data-region="${id}">
 <h2><a href="/projects/${id}">${name}</a></h2>

@@ -1,6 +1,9 @@
 /** The small parts of pages: status marks, times, durations, strips of results, charts, links to the next page. */
 
 import { html, type Html, type Piece } from "../http/html.ts";
+import { count, counted, toDuration } from "../wording/numbers.ts";
+
+export { count, counted, toDuration };
 
 /** Shape and word of each status: never colour alone. */
 const MARKS: Record<string, readonly [shape: string, word: string]> = {
@@ -41,16 +44,6 @@ export const standingOf = ({ health, lastStatus }: { health: string; lastStatus:
 
 export const tag = (text: string, kind = ""): Html => html`<span class="tag ${kind}">${text}</span>`;
 
-/** `4:12` of more than a minute, `8.3 s` of more than a second, else `830 ms`. */
-export function toDuration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
-  const seconds = Math.round(ms / 1_000);
-  const [hours, minutes, rest] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
-  const pad = (value: number) => String(value).padStart(2, "0");
-  return hours > 0 ? `${hours}:${pad(minutes)}:${pad(rest)}` : `${minutes}:${pad(rest)}`;
-}
-
 const STEPS: readonly (readonly [seconds: number, name: string])[] = [
   [86_400 * 365, "year"],
   [86_400 * 30, "month"],
@@ -85,9 +78,6 @@ export function toExact(iso: string): string {
 export const toDay = (iso: string): string =>
   new Date(iso).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
-export const count = (value: number): string => value.toLocaleString("en-US");
-/** "1 failure", "3 failures". */
-export const counted = (value: number, name: string): string => `${count(value)} ${name}${value === 1 ? "" : "s"}`;
 export const toPercent = (share: number): string =>
   `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0).replace(/\.0$/, "")} %`;
 

@@ -1,15 +1,16 @@
 /** How a project stands, in words: is its default branch green, since when, and what else there is. */
 
 import { html, type Html } from "../http/html.ts";
-import { type BranchState, type BranchTask, isGreen } from "../rules/branch_state.ts";
+import { type BranchState, isGreen } from "../rules/branch_state.ts";
+import type { ExecutionSummary } from "../store/execution_list.ts";
 import type { Tally } from "../store/overview.ts";
 import type { Branch } from "../store/state.ts";
+import { redTaskWords } from "../wording/task.ts";
 import { executionPath, nameOf, taskPath, toldOutcome } from "./builds.ts";
 import { commit, counted, toDuration, toSpan } from "./parts.ts";
-import type { ExecutionSummary } from "../store/execution_list.ts";
 
 /** "main has been green for 2 hours". */
-export function headlineOf(
+export function branchHeadline(
   { branch, sample }: Branch,
   { state, since, isLonger }: BranchState,
   now: Date,
@@ -24,17 +25,6 @@ export function headlineOf(
 const RED_TASKS = 3;
 const MISSING_TASKS = 3;
 
-const WORDS: Record<BranchTask["status"], string> = {
-  passed: "passed",
-  failed: "failed",
-  incomplete: "is incomplete",
-  timed_out: "has not reported",
-};
-
-/** "2 failures", "is incomplete": of a red task. */
-export const toldTask = ({ status, failed }: Pick<BranchTask, "status" | "failed">): string =>
-  status === "failed" && failed > 0 ? counted(failed, "failure") : WORDS[status];
-
 /** The tasks that keep a branch red, those that have done so for longest first; none of a green one. */
 export function redTasks(projectId: string, { tasks }: BranchState, now: Date): (Html | null)[] {
   const red = tasks.filter((task) => !isGreen(task));
@@ -43,7 +33,7 @@ export function redTasks(projectId: string, { tasks }: BranchState, now: Date): 
       ({ slug, status, failed, since, isLonger, lastExecutionId }) =>
         html`<span
           ><a href="${taskPath(projectId, lastExecutionId, slug)}">${slug}</a>
-          <span class="failed">${toldTask({ status, failed })}</span>,
+          <span class="failed">${redTaskWords({ status, failed })}</span>,
           red for ${isLonger ? "more than " : ""}${toSpan(now.getTime() - Date.parse(since))}</span
         >`,
     ),

@@ -18,9 +18,12 @@ import {
 import { selectBranch, selectBranchState } from "../store/state.ts";
 import { type RegressedBug, selectRegressedBugs } from "../store/bug_reports.ts";
 import { selectTestCases } from "../store/test_cases.ts";
+import { shownCaseTitle } from "../wording/case_title.ts";
+import { redTaskWords } from "../wording/task.ts";
+import { firstLineOf } from "../wording/first_line.ts";
 import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
-import { headlineOf, summaryOf, toldTask } from "./project_state.ts";
+import { branchHeadline, summaryOf } from "./project_state.ts";
 import { ago, breakable, counted, mark, toDay, toDuration, toPercent, toSpan } from "./parts.ts";
 import { TREND_DAYS, trends } from "./trends.ts";
 import { type ExecutionSummary, selectSummaries } from "../store/execution_list.ts";
@@ -53,9 +56,9 @@ function needsYou(projectId: string, { branch, red, moreRed, news, regressed, fl
           <td class="long">
             <a href="${taskPath(projectId, said.executionId, slug)}"
               ><b>${nameOf(said)}</b> <code>${branch}</code> ${slug}:
-              ${toldTask({ status, failed })}${said.newFailures > 0 ? `, ${said.newFailures} new` : ""}</a
+              ${redTaskWords({ status, failed })}${said.newFailures > 0 ? `, ${said.newFailures} new` : ""}</a
             >
-            <span class="small soft">${(said.message ?? said.test ?? "").split("\n")[0]}</span>
+            <span class="small soft">${firstLineOf(said.message ?? said.test)}</span>
           </td>
           <td class="number soft">
             red for ${isLonger ? "more than " : ""}${toSpan(now.getTime() - Date.parse(since))}
@@ -77,7 +80,7 @@ function needsYou(projectId: string, { branch, red, moreRed, news, regressed, fl
               ><b>${nameOf(row)}</b> <code>${row.branch}</code>
               ${counted(row.failures, "new failure")}</a
             >
-            <span class="small soft">${(row.message ?? row.test ?? "").split("\n")[0]}</span>
+            <span class="small soft">${firstLineOf(row.message ?? row.test)}</span>
           </td>
           <td class="number soft">${ago(row.createdAt, now)}</td>
         </tr>`,
@@ -103,7 +106,7 @@ function needsYou(projectId: string, { branch, red, moreRed, news, regressed, fl
           <td class="mark-cell">${mark("flaky")}</td>
           <td class="long">
             <a href="${testPath(projectId, test.id)}"
-              >${breakable([test.taskSlug, test.suite, test.name].filter(Boolean).join(" › "))}</a
+              >${breakable(`${test.taskSlug} › ${shownCaseTitle(test)}`)}</a
             >
             <span class="small soft">flaky, fails ${toPercent(test.flakeRate)} of the time</span>
           </td>
@@ -198,7 +201,7 @@ export const projects: Page[] = [
       selectTestCases(sql, id, { limit: 4, health: ["flaky"], sort: "flakeRate" }),
       selectTestCases(sql, id, { limit: 4, sort: "p95Ms" }),
     ]);
-    const headline = headlineOf(branch, state, now);
+    const headline = branchHeadline(branch, state, now);
     const rows = await selectGrid(
       sql,
       id,
@@ -276,7 +279,7 @@ export const projects: Page[] = [
                         html`<tr>
                           <td class="long">
                             <a href="${testPath(id, test.id)}"
-                              >${breakable([test.suite, test.name].filter(Boolean).join(" › "))}</a
+                              >${breakable(shownCaseTitle(test))}</a
                             >
                           </td>
                           <td class="number">${test.p95Ms === null ? "–" : toDuration(test.p95Ms)}</td>

@@ -36,7 +36,7 @@ const labelTags = (labels: readonly string[]) =>
   labels.length === 0 ? html`<span class="soft">no labels</span>` : labels.map((label) => html`${tag(label)} `);
 
 /** The answer first: does everything that waits have somebody who will come for it. */
-function headlineOf(queue: readonly Waiting[], runners: readonly TeamRunner[]): { status: string; text: string } {
+function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner[]): { status: string; text: string } {
   const waiting = queue.reduce((sum, row) => sum + row.waiting, 0);
   const unserved = queue.reduce((sum, row) => sum + row.unserved, 0);
   const there = runners.filter(({ isThere }) => isThere);
@@ -131,7 +131,7 @@ export const runners: Page[] = [
       ]);
       const rows = found.slice(0, MAX_RUNNERS);
       const last = found.length > MAX_RUNNERS ? rows.at(-1) : undefined;
-      const headline = headlineOf(queue, rows);
+      const headline = runnersHeadline(queue, rows);
       // What nobody comes for says which runner is missing.
       const missing = new Map(queue.filter(({ unserved }) => unserved > 0).map((row) => [row.projectId, row]));
       const ordered = projects

@@ -6,6 +6,7 @@ import { mayBeEmpty, text } from "../schema/fields.ts";
 import { selectBugByNumber, selectBugReports } from "../store/bug_reports.ts";
 import { searchBuilds, selectExactBuild } from "../store/search.ts";
 import { selectTestCases } from "../store/test_cases.ts";
+import { shownCaseTitle } from "../wording/case_title.ts";
 import { bugPath, buildTable, executionPath, testPath } from "./builds.ts";
 import { words } from "./filters.ts";
 import { page, type Page, SeeOther } from "./page.ts";
@@ -54,7 +55,7 @@ ${
         .slice(0, FOUND)
         .map(
           (test) =>
-            html`<tr><td class="mark-cell">${mark(standingOf(test))}</td><td class="long"><a href="${testPath(id, test.id)}">${breakable([test.suite, test.name].filter(Boolean).join(" › "))}</a><span class="small soft">${[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span></td></tr>`,
+            html`<tr><td class="mark-cell">${mark(standingOf(test))}</td><td class="long"><a href="${testPath(id, test.id)}">${breakable(shownCaseTitle(test))}</a><span class="small soft">${[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span></td></tr>`,
         )}</tbody></table></div>`
 }
 ${

@@ -6,9 +6,8 @@ import { getBranchDays } from "../operations/branch_days.ts";
 import { type Cause, type CausePage, readCauses } from "../operations/failures.ts";
 import { createShare, findShared, revokeShare } from "../operations/shares.ts";
 import { Reply } from "../request/reply.ts";
-import { type Badge, drawBadge } from "../rules/badge.ts";
+import { type Badge, drawBadge } from "../wording/badge.ts";
 import { hasEnded } from "../rules/execution.ts";
-import type { CaseRef } from "../schema/case_ref.ts";
 import type { Blame } from "../schema/failures.ts";
 import { uuid } from "../schema/fields.ts";
 import { refuseAbsent } from "../schema/refusal.ts";
@@ -18,12 +17,14 @@ import type { Database, Sql } from "../database/connect.ts";
 import { type ExecutionRow, type TaskRow } from "../store/executions.ts";
 import { selectBuild, selectLastBuild } from "../store/overview.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
-import { executionPath, nameOf, outcomeOf } from "./builds.ts";
+import { shownCaseTitle } from "../wording/case_title.ts";
+import { executionOutcome } from "../wording/execution.ts";
+import { executionPath, nameOf } from "./builds.ts";
 import { causeCursor, readCauseCursor, writeCauseCursor } from "./causes.ts";
 import { BRIEF, evidenceOf, firstLine, FULL } from "./evidence.ts";
 import { form, page, type Page, SeeOther, type View } from "./page.ts";
 import { ago, breakable, commit, count, counted, mark, pager, tag, toDuration, wordOf } from "./parts.ts";
-import { headlineOf } from "./project_state.ts";
+import { branchHeadline } from "./project_state.ts";
 import { shareName, shareSection } from "./share_parts.ts";
 import { TREND_DAYS, trends } from "./trends.ts";
 import { selectExecution, type ExecutionSummary, selectSummaries } from "../store/execution_list.ts";
@@ -79,9 +80,6 @@ const told = <Row extends { message: string | null; stack: string | null }>({ me
   stack: stack === null ? null : maskKeys(stack),
 });
 
-const fullName = ({ suite, name }: Pick<CaseRef, "suite" | "name">): string =>
-  [suite, name].filter(Boolean).join(" › ");
-
 const BLAMES: Record<Blame | "none", readonly [mark: string, tag: string]> = {
   new: ["failed", "new"],
   main: ["failed", "known"],
@@ -100,19 +98,19 @@ const TESTS = 20;
 function causeItem({ failed, failures }: Cause, index: number): Html {
   const [first] = failures;
   const said = told(first);
-  const title = firstLine(said.message) || firstLine(said.stack) || fullName(first);
+  const title = firstLine(said.message) || firstLine(said.stack) || shownCaseTitle(first);
   const [shape, word] = BLAMES[first.blame ?? "none"];
   const isOne = failed === 1;
   const more = failed - failures.length;
   return html`<details class="failure" id="c${index}"${index === 0 ? html` open` : null}><summary>
 <span>${mark(shape, { word: false })}</span>
-<span class="long">${title}<span class="small soft">${isOne ? breakable(fullName(first)) : counted(failed, "test")} · ${breakable(first.taskSlug)}</span></span>
+<span class="long">${title}<span class="small soft">${isOne ? breakable(shownCaseTitle(first)) : counted(failed, "test")} · ${breakable(first.taskSlug)}</span></span>
 <span class="wide"></span><span>${tag(word, shape === "skipped" ? "" : shape)}</span>
 </summary>
 <div class="evidence">${evidenceOf(said, index < WHOLE ? FULL : BRIEF, title)}
 <div><h3>${isOne ? "Test" : counted(failed, "test")}</h3><ul class="reasons small">${failures.map(
     (failure) =>
-      html`<li class="long">${breakable([failure.taskSlug, fullName(failure)].join(" › "))}${failure.file === null ? null : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`}</li>`,
+      html`<li class="long">${breakable([failure.taskSlug, shownCaseTitle(failure)].join(" › "))}${failure.file === null ? null : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`}</li>`,
   )}${more > 0 ? html`<li class="soft">and ${count(more)} more</li>` : null}</ul></div></div></details>`;
 }
 
@@ -135,7 +133,7 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
 
 /** What came of it, without what runners and pipelines have said: that names them. */
 const publicOutcomeOf = (build: ExecutionSummary): string =>
-  outcomeOf({
+  executionOutcome({
     ...build,
     redTasks: build.redTasks.map((task) => ({
       ...task,
@@ -210,7 +208,7 @@ async function sharedProject(
     getBranchDays(sql, begin, projectId, branch, { now, count: TREND_DAYS }),
     selectSummaries(sql, projectId, NEWEST),
   ]);
-  const headline = headlineOf(branch, state, now);
+  const headline = branchHeadline(branch, state, now);
   const body = html`<h1>${mark(headline.status, { word: false })} ${headline.text}</h1>
 <div class="meta"><span><b>${projectName}</b></span>${last ? html`<span>${nameOf(last)} ${last.commit === null ? null : commit(last.commit)} ${publicOutcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : null}</span>` : null}</div>
 ${days.length === 0 ? null : html`<h2>How it has been going</h2>${trends(defaultBranch, days, now)}`}

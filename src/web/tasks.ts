@@ -6,19 +6,19 @@ import { absent } from "../http/problem.ts";
 import { stripAnsi } from "../rules/ansi.ts";
 import { hasEnded } from "../rules/execution.ts";
 import { machineText } from "../rules/ran_on.ts";
-import { taskReason } from "../rules/red_reason.ts";
+import { taskHeadline } from "../wording/task.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import { text, uuid } from "../schema/fields.ts";
 import type { RanOn } from "../schema/test_runs.ts";
 import { type CaseResultRow, selectCaseResults } from "../store/case_results.ts";
-import type { TaskRow } from "../store/executions.ts";
 import { selectTestRun, selectUploadsOfRun, type UploadRow } from "../store/test_runs.ts";
+import { shownCaseTitle } from "../wording/case_title.ts";
 import { executionPath, nameOf, taskPath, testPath } from "./builds.ts";
 import { evidenceOf, firstLine, FULL, type Measure } from "./evidence.ts";
 import { page, type Page } from "./page.ts";
 import { findTask, leaseTable, logBox, readLeases, readLog, type TaskPlace } from "./task_logs.ts";
-import { ago, breakable, count, counted, mark, pager, tag, toAddress, toDuration, wordOf } from "./parts.ts";
+import { ago, breakable, counted, mark, pager, tag, toAddress, toDuration } from "./parts.ts";
 
 const PAGE = 50;
 const UPLOADS = 50;
@@ -62,29 +62,6 @@ const taskQuery = v.strictObject({
   ),
 });
 
-const fullName = ({ suite, name }: { suite: string; name: string }) => [suite, name].filter(Boolean).join(" › ");
-
-/** What came of it in words. */
-function headlineOf(task: TaskRow): string {
-  const { passed, failed, skipped, flaky, status, attempt, durationMs } = task;
-  if (attempt === 0)
-    return status === "queued"
-      ? "waits"
-      : status === "running"
-        ? "runs"
-        : status === "timed_out"
-          ? taskReason(task)!
-          : wordOf(status);
-  const counts = [
-    failed > 0 && `${count(failed)} failed`,
-    `${count(passed)} passed`,
-    skipped > 0 && `${count(skipped)} skipped`,
-    flaky > 0 && `${count(flaky)} flaky`,
-  ].filter(Boolean);
-  const reason = taskReason(task);
-  return `${reason === null ? "" : `${reason}; `}${counts.join(", ")}${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`;
-}
-
 const letterOf = ({ status, flaky }: CaseResultRow) => (flaky ? "flaky" : status);
 
 /** A result that failed opens in place; the others are a line. */
@@ -104,9 +81,9 @@ function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean): Html 
     isAlone ? null : html` · <a href="${whole}">The whole of it</a>`
   }</p>`;
   if (!hasMore && !isAlone)
-    return html`<div class="failure-line"><span>${mark(status)}</span><span class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(fullName(row))}</a>${host === null ? null : html` <span class="small soft">${host}</span>`}</span><span class="small soft">${took}</span></div>`;
+    return html`<div class="failure-line"><span>${mark(status)}</span><span class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(shownCaseTitle(row))}</a>${host === null ? null : html` <span class="small soft">${host}</span>`}</span><span class="small soft">${took}</span></div>`;
   return html`<details class="failure" id="r${row.number}" ${isAlone ? html`open` : null}><summary><span>${mark(status)}</span>
-<span class="long">${breakable(fullName(row))}<span class="small soft dots">${said === "" ? null : html`<span>${said}</span>`}${file}${host}</span></span>
+<span class="long">${breakable(shownCaseTitle(row))}<span class="small soft dots">${said === "" ? null : html`<span>${said}</span>`}${file}${host}</span></span>
 <span>${row.attempt > 1 ? tag(`attempt ${row.attempt}`) : null} ${row.kind === null || row.kind === "failure" ? null : tag(row.kind, "failed")}</span><span class="small soft">${took}</span></summary>
 <div class="evidence">${evidenceOf(row, isAlone ? WHOLE : FULL, "")}
 ${
@@ -211,8 +188,8 @@ ${
     : html`<div class="card empty"><p>${total > 0 ? "No case matches." : task.attempt > 0 ? "The report tells no single cases." : "Nothing has come yet."}</p></div>`
 }
 ${pager(path, { q, status, cursor }, rows.length > filter.limit && last && query.case === undefined ? `${last.rank}.${last.number}` : undefined)}`;
-      const title = `${taskSlug}: ${headlineOf(task)}`;
-      const body = html`<div data-region="state"><h1>${mark(task.status, { word: false })} ${breakable(taskSlug)}: ${headlineOf(task)}</h1>
+      const title = `${taskSlug}: ${taskHeadline(task)}`;
+      const body = html`<div data-region="state"><h1>${mark(task.status, { word: false })} ${breakable(taskSlug)}: ${taskHeadline(task)}</h1>
 <div class="meta">${facts}</div>
 ${
   warnings.length > 0

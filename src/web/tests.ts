@@ -24,6 +24,8 @@ import type { Sql } from "../database/connect.ts";
 import { selectOwners, selectTaskSlugs } from "../store/facets.ts";
 import { selectTally, type Tally } from "../store/overview.ts";
 import { type HistoryRow, selectTestCase, selectTestCases, type TestCaseRow } from "../store/test_cases.ts";
+import { shownCaseTitle } from "../wording/case_title.ts";
+import { firstLineOf } from "../wording/first_line.ts";
 import { bugPath, executionPath, nameOf, testPath } from "./builds.ts";
 import { choice, CHOICES, filterForm, nameFilter, type Option, PART, readPlace, words, writePlace } from "./filters.ts";
 import { action, hidden } from "./layout.ts";
@@ -56,8 +58,6 @@ const BROKEN = 5;
 const PATIENCE_MS = 500;
 
 const testsPath = (projectId: string): string => `/projects/${projectId}/tests`;
-const fullNameOf = ({ suite, name }: Pick<TestCaseRow, "suite" | "name">): string =>
-  [suite, name].filter(Boolean).join(" › ");
 
 // The catalogue
 
@@ -142,7 +142,7 @@ function catalogueRow(projectId: string, test: TestCaseRow, index: number, mayCh
   return html`<tr>
 ${mayChange ? html`<td class="mark-cell"><input type="checkbox" name="${isTicked(index)}" value="${test.id}" aria-labelledby="t${index}"></td>` : null}
 <td class="mark-cell">${mark(standingOf(test))}</td>
-<td class="long"><a id="t${index}" href="${testPath(projectId, test.id)}">${breakable(fullNameOf(test))}</a>${test.quarantine ? html` ${tag("quarantined")}` : null}${test.sample ? html` ${tag("sample")}` : null}<span class="small soft">${[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span></td>
+<td class="long"><a id="t${index}" href="${testPath(projectId, test.id)}">${breakable(shownCaseTitle(test))}</a>${test.quarantine ? html` ${tag("quarantined")}` : null}${test.sample ? html` ${tag("sample")}` : null}<span class="small soft">${[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span></td>
 <td class="wide">${test.lastStatus === null ? "–" : test.lastStatus === "failed" ? html`<span class="failed">failed</span>` : wordOf(test.lastStatus)}</td>
 <td class="number">${test.flakeRate > 0 ? toPercent(test.flakeRate) : "–"}</td>
 <td class="number wide">${test.runs === 0 ? "–" : `${count(test.failures)} of ${count(test.runs)}`}</td>
@@ -185,7 +185,7 @@ const brokenTable = (projectId: string, tests: readonly TestCaseRow[], hasMore: 
     : html`<h2>Broken ${hasMore ? html`<small>the first ${tests.length}: <a href="${testsPath(projectId)}?health=broken">all</a></small>` : null}</h2>
 <div class="card"><table><caption class="visually-hidden">Broken tests</caption><tbody>${tests.map(
         (test) =>
-          html`<tr><td class="mark-cell">${mark("broken")}</td><td class="long"><a href="${testPath(projectId, test.id)}">${breakable(fullNameOf(test))}</a>${test.quarantine ? html` ${tag("quarantined")}` : null}</td><td class="wide long">${test.owner ?? html`<span class="soft">no owner</span>`}</td><td class="number soft">${test.lastPassedAt === null ? "never passed" : html`passed last ${ago(test.lastPassedAt, now)}`}</td></tr>`,
+          html`<tr><td class="mark-cell">${mark("broken")}</td><td class="long"><a href="${testPath(projectId, test.id)}">${breakable(shownCaseTitle(test))}</a>${test.quarantine ? html` ${tag("quarantined")}` : null}</td><td class="wide long">${test.owner ?? html`<span class="soft">no owner</span>`}</td><td class="number soft">${test.lastPassedAt === null ? "never passed" : html`passed last ${ago(test.lastPassedAt, now)}`}</td></tr>`,
       )}</tbody></table></div>
 <h2>All tests</h2>`;
 
@@ -419,18 +419,15 @@ function history({ rows, names }: Told, now: Date): Html {
     (row) => html`<tr>
 <td class="mark-cell">${mark(statusOf(row))}</td>
 <td class="long"><a href="${near(row)}">${buildNameOf(row, names)}</a>${row.branch === null ? null : html` <code>${row.branch}</code>`}${row.commit === null ? null : html` <span class="soft">${commit(row.commit)}</span>`}${row.outage ? html` ${tag("outage")}` : null}${row.attempt > 1 ? html` ${tag(`attempt ${row.attempt}`)}` : null}</td>
-<td class="wide long small">${firstLine(row.message)}</td>
+<td class="wide long small">${firstLineOf(row.message, MAX_MESSAGE_LENGTH)}</td>
 <td class="number">${row.durationMs === null ? "–" : toDuration(row.durationMs)}</td>
 <td class="number soft">${row.completedAt === null ? "running" : ago(row.completedAt, now)}</td>
 </tr>`,
   )}</tbody></table></div>`;
 }
 
-const FIRST_LINE = 140;
-const firstLine = (message: string | null): string => {
-  const line = /\S.*/.exec(message ?? "")?.[0] ?? "";
-  return line.length > FIRST_LINE ? `${line.slice(0, FIRST_LINE)}…` : line;
-};
+/** Longer first lines of messages are cut. */
+const MAX_MESSAGE_LENGTH = 140;
 
 function quarantineTold({ quarantine }: TestCaseRow, now: Date): Html | null {
   if (!quarantine) return null;
@@ -593,7 +590,7 @@ ${pager(path, { ...filters, cursor }, next)}`;
     const told: Told = { projectId, rows: last.rows, names };
     const trust = trustOf({ test, record, rows: last.rows, firstBad }, branch, now);
     const path = testPath(projectId, test.id);
-    const body = html`<p class="over">${breakable(fullNameOf(test))}${test.quarantine ? html` ${tag("quarantined")}` : null}${test.sample ? html` ${tag("sample")}` : null}</p>
+    const body = html`<p class="over">${breakable(shownCaseTitle(test))}${test.quarantine ? html` ${tag("quarantined")}` : null}${test.sample ? html` ${tag("sample")}` : null}</p>
 <h1>${mark(trust.status, { word: false })} ${trust.text}</h1>
 <div class="meta quiet">
 ${test.file === null ? null : html`<code>${breakable(test.file)}</code>`}

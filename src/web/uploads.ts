@@ -34,7 +34,7 @@ const wholeOf = (number: number): string =>
   number === 1 ? "The only upload" : number === 2 ? "Both uploads" : `All ${counted(number, "upload")}`;
 
 /** Refused ones first: they are what is missing. */
-export function headlineOf(tally: readonly UploadTally[], taken: Taken): Headline {
+export function uploadsHeadline(tally: readonly UploadTally[], taken: Taken): Headline {
   const [refused, warned] = [sum(tally, "refused"), sum(tally, "warned")];
   const all = taken.number + refused;
   const isMany = taken.number >= MAX_TAKEN;
@@ -168,7 +168,7 @@ export const uploads: Page[] = [
     ]);
     const isEmpty = tally.length === 0 && taken.number === 0;
     const lastAt = isEmpty ? (await selectSummaries(sql, id, 0))[0]?.createdAt : undefined;
-    const headline = headlineOf(tally, taken);
+    const headline = uploadsHeadline(tally, taken);
     const rows = found.slice(0, PAGE);
     const next = found.length > PAGE ? rows.at(-1)!.id : undefined;
     const lastRefused = newest(tally, "refused");

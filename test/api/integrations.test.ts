@@ -6,7 +6,7 @@ import { insertDelivery } from "../../src/store/integrations.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { prune } from "../../src/work/prune.ts";
 import { reseal } from "../../src/work/reseal.ts";
-import { toTestNotice } from "../../src/rules/notice.ts";
+import { toTestNotice } from "../../src/wording/notification.ts";
 import { createHarness, createServer, SECRET_KEY, until } from "../harness.ts";
 import { createReceiver, outboundToReceivers } from "../receiver.ts";
 

@@ -4,9 +4,9 @@ import { describe, expect, test } from "bun:test";
 import { toAnnotations, type ToldFailure } from "../../src/cli/annotations.ts";
 import { toSummary } from "../../src/cli/job_summary.ts";
 import { toPlainLine } from "../../src/cli/output.ts";
-import type { ToldRun } from "../../src/rules/run_line.ts";
+import type { ReportedRun } from "../../src/wording/run_line.ts";
 
-const RUN: ToldRun = {
+const RUN: ReportedRun = {
   taskSlug: "unit",
   passed: 3,
   failed: 1,
@@ -30,7 +30,7 @@ const RUN: ToldRun = {
     incidentFailures: 0,
   },
 };
-const GREEN: ToldRun = {
+const GREEN: ReportedRun = {
   ...RUN,
   status: "passed",
   verdict: "passed",

@@ -3,7 +3,6 @@
 import { MAX_NAME } from "../../src/reports/text.ts";
 import { meets } from "../../src/rules/automation.ts";
 import { readAnsi, stripAnsi } from "../../src/rules/ansi.ts";
-import { drawBadge, widthOf } from "../../src/rules/badge.ts";
 import { isBlame } from "../../src/rules/blame.ts";
 import { isSameCommit } from "../../src/rules/commit.ts";
 import { readDiff } from "../../src/rules/diff.ts";
@@ -21,7 +20,6 @@ import {
 import { identify, identifyOtherNames, isAbsolute } from "../../src/rules/identity.ts";
 import { losesFile, mayBeSameFile, normalizeFile } from "../../src/rules/identity.ts";
 import { joinLog } from "../../src/rules/log_parts.ts";
-import { toNotice } from "../../src/rules/notice.ts";
 import {
   batchesPath,
   createFileMatch,
@@ -38,17 +36,10 @@ import { repeatOnly } from "../../src/rules/repeat.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
 import { locateFile, toContainedPath, toPathWord } from "../../src/rules/report_path.ts";
 import { mistakeInRerun, PRESETS, toRerunCommand } from "../../src/rules/rerun_command.ts";
-import { executionReason, type TaskEnd, taskLine, taskReason } from "../../src/rules/red_reason.ts";
-import { toRunLine } from "../../src/rules/run_line.ts";
 import { quoted, scanShell } from "../../src/rules/shell.ts";
 import { isTestFrame, ownFrames, readStack } from "../../src/rules/stack.ts";
 import { adviceFor } from "../../src/rules/upload_advice.ts";
 import { testLinearity, withFewTexts } from "./growth.ts";
-
-const LOST_TASK: TaskEnd = {
-  ...{ slug: "e2e", status: "timed_out", attempt: 0, shards: 1, namedShards: [], completedAt: null, failed: 0 },
-  ...{ verdict: null, reason: null, flaws: null },
-};
 
 const failureOf = (text: string) => ({
   kind: null,
@@ -60,31 +51,6 @@ const failureOf = (text: string) => ({
 });
 const caseOf = (text: string) => ({ suite: text, name: text, file: text });
 
-const project = { id: "p", name: "shop", defaultBranch: "main" };
-const tellOf = (text: string) =>
-  ({
-    type: "execution.failed",
-    teamId: "t",
-    project: { ...project, name: text },
-    data: {
-      execution: {
-        ...{ id: "e", key: text, branch: text, commit: text, status: "failed", url: text, taskSlugs: [text] },
-        ...{
-          passed: 1,
-          failed: 1,
-          skipped: 0,
-          total: 2,
-          flaky: 0,
-          buildUrl: text,
-          environment: text,
-          pullRequest: "1",
-        },
-      },
-    },
-    occurredAt: "2026-01-31T00:00:00.000Z",
-    failures: [{ ...caseOf(text), message: text, blame: "new" }],
-  }) as never;
-
 testLinearity("rules", {
   "ansi.ts": { readAnsi, stripAnsi },
   "automation.ts": {
@@ -95,12 +61,11 @@ testLinearity("rules", {
       }),
     toFacts: null,
   },
-  "badge.ts": { drawBadge: (text) => drawBadge({ label: text, message: text, tone: "good", title: text }), widthOf },
   "branch.ts": { lineOf: null },
   "branch_state.ts": { isGreen: null, toBranchState: null },
   "batches.ts": { countUnrun: null, newQueue: null, nextBatch: null, orderFiles: null, releaseShard: null },
   "assign_blame.ts": { assignBlame: null },
-  "blame.ts": { isBlame, toBlameWords: null, toCounts: null, toLists: null },
+  "blame.ts": { isBlame, toCounts: null, toLists: null },
   "bug_transition.ts": { eventOf: null },
   "commit.ts": { isSameCommit: (text) => isSameCommit(text, `${text}1`) },
   "contradiction.ts": { addContradicted: null, earlierByFar: null, groupRuns: null, toCompare: null },
@@ -170,12 +135,6 @@ testLinearity("rules", {
     ...{ removeFromBlock: null, toLetter: null, toStatus: null },
   },
   "news.ts": { isNews: null },
-  "notice.ts": {
-    toDispatchNotice: null,
-    toNotice: (text) => toNotice(tellOf(text), "https://assay.example"),
-    toSummaryNotice: null,
-    toTestNotice: null,
-  },
   "outside.ts": { isFromOutside: (text) => isFromOutside(failureOf(text)) },
   "pace.ts": { nextSeconds: null },
   "plan.ts": {
@@ -230,32 +189,7 @@ testLinearity("rules", {
     }),
   },
   "ran_on.ts": { machineText: null, refusesMachine: null, toRanOn: null, withoutMachine: null },
-  "red_reason.ts": {
-    executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
-    exitMessage: null,
-    flawsOf: null,
-    taskLine: (text) => taskLine({ ...LOST_TASK, reason: text }),
-    taskReason: (text) => {
-      taskReason({ ...LOST_TASK, reason: text });
-      const flaws = { brokeOff: false, standIns: 1, exitCode: 1, says: text };
-      taskReason({ ...LOST_TASK, status: "failed", verdict: "failed", attempt: 1, failed: 1, flaws });
-    },
-  },
-  "run_line.ts": {
-    toCounts: null,
-    toRunLine: (text) =>
-      toRunLine({
-        taskSlug: text,
-        status: "passed",
-        verdict: "passed",
-        missingShards: [],
-        warnings: [text],
-        url: text,
-        counts: {},
-        reason: text,
-      } as never),
-    toState: null,
-  },
+  "red_reason.ts": { flawsOf: null },
   "run_outcome.ts": {
     isComplete: null,
     isOutageRun: null,

@@ -65,7 +65,7 @@ testLinearity(
       ...{ buildRows: null, buildTable: null },
       executionPath: (text) => executionPath(text, text),
       nameOf: (text) => nameOf({ key: text, createdAt }),
-      ...{ outcomeOf: null, statusOf: null, toldOutcome: null },
+      ...{ statusOf: null, toldOutcome: null },
       taskPath: (text) => taskPath("p", "e", text),
       testPath: (text) => testPath("p", text),
     },
@@ -87,7 +87,6 @@ testLinearity(
       terminal: (text) => terminal(text),
     },
     "executions.ts": {
-      headlineOf: null,
       shardsWord: null,
       shortNameOf: (text) => shortNameOf({ key: text, createdAt, commit: text } as never),
       whyMissing: null,
@@ -162,7 +161,7 @@ testLinearity(
     },
     "people.ts": { browserOf, withArticle: null },
     "probes.ts": { createProbes: null },
-    "project_state.ts": { headlineOf: null, missingTasks: null, redTasks: null, summaryOf: null, toldTask: null },
+    "project_state.ts": { branchHeadline: null, missingTasks: null, redTasks: null, summaryOf: null },
     "reruns.ts": { howToRepeat: null, rerunsOf: null },
     "projects.ts": { grid: null },
     "reference.ts": {
@@ -178,7 +177,7 @@ testLinearity(
     "task_logs.ts": { findTask: null, leaseTable: null, logBox: null, readLeases: null, readLog: null },
     "tests.ts": { severityOf: null },
     "trends.ts": { trends: null },
-    "uploads.ts": { headlineOf: null, shortAgent },
+    "uploads.ts": { uploadsHeadline: null, shortAgent },
   },
   FEW_TEXTS,
 );

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { toNotice } from "../../src/rules/notice.ts";
+import { toNotice } from "../../src/wording/notification.ts";
 import { createHarness, createServer, junit } from "../harness.ts";
 import { createPerson } from "../people.ts";
 

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
-import { toTestNotice } from "../../src/rules/notice.ts";
+import { toTestNotice } from "../../src/wording/notification.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import type { Sql, Tx } from "../../src/database/connect.ts";
 import { giveUpOldest } from "../../src/store/integrations.ts";

@@ -12,7 +12,7 @@ import { prune } from "../../src/work/prune.ts";
 import { countAll } from "../../src/work/count.ts";
 import { reseal } from "../../src/work/reseal.ts";
 import { retainResults } from "../../src/work/retain.ts";
-import { toTestNotice } from "../../src/rules/notice.ts";
+import { toTestNotice } from "../../src/wording/notification.ts";
 import { createHarness, junit, SECRET_KEY } from "../harness.ts";
 import { createReceiver, outboundToReceivers } from "../receiver.ts";
 

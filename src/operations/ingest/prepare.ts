@@ -5,7 +5,7 @@ import { erroredCase, type ReportedCase, type Report } from "../../reports/repor
 import { cut } from "../../reports/text.ts";
 import { fingerprint } from "../../rules/fingerprint.ts";
 import { identify, type IdentifiedCases } from "../../rules/identity.ts";
-import { exitMessage } from "../../rules/red_reason.ts";
+import { exitMessage } from "../../wording/reasons.ts";
 import { type Result, toLetter } from "../../rules/merge.ts";
 import type { MachineNames } from "../../rules/ran_on.ts";
 import { WHOLE } from "../../rules/run_outcome.ts";

@@ -15,7 +15,7 @@ import { hasEnded } from "../../rules/execution.ts";
 import { INCIDENT } from "../../rules/health.ts";
 import { type ChangedResult, toStatus } from "../../rules/merge.ts";
 import { toRanOn } from "../../rules/ran_on.ts";
-import { taskLine } from "../../rules/red_reason.ts";
+import { taskLine } from "../../wording/reasons.ts";
 import { latestAttempts } from "../../rules/run_outcome.ts";
 import type { TouchedBug } from "../../schema/bug_reports.ts";
 import type { NewEvent } from "../../schema/events.ts";

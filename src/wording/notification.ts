@@ -1,29 +1,23 @@
-/** What there is to tell about an event, in words for people and in data for programs. */
+/** Writes the notification about an event: words for people and data for programs. */
 
-import { SHORT, toBlameWords, WORD_OF } from "./blame.ts";
+import { WORD_OF } from "../rules/blame.ts";
 import type { EventData, EventType, ExecutionData } from "../schema/events.ts";
-import type { Blame, BlameCounts } from "../schema/failures.ts";
-import type { Notice } from "../schema/integrations.ts";
+import type { BlameCounts, FailureSummary } from "../schema/failures.ts";
+import type { Notice, ProjectSummary } from "../schema/integrations.ts";
 import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../schema/urls.ts";
+import { BLAME_PHRASES, blameCountWords } from "./blame.ts";
+import { caseTitle } from "./case_title.ts";
+import { firstLineOf } from "./first_line.ts";
 
-/** An event with what is known of where it happened. */
-export type Told = {
+/** An event, and the project and the failures that its notification mentions. */
+export type EventContext = {
   type: EventType;
   teamId: string;
   project: { id: string; name: string; defaultBranch: string } | null;
   data: EventData;
   occurredAt: string;
   /** Failed test cases of the execution, the first ones. */
-  failures: readonly ToldFailure[];
-};
-
-export type ToldFailure = {
-  suite: string;
-  name: string;
-  file: string | null;
-  message: string | null;
-  /** null: of an outage. */
-  blame: Blame | null;
+  failures: readonly FailureSummary[];
 };
 
 type Counts = {
@@ -38,11 +32,9 @@ type Fact = Notice["facts"][number];
 
 const WORDS: Record<string, string> = { passed: "passed", failed: "failed", timed_out: "timed out" };
 
-const firstTextLine = (text: string): string => /\S[^\r\n]*/.exec(text)?.[0].trim() ?? "";
-
 /** What is worth a word: failures first, and nothing that did not happen. */
 function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0, outage, ...blames }: Counts): string {
-  const told = [...(outage ? ["an outage"] : []), toBlameWords(blames)].filter(Boolean).join(", ");
+  const told = [...(outage ? ["an outage"] : []), blameCountWords(blames)].filter(Boolean).join(", ");
   const parts: [number, string][] = [
     [failed, told === "" ? "failed" : `failed (${told})`],
     [passed, "passed"],
@@ -61,12 +53,12 @@ function withReason({ reason, ...counts }: Counts & { reason?: string }): string
 
 const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
 
-const named = (suite: string, name: string) => [suite, name].filter(Boolean).join(" > ");
-
-const lineOf = ({ suite, name, message, blame }: ToldFailure): string => {
-  const reason = message === null ? "" : firstTextLine(message).slice(0, 200);
+const lineOf = (failure: FailureSummary): string => {
+  const { message, blame } = failure;
+  const reason = firstLineOf(message).slice(0, 200);
+  const title = caseTitle(failure);
   // That it is new is what everybody takes for granted.
-  const told = blame === null || blame === "new" ? named(suite, name) : `${named(suite, name)} (${SHORT[blame]})`;
+  const told = blame === null || blame === "new" ? title : `${title} (${BLAME_PHRASES[blame]})`;
   return reason === "" ? told : `${told}: ${reason}`;
 };
 
@@ -83,7 +75,7 @@ const originFacts = ({ execution }: EventData): Record<string, string | null | u
 type Words = Pick<Notice, "tone" | "title" | "text"> & Partial<Notice>;
 
 /** `publicUrl` is without a slash at the end. */
-export function toNotice(told: Told, publicUrl: string): Notice {
+export function toNotice(told: EventContext, publicUrl: string): Notice {
   const { type, project, data, occurredAt, failures } = told;
   const { execution } = data;
   const words = toWords(told, publicUrl);
@@ -123,7 +115,7 @@ export function toNotice(told: Told, publicUrl: string): Notice {
 }
 
 /** What an occurrence tells: the words of the most particular thing that it is about. */
-function toWords(told: Told, publicUrl: string): Words {
+function toWords(told: EventContext, publicUrl: string): Words {
   const { type, teamId, project, data } = told;
   const { execution, testRun, bugReport, testCase, integration } = data;
   if (testRun && execution) return ofTestRun(told, testRun);
@@ -136,10 +128,10 @@ function toWords(told: Told, publicUrl: string): Words {
 
 type About<Name extends keyof EventData> = NonNullable<EventData[Name]>;
 
-const branchOf = ({ data, project }: Told) => data.execution?.branch ?? project?.defaultBranch ?? "";
-const projectName = ({ project }: Told) => project?.name ?? "";
+const branchOf = ({ data, project }: EventContext) => data.execution?.branch ?? project?.defaultBranch ?? "";
+const projectName = ({ project }: EventContext) => project?.name ?? "";
 
-function ofTestRun(told: Told, testRun: About<"testRun">): Words {
+function ofTestRun(told: EventContext, testRun: About<"testRun">): Words {
   const isGood = testRun.verdict === "passed";
   return {
     tone: isGood ? "good" : "bad",
@@ -153,7 +145,7 @@ function ofTestRun(told: Told, testRun: About<"testRun">): Words {
 
 const HAPPENED: Record<string, string> = { "bug_report.opened": "opened", "bug_report.regressed": "is back" };
 
-function ofBugReport(told: Told, bug: About<"bugReport">, url: string): Words {
+function ofBugReport(told: EventContext, bug: About<"bugReport">, url: string): Words {
   const happened = HAPPENED[told.type] ?? "resolved";
   return {
     tone: happened === "resolved" ? "good" : "bad",
@@ -173,9 +165,9 @@ function ofBugReport(told: Told, bug: About<"bugReport">, url: string): Words {
   };
 }
 
-function ofTestCase(told: Told, testCase: About<"testCase">, url: string): Words {
+function ofTestCase(told: EventContext, testCase: About<"testCase">, url: string): Words {
   const isFlaky = told.type === "test_case.became_flaky";
-  const name = named(testCase.suite, testCase.name);
+  const name = caseTitle(testCase);
   const { taskSlug, file, owner, flakeRate } = testCase;
   return {
     tone: isFlaky ? "bad" : "good",
@@ -188,7 +180,7 @@ function ofTestCase(told: Told, testCase: About<"testCase">, url: string): Words
   };
 }
 
-const ofMissedTask = (told: Told): Words => ({
+const ofMissedTask = (told: EventContext): Words => ({
   tone: "bad",
   title: `${projectName(told)}: ${told.data.taskSlug} did not report`,
   text: `A schedule expected it: ${told.data.reason ?? "nothing has arrived in time"}`,
@@ -204,7 +196,7 @@ const ofIntegration = (teamId: string, { id, kind, name, reason }: About<"integr
   topic: `${teamId} integration ${id}`,
 });
 
-function ofExecution(told: Told): Words {
+function ofExecution(told: EventContext): Words {
   const { type, data, failures } = told;
   const status = data.execution?.status ?? "passed";
   const became = type === "execution.recovered" ? toRecovery(data) : (WORDS[status] ?? status);
@@ -235,18 +227,10 @@ function redTasks({ execution }: EventData): string {
   return all > names.length ? `${names.join(", ")} and ${all - names.length} more` : names.join(", ");
 }
 
-export type Summary = {
-  executions: number;
-  failedExecutions: number;
-  openBugs: number;
-  flakyCases: number;
-  since: string;
-};
-
 /** What a schedule tells of a project. */
 export function toSummaryNotice(
   project: { id: string; name: string; defaultBranch: string },
-  summary: Summary,
+  summary: ProjectSummary,
   publicUrl: string,
   now: Date,
 ): Notice {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { drawBadge, widthOf } from "../../src/rules/badge.ts";
+import { drawBadge, widthOf } from "../../src/wording/badge.ts";
 
 /** What an XML parser makes of it; a broken one has no texts. */
 function read(svg: string) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { failureReason } from "../../src/rules/failure_reason.ts";
+import { failureReason } from "../../src/wording/failure_reason.ts";
 import type { Blame, IncidentSign } from "../../src/schema/failures.ts";
 
 const reason = (blame: Blame | null, more: { incident?: IncidentSign; inARow?: number; flakeRate?: number } = {}) =>

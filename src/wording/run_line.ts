@@ -1,10 +1,11 @@
-/** One line for people about a test run, as the answer to an upload tells it. */
+/** Says the result of a test run in one line, as the answer to an upload and the command line print it. */
 
-import { toBlameWords } from "./blame.ts";
-import { toShardList } from "./shards.ts";
+import { toShardList } from "../rules/shards.ts";
 import type { UploadedRun } from "../schema/test_runs.ts";
+import { blameCountWords } from "./blame.ts";
+import { singleLine } from "./single_line.ts";
 
-type Told =
+type ReportedField =
   | "taskSlug"
   | "passed"
   | "failed"
@@ -20,23 +21,23 @@ type Told =
   | "missingShards"
   | "counts"
   | "reason";
-export type ToldRun = Pick<UploadedRun, Told>;
+export type ReportedRun = Pick<UploadedRun, ReportedField>;
 
 /** " (1 new, 2 known flaky)" */
-function blamesOf({ outage, counts }: ToldRun): string {
+function blamesOf({ outage, counts }: ReportedRun): string {
   if (outage) return " (an outage)";
-  const words = toBlameWords(counts);
+  const words = blameCountWords(counts);
   return words === "" ? "" : ` (${words})`;
 }
 
 /** "FAILED", "PASSED", "INCOMPLETE" or "WAITING" for shards; what is not all in has not passed, only not failed yet. */
-export function toState({ status, verdict }: Pick<ToldRun, "status" | "verdict">): string {
+export function runState({ status, verdict }: Pick<ReportedRun, "status" | "verdict">): string {
   if (status === "running" && verdict === "passed") return "WAITING";
   return (status === "incomplete" ? status : verdict).toUpperCase();
 }
 
 /** What is missing, or what makes it red beside its failing tests. */
-function toShards({ reason, arrivedShards, missingShards }: ToldRun): string {
+function toShards({ reason, arrivedShards, missingShards }: ReportedRun): string {
   if (reason) return `${reason}; `;
   if (missingShards.length === 0) return "";
   const all = arrivedShards.length + missingShards.length;
@@ -44,7 +45,7 @@ function toShards({ reason, arrivedShards, missingShards }: ToldRun): string {
 }
 
 /** "3 passed, 1 failed (1 new), 0 skipped, attempt 1" */
-export function toCounts(run: ToldRun): string {
+export function runCounts(run: ReportedRun): string {
   const counts = [`${run.passed} passed`, `${run.failed} failed${blamesOf(run)}`, `${run.skipped} skipped`];
   if (run.flaky > 0) counts.push(`${run.flaky} flaky`);
   if (run.warnings.length > 0) counts.push(run.warnings.length === 1 ? "1 warning" : `${run.warnings.length} warnings`);
@@ -52,8 +53,6 @@ export function toCounts(run: ToldRun): string {
 }
 
 /** Without a line break at its end. */
-export function toRunLine(run: ToldRun): string {
-  // A slug is free text: it must not break the line.
-  const slug = run.taskSlug.replace(/\p{C}+/gu, " ");
-  return `${toState(run)} ${slug}: ${toCounts(run)} ${run.url}`;
+export function toRunLine(run: ReportedRun): string {
+  return `${runState(run)} ${singleLine(run.taskSlug)}: ${runCounts(run)} ${run.url}`;
 }

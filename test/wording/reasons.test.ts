@@ -1,12 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import {
-  executionReason,
-  exitMessage,
-  flawsOf,
-  type TaskEnd,
-  taskLine,
-  taskReason,
-} from "../../src/rules/red_reason.ts";
+import { executionReason, exitMessage, taskLine, taskReason } from "../../src/wording/reasons.ts";
+import { flawsOf, type TaskEnd } from "../../src/rules/red_reason.ts";
 
 const task = (more: Partial<TaskEnd> = {}): TaskEnd => ({
   ...{ slug: "e2e", status: "failed", attempt: 1, shards: 1, namedShards: [], completedAt: "2026-01-31T10:00:00Z" },

@@ -1,0 +1,158 @@
+/** Says the outcome of an execution in words: in a list, as the headline of its page, and in one line of text. */
+
+import { hasEnded } from "../rules/execution.ts";
+import type { TaskEnd } from "../rules/red_reason.ts";
+import { toShardList } from "../rules/shards.ts";
+import type { Execution, ExecutionStatus } from "../schema/executions.ts";
+import type { Blame } from "../schema/failures.ts";
+import { count, counted, toDuration } from "./numbers.ts";
+import { executionReason } from "./reasons.ts";
+import { singleLine } from "./single_line.ts";
+import type { TaskFigures } from "./task.ts";
+
+export type ExecutionFigures = {
+  status: string;
+  mode: string;
+  newFailures: number;
+  failed: number;
+  passed: number;
+  flaky: number;
+  skipped: number;
+  tasks: number;
+  openTasks: number;
+  outageFailures: number;
+  redTasks: readonly TaskEnd[];
+};
+
+const OPEN = ["queued", "running"];
+
+/** Returns the outcome of an execution in a list, the worst first: "3 new failures", "1,210 passed, 1 flaky", "running, 3 of 5 tasks". */
+export function executionOutcome(execution: ExecutionFigures): string {
+  const { status, newFailures, failed, passed, flaky, skipped, tasks, openTasks, outageFailures } = execution;
+  // No known task is running: the last upload or a time limit ends the execution.
+  if (status === "running" && tasks > 0 && openTasks === 0 && execution.mode === "report")
+    return `waiting for more reports, ${counted(passed + failed + skipped, "test")} so far${failed > 0 ? `, ${failed} failed` : ""}`;
+  if (OPEN.includes(status)) {
+    const progress = tasks === 0 ? "" : `, ${tasks - openTasks} of ${counted(tasks, "task")}`;
+    return `${status}${progress}${failed > 0 ? `, ${counted(failed, "failure")} so far` : ""}`;
+  }
+  if (status === "cancelled") return "cancelled";
+  const { redTasks } = execution;
+  const isKnown = tasks === 0 || redTasks.length > 0;
+  const reason = isKnown ? executionReason(status as ExecutionStatus, redTasks) : null;
+  const known = reason === null ? "" : `; ${reason}`;
+  if (outageFailures > 0) {
+    const others = failed - outageFailures - newFailures;
+    const told = [
+      `an outage: ${counted(outageFailures, "failure")}`,
+      newFailures > 0 && counted(newFailures, "new failure"),
+      others > 0 && counted(others, "known failure"),
+    ];
+    return `${told.filter(Boolean).join(", ")}${known}`;
+  }
+  if (newFailures > 0)
+    return `${counted(newFailures, "new failure")}${failed > newFailures ? `, ${failed - newFailures} known` : ""}${known}`;
+  if (failed > 0)
+    return reason === null ? counted(failed, "known failure") : `${reason}; ${counted(failed, "known failure")}`;
+  if (reason !== null) return reason;
+  if (passed + skipped === 0) return status === "failed" ? "failed without results" : "nothing ran";
+  return [`${passed.toLocaleString("en-US")} passed`, flaky > 0 && `${flaky} flaky`].filter(Boolean).join(", ");
+}
+
+/** Words of a sentence, which may be a link. */
+export type HeadlineWord = string | { text: string; href: string };
+
+type Headline = {
+  execution: { status: ExecutionStatus; durationMs: number; tasks: readonly (TaskFigures & { outage: boolean })[] };
+  counts: Partial<Record<Blame, number>>;
+  baseline: HeadlineWord | null;
+  defaultBranch: string;
+  /** "2 flaky". */
+  flaky: HeadlineWord;
+};
+
+export const sumOf = (tasks: readonly TaskFigures[], name: "passed" | "failed" | "skipped" | "flaky") =>
+  tasks.reduce((total, task) => total + task[name], 0);
+
+/** "3 new failures since #412, 1 also failing on main". */
+function failuresOf({ counts, baseline, defaultBranch }: Headline): HeadlineWord[] {
+  const { new: fresh = 0, main = 0, still = 0, flaky = 0, quarantined = 0 } = counts;
+  const since: HeadlineWord[] = baseline === null ? [] : [" since ", baseline];
+  const known = [
+    main > 0 && `${count(main)} also failing on ${defaultBranch}`,
+    still > 0 && `${count(still)} still failing`,
+    flaky > 0 && `${count(flaky)} known flaky`,
+    quarantined > 0 && fresh + main + still + flaky === 0 && `${count(quarantined)} quarantined`,
+  ].filter((words) => words !== false);
+  if (fresh > 0) {
+    const told = known.filter((words) => !/known flaky|quarantined/.test(words)).join(", ");
+    return [counted(fresh, "new failure"), ...since, told === "" ? "" : `, ${told}`];
+  }
+  return ["Nothing new", ...since, known.length === 0 ? "" : `: ${known.join(", ")}`];
+}
+
+const NAMED_TASKS = 3;
+const namesOf = (tasks: readonly TaskFigures[]): string => {
+  const more = tasks.length - NAMED_TASKS;
+  const names = tasks.slice(0, NAMED_TASKS).map(({ slug }) => slug);
+  return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+};
+
+/** Returns the outcome of one execution as the headline of its page, the worst first. */
+export function executionHeadline(headline: Headline): HeadlineWord[] {
+  const { execution, counts } = headline;
+  const { status, tasks, durationMs } = execution;
+  const [passed, failed, flaky] = [sumOf(tasks, "passed"), sumOf(tasks, "failed"), sumOf(tasks, "flaky")];
+  const over = tasks.filter((task) => hasEnded(task.status)).length;
+  const broken: HeadlineWord[] = failed === 0 ? [] : [", ", ...failuresOf(headline)];
+  if (!hasEnded(status)) {
+    const progress = tasks.length === 0 ? "" : `, ${over} of ${counted(tasks.length, "task")}`;
+    const fresh = counts.new ?? 0;
+    const soFar =
+      fresh > 0
+        ? `, ${counted(fresh, "new failure")} so far`
+        : failed > 0
+          ? `, ${counted(failed, "failure")} so far`
+          : "";
+    return [`${status === "queued" ? "Queued" : "Running"}${progress}${soFar}`];
+  }
+  if (status === "cancelled") {
+    const had = tasks.filter(({ attempt }) => attempt > 0).length;
+    return [
+      `Cancelled${tasks.length === 0 ? "" : `, ${had} of ${counted(tasks.length, "task")} had reported`}`,
+      ...broken,
+    ];
+  }
+  const reason = executionReason(status, tasks);
+  const known = reason === null ? [] : [`; ${reason}`];
+  const down = tasks.filter(({ outage }) => outage);
+  if (down.length > 0) {
+    const [its, all] = [sumOf(down, "failed"), sumOf(down, "passed") + sumOf(down, "failed")];
+    const where = down.length === tasks.length ? "" : ` of ${namesOf(down)}`;
+    const others: HeadlineWord[] = failed === its ? [] : ["; ", ...failuresOf(headline)];
+    return [`An outage${where}: ${count(its)} of ${counted(all, "test")} failed`, ...others, ...known];
+  }
+  const counting = failed - (counts.quarantined ?? 0);
+  if (counting > 0 && status !== "passed") return [...failuresOf(headline), ...known];
+  if (reason !== null) return [reason];
+  if (failed > 0 && status === "failed") return failuresOf(headline);
+  if (status === "failed") return ["Failed without a failing test"];
+  if (passed + failed === 0) return [sumOf(tasks, "skipped") > 0 ? "All tests were skipped" : "Nothing ran"];
+  return [
+    `${count(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`,
+    ...(flaky > 0 ? [", ", headline.flaky] : []),
+    failed > 0 ? `, ${counted(failed, "quarantined failure")}` : "",
+  ];
+}
+
+/** Returns an execution in one line that ends with a line break: "FAILED 412 on main: 3 passed, 1 failed, 0 skipped https://…". */
+export function executionLine({ status, key, branch, passed, failed, skipped, reason, tasks, url }: Execution): string {
+  const name = [key, branch && `on ${branch}`].filter(Boolean).join(" ") || "execution";
+  const silent = tasks.flatMap(({ slug, status, missingShards }) => {
+    if (status === "timed_out" || status === "queued") return [`${slug} without report`];
+    return missingShards.length === 0 ? [] : [`${slug} without ${toShardList(missingShards)}`];
+  });
+  const counts = `${passed} passed, ${failed} failed, ${skipped} skipped`;
+  const parts = reason === null ? [counts, ...silent] : [reason, counts];
+  return `${singleLine(`${status.toUpperCase()} ${name}: ${parts.join("; ")} ${url}`)}\n`;
+}

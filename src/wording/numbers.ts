@@ -1,0 +1,17 @@
+/** Writes numbers, counted things and durations for people. */
+
+/** Returns "1,210". */
+export const count = (value: number): string => value.toLocaleString("en-US");
+
+/** Returns "1 failure" or "3 failures". */
+export const counted = (value: number, name: string): string => `${count(value)} ${name}${value === 1 ? "" : "s"}`;
+
+/** Returns "4:12" for a minute or more, "8.3 s" for a second or more, "830 ms" below. */
+export function toDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  const seconds = Math.round(ms / 1_000);
+  const [hours, minutes, rest] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const pad = (value: number) => String(value).padStart(2, "0");
+  return hours > 0 ? `${hours}:${pad(minutes)}:${pad(rest)}` : `${minutes}:${pad(rest)}`;
+}

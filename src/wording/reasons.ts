@@ -1,0 +1,79 @@
+/** Says in one line why an execution or a task is red beside its failing tests. */
+
+import type { Flaws, TaskEnd } from "../rules/red_reason.ts";
+import { missingShardsOf, toShardList } from "../rules/shards.ts";
+import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
+import { singleLine } from "./single_line.ts";
+
+/** What is stored as the reason of a task that is open when its execution ends, unless more is known. */
+export const END_REASONS: Record<"arrived" | "completed" | "cancelled" | "expired", string> = {
+  arrived: "The execution has ended",
+  completed: "The execution was completed without it",
+  cancelled: "The execution was cancelled",
+  expired: "Nothing has come of it in time",
+};
+const KNOWN_REASONS = new Set(Object.values(END_REASONS));
+
+const MAX_TASKS = 3;
+const MAX_SLUG = 80;
+const MAX_REASON = 300;
+
+/** The message of a failure that stands for an exit code, where nothing else is known. */
+export const exitMessage = (exitCode: number): string =>
+  `The test runner exited with code ${exitCode} although no test case failed`;
+
+/** "test runner exited with code 137 (Timed out after 10 s)" */
+function whatFailed({ exitCode, says }: Flaws): string {
+  const what = exitCode === null ? "test runner failed" : `test runner exited with code ${exitCode}`;
+  const isKnown = says === null || (exitCode !== null && says.startsWith(exitMessage(exitCode)));
+  return isKnown ? what : `${what} (${clip(says, MAX_REASON)})`;
+}
+
+function whatEnded(task: Omit<TaskEnd, "slug">): string | null {
+  const { status, attempt, shards, verdict, failed, flaws } = task;
+  if (status === "timed_out" || (status === "cancelled" && attempt === 0)) return "did not report";
+  if (status === "incomplete" || status === "cancelled") {
+    const missing = missingShardsOf(task);
+    if (missing.length > 0) return `${toShardList(missing)} of ${shards} missing`;
+    return status === "incomplete" ? "did not finish" : null;
+  }
+  if (verdict !== "failed" || status !== "failed") return null;
+  if (flaws?.brokeOff) return "report broke off";
+  if (flaws && flaws.standIns > 0 && flaws.standIns >= failed) return whatFailed(flaws);
+  return failed === 0 ? "failed without a failing test" : null;
+}
+
+/** "shard 2 of 3 missing", "did not report (The runner r1 was lost)"; null where its failing tests say it, or it is not red. */
+export function taskReason(task: Omit<TaskEnd, "slug">): string | null {
+  const ended = whatEnded(task);
+  if (ended === null || task.reason === null || KNOWN_REASONS.has(task.reason)) return ended;
+  return `${ended} (${clip(task.reason, MAX_REASON)})`;
+}
+
+const toStart = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+/** Keeps a slug, or the message of a runner, on its line and below `max` characters. */
+function clip(text: string, max: number): string {
+  const start = singleLine(text.slice(0, max).toWellFormed());
+  return text.length > max ? `${start}…` : start;
+}
+
+/** The line of a task by itself: "Shard 2 of 3 missing". */
+export function taskLine(task: Omit<TaskEnd, "slug">): string | null {
+  const reason = taskReason(task);
+  return reason === null ? null : toStart(reason);
+}
+
+/** "Incomplete: e2e shard 2 of 3 missing"; null where failing tests say it all, and for an execution that is not red. */
+export function executionReason(status: ExecutionStatus, tasks: readonly TaskEnd[]): string | null {
+  if (status !== "failed" && status !== "timed_out") return null;
+  if (tasks.length === 0) return status === "timed_out" ? "Timed out: no reports" : "Failed without results";
+  const told = tasks.flatMap((task) => {
+    const reason = taskReason(task);
+    return reason === null ? [] : [`${clip(task.slug, MAX_SLUG)} ${reason}`];
+  });
+  if (told.length === 0) return null;
+  const is = (wanted: TaskStatus) => tasks.some((task) => task.status === wanted);
+  const kind = is("timed_out") ? "Timed out" : is("incomplete") ? "Incomplete" : "Failed";
+  const more = told.length - MAX_TASKS;
+  return `${kind}: ${told.slice(0, MAX_TASKS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}

@@ -1,0 +1,96 @@
+/** Sentences hold texts of test frameworks, runners and people: writing one takes linear time. */
+
+import type { TaskEnd } from "../../src/rules/red_reason.ts";
+import { drawBadge, widthOf } from "../../src/wording/badge.ts";
+import { caseTitle, shownCaseTitle } from "../../src/wording/case_title.ts";
+import { executionLine } from "../../src/wording/execution.ts";
+import { firstLineOf } from "../../src/wording/first_line.ts";
+import { toNotice } from "../../src/wording/notification.ts";
+import { executionReason, taskLine, taskReason } from "../../src/wording/reasons.ts";
+import { toRunLine } from "../../src/wording/run_line.ts";
+import { singleLine } from "../../src/wording/single_line.ts";
+import { testLinearity } from "./growth.ts";
+
+const caseOf = (text: string) => ({ suite: text, name: text, file: text });
+
+const LOST_TASK: TaskEnd = {
+  ...{ slug: "e2e", status: "timed_out", attempt: 0, shards: 1, namedShards: [], completedAt: null, failed: 0 },
+  ...{ verdict: null, reason: null, flaws: null },
+};
+
+const project = { id: "p", name: "shop", defaultBranch: "main" };
+const tellOf = (text: string) =>
+  ({
+    type: "execution.failed",
+    teamId: "t",
+    project: { ...project, name: text },
+    data: {
+      execution: {
+        ...{ id: "e", key: text, branch: text, commit: text, status: "failed", url: text, taskSlugs: [text] },
+        ...{
+          passed: 1,
+          failed: 1,
+          skipped: 0,
+          total: 2,
+          flaky: 0,
+          buildUrl: text,
+          environment: text,
+          pullRequest: "1",
+        },
+      },
+    },
+    occurredAt: "2026-01-31T00:00:00.000Z",
+    failures: [{ ...caseOf(text), message: text, blame: "new" }],
+  }) as never;
+
+testLinearity("wording", {
+  "badge.ts": { drawBadge: (text) => drawBadge({ label: text, message: text, tone: "good", title: text }), widthOf },
+  "blame.ts": { blameCountWords: null },
+  "case_title.ts": {
+    caseTitle: (text) => caseTitle(caseOf(text)),
+    shownCaseTitle: (text) => shownCaseTitle(caseOf(text)),
+  },
+  "first_line.ts": { firstLineOf: (text) => firstLineOf(text, 100) },
+  "execution.ts": {
+    executionHeadline: null,
+    executionLine: (text) =>
+      executionLine({ status: "failed", key: text, branch: text, tasks: [], url: text, reason: text } as never),
+    executionOutcome: null,
+    sumOf: null,
+  },
+  "failure_reason.ts": { failureReason: null },
+  "notification.ts": {
+    toDispatchNotice: null,
+    toNotice: (text) => toNotice(tellOf(text), "https://assay.example"),
+    toSummaryNotice: null,
+    toTestNotice: null,
+  },
+  "numbers.ts": { count: null, counted: null, toDuration: null },
+  "reasons.ts": {
+    executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
+    exitMessage: null,
+    taskLine: (text) => taskLine({ ...LOST_TASK, reason: text }),
+    taskReason: (text) => {
+      taskReason({ ...LOST_TASK, reason: text });
+      const flaws = { brokeOff: false, standIns: 1, exitCode: 1, says: text };
+      taskReason({ ...LOST_TASK, status: "failed", verdict: "failed", attempt: 1, failed: 1, flaws });
+    },
+  },
+  "run_line.ts": {
+    runCounts: null,
+    toRunLine: (text) =>
+      toRunLine({
+        taskSlug: text,
+        status: "passed",
+        verdict: "passed",
+        missingShards: [],
+        warnings: [text],
+        url: text,
+        counts: {},
+        reason: text,
+      } as never),
+    runState: null,
+  },
+  "single_line.ts": { singleLine },
+  "task.ts": { redTaskWords: null, taskHeadline: null },
+});

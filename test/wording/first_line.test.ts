@@ -1,0 +1,18 @@
+import { expect, test } from "bun:test";
+import { firstLineOf } from "../../src/wording/first_line.ts";
+
+test.each<[string | null, string]>([
+  [null, ""],
+  ["", ""],
+  [" \n\t\r\n ", ""],
+  ["expected 1, got 2", "expected 1, got 2"],
+  ["\n\n  expected 1, got 2  \nat cart.ts:3", "expected 1, got 2"],
+  ["expected 1, got 2\r\nat cart.ts:3", "expected 1, got 2"],
+])("the first line of %j is %j", (text, line) => {
+  expect(firstLineOf(text)).toBe(line);
+});
+
+test("only a line that is longer than the maximum is cut", () => {
+  expect(firstLineOf("abcde\nfgh", 5)).toBe("abcde");
+  expect(firstLineOf("abcdef\nfgh", 5)).toBe("abcde…");
+});
