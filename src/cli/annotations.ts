@@ -1,11 +1,11 @@
 /** What is said of a run in the languages of CI systems, so that nothing in the names of tests is taken for a command. */
 
-import type { System } from "./ci.ts";
+import type { CiSystem } from "./ci.ts";
 import { toPlainLine, withoutWorkflowCommands } from "./output.ts";
 import { runCounts, runState, type ReportedRun } from "../wording/run_line.ts";
 import { caseTitle } from "../wording/case_title.ts";
 
-export type ToldFailure = {
+export type AnnotatedFailure = {
   suite: string;
   name: string;
   file: string | null;
@@ -23,7 +23,7 @@ const CONTROLS = /[^\P{C}\n]+|[\p{Zl}\p{Zp}]/gu;
 const toPlainText = (text: string) =>
   withoutWorkflowCommands(text.replace(/\r\n?/g, "\n").replace(CONTROLS, " ")).slice(0, MAX_MESSAGE).toWellFormed();
 
-const messageOf = (failure: ToldFailure) => failure.message ?? `${caseTitle(failure)} failed`;
+const messageOf = (failure: AnnotatedFailure) => failure.message ?? `${caseTitle(failure)} failed`;
 
 /** As GitHub's toolkit has it: https://github.com/actions/toolkit, packages/core/src/command.ts. */
 const toData = (text: string) =>
@@ -31,7 +31,7 @@ const toData = (text: string) =>
 const toProperty = (text: string) => toData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
 
 /** `placeOf` makes a path of the repository of the file that a report names. */
-function ofGithub(failures: readonly ToldFailure[], placeOf: (file: string) => string): string[] {
+function ofGithub(failures: readonly AnnotatedFailure[], placeOf: (file: string) => string): string[] {
   return failures.slice(0, MAX_ANNOTATIONS).map((failure) => {
     const { file, line } = failure;
     const properties = [
@@ -59,9 +59,9 @@ export const ANNOTATION_ENCODINGS = [toData, toProperty, toTeamcity, toAzure];
  * a system that has nothing of the kind.
  */
 export function toAnnotations(
-  system: System | undefined,
+  system: CiSystem | undefined,
   run: ReportedRun,
-  newFailures: readonly ToldFailure[],
+  newFailures: readonly AnnotatedFailure[],
   placeOf: (file: string) => string,
 ): string[] {
   const told = `Assay: ${run.taskSlug} ${runCounts(run)}`;

@@ -1,6 +1,6 @@
 /** A run as Markdown, for the summary of a job; what tests are called and say is text there and never markup. */
 
-import type { ToldFailure } from "./annotations.ts";
+import type { AnnotatedFailure } from "./annotations.ts";
 import { WORD_OF } from "../rules/blame.ts";
 import { runCounts, runState, type ReportedRun } from "../wording/run_line.ts";
 import type { Blame } from "../schema/failures.ts";
@@ -38,7 +38,7 @@ function wordOf(blame: string | null): string {
   return stored === undefined ? "" : BLAME_PHRASES[stored];
 }
 
-function toEntry(failure: ToldFailure): string {
+function toEntry(failure: AnnotatedFailure): string {
   const { message, file, line, blame } = failure;
   const place = file === null ? "" : ` ${toText(file)}${line === null ? "" : `&#58;${line}`}`;
   const told = wordOf(blame);
@@ -51,8 +51,8 @@ function toEntry(failure: ToldFailure): string {
  * `failures` of this run, in any order; new ones are told first, 50 at most. Not longer than `maxBytes` of UTF-8, whole
  * entries or none of them; empty where not even the verdict has room.
  */
-export function toSummary(run: ReportedRun, failures: readonly ToldFailure[], maxBytes: number): string {
-  const isNew = ({ blame }: ToldFailure) => Number(blame === "new");
+export function toSummary(run: ReportedRun, failures: readonly AnnotatedFailure[], maxBytes: number): string {
+  const isNew = ({ blame }: AnnotatedFailure) => Number(blame === "new");
   const head =
     `### ${toText(runState(run))} ${toText(run.taskSlug)}\n\n` +
     `${toText(runCounts(run))} · <a href="${Bun.escapeHTML(run.url)}">Open in Assay</a>\n\n`;

@@ -3,10 +3,10 @@
 import { html, type Html } from "../http/html.ts";
 import { executionOutcome } from "../wording/execution.ts";
 import type { ExecutionSummary } from "../store/execution_list.ts";
-import { ago, commit, mark, tag, toDuration, toExact, wordOf } from "./parts.ts";
+import { ago, commitCode, mark, tag, toDuration, toExact, wordOf } from "./parts.ts";
 
 /** `#412` where its CI numbers builds, its key where that is a name, else the moment it began. */
-export function nameOf({ key, createdAt }: Pick<ExecutionSummary, "key" | "createdAt">): string {
+export function executionName({ key, createdAt }: Pick<ExecutionSummary, "key" | "createdAt">): string {
   if (key === null) return toExact(createdAt).replace(/:\d\d, UTC| UTC$/, "");
   const number = /^(?:sample )?(\d+)$/.exec(key)?.[1];
   return number === undefined ? key : `#${number}`;
@@ -37,9 +37,9 @@ export const buildRows = (projectId: string, builds: readonly ExecutionSummary[]
       html`<tr>
         <td class="mark-cell">${mark(statusOf(build))}</td>
         <td class="long">
-          <a href="${executionPath(projectId, build.id)}"><b>${nameOf(build)}</b></a>
+          <a href="${executionPath(projectId, build.id)}"><b>${executionName(build)}</b></a>
           ${build.branch === null ? null : html`<code>${build.branch}</code>`}
-          ${build.commit === null ? null : html`<span class="soft wide">${commit(build.commit)}</span>`}
+          ${build.commit === null ? null : html`<span class="soft wide">${commitCode(build.commit)}</span>`}
           ${build.isRerun ? tag("rerun") : null} ${build.sample ? tag("sample") : null}
         </td>
         <td class="${OPEN.includes(build.status) ? "running" : ""}">

@@ -19,7 +19,7 @@ const box = (name: string, lines: number, content: Piece): Html =>
   html`<div><h3>${name}</h3><pre ${lines > TALL ? html`tabindex="0" role="group" aria-label="${name}"` : null}>${content}</pre></div>`;
 
 /** Returns the first line that is not blank, without colours and at most 300 characters; "" if there is none. */
-export const firstLine = (text: string | null): string =>
+export const firstPlainLine = (text: string | null): string =>
   firstLineOf(stripAnsi((text ?? "").slice(0, 4_000))).slice(0, 300);
 
 const clip = (line: string): string => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)} …` : line);

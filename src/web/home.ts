@@ -2,10 +2,10 @@
 
 import { html, type Html } from "../http/html.ts";
 import { firstIdAt } from "../database/moment.ts";
-import { selectLastBuild, selectNews, selectTally } from "../store/overview.ts";
+import { selectLastBuild, selectNewFailures, selectTally } from "../store/overview.ts";
 import { selectTeamPlaces } from "../store/projects.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
-import { executionPath, nameOf } from "./builds.ts";
+import { executionPath, executionName } from "./builds.ts";
 import { page, type Page, type ProjectPlace } from "./page.ts";
 import { ago, counted, mark, strip } from "./parts.ts";
 import { branchHeadline, summaryOf } from "./project_state.ts";
@@ -29,13 +29,13 @@ async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<{ statu
     selectLastBuild(sql, id, branch),
     selectTally(sql, id),
     selectSummaries(sql, id, STRIP - 1, { buildsOnly: true }),
-    selectNews(sql, id, branch, week, NEWS),
+    selectNewFailures(sql, id, branch, week, NEWS),
   ]);
   const headline = branchHeadline(branch, state, now);
   const items = builds.toReversed().map((build) => ({
     status: build.repeatedStatus ?? build.status,
     href: executionPath(id, build.id),
-    label: `${nameOf(build)}: ${executionOutcome(build)}`,
+    label: `${executionName(build)}: ${executionOutcome(build)}`,
   }));
   const card = html`<section class="card padded" data-region="${id}">
 <h2><a href="/projects/${id}">${name}</a></h2>
@@ -46,7 +46,7 @@ ${
     ? null
     : html`<div class="after">${news.map(
         (row) =>
-          html`<p class="small long"><a href="${executionPath(id, row.executionId)}">${nameOf(row)}</a> <code>${row.branch}</code> <span class="failed">${counted(row.failures, "new failure")}</span>, <span class="soft">${ago(row.createdAt, now)}</span></p>`,
+          html`<p class="small long"><a href="${executionPath(id, row.executionId)}">${executionName(row)}</a> <code>${row.branch}</code> <span class="failed">${counted(row.failures, "new failure")}</span>, <span class="soft">${ago(row.createdAt, now)}</span></p>`,
       )}</div>`
 }
 ${strip(items, `The last ${counted(items.length, "execution")} of ${name}, newest right`)}

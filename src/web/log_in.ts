@@ -5,8 +5,8 @@ import { createCookie } from "../http/cookies.ts";
 import { html, type Html } from "../http/html.ts";
 import { OidcError, type OidcFlow } from "../http/oidc.ts";
 import { toOwnPath } from "../http/own_path.ts";
-import { isSetupToken, logIn as openSession, logOut, setUp } from "../operations/accounts.ts";
-import { linkIdentity, logInWithOidc, type OidcPerson } from "../operations/oidc_accounts.ts";
+import { isSetupToken, logIn as openSession, logOut, setUp } from "../operations/people/accounts.ts";
+import { linkIdentity, logInWithOidc, type OidcPerson } from "../operations/people/oidc_accounts.ts";
 import { email, newAccount, triedPassword } from "../schema/accounts.ts";
 import { oidcFlowPlace } from "../secrets/places.ts";
 import { selectAnyAccount } from "../store/accounts.ts";
@@ -184,7 +184,7 @@ async function arrive(context: Context, kept: Kept, person: OidcPerson, sessionI
   );
 }
 
-export const logIn: Page[] = [
+export const logInPages: Page[] = [
   page("/setup", { access: "public", query: v.strictObject({ token: v.optional(v.string(), "") }) }, (context) =>
     setupView(context, { token: context.query.token }),
   ),

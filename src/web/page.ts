@@ -8,8 +8,8 @@ import type { Oidc } from "../http/oidc.ts";
 import type { Outbound } from "../http/outbound.ts";
 import type { Method, PathParameters } from "../http/router.ts";
 import type { Log } from "../log.ts";
-import type { SignIn } from "../operations/accounts.ts";
-import type { OidcPolicy } from "../operations/oidc_accounts.ts";
+import type { SignIn } from "../operations/people/accounts.ts";
+import type { OidcPolicy } from "../operations/people/oidc_accounts.ts";
 import type { Reply } from "../request/reply.ts";
 import { slug, uuid } from "../schema/fields.ts";
 import type { Visitor, Visitors as Sessions } from "../request/visitors.ts";
@@ -20,7 +20,7 @@ import type { Database, Sql } from "../database/connect.ts";
 import type { Signals } from "../database/signals.ts";
 
 /** How pages know who asks, and that a form is one of ours. */
-export type Visitors = {
+export type VisitorServices = {
   find(cookies: string | null): Promise<Visitor | undefined>;
   /** For the hidden field of forms; `cookie`: to be set for who is not signed in. */
   csrf(request: Request, visitor: Visitor | undefined): { token: string; cookie?: string };

@@ -1,9 +1,9 @@
 /** The small parts of pages: status marks, times, durations, strips of results, charts, links to the next page. */
 
 import { html, type Html, type Piece } from "../http/html.ts";
-import { count, counted, toDuration } from "../wording/numbers.ts";
+import { toCount, counted, toDuration } from "../wording/numbers.ts";
 
-export { count, counted, toDuration };
+export { toCount, counted, toDuration };
 
 /** Shape and word of each status: never colour alone. */
 const MARKS: Record<string, readonly [shape: string, word: string]> = {
@@ -81,7 +81,7 @@ export const toDay = (iso: string): string =>
 export const toPercent = (share: number): string =>
   `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0).replace(/\.0$/, "")} %`;
 
-export const commit = (hash: string): Html =>
+export const commitCode = (hash: string): Html =>
   html`<code title="${hash}">${/^[0-9a-f]{8,}$/i.test(hash) ? hash.slice(0, 7) : hash}</code>`;
 
 /** Long names may break at their joints. */
@@ -116,14 +116,14 @@ export type Point = {
   href?: string | undefined;
   label: string;
 };
-export type Line = { name: string; points: readonly Point[]; isMain?: boolean };
+export type ChartLine = { name: string; points: readonly Point[]; isMain?: boolean };
 
 const CHART = { width: 520, height: 96, top: 8, bottom: 84 };
 
 /** A line chart of days, or of what else `of` names, with its table as a twin. `show` words a value; `min` and `max` bound the axis. */
 export function chart(
   title: string,
-  lines: readonly Line[],
+  lines: readonly ChartLine[],
   { show, min, max, of = "Day" }: { show: (value: number) => string; min?: number; max?: number; of?: string },
 ): Html {
   const values = lines.flatMap(({ points }) => points.flatMap(({ value }) => (value === null ? [] : [value])));
@@ -134,7 +134,7 @@ export function chart(
   const x = (index: number) => Math.round((index * CHART.width) / Math.max(1, days.length - 1));
   const y = (value: number) =>
     Math.round((CHART.bottom - ((value - low) / (high - low)) * (CHART.bottom - CHART.top)) * 10) / 10;
-  const path = ({ points }: Line) => {
+  const path = ({ points }: ChartLine) => {
     let isDrawing = false;
     return points
       .map(({ value }, index) => {

@@ -1,7 +1,7 @@
 /** A project at a glance: is its default branch green, what needs somebody, how has it been going. */
 
 import { html, type Html } from "../http/html.ts";
-import { getBranchDays } from "../operations/branch_days.ts";
+import { getBranchDays } from "../operations/health/branch_days.ts";
 import { type BranchTask, isGreen } from "../rules/branch_state.ts";
 import { firstIdAt } from "../database/moment.ts";
 import {
@@ -11,7 +11,7 @@ import {
   selectLastBuild,
   selectBranchBuilds,
   selectGrid,
-  selectNews,
+  selectNewFailures,
   selectRedTasks,
   selectTally,
 } from "../store/overview.ts";
@@ -21,11 +21,11 @@ import { selectTestCases } from "../store/test_cases.ts";
 import { shownCaseTitle } from "../wording/case_title.ts";
 import { redTaskWords } from "../wording/task.ts";
 import { firstLineOf } from "../wording/first_line.ts";
-import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
+import { bugPath, buildTable, executionPath, executionName, taskPath, testPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
 import { branchHeadline, summaryOf } from "./project_state.ts";
 import { ago, breakable, counted, mark, toDay, toDuration, toPercent, toSpan } from "./parts.ts";
-import { TREND_DAYS, trends } from "./trends.ts";
+import { TREND_DAYS, trendCharts } from "./trends.ts";
 import { type ExecutionSummary, selectSummaries } from "../store/execution_list.ts";
 
 const DAY_MS = 86_400_000;
@@ -55,7 +55,7 @@ function needsYou(projectId: string, { branch, red, moreRed, news, regressed, fl
           <td class="mark-cell">${mark("failed")}</td>
           <td class="long">
             <a href="${taskPath(projectId, said.executionId, slug)}"
-              ><b>${nameOf(said)}</b> <code>${branch}</code> ${slug}:
+              ><b>${executionName(said)}</b> <code>${branch}</code> ${slug}:
               ${redTaskWords({ status, failed })}${said.newFailures > 0 ? `, ${said.newFailures} new` : ""}</a
             >
             <span class="small soft">${firstLineOf(said.message ?? said.test)}</span>
@@ -77,7 +77,7 @@ function needsYou(projectId: string, { branch, red, moreRed, news, regressed, fl
           <td class="mark-cell">${mark("failed")}</td>
           <td class="long">
             <a href="${executionPath(projectId, row.executionId)}"
-              ><b>${nameOf(row)}</b> <code>${row.branch}</code>
+              ><b>${executionName(row)}</b> <code>${row.branch}</code>
               ${counted(row.failures, "new failure")}</a
             >
             <span class="small soft">${firstLineOf(row.message ?? row.test)}</span>
@@ -180,7 +180,7 @@ export function grid(projectId: string, rows: readonly GridRow[], builds: readon
 
 /** For the head of a narrow column. */
 function shortNameOf(build: ExecutionSummary): string {
-  const name = nameOf(build).replace(/^#/, "");
+  const name = executionName(build).replace(/^#/, "");
   return build.key !== null && name.length <= 8 ? name : toDay(build.createdAt);
 }
 
@@ -196,7 +196,7 @@ export const projects: Page[] = [
       getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
       selectSummaries(sql, id, BUILDS - 1),
       selectBranchBuilds(sql, id, branch, GRID_EXECUTIONS),
-      selectNews(sql, id, branch, week, NEWS),
+      selectNewFailures(sql, id, branch, week, NEWS),
       selectRegressedBugs(sql, id, 3),
       selectTestCases(sql, id, { limit: 4, health: ["flaky"], sort: "flakeRate" }),
       selectTestCases(sql, id, { limit: 4, sort: "p95Ms" }),
@@ -233,7 +233,7 @@ export const projects: Page[] = [
             </div>`
           : null
       }
-      ${trends(
+      ${trendCharts(
         defaultBranch,
         days,
         now,

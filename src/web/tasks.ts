@@ -14,8 +14,8 @@ import type { RanOn } from "../schema/test_runs.ts";
 import { type CaseResultRow, selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectUploadsOfRun, type UploadRow } from "../store/test_runs.ts";
 import { shownCaseTitle } from "../wording/case_title.ts";
-import { executionPath, nameOf, taskPath, testPath } from "./builds.ts";
-import { evidenceOf, firstLine, FULL, type Measure } from "./evidence.ts";
+import { executionPath, executionName, taskPath, testPath } from "./builds.ts";
+import { evidenceOf, firstPlainLine, FULL, type Measure } from "./evidence.ts";
 import { page, type Page } from "./page.ts";
 import { findTask, leaseTable, logBox, readLeases, readLog, type TaskPlace } from "./task_logs.ts";
 import { ago, breakable, counted, mark, pager, tag, toAddress, toDuration } from "./parts.ts";
@@ -67,7 +67,7 @@ const letterOf = ({ status, flaky }: CaseResultRow) => (flaky ? "flaky" : status
 /** A result that failed opens in place; the others are a line. */
 function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean): Html {
   const { projectId, executionId, taskSlug } = place;
-  const said = firstLine(row.message) || firstLine(row.stack);
+  const said = firstPlainLine(row.message) || firstPlainLine(row.stack);
   const hasMore = said !== "" || (row.output ?? "") !== "";
   const status = letterOf(row);
   const took = row.durationMs === null ? "–" : toDuration(row.durationMs);
@@ -160,7 +160,7 @@ export const tasks: Page[] = [
         ...(run?.warnings ?? []),
       ];
       const facts: Piece[] = [
-        html`<span><a href="${executionPath(projectId, executionId)}"><b>${nameOf(execution)}</b></a></span>`,
+        html`<span><a href="${executionPath(projectId, executionId)}"><b>${executionName(execution)}</b></a></span>`,
         execution.branch === null ? null : html`<code>${execution.branch}</code>`,
         task.attempt > 1 ? html`<span>attempt ${task.attempt}</span>` : null,
         task.shards > 1 ? html`<span>${task.shards - missing.length} of ${task.shards} shards</span>` : null,

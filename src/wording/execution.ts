@@ -5,7 +5,7 @@ import type { TaskEnd } from "../rules/red_reason.ts";
 import { toShardList } from "../rules/shards.ts";
 import type { Execution, ExecutionStatus } from "../schema/executions.ts";
 import type { Blame } from "../schema/failures.ts";
-import { count, counted, toDuration } from "./numbers.ts";
+import { toCount, counted, toDuration } from "./numbers.ts";
 import { executionReason } from "./reasons.ts";
 import { singleLine } from "./single_line.ts";
 import type { TaskFigures } from "./task.ts";
@@ -79,10 +79,10 @@ function failuresOf({ counts, baseline, defaultBranch }: Headline): HeadlineWord
   const { new: fresh = 0, main = 0, still = 0, flaky = 0, quarantined = 0 } = counts;
   const since: HeadlineWord[] = baseline === null ? [] : [" since ", baseline];
   const known = [
-    main > 0 && `${count(main)} also failing on ${defaultBranch}`,
-    still > 0 && `${count(still)} still failing`,
-    flaky > 0 && `${count(flaky)} known flaky`,
-    quarantined > 0 && fresh + main + still + flaky === 0 && `${count(quarantined)} quarantined`,
+    main > 0 && `${toCount(main)} also failing on ${defaultBranch}`,
+    still > 0 && `${toCount(still)} still failing`,
+    flaky > 0 && `${toCount(flaky)} known flaky`,
+    quarantined > 0 && fresh + main + still + flaky === 0 && `${toCount(quarantined)} quarantined`,
   ].filter((words) => words !== false);
   if (fresh > 0) {
     const told = known.filter((words) => !/known flaky|quarantined/.test(words)).join(", ");
@@ -130,7 +130,7 @@ export function executionHeadline(headline: Headline): HeadlineWord[] {
     const [its, all] = [sumOf(down, "failed"), sumOf(down, "passed") + sumOf(down, "failed")];
     const where = down.length === tasks.length ? "" : ` of ${namesOf(down)}`;
     const others: HeadlineWord[] = failed === its ? [] : ["; ", ...failuresOf(headline)];
-    return [`An outage${where}: ${count(its)} of ${counted(all, "test")} failed`, ...others, ...known];
+    return [`An outage${where}: ${toCount(its)} of ${counted(all, "test")} failed`, ...others, ...known];
   }
   const counting = failed - (counts.quarantined ?? 0);
   if (counting > 0 && status !== "passed") return [...failuresOf(headline), ...known];
@@ -139,7 +139,7 @@ export function executionHeadline(headline: Headline): HeadlineWord[] {
   if (status === "failed") return ["Failed without a failing test"];
   if (passed + failed === 0) return [sumOf(tasks, "skipped") > 0 ? "All tests were skipped" : "Nothing ran"];
   return [
-    `${count(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`,
+    `${toCount(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`,
     ...(flaky > 0 ? [", ", headline.flaky] : []),
     failed > 0 ? `, ${counted(failed, "quarantined failure")}` : "",
   ];

@@ -3,11 +3,12 @@
 import { WORD_OF } from "../rules/blame.ts";
 import type { EventData, EventType, ExecutionData } from "../schema/events.ts";
 import type { BlameCounts, FailureSummary } from "../schema/failures.ts";
-import type { Notice, ProjectSummary } from "../schema/integrations.ts";
+import type { ProjectSummary } from "../schema/integrations.ts";
 import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../schema/urls.ts";
 import { BLAME_PHRASES, blameCountWords } from "./blame.ts";
 import { caseTitle } from "./case_title.ts";
 import { firstLineOf } from "./first_line.ts";
+import type { Notification } from "../schema/notifications.ts";
 
 /** An event, and the project and the failures that its notification mentions. */
 export type EventContext = {
@@ -28,7 +29,7 @@ type Counts = {
   flaky?: number;
   outage?: true;
 } & Partial<BlameCounts>;
-type Fact = Notice["facts"][number];
+type Fact = Notification["facts"][number];
 
 const WORDS: Record<string, string> = { passed: "passed", failed: "failed", timed_out: "timed out" };
 
@@ -72,10 +73,10 @@ const originFacts = ({ execution }: EventData): Record<string, string | null | u
   Environment: execution?.environment,
 });
 
-type Words = Pick<Notice, "tone" | "title" | "text"> & Partial<Notice>;
+type Words = Pick<Notification, "tone" | "title" | "text"> & Partial<Notification>;
 
 /** `publicUrl` is without a slash at the end. */
-export function toNotice(told: EventContext, publicUrl: string): Notice {
+export function toNotice(told: EventContext, publicUrl: string): Notification {
   const { type, project, data, occurredAt, failures } = told;
   const { execution } = data;
   const words = toWords(told, publicUrl);
@@ -233,7 +234,7 @@ export function toSummaryNotice(
   summary: ProjectSummary,
   publicUrl: string,
   now: Date,
-): Notice {
+): Notification {
   const { executions, failedExecutions, openBugs, flakyCases, since } = summary;
   const title = `${project.name}: ${plural(executions, "execution")}, ${failedExecutions} failed`;
   return {
@@ -262,7 +263,7 @@ export const toDispatchNotice = (
   execution: Pick<ExecutionData, "id" | "key" | "branch" | "commit">,
   publicUrl: string,
   now: Date,
-): Notice => ({
+): Notification => ({
   type: "dispatch",
   occurredAt: now.toISOString(),
   tone: "neutral",
@@ -282,7 +283,7 @@ export const toDispatchNotice = (
 });
 
 /** What a test of an integration sends. */
-export const toTestNotice = (teamId: string, integrationName: string, publicUrl: string, now: Date): Notice => ({
+export const toTestNotice = (teamId: string, integrationName: string, publicUrl: string, now: Date): Notification => ({
   type: "test",
   occurredAt: now.toISOString(),
   tone: "neutral",

@@ -1,10 +1,10 @@
 /** Writes numbers, counted things and durations for people. */
 
 /** Returns "1,210". */
-export const count = (value: number): string => value.toLocaleString("en-US");
+export const toCount = (value: number): string => value.toLocaleString("en-US");
 
 /** Returns "1 failure" or "3 failures". */
-export const counted = (value: number, name: string): string => `${count(value)} ${name}${value === 1 ? "" : "s"}`;
+export const counted = (value: number, name: string): string => `${toCount(value)} ${name}${value === 1 ? "" : "s"}`;
 
 /** Returns "4:12" for a minute or more, "8.3 s" for a second or more, "830 ms" below. */
 export function toDuration(ms: number): string {

@@ -2,7 +2,7 @@
 
 import type { BranchTask } from "../rules/branch_state.ts";
 import type { TaskEnd } from "../rules/red_reason.ts";
-import { count, counted, toDuration } from "./numbers.ts";
+import { toCount, counted, toDuration } from "./numbers.ts";
 import { taskReason } from "./reasons.ts";
 
 export type TaskFigures = TaskEnd & { passed: number; skipped: number; flaky: number; durationMs: number };
@@ -19,10 +19,10 @@ export function taskHeadline(task: TaskFigures): string {
           ? taskReason(task)!
           : status.replaceAll("_", " ");
   const counts = [
-    failed > 0 && `${count(failed)} failed`,
-    `${count(passed)} passed`,
-    skipped > 0 && `${count(skipped)} skipped`,
-    flaky > 0 && `${count(flaky)} flaky`,
+    failed > 0 && `${toCount(failed)} failed`,
+    `${toCount(passed)} passed`,
+    skipped > 0 && `${toCount(skipped)} skipped`,
+    flaky > 0 && `${toCount(flaky)} flaky`,
   ].filter(Boolean);
   const reason = taskReason(task);
   return `${reason === null ? "" : `${reason}; `}${counts.join(", ")}${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`;

@@ -4,9 +4,9 @@ import type { MatchedExecution } from "./match.ts";
 import { type ReportTime, type StoredResults, failedCases, toShard } from "./decide.ts";
 import { blocksToMerge } from "./merge.ts";
 import type { ResolvedReport, RunnerFailure } from "./prepare.ts";
-import { isOnDefaultBranch, toOrigin } from "../executions.ts";
-import { findUnrunFiles } from "../file_queues.ts";
-import { endByReport } from "../leases.ts";
+import { isOnDefaultBranch, toOrigin } from "../executions/executions.ts";
+import { findUnrunFiles } from "../executions/file_queues.ts";
+import { endByReport } from "../executions/leases.ts";
 import { toStatus } from "../../rules/merge.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
@@ -40,7 +40,7 @@ export type LoadedFacts = {
   isRepeated: boolean;
 };
 
-export type Facts = {
+export type IngestFacts = {
   /** All runs by execution, ordered by id. */
   runs: ReadonlyMap<string, readonly RunRow[]>;
   /** By the places of the reports. */
@@ -56,7 +56,7 @@ export async function loadFacts(
   projectId: string,
   reports: readonly MatchedReport[],
   { mayWait }: { mayWait: boolean },
-): Promise<Facts> {
+): Promise<IngestFacts> {
   const ended = new Map<number, boolean>();
   for (const report of reports) ended.set(report.index, await endLease(sql, projectId, report));
   const known = reports.filter(({ match }) => !match.isNew);
