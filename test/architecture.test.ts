@@ -160,12 +160,8 @@ const GATHERERS = [
 ];
 
 const files = [...new Glob("**/*.ts").scanSync(SOURCE)].sort();
-const importsOf = async (file: string) => {
-  const imports = new Bun.Transpiler({ loader: "ts" }).scanImports(await Bun.file(join(SOURCE, file)).text());
-  return imports.map(({ path }) => path).filter((path) => path.startsWith("."));
-};
 /** Type imports count as well: they are dependencies of the reader, too. */
-const allImportsOf = async (file: string) => {
+const importsOf = async (file: string) => {
   const text = await Bun.file(join(SOURCE, file)).text();
   return [...text.matchAll(/\bfrom "(\.[^"]+)"/g)].map(([, path]) => path!);
 };
@@ -178,7 +174,7 @@ const partOf = (path: string) => {
 test("imports run one way", async () => {
   const wrong: string[] = [];
   for (const file of files)
-    for (const path of await allImportsOf(file)) {
+    for (const path of await importsOf(file)) {
       const target = join(file, "..", path).replaceAll("\\", "/");
       const [from, to] = [partOf(file), partOf(target)];
       if (target.startsWith("..") || from === to) continue;
@@ -191,7 +187,7 @@ test("neighbours in a folder do not import each other, except its shared files",
   const wrong: string[] = [];
   for (const file of files.filter((file) => file.includes("/"))) {
     if (STEPS.includes(partOf(file)) || GATHERERS.includes(file.replace(/\.ts$/, ""))) continue;
-    for (const path of await allImportsOf(file)) {
+    for (const path of await importsOf(file)) {
       const target = join(file, "..", path);
       if (partOf(target) !== partOf(file)) continue;
       const name = target.split("/").pop()!.replace(/\.ts$/, "");
@@ -217,6 +213,21 @@ test("no import runs in a circle", async () => {
   };
   for (const file of files) visit(file, []);
   expect(done.size).toBeGreaterThanOrEqual(files.length);
+});
+
+test("no exported name means two things", async () => {
+  const owners = new Map<string, string[]>();
+  for (const file of files) {
+    const text = await Bun.file(join(SOURCE, file)).text();
+    const exported = /^export (?:async )?(?:type|const|function\*?|class) (\w+)/gm;
+    for (const [, name] of text.matchAll(exported)) owners.set(name!, [...(owners.get(name!) ?? []), file]);
+  }
+  // Each family of endpoints and of pages is an array of its name.
+  const isFamily = (files: readonly string[]) =>
+    files.length === 2 && files[0]!.replace(/^api/, "web") === files[1] && files[0] !== files[1];
+  const shared = [...owners].filter(([, files]) => new Set(files).size > 1 && !isFamily(files));
+  expect(owners.size).toBeGreaterThan(1_000);
+  expect(shared).toEqual([]);
 });
 
 test("every file opens with a sentence that says what it is for, and none hides in a drawer", async () => {

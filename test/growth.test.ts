@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { selectCountedOnCommits } from "../src/store/case_health.ts";
 import { connect, type Fragment, type Sql } from "../src/database/connect.ts";
 import { firstIdAt } from "../src/database/moment.ts";
-import { selectBranchBuilds, selectLastBuild, selectNews } from "../src/store/overview.ts";
+import { selectBranchBuilds, selectLastBuild, selectNewFailures } from "../src/store/overview.ts";
 import { selectBranchState } from "../src/store/state.ts";
 import { analyzeOutgrown } from "../src/work/analyze.ts";
 import { countAll } from "../src/work/count.ts";
@@ -130,7 +130,7 @@ const STATE: typeof READS = [
   ["the newest of the default branch", async () => void (await selectBranchBuilds(database.pool, project, MAIN, 10))],
   ["the last of them that has ended", async () => void (await selectLastBuild(database.pool, project, MAIN))],
   ["how that stands", async () => void (await selectBranchState(database.pool, project, MAIN))],
-  ["what is new", async () => void (await selectNews(database.pool, project, MAIN, idOfLastWeek, 5))],
+  ["what is new", async () => void (await selectNewFailures(database.pool, project, MAIN, idOfLastWeek, 5))],
 ];
 
 const PAGES: [name: string, work: (time: number) => Promise<void>][] = [

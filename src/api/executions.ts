@@ -16,7 +16,7 @@ import {
   removeExecution,
   requireNoOption,
 } from "../operations/executions.ts";
-import { type Cause as FoundCause, readCauses } from "../operations/failures.ts";
+import { type CauseFailures as FoundCause, readCauses } from "../operations/failures.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";

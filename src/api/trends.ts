@@ -1,7 +1,7 @@
 /** The trend: how a project's runs have been doing, day by day. */
 
 import { route, type Route } from "../request/route.ts";
-import { trendFilter, trends as answer, type Trends } from "../schema/trends.ts";
+import { trendFilter, projectTrends as answer, type Trends } from "../schema/trends.ts";
 import { selectTrends, type TrendRow } from "../store/trends.ts";
 
 const DAY_MS = 86_400_000;

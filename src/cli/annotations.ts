@@ -1,10 +1,10 @@
 /** What is said of a run in the languages of CI systems, so that nothing in the names of tests is taken for a command. */
 
-import type { System } from "./ci.ts";
+import type { CiSystem } from "./ci.ts";
 import { toPlainLine, withoutWorkflowCommands } from "./output.ts";
-import { toCounts, toState, type ToldRun } from "../rules/run_line.ts";
+import { toCountWords, toState, type ToldRun } from "../rules/run_line.ts";
 
-export type ToldFailure = {
+export type AnnotatedFailure = {
   suite: string;
   name: string;
   file: string | null;
@@ -22,10 +22,10 @@ const CONTROLS = /[^\P{C}\n]+|[\p{Zl}\p{Zp}]/gu;
 const toPlainText = (text: string) =>
   withoutWorkflowCommands(text.replace(/\r\n?/g, "\n").replace(CONTROLS, " ")).slice(0, MAX_MESSAGE).toWellFormed();
 
-export const nameOf = ({ suite, name }: Pick<ToldFailure, "suite" | "name">): string =>
+export const titleOfFailure = ({ suite, name }: Pick<AnnotatedFailure, "suite" | "name">): string =>
   [suite, name].filter(Boolean).join(" > ");
 
-const messageOf = (failure: ToldFailure) => failure.message ?? `${nameOf(failure)} failed`;
+const messageOf = (failure: AnnotatedFailure) => failure.message ?? `${titleOfFailure(failure)} failed`;
 
 /** As GitHub's toolkit has it: https://github.com/actions/toolkit, packages/core/src/command.ts. */
 const toData = (text: string) =>
@@ -33,12 +33,12 @@ const toData = (text: string) =>
 const toProperty = (text: string) => toData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
 
 /** `placeOf` makes a path of the repository of the file that a report names. */
-function ofGithub(failures: readonly ToldFailure[], placeOf: (file: string) => string): string[] {
+function ofGithub(failures: readonly AnnotatedFailure[], placeOf: (file: string) => string): string[] {
   return failures.slice(0, MAX_ANNOTATIONS).map((failure) => {
     const { file, line } = failure;
     const properties = [
       ...(file === null ? [] : [`file=${toProperty(placeOf(file))}`, ...(line === null ? [] : [`line=${line}`])]),
-      `title=${toProperty(nameOf(failure))}`,
+      `title=${toProperty(titleOfFailure(failure))}`,
     ];
     return `::error ${properties.join(",")}::${toData(messageOf(failure))}`;
   });
@@ -61,12 +61,12 @@ export const ANNOTATION_ENCODINGS = [toData, toProperty, toTeamcity, toAzure];
  * a system that has nothing of the kind.
  */
 export function toAnnotations(
-  system: System | undefined,
+  system: CiSystem | undefined,
   run: ToldRun,
-  newFailures: readonly ToldFailure[],
+  newFailures: readonly AnnotatedFailure[],
   placeOf: (file: string) => string,
 ): string[] {
-  const told = `Assay: ${run.taskSlug} ${toCounts(run)}`;
+  const told = `Assay: ${run.taskSlug} ${toCountWords(run)}`;
   if (system === "github") return ofGithub(newFailures, placeOf);
   if (system === "gitlab") return [`Test results: ${toPlainLine(run.url)}`];
   if (system === "teamcity") return [`##teamcity[buildStatus text='{build.status.text}; ${toTeamcity(told)}']`];

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-export type System =
+export type CiSystem =
   | "github"
   | "gitlab"
   | "jenkins"
@@ -15,8 +15,8 @@ export type System =
   | "teamcity";
 
 /** What is not known is not there: none of it is ever empty. */
-export type Build = {
-  system?: System;
+export type CiBuild = {
+  system?: CiSystem;
   /** What all jobs of the build have in common. */
   executionKey?: string;
   /** The name of the job, as the snippets of the onboarding name its task. */
@@ -32,7 +32,7 @@ export type Build = {
 };
 
 type Environment = Record<string, string | undefined>;
-type Said = { [Name in keyof Build]: Build[Name] | undefined };
+type Said = { [Name in keyof CiBuild]: CiBuild[Name] | undefined };
 type Sources = {
   /** Undefined where the variable is empty. */
   get: (name: string) => string | undefined;
@@ -267,7 +267,7 @@ const readWoodpecker = ({ get }: Sources): Said => ({
 const readTeamcity = ({ get }: Sources): Said => ({ commit: get("BUILD_VCS_NUMBER"), buildUrl: get("BUILD_URL") });
 
 /** The variable that only this system sets, and what it then says. */
-const SYSTEMS: [system: System, variable: string, read: (sources: Sources) => Said][] = [
+const SYSTEMS: [system: CiSystem, variable: string, read: (sources: Sources) => Said][] = [
   ["github", "GITHUB_ACTIONS", readGithub],
   ["gitlab", "GITLAB_CI", readGitlab],
   ["circleci", "CIRCLECI", readCircle],
@@ -304,7 +304,7 @@ export function detectBuild(
   environment: Environment,
   readFile: Sources["readFile"] = readText,
   git: Sources["git"] = askGit,
-): Build {
+): CiBuild {
   const get = (name: string) => {
     const value = environment[name]?.trim();
     return value === "" || value === "false" ? undefined : value;
@@ -323,5 +323,5 @@ export function detectBuild(
     buildUrl: said.buildUrl !== undefined && isAddress(said.buildUrl) ? said.buildUrl : undefined,
     shard: said.shard !== undefined && isShard(said.shard) ? said.shard : undefined,
   };
-  return Object.fromEntries(Object.entries(build).filter(([, value]) => value !== undefined)) as Build;
+  return Object.fromEntries(Object.entries(build).filter(([, value]) => value !== undefined)) as CiBuild;
 }

@@ -2,6 +2,7 @@
 
 import { toPlainLine } from "./output.ts";
 import { UsageError } from "./usage.ts";
+import type { ServerAnswer } from "../runner/protocol.ts";
 
 /** Where and as whom: `ASSAY_URL`, `ASSAY_PROJECT`, `ASSAY_KEY`. */
 export type ServerAddress = { url: string; project: string; key: string };
@@ -22,7 +23,7 @@ export function readServerAddress(environment: Record<string, string | undefined
   return { url, project: read("project"), key: read("key") };
 }
 
-export type Asking = {
+export type ServerRequest = {
   method?: "GET" | "POST";
   /** Relative to the project, with its query: `/test-runs?task_slug=unit`. */
   path: string;
@@ -36,8 +37,6 @@ export type Asking = {
 };
 
 const MAX_ANSWER_BYTES = 32 * 2 ** 20;
-
-export type ServerAnswer = { status: number; text: string; headers: Headers };
 
 /** The server cannot be reached, or did not answer in time. */
 export class ServerAwayError extends Error {
@@ -65,7 +64,7 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
  * One request; throws ServerAwayError where there was no answer, and AnswerTooLongError. Whatever else the server answers is
  * an answer.
  */
-export async function ask(address: ServerAddress, asking: Asking): Promise<ServerAnswer> {
+export async function ask(address: ServerAddress, asking: ServerRequest): Promise<ServerAnswer> {
   const { method = "GET", path, headers = {}, body, signal, timeoutMs = 30_000, maxBytes = MAX_ANSWER_BYTES } = asking;
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
@@ -130,7 +129,7 @@ const SPREAD_MS = 1_000;
  */
 export async function askPatiently(
   address: ServerAddress,
-  asking: Asking,
+  asking: ServerRequest,
   { waitsMs, withinMs, sleep = Bun.sleep }: Patience,
 ): Promise<ServerAnswer> {
   const until = performance.now() + withinMs;

@@ -1,8 +1,8 @@
 /** A run as Markdown, for the summary of a job; what tests are called and say is text there and never markup. */
 
-import { nameOf, type ToldFailure } from "./annotations.ts";
+import { titleOfFailure, type AnnotatedFailure } from "./annotations.ts";
 import { SHORT, WORD_OF } from "../rules/blame.ts";
-import { toCounts, toState, type ToldRun } from "../rules/run_line.ts";
+import { toCountWords, toState, type ToldRun } from "../rules/run_line.ts";
 import type { Blame } from "../schema/failures.ts";
 
 const MAX_FAILURES = 50;
@@ -36,11 +36,11 @@ function wordOf(blame: string | null): string {
   return stored === undefined ? "" : SHORT[stored];
 }
 
-function toEntry(failure: ToldFailure): string {
+function toEntry(failure: AnnotatedFailure): string {
   const { message, file, line, blame } = failure;
   const place = file === null ? "" : ` ${toText(file)}${line === null ? "" : `&#58;${line}`}`;
   const told = wordOf(blame);
-  const head = `<code>${toText(nameOf(failure))}</code>${told === "" ? "" : ` (${told})`}${place}`;
+  const head = `<code>${toText(titleOfFailure(failure))}</code>${told === "" ? "" : ` (${told})`}${place}`;
   if (message === null) return `<p>${head}</p>\n\n`;
   return `<details><summary>${head}</summary>\n\n<pre>${toPreformatted(message)}</pre>\n\n</details>\n\n`;
 }
@@ -49,11 +49,11 @@ function toEntry(failure: ToldFailure): string {
  * `failures` of this run, in any order; new ones are told first, 50 at most. Not longer than `maxBytes` of UTF-8, whole
  * entries or none of them; empty where not even the verdict has room.
  */
-export function toSummary(run: ToldRun, failures: readonly ToldFailure[], maxBytes: number): string {
-  const isNew = ({ blame }: ToldFailure) => Number(blame === "new");
+export function toSummary(run: ToldRun, failures: readonly AnnotatedFailure[], maxBytes: number): string {
+  const isNew = ({ blame }: AnnotatedFailure) => Number(blame === "new");
   const head =
     `### ${toText(toState(run))} ${toText(run.taskSlug)}\n\n` +
-    `${toText(toCounts(run))} · <a href="${Bun.escapeHTML(run.url)}">Open in Assay</a>\n\n`;
+    `${toText(toCountWords(run))} · <a href="${Bun.escapeHTML(run.url)}">Open in Assay</a>\n\n`;
   const rest = (count: number) => (count > 0 ? `${count} more\n\n` : "");
   // The server lists the first failures; the run counts all of them.
   const all = Math.max(run.failed, failures.length);

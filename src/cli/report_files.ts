@@ -104,7 +104,7 @@ export function keepFresh(found: FoundReports, before: readonly ReportFile[], be
 const MAX_BYTES = 2 ** 30;
 
 /** Throws an Error that says which file cannot be read. */
-export function readReports(files: readonly ReportFile[]): { name: string; bytes: Uint8Array<ArrayBuffer> }[] {
+export function readReportFiles(files: readonly ReportFile[]): { name: string; bytes: Uint8Array<ArrayBuffer> }[] {
   const size = files.reduce((sum, { stats }) => sum + stats.size, 0);
   if (size > MAX_BYTES)
     throw new Error(`The ${files.length} files have ${size} bytes together, which is more than any server takes`);

@@ -5,11 +5,11 @@ import * as v from "valibot";
 import { createFileMatch, type ShardPlan, type SplitFile, splitFiles, toFileName } from "../rules/plan.ts";
 import { type Shard, shard as shardText } from "../schema/fields.ts";
 import { MAX_SPLIT_FILES } from "../schema/plans.ts";
-import { type Build, detectBuild } from "./ci.ts";
+import { type CiBuild, detectBuild } from "./ci.ts";
 import { ServerAwayError } from "./client.ts";
 import { createSay, toJsonLine } from "./output.ts";
 import { filesOfPlan, parsePlaywrightList, readFiles } from "./split_files.ts";
-import { askBatch, askPlan, PATIENCE_MS, type Plan, planAnswer, readAs } from "./split_request.ts";
+import { askBatch, askPlan, SPLIT_PATIENCE_MS, type AskedPlan, planAnswer, readAs } from "./split_request.ts";
 import { readSeconds, UsageError } from "./usage.ts";
 
 export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]     the files of one of several jobs, by what they took (split --help)`;
@@ -75,7 +75,7 @@ type Wish = {
   isWhole: boolean;
   task: string;
   executionId: string | undefined;
-  build: Build;
+  build: CiBuild;
   baseCommit: string | undefined;
   format: Format;
   patienceMs: number;
@@ -122,7 +122,7 @@ function readWish(args: string[], environment: Environment): Wish | undefined {
     build: { ...detected, ...Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined)) },
     baseCommit: given("base-commit"),
     format: readFormat(given("format"), given("timings")),
-    patienceMs: readSeconds("patience", values.patience) ?? PATIENCE_MS,
+    patienceMs: readSeconds("patience", values.patience) ?? SPLIT_PATIENCE_MS,
     fallback: values.fallback === true,
     existing: values.existing ?? (isCi && !values["no-existing"]),
     json: values.json === true,
@@ -172,7 +172,7 @@ function readFormat(format: string | undefined, timings: string | undefined): Fo
 }
 
 /** A task of a runner has not the project's key: the runner has asked for it, and tells the file. */
-async function readPlanFile(path: string, { shard }: Wish, environment: Environment): Promise<Plan> {
+async function readPlanFile(path: string, { shard }: Wish, environment: Environment): Promise<AskedPlan> {
   const its = environment["ASSAY_SHARD"];
   if (its !== undefined && its !== `${shard.index}/${shard.of}`)
     throw new UsageError(`--shard: the plan in ASSAY_PLAN is that of shard "${its}"`);
@@ -184,7 +184,7 @@ async function findPlan(
   wish: Wish,
   environment: Environment,
   names: readonly string[] | undefined,
-): Promise<Plan | undefined> {
+): Promise<AskedPlan | undefined> {
   const file = environment["ASSAY_PLAN"];
   try {
     if (file) return await readPlanFile(file, wish, environment);
@@ -204,7 +204,7 @@ async function findPlan(
  * What `bun test --timings` reads: it knows a file by its path from where it is started. Without any it makes the shards of
  * one size.
  */
-function toBunTimings({ task, say }: Wish, plan: Plan | undefined, names: readonly string[] | undefined): string {
+function toBunTimings({ task, say }: Wish, plan: AskedPlan | undefined, names: readonly string[] | undefined): string {
   const timings = plan?.timings ?? {};
   const match = createFileMatch(Object.keys(timings));
   const known = names?.flatMap((name) => {
@@ -221,14 +221,14 @@ const sumOf = (timings: ShardPlan["timings"], files: Iterable<string>) =>
 const seconds = (ms: number) => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 
 /** Why nothing is known of any of the files; undefined: something is. */
-function whyNone({ runs, timings }: Plan, known: boolean): string | undefined {
+function whyNone({ runs, timings }: AskedPlan, known: boolean): string | undefined {
   const example = Object.keys(timings)[0];
   if (runs === 0) return "no run of this task is known yet";
   if (example === undefined) return "the reports of this task name no files";
   return known ? undefined : `none of them is in the reports of this task, which name "${example}"`;
 }
 
-function describe({ shard, task }: Wish, plan: Plan, own: readonly SplitFile[], names: readonly string[]): string {
+function describe({ shard, task }: Wish, plan: AskedPlan, own: readonly SplitFile[], names: readonly string[]): string {
   const { timings } = plan;
   const head = `Shard ${shard.index}/${shard.of} of "${task}": ${own.length} of ${names.length} files`;
   const match = createFileMatch(Object.keys(timings));
@@ -312,7 +312,7 @@ async function printNext(
 /** Names that are given stay as they are, but are never taken for an option. */
 const toWord = (file: string): string => (file.startsWith("-") ? `./${file}` : file);
 
-function ownFilesOf({ task, existing, say }: Wish, plan: Plan | undefined, directory: string): SplitFile[] {
+function ownFilesOf({ task, existing, say }: Wish, plan: AskedPlan | undefined, directory: string): SplitFile[] {
   if (plan === undefined || Object.keys(plan.timings).length === 0)
     throw new Error(`No files: none is given, and of "${task}" none is known`);
   say("No FILES are given: files that are new run nowhere");

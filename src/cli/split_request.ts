@@ -4,27 +4,27 @@ import * as v from "valibot";
 import { batchesPath, planPath, type ShardPlan } from "../rules/plan.ts";
 import type { Shard } from "../schema/fields.ts";
 import { MAX_SPLIT_FILES } from "../schema/plans.ts";
-import type { Build } from "./ci.ts";
+import type { CiBuild } from "./ci.ts";
 import {
-  type Asking,
+  type ServerRequest,
   askPatiently,
   askSocket,
   messageOf,
   readServerAddress,
   type ServerAddress,
-  type ServerAnswer,
   ServerAwayError,
 } from "./client.ts";
 import { UsageError } from "./usage.ts";
+import type { ServerAnswer } from "../runner/protocol.ts";
 
 type Environment = Record<string, string | undefined>;
 
 /** Which files are asked for. */
-export type Wanted = {
+export type SplitRequest = {
   shard: Shard;
   task: string;
   executionId: string | undefined;
-  build: Build;
+  build: CiBuild;
   baseCommit: string | undefined;
   patienceMs: number;
 };
@@ -35,7 +35,7 @@ export const planAnswer = v.object({
   timings: v.record(v.string(), v.number()),
   runs: v.optional(v.number(), 0),
 });
-export type Plan = ShardPlan & { runs: number };
+export type AskedPlan = ShardPlan & { runs: number };
 
 const executionAnswer = v.object({ id: v.string() });
 
@@ -53,7 +53,7 @@ export function readAs<Schema extends v.GenericSchema>(
 }
 
 /** A server that is started again is back before this is over. */
-export const PATIENCE_MS = 15_000;
+export const SPLIT_PATIENCE_MS = 15_000;
 const WAITS = [1 / 15, 4 / 15, 10 / 15];
 /** The shards of a build ask at the same moment, and may be over the rate limit, whose window is a minute. */
 const RATE_LIMIT_MS = 130_000;
@@ -65,7 +65,7 @@ async function postPlan(
   address: ServerAddress,
   path: string,
   files: readonly string[],
-  wish: Wanted,
+  wish: SplitRequest,
   failing: string,
 ): Promise<ServerAnswer | undefined> {
   const asking = { method: "POST", path, headers: JSON_HEADERS, body: JSON.stringify({ files }) } as const;
@@ -74,19 +74,24 @@ async function postPlan(
 
 const JSON_HEADERS = { "Content-Type": "application/json" };
 
-async function request(address: ServerAddress, asking: Asking, wish: Wanted, failing: string): Promise<ServerAnswer>;
 async function request(
   address: ServerAddress,
-  asking: Asking,
-  wish: Wanted,
+  asking: ServerRequest,
+  wish: SplitRequest,
+  failing: string,
+): Promise<ServerAnswer>;
+async function request(
+  address: ServerAddress,
+  asking: ServerRequest,
+  wish: SplitRequest,
   failing: string,
   refusals: readonly number[],
 ): Promise<ServerAnswer | undefined>;
 /** undefined: the answer is one of the refusals. */
 async function request(
   address: ServerAddress,
-  asking: Asking,
-  { patienceMs }: Wanted,
+  asking: ServerRequest,
+  { patienceMs }: SplitRequest,
   failing: string,
   refusals: readonly number[] = [],
 ): Promise<ServerAnswer | undefined> {
@@ -103,14 +108,14 @@ async function request(
 }
 
 /** The execution that the shards' uploads will find by the same key, commit and branch. */
-async function findExecution(address: ServerAddress, wish: Wanted): Promise<string> {
+async function findExecution(address: ServerAddress, wish: SplitRequest): Promise<string> {
   const { build, baseCommit } = wish;
   const { executionKey: key, branch, commit, pullRequest, buildUrl } = build;
   if (key === undefined)
     throw new UsageError(
       "Cannot tell the execution: give --execution-key, the same to all shards and uploads of a build",
     );
-  const asking: Asking = {
+  const asking: ServerRequest = {
     method: "POST",
     path: "/executions",
     headers: JSON_HEADERS,
@@ -121,10 +126,10 @@ async function findExecution(address: ServerAddress, wish: Wanted): Promise<stri
 }
 
 export async function askPlan(
-  wish: Wanted,
+  wish: SplitRequest,
   environment: Environment,
   names: readonly string[] | undefined,
-): Promise<Plan> {
+): Promise<AskedPlan> {
   const { shard, task, executionId } = wish;
   const address = readServerAddress(environment);
   const id = executionId ?? (await findExecution(address, wish));
@@ -141,7 +146,7 @@ export async function askPlan(
 const batchAnswer = v.object({ files: v.array(v.string()), left: v.number() });
 
 /** In a task of a runner the runner asks, which has the key. */
-export async function askBatch(wish: Wanted, holder: string, files: readonly string[], environment: Environment) {
+export async function askBatch(wish: SplitRequest, holder: string, files: readonly string[], environment: Environment) {
   const { shard, task } = wish;
   const failing = `Cannot get the next files of "${task}"`;
   const socket = environment["ASSAY_QUEUE"];

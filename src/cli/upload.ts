@@ -3,15 +3,15 @@
 import { appendFileSync, existsSync, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import * as v from "valibot";
-import { ANNOTATION_ENCODINGS, toAnnotations, type ToldFailure } from "./annotations.ts";
-import { detectBuild, type System } from "./ci.ts";
+import { ANNOTATION_ENCODINGS, toAnnotations, type AnnotatedFailure } from "./annotations.ts";
+import { detectBuild, type CiSystem } from "./ci.ts";
 import { ask, readServerAddress, type ServerAddress } from "./client.ts";
 import { SUMMARY_ENCODINGS, toSummary } from "./job_summary.ts";
 import { detectMachine } from "./machine.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
-import { findReports, type FoundReports, keepFresh, readReports } from "./report_files.ts";
-import { type Given, readArguments, toParameters, UPLOAD_HELP } from "./upload_options.ts";
-import { type AnsweredRun, MAX_ANSWER_BYTES, type Reports, sendReports, type Sent } from "./upload_request.ts";
+import { findReports, type FoundReports, keepFresh, readReportFiles } from "./report_files.ts";
+import { type UploadArguments, readArguments, toParameters, UPLOAD_HELP } from "./upload_options.ts";
+import { type AnsweredRun, MAX_ANSWER_BYTES, type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
 import { UsageError } from "./usage.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { toRunLine } from "../rules/run_line.ts";
@@ -69,7 +69,7 @@ function findAddress(environment: Environment, mayBeMissing: boolean): Address {
 const NOTHING: Reports = [{ name: "no report", bytes: new Uint8Array() }];
 
 type Delivery = {
-  given: Given;
+  given: UploadArguments;
   parameters: Record<string, string>;
   /** Of what was found: why some of it gives nothing is added to its problems. */
   found: FoundReports;
@@ -77,11 +77,11 @@ type Delivery = {
   publicUrl: string | undefined;
   voice: Voice;
 };
-type End = Sent | { end: "nothing" | "stopped"; problem: string };
+type End = UploadEnd | { end: "nothing" | "stopped"; problem: string };
 
 function tryToRead(found: FoundReports): Reports {
   try {
-    return readReports(found.files);
+    return readReportFiles(found.files);
   } catch (error) {
     found.problems.push((error as Error).message);
     return [];
@@ -180,7 +180,7 @@ const failuresAnswer = v.object({
 });
 
 /** With line and message, which the answer to an upload leaves out; what that says, where the server has no more to say. */
-async function readFailures(address: ServerAddress, run: AnsweredRun): Promise<ToldFailure[]> {
+async function readFailures(address: ServerAddress, run: AnsweredRun): Promise<AnnotatedFailure[]> {
   const known = run.newFailures.map(({ suite, name, file }) => ({
     suite,
     name,
@@ -205,13 +205,13 @@ async function readFailures(address: ServerAddress, run: AnsweredRun): Promise<T
   }
 }
 
-type Telling = { environment: Environment; system: System | undefined; voice: Voice; json: boolean };
+type Telling = { environment: Environment; system: CiSystem | undefined; voice: Voice; json: boolean };
 
 const MAX_WARNINGS = 10;
 
 async function tellRun(
   address: ServerAddress,
-  { run: answered, answer, foreignOrigin }: Extract<Sent, { end: "uploaded" }>,
+  { run: answered, answer, foreignOrigin }: Extract<UploadEnd, { end: "uploaded" }>,
   { environment, system, voice, json }: Telling,
 ): Promise<void> {
   const { clean } = voice;
@@ -247,7 +247,7 @@ const MAX_SUMMARY = 2 ** 20;
 async function appendSummary(
   path: string,
   run: AnsweredRun,
-  failures: readonly ToldFailure[],
+  failures: readonly AnnotatedFailure[],
   voice: Voice,
 ): Promise<void> {
   try {

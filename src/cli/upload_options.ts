@@ -1,7 +1,7 @@
 /** The command line of `assay upload`, and what it, the environment and the CI system make of an upload's parameters. */
 
 import { parseArgs } from "node:util";
-import type { Build } from "./ci.ts";
+import type { CiBuild } from "./ci.ts";
 import type { Machine } from "./machine.ts";
 import { readSeconds, UsageError } from "./usage.ts";
 
@@ -64,7 +64,7 @@ const PARAMETERS = {
 } as const;
 const FLAGS = ["allow-empty", "complete", "strict", "json", "help"] as const;
 
-export type Given = {
+export type UploadArguments = {
   reports: string[];
   command: string[] | undefined;
   /** By the name of the upload's parameter; none is empty. */
@@ -76,11 +76,11 @@ export type Given = {
 const PATIENCE_MS = 120_000;
 
 /** Throws UsageError. */
-export function readArguments(args: string[]): Given {
+export function readArguments(args: string[]): UploadArguments {
   const end = args.indexOf("--");
   const command = end === -1 ? undefined : args.slice(end + 1);
   const { values, positionals } = parse(end === -1 ? args : args.slice(0, end));
-  const flags = values as Given["flags"];
+  const flags = values as UploadArguments["flags"];
   const given = Object.entries(PARAMETERS).map(([name, parameter]) => [
     parameter,
     ((values as Record<string, unknown>)[name] as string | undefined)?.trim() ?? "",
@@ -115,9 +115,9 @@ type Environment = Record<string, string | undefined>;
 
 /** Options, then what an execution of a server was started with, then what CI system and git say. */
 export function toParameters(
-  { parameters, flags }: Given,
+  { parameters, flags }: UploadArguments,
   environment: Environment,
-  build: Build,
+  build: CiBuild,
   machine: Machine,
 ): Record<string, string> {
   const started = environment["ASSAY_EXECUTION_ID"]?.trim() || undefined;

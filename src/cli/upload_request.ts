@@ -1,18 +1,12 @@
 /** The request of `assay upload`: reports and parameters as one form, packed, and sent with patience. */
 
 import * as v from "valibot";
-import {
-  AnswerTooLongError,
-  askPatiently,
-  messageOf,
-  type ServerAddress,
-  type ServerAnswer,
-  ServerAwayError,
-} from "./client.ts";
+import { AnswerTooLongError, askPatiently, messageOf, type ServerAddress, ServerAwayError } from "./client.ts";
 import { toPlainLine } from "./output.ts";
 import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
 import type { ToldRun } from "../rules/run_line.ts";
 import { executionUrl } from "../schema/urls.ts";
+import type { ServerAnswer } from "../runner/protocol.ts";
 
 const list = v.array(v.unknown());
 /** A newer server may know other words, but they are words. */
@@ -59,7 +53,7 @@ export type AnsweredRun = ToldRun & Pick<v.InferOutput<typeof answered>, "execut
  * `run` is what the server has made of it, `answer` all that it says of that. `foreignOrigin` is where it says that people
  * reach it, if that is neither ASSAY_URL nor ASSAY_PUBLIC_URL. `away`: another time it might go well.
  */
-export type Sent =
+export type UploadEnd =
   | { end: "uploaded"; run: AnsweredRun; answer: object; foreignOrigin: string | null }
   | { end: "refused" | "away"; status?: number; problem: string };
 
@@ -84,7 +78,7 @@ async function toBody(reports: Reports, parameters: Record<string, string>): Pro
 
 /** Of the patience: a server that is started again is back after the first, after a longer outage the second may do. */
 const WAITS = [4 / 30, 10 / 30];
-export type Sending = {
+export type UploadOptions = {
   patienceMs: number;
   signal?: AbortSignal | undefined;
   /** Where people reach the server, if that is not where this machine does. */
@@ -100,7 +94,7 @@ const BYTES_PER_MS = 256;
 async function send(
   address: ServerAddress,
   { bytes, headers }: Body,
-  { patienceMs, signal }: Sending,
+  { patienceMs, signal }: UploadOptions,
 ): Promise<ServerAnswer> {
   const stopped = new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
   stopped.catch(() => {});
@@ -135,8 +129,8 @@ export async function sendReports(
   address: ServerAddress,
   reports: Reports,
   parameters: Record<string, string>,
-  sending: Sending,
-): Promise<Sent> {
+  sending: UploadOptions,
+): Promise<UploadEnd> {
   try {
     let answer = await send(address, await toBody(reports, parameters), sending);
     if (answer.status === 400 && refusesMachine(messageOf(answer)))

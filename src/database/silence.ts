@@ -3,7 +3,7 @@
 import postgres, { type Sql } from "postgres";
 
 /** An established connection. Times are of `performance.now()`. */
-export type Session = {
+export type WatchedSession = {
   /** The process id of its backend, as PostgreSQL has told it. */
   readonly pid: number;
   readonly owes: "statement" | "probe" | null;
@@ -20,7 +20,7 @@ export type Session = {
 };
 
 export type SilenceOptions = {
-  sessions: () => Session[];
+  sessions: () => WatchedSession[];
   /** A pool that opens one new connection. */
   open: () => Sql;
   /** How long a session may owe an answer before it is suspected. Default 5,000. */
@@ -58,13 +58,14 @@ const ALERT_SILENCE_MS = 1_000;
 /** `gone`: there is no such backend. `unknown`: PostgreSQL does not say, or a connection pooler is in between. */
 type Activity = "working" | "idle" | "gone" | "unknown";
 const TOO_MANY_CONNECTIONS = "53300";
-type Suspect = { session: Session; heardAt: number };
+type Suspect = { session: WatchedSession; heardAt: number };
 
-export const sessionsOf = (sql: Sql): Session[] => (sql as unknown as { sessions(): Session[] }).sessions();
+export const sessionsOf = (sql: Sql): WatchedSession[] =>
+  (sql as unknown as { sessions(): WatchedSession[] }).sessions();
 
 export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAfterMs = 3_000 }: SilenceOptions) {
   /** When PostgreSQL said that a session was working. */
-  const foundWorking = new WeakMap<Session, number>();
+  const foundWorking = new WeakMap<WatchedSession, number>();
   let isLooking = false;
   let lastEndedAt = -Infinity;
 
@@ -121,7 +122,7 @@ export function createSilenceWatch({ sessions, open, silenceMs = 5_000, probeAft
 
   /** Ends the sessions that two checks find dead; `onEnded` is told how many. */
   async function check(sql: Sql, onEnded: (count: number) => void): Promise<void> {
-    let foundBefore = new Map<Session, number>();
+    let foundBefore = new Map<WatchedSession, number>();
     for (let checks = 0; checks < MAX_CHECKS; checks++) {
       const suspects = findSuspects();
       const { dead, isDirect } = await findDead(sql, suspects);

@@ -5,7 +5,7 @@ export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 export type Labels = Readonly<Record<string, string>>;
 /** `suffix` goes behind the name of the family: "" but for the parts of a histogram. */
 export type Sample = { suffix: string; labels: Labels; value: number };
-export type Family = {
+export type MetricFamily = {
   name: string;
   help: string;
   type: "counter" | "gauge" | "histogram";
@@ -26,7 +26,7 @@ const writeValue = (value: number): string =>
   value === Infinity ? "+Inf" : value === -Infinity ? "-Inf" : String(value);
 
 /** Families without samples are left out. */
-export function writeExposition(families: readonly Family[]): string {
+export function writeExposition(families: readonly MetricFamily[]): string {
   const lines: string[] = [];
   for (const { name, help, type, samples } of families) {
     const written = samples().map(
@@ -40,16 +40,16 @@ export function writeExposition(families: readonly Family[]): string {
 }
 
 /** A family that was read: plain data, which another process can be sent. */
-export type Figure = Omit<Family, "samples"> & { samples: readonly Sample[] };
+export type Figure = Omit<MetricFamily, "samples"> & { samples: readonly Sample[] };
 
-export const readFigures = (families: readonly Family[]): Figure[] =>
+export const readFigures = (families: readonly MetricFamily[]): Figure[] =>
   families.map((family) => ({ ...family, samples: family.samples() }));
 
 /** Those of several owners as one: `label` says whose a sample is, unless it says that itself. */
 export function joinFigures(
   label: string,
   all: readonly (readonly [owner: string, figures: readonly Figure[]])[],
-): Family[] {
+): MetricFamily[] {
   const joined = new Map<string, Figure & { samples: Sample[] }>();
   for (const [owner, figures] of all)
     for (const { samples, ...about } of figures) {
@@ -62,7 +62,7 @@ export function joinFigures(
 
 type Named = { name: string; help: string };
 
-const named = ({ name, help }: Named, type: Family["type"], samples: Family["samples"]): Family => {
+const named = ({ name, help }: Named, type: MetricFamily["type"], samples: MetricFamily["samples"]): MetricFamily => {
   if (!NAME.test(name)) throw new Error(`"${name}" is no name of a metric`);
   return { name, help, type, samples };
 };
@@ -187,7 +187,7 @@ export function createLoopLag(monotonic: () => number = () => performance.now())
 }
 
 /** The names that Prometheus' own clients give these. */
-export function processFamilies(): Family[] {
+export function processFamilies(): MetricFamily[] {
   const started = Date.now() / 1_000 - process.uptime();
   const memory = (read: (usage: NodeJS.MemoryUsage) => number) => () => read(process.memoryUsage());
   return [

@@ -26,7 +26,7 @@ export type OidcOptions = {
 export type OidcFlow = { state: string; nonce: string; verifier: string };
 
 /** Who has signed in. The address counts only where the provider has verified it. */
-export type OidcPerson = {
+export type OidcClaims = {
   issuer: string;
   subject: string;
   email: string | null;
@@ -128,7 +128,7 @@ export function createOidc(options: OidcOptions) {
 
     /** `answer` is the query with which the browser came back. Throws OidcError. */
     finish: (answer: Readonly<Record<string, string>>, flow: OidcFlow) =>
-      telling(async (): Promise<OidcPerson> => {
+      telling(async (): Promise<OidcClaims> => {
         const configuration = await getConfiguration();
         const back = new URL(redirectUri);
         back.search = new URLSearchParams(answer).toString();

@@ -7,9 +7,9 @@ import { rerunExecution } from "./reruns.ts";
 import type { Action, ActionResult, AutomationRun } from "../schema/automations.ts";
 import { type PlannedTask, toPlannedTask } from "../schema/executions.ts";
 import { Refusal } from "../schema/refusal.ts";
-import { MAX_WAITING, type Notice, notSent } from "../schema/integrations.ts";
+import { MAX_WAITING, notSent } from "../schema/integrations.ts";
 import { actionsOf, stateOf } from "../senders/send.ts";
-import { type ActionOptions, isCommit } from "../senders/sender.ts";
+import { type ActionOptions, isCommitHash } from "../senders/sender.ts";
 import { type AutomationRow, selectTeamProjects, type TeamProject } from "../store/automations.ts";
 import { lockBugs, selectBugsByFingerprint } from "../store/bug_reports.ts";
 import { savepoint, type Tx } from "../database/connect.ts";
@@ -23,6 +23,7 @@ import {
   lockIntegrationForUse,
   selectIntegration,
 } from "../store/integrations.ts";
+import type { Notification } from "../schema/notifications.ts";
 
 /** Behind so many automations nothing is begun that could set off the next one: there are no loops. */
 const MAX_DEPTH = 3;
@@ -41,7 +42,7 @@ export type Occasion = {
   automation: AutomationRow;
   event: EventRow | null;
   project: TeamProject | null;
-  notice: Notice;
+  notice: Notification;
   depth: number;
   cause: AutomationRun["cause"];
 };
@@ -134,16 +135,17 @@ function executionOf(event: EventRow | null, project: TeamProject | null): Pick<
   return id === undefined || !project ? {} : { execution: { projectId: project.id, id, waits: false } };
 }
 
-function contextOf(given: object, { data }: Notice): string {
+function contextOf(given: object, { data }: Notification): string {
   const { context } = given as { context?: string };
   const taskSlug = (data["testRun"] as { taskSlug?: string } | undefined)?.taskSlug;
   return context ?? (taskSlug === undefined ? "assay" : `assay/${taskSlug}`).slice(0, 100);
 }
 
 /** What the notice lacks for this action, in words. */
-function whatIsMissing(type: Delivered["type"], kind: string, notice: Notice): string | undefined {
+function whatIsMissing(type: Delivered["type"], kind: string, notice: Notification): string | undefined {
   if (type === "set_commit_status" && notice.commit === null) return "The commit is not known";
-  if (type === "set_commit_status" && !isCommit(notice.commit)) return `${JSON.stringify(notice.commit)} is no commit`;
+  if (type === "set_commit_status" && !isCommitHash(notice.commit))
+    return `${JSON.stringify(notice.commit)} is no commit`;
   if (type === "notify" && (kind === "github" || kind === "gitlab") && notice.pullRequest === null)
     return "There is no pull request to comment on";
   const { externalUrl } = (notice.data["bugReport"] ?? {}) as { externalUrl?: string | null };

@@ -1,7 +1,7 @@
 /** Does what automations say: looks at an event or a schedule, begins the actions, and notes what became of each. */
 
 import { type AutomationServices, type Occasion, perform } from "./automation_actions.ts";
-import { type Facts, meets, toFacts } from "../rules/automation.ts";
+import { type EventFacts, meets, toFacts } from "../rules/automation.ts";
 import { toNotice, toSummaryNotice } from "../rules/notice.ts";
 import type { ActionResult, AutomationRun } from "../schema/automations.ts";
 import {
@@ -19,7 +19,8 @@ const MAX_FAILURES = 20;
 const DAY = 86_400_000;
 
 /** What conditions ask of an event. Throws where it makes no sense: then it does so for every automation. */
-export const factsOf = ({ data, projectId, defaultBranch }: EventRow): Facts => toFacts(data, projectId, defaultBranch);
+export const factsOf = ({ data, projectId, defaultBranch }: EventRow): EventFacts =>
+  toFacts(data, projectId, defaultBranch);
 
 /** Why a run failed that failed in us, or that the database never had time for. */
 export const reasonOf = (isStall: boolean): string =>

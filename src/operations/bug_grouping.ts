@@ -13,7 +13,7 @@ import {
 } from "../rules/fingerprint.ts";
 import { FAMILY } from "../rules/incident.ts";
 import {
-  type FailureRow,
+  type TrackedFailure,
   type KnownBug,
   type OldMark,
   selectBugsByFingerprint,
@@ -27,7 +27,7 @@ import type { Tx } from "../database/connect.ts";
 export type FailureGroup = {
   /** Undefined: it is a new one. */
   bug: KnownBug | undefined;
-  failures: FailureRow[];
+  failures: TrackedFailure[];
   /** What the bug is to be known by from now on, the most telling first. */
   marks: Fingerprint[];
 };
@@ -63,7 +63,11 @@ function createKnownBugs(): KnownBugs {
 }
 
 /** In a transaction that holds the lock of the bugs: those that are known by what these failures say or where they happen. */
-export async function findKnownBugs(sql: Tx, projectId: string, failures: readonly FailureRow[]): Promise<KnownBugs> {
+export async function findKnownBugs(
+  sql: Tx,
+  projectId: string,
+  failures: readonly TrackedFailure[],
+): Promise<KnownBugs> {
   const digests = new Set(failures.map(mark).flatMap(({ message, place }) => [message.digest, place.digest]));
   const known = createKnownBugs();
   if (digests.size > 0) await lookUp(sql, projectId, [...digests], known);
@@ -74,7 +78,7 @@ async function lookUp(sql: Tx, projectId: string, digests: readonly string[], kn
   for (const { digest, ...bug } of await selectBugsByFingerprint(sql, projectId, digests)) known.addDigest(bug, digest);
 }
 
-type Marked = { failure: FailureRow; message: Fingerprint; place: Fingerprint };
+type Marked = { failure: TrackedFailure; message: Fingerprint; place: Fingerprint };
 
 export type GroupedRun = { executionId: string; taskSlug: string; onDefaultBranch: boolean };
 
@@ -91,7 +95,7 @@ function mostOf(members: readonly Marked[], bugOf: (member: Marked) => KnownBug 
   return best && best.count * 2 >= members.length ? best.bug : undefined;
 }
 
-function mark(failure: FailureRow): Marked {
+function mark(failure: TrackedFailure): Marked {
   const read = readFailure(failure);
   return { failure, message: fingerprint(failure, read), place: caseFingerprint(failure, read) };
 }
@@ -105,7 +109,7 @@ export async function groupFailures(
   sql: Tx,
   projectId: string,
   run: GroupedRun,
-  failures: readonly FailureRow[],
+  failures: readonly TrackedFailure[],
   known: KnownBugs,
 ): Promise<FailureGroup[]> {
   const marked = failures.map(mark);
@@ -186,7 +190,7 @@ async function selectOwn(
  * Failures of incidents: one bug for each cause that so many tell. It is known by what they say alone, since the same tests fail
  * for other reasons, too. What only happened beside it is no bug.
  */
-export function groupIncidents(run: GroupedRun, failures: readonly FailureRow[], known: KnownBugs): FailureGroup[] {
+export function groupIncidents(run: GroupedRun, failures: readonly TrackedFailure[], known: KnownBugs): FailureGroup[] {
   const families = [...Map.groupBy(failures.map(mark), ({ message }) => message.digest)].filter(
     ([, members]) => members.length >= FAMILY.cases,
   );
@@ -206,7 +210,7 @@ export async function groupOutage(
   sql: Tx,
   projectId: string,
   run: GroupedRun,
-  failures: readonly FailureRow[],
+  failures: readonly TrackedFailure[],
   known: KnownBugs,
 ): Promise<FailureGroup[]> {
   const marked = failures.map(mark);

@@ -16,7 +16,7 @@ import {
   type BugMark,
   type BugState,
   countCleanCases,
-  type FailureRow,
+  type TrackedFailure,
   insertBug,
   type InsertBug,
   insertBugCases,
@@ -112,7 +112,7 @@ async function trackFailures(
   sql: Tx,
   projectId: string,
   run: TrackedRun,
-  failures: readonly FailureRow[],
+  failures: readonly TrackedFailure[],
   known: KnownBugs,
 ): Promise<{ touched: TouchedBug[]; events: BugEvent[] }> {
   const now = run.seenAt;
@@ -307,7 +307,11 @@ async function merge(
   await insertBugEvents(sql, projectId, events, 0);
 }
 
-function toTitle({ outage, taskSlug }: TrackedRun, failure: FailureRow, { kind, exceptionType }: Fingerprint): string {
+function toTitle(
+  { outage, taskSlug }: TrackedRun,
+  failure: TrackedFailure,
+  { kind, exceptionType }: Fingerprint,
+): string {
   const { message, stack, suite, name } = failure;
   const line = /\S.*/.exec(message ?? stack ?? "")?.[0].trim() ?? "";
   const typed = exceptionType && !line.includes(exceptionType) ? `${exceptionType}: ${line}` : line;

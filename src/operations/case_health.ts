@@ -17,7 +17,7 @@ import {
   lockHealth,
   lockUnrememberedRuns,
   markRemembered,
-  type RunBlock,
+  type CountedBlock,
   selectCaseHealth,
   selectUnrememberedRuns,
   storeCaseHealth,
@@ -145,7 +145,7 @@ async function countPortion(
   sql: Tx,
   projectId: string,
   counting: readonly Counting[],
-  portion: readonly RunBlock[],
+  portion: readonly CountedBlock[],
   contradicted: Contradicted,
 ): Promise<void> {
   const numbers = new Set<number>();

@@ -67,7 +67,7 @@ export const openSecrets = (seal: Seal, teamId: string, id: string, sealed: Buff
 
 type Place = Pick<IntegrationClaim, "teamId" | "id">;
 
-export type Sending = {
+export type DeliveryOptions = {
   begin: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
   outbound: Outbound;
   seal: Seal;
@@ -84,7 +84,7 @@ const UNOPENED = "Cannot open the secrets of this integration: enter them again"
  * says nothing of the integration.
  */
 export async function attemptDelivery(
-  { begin, outbound, seal, onBug, onAttempt }: Sending,
+  { begin, outbound, seal, onBug, onAttempt }: DeliveryOptions,
   claim: Place,
   delivery: DueDelivery,
   tried: "until sent" | "once" = "until sent",
@@ -134,7 +134,7 @@ const isAskedAgain = ({ tries, attempts }: DueDelivery) => tries === 0 && attemp
 type Sent = { outcome: Outcome; attempt: DeliveryAttempt; bug?: unknown };
 
 async function sendTo(
-  { outbound, seal }: Pick<Sending, "outbound" | "seal">,
+  { outbound, seal }: Pick<DeliveryOptions, "outbound" | "seal">,
   teamId: string,
   integration: Parameters<typeof toReceiver>[2],
   job: Job,
@@ -163,7 +163,7 @@ async function judgeIntegration(
   claim: Place,
   delivery: DueDelivery,
   outcome: Outcome,
-  onBug: Sending["onBug"],
+  onBug: DeliveryOptions["onBug"],
 ): Promise<boolean> {
   const { teamId, id } = claim;
   if (outcome.status === "sent") {

@@ -23,7 +23,7 @@ import { type Fragment, type Tx, writeTogether } from "../database/connect.ts";
 import { selectHasEnvironment } from "../store/environments.ts";
 import { insertEvents, updateRedTasks } from "../store/events.ts";
 import {
-  type Build,
+  type BuildName,
   countUnquarantined,
   deleteExecution,
   type ExecutionChange,
@@ -368,7 +368,7 @@ export async function findOrInsertExecution(
 type NamedBuild = { key: string | null; branch?: string | null | undefined; commit?: string | null | undefined };
 
 const toFound = (
-  build: Build,
+  build: BuildName,
   { isUnclear, ...execution }: LockedExecution & { isUnclear: boolean },
 ): FoundExecution => ({ execution, isNew: false, warnings: warningsOf(build, { isUnclear }) });
 

@@ -11,11 +11,11 @@ export const countBlames = async (sql: Tx, projectId: string, executionId: strin
   toCounts(await countFailures(sql, projectId, executionId));
 
 /** The number of a cause's failures, and the first of them. */
-export type Cause = { failed: number; failures: [CauseMember, ...CauseMember[]] };
+export type CauseFailures = { failed: number; failures: [CauseMember, ...CauseMember[]] };
 
 export type CausePage = {
   /** In the order of their first failures: new ones first. */
-  causes: Cause[];
+  causes: CauseFailures[];
   /** The number of causes of the whole execution by the blame of their first failure; "none": the failure was not judged. */
   totals: Partial<Record<Blame | "none", number>>;
   /** The first failure of the page's last cause, when there are further causes. */
@@ -31,7 +31,7 @@ export async function readCauses(
 ): Promise<CausePage> {
   const rows = await selectCauses(sql, projectId, executionId, query);
   const found = [...Map.groupBy(rows, ({ place }) => place).values()];
-  const causes = found.slice(0, query.limit).map(([first, ...others]): Cause => ({
+  const causes = found.slice(0, query.limit).map(([first, ...others]): CauseFailures => ({
     failed: first!.failed,
     failures: [first!, ...others],
   }));

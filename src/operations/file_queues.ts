@@ -19,7 +19,7 @@ export type BatchRequest = {
   files: readonly string[];
 };
 
-export type Batch = { files: string[]; left: number };
+export type FileBatch = { files: string[]; left: number };
 
 /** What a task's files took, for a transaction that makes the queue: looked up before, because that takes its time. */
 export const readTimings = async (sql: Sql, key: PlanKey): Promise<FileTimings> =>
@@ -31,7 +31,7 @@ export async function takeBatch(
   key: PlanKey,
   { shard, holder, files }: BatchRequest,
   { runs, timings }: FileTimings,
-): Promise<Batch> {
+): Promise<FileBatch> {
   let stored = await lockFileQueue(sql, key, shard.of);
   if (!stored) {
     const ordered = orderFiles(matchTimings(timings, files));

@@ -6,7 +6,7 @@ import { isIll, mayBeIll } from "../rules/incident.ts";
 import { isNews } from "../rules/news.ts";
 import {
   countKnownFlaky,
-  type RunBlock,
+  type CountedBlock,
   selectBlocksOfRuns,
   selectCountedOnCommits,
   selectRunBlocks,
@@ -105,7 +105,7 @@ export async function selectCompared(
  * The results of the runs: all those of some test cases, then those of others; those of one case in the order of the runs.
  * Of several runs all are read before, of a single one, which may be of any size, a portion at a time.
  */
-export async function* portionsOf(sql: Tx, projectId: string, ids: readonly string[]): AsyncGenerator<RunBlock[]> {
+export async function* portionsOf(sql: Tx, projectId: string, ids: readonly string[]): AsyncGenerator<CountedBlock[]> {
   if (ids.length === 1) {
     for (let after = -1; ;) {
       const portion = await selectRunBlocks(sql, projectId, ids, after, PORTION_BLOCKS);
@@ -114,7 +114,7 @@ export async function* portionsOf(sql: Tx, projectId: string, ids: readonly stri
       after = Math.max(...portion.map(({ block }) => block));
     }
   }
-  const blocks: RunBlock[] = [];
+  const blocks: CountedBlock[] = [];
   for (let start = 0; start < ids.length; start += PORTION_RUNS) {
     const some = await selectRunBlocks(sql, projectId, ids.slice(start, start + PORTION_RUNS), -1, MAX_RESULTS);
     for (const block of some) blocks.push({ ...block, run: start + block.run });
@@ -127,18 +127,18 @@ export async function* portionsOf(sql: Tx, projectId: string, ids: readonly stri
       .flatMap((number) => byBlock.get(number)!.toSorted((a, b) => a.run - b.run));
 }
 
-export type Contradicted = ReadonlyMap<RunBlock, ReadonlySet<number>>;
+export type Contradicted = ReadonlyMap<CountedBlock, ReadonlySet<number>>;
 
 /** The test cases of a portion that had the other outcome in a run that theirs is compared with. */
 export async function selectContradicted(
   sql: Tx,
   projectId: string,
   runs: readonly UnrememberedRun[],
-  portion: readonly RunBlock[],
+  portion: readonly CountedBlock[],
   compared: ReadonlyMap<string, readonly string[]>,
 ): Promise<Contradicted> {
-  const contradicted = new Map<RunBlock, Set<number>>();
-  const compare = (mine: RunBlock, theirs: RunBlock, theirId: string) => {
+  const contradicted = new Map<CountedBlock, Set<number>>();
+  const compare = (mine: CountedBlock, theirs: CountedBlock, theirId: string) => {
     const numbers = contradicted.get(mine) ?? new Set();
     addContradicted(numbers, mine, theirs, earlierByFar(runs[mine.run]!.id, theirId));
     if (numbers.size > 0) contradicted.set(mine, numbers);
@@ -146,7 +146,7 @@ export async function selectContradicted(
   const placeOf = (id: string, block: number) => `${id} ${block}`;
   const known = new Map(portion.map((block) => [placeOf(runs[block.run]!.id, block.block), block]));
   const batch = new Set(runs.map(({ id }) => id));
-  const wanted = new Map<string, { runId: string; block: number; by: RunBlock[] }>();
+  const wanted = new Map<string, { runId: string; block: number; by: CountedBlock[] }>();
   for (const mine of portion)
     for (const runId of compared.get(runs[mine.run]!.id) ?? []) {
       const place = placeOf(runId, mine.block);

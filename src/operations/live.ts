@@ -4,7 +4,7 @@ import type { Database } from "../database/connect.ts";
 import { firstIdAt } from "../database/moment.ts";
 import { before } from "../rules/position.ts";
 import type { Live } from "../schema/live.ts";
-import { selectNews, settleForeign } from "../store/live.ts";
+import { selectLiveEvents, settleForeign } from "../store/live.ts";
 import { createWatchedProject, type WatchedProject } from "./live_project.ts";
 
 /** Maximum clients that catch up at the same time: the pool is for others, too. */
@@ -36,7 +36,7 @@ export function createLive(database: Pick<Database, "pool" | "begin">, options: 
 
     read: (projectId, executionId, after) =>
       limited(() =>
-        selectNews(pool, projectId, {
+        selectLiveEvents(pool, projectId, {
           after,
           executionId,
           executionIds: executionId === undefined ? [] : [executionId],

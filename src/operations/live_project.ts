@@ -3,8 +3,8 @@
 import type { Database } from "../database/connect.ts";
 import { notifyLeases } from "../database/signals.ts";
 import { hasEnded } from "../rules/execution.ts";
-import type { Batch, Position, Watch } from "../schema/live.ts";
-import { selectHere, selectLiveExecutions, selectNews, updateWatched } from "../store/live.ts";
+import type { LiveReading, Position, LiveWatch } from "../schema/live.ts";
+import { selectHere, selectLiveExecutions, selectLiveEvents, updateWatched } from "../store/live.ts";
 import { createLiveStates, type LiveStates } from "./live_states.ts";
 
 const READ_EVERY_MS = 1_000;
@@ -22,7 +22,7 @@ export type LiveSource = Pick<Database, "pool" | "begin"> & {
 type Watcher = {
   executionId: string | undefined;
   onKeys: (keys: readonly string[]) => void;
-  resolve: ((batch: Batch | undefined) => void) | undefined;
+  resolve: ((batch: LiveReading | undefined) => void) | undefined;
   /** There has been a reading that included what this watcher wants to see. */
   isRead: boolean;
 };
@@ -40,7 +40,7 @@ type Project = {
 };
 
 export type WatchedProject = {
-  watch(executionId: string | undefined, onKeys: Watcher["onKeys"]): Watch;
+  watch(executionId: string | undefined, onKeys: Watcher["onKeys"]): LiveWatch;
   /** Reads until nobody watches any more, and then calls `onEnd`. Call it once, after the first watch. */
   follow(onEnd: () => void): Promise<void>;
 };
@@ -56,7 +56,7 @@ export function createWatchedProject(id: string, source: LiveSource): WatchedPro
   };
 }
 
-function watch(project: Project, executionId: string | undefined, onKeys: Watcher["onKeys"]): Watch {
+function watch(project: Project, executionId: string | undefined, onKeys: Watcher["onKeys"]): LiveWatch {
   const watcher: Watcher = { executionId, onKeys, resolve: undefined, isRead: false };
   project.watchers.add(watcher);
   project.isWanted = true;
@@ -95,11 +95,11 @@ async function read(project: Project) {
   // The states first: the news that are read after them include everything that led to them.
   const rows = await selectLiveExecutions(pool, project.id, [...asked], openToo);
   const from = project.position ?? (await selectHere(pool));
-  const page = await selectNews(pool, project.id, { after: from, executionIds: [...followed] });
+  const page = await selectLiveEvents(pool, project.id, { after: from, executionIds: [...followed] });
   return { watchers, shown: { followed, openToo }, rows, batch: { ...page, from } };
 }
 
-function take(project: Project, { watchers, shown, rows, batch }: Awaited<ReturnType<typeof read>>): Batch {
+function take(project: Project, { watchers, shown, rows, batch }: Awaited<ReturnType<typeof read>>): LiveReading {
   // Keys first: a watcher that may not see it any more is gone before it is there.
   for (const watcher of project.watchers) for (const keys of [rows.keys, batch.keys]) watcher.onKeys(keys);
   project.position = batch.to;
@@ -125,7 +125,7 @@ async function markWatched(project: Project): Promise<void> {
 
 async function follow(project: Project, onEnd: () => void): Promise<void> {
   const { onError, monotonic } = project.source;
-  let running: Promise<Batch | undefined> | undefined;
+  let running: Promise<LiveReading | undefined> | undefined;
   while (project.watchers.size > 0) {
     const began = monotonic();
     project.isWanted = false;

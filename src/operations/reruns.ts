@@ -12,7 +12,7 @@ import { selectDispatch } from "../store/integrations.ts";
 import { selectCasesToRepeat, selectPlannedTasks } from "../store/leases.ts";
 import { selectHasRunners } from "../store/runners.ts";
 
-export type Rerun = {
+export type RerunRequest = {
   failedOnly: boolean;
   trigger: "rerun" | "automation";
   depth: number;
@@ -29,7 +29,7 @@ export async function rerunExecution(
   sql: Tx,
   projectId: string,
   execution: LockedExecution,
-  { failedOnly, trigger, depth, now, ...asking }: Rerun,
+  { failedOnly, trigger, depth, now, ...asking }: RerunRequest,
 ): Promise<{ id: string } | { reason: string }> {
   if (!hasEnded(execution.status)) return { reason: `it has not ended: it is "${execution.status}"` };
   const tasks = (await selectTasks(sql, projectId, execution.id)).filter(
@@ -63,7 +63,7 @@ export async function rerunExecution(
   return { id: inserted.id };
 }
 
-type Again = Pick<Rerun, "teamId" | "publicUrl" | "now"> & {
+type Again = Pick<RerunRequest, "teamId" | "publicUrl" | "now"> & {
   projectId: string;
   repeated: LockedExecution;
   rerun: LockedExecution;
@@ -86,7 +86,7 @@ export async function rerunEnded(
   sql: Tx,
   projectId: string,
   id: string,
-  asked: Omit<Rerun, "trigger" | "depth">,
+  asked: Omit<RerunRequest, "trigger" | "depth">,
 ): Promise<string> {
   const locked = (await lockExecution(sql, projectId, id)) ?? refuseAbsent();
   const created = await rerunExecution(sql, projectId, locked, { ...asked, trigger: "rerun", depth: 0 });

@@ -1,6 +1,6 @@
 /** Allure's results, a file each: https://allurereport.org/docs/how-it-works-test-result-file/ */
 
-import { type JsonObject, toCase, toEpochMs, toFields, toList, asText } from "./fields.ts";
+import { type JsonObject, toCase, toEpochMs, toFields, asList, asText } from "./fields.ts";
 import type { ReportedCase, CaseStatus, FailureKind, Report } from "./report.ts";
 import { createCutter, firstLine, toMs } from "./text.ts";
 
@@ -26,7 +26,7 @@ export const isAllureContainer = (json: unknown): boolean => {
 /** Whatever an Allure directory holds. */
 export function readAllure(json: unknown): AllureResult[] {
   if (!isAllureContainer(json)) return [readResult(json)];
-  return toList(toFields(json).errors).map((error) =>
+  return asList(toFields(json).errors).map((error) =>
     readResult({ ...toFields(error), ...OUTSIDE, statusDetails: error }),
   );
 }
@@ -36,7 +36,7 @@ const OUTSIDE = { name: "(error outside of tests)", status: "broken" };
 function readResult(json: unknown): AllureResult {
   const fields = toFields(json);
   const cutter = createCutter();
-  const labels = toList(fields.labels)
+  const labels = asList(fields.labels)
     .map(toFields)
     .map(({ name, value }): [string, string] => [asText(name), asText(value)]);
   const label = (wanted: string) => labels.find(([name]) => name === wanted)?.[1] ?? "";
@@ -45,7 +45,7 @@ function readResult(json: unknown): AllureResult {
   const { message, trace } = toFields(fields.statusDetails);
   const [start, stop] = [toEpochMs(fields.start), toEpochMs(fields.stop)];
   const suites = ["parentSuite", "suite", "subSuite"].map(label).filter(Boolean);
-  const parameters = toList(fields.parameters)
+  const parameters = asList(fields.parameters)
     .map(toFields)
     .filter(({ excluded }) => excluded !== true)
     .map(({ name, value }): [string, string] => [asText(name), asText(value)]);
@@ -85,10 +85,10 @@ function toProperties(
     ...(status === "skipped" && told !== "skipped" ? [["status", told] as [string, string]] : []),
     ...labels.filter(([name]) => !WORDS_OF_MACHINES.has(name) && !name.startsWith("_")),
     ...parameters,
-    ...toList(links)
+    ...asList(links)
       .map(toFields)
       .map(({ type, url }): [string, string] => [asText(type) || "link", asText(url)]),
-    ...toList(attachments)
+    ...asList(attachments)
       .map(toFields)
       .map(({ source }): [string, string] => ["attachment", asText(source)]),
   ].filter(([name, value]) => name !== "" && value !== "");

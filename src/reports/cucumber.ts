@@ -1,6 +1,6 @@
 /** Cucumber JSON, as the Cucumbers of JavaScript, Ruby and Java write it. */
 
-import { type JsonObject, toCase, toFields, toList, asText } from "./fields.ts";
+import { type JsonObject, toCase, toFields, asList, asText } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
 import { clean, createCutter, type Cutter, cut, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
@@ -12,7 +12,7 @@ export function readCucumber(json: unknown): Report {
   let ended = 0;
   for (const feature of json.map(toFields)) {
     let background: unknown[] = [];
-    for (const element of toList(feature.elements).map(toFields)) {
+    for (const element of asList(feature.elements).map(toFields)) {
       if (element.type === "background") {
         background = toSteps(element);
         continue;
@@ -46,8 +46,8 @@ export function readCucumber(json: unknown): Report {
 
 /** With the hooks, which JavaScript writes among the steps, and Ruby and Java around them. */
 function toSteps({ before, steps, after }: JsonObject): unknown[] {
-  const hooks = (list: unknown) => toList(list).map((hook) => ({ ...toFields(hook), hidden: true }));
-  const inner = toList(steps).flatMap((step) => {
+  const hooks = (list: unknown) => asList(list).map((hook) => ({ ...toFields(hook), hidden: true }));
+  const inner = asList(steps).flatMap((step) => {
     const around = toFields(step);
     return [...hooks(around.before), step, ...hooks(around.after)];
   });
@@ -71,7 +71,7 @@ function readScenario(feature: JsonObject, element: JsonObject, steps: JsonObjec
   const ran = steps.some((step) => step.hidden !== true) && !steps.some((step) => statusOf(step) === "skipped");
   const status: CaseStatus = broken ? "failed" : ran ? "passed" : "skipped";
   const stack = broken ? asText(toFields(broken.result).error_message) : "";
-  const tags = toList(element.tags).map((tag): [string, string] => ["tag", asText(toFields(tag).name)]);
+  const tags = asList(element.tags).map((tag): [string, string] => ["tag", asText(toFields(tag).name)]);
   return toCase(cutter, {
     suite: asText(feature.name).trim(),
     name: asText(element.name),
@@ -112,9 +112,9 @@ function sumOf(steps: JsonObject[]): number | null {
 
 /** Lists of texts, and with JavaScript an embedding in base64. */
 function toOutput({ output, embeddings }: JsonObject): string[] {
-  const logs = toList(embeddings).map(toFields);
+  const logs = asList(embeddings).map(toFields);
   return [
-    ...toList(output).flat().map(asText),
+    ...asList(output).flat().map(asText),
     ...logs.filter(isLog).map(({ data }) => clean(Buffer.from(asText(data), "base64").toString())),
   ].filter((text) => text !== "");
 }
@@ -122,6 +122,6 @@ function toOutput({ output, embeddings }: JsonObject): string[] {
 const isLog = ({ mime_type }: JsonObject) => mime_type === "text/x.cucumber.log+plain";
 
 function toAttachments({ embeddings }: JsonObject): [string, string][] {
-  const named = toList(embeddings).map(toFields);
+  const named = asList(embeddings).map(toFields);
   return named.filter((one) => !isLog(one)).map((one) => ["attachment", asText(one.name)]);
 }

@@ -1,6 +1,6 @@
 /** JSON lines of Dart's and Flutter's tests: https://github.com/dart-lang/test/blob/master/pkgs/test/doc/json_reporter.md */
 
-import { asText, isObject, type JsonObject, toCase, toFields, toList } from "./fields.ts";
+import { asText, isObject, type JsonObject, toCase, toFields, asList } from "./fields.ts";
 import { type ReportedCase, type FailureKind, type Report, ReportError } from "./report.ts";
 import { createCutter, type Cutter, cut, linesOf, MAX_CASES, MAX_NAME, plural, toMs, tooManyCases } from "./text.ts";
 
@@ -149,7 +149,7 @@ function addGroup(run: Run, { id, name, parentID }: JsonObject): void {
 
 function toTest(run: Run, test: JsonObject, began: number | null): Test {
   const fullName = asText(test.name);
-  const groups = toList(test.groupIDs);
+  const groups = asList(test.groupIDs);
   const { name: outer, path } = run.groups.get(asText(groups.at(-1))) ?? { name: "", path: "" };
   const file = run.suites.get(asText(test.suiteID)) || null;
   // What is not in the file itself, such as a wrapper around test(), is told with the line in the file beside it.

@@ -15,7 +15,7 @@ export function toFields(value: unknown): JsonObject {
 }
 
 /** The elements of a list; of anything else, none. */
-export function toList(value: unknown): unknown[] {
+export function asList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 

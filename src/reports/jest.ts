@@ -8,7 +8,7 @@ import {
   toEpochMs,
   toFault,
   toFields,
-  toList,
+  asList,
   asText,
   toTexts,
 } from "./fields.ts";
@@ -26,10 +26,10 @@ export function readJest(json: unknown): Report {
   const faults = new Set<ReportedCase>();
   let ended = 0;
   const isVitest = isObject(report.snapshot) && report.numRuntimeErrorTestSuites === undefined;
-  for (const one of toList(testResults).map(toFields)) {
+  for (const one of asList(testResults).map(toFields)) {
     const file = asText(one.name) || asText(one.testFilePath);
     ended = Math.max(ended, toEpochMs(one.endTime) ?? 0);
-    const assertions = toList(one.assertionResults).map(toFields);
+    const assertions = asList(one.assertionResults).map(toFields);
     if (cases.length + assertions.length >= MAX_CASES) throw tooManyCases();
     for (const assertion of assertions) cases.push(readAssertion(assertion, { file, isVitest }, cutter, unknown));
     const isFailed = assertions.some(({ status }) => status === "failed");

@@ -2,7 +2,7 @@
 
 import { toFault, type XmlPart } from "./fields.ts";
 import { isPlaywright, toolReaderOf } from "./js_tools.ts";
-import { countCase, countComment, countStray, createTally, createTotals, type Tally } from "./totals.ts";
+import { countCase, countComment, countStray, createTally, createTotals, type SuiteTotals } from "./totals.ts";
 import {
   type CaseName,
   type FailureKind,
@@ -35,7 +35,7 @@ type Place = {
   next: number;
   suites: string[];
   file: string | null;
-  tally: Tally;
+  tally: SuiteTotals;
   /** Whether the tally is of this element, and not of one around it. */
   isOwn: boolean;
 };
@@ -259,7 +259,7 @@ const MAX_TITLES = 4 * MAX_NAME;
 function toNames(
   read: CaseName,
   { attributes }: Node,
-  { attributes: { hostname = "" } }: Tally,
+  { attributes: { hostname = "" } }: SuiteTotals,
   readTool: NonNullable<ToolReader>,
   cutter: Cutter,
 ): CaseName & KnownNames {

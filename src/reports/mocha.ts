@@ -1,6 +1,6 @@
 /** Mocha's JSON reporter: https://mochajs.org/#json */
 
-import { hiddenFailures, type JsonObject, toCase, toFields, toList, asText } from "./fields.ts";
+import { hiddenFailures, type JsonObject, toCase, toFields, asList, asText } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
@@ -8,15 +8,15 @@ import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, to
 export function readMocha(json: unknown): Report {
   const { stats, tests, pending, failures } = toFields(json);
   const cutter = createCutter();
-  const list = toList(tests).map(toFields);
+  const list = asList(tests).map(toFields);
   const listed = new Set(list.map(toKey));
   // A hook that fails is no test, and stands among the failures alone.
-  const hooks = toList(failures)
+  const hooks = asList(failures)
     .map(toFields)
     .filter((one) => !listed.has(toKey(one)));
   if (list.length + hooks.length > MAX_CASES) throw tooManyCases();
-  const skipped = new Set(toList(pending).map(toFields).map(toKey));
-  const failed = new Set(toList(failures).map(toFields).map(toKey));
+  const skipped = new Set(asList(pending).map(toFields).map(toKey));
+  const failed = new Set(asList(failures).map(toFields).map(toKey));
   const cases = [
     ...list.map((one) => readTest(one, toStatus(one, skipped, failed), cutter)),
     ...hooks.map((one) => readTest(one, "failed", cutter)),

@@ -1,6 +1,6 @@
 /** Playwright's JSON report: https://playwright.dev/docs/test-reporters#json-reporter */
 
-import { hiddenFailures, type JsonObject, toCase, toFields, toList, asText, toTexts } from "./fields.ts";
+import { hiddenFailures, type JsonObject, toCase, toFields, asList, asText, toTexts } from "./fields.ts";
 import { FAILED_TO_LOAD, splitPlaywrightTitles, withProject } from "./js_tools.ts";
 import type { CaseName, CaseStatus, FailureKind, KnownNames, Report, ReportedCase } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
@@ -13,9 +13,9 @@ export function readPlaywright(json: unknown): Report {
   const { suites, stats, errors, config } = toFields(json);
   const cutter = createCutter();
   const cases: ReportedCase[] = [];
-  const manyProjects = toList(toFields(config).projects).length > 1;
+  const manyProjects = asList(toFields(config).projects).length > 1;
   // Suites nest as deep as a client likes.
-  const open = toList(suites)
+  const open = asList(suites)
     .map((suite): Place => ({ suite: toFields(suite), titles: [], file: "" }))
     .reverse();
   for (let place = open.pop(); place; place = open.pop()) {
@@ -23,17 +23,17 @@ export function readPlaywright(json: unknown): Report {
     const [title, file] = [asText(suite.title), asText(suite.file) || place.file];
     // The outermost suite is the file.
     const path = title === "" || title === file ? titles : [...titles, title];
-    for (const spec of toList(suite.specs)) {
-      for (const test of toList(toFields(spec).tests)) {
+    for (const spec of asList(suite.specs)) {
+      for (const test of asList(toFields(spec).tests)) {
         if (cases.length === MAX_CASES) throw tooManyCases();
         cases.push(readTest(toFields(spec), toFields(test), path, file, manyProjects, cutter));
       }
     }
-    for (const inner of toList(suite.suites).toReversed()) open.push({ suite: toFields(inner), titles: path, file });
+    for (const inner of asList(suite.suites).toReversed()) open.push({ suite: toFields(inner), titles: path, file });
   }
   const rootDir = `${asText(toFields(config).rootDir)}/`;
   const hasRun = cases.some(({ status }) => status !== "skipped");
-  const faults = toList(errors).map((error) => readFault(toFields(error), toFields(config), rootDir, hasRun, cutter));
+  const faults = asList(errors).map((error) => readFault(toFields(error), toFields(config), rootDir, hasRun, cutter));
   const { startTime, duration } = toFields(stats);
   const [began, durationMs] = [Date.parse(asText(startTime)), toMs(duration)];
   return {
@@ -65,14 +65,14 @@ function readTest(
   manyProjects: boolean,
   cutter: Cutter,
 ): ReportedCase {
-  const results = toList(test.results).map(toFields);
+  const results = asList(test.results).map(toFields);
   const last = results.at(-1) ?? {};
   const told = asText(test.status);
   const status = Object.hasOwn(STATUSES, told) ? STATUSES[told]! : toStatus(asText(last.status));
-  const failed = status === "failed" ? last : results.find(({ error, errors }) => error || toList(errors).length > 0);
+  const failed = status === "failed" ? last : results.find(({ error, errors }) => error || asList(errors).length > 0);
   // A failure that was expected is none.
   const errors = status === "failed" || told === "flaky" ? toErrors(failed ?? {}) : [];
-  const reason = toList(test.annotations)
+  const reason = asList(test.annotations)
     .map(toFields)
     .find(({ type }) => type === "skip" || type === "fixme");
   return toCase(cutter, {
@@ -122,15 +122,15 @@ function toKind(result: string): FailureKind {
 
 /** The stack begins with the message, where there is one. */
 function toErrors({ error, errors }: JsonObject): string[] {
-  const all = toList(errors).length > 0 ? toList(errors) : error ? [error] : [];
+  const all = asList(errors).length > 0 ? asList(errors) : error ? [error] : [];
   return all.map(toFields).map(({ stack, message, value }) => asText(stack) || asText(message) || asText(value));
 }
 
-const toOutput = (entries: unknown): string[] => toList(entries).map((entry) => asText(toFields(entry).text));
+const toOutput = (entries: unknown): string[] => asList(entries).map((entry) => asText(toFields(entry).text));
 
 function toProperties(spec: JsonObject, test: JsonObject, result: JsonObject): [string, string][] {
-  const annotations = toList(test.annotations).map(toFields);
-  const attachments = toList(result.attachments).map(toFields);
+  const annotations = asList(test.annotations).map(toFields);
+  const attachments = asList(result.attachments).map(toFields);
   return [
     ["project", asText(test.projectName)],
     ...toTexts(spec.tags).map((tag): [string, string] => ["tag", tag]),

@@ -7,9 +7,9 @@ import { cut, describeTotals, plural } from "./text.ts";
 type Counted = { tests: number; failed: number; skipped: number };
 
 /** What a suite declares, and what has been found in it. */
-export type Tally = {
+export type SuiteTotals = {
   /** Of the suite around it, and of a root that of what is around all roots. */
-  outer: Tally | null;
+  outer: SuiteTotals | null;
   name: string;
   attributes: Record<string, string>;
   all: Counted;
@@ -28,7 +28,11 @@ export type Tally = {
 };
 
 /** Without an outer one, of what is around all roots. */
-export function createTally(attributes: Tally["attributes"], name: string, outer: Tally | null): Tally {
+export function createTally(
+  attributes: SuiteTotals["attributes"],
+  name: string,
+  outer: SuiteTotals | null,
+): SuiteTotals {
   return {
     outer,
     name,
@@ -44,7 +48,7 @@ export function createTally(attributes: Tally["attributes"], name: string, outer
 }
 
 /** A test case, which tells of so many failures, whatever it made of them. */
-export function countCase(tally: Tally, status: CaseStatus, failures: number): void {
+export function countCase(tally: SuiteTotals, status: CaseStatus, failures: number): void {
   for (const counts of [tally.all, tally.direct, tally.items]) {
     counts.tests++;
     if (status !== "passed") counts[status]++;
@@ -53,7 +57,7 @@ export function countCase(tally: Tally, status: CaseStatus, failures: number): v
 }
 
 /** A failure of the suite itself, outside of any case. */
-export function countStray(tally: Tally, message: string | null, text: string): void {
+export function countStray(tally: SuiteTotals, message: string | null, text: string): void {
   const { strays, all, direct, items } = tally;
   strays.message ||= cut(message ?? "", MAX_STRAY);
   if (strays.texts.length < MAX_STRAYS) strays.texts.push(cut(text || (message ?? ""), MAX_STRAY));
@@ -63,13 +67,13 @@ export function countStray(tally: Tally, message: string | null, text: string): 
 }
 
 /** What node writes at the end of a report. */
-export function countComment(tally: Tally, comment: string): void {
+export function countComment(tally: SuiteTotals, comment: string): void {
   const count = /^\s*(?:fail|cancelled) (\d{1,9})\s*$/.exec(comment)?.[1];
   if (count !== undefined) tally.comments += Number(count);
 }
 
 /** When a suite inside has ended. */
-function countSuite(tally: Tally, inner: Tally): void {
+function countSuite(tally: SuiteTotals, inner: SuiteTotals): void {
   for (const key of ["tests", "failed", "skipped"] as const) tally.all[key] += inner.all[key];
   tally.items.tests++;
   if (inner.shown > 0) tally.items.failed++;
@@ -89,7 +93,7 @@ export function createTotals() {
   const root: string[] = [];
   const inner: string[] = [];
   let more = 0;
-  const warn = (tally: Tally, declared: Declared) => {
+  const warn = (tally: SuiteTotals, declared: Declared) => {
     const warning = tellDisagreement(tally, declared);
     if (warning === null) return;
     if (isTop(tally) && root.length < MAX_TOLD) root.push(warning);
@@ -98,7 +102,7 @@ export function createTotals() {
   };
   return {
     /** Of a suite that has ended, the failures that no case of it shows. */
-    finish(tally: Tally): Fault[] {
+    finish(tally: SuiteTotals): Fault[] {
       const declared = toDeclared(tally);
       warn(tally, declared);
       const faults = toFaults(tally, declared);
@@ -115,7 +119,7 @@ export function createTotals() {
 
 type Declared = Record<keyof Counted | "disabled", number | null>;
 
-function toDeclared({ attributes }: Tally): Declared {
+function toDeclared({ attributes }: SuiteTotals): Declared {
   const number = (key: string) => {
     const text = attributes[key];
     return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null;
@@ -129,10 +133,10 @@ function toDeclared({ attributes }: Tally): Declared {
   };
 }
 
-const isTop = ({ outer }: Tally): boolean => outer?.outer === null;
-const toSubject = (tally: Tally): string => (isTop(tally) ? "The report" : `The suite "${cut(tally.name, 200)}"`);
+const isTop = ({ outer }: SuiteTotals): boolean => outer?.outer === null;
+const toSubject = (tally: SuiteTotals): string => (isTop(tally) ? "The report" : `The suite "${cut(tally.name, 200)}"`);
 
-function tellDisagreement(tally: Tally, { disabled, ...declared }: Declared): string | null {
+function tellDisagreement(tally: SuiteTotals, { disabled, ...declared }: Declared): string | null {
   if (declared.tests === null && declared.failed === null && declared.skipped === null) return null;
   const { all, direct, items, shown } = tally;
   // Some producers count what is disabled among the skipped, some beside them.
@@ -151,7 +155,7 @@ function tellDisagreement(tally: Tally, { disabled, ...declared }: Declared): st
 type Fault = { name: string; message: string; stack: string };
 
 /** What failed in a suite outside of its cases, and what it declares that nothing in it shows; counts them. */
-function toFaults(tally: Tally, { failed }: Declared): Fault[] {
+function toFaults(tally: SuiteTotals, { failed }: Declared): Fault[] {
   const { strays, all, comments } = tally;
   const faults: Fault[] = [];
   if (strays.count > 0) {

@@ -27,7 +27,7 @@ export type IntakeOptions = {
 };
 
 /** A request, as far as its input goes. */
-export type Sent = { request: Request; search: string };
+export type ReceivedRequest = { request: Request; search: string };
 
 /** A body of a known length up to this is read without asking for its memory. */
 const SMALL_BODY_BYTES = 65_536;
@@ -52,7 +52,12 @@ export function createIntake(options: IntakeOptions) {
   }
 
   /** The memory that the upload takes is given back whatever becomes of it. */
-  async function takeUpload(route: Route, { request, search }: Sent, asked: Asked, progress: Progress): Promise<Reply> {
+  async function takeUpload(
+    route: Route,
+    { request, search }: ReceivedRequest,
+    asked: Asked,
+    progress: Progress,
+  ): Promise<Reply> {
     const facts = (progress.upload = noFacts());
     const hold = budget.open(asked.caller.id);
     try {
@@ -93,7 +98,7 @@ export function createIntake(options: IntakeOptions) {
    * Takes its memory from the budget of uploads: a hundred bodies that drip would otherwise hold a hundred megabytes. It
    * does not wait for it: what waits holds what its connection has received.
    */
-  async function readLarge(route: Route, { request, search }: Sent, { caller }: Asked): Promise<Input> {
+  async function readLarge(route: Route, { request, search }: ReceivedRequest, { caller }: Asked): Promise<Input> {
     const hold = budget.open(caller.id);
     const grow: Hold["grow"] = (bytes) => {
       const room = hold.grow(bytes);
@@ -137,7 +142,12 @@ export function createIntake(options: IntakeOptions) {
   }
 
   /** Throws at once where the query of a route without a body is wrong: such a route costs no promise of its own. */
-  return function take(route: Route, { request, search }: Sent, asked: Asked, progress: Progress): Promise<Reply> {
+  return function take(
+    route: Route,
+    { request, search }: ReceivedRequest,
+    asked: Asked,
+    progress: Progress,
+  ): Promise<Reply> {
     if (route.body === undefined) return run(route, asked, readQuery(request, route, search), progress);
     if (route.body === "upload") return takeUpload(route, { request, search }, asked, progress);
     const received = isSmallBody(request)

@@ -1,6 +1,6 @@
 /** Makes the page of a list from the rows of a keyset query. */
 
-import type { Page } from "../schema/page.ts";
+import type { ListPage } from "../schema/page.ts";
 import type { PageRequest } from "./route.ts";
 
 type ListContext = { query: { limit: number }; page: PageRequest };
@@ -9,7 +9,7 @@ type ListContext = { query: { limit: number }; page: PageRequest };
 export const toPagination = (
   { page: { cursors, list } }: Pick<ListContext, "page">,
   last: readonly string[] | undefined,
-): Page<never>["pagination"] =>
+): ListPage<never>["pagination"] =>
   last === undefined ? { hasMore: false } : { hasMore: true, cursor: cursors.write(list, last) };
 
 /** The page of a list from `limit + 1` rows; `place` gives a row's place in the order, `answer` what is shown of it. */
@@ -18,7 +18,7 @@ export function toPage<Row, Answer = Row>(
   rows: readonly Row[],
   place: (row: Row) => string[],
   answer: (row: Row) => Answer = (row) => row as unknown as Answer,
-): Page<Answer> {
+): ListPage<Answer> {
   const { limit } = context.query;
   const shown = rows.slice(0, limit);
   const last = rows.length > limit ? place(shown.at(-1)!) : undefined;

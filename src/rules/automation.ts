@@ -5,7 +5,7 @@ import type { Conditions } from "../schema/automations.ts";
 import type { EventData } from "../schema/events.ts";
 
 /** What conditions can ask of an event; null: it says nothing of it. */
-export type Facts = {
+export type EventFacts = {
   projectId: string | null;
   branch: string | null;
   environment: string | null;
@@ -19,7 +19,7 @@ export function toFacts(
   { execution, testRun, bugReport, testCase, taskSlug }: EventData,
   projectId: string | null,
   defaultBranch: string | null,
-): Facts {
+): EventFacts {
   const single = testRun?.taskSlug ?? testCase?.taskSlug ?? taskSlug;
   return {
     projectId,
@@ -42,7 +42,7 @@ const lastMatch = (patterns: readonly string[], name: string): string | undefine
 const list = (values: readonly string[]) => values.map((value) => JSON.stringify(value)).join(", ");
 
 /** A reason for the first condition that does not hold, else for all of them together. */
-export function meets(conditions: Conditions, facts: Facts): { met: boolean; reason: string } {
+export function meets(conditions: Conditions, facts: EventFacts): { met: boolean; reason: string } {
   const { projects, branches, environments, taskSlugs, minFailed, severity } = conditions;
   const held: string[] = [];
   const no = (reason: string) => ({ met: false, reason });

@@ -87,7 +87,7 @@ export const ELSEWHERE_HOURS = 6;
 export const ELSEWHERE_CASES = 3;
 
 /** Failures of a run that have one fingerprint and that nothing explains; `sample` is one of them. */
-export type Family = { cause: string; cases: number; files: number; sample: Failure };
+export type FailureFamily = { cause: string; cases: number; files: number; sample: Failure };
 
 /** Where else its fingerprint was seen. */
 export type Sightings = {
@@ -113,5 +113,5 @@ export const isOwnDoing = (failure: Failure): boolean => isInOwnCode(failure) &&
  * shows again is its own doing, unless other branches show it as well; and what it shows for the third time in a row, while
  * another one ran without, in any case. Any other message tells of a change, however many tests have it.
  */
-export const isIncident = ({ cases, files, sample }: Family, { before, elsewhere, isOwn }: Sightings): boolean =>
+export const isIncident = ({ cases, files, sample }: FailureFamily, { before, elsewhere, isOwn }: Sightings): boolean =>
   cases >= FAMILY.cases && files >= FAMILY.files && !isOwn && (elsewhere || !before) && isFromOutside(sample);

@@ -3,21 +3,21 @@
 import { SHORT, toBlameWords, WORD_OF } from "./blame.ts";
 import type { EventData, EventType, ExecutionData } from "../schema/events.ts";
 import type { Blame, BlameCounts } from "../schema/failures.ts";
-import type { Notice } from "../schema/integrations.ts";
 import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../schema/urls.ts";
+import type { Notification } from "../schema/notifications.ts";
 
 /** An event with what is known of where it happened. */
-export type Told = {
+export type EventContext = {
   type: EventType;
   teamId: string;
   project: { id: string; name: string; defaultBranch: string } | null;
   data: EventData;
   occurredAt: string;
   /** Failed test cases of the execution, the first ones. */
-  failures: readonly ToldFailure[];
+  failures: readonly FailureSummary[];
 };
 
-export type ToldFailure = {
+export type FailureSummary = {
   suite: string;
   name: string;
   file: string | null;
@@ -34,7 +34,7 @@ type Counts = {
   flaky?: number;
   outage?: true;
 } & Partial<BlameCounts>;
-type Fact = Notice["facts"][number];
+type Fact = Notification["facts"][number];
 
 const WORDS: Record<string, string> = { passed: "passed", failed: "failed", timed_out: "timed out" };
 
@@ -63,7 +63,7 @@ const plural = (count: number, one: string): string => `${count} ${one}${count =
 
 const named = (suite: string, name: string) => [suite, name].filter(Boolean).join(" > ");
 
-const lineOf = ({ suite, name, message, blame }: ToldFailure): string => {
+const lineOf = ({ suite, name, message, blame }: FailureSummary): string => {
   const reason = message === null ? "" : firstTextLine(message).slice(0, 200);
   // That it is new is what everybody takes for granted.
   const told = blame === null || blame === "new" ? named(suite, name) : `${named(suite, name)} (${SHORT[blame]})`;
@@ -80,10 +80,10 @@ const originFacts = ({ execution }: EventData): Record<string, string | null | u
   Environment: execution?.environment,
 });
 
-type Words = Pick<Notice, "tone" | "title" | "text"> & Partial<Notice>;
+type Words = Pick<Notification, "tone" | "title" | "text"> & Partial<Notification>;
 
 /** `publicUrl` is without a slash at the end. */
-export function toNotice(told: Told, publicUrl: string): Notice {
+export function toNotice(told: EventContext, publicUrl: string): Notification {
   const { type, project, data, occurredAt, failures } = told;
   const { execution } = data;
   const words = toWords(told, publicUrl);
@@ -123,7 +123,7 @@ export function toNotice(told: Told, publicUrl: string): Notice {
 }
 
 /** What an occurrence tells: the words of the most particular thing that it is about. */
-function toWords(told: Told, publicUrl: string): Words {
+function toWords(told: EventContext, publicUrl: string): Words {
   const { type, teamId, project, data } = told;
   const { execution, testRun, bugReport, testCase, integration } = data;
   if (testRun && execution) return ofTestRun(told, testRun);
@@ -136,10 +136,10 @@ function toWords(told: Told, publicUrl: string): Words {
 
 type About<Name extends keyof EventData> = NonNullable<EventData[Name]>;
 
-const branchOf = ({ data, project }: Told) => data.execution?.branch ?? project?.defaultBranch ?? "";
-const projectName = ({ project }: Told) => project?.name ?? "";
+const branchOf = ({ data, project }: EventContext) => data.execution?.branch ?? project?.defaultBranch ?? "";
+const projectName = ({ project }: EventContext) => project?.name ?? "";
 
-function ofTestRun(told: Told, testRun: About<"testRun">): Words {
+function ofTestRun(told: EventContext, testRun: About<"testRun">): Words {
   const isGood = testRun.verdict === "passed";
   return {
     tone: isGood ? "good" : "bad",
@@ -153,7 +153,7 @@ function ofTestRun(told: Told, testRun: About<"testRun">): Words {
 
 const HAPPENED: Record<string, string> = { "bug_report.opened": "opened", "bug_report.regressed": "is back" };
 
-function ofBugReport(told: Told, bug: About<"bugReport">, url: string): Words {
+function ofBugReport(told: EventContext, bug: About<"bugReport">, url: string): Words {
   const happened = HAPPENED[told.type] ?? "resolved";
   return {
     tone: happened === "resolved" ? "good" : "bad",
@@ -173,7 +173,7 @@ function ofBugReport(told: Told, bug: About<"bugReport">, url: string): Words {
   };
 }
 
-function ofTestCase(told: Told, testCase: About<"testCase">, url: string): Words {
+function ofTestCase(told: EventContext, testCase: About<"testCase">, url: string): Words {
   const isFlaky = told.type === "test_case.became_flaky";
   const name = named(testCase.suite, testCase.name);
   const { taskSlug, file, owner, flakeRate } = testCase;
@@ -188,7 +188,7 @@ function ofTestCase(told: Told, testCase: About<"testCase">, url: string): Words
   };
 }
 
-const ofMissedTask = (told: Told): Words => ({
+const ofMissedTask = (told: EventContext): Words => ({
   tone: "bad",
   title: `${projectName(told)}: ${told.data.taskSlug} did not report`,
   text: `A schedule expected it: ${told.data.reason ?? "nothing has arrived in time"}`,
@@ -204,7 +204,7 @@ const ofIntegration = (teamId: string, { id, kind, name, reason }: About<"integr
   topic: `${teamId} integration ${id}`,
 });
 
-function ofExecution(told: Told): Words {
+function ofExecution(told: EventContext): Words {
   const { type, data, failures } = told;
   const status = data.execution?.status ?? "passed";
   const became = type === "execution.recovered" ? toRecovery(data) : (WORDS[status] ?? status);
@@ -249,7 +249,7 @@ export function toSummaryNotice(
   summary: Summary,
   publicUrl: string,
   now: Date,
-): Notice {
+): Notification {
   const { executions, failedExecutions, openBugs, flakyCases, since } = summary;
   const title = `${project.name}: ${plural(executions, "execution")}, ${failedExecutions} failed`;
   return {
@@ -278,7 +278,7 @@ export const toDispatchNotice = (
   execution: Pick<ExecutionData, "id" | "key" | "branch" | "commit">,
   publicUrl: string,
   now: Date,
-): Notice => ({
+): Notification => ({
   type: "dispatch",
   occurredAt: now.toISOString(),
   tone: "neutral",
@@ -298,7 +298,7 @@ export const toDispatchNotice = (
 });
 
 /** What a test of an integration sends. */
-export const toTestNotice = (teamId: string, integrationName: string, publicUrl: string, now: Date): Notice => ({
+export const toTestNotice = (teamId: string, integrationName: string, publicUrl: string, now: Date): Notification => ({
   type: "test",
   occurredAt: now.toISOString(),
   tone: "neutral",

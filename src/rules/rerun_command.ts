@@ -32,7 +32,7 @@ type Placeholder = (typeof PLACEHOLDERS)[number];
 /** What becomes several words, and so cannot be a part of one. */
 const SEVERAL: readonly string[] = ["files", "names", ...PRESETS];
 
-export type Rerun = {
+export type RerunInput = {
   /** A preset or a template, in which `mistakeInRerun` finds nothing. */
   rerun: string;
   /** What the task runs as a whole. */
@@ -95,7 +95,7 @@ function cannot(reason: string): never {
   throw new CannotSelect(reason);
 }
 
-export function toRerunCommand(rerun: Rerun): RerunCommand {
+export function toRerunCommand(rerun: RerunInput): RerunCommand {
   try {
     if (rerun.only.length === 0) cannot("no test case is named");
     for (const one of rerun.only) {
@@ -132,7 +132,7 @@ type Cases = {
   locate: (file: string) => string | undefined;
 };
 
-function toCases({ only, directory, exists }: Rerun): Cases {
+function toCases({ only, directory, exists }: RerunInput): Cases {
   // The report chooses the name: a file elsewhere on this machine is no test of the task.
   const locate = (file: string) => locateFile(file, directory, exists);
   const files = () => {
@@ -156,7 +156,7 @@ function withoutSplit(command: string): string {
 }
 
 /** The first that fits; what comes later runs more. */
-function fromPreset(preset: Preset, given: Rerun): RerunCommand {
+function fromPreset(preset: Preset, given: RerunInput): RerunCommand {
   const rerun = { ...given, command: withoutSplit(given.command) };
   const add = toInsertion(preset, rerun.command);
   return firstThatFits(TOOLS[preset].select(toCases(rerun), rerun.command), add);
@@ -170,7 +170,7 @@ function firstThatFits(selections: Iterable<Selection>, add: (args: string) => s
   return cannot("the names of what failed are too long for a command");
 }
 
-function fromTemplate(rerun: Rerun): RerunCommand {
+function fromTemplate(rerun: RerunInput): RerunCommand {
   const cases = toCases(rerun);
   const places = placesIn(rerun.rerun).filter(({ name }) => isPreset(name) || isPlaceholder(name));
   const preset = places.map(({ name }) => name).find(isPreset);

@@ -44,7 +44,7 @@ function toShards({ reason, arrivedShards, missingShards }: ToldRun): string {
 }
 
 /** "3 passed, 1 failed (1 new), 0 skipped, attempt 1" */
-export function toCounts(run: ToldRun): string {
+export function toCountWords(run: ToldRun): string {
   const counts = [`${run.passed} passed`, `${run.failed} failed${blamesOf(run)}`, `${run.skipped} skipped`];
   if (run.flaky > 0) counts.push(`${run.flaky} flaky`);
   if (run.warnings.length > 0) counts.push(run.warnings.length === 1 ? "1 warning" : `${run.warnings.length} warnings`);
@@ -55,5 +55,5 @@ export function toCounts(run: ToldRun): string {
 export function toRunLine(run: ToldRun): string {
   // A slug is free text: it must not break the line.
   const slug = run.taskSlug.replace(/\p{C}+/gu, " ");
-  return `${toState(run)} ${slug}: ${toCounts(run)} ${run.url}`;
+  return `${toState(run)} ${slug}: ${toCountWords(run)} ${run.url}`;
 }

@@ -1,6 +1,6 @@
 /** What to do about an upload that was refused, or taken in with warnings: the usual reasons. */
 
-import type { Upload } from "../schema/uploads.ts";
+import type { LoggedUpload } from "../schema/uploads.ts";
 
 type Advice = { pattern: RegExp; text: string };
 
@@ -75,7 +75,11 @@ const WARNED: readonly Advice[] = [
 ];
 
 /** Undefined where the words say all there is to say. */
-export function adviceFor({ outcome, statusCode, text }: Pick<Upload, "outcome" | "statusCode"> & { text: string }) {
+export function adviceFor({
+  outcome,
+  statusCode,
+  text,
+}: Pick<LoggedUpload, "outcome" | "statusCode"> & { text: string }) {
   if (statusCode >= 500) return "That was the server's fault and not yours: curl --retry 6 sends the report again.";
   return (outcome === "refused" ? REFUSED : WARNED).find(({ pattern }) => pattern.test(text))?.text;
 }

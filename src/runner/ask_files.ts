@@ -1,18 +1,18 @@
 /** Asks the server which files a shard is to run. */
 
 import { batchesPath, planPath } from "../rules/plan.ts";
-import { keepAsking, type Line } from "./line.ts";
-import type { Lease, ServerAnswer } from "./protocol.ts";
+import { keepAsking, type ServerConnection } from "./line.ts";
+import type { RunnerLease, ServerAnswer } from "./protocol.ts";
 
-const shardOf = ({ shard = { index: 1, total: 1 } }: Lease) => ({ index: shard.index, of: shard.total });
+const shardOf = ({ shard = { index: 1, total: 1 } }: RunnerLease) => ({ index: shard.index, of: shard.total });
 
 /**
  * The plan of the shard; undefined where the task has no shards, or is to end. Without an answer a part of the shards would go by it, and
  * a part not: nothing would tell of the files that none of them ran.
  */
-export async function askPlan(
-  line: Line,
-  lease: Lease,
+export async function askServerForPlan(
+  line: ServerConnection,
+  lease: RunnerLease,
   stop: AbortSignal,
 ): Promise<ServerAnswer | "no answer" | undefined> {
   if (!lease.shard) return undefined;
@@ -22,9 +22,9 @@ export async function askPlan(
 }
 
 /** The next files of the shard, whose files before these have been run. */
-export async function askBatch(
-  line: Line,
-  lease: Lease,
+export async function askServerForBatch(
+  line: ServerConnection,
+  lease: RunnerLease,
   stop: AbortSignal,
   files: readonly string[],
 ): Promise<ServerAnswer | undefined> {

@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { readProcess } from "./processes.ts";
+import { readProcess } from "./process_state.ts";
 
 /** Groups are named after the runner's process and when it began, so that the next runner knows which were left behind. */
 const PREFIX = "assay-task";

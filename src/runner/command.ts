@@ -4,7 +4,7 @@ import { closeSync, constants as files, existsSync, openSync, statSync, unlinkSy
 import { constants } from "node:os";
 import { join } from "node:path";
 import type { TaskCgroup } from "./cgroups.ts";
-import { endProcesses, type Family, type Guard } from "./processes.ts";
+import { endProcesses, type ProcessFamily, type Guard } from "./processes.ts";
 
 /** Below the runner, which must go on telling the server that it is there. */
 const NICENESS = "10";
@@ -33,7 +33,7 @@ export type CommandOptions = {
  * Answers the exit code, 128 and more for signals. Rejects where the command cannot be started: its directory is missing,
  * for instance. What it has left running when it ends is ended as well.
  */
-export async function runCommand(options: CommandOptions): Promise<number> {
+export async function runTaskCommand(options: CommandOptions): Promise<number> {
   const { directory, environment, mark, guard, cgroup, onOutput, stop, hurry, graceMs } = options;
   requireDirectory(directory);
   const output = await createPipe(options.folder);
@@ -55,7 +55,7 @@ export async function runCommand(options: CommandOptions): Promise<number> {
   } finally {
     closeSync(output.writer);
   }
-  const family: Family = { mark, groups: new Set([child.pid]), cgroup };
+  const family: ProcessFamily = { mark, groups: new Set([child.pid]), cgroup };
   guard.add(child.pid);
   const reading = read(output.reader, onOutput);
 

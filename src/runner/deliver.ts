@@ -1,13 +1,13 @@
 /** Tells the server how a task ended: its report, or a failure that says why there is none. */
 
 import type { TaskConfig } from "./config.ts";
-import { keepAsking, type Line } from "./line.ts";
+import { keepAsking, type ServerConnection } from "./line.ts";
 import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
 import type { Mask } from "./mask.ts";
-import type { Asking, LogPart, Server, ServerAnswer } from "./protocol.ts";
-import type { TaskEnd } from "./task.ts";
+import type { RunnerRequest, TaskLogPart, Server, ServerAnswer } from "./protocol.ts";
+import type { TaskOutcome } from "./task.ts";
 import { listPaths } from "./report_files.ts";
-import { readReports } from "./upload.ts";
+import { readReportBody } from "./upload.ts";
 
 const UPLOAD_MS = 120_000;
 /** What a shard without files has to say. */
@@ -15,15 +15,15 @@ const NO_REPORT = { body: new Uint8Array(), headers: {} };
 /** What the server takes. */
 const MAX_MESSAGE = 60_000;
 
-export type Delivery = {
+export type ReportDelivery = {
   leaseId: string;
   config: TaskConfig;
   mask: Mask;
-  end: TaskEnd;
+  end: TaskOutcome;
   /** Where the task ran, as parameters of an upload. */
   machine: Readonly<Record<string, string>>;
   /** The end of the log, with all that the server does not have of it. */
-  tail: () => LogPart | undefined;
+  tail: () => TaskLogPart | undefined;
   /** The server says that the lease is over. */
   isGone: () => boolean;
 };
@@ -33,12 +33,16 @@ export type Delivered =
   { result: "passed" | "failed" | "incomplete" | "cancelled" | "given to another runner" } | { refused: string };
 
 /** Throws a RunnerError where the key is refused. */
-export async function deliver(line: Line, { messageOf }: Server, delivery: Delivery): Promise<Delivered> {
+export async function deliver(
+  line: ServerConnection,
+  { messageOf }: Server,
+  delivery: ReportDelivery,
+): Promise<Delivered> {
   const { end, config, mask } = delivery;
   // It may be over because the try before was heard: then the same again is answered as that was.
-  const patiently = (asking: Asking) => keepAsking(line, asking, delivery.isGone);
+  const patiently = (asking: RunnerRequest) => keepAsking(line, asking, delivery.isGone);
   // An older server refuses fields that it does not know. The next request is another one, and so is its key.
-  const asUnderstood = async (optional: Optional, toAsking: (fields: Optional, keySuffix: string) => Asking) => {
+  const asUnderstood = async (optional: Optional, toAsking: (fields: Optional, keySuffix: string) => RunnerRequest) => {
     let fields = optional;
     for (const keySuffix of ["", "-again", "-once-more"]) {
       const answer = await patiently(toAsking(fields, keySuffix));
@@ -54,7 +58,7 @@ export async function deliver(line: Line, { messageOf }: Server, delivery: Deliv
   let report;
   const { paths, directory } = end.kind === "report" ? end : { paths: [], directory: config.workingDirectory };
   try {
-    report = end.kind === "report" ? await readReports(paths, directory, mask) : NO_REPORT;
+    report = end.kind === "report" ? await readReportBody(paths, directory, mask) : NO_REPORT;
   } catch (error) {
     return await fail((error as Error).message, end.exitCode, false);
   }

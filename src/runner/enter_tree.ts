@@ -5,7 +5,7 @@ import { quoted } from "../rules/shell.ts";
 import type { Checkout, Tree } from "./checkout.ts";
 import type { TaskConfig } from "./config.ts";
 import { GIT_ENVIRONMENT, GIT_OPTIONS, NoSuchCommitError } from "./git_clone.ts";
-import type { Lease } from "./protocol.ts";
+import type { RunnerLease } from "./protocol.ts";
 
 export type Run = (
   command: string,
@@ -19,7 +19,7 @@ export type Place = { directory: string; tree?: Tree };
 
 export type Runs = { run: Run; runGit: Run };
 
-type Entering = { lease: Lease; config: TaskConfig; checkout?: Checkout | undefined; stop: AbortSignal };
+type Entering = { lease: RunnerLease; config: TaskConfig; checkout?: Checkout | undefined; stop: AbortSignal };
 /** "failure": what the execution asks for cannot be run by any runner. */
 type Problem = { kind: "failure" | "infrastructure"; message: string; exitCode?: number };
 

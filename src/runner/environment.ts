@@ -1,6 +1,6 @@
 /** What a task finds in its environment: nothing of the runner's but what is named. */
 
-import type { Lease } from "./protocol.ts";
+import type { RunnerLease } from "./protocol.ts";
 
 const INHERITED = ["PATH", "HOME", "LANG", "TMPDIR"];
 
@@ -12,7 +12,7 @@ export const LEASE_VARIABLE = "ASSAY_LEASE_ID";
  * of the lease win over those, and ours over all. Never the project's key, even if it is named.
  */
 export function environmentOf(
-  lease: Lease,
+  lease: RunnerLease,
   host: Record<string, string | undefined>,
   pass: readonly string[],
 ): Record<string, string> {

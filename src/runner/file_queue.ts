@@ -15,7 +15,7 @@ export type AskBatch = (files: readonly string[]) => Promise<ServerAnswer | unde
 const request = v.object({ files: v.array(v.string()) });
 const answered = v.object({ files: v.array(v.string()) });
 
-export type FileQueue = {
+export type RunnerFileQueue = {
   /** The path of the socket. */
   path: string;
   /** All files were taken when the task first asked: it has none to run. */
@@ -24,7 +24,7 @@ export type FileQueue = {
 };
 
 /** `folder` is one that only the runner's user can enter. */
-export function serveFileQueue(folder: string, askBatch: AskBatch): FileQueue {
+export function serveFileQueue(folder: string, askBatch: AskBatch): RunnerFileQueue {
   const path = join(folder, "queue.sock");
   let [calls, given] = [0, 0];
   const fail = (status: number, message: string) => Response.json({ error: { code: "RUNNER", message } }, { status });

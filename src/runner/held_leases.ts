@@ -4,15 +4,15 @@ import { isAbsolute } from "node:path";
 import { passwordsOf } from "./checkout.ts";
 import { inSlot, type TaskConfig } from "./config.ts";
 import { createMask, createMaskCache, type Mask, MaskError } from "./mask.ts";
-import type { Lease } from "./protocol.ts";
+import type { RunnerLease } from "./protocol.ts";
 import { mayShareReport } from "./report_files.ts";
 import { createTaskLog, type TaskLog } from "./task_log.ts";
 
 /** The limit of the server is a little higher; a lease whose report is being delivered counts as well. */
 const MAX_HELD_LEASES = 200;
 
-export type HeldLease = {
-  lease: Lease;
+export type RunningLease = {
+  lease: RunnerLease;
   /** With the number of the slot filled in. */
   config: TaskConfig;
   slot: number;
@@ -30,11 +30,11 @@ export type HeldLease = {
 };
 
 export type HeldLeases = {
-  get(id: string): HeldLease | undefined;
+  get(id: string): RunningLease | undefined;
   /** Begins to hold the lease of a task, in the lowest free slot. */
-  add(lease: Lease, config: TaskConfig): HeldLease;
+  add(lease: RunnerLease, config: TaskConfig): RunningLease;
   remove(id: string): void;
-  all(): HeldLease[];
+  all(): RunningLease[];
   count(): number;
   runningCount(): number;
   /** How many tasks may start now. */
@@ -49,7 +49,7 @@ export type HeldLeases = {
 
 /** `maxRunning` tasks run at the same time. */
 export function createHeldLeases(tasks: ReadonlyMap<string, TaskConfig>, maxRunning: number): HeldLeases {
-  const leases = new Map<string, HeldLease>();
+  const leases = new Map<string, RunningLease>();
   const maskFor = createMaskCache();
   const all = () => [...leases.values()];
   const running = () => all().filter(({ isRunning }) => isRunning);
@@ -72,7 +72,7 @@ export function createHeldLeases(tasks: ReadonlyMap<string, TaskConfig>, maxRunn
       const slot = freeSlot();
       const own = inSlot(config, slot);
       const { mask, refusal } = maskOf(lease, own, maskFor);
-      const held: HeldLease = {
+      const held: RunningLease = {
         ...{ lease, config: own, slot, mask, refusal, log: createTaskLog(mask), stop: new AbortController() },
         ...{ isRunning: true, isGone: false, flush: undefined },
       };
@@ -92,10 +92,10 @@ export function createHeldLeases(tasks: ReadonlyMap<string, TaskConfig>, maxRunn
 
 /** A task whose secrets cannot be hidden does not start, and so there is nothing to hide. */
 function maskOf(
-  { secretNames, variables }: Lease,
+  { secretNames, variables }: RunnerLease,
   { git }: TaskConfig,
   maskFor: (values: readonly string[]) => Mask,
-): Pick<HeldLease, "mask" | "refusal"> {
+): Pick<RunningLease, "mask" | "refusal"> {
   try {
     const passwords = git ? passwordsOf(git) : [];
     return { mask: maskFor([...secretNames.map((name) => variables[name] ?? ""), ...passwords]), refusal: undefined };
@@ -112,7 +112,7 @@ const outsideOf = (config: TaskConfig) => ({
 });
 
 /** The fields by which log lines of the runner identify a lease. */
-export const logFieldsOf = ({ id, execution, taskSlug, shard }: Lease) => ({
+export const logFieldsOf = ({ id, execution, taskSlug, shard }: RunnerLease) => ({
   task: taskSlug,
   ...(shard ? { shard: `${shard.index}/${shard.total}` } : {}),
   execution: execution.id,

@@ -1,19 +1,19 @@
 /** Sends one sync after the other until the runner ends, and decides when the next one is sent. */
 
 import type { HeldLeases } from "./held_leases.ts";
-import { IDLE_WAIT_SECONDS, type LeaseSync, type SyncOutcome, USUAL_SYNC_SECONDS } from "./lease_sync.ts";
+import { IDLE_WAIT_SECONDS, type LeaseSyncer, type SyncOutcome, USUAL_SYNC_SECONDS } from "./lease_sync.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { backoffMs, type Line } from "./line.ts";
+import { backoffMs, type ServerConnection } from "./line.ts";
 import { DELIVERY_MS } from "./run_lease.ts";
 
 /** The pause after a sync that was answered immediately without anything new. */
 const EMPTY_ANSWER_MS = 1_000;
 
 export type LeaseLoop = {
-  line: Line;
+  line: ServerConnection;
   held: HeldLeases;
   lifecycle: Lifecycle;
-  sync: LeaseSync;
+  sync: LeaseSyncer;
   /** Called with the error of a sync after which the runner cannot go on. */
   giveUp: (error: unknown) => void;
 };
@@ -23,7 +23,7 @@ export async function askForLeases({ line, held, lifecycle, sync, giveUp }: Leas
   /** Requests whose answer may bring a task. */
   const open = new Set<Promise<unknown>>();
 
-  function send(body: ReturnType<LeaseSync["makeBody"]>): Promise<SyncOutcome> {
+  function send(body: ReturnType<LeaseSyncer["makeBody"]>): Promise<SyncOutcome> {
     const asking = sync.send(body).catch((error): SyncOutcome => {
       giveUp(error);
       return "no answer";

@@ -4,10 +4,10 @@ import type { Log } from "../log.ts";
 import type { TaskConfig } from "./config.ts";
 import { type HeldLeases, logFieldsOf } from "./held_leases.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { type Line, RunnerError } from "./line.ts";
+import { type ServerConnection, RunnerError } from "./line.ts";
 import { fitLogPart, jsonBytes, MAX_LOG_JSON_BYTES } from "./log_part.ts";
 import {
-  type Lease,
+  type RunnerLease,
   readSyncAnswer,
   type Server,
   type ServerAnswer,
@@ -24,7 +24,7 @@ const ANSWER_SECONDS = 20;
 
 export type SyncOutcome = "news" | "nothing" | "no answer";
 
-export type LeaseSync = {
+export type LeaseSyncer = {
   /** Describes the runner as it is now. */
   makeBody(): SyncBody;
   /** Throws a RunnerError where the runner cannot go on. */
@@ -40,15 +40,15 @@ export type LeaseSyncOptions = {
   labels: readonly string[];
   tasks: ReadonlyMap<string, TaskConfig>;
   server: Server;
-  line: Line;
+  line: ServerConnection;
   log: Log;
   held: HeldLeases;
   lifecycle: Lifecycle;
   /** Starts a lease; false: the runner cannot run it, and the server gets it back. */
-  take: (lease: Lease) => boolean;
+  take: (lease: RunnerLease) => boolean;
 };
 
-export function createLeaseSync(options: LeaseSyncOptions): LeaseSync {
+export function createLeaseSync(options: LeaseSyncOptions): LeaseSyncer {
   const { name, labels, tasks, server, line, log, held, lifecycle, take } = options;
   const returned = new Set<string>();
   let hasBeenAnswered = false;

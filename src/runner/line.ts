@@ -1,7 +1,7 @@
 /** All requests of a runner: what a project's clients may ask for in a minute is shared, and a key may be revoked. */
 
 import type { Log } from "../log.ts";
-import type { Asking, Server, ServerAnswer } from "./protocol.ts";
+import type { RunnerRequest, Server, ServerAnswer } from "./protocol.ts";
 
 /** The runner cannot go on: its key is not valid any more, or the server does not know what it asks. */
 export class RunnerError extends Error {
@@ -25,12 +25,12 @@ const SYNC_RESERVE = 6;
 /** A little longer than the server's window: a request is counted when it arrives. */
 const WINDOW_MS = 61_000;
 /** The server may be starting again. */
-export const PATIENCE_MS = 10 * 60_000;
+export const SERVER_PATIENCE_MS = 10 * 60_000;
 const BACKOFF = { firstMs: 500, lastMs: 10_000 };
 
-export type Line = {
+export type ServerConnection = {
   /** Undefined: no answer, or none that says anything; worth another try. Throws a RunnerError where the key is refused. */
-  ask(asking: Asking): Promise<ServerAnswer | undefined>;
+  ask(asking: RunnerRequest): Promise<ServerAnswer | undefined>;
   /** How long the project's requests are used up for; 0: not. `ask` waits for that, too. */
   waitMs(): number;
   /** How long there may be too few of them for taking a task, which is lost if nothing more can be said of it; 0: not. */
@@ -39,7 +39,7 @@ export type Line = {
   spacingMs(): number;
 };
 
-export function createLine({ ask, messageOf }: Server, log: Log): Line {
+export function createLine({ ask, messageOf }: Server, log: Log): ServerConnection {
   let notBefore = 0;
   /** As the last answer told it. */
   let budget = { limit: Number.POSITIVE_INFINITY, remaining: Number.POSITIVE_INFINITY, until: 0 };
@@ -60,7 +60,7 @@ export function createLine({ ask, messageOf }: Server, log: Log): Line {
     const most = isSync ? limit : Math.max(1, limit - Math.min(SYNC_RESERVE, limit / 2));
     return made.length < most ? 0 : made[0]! + WINDOW_MS - now;
   };
-  const one = async (asking: Asking): Promise<ServerAnswer | undefined> => {
+  const one = async (asking: RunnerRequest): Promise<ServerAnswer | undefined> => {
     const isSync = asking.path === "/leases";
     for (let wait; (wait = Math.max(waitMs(), roomMs(isSync))) > 0;) await Bun.sleep(Math.min(wait, 1_000));
     made.push(performance.now());
@@ -117,11 +117,11 @@ export const backoffMs = (failures: number): number =>
 
 /** Again and again for some minutes; when `isEnough`, only once more. Undefined: no answer. Throws as the line does. */
 export async function keepAsking(
-  line: Line,
-  asking: Asking,
+  line: ServerConnection,
+  asking: RunnerRequest,
   isEnough: () => boolean,
 ): Promise<ServerAnswer | undefined> {
-  const until = performance.now() + PATIENCE_MS;
+  const until = performance.now() + SERVER_PATIENCE_MS;
   for (let failures = 1; ; failures++) {
     const isLast = isEnough() || performance.now() > until;
     const answer = await line.ask(asking);

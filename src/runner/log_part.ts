@@ -1,6 +1,6 @@
 /** Cuts the parts of a log that a runner sends, so that the request bodies stay below the limit of the server. */
 
-import type { LogPart } from "./protocol.ts";
+import type { TaskLogPart } from "./protocol.ts";
 
 /** Maximum bytes of one log in one request. */
 export const MAX_LOG_PART_BYTES = 262_144;
@@ -11,7 +11,10 @@ export const MAX_LOG_JSON_BYTES = 720_000;
 export const jsonBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text));
 
 /** Returns a part that has at most `maxJsonBytes` as JSON; `take` cuts a part of at most so many bytes. */
-export function fitLogPart(take: (maxBytes: number) => LogPart | undefined, maxJsonBytes: number): LogPart | undefined {
+export function fitLogPart(
+  take: (maxBytes: number) => TaskLogPart | undefined,
+  maxJsonBytes: number,
+): TaskLogPart | undefined {
   for (let bytes = Math.min(maxJsonBytes, MAX_LOG_PART_BYTES); ; bytes = Math.floor(bytes / 2)) {
     const part = take(bytes);
     if (!part || jsonBytes(part.text) <= maxJsonBytes) return part;

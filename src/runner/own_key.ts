@@ -2,10 +2,10 @@
 
 import * as v from "valibot";
 import type { Log } from "../log.ts";
-import type { Asking, Server, ServerAnswer } from "./protocol.ts";
+import type { RunnerRequest, Server, ServerAnswer } from "./protocol.ts";
 
 /** Asks the server with this key; undefined: with the one that the runner was started with. */
-export type AskWithKey = (asking: Asking, key: string | undefined) => Promise<ServerAnswer>;
+export type AskWithKey = (asking: RunnerRequest, key: string | undefined) => Promise<ServerAnswer>;
 
 const registered = v.object({ key: v.string() });
 const REGISTER_TIMEOUT_MS = 30_000;

@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import type { TaskCgroup } from "./cgroups.ts";
+import { readProcess } from "./process_state.ts";
 
 /** How long processes have between SIGTERM and SIGKILL. */
 export const GRACE_MS = 10_000;
@@ -10,7 +11,7 @@ const KILL_MS = 5_000;
 /** All processes of the machine are looked at for it: less often the longer it takes. */
 const LOOK_MS = { first: 10, last: 250 };
 
-export type Family = {
+export type ProcessFamily = {
   /** `NAME=value`, in the environment of all of them. */
   mark: string;
   /** Their groups, which are sessions as well. */
@@ -20,16 +21,13 @@ export type Family = {
 };
 
 /** With those that were found once, by pid: one may have thrown off the mark and the session, and lose its parent. */
-type KnownFamily = Family & { started: Map<number, string> };
-
-/** `started` tells it from a later one of the same pid. */
-type Process = { pid: number; parent: number; group: number; session: number; started: string };
+type KnownFamily = ProcessFamily & { started: Map<number, string> };
 
 /**
  * Ends when none of them is left: SIGTERM, and SIGKILL after `graceMs` or when `hurry` is aborted. False: some could not
  * be ended.
  */
-export async function endProcesses(of: Family, graceMs: number, hurry?: AbortSignal): Promise<boolean> {
+export async function endProcesses(of: ProcessFamily, graceMs: number, hurry?: AbortSignal): Promise<boolean> {
   const family: KnownFamily = { ...of, started: new Map() };
   if (!isAlive(family)) return true;
   send(family, "SIGTERM");
@@ -101,18 +99,6 @@ function find({ mark, groups, cgroup, started }: KnownFamily): number[] | undefi
   }
   for (const { pid, started: at } of processes) if (members.has(pid)) started.set(pid, at);
   return [...members];
-}
-
-/** undefined: it is gone, or ended and only waits for its parent to notice. */
-export function readProcess(pid: number): Process | undefined {
-  try {
-    // After the name, which may hold anything.
-    const [state, ...rest] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");
-    const [parent, group, session] = rest.slice(0, 3).map(Number) as [number, number, number];
-    return state === "Z" || state === "X" ? undefined : { pid, parent, group, session, started: rest[18]! };
-  } catch {
-    return;
-  }
 }
 
 function hasMark(pid: number, mark: string): boolean {

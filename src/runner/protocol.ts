@@ -17,7 +17,7 @@ const lease = v.object({
   /** Those of `variables` that the execution has set, and not its environment. */
   executionNames: v.optional(v.array(v.string()), []),
 });
-export type Lease = v.InferOutput<typeof lease>;
+export type RunnerLease = v.InferOutput<typeof lease>;
 
 const heldState = v.object({
   id: v.string(),
@@ -32,14 +32,14 @@ const heldState = v.object({
 const syncAnswer = v.object({ leases: v.array(lease), held: v.array(heldState), nextSeconds: v.number() });
 export type SyncAnswer = v.InferOutput<typeof syncAnswer>;
 
-export type LogPart = { offset: number; text: string };
+export type TaskLogPart = { offset: number; text: string };
 
 export type SyncBody = {
   runner: string;
   labels: readonly string[];
   taskSlugs: readonly string[];
   free: number;
-  held: { id: string; log?: LogPart }[];
+  held: { id: string; log?: TaskLogPart }[];
   returned: string[];
   waitSeconds: number;
 };
@@ -53,7 +53,7 @@ export function readSyncAnswer(text: string): SyncAnswer | undefined {
   }
 }
 
-export type Asking = {
+export type RunnerRequest = {
   method: "GET" | "POST";
   /** Relative to the project, with its query. */
   path: string;
@@ -66,7 +66,7 @@ export type ServerAnswer = { status: number; text: string; headers: Headers };
 /** How the runner reaches its server. */
 export type Server = {
   /** Rejects where there is no answer. */
-  ask(asking: Asking): Promise<ServerAnswer>;
+  ask(asking: RunnerRequest): Promise<ServerAnswer>;
   /** What an answer that is no success says. */
   messageOf(answer: ServerAnswer): string;
 };

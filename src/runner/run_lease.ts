@@ -1,16 +1,16 @@
 /** Runs the task of one lease, from the plan of its shard to the delivery of its report. */
 
 import type { Log } from "../log.ts";
-import { askBatch, askPlan } from "./ask_files.ts";
+import { askServerForBatch, askServerForPlan } from "./ask_files.ts";
 import type { Cgroups } from "./cgroups.ts";
 import type { Checkouts } from "./checkout.ts";
 import { deliver, type Delivered } from "./deliver.ts";
-import { type HeldLease, logFieldsOf } from "./held_leases.ts";
+import { type RunningLease, logFieldsOf } from "./held_leases.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { type Line, PATIENCE_MS } from "./line.ts";
+import { type ServerConnection, SERVER_PATIENCE_MS } from "./line.ts";
 import { fitLogPart, MAX_LOG_JSON_BYTES, MAX_LOG_PART_BYTES } from "./log_part.ts";
 import type { Server } from "./protocol.ts";
-import { runTask, type TaskEnd } from "./task.ts";
+import { runTask, type TaskOutcome } from "./task.ts";
 
 /** While a delivery takes less, no sync is sent: the next one then reports the end of the lease as well. */
 export const DELIVERY_MS = 1_000;
@@ -21,7 +21,7 @@ const RARE_FORMS_SHOWN =
 /** What all leases of a runner share. */
 export type LeaseRun = {
   server: Server;
-  line: Line;
+  line: ServerConnection;
   log: Log;
   lifecycle: Lifecycle;
   checkoutOf: Checkouts;
@@ -34,7 +34,7 @@ export type LeaseRun = {
 };
 
 /** Returns whether the task has passed; its slot is free then. Throws a RunnerError where the runner cannot go on. */
-export async function runLease(held: HeldLease, shared: LeaseRun): Promise<boolean> {
+export async function runLease(held: RunningLease, shared: LeaseRun): Promise<boolean> {
   const { log, lifecycle } = shared;
   const names = logFieldsOf(held.lease);
   log.info("A task begins", names);
@@ -53,7 +53,7 @@ export async function runLease(held: HeldLease, shared: LeaseRun): Promise<boole
 }
 
 /** `release` gives the work tree back, once nobody reads the report in it any more. */
-async function runCommands(held: HeldLease, shared: LeaseRun): Promise<{ end: TaskEnd; release: () => void }> {
+async function runCommands(held: RunningLease, shared: LeaseRun): Promise<{ end: TaskOutcome; release: () => void }> {
   const { lease, config, mask, refusal, stop } = held;
   const { line, log, host, graceMs, cgroups, hurry } = shared;
   const onOutput = (bytes: Uint8Array) => held.log.write(bytes);
@@ -67,7 +67,7 @@ async function runCommands(held: HeldLease, shared: LeaseRun): Promise<{ end: Ta
   }
   const end = await runTask({
     ...{ lease, config, plan, host, mask, graceMs, cgroups, hurry, onOutput },
-    askBatch: (files) => askBatch(line, lease, stop.signal, files),
+    askBatch: (files) => askServerForBatch(line, lease, stop.signal, files),
     onNote: (note) => log.info("A rerun", { ...logFieldsOf(lease), note: mask.text(note) }),
     checkout: shared.checkoutOf(config.git),
     onTree: (give) => void (release = give),
@@ -77,23 +77,23 @@ async function runCommands(held: HeldLease, shared: LeaseRun): Promise<{ end: Ta
 }
 
 async function askShardPlan(
-  { lease, stop }: HeldLease,
+  { lease, stop }: RunningLease,
   { line, log, server }: LeaseRun,
 ): Promise<string | "no answer" | undefined> {
-  const answer = await askPlan(line, lease, stop.signal);
+  const answer = await askServerForPlan(line, lease, stop.signal);
   if (answer === "no answer" || answer === undefined) return answer;
   if (answer.status === 200) return answer.text;
   log.warn("There is no plan of the shard", { ...logFieldsOf(lease), reason: server.messageOf(answer) });
 }
 
 /** Delivers the log first, because the server takes none after the end of the lease. */
-async function deliverEnd(held: HeldLease, end: TaskEnd, shared: LeaseRun): Promise<Delivered> {
+async function deliverEnd(held: RunningLease, end: TaskOutcome, shared: LeaseRun): Promise<Delivered> {
   const { line, server, machine, lifecycle } = shared;
   const { lease, config, mask, log } = held;
   if (log.unsentBytes() > (end.kind === "report" ? 0 : MAX_LOG_PART_BYTES)) {
     held.flush = Promise.withResolvers();
     lifecycle.wake();
-    await Promise.race([held.flush.promise, Bun.sleep(PATIENCE_MS)]);
+    await Promise.race([held.flush.promise, Bun.sleep(SERVER_PATIENCE_MS)]);
     held.flush = undefined;
   }
   const late = setTimeout(lifecycle.wake, DELIVERY_MS);

@@ -4,13 +4,13 @@ import type { Log } from "../log.ts";
 import type { Cgroups } from "./cgroups.ts";
 import { createCheckouts } from "./checkout.ts";
 import type { TaskConfig } from "./config.ts";
-import { createHeldLeases, type HeldLease } from "./held_leases.ts";
+import { createHeldLeases, type RunningLease } from "./held_leases.ts";
 import { askForLeases } from "./lease_loop.ts";
 import { createLeaseSync } from "./lease_sync.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import { createLine } from "./line.ts";
 import { GRACE_MS } from "./processes.ts";
-import type { Lease, Server } from "./protocol.ts";
+import type { RunnerLease, Server } from "./protocol.ts";
 import { type LeaseRun, runLease } from "./run_lease.ts";
 
 export type RunnerOptions = {
@@ -35,14 +35,14 @@ export type RunnerOptions = {
   cgroups?: Cgroups | undefined;
 };
 
-export type Runner = {
+export type StartedRunner = {
   /** Whether every task passed. Rejects with a RunnerError where it cannot go on. */
   ended: Promise<boolean>;
   /** Takes nothing new and ends with what it has; called again, that is cancelled, and called a third time, killed. */
   stop(): void;
 };
 
-export function startRunner(options: RunnerOptions): Runner {
+export function startRunner(options: RunnerOptions): StartedRunner {
   const { name, labels, once, tasks, host, machine, server, log, graceMs = GRACE_MS, cgroups } = options;
   const line = createLine(server, log);
   const held = createHeldLeases(tasks, once ? 1 : options.concurrency);
@@ -58,7 +58,7 @@ export function startRunner(options: RunnerOptions): Runner {
   let allPassed = true;
 
   /** Starts the task of a lease; false: the runner cannot run it. */
-  function take(lease: Lease): boolean {
+  function take(lease: RunnerLease): boolean {
     if (held.get(lease.id)) return true;
     // The server learns of it at once: the open sync may not be the one that brought it.
     lifecycle.wake();
@@ -72,7 +72,7 @@ export function startRunner(options: RunnerOptions): Runner {
   }
 
   /** Never rejects. */
-  async function run(one: HeldLease): Promise<void> {
+  async function run(one: RunningLease): Promise<void> {
     try {
       const hasPassed = await runLease(one, shared);
       allPassed &&= hasPassed;

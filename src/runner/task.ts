@@ -7,13 +7,13 @@ import { LIST_VARIABLE, toRerunCommand } from "../rules/rerun_command.ts";
 import type { Cgroups } from "./cgroups.ts";
 import type { Checkout } from "./checkout.ts";
 import { enterTree, type Place, type Run, type Runs } from "./enter_tree.ts";
-import { requireDirectory, runCommand } from "./command.ts";
+import { requireDirectory, runTaskCommand } from "./command.ts";
 import type { TaskConfig } from "./config.ts";
 import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
 import { type AskBatch, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
 import { startGuard } from "./processes.ts";
 import type { Mask } from "./mask.ts";
-import type { Lease } from "./protocol.ts";
+import type { RunnerLease } from "./protocol.ts";
 import { listPaths, watchReports } from "./report_files.ts";
 import { mismatchOf, readHead } from "./tested_commit.ts";
 
@@ -30,7 +30,7 @@ const MAX_QUOTED = 200;
 const MAX_NAMES = 20;
 
 export type TaskOptions = {
-  lease: Lease;
+  lease: RunnerLease;
   config: TaskConfig;
   /** Of a shard: which files are its own, as the server answered it. */
   plan?: string | undefined;
@@ -59,7 +59,7 @@ export type TaskOptions = {
 };
 
 /** How a task ended, its processes being gone. */
-export type TaskEnd =
+export type TaskOutcome =
   | {
       kind: "report";
       paths: string[];
@@ -76,7 +76,7 @@ export type TaskEnd =
   | { kind: "infrastructure"; message: string; exitCode?: number };
 
 /** Never rejects. */
-export async function runTask(options: TaskOptions): Promise<TaskEnd> {
+export async function runTask(options: TaskOptions): Promise<TaskOutcome> {
   const { taskSlug } = options.lease;
   try {
     const folder = mkdtempSync(join(tmpdir(), "assay-runner-"));
@@ -90,12 +90,12 @@ export async function runTask(options: TaskOptions): Promise<TaskEnd> {
   }
 }
 
-const cannotRun = (error: unknown, taskSlug: string): TaskEnd => ({
+const cannotRun = (error: unknown, taskSlug: string): TaskOutcome => ({
   kind: "infrastructure",
   message: `Cannot run the task ${JSON.stringify(taskSlug)}: ${(error as Error).message}`,
 });
 
-async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
+async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome> {
   const { lease, config, plan, host, onOutput, hurry, graceMs } = options;
   const refused = refusedNames(lease, config);
   if (refused.length > 0) return { kind: "failure", message: tellRefused(refused, lease.taskSlug) };
@@ -124,11 +124,11 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
     graceMs,
   };
   const run: Run = (command, directory, stop, more) =>
-    runCommand({ ...shared, directory, environment: { ...environment, ...more }, command, stop });
+    runTaskCommand({ ...shared, directory, environment: { ...environment, ...more }, command, stop });
   // Nothing of the execution: it must not say how git reaches the repository.
   const ofGit = environmentOf({ ...lease, variables: {} }, host, config.pass);
   const runGit: Run = (command, directory, stop, more) =>
-    runCommand({ ...shared, directory, environment: { ...ofGit, ...more }, command, stop });
+    runTaskCommand({ ...shared, directory, environment: { ...ofGit, ...more }, command, stop });
   const place: Place = { directory: config.workingDirectory };
   const hasNoFiles = () => queue?.gaveNothing() === true;
   const end = await runAll(options, { run, runGit }, place, { hasNoFiles, silence }, join(folder, "rerun"))
@@ -143,7 +143,7 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskEnd> {
 }
 
 /** Many variables make programs run code that is in them: what may be set is for whoever wrote assay.yaml to say. */
-function refusedNames({ executionNames }: Lease, { accept }: TaskConfig): string[] {
+function refusedNames({ executionNames }: RunnerLease, { accept }: TaskConfig): string[] {
   return executionNames.filter((name) => !accept.includes(name)).sort();
 }
 
@@ -160,7 +160,7 @@ async function runAll(
   place: Place,
   watch: { hasNoFiles: () => boolean; silence: Silence },
   listPath: string,
-): Promise<TaskEnd> {
+): Promise<TaskOutcome> {
   const { lease, mask, stop } = options;
   const { run } = runs;
   let { config } = options;
@@ -175,7 +175,7 @@ async function runAll(
   const { silence } = watch;
   const either = AbortSignal.any([stop, timeout.signal, silence.signal]);
   /** Why the task ends now, whatever the command has said. */
-  const stopped = (): TaskEnd | undefined => {
+  const stopped = (): TaskOutcome | undefined => {
     if (stop.aborted) return { kind: "failure", message: String(stop.reason) };
     if (timeout.signal.aborted)
       return { kind: "failure", message: `Timed out after ${seconds} s`, exitCode: TIMED_OUT };

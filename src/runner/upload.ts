@@ -16,7 +16,7 @@ const BYTE_ORDER_MARK = new TextEncoder().encode("\ufeff");
 export type ReportBody = { body: Uint8Array<ArrayBuffer>; headers: Record<string, string> };
 
 /** Throws an error that says which file cannot be read and why. The same files make the same body. */
-export async function readReports(paths: readonly string[], directory: string, mask: Mask): Promise<ReportBody> {
+export async function readReportBody(paths: readonly string[], directory: string, mask: Mask): Promise<ReportBody> {
   let room = MAX_BYTES;
   const files: File[] = [];
   for (const path of paths) {

@@ -20,7 +20,7 @@ import {
 } from "./fields.ts";
 import { executionMode, fewShards, givenTask } from "./executions.ts";
 import { dispatch, pipeline } from "./integrations.ts";
-import { page, pageQuery } from "./page.ts";
+import { listPage, pageQuery } from "./page.ts";
 
 const EXPECTED_SCHEDULE = `expected five cron fields, such as "30 6 * * 1-5", or @hourly, @daily, @weekly, @monthly`;
 const EXPECTED_ZONE = `expected a time zone such as "Europe/Berlin"`;
@@ -205,15 +205,15 @@ const ACTIONS = [
 const ACTION_TYPES = ACTIONS.map(({ entries }) => entries.type.literal);
 export type ActionType = (typeof ACTION_TYPES)[number];
 
-export const action = v.variant(
+export const automationAction = v.variant(
   "type",
   ACTIONS,
   `expected one of ${ACTION_TYPES.map((type) => `"${type}"`).join(", ")}`,
 );
-export type Action = v.InferOutput<typeof action>;
+export type Action = v.InferOutput<typeof automationAction>;
 
 const actions = v.pipe(
-  listOf(action, { max: 20, expected: "expected a list of actions", tooMany: "expected at most 20 actions" }),
+  listOf(automationAction, { max: 20, expected: "expected a list of actions", tooMany: "expected at most 20 actions" }),
   v.minLength(1, "expected a list that is not empty"),
 );
 
@@ -311,7 +311,7 @@ export const automationRun = v.strictObject({
   createdAt: described(createdAt, "When it ran"),
 });
 export type AutomationRun = v.InferOutput<typeof automationRun>;
-export const automationRunPage = page(automationRun);
+export const automationRunPage = listPage(automationRun);
 export const automationRunFilter = v.strictObject({
   ...pageQuery,
   status: described(v.optional(runStatus), "Only those of this status: done, skipped or failed", "failed"),
@@ -369,5 +369,5 @@ export const automation = v.strictObject({
   updatedAt,
 });
 export type Automation = v.InferOutput<typeof automation>;
-export const automationPage = page(automation);
+export const automationPage = listPage(automation);
 export const automationFilter = v.strictObject(pageQuery);

@@ -19,7 +19,7 @@ import {
   updatedAt,
   uuid,
 } from "./fields.ts";
-import { page, pageQuery } from "./page.ts";
+import { listPage, pageQuery } from "./page.ts";
 
 const expectedOneOf = (values: readonly string[]) => `expected ${values.map((value) => `"${value}"`).join(", ")}`;
 const oneOf = <const Value extends string>(values: readonly Value[]) => v.picklist(values, expectedOneOf(values));
@@ -108,7 +108,7 @@ export const bugReport = v.strictObject({
   sample,
 });
 export type BugReport = v.InferOutput<typeof bugReport>;
-export const bugReportPage = page(bugReport);
+export const bugReportPage = listPage(bugReport);
 
 /** A bug report with the reasons for its grouping and the changes of its status. */
 export const bugReportDetail = v.strictObject({
@@ -262,5 +262,5 @@ const bugOccurrence = v.strictObject({
   seenAt: described(time, "When that run was completed"),
 });
 export type BugOccurrence = v.InferOutput<typeof bugOccurrence>;
-export const bugOccurrencePage = page(bugOccurrence);
+export const bugOccurrencePage = listPage(bugOccurrence);
 export const bugOccurrenceFilter = v.strictObject(pageQuery);

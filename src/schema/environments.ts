@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { recordOf } from "./bounded.ts";
 import { count, createdAt, described, httpUrl, isStorable, patchOf, text, updatedAt, uuid } from "./fields.ts";
-import { page, pageQuery } from "./page.ts";
+import { listPage, pageQuery } from "./page.ts";
 
 const EXPECTED_SLUG = `expected lower-case letters, digits, "-" and "_", at most 100, such as "staging"`;
 const environmentSlug = v.pipe(v.string(EXPECTED_SLUG), v.regex(/^[a-z0-9][a-z0-9_-]{0,99}$/, EXPECTED_SLUG));
@@ -23,7 +23,7 @@ export const environment = v.strictObject({
   updatedAt,
 });
 export type Environment = v.InferOutput<typeof environment>;
-export const environmentPage = page(environment);
+export const environmentPage = listPage(environment);
 export const environmentFilter = v.strictObject(pageQuery);
 
 export const newEnvironment = v.strictObject({
@@ -75,7 +75,7 @@ export const variable = v.strictObject({
   updatedAt: described(updatedAt, "When its value was last set"),
 });
 export type Variable = v.InferOutput<typeof variable>;
-export const variablePage = page(variable);
+export const variablePage = listPage(variable);
 export const variableFilter = v.strictObject(pageQuery);
 
 const secret = described(

@@ -25,7 +25,7 @@ import {
 } from "./fields.ts";
 import { executionVariables } from "./environments.ts";
 import { dispatch } from "./integrations.ts";
-import { page, pageQuery } from "./page.ts";
+import { listPage, pageQuery } from "./page.ts";
 
 const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
 const statuses = EXECUTION_STATUSES.map((status) => `"${status}"`).join(", ");
@@ -156,7 +156,7 @@ export const execution = v.strictObject({
   sample,
 });
 export type Execution = v.InferOutput<typeof execution>;
-export const executionPage = page(execution);
+export const executionPage = listPage(execution);
 
 /** Where a build comes from. */
 const origin = {

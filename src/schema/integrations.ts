@@ -2,9 +2,8 @@
 
 import * as v from "valibot";
 import { listOf, recordOf } from "./bounded.ts";
-import type { EventType } from "./events.ts";
 import { count, createdAt, described, patchOf, text, time, updatedAt, uuid, isStorable } from "./fields.ts";
-import { page, pageQuery } from "./page.ts";
+import { listPage, pageQuery } from "./page.ts";
 
 /** What an automation can ask of an integration. */
 const INTEGRATION_ACTIONS = ["notify", "create_issue", "set_commit_status", "dispatch"] as const;
@@ -317,14 +316,14 @@ export const deliveryStatus = described(
 export type DeliveryStatus = v.InferOutput<typeof deliveryStatus>;
 
 /** One try to deliver something. */
-export const attempt = v.strictObject({
+export const deliveryAttempt = v.strictObject({
   attemptedAt: described(time, "When it was tried"),
   statusCode: described(v.nullable(count), "The status of the answer; null: there was none", 200),
   latencyMs: described(count, "How many milliseconds the answer took", 120),
   answer: v.pipe(v.nullable(v.string()), v.description("The first 1 KiB of it"), v.examples(["ok"])),
   error: v.pipe(v.nullable(v.string()), v.description("Why it does not count as sent"), v.examples([null])),
 });
-export type DeliveryAttempt = v.InferOutput<typeof attempt>;
+export type DeliveryAttempt = v.InferOutput<typeof deliveryAttempt>;
 
 /** What an attempt says when nothing was sent, and why. */
 export const notSent = (now: Date, error: string): DeliveryAttempt => ({
@@ -346,12 +345,12 @@ export const delivery = v.strictObject({
   action: described(v.picklist(INTEGRATION_ACTIONS), "What the integration was asked for", "notify"),
   title: described(v.string(), "What it says, in a line", "shop: main is red"),
   status: deliveryStatus,
-  attempts: v.pipe(v.array(attempt), v.description("The last 20")),
+  attempts: v.pipe(v.array(deliveryAttempt), v.description("The last 20")),
   nextAttemptAt: described(v.nullable(time), "When it is tried next; null: not any more"),
   createdAt,
 });
 export type Delivery = v.InferOutput<typeof delivery>;
-export const deliveryPage = page(delivery);
+export const deliveryPage = listPage(delivery);
 export const deliveryFilter = v.strictObject({
   ...pageQuery,
   status: described(v.optional(deliveryStatus), "Only those of this status: pending, sent or failed", "failed"),
@@ -395,35 +394,8 @@ export const integration = v.strictObject({
   updatedAt,
 });
 export type Integration = v.InferOutput<typeof integration>;
-export const integrationPage = page(integration);
+export const integrationPage = listPage(integration);
 export const integrationFilter = v.strictObject({
   ...pageQuery,
   kind: described(v.optional(kind), "Only those of this kind", "slack"),
 });
-
-/** What there is to tell, for people and for programs; every sender makes its own request of it. */
-export type Notice = {
-  type: EventType | "schedule" | "dispatch" | "test";
-  occurredAt: string;
-  tone: "bad" | "good" | "neutral";
-  title: string;
-  /** What an issue about it is called. */
-  subject: string;
-  /** One line. */
-  text: string;
-  facts: { name: string; value: string }[];
-  /** A line each: failed tests. */
-  lines: string[];
-  /** Its dashboard page. */
-  url: string | null;
-  buildUrl: string | null;
-  branch: string | null;
-  commit: string | null;
-  pullRequest: string | null;
-  /** What is wrong or right again: the same for the bad news and the good. */
-  topic: string;
-  /** Of its commit. */
-  state: "success" | "failure" | "error" | null;
-  /** The webhook's `data`. */
-  data: Record<string, unknown>;
-};

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { described, integer, text, time, uuid } from "./fields.ts";
-import { page, pageQuery } from "./page.ts";
+import { listPage, pageQuery } from "./page.ts";
 
 /** What a named key may do. `read`: every GET; `upload`: read and report; `run`: upload and run tasks; `triage`: read and triage. */
 const SCOPES = ["read", "upload", "run", "triage"] as const;
@@ -47,7 +47,7 @@ const named = {
 
 export const namedKey = v.strictObject(named);
 export type NamedKey = v.InferOutput<typeof namedKey>;
-export const namedKeyPage = page(namedKey);
+export const namedKeyPage = listPage(namedKey);
 export const namedKeyFilter = v.strictObject(pageQuery);
 
 const secret = described(

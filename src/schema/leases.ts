@@ -5,7 +5,7 @@ import { listOf } from "./bounded.ts";
 import { executionOrigin, taskLabel } from "./executions.ts";
 import { caseNames } from "./case_ref.ts";
 import { count, described, distinct, executionId, integer, machineNames, slug, text, time, uuid } from "./fields.ts";
-import { page, pageQuery } from "./page.ts";
+import { listPage, pageQuery } from "./page.ts";
 
 /** Of a log, in one call; in UTF-16 units, which no text has more of than bytes. */
 const MAX_LOG_PART = 262_144;
@@ -242,7 +242,7 @@ const runLease = v.strictObject({
   endedAt: described(v.nullable(time), "When it was over; null: it is not"),
 });
 export type RunLease = v.InferOutput<typeof runLease>;
-export const runLeasePage = page(runLease);
+export const runLeasePage = listPage(runLease);
 
 /** What became of a lease that ended without a report. */
 export const leaseEnd = v.strictObject({
@@ -297,5 +297,5 @@ export const runnerPause = v.strictObject({
   paused: described(v.boolean("expected true or false"), "false: it gets tasks again", true),
   reason: described(v.optional(text(200)), "Why, for people", "The disk is exchanged"),
 });
-export const runnerPage = page(runner);
+export const runnerPage = listPage(runner);
 export const runnerFilter = v.strictObject(pageQuery);

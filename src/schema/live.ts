@@ -60,11 +60,11 @@ export type LiveState = {
 };
 
 /** What one reading of a project brings to all who watch it. */
-export type Batch = NewsPage & { from: Position };
+export type LiveReading = NewsPage & { from: Position };
 
-export type Watch = {
+export type LiveWatch = {
   /** The next reading; undefined where it failed, or the watch has ended. */
-  next(): Promise<Batch | undefined>;
+  next(): Promise<LiveReading | undefined>;
   /** The executions that are watched, as last read; "gone": the one that is watched is not there any more. */
   states(): LiveState[] | "gone";
   end(): void;
@@ -72,7 +72,7 @@ export type Watch = {
 
 export type Live = {
   /** `onKeys` is told the live keys of the project with every reading. */
-  watch(projectId: string, executionId: string | undefined, onKeys: (keys: readonly string[]) => void): Watch;
+  watch(projectId: string, executionId: string | undefined, onKeys: (keys: readonly string[]) => void): LiveWatch;
   /** What comes after a position, for those who have fallen behind. */
   read(projectId: string, executionId: string | undefined, after: Position): Promise<NewsPage>;
   /** Before anything is read: where a stream begins that has come to `after`, and whether something is missing there. */

@@ -25,8 +25,8 @@ export const pagination = described(
   "Whether the list goes on, and from where",
 );
 
-export type Page<Row> = { data: Row[]; pagination: v.InferOutput<typeof pagination> };
+export type ListPage<Row> = { data: Row[]; pagination: v.InferOutput<typeof pagination> };
 
 /** The answer of a list: `{ data, pagination }`. */
-export const page = <const Row extends v.GenericSchema>(row: Row) =>
+export const listPage = <const Row extends v.GenericSchema>(row: Row) =>
   v.strictObject({ data: described(v.array(row), "The elements of this page"), pagination });

@@ -21,7 +21,7 @@ import {
   uuid,
 } from "./fields.ts";
 import { caseNames } from "./case_ref.ts";
-import { page, pageQuery } from "./page.ts";
+import { listPage, pageQuery } from "./page.ts";
 
 const ms = v.nullable(count);
 
@@ -97,7 +97,7 @@ export const testCase = v.strictObject({
   sample,
 });
 export type TestCase = v.InferOutput<typeof testCase>;
-export const testCasePage = page(testCase);
+export const testCasePage = listPage(testCase);
 
 export const testCaseFilter = v.strictObject({
   ...pageQuery,
@@ -179,7 +179,7 @@ export const testCaseResult = v.strictObject({
   completedAt: v.pipe(v.nullable(time), v.description("null while shards of the run are missing")),
 });
 export type TestCaseResult = v.InferOutput<typeof testCaseResult>;
-export const testCaseResultPage = page(testCaseResult);
+export const testCaseResultPage = listPage(testCaseResult);
 export const testCaseResultFilter = v.strictObject({
   ...pageQuery,
   status: described(v.optional(caseStatus), "Only results of this status: passed, failed or skipped", "failed"),

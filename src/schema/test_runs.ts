@@ -26,7 +26,7 @@ import { touchedBug } from "./bug_reports.ts";
 import { caseNames } from "./case_ref.ts";
 import { blameCounts, blamedFailures } from "./failures.ts";
 import { taskStatus } from "./executions.ts";
-import { page, pageQuery } from "./page.ts";
+import { listPage, pageQuery } from "./page.ts";
 
 /** An element of the list: exactly the seven given fields. */
 export const testRun = v.strictObject({
@@ -36,7 +36,7 @@ export const testRun = v.strictObject({
   ...counts,
 });
 export type TestRun = v.InferOutput<typeof testRun>;
-export const testRunPage = page(testRun);
+export const testRunPage = listPage(testRun);
 
 export const testRunFilter = v.strictObject({
   ...pageQuery,
@@ -270,7 +270,7 @@ export const caseResult = v.strictObject({
   ),
 });
 export type CaseResult = v.InferOutput<typeof caseResult>;
-export const caseResultPage = page(caseResult);
+export const caseResultPage = listPage(caseResult);
 
 export const caseResultFilter = v.strictObject({
   ...pageQuery,

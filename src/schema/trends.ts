@@ -33,14 +33,14 @@ const allDay = v.strictObject({
   ...figures,
 });
 
-export const trends = v.strictObject({
+export const projectTrends = v.strictObject({
   days: v.pipe(v.array(allDay), v.description("Every day, oldest first, today the last; sample data left out")),
   tasks: v.pipe(
     v.array(v.strictObject({ taskSlug, days: described(v.array(taskDay), "Every day, oldest first"), sample })),
     v.description("The same days for each task; the 50 with the most runs, most first"),
   ),
 });
-export type Trends = v.InferOutput<typeof trends>;
+export type Trends = v.InferOutput<typeof projectTrends>;
 
 export const trendFilter = v.strictObject({
   days: described(v.optional(integerText(1, 90), "30"), "How many days, today among them"),

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { count, described, time, uuid } from "./fields.ts";
-import { page, pageQuery } from "./page.ts";
+import { listPage, pageQuery } from "./page.ts";
 
 /** So many of a project are kept, for so many hours. */
 export const KEPT_UPLOADS = 200;
@@ -46,7 +46,7 @@ const parameters = v.pipe(
 );
 export type GivenParameters = v.InferOutput<typeof parameters>;
 
-export const upload = v.strictObject({
+export const loggedUpload = v.strictObject({
   id: described(uuid, "The id of this note"),
   answeredAt: described(time, "When it was answered"),
   outcome,
@@ -80,8 +80,8 @@ export const upload = v.strictObject({
   ),
   lastAnsweredAt: v.pipe(time, v.description("When the last of them was answered, told within a minute or two")),
 });
-export type Upload = v.InferOutput<typeof upload>;
-export const uploadPage = page(upload);
+export type LoggedUpload = v.InferOutput<typeof loggedUpload>;
+export const uploadPage = listPage(loggedUpload);
 
 export const uploadFilter = v.strictObject({
   ...pageQuery,

@@ -92,7 +92,7 @@ export function createAttempts(monotonic: () => number = () => performance.now()
      * Milliseconds to wait, and nothing is counted; or 0: the attempt counts as a wrong one from now on, so that a
      * hundred at once are not one, until `succeed` takes it back.
      */
-    begin({ account, address }: Attempt): number {
+    begin({ account, address }: SignInAttempt): number {
       const now = monotonic();
       const block = addressBlock(address);
       // It does not tell how long the account has to wait: that would tell whether there is one.
@@ -103,14 +103,14 @@ export function createAttempts(monotonic: () => number = () => performance.now()
      * For an attempt that `begin` refused, and an account that exists: 0 when its password is to be verified all the same.
      * Then the attempt counts as a wrong one, as with `begin`.
      */
-    review({ account, address }: Attempt): number {
+    review({ account, address }: SignInAttempt): number {
       const now = monotonic();
       const block = addressBlock(address);
       return fullFor(recentOf(reviews, block, now), REVIEWED_PER_ADDRESS, now) || count(reviews, block, account, now);
     },
 
     /** The password was right. */
-    succeed({ account, address, isReviewed = false }: Attempt): void {
+    succeed({ account, address, isReviewed = false }: SignInAttempt): void {
       const block = addressBlock(address);
       pairs.delete(`${block}\n${account}`);
       // An office behind one address signs in every morning.
@@ -120,10 +120,10 @@ export function createAttempts(monotonic: () => number = () => performance.now()
 }
 
 /** One attempt to sign in; `isReviewed`: `review` has let it through. */
-export type Attempt = { account: string; address: string; isReviewed?: boolean };
+export type SignInAttempt = { account: string; address: string; isReviewed?: boolean };
 /** Several processes of a server count in one of them. */
 export type Attempts = {
-  begin(who: Attempt): number | Promise<number>;
-  review(who: Attempt): number | Promise<number>;
-  succeed(who: Attempt): void | Promise<void>;
+  begin(who: SignInAttempt): number | Promise<number>;
+  review(who: SignInAttempt): number | Promise<number>;
+  succeed(who: SignInAttempt): void | Promise<void>;
 };

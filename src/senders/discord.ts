@@ -1,14 +1,14 @@
 /** Messages to Discord, through a channel's webhook. */
 
-import type { Notice } from "../schema/integrations.ts";
 import { shorten, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
+import type { Notification } from "../schema/notifications.ts";
 
 const COLORS = { bad: 0xd1242f, good: 0x1a7f37, neutral: 0x6e7781 };
 
 /** Markdown would make a link of what a test is called. Cut before, because every character may become two. */
 const escape = (text: string, max: number) => shorten(oneLine(text), max / 2).replace(/[\\*_~`|[\]<]/g, "\\$&");
 
-export function toDiscordMessage({ tone, title, text, facts, lines, url, buildUrl, occurredAt }: Notice) {
+export function toDiscordMessage({ tone, title, text, facts, lines, url, buildUrl, occurredAt }: Notification) {
   // Of all its texts together an embed holds 6,000 characters.
   const list = shorten(lines.map((line) => `- ${escape(line, 250)}`).join("\n"), 3_000).replace(/\\…$/, "…");
   const build = buildUrl && isHttp(buildUrl) ? [{ name: "Build", value: shorten(buildUrl, 1_024) }] : [];

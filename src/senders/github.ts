@@ -6,7 +6,7 @@ import {
   at,
   code,
   shorten,
-  isCommit,
+  isCommitHash,
   type Job,
   judge as judgeStatus,
   oneLine,
@@ -45,7 +45,7 @@ const COMMENTS_PER_PAGE = 50;
 const COMMENT_PAGES = 10;
 
 async function setStatus(http: Outbound, config: Config, { notice, options, now }: Job): Promise<Outcome> {
-  if (!isCommit(notice.commit) || notice.state === null) return { status: "refused", error: "There is no commit" };
+  if (!isCommitHash(notice.commit) || notice.state === null) return { status: "refused", error: "There is no commit" };
   const answer = await http.request(
     postJson(`${repositoryOf(config)}/statuses/${notice.commit}`, headersOf(config), {
       state: notice.state,

@@ -1,6 +1,5 @@
 /** Issues in Jira, in the Cloud or a Data Center. */
 
-import type { Notice } from "../schema/integrations.ts";
 import {
   at,
   shorten,
@@ -14,13 +13,14 @@ import {
   textAt,
   withLink,
 } from "./sender.ts";
+import type { Notification } from "../schema/notifications.ts";
 
 const paragraph = (content: unknown[]) => ({ type: "paragraph", content });
 const plain = (text: string) => ({ type: "text", text: oneLine(text) || "–" });
 const link = (text: string, href: string) => ({ type: "text", text, marks: [{ type: "link", attrs: { href } }] });
 
 /** The Atlassian Document Format, which the Cloud demands. */
-function toDocument(notice: Notice) {
+function toDocument(notice: Notification) {
   const { text, facts, lines } = notice;
   const items = facts.map(({ name, value }) => ({
     type: "listItem",
@@ -46,7 +46,7 @@ function toDocument(notice: Notice) {
 }
 
 /** Wiki markup; what stands in {noformat} is not read as such. */
-function toIssueText(notice: Notice): string {
+function toIssueText(notice: Notification): string {
   const { text, facts, lines } = notice;
   const quoted = [text, ...facts.map(({ name, value }) => `${name}: ${value}`), ...lines]
     .map((line) => oneLine(line).replaceAll("{noformat}", "{ noformat }"))

@@ -1,7 +1,8 @@
 /** The shape of every sender: what an integration can be asked for, and what came of it. */
 
 import type { Outbound, OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
-import type { ConfigOf, IntegrationAction, Kind, Notice } from "../schema/integrations.ts";
+import type { ConfigOf, IntegrationAction, Kind } from "../schema/integrations.ts";
+import type { Notification } from "../schema/notifications.ts";
 
 /** What an automation's action says beside the notice; which fields there are depends on the action. */
 export type ActionOptions = {
@@ -22,7 +23,7 @@ export type Job = {
   id: string;
   action: IntegrationAction;
   options: ActionOptions;
-  notice: Notice;
+  notice: Notification;
   now: Date;
 };
 
@@ -145,7 +146,7 @@ function fence(lines: readonly string[]): string {
 export const code = (text: string): string => `\`${oneLine(text).replaceAll("`", "'")}\``;
 
 /** GitHub's and GitLab's Markdown, also Linear's. */
-export function toMarkdown({ text, facts, lines, url, buildUrl }: Notice): string {
+export function toMarkdown({ text, facts, lines, url, buildUrl }: Notification): string {
   const parts = [code(text), facts.map(({ name, value }) => `- ${name}: ${code(value)}`).join("\n")];
   if (lines.length > 0) parts.push(fence(lines));
   const links = [url && `[Assay](<${url}>)`, buildUrl && isHttp(buildUrl) && `[Build](<${escapeLink(buildUrl)}>)`];
@@ -154,7 +155,7 @@ export function toMarkdown({ text, facts, lines, url, buildUrl }: Notice): strin
 }
 
 /** A commit comes from CI and becomes part of an address: the whole hash, or a good part of it. */
-export const isCommit = (commit: string | null): commit is string =>
+export const isCommitHash = (commit: string | null): commit is string =>
   commit !== null && /^[0-9a-f]{7,64}$/i.test(commit);
 
 const escapeLink = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent);
@@ -163,7 +164,7 @@ const escapeLink = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent)
 export const isHttp = (url: string): boolean => /^https?:\/\/[^\s]+$/i.test(url) && URL.canParse(url);
 
 /** Where there is more to see; `open` is what a button says. */
-export const linksOf = ({ url, buildUrl }: Pick<Notice, "url" | "buildUrl">) => [
+export const linksOf = ({ url, buildUrl }: Pick<Notification, "url" | "buildUrl">) => [
   ...(url && isHttp(url) ? [{ name: "Assay", open: "Open in Assay", url }] : []),
   ...(buildUrl && isHttp(buildUrl) ? [{ name: "Build", open: "Open the build", url: buildUrl }] : []),
 ];

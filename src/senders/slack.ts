@@ -1,7 +1,7 @@
 /** Messages to Slack, through an incoming webhook. */
 
-import type { Notice } from "../schema/integrations.ts";
 import { shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
+import type { Notification } from "../schema/notifications.ts";
 
 /** Otherwise a test named <!channel> would page everybody. Cut before, so that no entity is cut in two. */
 const escape = (text: string, max: number): string => {
@@ -16,7 +16,7 @@ const MARKS = { bad: "🔴", good: "🟢", neutral: "⚪" };
 
 const button = (label: string, url: string) => ({ type: "button", text: { type: "plain_text", text: label }, url });
 
-export function toSlackMessage({ tone, title, text, facts, lines, url, buildUrl }: Notice) {
+export function toSlackMessage({ tone, title, text, facts, lines, url, buildUrl }: Notification) {
   const heading = `${MARKS[tone]} ${oneLine(title)}`;
   const list = lines.map((line) => `• ${shorten(oneLine(line), 250)}`).join("\n");
   const buttons = linksOf({ url, buildUrl }).map(({ open, url }) => button(open, shorten(url, 3_000)));

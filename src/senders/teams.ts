@@ -1,7 +1,7 @@
 /** Messages to Microsoft Teams, as Adaptive Cards through a Workflows webhook. */
 
-import type { Notice } from "../schema/integrations.ts";
 import { shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
+import type { Notification } from "../schema/notifications.ts";
 
 const COLORS = { bad: "Attention", good: "Good", neutral: "Default" };
 /** About 28 kB may be sent. */
@@ -14,14 +14,14 @@ const escape = (text: string, max: number) => shorten(oneLine(text), max).replac
 const block = (text: string, more: Record<string, unknown> = {}) => ({ type: "TextBlock", text, wrap: true, ...more });
 
 /** As many lines as fit. */
-export function toTeamsMessage(notice: Notice) {
+export function toTeamsMessage(notice: Notification) {
   for (let count = Math.min(notice.lines.length, MAX_LINES); ; count = Math.floor(count / 2)) {
     const message = toCard({ ...notice, lines: notice.lines.slice(0, count) });
     if (count === 0 || Buffer.byteLength(JSON.stringify(message)) < MAX_BYTES) return message;
   }
 }
 
-function toCard({ tone, title, text, facts, lines, url, buildUrl }: Notice) {
+function toCard({ tone, title, text, facts, lines, url, buildUrl }: Notification) {
   const actions = linksOf({ url, buildUrl }).map(({ open, url }) => ({ type: "Action.OpenUrl", title: open, url }));
   const content = {
     $schema: "http://adaptivecards.io/schemas/adaptive-card.json",

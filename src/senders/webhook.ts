@@ -2,8 +2,9 @@
 
 import { createHmac } from "node:crypto";
 import type { Outbound } from "../http/outbound.ts";
-import type { ConfigOf, Notice } from "../schema/integrations.ts";
+import type { ConfigOf } from "../schema/integrations.ts";
 import { shorten, type Job, type Outcome, postJson, retryAfter, type Sender } from "./sender.ts";
+import type { Notification } from "../schema/notifications.ts";
 
 /** Receivers are told to expect small bodies: below 20 kB. */
 const MAX_BYTES = 20_000;
@@ -18,7 +19,7 @@ export function sign(secret: string, id: string, seconds: number, body: string):
 }
 
 /** The longest lists are shortened until it fits; `truncated` says so. */
-export function toBody({ type, occurredAt, data }: Notice): string {
+export function toBody({ type, occurredAt, data }: Notification): string {
   const write = (data: Record<string, unknown>) => JSON.stringify({ type, timestamp: occurredAt, data });
   const fits = (body: string) => Buffer.byteLength(body) < MAX_BYTES;
   const whole = write(data);

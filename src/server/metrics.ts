@@ -5,7 +5,7 @@ import {
   createHistogram,
   createLoopLag,
   createRequestMetrics,
-  type Family,
+  type MetricFamily,
   type Figure,
   gauge,
   joinFigures,
@@ -107,7 +107,7 @@ export function createMetrics({ database, gauges, peers }: MetricsOptions) {
       const value = read(load);
       return value === undefined ? [] : [[{ pool }, value]];
     });
-  const own: Family[] = [
+  const own: MetricFamily[] = [
     gauge({ name: "assay_build_info", help: "The version of Assay and of Bun." }, () => [
       [{ version: packageJson.version, bun: Bun.version }, 1],
     ]),
@@ -178,7 +178,7 @@ export function createMetrics({ database, gauges, peers }: MetricsOptions) {
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-function databaseFamilies(read: Gauges | undefined): Family[] {
+function databaseFamilies(read: Gauges | undefined): MetricFamily[] {
   const up = gauge(
     { name: "assay_database_up", help: "Whether the database answered this server within 2 seconds." },
     () => (read ? 1 : 0),

@@ -6,7 +6,7 @@ import * as v from "valibot";
 import { ROUTES } from "./app.ts";
 import { STATUS } from "../http/problem.ts";
 import { emptyBody, type Route } from "../request/route.ts";
-import { action, automation, automationRun, conditions, trigger } from "../schema/automations.ts";
+import { automationAction, automation, automationRun, conditions, trigger } from "../schema/automations.ts";
 import { bugReport, bugReportDetail } from "../schema/bug_reports.ts";
 import { caseRef } from "../schema/case_ref.ts";
 import { comparison } from "../schema/comparisons.ts";
@@ -22,8 +22,8 @@ import { nativeCase, nativeReport } from "../schema/reports.ts";
 import { testCase, testCaseResult } from "../schema/test_cases.ts";
 import { caseResult, testRun, uploadedRun } from "../schema/test_runs.ts";
 import { branchState } from "../schema/state.ts";
-import { trends } from "../schema/trends.ts";
-import { upload } from "../schema/uploads.ts";
+import { projectTrends } from "../schema/trends.ts";
+import { loggedUpload } from "../schema/uploads.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
@@ -32,7 +32,7 @@ type Json = Record<string, unknown>;
 
 /** Parts of requests that have a name of their own in the document. */
 const requests: Record<string, v.GenericSchema> = {
-  AutomationAction: action,
+  AutomationAction: automationAction,
   AutomationConditions: conditions,
   AutomationTrigger: trigger,
   Dispatch: dispatch,
@@ -61,9 +61,9 @@ const definitions: Record<string, v.GenericSchema> = {
   TestCase: testCase,
   TestCaseResult: testCaseResult,
   TestRun: testRun,
-  Trends: trends,
+  Trends: projectTrends,
   BranchState: branchState,
-  Upload: upload,
+  Upload: loggedUpload,
   UploadedRun: uploadedRun,
   Variable: variable,
 };

@@ -10,7 +10,7 @@ import type {
   Trigger,
 } from "../schema/automations.ts";
 import type { EventType } from "../schema/events.ts";
-import type { ToldFailure, Summary } from "../rules/notice.ts";
+import type { FailureSummary, Summary } from "../rules/notice.ts";
 import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "../database/connect.ts";
 import { isTakeable } from "../database/put_offs.ts";
 import { isFlaky } from "./health.ts";
@@ -180,11 +180,11 @@ export const selectFailedCases = async (
   executionId: string,
   taskSlug: string | null,
   limit: number,
-): Promise<ToldFailure[]> => {
+): Promise<FailureSummary[]> => {
   const runs = sql`
     select id from test_run where project_id = ${projectId} and execution_id = ${executionId}
       ${taskSlug === null ? sql`` : sql`and task_slug = ${taskSlug}`}`;
-  const rows = await sql<ToldFailure[]>`
+  const rows = await sql<FailureSummary[]>`
     select c.suite, c.name, c.file, left(d.message, 300) as message, f.blame
     from (
       select f.run_id as id, f.number, f.attempt, j.blame

@@ -683,7 +683,7 @@ export const selectTestCasesById = async (sql: Sql, projectId: string, ids: read
   return rows.map(({ number }) => number);
 };
 
-export type FailureRow = {
+export type TrackedFailure = {
   testCase: number;
   suite: string;
   name: string;
@@ -697,7 +697,7 @@ export type FailureRow = {
 
 /** The failed cases of runs with what they tell, by run and test case; of each run at most its `limit`. */
 export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { id: string; limit: number }[]) => sql<
-  (FailureRow & { runId: string })[]
+  (TrackedFailure & { runId: string })[]
 >`
   select f.run_id as "runId", f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message,
     left(d.stack, 20000) as stack,

@@ -111,7 +111,7 @@ export async function selectCountedOnCommits(
 }
 
 /** Results of up to 128 neighbouring test cases of a run, in step. */
-export type RunBlock = {
+export type CountedBlock = {
   /** The place of the run among those asked for, from 0. */
   run: number;
   block: number;
@@ -122,7 +122,7 @@ export type RunBlock = {
   durations: (number | null)[];
 };
 
-type Packed = Pick<RunBlock, "run" | "block" | "statuses"> & {
+type Packed = Pick<CountedBlock, "run" | "block" | "statuses"> & {
   testCases: string;
   durations: string;
   incidents: string | null;
@@ -135,7 +135,7 @@ export async function selectRunBlocks(
   runIds: readonly string[],
   after: number,
   limit: number,
-): Promise<RunBlock[]> {
+): Promise<CountedBlock[]> {
   // One look at an index for each run: a join would be left to what the planner knows of the table.
   const rows = await sql<Packed[]>`
     select run.place::int - 1 as run, b.*
@@ -150,7 +150,7 @@ export async function selectBlocksOfRuns(
   sql: Sql,
   projectId: string,
   wanted: readonly { runId: string; block: number }[],
-): Promise<RunBlock[]> {
+): Promise<CountedBlock[]> {
   const rows = await sql<Packed[]>`
     select wanted.place::int - 1 as run, b.*
     from unnest(${toTextArray(wanted.map(({ runId }) => runId))}::uuid[],
@@ -168,7 +168,7 @@ const incidentsIn = (sql: Sql) => sql`
     where f.project_id = case_result.project_id and f.run_id = case_result.run_id and f.blame = 'incident'
       and f.test_case between case_result.test_cases[1] and case_result.test_cases[cardinality(case_result.test_cases)]) end`;
 
-function toRunBlock({ testCases: given, durations, incidents, ...row }: Packed): RunBlock {
+function toRunBlock({ testCases: given, durations, incidents, ...row }: Packed): CountedBlock {
   const testCases = toNumbers(given) as number[];
   const isOfIncident = new Set(incidents === null ? [] : toNumbers(incidents));
   const statuses = incidents

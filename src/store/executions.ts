@@ -97,7 +97,7 @@ export const lockExecution = async (sql: Tx, projectId: string, id: string): Pro
  * A build as its CI names it. Its execution is the one with the key that agrees with commit and branch wherever both sides
  * know them; of several the one that agrees in most, then the newest.
  */
-export type Build = { key: string; branch?: string | null | undefined; commit?: string | null | undefined };
+export type BuildName = { key: string; branch?: string | null | undefined; commit?: string | null | undefined };
 
 /** The key of an execution that ended so long ago is free again. */
 const KEY_DAYS = 7;
@@ -137,8 +137,12 @@ const ofBuild = (
     limit 1`;
 };
 
-const lockOfBuild = (sql: Tx, projectId: string, { key, branch = null, commit = null }: Build, now: Date): Fragment =>
-  sql`${ofBuild(sql, projectId, { key, branch, commit, now: now.toISOString() })} for update`;
+const lockOfBuild = (
+  sql: Tx,
+  projectId: string,
+  { key, branch = null, commit = null }: BuildName,
+  now: Date,
+): Fragment => sql`${ofBuild(sql, projectId, { key, branch, commit, now: now.toISOString() })} for update`;
 
 /** What an upload says of its execution; neither id nor key: it is one of its own. */
 export type ExecutionQuery = {
@@ -287,7 +291,7 @@ export async function matchExecutions(
 export const lockExecutionOfBuild = async (
   sql: Tx,
   projectId: string,
-  build: Build,
+  build: BuildName,
   now: Date,
 ): Promise<(LockedExecution & { isUnclear: boolean }) | undefined> => {
   const [execution] = await sql<

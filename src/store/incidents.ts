@@ -4,7 +4,7 @@ import {
   BAD_RUN,
   ELSEWHERE_CASES,
   ELSEWHERE_HOURS,
-  type Family,
+  type FailureFamily,
   MACHINE_HOURS,
   type MachineRun,
   type Sightings,
@@ -14,7 +14,7 @@ import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import type { JudgedRun } from "./failures.ts";
 import { firstIdAt } from "../database/moment.ts";
 
-type FamilyRow = Omit<Family, "sample"> & Family["sample"];
+type FamilyRow = Omit<FailureFamily, "sample"> & FailureFamily["sample"];
 
 /** A condition: detail `d` is of the last attempt of the case; others are of failures that a retry has undone. */
 const isLast = (sql: Sql, projectId: string) => sql`not exists (
@@ -28,7 +28,7 @@ export async function selectFamilies(
   projectId: string,
   runId: string,
   { cases, files }: { cases: number; files: number },
-): Promise<Family[]> {
+): Promise<FailureFamily[]> {
   const rows = await sql<FamilyRow[]>`
     select replace(g.cause::text, '-', '') as cause, g.cases, g.files, c.suite, c.name, c.file, d.kind,
       left(d.message, 5000) as message, left(d.stack, 20000) as stack
@@ -132,7 +132,7 @@ export const markOthers = (
   projectId: string,
   runId: string,
   sign: IncidentSign,
-  own: readonly Pick<Family, "cause">[],
+  own: readonly Pick<FailureFamily, "cause">[],
 ) => sql`
   update failure f set blame = 'incident', incident = ${sign}, in_a_row = null, flake_rate = null
   where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame = 'new' and not exists (

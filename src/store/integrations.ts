@@ -8,12 +8,12 @@ import {
   type Integration,
   type IntegrationAction,
   type Kind,
-  type Notice,
   notSent,
 } from "../schema/integrations.ts";
 import { type Sql, type Tx, thisMoment, toJson, toJsonTime } from "../database/connect.ts";
 import { claimEnd } from "../database/claims.ts";
 import { isTakeable } from "../database/put_offs.ts";
+import type { Notification } from "../schema/notifications.ts";
 
 export type IntegrationRow = Omit<Integration, "actions" | "config" | "givenUp"> & {
   givenUp: number;
@@ -127,7 +127,7 @@ export type NewDelivery = {
   action: IntegrationAction;
   options: object;
   eventId: string | null;
-  notice: Notice;
+  notice: Notification;
   /** What it sets the state of; undefined: it is news of its own. */
   stateKey?: string | undefined;
   /** Null: whoever asks sends it himself. */
@@ -325,7 +325,7 @@ export type DueDelivery = {
   id: string;
   action: IntegrationAction;
   options: Record<string, unknown>;
-  notice: Notice;
+  notice: Notification;
   tries: number;
   attempts: DeliveryAttempt[];
 };

@@ -54,7 +54,7 @@ type NewsRow = { xmin: string; now: number; keys: string[]; total: number | null
 );
 
 /** What is final and comes after a position, in its order. */
-export async function selectNews(
+export async function selectLiveEvents(
   sql: Sql,
   projectId: string,
   { after, executionIds, executionId }: NewsOptions,

@@ -87,7 +87,7 @@ export const selectLastBuild = async (
   return build;
 };
 
-export type Tally = {
+export type ProjectCounts = {
   flaky: number;
   broken: number;
   quarantined: number;
@@ -96,8 +96,8 @@ export type Tally = {
   running: number;
 };
 
-export const selectTally = async (sql: Sql, projectId: string): Promise<Tally> => {
-  const [row] = await sql<Tally[]>`
+export const selectTally = async (sql: Sql, projectId: string): Promise<ProjectCounts> => {
+  const [row] = await sql<ProjectCounts[]>`
     select
       (select count(*)::int from case_health h where h.project_id = ${projectId} and ${isFlaky(sql)}) as flaky,
       (select count(*)::int from case_health h where h.project_id = ${projectId} and ${isBroken(sql)}) as broken,
@@ -173,7 +173,7 @@ const RED = 100;
  * The newest executions since `from` (an id) with failures that nothing explains, in tasks that their branch has not run
  * since. What keeps the default branch red is its state, and not among them.
  */
-export const selectNews = (sql: Sql, projectId: string, { branch }: Branch, from: string, limit: number) => {
+export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branch, from: string, limit: number) => {
   // Written out: PostgreSQL keeps no plan of this for a limit that it does not know, and making one takes most of the time.
   const enough = sql.unsafe(String(limit));
   // Looked up for each execution: joined they would all be read.

@@ -1,13 +1,13 @@
 /** Uploads that were refused, or accepted with warnings: few, for a day. */
 
-import type { Upload, UploadOutcome } from "../schema/uploads.ts";
+import type { LoggedUpload, UploadOutcome } from "../schema/uploads.ts";
 import { type Sql, toJson } from "../database/connect.ts";
 import { isLiveKey } from "./keys.ts";
 import { firstIdAt } from "../database/moment.ts";
 
 const HOUR = 3_600_000;
 
-export type NewUpload = Omit<Upload, "keyLeading" | "times" | "lastAnsweredAt"> & {
+export type NewUpload = Omit<LoggedUpload, "keyLeading" | "times" | "lastAnsweredAt"> & {
   /** Whose key it was sent with: the upload is told where it is still live. */
   teamId: string;
   keyId: string;
@@ -42,7 +42,7 @@ export type UploadQuery = {
 
 /** Of the last `hours`, newest first, one row more than `limit`. */
 export const selectUploads = (sql: Sql, projectId: string, hours: number, { limit, outcome, after }: UploadQuery) =>
-  sql<Upload[]>`
+  sql<LoggedUpload[]>`
     select id, answered_at as "answeredAt", outcome, status_code as "statusCode", message, warnings, parameters, bytes,
       user_agent as "userAgent", client_address as "clientAddress", key_leading as "keyLeading",
       request_id as "requestId", execution_id as "executionId", task_slug as "taskSlug", times,

@@ -20,7 +20,7 @@ import {
   sent,
   storesOf,
 } from "./fields.ts";
-import { action, hidden } from "./layout.ts";
+import { actionButton, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, tag } from "./parts.ts";
 import { browserOf, withArticle } from "./people.ts";
@@ -54,7 +54,7 @@ async function accountView(
         <td class="wide">${ago(createdAt, now)}</td>
         <td>${ago(lastSeenAt, now)}</td>
         <td class="number">
-          ${id === visitor.sessionId ? null : action(`/account/sessions/${id}/revoke`, csrf, "End", { fields: label(userAgent) })}
+          ${id === visitor.sessionId ? null : actionButton(`/account/sessions/${id}/revoke`, csrf, "End", { fields: label(userAgent) })}
         </td>
       </tr>`,
   );
@@ -83,7 +83,7 @@ async function accountView(
               account?.oidcIssuer
                 ? html`<p>Linked to ${new URL(account.oidcIssuer).host}.</p>`
                 : html`<p>${signIn.oidc.host} does not open this account yet.</p>
-                    <div class="actions">${action("/account/link", csrf, "Link it")}</div>`
+                    <div class="actions">${actionButton("/account/link", csrf, "Link it")}</div>`
             }`
         : null
     }
@@ -104,7 +104,7 @@ async function accountView(
         </tbody>
       </table>
     </div>
-    ${sessions.length > 1 ? html`<div class="actions">${action("/account/sessions/revoke", csrf, "End all others")}</div>` : null}
+    ${sessions.length > 1 ? html`<div class="actions">${actionButton("/account/sessions/revoke", csrf, "End all others")}</div>` : null}
     <h2>Teams</h2>
     ${
       visitor.teams.length === 0

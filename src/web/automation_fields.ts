@@ -11,7 +11,7 @@ import {
 } from "../schema/automations.ts";
 import { severity as severitySchema } from "../schema/bug_reports.ts";
 import { EVENT_TYPES, type EventType } from "../schema/events.ts";
-import { checkbox, choice, field, toList } from "./form_fields.ts";
+import { checkbox, choice, field, splitList } from "./form_fields.ts";
 
 const SEVERITIES = severitySchema.options;
 export const MAX_ACTIONS = 3;
@@ -90,7 +90,7 @@ export function toAutomation(fields: AutomationFields): Record<string, unknown> 
   );
   if (projects.length > 0) conditions["projects"] = projects;
   for (const name of ["branches", "environments", "taskSlugs"]) {
-    const list = toList(given(name));
+    const list = splitList(given(name));
     if (list.length > 0) conditions[name] = list;
   }
   if (given("minFailed") !== "") conditions["minFailed"] = toNumber(given("minFailed"));
@@ -124,13 +124,13 @@ function toAction(given: (name: string) => string): Record<string, unknown> {
   if (type === "rerun_failed") return { type, maximum: toNumber(given("maximum") || "1") };
   if (type === "start_execution") {
     const rest = ["key", "environment"].filter((name) => given(name) !== "").map((name) => [name, given(name)]);
-    return { type, tasks: toList(given("tasks")), ...Object.fromEntries(rest) };
+    return { type, tasks: splitList(given("tasks")), ...Object.fromEntries(rest) };
   }
   return { type };
 }
 
 /** As the form shows it; undefined where it says more than the form can. */
-export function toFields(automation: NewAutomation, { projects }: Choices): AutomationFields | undefined {
+export function toAutomationFields(automation: NewAutomation, { projects }: Choices): AutomationFields | undefined {
   const { name, trigger, conditions, actions } = automation;
   if (actions.length > MAX_ACTIONS) return undefined;
   const fields: AutomationFields = { name, when: "event" in trigger ? "event" : "schedule" };

@@ -36,12 +36,12 @@ import {
   type Choices,
   sentenceOf,
   toAutomation,
-  toFields,
+  toAutomationFields,
 } from "./automation_fields.ts";
 import { bugPath, executionPath } from "./builds.ts";
 import { change } from "./changes.ts";
-import { attempt, done, field, wrong } from "./form_fields.ts";
-import { action, danger, hidden } from "./layout.ts";
+import { tryForm, done, field, wrong } from "./form_fields.ts";
+import { actionButton, danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, counted, mark, pager, tag, toExact } from "./parts.ts";
 
@@ -205,7 +205,7 @@ async function one(
   const runs = found.slice(0, MAX_RUNS);
   const base = pathOf(place);
   const isJson = given !== undefined && "json" in given;
-  const fields = given && "fields" in given ? given.fields : toFields(automation, choices);
+  const fields = given && "fields" in given ? given.fields : toAutomationFields(automation, choices);
   const text = (of: NonNullable<OneSaid["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
   const dry = (value: boolean) => html`<input type="hidden" name="dryRun" value="${String(value)}" />`;
   const body = html`${told ? done(DONE[told]) : null}<h1>${automation.name}</h1>
@@ -215,9 +215,9 @@ async function one(
       <span>${lastRunOf(automation, now)}</span><a href="/teams/${team.id}/automations">All automations</a></div>
     ${
       role === "owner"
-        ? html`<div class="actions">${action(`${base}/run`, csrf, "Dry run", { kind: "main", fields: dry(true) })}
-            ${action(`${base}/run`, csrf, "Run it now", { fields: dry(false) })}
-            ${action(`${base}/state`, csrf, automation.enabled ? "Disable" : "Enable", { fields: html`<input type="hidden" name="enabled" value="${String(!automation.enabled)}" />` })}</div>`
+        ? html`<div class="actions">${actionButton(`${base}/run`, csrf, "Dry run", { kind: "main", fields: dry(true) })}
+            ${actionButton(`${base}/run`, csrf, "Run it now", { fields: dry(false) })}
+            ${actionButton(`${base}/state`, csrf, automation.enabled ? "Disable" : "Enable", { fields: html`<input type="hidden" name="enabled" value="${String(!automation.enabled)}" />` })}</div>`
         : null
     }
     ${wrong(text("run"))} ${dryRun ? dryRunCard(team, dryRun) : null}
@@ -298,7 +298,7 @@ export const automations: Page[] = [
   form("/teams/:teamId/automations/new", { access: "owner", fields: fieldsOf }, async (context) => {
     const { team, fields } = context;
     const given = toGiven(fields as never);
-    const made = await attempt(() => {
+    const made = await tryForm(() => {
       const wanted = check(newAutomation, read(given));
       return change(
         context,
@@ -320,7 +320,7 @@ export const automations: Page[] = [
   form("/teams/:teamId/automations/:automationId", { access: "owner", fields: fieldsOf }, async (context) => {
     const { params, fields } = context;
     const given = toGiven(fields as never);
-    const saved = await attempt(() => {
+    const saved = await tryForm(() => {
       const patch = check(automationPatch, read(given));
       return change(
         context,
@@ -339,7 +339,7 @@ export const automations: Page[] = [
     async (context) => {
       const { params, fields } = context;
       const enabled = fields.enabled === "true";
-      const changed = await attempt(() =>
+      const changed = await tryForm(() =>
         change(
           context,
           "owner",
@@ -375,7 +375,7 @@ export const automations: Page[] = [
       const { params, fields, publicUrl, log } = context;
       const dryRun = fields.dryRun === "true";
       const onBug = (error: unknown) => log.error("Cannot run an automation", { ...params, dryRun, error });
-      const ran = await attempt(() =>
+      const ran = await tryForm(() =>
         change(context, "owner", (sql) => runByHand(sql, { publicUrl, now: new Date(), dryRun, onBug }, params)),
       );
       if ("problem" in ran) return await one(context, {}, { problem: { of: "run", text: ran.problem } });

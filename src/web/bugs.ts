@@ -31,11 +31,33 @@ import {
 import type { Sql } from "../database/connect.ts";
 import { selectTaskSlugs } from "../store/facets.ts";
 import { selectTestCaseNames, type TestCaseName } from "../store/test_cases.ts";
-import { bugPath, executionPath, nameOf, testPath } from "./builds.ts";
-import { choice, CHOICES, filterForm, nameFilter, type Option, PART, readPlace, words, writePlace } from "./filters.ts";
-import { action, hidden } from "./layout.ts";
+import { bugPath, executionPath, executionName, testPath } from "./builds.ts";
+import {
+  filterChoice,
+  CHOICES,
+  filterForm,
+  nameFilter,
+  type Option,
+  PART,
+  readPlace,
+  words,
+  writePlace,
+} from "./filters.ts";
+import { actionButton, hidden } from "./layout.ts";
 import { form, page, type Page, SeeOther } from "./page.ts";
-import { ago, breakable, commit, count, counted, mark, pager, standingOf, tag, toAddress, wordOf } from "./parts.ts";
+import {
+  ago,
+  breakable,
+  commitCode,
+  toCount,
+  counted,
+  mark,
+  pager,
+  standingOf,
+  tag,
+  toAddress,
+  wordOf,
+} from "./parts.ts";
 import { type ExecutionName, selectExecutionNames } from "../store/execution_list.ts";
 
 const ROWS = 20;
@@ -180,9 +202,9 @@ function openOf(tally: Awaited<ReturnType<typeof countOpenBugs>>): { status: str
   if (open === 0) return { status: "passed", text: "No open bug" };
   const parts = SEVERITIES.flatMap((severity) => {
     const found = tally.find((row) => row.severity === severity);
-    return found ? [`${count(found.open)} ${severity}`] : [];
+    return found ? [`${toCount(found.open)} ${severity}`] : [];
   });
-  const text = `${counted(open, "open bug")}: ${parts.join(", ")}${back > 0 ? `; ${count(back)} came back` : ""}`;
+  const text = `${counted(open, "open bug")}: ${parts.join(", ")}${back > 0 ? `; ${toCount(back)} came back` : ""}`;
   return { status: back > 0 ? "regressed" : "open", text };
 }
 
@@ -264,7 +286,7 @@ const occurrenceTable = (
     const test = tests.get(row.testCase);
     return html`<tr>
 <td class="long"><a href="${testPath(projectId, row.testCaseId)}">${breakable(test ? [test.suite, test.name].filter(Boolean).join(" › ") : row.taskSlug)}</a><span class="small soft">${firstLine(row.message)}</span></td>
-<td class="long"><a href="${executionPath(projectId, row.executionId)}">${build ? nameOf(build) : "its execution"}</a>${row.branch === null ? null : html` <code class="wide">${row.branch}</code>`}${row.commit === null ? null : html` <span class="soft wide">${commit(row.commit)}</span>`}</td>
+<td class="long"><a href="${executionPath(projectId, row.executionId)}">${build ? executionName(build) : "its execution"}</a>${row.branch === null ? null : html` <code class="wide">${row.branch}</code>`}${row.commit === null ? null : html` <span class="soft wide">${commitCode(row.commit)}</span>`}</td>
 <td class="number soft">${ago(row.seenAt, now)}</td></tr>`;
   })}</tbody></table></div>`;
 
@@ -305,11 +327,11 @@ ${
 <label>Fixed in commit, if you know<input name="fixedInCommit" maxlength="200" value="${fixedInCommit ?? ""}"></label>
 <p class="hint">When it fails again on the default branch, in an execution that began later, it is opened again.</p>
 <div><button class="main">Resolve</button></div></form></details>`
-    : action(to, csrf, "Reopen", { kind: "main", fields: state("open") })
+    : actionButton(to, csrf, "Reopen", { kind: "main", fields: state("open") })
 }
-${status === "open" ? action(to, csrf, "Start", { fields: state("in_progress") }) : status === "in_progress" ? action(to, csrf, "Not in progress", { fields: state("open") }) : null}
-${isLive ? action(to, csrf, "Ignore", { fields: state("ignored") }) : null}
-${assignee === me ? null : action(`${path}/take`, csrf, "Assign to me")}
+${status === "open" ? actionButton(to, csrf, "Start", { fields: state("in_progress") }) : status === "in_progress" ? actionButton(to, csrf, "Not in progress", { fields: state("open") }) : null}
+${isLive ? actionButton(to, csrf, "Ignore", { fields: state("ignored") }) : null}
+${assignee === me ? null : actionButton(`${path}/take`, csrf, "Assign to me")}
 <a class="button" href="${path}/merge">Merge…</a>
 <details class="panel"><summary class="button">Edit</summary><form class="fields card padded" method="post" action="${path}">${hidden(csrf)}${bugFields(bug)}<div><button class="main">Save</button></div></form></details>
 </div>`;
@@ -379,12 +401,12 @@ function factsOf(
   const at = (when: string | null, execution: string | null) =>
     when === null
       ? null
-      : html`${ago(when, now)}${execution === null ? null : builds.has(execution) ? html`, <a href="${executionPath(projectId, execution)}">in ${nameOf(builds.get(execution)!)}</a>` : ", in an execution that was deleted since"}`;
+      : html`${ago(when, now)}${execution === null ? null : builds.has(execution) ? html`, <a href="${executionPath(projectId, execution)}">in ${executionName(builds.get(execution)!)}</a>` : ", in an execution that was deleted since"}`;
   return html`<dl class="facts card padded">
 ${fact("First seen", at(bug.firstSeenAt, bug.firstExecutionId))}
-${fact("Last seen", bug.lastSeenAt === null ? null : html`${at(bug.lastSeenAt, bug.lastExecutionId)}${bug.branch === null ? null : html` on <code>${bug.branch}</code>`}${bug.commit === null ? null : html` ${commit(bug.commit)}`}`)}
+${fact("Last seen", bug.lastSeenAt === null ? null : html`${at(bug.lastSeenAt, bug.lastExecutionId)}${bug.branch === null ? null : html` on <code>${bug.branch}</code>`}${bug.commit === null ? null : html` ${commitCode(bug.commit)}`}`)}
 ${fact("Resolved", bug.resolvedAt === null ? null : ago(bug.resolvedAt, now))}
-${fact("Fixed in", bug.fixedInCommit === null ? null : commit(bug.fixedInCommit))}
+${fact("Fixed in", bug.fixedInCommit === null ? null : commitCode(bug.fixedInCommit))}
 ${fact("Tasks", bug.taskSlugs.length === 0 ? null : bug.taskSlugs.join(", "))}
 ${fact("Labels", bug.labels.length === 0 ? null : html`${bug.labels.map((label) => [tag(label), " "])}`)}
 ${fact("Elsewhere", bug.externalUrl === null ? null : external ? html`<a class="long" href="${external}" rel="noopener noreferrer">${bug.externalUrl}</a>` : bug.externalUrl)}
@@ -431,9 +453,9 @@ ${filterForm(
   path,
   [
     words("Title or description", "q", q, "search"),
-    choice("Status", "status", STATUS_OPTIONS, status),
-    choice("Severity", "severity", toOptions("any", SEVERITIES), severity),
-    choice(
+    filterChoice("Status", "status", STATUS_OPTIONS, status),
+    filterChoice("Severity", "severity", toOptions("any", SEVERITIES), severity),
+    filterChoice(
       "Found",
       "source",
       [
@@ -445,7 +467,7 @@ ${filterForm(
     ),
     nameFilter("Task", "task", tasks, task),
     words("Assignee", "assignee", assignee),
-    choice("Order", "sort", SORT_OPTIONS, sort),
+    filterChoice("Order", "sort", SORT_OPTIONS, sort),
   ],
   isFiltered,
 )}
@@ -597,7 +619,7 @@ ${
     ? html`<div class="card empty"><p>${q === undefined ? "No other bug is open." : "No other bug is like that."}</p></div>`
     : html`<div class="card"><table><caption class="visually-hidden">Bugs to merge it into</caption><tbody>${others.map(
         (other) =>
-          html`<tr><td class="mark-cell">${mark(other.status)}</td><td class="long"><a href="${bugPath(projectId, other.id)}"><b>Bug ${other.number}</b> ${other.title}</a></td><td class="number">${action(`${path}/merge`, csrf, `Merge into bug ${other.number}`, { kind: "danger", fields: html`<input type="hidden" name="into" value="${other.id}">` })}</td></tr>`,
+          html`<tr><td class="mark-cell">${mark(other.status)}</td><td class="long"><a href="${bugPath(projectId, other.id)}"><b>Bug ${other.number}</b> ${other.title}</a></td><td class="number">${actionButton(`${path}/merge`, csrf, `Merge into bug ${other.number}`, { kind: "danger", fields: html`<input type="hidden" name="into" value="${other.id}">` })}</td></tr>`,
       )}</tbody></table></div>`
 }
 <p class="after"><a class="button" href="${path}">Cancel</a></p>`;

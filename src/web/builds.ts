@@ -3,11 +3,11 @@
 import { html, type Html } from "../http/html.ts";
 import { executionReason } from "../rules/red_reason.ts";
 import type { ExecutionStatus } from "../schema/executions.ts";
-import { ago, commit, counted, mark, tag, toDuration, toExact, wordOf } from "./parts.ts";
+import { ago, commitCode, counted, mark, tag, toDuration, toExact, wordOf } from "./parts.ts";
 import type { ExecutionSummary } from "../store/execution_list.ts";
 
 /** `#412` where its CI numbers builds, its key where that is a name, else the moment it began. */
-export function nameOf({ key, createdAt }: Pick<ExecutionSummary, "key" | "createdAt">): string {
+export function executionName({ key, createdAt }: Pick<ExecutionSummary, "key" | "createdAt">): string {
   if (key === null) return toExact(createdAt).replace(/:\d\d, UTC| UTC$/, "");
   const number = /^(?:sample )?(\d+)$/.exec(key)?.[1];
   return number === undefined ? key : `#${number}`;
@@ -25,7 +25,7 @@ export const bugPath = (projectId: string, id: string): string => `/projects/${p
 const OPEN = ["queued", "running"];
 
 /** What came of it, the worst first: "3 new failures", "1,210 passed, 1 flaky", "running, 3 of 5 tasks". */
-export function outcomeOf(build: ExecutionSummary): string {
+export function outcomeWords(build: ExecutionSummary): string {
   const { status, newFailures, failed, passed, flaky, skipped, tasks, openTasks, outageFailures } = build;
   // Nothing runs that is known of: an upload that is the last one says so, or the time does.
   if (status === "running" && tasks > 0 && openTasks === 0 && build.mode === "report")
@@ -59,7 +59,7 @@ export function outcomeOf(build: ExecutionSummary): string {
 
 /** With what its reruns have made of it. */
 export const toldOutcome = (build: ExecutionSummary): string =>
-  `${outcomeOf(build)}${build.repeatedStatus === null ? "" : `, ${wordOf(build.repeatedStatus)} when repeated`}`;
+  `${outcomeWords(build)}${build.repeatedStatus === null ? "" : `, ${wordOf(build.repeatedStatus)} when repeated`}`;
 
 export const statusOf = ({ status, flaky }: ExecutionSummary): string =>
   status === "passed" && flaky > 0 ? "passed" : status;
@@ -71,9 +71,9 @@ export const buildRows = (projectId: string, builds: readonly ExecutionSummary[]
       html`<tr>
         <td class="mark-cell">${mark(statusOf(build))}</td>
         <td class="long">
-          <a href="${executionPath(projectId, build.id)}"><b>${nameOf(build)}</b></a>
+          <a href="${executionPath(projectId, build.id)}"><b>${executionName(build)}</b></a>
           ${build.branch === null ? null : html`<code>${build.branch}</code>`}
-          ${build.commit === null ? null : html`<span class="soft wide">${commit(build.commit)}</span>`}
+          ${build.commit === null ? null : html`<span class="soft wide">${commitCode(build.commit)}</span>`}
           ${build.isRerun ? tag("rerun") : null} ${build.sample ? tag("sample") : null}
         </td>
         <td class="${OPEN.includes(build.status) ? "running" : ""}">

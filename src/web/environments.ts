@@ -29,7 +29,7 @@ import type { Seal } from "../secrets/seal.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectEnvironment, selectEnvironments, selectVariables, type VariableRow } from "../store/environments.ts";
 import { change } from "./changes.ts";
-import { attempt, checkbox, done, field, toLines, wrong } from "./form_fields.ts";
+import { tryForm, checkbox, done, field, toLines, wrong } from "./form_fields.ts";
 import { danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, breakable, counted, pager, tag, toExact } from "./parts.ts";
@@ -236,7 +236,7 @@ export const environments: Page[] = [
 
   form("/teams/:teamId/environments", { access: "owner", fields: settingsFields }, async (context) => {
     const { team, fields } = context;
-    const made = await attempt(() => {
+    const made = await tryForm(() => {
       const given = check(newEnvironment, toGiven(fields));
       return change(
         context,
@@ -257,7 +257,7 @@ export const environments: Page[] = [
 
   form("/teams/:teamId/environments/:environmentId", { access: "owner", fields: settingsFields }, async (context) => {
     const { params, fields } = context;
-    const saved = await attempt(() => {
+    const saved = await tryForm(() => {
       // A name that is emptied is the slug again.
       const patch = check(environmentPatch, { name: fields.slug.trim(), ...toGiven(fields) });
       return change(
@@ -297,7 +297,7 @@ export const environments: Page[] = [
     async (context) => {
       const { seal, params, fields } = context;
       const given = { name: fields.name.trim(), value: toLines(fields.value), secret: fields.secret === "true" };
-      const set = await attempt(() => {
+      const set = await tryForm(() => {
         const { name, ...variable } = check(
           v.strictObject({ name: variableName, ...newVariable.entries }),
           given,
@@ -322,7 +322,7 @@ export const environments: Page[] = [
     async (context) => {
       const { seal, params, fields } = context;
       const secret = fields.secret === "true";
-      const pasted = await attempt(() => {
+      const pasted = await tryForm(() => {
         const read = readVariables(fields.text, "text/plain");
         const variables = new Map([...read].map(([name, { value }]) => [name, { value, secret }]));
         const put = fields.replace === "true" ? replaceVariables : addVariables;

@@ -4,7 +4,7 @@ import { html, type Html } from "../http/html.ts";
 import type { Log } from "../log.ts";
 import { toProblem } from "../request/failure.ts";
 import { json, Reply } from "../request/reply.ts";
-import type { Visitors } from "./page.ts";
+import type { VisitorServices } from "./page.ts";
 import { noSuchPage, PageError } from "./page_error.ts";
 import { acceptsHtml, type PageFrame, toPageReply } from "./page_reply.ts";
 
@@ -12,7 +12,7 @@ import { acceptsHtml, type PageFrame, toPageReply } from "./page_reply.ts";
 type FailedRequest = { request: Request; requestId: string; frame: PageFrame };
 
 /** The function it returns does not throw. */
-export function createErrorPages({ visitors, log }: { visitors: Visitors; log: Log }) {
+export function createErrorPages({ visitors, log }: { visitors: VisitorServices; log: Log }) {
   return function toErrorReply(error: unknown, { request, requestId, frame }: FailedRequest): Reply {
     const isBrowser = acceptsHtml(request);
     if (!isBrowser && !(error instanceof PageError)) {

@@ -18,7 +18,7 @@ const box = (name: string, lines: number, content: Piece): Html =>
   html`<div><h3>${name}</h3><pre ${lines > TALL ? html`tabindex="0" role="group" aria-label="${name}"` : null}>${content}</pre></div>`;
 
 /** The first line that says something, without colours; "" where there is none. */
-export const firstLine = (text: string | null): string =>
+export const firstPlainLine = (text: string | null): string =>
   /\S.*/
     .exec(stripAnsi((text ?? "").slice(0, 4_000)))?.[0]
     .trimEnd()

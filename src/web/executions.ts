@@ -5,7 +5,7 @@ import { html, type Html, type Piece, safeUrl } from "../http/html.ts";
 import { absent, fail } from "../http/problem.ts";
 import { cancelExecution, completeExecution, removeExecution } from "../operations/executions.ts";
 import { isAnswered, rerunEnded } from "../operations/reruns.ts";
-import { type Cause, type CausePage, readCauses } from "../operations/failures.ts";
+import { type CauseFailures, type CausePage, readCauses } from "../operations/failures.ts";
 import { hasEnded } from "../rules/execution.ts";
 import { failureReason } from "../rules/failure_reason.ts";
 import { executionReason, taskLine } from "../rules/red_reason.ts";
@@ -23,17 +23,17 @@ import type { Sql } from "../database/connect.ts";
 import { firstIdAt } from "../database/moment.ts";
 import { selectRunId } from "../store/test_runs.ts";
 import { selectBuildOrigins } from "../store/overview.ts";
-import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
+import { bugPath, buildTable, executionPath, executionName, taskPath, testPath } from "./builds.ts";
 import { causeCursor, readCauseCursor, writeCauseCursor } from "./causes.ts";
-import { BRIEF, evidenceOf, firstLine, FULL, history } from "./evidence.ts";
-import { action, danger } from "./layout.ts";
+import { BRIEF, evidenceOf, firstPlainLine, FULL, history } from "./evidence.ts";
+import { actionButton, danger } from "./layout.ts";
 import { howToRepeat, rerunsOf } from "./reruns.ts";
 import { form, page, type Page, SeeOther } from "./page.ts";
 import {
   ago,
   breakable,
-  commit,
-  count,
+  commitCode,
+  toCount,
   counted,
   mark,
   pager,
@@ -101,11 +101,11 @@ const sum = (tasks: readonly TaskRow[], name: "passed" | "failed" | "skipped" | 
 
 /** Long keys are for machines. */
 export function shortNameOf(name: ExecutionName): string {
-  const long = nameOf(name);
+  const long = executionName(name);
   return long.length <= 24 ? long : (name.commit?.slice(0, 7) ?? toDay(name.createdAt));
 }
 
-export type Told = {
+export type ExecutionView = {
   projectId: string;
   execution: TimedExecutionRow;
   counts: Partial<Record<Blame, number>>;
@@ -116,14 +116,14 @@ export type Told = {
 };
 
 /** "3 new failures since #412, 1 also failing on main". */
-function failuresOf({ counts, baseline, defaultBranch }: Told): Word[] {
+function failuresOf({ counts, baseline, defaultBranch }: ExecutionView): Word[] {
   const { new: fresh = 0, main = 0, still = 0, flaky = 0, quarantined = 0 } = counts;
   const since: Word[] = baseline === null ? [] : [" since ", baseline];
   const known = [
-    main > 0 && `${count(main)} also failing on ${defaultBranch}`,
-    still > 0 && `${count(still)} still failing`,
-    flaky > 0 && `${count(flaky)} known flaky`,
-    quarantined > 0 && fresh + main + still + flaky === 0 && `${count(quarantined)} quarantined`,
+    main > 0 && `${toCount(main)} also failing on ${defaultBranch}`,
+    still > 0 && `${toCount(still)} still failing`,
+    flaky > 0 && `${toCount(flaky)} known flaky`,
+    quarantined > 0 && fresh + main + still + flaky === 0 && `${toCount(quarantined)} quarantined`,
   ].filter((words) => words !== false);
   if (fresh > 0) {
     const told = known.filter((words) => !/known flaky|quarantined/.test(words)).join(", ");
@@ -140,9 +140,9 @@ const namesOf = (tasks: readonly TaskRow[]): string => {
 };
 
 /** "2 flaky", with a link to the flaky results of the first task that has any; one alone is linked to itself. */
-function flakyWord({ projectId, execution, flakyTestId }: Told): Word {
+function flakyWord({ projectId, execution, flakyTestId }: ExecutionView): Word {
   const { id, tasks } = execution;
-  const text = `${count(sum(tasks, "flaky"))} flaky`;
+  const text = `${toCount(sum(tasks, "flaky"))} flaky`;
   const task = tasks.find(({ flaky }) => flaky > 0);
   if (!task) return text;
   const filter = flakyTestId === undefined ? { status: "flaky" } : { case: flakyTestId };
@@ -160,7 +160,7 @@ async function findFlakyTest(sql: Sql, projectId: string, { id, tasks }: Executi
 }
 
 /** What came of it, the worst first. */
-export function headlineOf(told: Told): Word[] {
+export function executionHeadline(told: ExecutionView): Word[] {
   const { execution, counts } = told;
   const { status, tasks, durationMs } = execution;
   const [passed, failed, flaky] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "flaky")];
@@ -191,7 +191,7 @@ export function headlineOf(told: Told): Word[] {
     const [its, all] = [sum(down, "failed"), sum(down, "passed") + sum(down, "failed")];
     const where = down.length === tasks.length ? "" : ` of ${namesOf(down)}`;
     const others: Word[] = failed === its ? [] : ["; ", ...failuresOf(told)];
-    return [`An outage${where}: ${count(its)} of ${counted(all, "test")} failed`, ...others, ...known];
+    return [`An outage${where}: ${toCount(its)} of ${counted(all, "test")} failed`, ...others, ...known];
   }
   const counting = failed - (counts.quarantined ?? 0);
   if (counting > 0 && status !== "passed") return [...failuresOf(told), ...known];
@@ -200,7 +200,7 @@ export function headlineOf(told: Told): Word[] {
   if (status === "failed") return ["Failed without a failing test"];
   if (passed + failed === 0) return [sum(tasks, "skipped") > 0 ? "All tests were skipped" : "Nothing ran"];
   return [
-    `${count(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`,
+    `${toCount(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`,
     ...(flaky > 0 ? [", ", flakyWord(told)] : []),
     failed > 0 ? `, ${counted(failed, "quarantined failure")}` : "",
   ];
@@ -214,7 +214,7 @@ const TRIGGERS: Record<string, string> = {
   rerun: "",
 };
 
-function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, ExecutionName>, now: Date): Piece[] {
+function metaOf(projectId: string, told: ExecutionView, names: ReadonlyMap<string, ExecutionName>, now: Date): Piece[] {
   const { execution, counts } = told;
   const { tasks, rerunOf, baselineId, durationMs, machineTimeMs } = execution;
   const [passed, recovered, skipped] = [sum(tasks, "passed"), sum(tasks, "flaky"), sum(tasks, "skipped")];
@@ -230,22 +230,22 @@ function metaOf(projectId: string, told: Told, names: ReadonlyMap<string, Execut
   const [ended, isOver] = [execution.completedAt !== null, hasEnded(execution.status)];
   const isGreen = execution.status === "passed";
   return [
-    html`<span><b>${nameOf(execution)}</b>${execution.sample ? html` ${tag("sample")}` : null}</span>`,
+    html`<span><b>${executionName(execution)}</b>${execution.sample ? html` ${tag("sample")}` : null}</span>`,
     execution.branch === null ? null : html`<code>${execution.branch}</code>`,
-    execution.commit === null ? null : commit(execution.commit),
+    execution.commit === null ? null : commitCode(execution.commit),
     execution.pullRequest === null ? null : html`<span>pull request ${execution.pullRequest}</span>`,
     execution.environment === null ? null : html`<span>on ${execution.environment}</span>`,
     !isGreen && passed > 0
-      ? html`<span>${count(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}</span>`
+      ? html`<span>${toCount(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}</span>`
       : null,
     !isGreen && recovered > 0 ? html`<span>${toHtml([flakyWord(told)])}</span>` : null,
-    skipped > 0 ? html`<span>${count(skipped)} skipped</span>` : null,
+    skipped > 0 ? html`<span>${toCount(skipped)} skipped</span>` : null,
     machineTimeMs !== durationMs ? html`<span>${toDuration(machineTimeMs)} of machine time</span>` : null,
-    isOver && flaky > 0 && (counts.new ?? 0) > 0 ? html`<span>${count(flaky)} known flaky failed</span>` : null,
+    isOver && flaky > 0 && (counts.new ?? 0) > 0 ? html`<span>${toCount(flaky)} known flaky failed</span>` : null,
     isOver && incident > 0 && (counts.new ?? 0) > 0
-      ? html`<span>${count(incident)} failed in an incident</span>`
+      ? html`<span>${toCount(incident)} failed in an incident</span>`
       : null,
-    isOver && quarantined > 0 && !isGreen ? html`<span>${count(quarantined)} quarantined, not counted</span>` : null,
+    isOver && quarantined > 0 && !isGreen ? html`<span>${toCount(quarantined)} quarantined, not counted</span>` : null,
     rerunOf === null ? null : html`<span>repeats ${link(rerunOf)}</span>`,
     TRIGGERS[execution.trigger] ? html`<span>${TRIGGERS[execution.trigger]}</span>` : null,
     baselineId === null
@@ -276,19 +276,19 @@ function actionsOf({ base, csrf, role, execution, share, ...more }: Doing): Html
   const red = tasks.filter(({ verdict, status }) => verdict !== "passed" || status === "timed_out");
   const failed = sum(tasks, "failed");
   // Runners run the tests that failed, everybody else the tasks in which they are.
-  const again = mode === "run" && failed > 0 ? `${count(failed)} failed` : `${counted(red.length, "failed task")}`;
+  const again = mode === "run" && failed > 0 ? `${toCount(failed)} failed` : `${counted(red.length, "failed task")}`;
   const isOver = hasEnded(status);
   const forms = isOver
     ? [
         more.isAnswered && red.length > 0
-          ? action(`${base}/rerun`, csrf, `Rerun ${again}`, {
+          ? actionButton(`${base}/rerun`, csrf, `Rerun ${again}`, {
               kind: "main",
               fields: html`<input type="hidden" name="failedOnly" value="true" />`,
             })
           : null,
-        more.isAnswered ? action(`${base}/rerun`, csrf, "Rerun all") : null,
+        more.isAnswered ? actionButton(`${base}/rerun`, csrf, "Rerun all") : null,
       ]
-    : [action(`${base}/complete`, csrf, "Complete"), action(`${base}/cancel`, csrf, "Cancel")];
+    : [actionButton(`${base}/complete`, csrf, "Complete"), actionButton(`${base}/cancel`, csrf, "Cancel")];
   const remove =
     role === "owner"
       ? danger(
@@ -364,12 +364,12 @@ const blameOf = ({ blame }: { blame: Blame | null }) => blame ?? "none";
 
 type Around = { projectId: string; executionId: string; defaultBranch: string; isLive: boolean; now: Date };
 
-function causeItem(cause: Cause, index: number, around: Around, told: FailureEvidence | undefined): Html {
+function causeItem(cause: CauseFailures, index: number, around: Around, told: FailureEvidence | undefined): Html {
   const { projectId, executionId, now } = around;
   const [first] = cause.failures;
   const kind = blameOf(first);
   const section = SECTIONS[kind]!;
-  const said = firstLine(first.message) || firstLine(first.stack);
+  const said = firstPlainLine(first.message) || firstPlainLine(first.stack);
   const title = said || fullName(first);
   const own = ownFrames(first.stack ?? "")[0];
   const owners = [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))];
@@ -377,7 +377,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
   // Nothing is known of failures that are not listed.
   const onlyHost = hosts.length === 1 && cause.failures.length === cause.failed ? hosts[0]! : null;
   const isOne = cause.failed === 1;
-  const tests = `${count(cause.failed)} tests`;
+  const tests = `${toCount(cause.failed)} tests`;
   const measure = index < WHOLE ? FULL : BRIEF;
   const isMain = kind === "main";
   const badge =
@@ -409,7 +409,7 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
 <div>${facts(cause, told, around)}<p class="small"><a href="${whole}">The whole of it</a></p></div>
 </div></details>`;
 
-  function facts(cause: Cause, told: FailureEvidence | undefined, around: Around): Html {
+  function facts(cause: CauseFailures, told: FailureEvidence | undefined, around: Around): Html {
     const rest = cause.failed - cause.failures.length;
     const why = failureReason(first, around.defaultBranch);
     return html`${why === null ? null : html`<p class="small">${why}.</p>`}<h3>${isOne ? "Test" : tests}</h3>
@@ -426,17 +426,17 @@ function causeItem(cause: Cause, index: number, around: Around, told: FailureEvi
             ? null
             : html` <span class="soft">on ${breakable(failure.host)}</span>`
         }</li>`,
-    )}${rest > 0 ? html`<li><a href="${taskPath(projectId, executionId, first.taskSlug)}?status=failed">and ${count(rest)} more</a></li>` : null}</ul>
-${isOld ? html`<p class="small">Failing since <a href="${executionPath(around.projectId, told!.sinceExecutionId!)}">${told!.sinceAt === null ? "an earlier execution" : ago(told!.sinceAt, now)}</a>${told!.sinceCommit === null ? null : html`, ${commit(told!.sinceCommit)}`}</p>` : null}
+    )}${rest > 0 ? html`<li><a href="${taskPath(projectId, executionId, first.taskSlug)}?status=failed">and ${toCount(rest)} more</a></li>` : null}</ul>
+${isOld ? html`<p class="small">Failing since <a href="${executionPath(around.projectId, told!.sinceExecutionId!)}">${told!.sinceAt === null ? "an earlier execution" : ago(told!.sinceAt, now)}</a>${told!.sinceCommit === null ? null : html`, ${commitCode(told!.sinceCommit)}`}</p>` : null}
 ${first.bugId === null ? null : html`<p class="small"><a href="${bugPath(projectId, first.bugId)}">Bug ${first.bugNumber}: ${first.bugTitle}</a> ${tag(wordOf(first.bugStatus!))}</p>`}`;
   }
 }
 
-type Section = { kind: string; causes: Cause[] };
+type Section = { kind: string; causes: CauseFailures[] };
 
 function failureSections(
   failures: Failures,
-  { counts, execution }: Told,
+  { counts, execution }: ExecutionView,
   around: Around,
   query: { cause_after?: string | undefined },
 ): Piece[] {
@@ -459,14 +459,14 @@ function failureSections(
       const { title, hint } = SECTIONS[kind]!;
       const tests = kind === "none" ? failed - judged : (counts[kind as Blame] ?? 0);
       const total = totals[kind as Blame | "none"] ?? causes.length;
-      const part = total > causes.length ? `${count(causes.length)} of ` : "";
+      const part = total > causes.length ? `${toCount(causes.length)} of ` : "";
       return html`<h2>${title(around.defaultBranch)} <small>${part}${counted(total, "cause")}, ${counted(tests, "test")} · ${hint}</small></h2>
 <div class="card">${causes.map((cause) => causeItem(cause, index++, around, evidence.get(keyOf(cause.failures[0]))))}</div>`;
     }),
     next || query.cause_after
       ? html`<nav class="pages" aria-label="Pages of failures">${query.cause_after ? html`<a href="${path}">The first failures</a>` : null}${
           next ? html`<a rel="next" href="${toAddress(path, { cause_after: next })}">Further failures</a>` : null
-        }<span class="hint">${count(causes.length)} of ${counted(all, "cause")} on this page</span></nav>`
+        }<span class="hint">${toCount(causes.length)} of ${counted(all, "cause")} on this page</span></nav>`
       : null,
   ];
 }
@@ -520,9 +520,9 @@ function taskRow(projectId: string, executionId: string, task: TaskRow, hasRunne
     shards ? tag(shards) : null
   } ${task.attempt > 1 ? tag(`attempt ${task.attempt}`) : null} ${task.outage ? tag("outage", "failed") : null}${
     ["queued", "running", "cancelled"].includes(task.status) ? html` ${tag(wordOf(task.status), task.status)}` : null
-  }${why ? html`<span class="small soft">${why}</span>` : null}</td><td class="number">${count(task.passed)}</td><td class="number">${
-    task.failed > 0 ? html`<a class="failed" href="${path}?status=failed">${count(task.failed)}</a>` : "0"
-  }</td><td class="number soft wide">${count(task.skipped)}</td><td class="number${isRunning ? " running" : ""}">${
+  }${why ? html`<span class="small soft">${why}</span>` : null}</td><td class="number">${toCount(task.passed)}</td><td class="number">${
+    task.failed > 0 ? html`<a class="failed" href="${path}?status=failed">${toCount(task.failed)}</a>` : "0"
+  }</td><td class="number soft wide">${toCount(task.skipped)}</td><td class="number${isRunning ? " running" : ""}">${
     span > 0 ? toDuration(span) : "–"
   }</td>${
     hasRunners
@@ -632,7 +632,7 @@ ${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAG
         isOver && role !== "viewer" && isAnswered(sql, projectId, execution),
       ]);
       const baseline = execution.baselineId === null ? undefined : names.get(execution.baselineId);
-      const told: Told = {
+      const told: ExecutionView = {
         projectId,
         execution,
         counts,
@@ -640,7 +640,7 @@ ${pager(path, { q, branch, status, environment, day, cursor }, rows.length > PAG
         baseline: baseline ? { text: shortNameOf(baseline), href: executionPath(projectId, baseline.id) } : null,
         defaultBranch,
       };
-      const words = headlineOf(told);
+      const words = executionHeadline(told);
       const isLive = !hasEnded(execution.status);
       const base = executionPath(projectId, executionId);
       const around = { projectId, executionId, defaultBranch, isLive, now };
@@ -685,9 +685,11 @@ ${execution.tasks.length === 0 && isLive ? html`<div class="card empty" data-reg
       const kinds = Object.keys(COMPARED).filter((kind) => byKind.has(kind));
       const other = baseline ? shortNameOf(baseline) : "nothing";
       const title = `${shortNameOf(mine)} compared with ${other}`;
-      const said = kinds.map((kind) => `${count(byKind.get(kind)![0]!.total)} ${COMPARED[kind]!.title.toLowerCase()}`);
+      const said = kinds.map(
+        (kind) => `${toCount(byKind.get(kind)![0]!.total)} ${COMPARED[kind]!.title.toLowerCase()}`,
+      );
       const options = offered.slice(0, 20).map(({ id, key, createdAt, status }) => {
-        const label = `${nameOf({ key, createdAt })}, ${wordOf(status)}`;
+        const label = `${executionName({ key, createdAt })}, ${wordOf(status)}`;
         return html`<option value="${id}" ${id === baselineId ? html`selected` : null}>${label}</option>`;
       });
       const isOffered = offered.slice(0, 20).some(({ id }) => id === baselineId);
@@ -701,7 +703,7 @@ ${execution.tasks.length === 0 && isLive ? html`<div class="card empty" data-reg
 <label>Compare with<select name="baseline"><option value="">its baseline</option>${
         isOffered || !query.baseline || !baseline
           ? null
-          : html`<option value="${baseline.id}" selected>${nameOf(baseline)}</option>`
+          : html`<option value="${baseline.id}" selected>${executionName(baseline)}</option>`
       }${options}</select></label><button>Compare</button></form>
 ${kinds.map((kind) => comparedTable(projectId, kind, byKind.get(kind)!))}
 ${kinds.length === 0 ? html`<div class="card empty"><p>The same tests, with the same outcome.</p></div>` : null}`;

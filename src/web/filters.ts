@@ -6,7 +6,12 @@ import { fail } from "../http/problem.ts";
 export type Option = readonly [value: string, label: string];
 
 /** A label with what is chosen from; the first option is what holds where nothing is said. */
-export const choice = (label: string, name: string, options: readonly Option[], value: string | undefined): Html =>
+export const filterChoice = (
+  label: string,
+  name: string,
+  options: readonly Option[],
+  value: string | undefined,
+): Html =>
   html`<label>${label}<select name="${name}">${options.map(
     ([option, text]) =>
       html`<option value="${option}"${option === (value ?? "") ? html` selected` : null}>${text}</option>`,
@@ -23,7 +28,7 @@ export function nameFilter(label: string, name: string, names: readonly string[]
   if (names.length > CHOICES) return words(label, name, value);
   if (names.length < 2 && value === undefined) return null;
   const all = value === undefined || names.includes(value) ? names : [value, ...names];
-  return choice(label, name, [["", "all"], ...all.map((one): Option => [one, one])], value);
+  return filterChoice(label, name, [["", "all"], ...all.map((one): Option => [one, one])], value);
 }
 
 /** A form of GET: what is empty stays in the address and says nothing. */

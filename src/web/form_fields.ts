@@ -84,7 +84,7 @@ export const wrong = (problem: string | undefined): Html | null =>
     : html`<div class="message bad" role="alert">${problem.split("; ").map((part) => html`<p>${part}</p>`)}</div>`;
 
 /** What is wrong with what was given, so that the form can be shown again with it; anything else is thrown. */
-export async function attempt<T>(work: () => Promise<T>): Promise<{ result: T } | { problem: string }> {
+export async function tryForm<T>(work: () => Promise<T>): Promise<{ result: T } | { problem: string }> {
   try {
     return { result: await work() };
   } catch (error) {
@@ -96,7 +96,7 @@ export async function attempt<T>(work: () => Promise<T>): Promise<{ result: T } 
 }
 
 /** Lines or commas between them; blanks around them and empty ones are nothing. */
-export const toList = (text: string | undefined): string[] =>
+export const splitList = (text: string | undefined): string[] =>
   (text ?? "")
     .split(/[\n,]/)
     .map((item) => item.trim())

@@ -2,13 +2,13 @@
 
 import { html, type Html } from "../http/html.ts";
 import { firstIdAt } from "../database/moment.ts";
-import { selectLastBuild, selectNews, selectTally } from "../store/overview.ts";
+import { selectLastBuild, selectNewFailures, selectTally } from "../store/overview.ts";
 import { selectTeamPlaces } from "../store/projects.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
-import { executionPath, nameOf, outcomeOf } from "./builds.ts";
+import { executionPath, executionName, outcomeWords } from "./builds.ts";
 import { page, type Page, type ProjectPlace } from "./page.ts";
 import { ago, counted, mark, strip } from "./parts.ts";
-import { headlineOf, summaryOf } from "./project_state.ts";
+import { stateHeadline, summaryOf } from "./project_state.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectSummaries } from "../store/execution_list.ts";
 
@@ -28,13 +28,13 @@ async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<{ statu
     selectLastBuild(sql, id, branch),
     selectTally(sql, id),
     selectSummaries(sql, id, STRIP - 1, { buildsOnly: true }),
-    selectNews(sql, id, branch, week, NEWS),
+    selectNewFailures(sql, id, branch, week, NEWS),
   ]);
-  const headline = headlineOf(branch, state, now);
+  const headline = stateHeadline(branch, state, now);
   const items = builds.toReversed().map((build) => ({
     status: build.repeatedStatus ?? build.status,
     href: executionPath(id, build.id),
-    label: `${nameOf(build)}: ${outcomeOf(build)}`,
+    label: `${executionName(build)}: ${outcomeWords(build)}`,
   }));
   const card = html`<section class="card padded" data-region="${id}">
 <h2><a href="/projects/${id}">${name}</a></h2>
@@ -45,7 +45,7 @@ ${
     ? null
     : html`<div class="after">${news.map(
         (row) =>
-          html`<p class="small long"><a href="${executionPath(id, row.executionId)}">${nameOf(row)}</a> <code>${row.branch}</code> <span class="failed">${counted(row.failures, "new failure")}</span>, <span class="soft">${ago(row.createdAt, now)}</span></p>`,
+          html`<p class="small long"><a href="${executionPath(id, row.executionId)}">${executionName(row)}</a> <code>${row.branch}</code> <span class="failed">${counted(row.failures, "new failure")}</span>, <span class="soft">${ago(row.createdAt, now)}</span></p>`,
       )}</div>`
 }
 ${strip(items, `The last ${counted(items.length, "execution")} of ${name}, newest right`)}

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { html, type Html } from "../http/html.ts";
 import { CONFIGS, type Kind, SECRETS } from "../schema/integrations.ts";
-import { choice, field, toList } from "./form_fields.ts";
+import { choice, field, splitList } from "./form_fields.ts";
 
 /** What a kind is called, and what it is good for. */
 export const KIND_NAMES: Record<Kind, readonly [name: string, use: string]> = {
@@ -131,7 +131,7 @@ export function toConfig(kind: Kind, given: ConfigFields, how: "new" | "change")
   const config: Record<string, unknown> = {};
   for (const { name, isSecret, isNullable, isList, fallback } of entriesOf(kind)) {
     const text = given[fieldName(name)]?.trim() ?? "";
-    if (isList) config[name] = toList(text);
+    if (isList) config[name] = splitList(text);
     else if (text !== "") config[name] = text;
     else if (isSecret) {
       if (how === "change" && given[forgetName(name)] === "true") config[name] = "";

@@ -27,7 +27,7 @@ import {
 } from "../schema/integrations.ts";
 import { selectDeliveries, selectIntegrations } from "../store/integrations.ts";
 import { change } from "./changes.ts";
-import { attempt, done, field, wrong } from "./form_fields.ts";
+import { tryForm, done, field, wrong } from "./form_fields.ts";
 import {
   type ConfigFields,
   configFields,
@@ -36,7 +36,7 @@ import {
   toConfig,
   toConfigFields,
 } from "./integration_fields.ts";
-import { action, danger, hidden } from "./layout.ts";
+import { actionButton, danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, counted, mark, pager, toDuration, toExact } from "./parts.ts";
 
@@ -168,7 +168,7 @@ function deliveryDetails({ team, role, csrf, now }: Shown, integration: Integrat
       ${nextAttemptAt === null ? null : html`<p class="hint">It is tried ${shown.length === 0 ? "" : "again "}at ${toExact(nextAttemptAt)}.</p>`}
       ${last?.answer ? html`<div><h3>The last answer</h3><pre>${last.answer}</pre></div>` : null}
       <p class="hint">webhook-id <code>${id}</code></p>
-      ${role === "owner" && integration.enabled ? action(path, csrf, "Deliver again") : null}
+      ${role === "owner" && integration.enabled ? actionButton(path, csrf, "Deliver again") : null}
     </div></details>`;
 }
 
@@ -202,8 +202,8 @@ async function one(
       <span>for ${actions.map((one) => `${ACTION_WORDS[one]}${one === "set_commit_status" ? "es" : "s"}`).join(", ")}</span><a href="/teams/${team.id}/integrations">All integrations</a></div>
     ${
       role === "owner"
-        ? html`<div class="actions">${action(`${base}/test`, csrf, "Send a test", { kind: "main" })}
-            ${action(`${base}/state`, csrf, enabled ? "Disable" : "Enable", { fields: html`<input type="hidden" name="enabled" value="${enabled ? "false" : "true"}" />` })}</div>`
+        ? html`<div class="actions">${actionButton(`${base}/test`, csrf, "Send a test", { kind: "main" })}
+            ${actionButton(`${base}/state`, csrf, enabled ? "Disable" : "Enable", { fields: html`<input type="hidden" name="enabled" value="${enabled ? "false" : "true"}" />` })}</div>`
         : null
     }
     <h2 id="deliveries">Deliveries <small>newest first; what is older than 30 days is forgotten</small></h2>
@@ -272,7 +272,7 @@ export const integrations: Page[] = [
     const { team, fields } = context;
     const { kind } = fields;
     const given = toGiven(fields as never);
-    const made = await attempt(() => {
+    const made = await tryForm(() => {
       const name = given.name.trim();
       const wanted = { kind, ...(name === "" ? {} : { name }), config: toConfig(kind, given.config, "new") };
       const checked = check(newIntegration, wanted, false);
@@ -302,7 +302,7 @@ export const integrations: Page[] = [
     const given = toGiven(fields as never);
     const { kind } = await findIntegration(fast, params);
     const onBug = (error: unknown) => log.error("Cannot open the secrets of an integration", { ...params, error });
-    const saved = await attempt(() => {
+    const saved = await tryForm(() => {
       const patch = check(
         integrationPatch,
         { name: given.name.trim(), config: toConfig(kind, given.config, "change") },
@@ -366,7 +366,7 @@ export const integrations: Page[] = [
     { access: "owner" },
     async (context) => {
       const { params } = context;
-      const asked = await attempt(() => change(context, "owner", (sql) => redeliver(sql, params)));
+      const asked = await tryForm(() => change(context, "owner", (sql) => redeliver(sql, params)));
       if ("problem" in asked) return await one(context, {}, { problem: { of: "delivery", text: asked.problem } });
       return new SeeOther(`${pathOf(params)}?told=redelivered#d-${params.deliveryId}`);
     },

@@ -8,7 +8,7 @@ import { uuid } from "../schema/fields.ts";
 import { type NamedKey, type NamedScope, newNamedKey } from "../schema/keys.ts";
 import { selectNamedKeys, selectNewestNamedKeyId } from "../store/keys.ts";
 import { change } from "./changes.ts";
-import { attempt, done, field, wrong } from "./form_fields.ts";
+import { tryForm, done, field, wrong } from "./form_fields.ts";
 import { danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, counted, pager, tag } from "./parts.ts";
@@ -122,7 +122,7 @@ export const keys: Page[] = [
 
   form("/projects/:projectId/settings/keys", { access: "member", fields }, async (context) => {
     const { project, publicUrl, fields } = context;
-    const made = await attempt(() => {
+    const made = await tryForm(() => {
       const wanted = toNew(fields);
       const newest = fields.newest === "none" ? null : fields.newest;
       return change(context, "member", (sql, by) => addNamedKey(sql, project.id, wanted, newest, by));

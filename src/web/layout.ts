@@ -108,7 +108,7 @@ export function layout(view: View, framed: Framed): Html {
 export const hidden = (csrf: string): Html => html`<input type="hidden" name="csrf" value="${csrf}" />`;
 
 /** A form of one button. */
-export const action = (
+export const actionButton = (
   to: string,
   csrf: string,
   label: Piece,
@@ -121,5 +121,5 @@ export const danger = (to: string, csrf: string, label: Piece, loss: Piece, fiel
   html`<details class="danger">
     <summary>${label}</summary>
     <p>${loss}</p>
-    ${action(to, csrf, label, { kind: "danger", fields })}
+    ${actionButton(to, csrf, label, { kind: "danger", fields })}
   </details>`;

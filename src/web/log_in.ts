@@ -184,7 +184,7 @@ async function arrive(context: Context, kept: Kept, person: OidcPerson, sessionI
   );
 }
 
-export const logIn: Page[] = [
+export const logInPages: Page[] = [
   page("/setup", { access: "public", query: v.strictObject({ token: v.optional(v.string(), "") }) }, (context) =>
     setupView(context, { token: context.query.token }),
   ),

@@ -13,7 +13,7 @@ import {
 } from "../schema/accounts.ts";
 import { selectInvitations, selectMembers } from "../store/accounts.ts";
 import { bad, good, personOf, read, refusalOf, sent } from "./fields.ts";
-import { action, danger, hidden } from "./layout.ts";
+import { actionButton, danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, counted, tag } from "./parts.ts";
 import { ROLE_WORDS, withArticle } from "./people.ts";
@@ -64,7 +64,7 @@ function invitationRow(
     <td class="wide">${ago(createdAt, now)}</td>
     <td>${days === 0 ? "today" : `in ${counted(days, "day")}`}</td>
     <td class="number">
-      ${action(`/teams/${team.id}/invitations/${id}/revoke`, csrf, "Revoke", {
+      ${actionButton(`/teams/${team.id}/invitations/${id}/revoke`, csrf, "Revoke", {
         fields: html`<span class="visually-hidden">Invitation for ${who}: </span>`,
       })}
     </td>

@@ -17,10 +17,10 @@ import { type Onboarding, type SampleData, STEPS, type System } from "../schema/
 import { selectLiveKeyIds } from "../store/keys.ts";
 import { countSample } from "../store/onboarding.ts";
 import { selectFirstBuild } from "../store/overview.ts";
-import { executionPath, nameOf } from "./builds.ts";
-import { action, danger } from "./layout.ts";
+import { executionPath, executionName } from "./builds.ts";
+import { actionButton, danger } from "./layout.ts";
 import { form, page, type Page, type ProjectPlace, SeeOther } from "./page.ts";
-import { ago, count, counted, mark } from "./parts.ts";
+import { ago, toCount, counted, mark } from "./parts.ts";
 import type { ExecutionSummary } from "../store/execution_list.ts";
 
 const SYSTEMS: Record<System, string> = {
@@ -39,9 +39,9 @@ type Step = Onboarding["steps"][number];
 /** "3 passed, 1 failed". */
 export function countsOf({ passed, failed, skipped }: Pick<ExecutionSummary, "passed" | "failed" | "skipped">): string {
   const told = [
-    passed > 0 && `${count(passed)} passed`,
-    failed > 0 && `${count(failed)} failed`,
-    skipped > 0 && `${count(skipped)} skipped`,
+    passed > 0 && `${toCount(passed)} passed`,
+    failed > 0 && `${toCount(failed)} failed`,
+    skipped > 0 && `${toCount(skipped)} skipped`,
   ];
   return told.filter(Boolean).join(", ") || "it held no tests";
 }
@@ -54,7 +54,7 @@ function arrival(projectId: string, first: ExecutionSummary | undefined, steps: 
   const at = first.completedAt ?? first.startedAt ?? first.createdAt;
   const path = executionPath(projectId, first.id);
   return html`<h1>${mark("passed", { word: false })} Your first report has arrived: <a href="${path}">${countsOf(first)}</a></h1>
-<div class="meta"><span>${nameOf(first)}, ${ago(at, now)}</span><span>${done} of ${counted(steps.length, "step")} done</span><a href="/projects/${projectId}">To the project</a></div>`;
+<div class="meta"><span>${executionName(first)}, ${ago(at, now)}</span><span>${done} of ${counted(steps.length, "step")} done</span><a href="/projects/${projectId}">To the project</a></div>`;
 }
 
 /** In double quotes of a shell, where "!" calls up history. */
@@ -123,7 +123,7 @@ type Shown = { where: Where; csrf: string; role: string; now: Date };
 function stepRow({ id, title, status, doneAt }: Step, { where, csrf, role, now }: Shown): Html {
   const [shape, word] = DONE[status];
   const skip = (isSkipped: boolean) =>
-    action(`${where.base}/onboarding/steps`, csrf, isSkipped ? "Skip" : "Take up again", {
+    actionButton(`${where.base}/onboarding/steps`, csrf, isSkipped ? "Skip" : "Take up again", {
       kind: "quiet",
       fields: html`<input type="hidden" name="step" value="${id}" /><input type="hidden" name="skipped" value="${String(isSkipped)}" />`,
     });
@@ -147,13 +147,13 @@ function sampleCard(base: string, sample: SampleData, { csrf, role }: Shown): Ht
     return html`<div class="card padded"><p>${told} of sample data are in this project, each marked so.</p>
 ${role === "viewer" ? null : danger(`${path}/delete`, csrf, "Remove the sample data", `${told} of sample data are deleted. Your own results stay.`)}</div>`;
   return html`<div class="card padded"><p>Two weeks of a made-up project, with a flaky test, a bug that was fixed and one that is open. It is marked as a sample, and goes without a trace.</p>
-${role === "viewer" ? html`<p class="hint">Members of the team can add it.</p>` : html`<div class="actions">${action(path, csrf, "Add sample data")}</div>`}</div>`;
+${role === "viewer" ? html`<p class="hint">Members of the team can add it.</p>` : html`<div class="actions">${actionButton(path, csrf, "Add sample data")}</div>`}</div>`;
 }
 
 const query = v.strictObject({ ci: v.optional(v.picklist(systems, "expected the name of a CI system")) });
 const path = "/projects/:projectId/onboarding";
 
-export const onboarding: Page[] = [
+export const onboardingPages: Page[] = [
   page(path, { access: "viewer", query }, async (context) => {
     const { sql, project, team, role, csrf, now, publicUrl, query } = context;
     const [state, first, sample, keys] = await Promise.all([
@@ -169,7 +169,7 @@ export const onboarding: Page[] = [
 ${keyHint(project, keys.length > 0, role)}
 ${lines(project, publicUrl)}
 ${snippets(base, state, query.ci ?? "githubActions")}`;
-    const toDismiss = action(
+    const toDismiss = actionButton(
       `${base}/onboarding/dismiss`,
       csrf,
       dismissed ? "Point to this page again" : "I am done here",

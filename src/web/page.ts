@@ -20,7 +20,7 @@ import type { Database, Sql } from "../database/connect.ts";
 import type { Signals } from "../database/signals.ts";
 
 /** How pages know who asks, and that a form is one of ours. */
-export type Visitors = {
+export type VisitorServices = {
   find(cookies: string | null): Promise<Visitor | undefined>;
   /** For the hidden field of forms; `cookie`: to be set for who is not signed in. */
   csrf(request: Request, visitor: Visitor | undefined): { token: string; cookie?: string };

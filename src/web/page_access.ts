@@ -3,7 +3,7 @@
 import type { Sql } from "../database/connect.ts";
 import { isAtLeast } from "../schema/accounts.ts";
 import { selectPlace } from "../store/projects.ts";
-import type { Page, Visitors } from "./page.ts";
+import type { Page, VisitorServices } from "./page.ts";
 import { noSuchPage, PageError } from "./page_error.ts";
 import type { PageFrame } from "./page_reply.ts";
 
@@ -34,7 +34,7 @@ export async function enterFrame(
 
 /** Whether the visitor of a request may see the page now: sessions and memberships can end while a stream is open. */
 export async function mayStillSee(
-  { fast, visitors }: { fast: Sql; visitors: Visitors },
+  { fast, visitors }: { fast: Sql; visitors: VisitorServices },
   route: Page,
   params: Record<string, string>,
   request: Request,

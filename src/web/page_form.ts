@@ -4,14 +4,14 @@ import { check } from "../http/input.ts";
 import { Problem } from "../http/problem.ts";
 import { createFormReader } from "../request/forms.ts";
 import type { Visitor } from "../request/visitors.ts";
-import type { Page, Visitors } from "./page.ts";
+import type { Page, VisitorServices } from "./page.ts";
 import { PageError } from "./page_error.ts";
 import { acceptsHtml } from "./page_reply.ts";
 
 export type FormRequest = { request: Request; address: () => string; visitor: Visitor | undefined };
 
 /** The function it returns throws a PageError or a Problem. */
-export function createFieldReader(visitors: Visitors) {
+export function createFieldReader(visitors: VisitorServices) {
   const readForm = createFormReader();
   return async function readFields(
     schema: NonNullable<Page["fields"]>,

@@ -11,9 +11,9 @@ import { home } from "./home.ts";
 import { integrations } from "./integrations.ts";
 import { invitations } from "./invitations.ts";
 import { lives } from "./live.ts";
-import { logIn } from "./log_in.ts";
+import { logInPages } from "./log_in.ts";
 import { members } from "./members.ts";
-import { onboarding } from "./onboarding.ts";
+import { onboardingPages } from "./onboarding.ts";
 import { keys } from "./keys.ts";
 import { projectSettings } from "./project_settings.ts";
 import { projects } from "./projects.ts";
@@ -29,7 +29,7 @@ import type { Page } from "./page.ts";
 
 export const PAGES: readonly Page[] = [
   ...home,
-  ...logIn,
+  ...logInPages,
   ...invitations,
   ...account,
   ...projects,
@@ -49,7 +49,7 @@ export const PAGES: readonly Page[] = [
   ...integrations,
   ...automations,
   ...runners,
-  ...onboarding,
+  ...onboardingPages,
   ...uploads,
   ...shares,
   ...docs,

@@ -85,13 +85,13 @@ export function toExact(iso: string): string {
 export const toDay = (iso: string): string =>
   new Date(iso).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
-export const count = (value: number): string => value.toLocaleString("en-US");
+export const toCount = (value: number): string => value.toLocaleString("en-US");
 /** "1 failure", "3 failures". */
-export const counted = (value: number, name: string): string => `${count(value)} ${name}${value === 1 ? "" : "s"}`;
+export const counted = (value: number, name: string): string => `${toCount(value)} ${name}${value === 1 ? "" : "s"}`;
 export const toPercent = (share: number): string =>
   `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0).replace(/\.0$/, "")} %`;
 
-export const commit = (hash: string): Html =>
+export const commitCode = (hash: string): Html =>
   html`<code title="${hash}">${/^[0-9a-f]{8,}$/i.test(hash) ? hash.slice(0, 7) : hash}</code>`;
 
 /** Long names may break at their joints. */
@@ -126,14 +126,14 @@ export type Point = {
   href?: string | undefined;
   label: string;
 };
-export type Line = { name: string; points: readonly Point[]; isMain?: boolean };
+export type ChartLine = { name: string; points: readonly Point[]; isMain?: boolean };
 
 const CHART = { width: 520, height: 96, top: 8, bottom: 84 };
 
 /** A line chart of days, or of what else `of` names, with its table as a twin. `show` words a value; `min` and `max` bound the axis. */
 export function chart(
   title: string,
-  lines: readonly Line[],
+  lines: readonly ChartLine[],
   { show, min, max, of = "Day" }: { show: (value: number) => string; min?: number; max?: number; of?: string },
 ): Html {
   const values = lines.flatMap(({ points }) => points.flatMap(({ value }) => (value === null ? [] : [value])));
@@ -144,7 +144,7 @@ export function chart(
   const x = (index: number) => Math.round((index * CHART.width) / Math.max(1, days.length - 1));
   const y = (value: number) =>
     Math.round((CHART.bottom - ((value - low) / (high - low)) * (CHART.bottom - CHART.top)) * 10) / 10;
-  const path = ({ points }: Line) => {
+  const path = ({ points }: ChartLine) => {
     let isDrawing = false;
     return points
       .map(({ value }, index) => {

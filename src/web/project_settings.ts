@@ -10,9 +10,9 @@ import { projectPatch } from "../schema/projects.ts";
 import { selectProjectKey, type ShownKey } from "../store/keys.ts";
 import { selectRunners } from "../store/runners.ts";
 import { type ProjectRow, selectProject } from "../store/projects.ts";
-import { executionPath, nameOf } from "./builds.ts";
+import { executionPath, executionName } from "./builds.ts";
 import { change } from "./changes.ts";
-import { attempt, done, field, wrong } from "./form_fields.ts";
+import { tryForm, done, field, wrong } from "./form_fields.ts";
 import { hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
 import { ago, counted } from "./parts.ts";
@@ -194,7 +194,7 @@ async function usersOfKey({ sql, project, now }: PageContext & Shown): Promise<H
     build
       ? html`<li>
           Uploads, from CI and by hand: the newest execution is
-          <a href="${executionPath(project.id, build.id)}">${nameOf(build)}</a>${build.branch === null ? null : html` on <code>${build.branch}</code>`}, ${ago(build.createdAt, now)}.
+          <a href="${executionPath(project.id, build.id)}">${executionName(build)}</a>${build.branch === null ? null : html` on <code>${build.branch}</code>`}, ${ago(build.createdAt, now)}.
         </li>`
       : html`<li>Uploads, from CI and by hand: nothing has arrived yet.</li>`,
     lately.length === 0
@@ -222,7 +222,7 @@ export const projectSettings: Page[] = [
 
   form("/projects/:projectId/settings", { access: "owner", fields: settingsFields }, async (context) => {
     const { fast, project, fields } = context;
-    const saved = await attempt(() =>
+    const saved = await tryForm(() =>
       change(
         context,
         "owner",

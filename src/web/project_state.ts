@@ -2,14 +2,14 @@
 
 import { html, type Html } from "../http/html.ts";
 import { type BranchState, type BranchTask, isGreen } from "../rules/branch_state.ts";
-import type { Tally } from "../store/overview.ts";
+import type { ProjectCounts } from "../store/overview.ts";
 import type { Branch } from "../store/state.ts";
-import { executionPath, nameOf, taskPath, toldOutcome } from "./builds.ts";
-import { commit, counted, toDuration, toSpan } from "./parts.ts";
+import { executionPath, executionName, taskPath, toldOutcome } from "./builds.ts";
+import { commitCode, counted, toDuration, toSpan } from "./parts.ts";
 import type { ExecutionSummary } from "../store/execution_list.ts";
 
 /** "main has been green for 2 hours". */
-export function headlineOf(
+export function stateHeadline(
   { branch, sample }: Branch,
   { state, since, isLonger }: BranchState,
   now: Date,
@@ -59,7 +59,7 @@ export function missingTasks({ missing }: BranchState): Html | null {
   return html`<span class="soft">not run lately: ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}</span>`;
 }
 
-type Standing = { state: BranchState; last: ExecutionSummary | undefined; tally: Tally };
+type Standing = { state: BranchState; last: ExecutionSummary | undefined; tally: ProjectCounts };
 
 /** What is said below the headline. */
 export function summaryOf(projectId: string, { state, last, tally }: Standing, now: Date): (Html | null)[] {
@@ -68,8 +68,8 @@ export function summaryOf(projectId: string, { state, last, tally }: Standing, n
     ...redTasks(projectId, state, now),
     last
       ? html`<span
-          >newest <a href="${executionPath(projectId, last.id)}">${nameOf(last)}</a>
-          ${last.commit === null ? null : commit(last.commit)}
+          >newest <a href="${executionPath(projectId, last.id)}">${executionName(last)}</a>
+          ${last.commit === null ? null : commitCode(last.commit)}
           ${toldOutcome(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : ""}</span
         >`
       : null,

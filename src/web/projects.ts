@@ -11,18 +11,18 @@ import {
   selectLastBuild,
   selectBranchBuilds,
   selectGrid,
-  selectNews,
+  selectNewFailures,
   selectRedTasks,
   selectTally,
 } from "../store/overview.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
 import { type RegressedBug, selectRegressedBugs } from "../store/bug_reports.ts";
 import { selectTestCases } from "../store/test_cases.ts";
-import { bugPath, buildTable, executionPath, nameOf, taskPath, testPath } from "./builds.ts";
+import { bugPath, buildTable, executionPath, executionName, taskPath, testPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
-import { headlineOf, summaryOf, toldTask } from "./project_state.ts";
+import { stateHeadline, summaryOf, toldTask } from "./project_state.ts";
 import { ago, breakable, counted, mark, toDay, toDuration, toPercent, toSpan } from "./parts.ts";
-import { TREND_DAYS, trends } from "./trends.ts";
+import { TREND_DAYS, trendCharts } from "./trends.ts";
 import { type ExecutionSummary, selectSummaries } from "../store/execution_list.ts";
 
 const DAY_MS = 86_400_000;
@@ -52,7 +52,7 @@ function needsYou(projectId: string, { branch, red, moreRed, news, regressed, fl
           <td class="mark-cell">${mark("failed")}</td>
           <td class="long">
             <a href="${taskPath(projectId, said.executionId, slug)}"
-              ><b>${nameOf(said)}</b> <code>${branch}</code> ${slug}:
+              ><b>${executionName(said)}</b> <code>${branch}</code> ${slug}:
               ${toldTask({ status, failed })}${said.newFailures > 0 ? `, ${said.newFailures} new` : ""}</a
             >
             <span class="small soft">${(said.message ?? said.test ?? "").split("\n")[0]}</span>
@@ -74,7 +74,7 @@ function needsYou(projectId: string, { branch, red, moreRed, news, regressed, fl
           <td class="mark-cell">${mark("failed")}</td>
           <td class="long">
             <a href="${executionPath(projectId, row.executionId)}"
-              ><b>${nameOf(row)}</b> <code>${row.branch}</code>
+              ><b>${executionName(row)}</b> <code>${row.branch}</code>
               ${counted(row.failures, "new failure")}</a
             >
             <span class="small soft">${(row.message ?? row.test ?? "").split("\n")[0]}</span>
@@ -177,7 +177,7 @@ export function grid(projectId: string, rows: readonly GridRow[], builds: readon
 
 /** For the head of a narrow column. */
 function shortNameOf(build: ExecutionSummary): string {
-  const name = nameOf(build).replace(/^#/, "");
+  const name = executionName(build).replace(/^#/, "");
   return build.key !== null && name.length <= 8 ? name : toDay(build.createdAt);
 }
 
@@ -193,12 +193,12 @@ export const projects: Page[] = [
       getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
       selectSummaries(sql, id, BUILDS - 1),
       selectBranchBuilds(sql, id, branch, GRID_EXECUTIONS),
-      selectNews(sql, id, branch, week, NEWS),
+      selectNewFailures(sql, id, branch, week, NEWS),
       selectRegressedBugs(sql, id, 3),
       selectTestCases(sql, id, { limit: 4, health: ["flaky"], sort: "flakeRate" }),
       selectTestCases(sql, id, { limit: 4, sort: "p95Ms" }),
     ]);
-    const headline = headlineOf(branch, state, now);
+    const headline = stateHeadline(branch, state, now);
     const rows = await selectGrid(
       sql,
       id,
@@ -230,7 +230,7 @@ export const projects: Page[] = [
             </div>`
           : null
       }
-      ${trends(
+      ${trendCharts(
         defaultBranch,
         days,
         now,

@@ -2,7 +2,7 @@
 
 import { html, type Html, type Piece, safeUrl } from "../http/html.ts";
 import type { ExecutionRow, TaskRow } from "../store/executions.ts";
-import { executionPath, nameOf } from "./builds.ts";
+import { executionPath, executionName } from "./builds.ts";
 import { mark, wordOf } from "./parts.ts";
 import type { RerunRow } from "../store/execution_list.ts";
 
@@ -10,7 +10,8 @@ import type { RerunRow } from "../store/execution_list.ts";
 export function rerunsOf(projectId: string, { repeatedStatus }: ExecutionRow, reruns: readonly RerunRow[]): Piece {
   if (reruns.length === 0) return null;
   const links = reruns.map(
-    (rerun) => html`<a href="${executionPath(projectId, rerun.id)}">${nameOf(rerun)}</a> (${wordOf(rerun.status)})`,
+    (rerun) =>
+      html`<a href="${executionPath(projectId, rerun.id)}">${executionName(rerun)}</a> (${wordOf(rerun.status)})`,
   );
   const became = repeatedStatus === null ? "" : `${wordOf(repeatedStatus)} when repeated`;
   const lead =

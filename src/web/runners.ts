@@ -14,9 +14,9 @@ import {
   type Waiting,
 } from "../store/runners.ts";
 import { selectProjectsWithKeys } from "../store/projects.ts";
-import { executionPath, nameOf } from "./builds.ts";
+import { executionPath, executionName } from "./builds.ts";
 import { change } from "./changes.ts";
-import { action } from "./layout.ts";
+import { actionButton } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther } from "./page.ts";
 import { ago, counted, mark, pager, tag, toExact, toSpan } from "./parts.ts";
 
@@ -85,7 +85,7 @@ function doing(runner: TeamRunner): Html {
   if (held === 0) return html`<span class="soft">${isThere ? `nothing; could begin ${runner.free}` : "nothing"}</span>`;
   return html`${leases.map(
     (lease) =>
-      html`<div><a href="${executionPath(projectId, lease.executionId)}"><b>${lease.taskSlug}</b>${lease.shard ? ` ${lease.shard.index}/${lease.shard.total}` : ""} of ${nameOf(lease.execution)}</a></div>`,
+      html`<div><a href="${executionPath(projectId, lease.executionId)}"><b>${lease.taskSlug}</b>${lease.shard ? ` ${lease.shard.index}/${lease.shard.total}` : ""} of ${executionName(lease.execution)}</a></div>`,
   )}${held > leases.length ? html`<div class="soft">and ${held - leases.length} more</div>` : null}`;
 }
 
@@ -98,7 +98,7 @@ function pauseButton({ projectId, name, paused }: TeamRunner, { csrf, role }: Sh
   if (role === "viewer") return null;
   const fields = html`<input type="hidden" name="runner" value="${name}" /><input type="hidden" name="paused" value="${String(!paused)}" />`;
   const label = html`${paused ? "Resume" : "Pause"}<span class="visually-hidden"> ${name}</span>`;
-  return action(`/projects/${projectId}/runners/pause`, csrf, label, { kind: "plain", fields });
+  return actionButton(`/projects/${projectId}/runners/pause`, csrf, label, { kind: "plain", fields });
 }
 
 type Shown = Pick<PageContext, "csrf" | "now"> & { role: Role };

@@ -5,8 +5,8 @@ import type { Role } from "../schema/accounts.ts";
 import type { Share } from "../schema/shares.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectShares } from "../store/shares.ts";
-import { executionPath, nameOf } from "./builds.ts";
-import { action, danger, hidden } from "./layout.ts";
+import { executionPath, executionName } from "./builds.ts";
+import { actionButton, danger, hidden } from "./layout.ts";
 import { ago, pager } from "./parts.ts";
 
 type Asking = { csrf: string; role: Role; project: { id: string; defaultBranch: string } };
@@ -21,7 +21,7 @@ export const shareForm = ({
   project: { id: string };
   params: { executionId: string };
 }): Html | null =>
-  role === "viewer" ? null : action(`${executionPath(project.id, executionId)}/share`, csrf, "Share link");
+  role === "viewer" ? null : actionButton(`${executionPath(project.id, executionId)}/share`, csrf, "Share link");
 
 /** What opens to whoever has the address. */
 export function shareName(
@@ -35,7 +35,7 @@ export function shareName(
     const place = html`<code>${branch ?? defaultBranch}</code>${branch === null ? ", the default branch" : null}`;
     return html`Badge: ${shows === "tests" ? "number of tests" : "status"} on ${place}`;
   }
-  const name = nameOf({ key: executionKey, createdAt: executionCreatedAt! });
+  const name = executionName({ key: executionKey, createdAt: executionCreatedAt! });
   return html`Execution <a href="${executionPath(projectId, executionId!)}">${name}</a>`;
 }
 

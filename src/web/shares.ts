@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { html, type Html, type Piece } from "../http/html.ts";
 import { getBranchDays } from "../operations/branch_days.ts";
-import { type Cause, type CausePage, readCauses } from "../operations/failures.ts";
+import { type CauseFailures, type CausePage, readCauses } from "../operations/failures.ts";
 import { createShare, findShared, revokeShare } from "../operations/shares.ts";
 import { Reply } from "../request/reply.ts";
 import { type Badge, drawBadge } from "../rules/badge.ts";
@@ -18,14 +18,14 @@ import type { Database, Sql } from "../database/connect.ts";
 import { type ExecutionRow, type TaskRow } from "../store/executions.ts";
 import { selectBuild, selectLastBuild } from "../store/overview.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
-import { executionPath, nameOf, outcomeOf } from "./builds.ts";
+import { executionPath, executionName, outcomeWords } from "./builds.ts";
 import { causeCursor, readCauseCursor, writeCauseCursor } from "./causes.ts";
-import { BRIEF, evidenceOf, firstLine, FULL } from "./evidence.ts";
+import { BRIEF, evidenceOf, firstPlainLine, FULL } from "./evidence.ts";
 import { form, page, type Page, SeeOther, type View } from "./page.ts";
-import { ago, breakable, commit, count, counted, mark, pager, tag, toDuration, wordOf } from "./parts.ts";
-import { headlineOf } from "./project_state.ts";
+import { ago, breakable, commitCode, toCount, counted, mark, pager, tag, toDuration, wordOf } from "./parts.ts";
+import { stateHeadline } from "./project_state.ts";
 import { shareName, shareSection } from "./share_parts.ts";
-import { TREND_DAYS, trends } from "./trends.ts";
+import { TREND_DAYS, trendCharts } from "./trends.ts";
 import { selectExecution, type ExecutionSummary, selectSummaries } from "../store/execution_list.ts";
 
 // ── Made, shown once, revoked
@@ -97,10 +97,10 @@ const CAUSES = 40;
 const WHOLE = 12;
 const TESTS = 20;
 
-function causeItem({ failed, failures }: Cause, index: number): Html {
+function causeItem({ failed, failures }: CauseFailures, index: number): Html {
   const [first] = failures;
   const said = told(first);
-  const title = firstLine(said.message) || firstLine(said.stack) || fullName(first);
+  const title = firstPlainLine(said.message) || firstPlainLine(said.stack) || fullName(first);
   const [shape, word] = BLAMES[first.blame ?? "none"];
   const isOne = failed === 1;
   const more = failed - failures.length;
@@ -113,7 +113,7 @@ function causeItem({ failed, failures }: Cause, index: number): Html {
 <div><h3>${isOne ? "Test" : counted(failed, "test")}</h3><ul class="reasons small">${failures.map(
     (failure) =>
       html`<li class="long">${breakable([failure.taskSlug, fullName(failure)].join(" › "))}${failure.file === null ? null : html` <code class="soft">${breakable(failure.file)}${failure.line === null ? null : `:${failure.line}`}</code>`}</li>`,
-  )}${more > 0 ? html`<li class="soft">and ${count(more)} more</li>` : null}</ul></div></div></details>`;
+  )}${more > 0 ? html`<li class="soft">and ${toCount(more)} more</li>` : null}</ul></div></div></details>`;
 }
 
 const ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];
@@ -129,13 +129,13 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
 <tbody>${worstFirst.slice(0, TASKS).map(
     ({ slug, status, passed, failed, skipped, durationMs }) => html`<tr>
 <td class="mark-cell">${mark(status)}</td><td class="long">${breakable(slug)}${["passed", "failed"].includes(status) ? null : html` ${tag(wordOf(status), status === "running" ? "running" : "failed")}`}</td>
-<td class="number">${count(passed)}</td><td class="number${failed > 0 ? " failed" : ""}">${count(failed)}</td><td class="number soft wide">${count(skipped)}</td><td class="number">${durationMs > 0 ? toDuration(durationMs) : "–"}</td></tr>`,
+<td class="number">${toCount(passed)}</td><td class="number${failed > 0 ? " failed" : ""}">${toCount(failed)}</td><td class="number soft wide">${toCount(skipped)}</td><td class="number">${durationMs > 0 ? toDuration(durationMs) : "–"}</td></tr>`,
   )}</tbody></table></div>`;
 }
 
 /** What came of it, without what runners and pipelines have said: that names them. */
 const publicOutcomeOf = (build: ExecutionSummary): string =>
-  outcomeOf({
+  outcomeWords({
     ...build,
     redTasks: build.redTasks.map((task) => ({
       ...task,
@@ -148,10 +148,10 @@ const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function countsOf({ passed, failed, skipped, flaky, durationMs }: ExecutionSummary): string | null {
   const parts = [
-    `${count(passed)} passed`,
-    failed > 0 && `${count(failed)} failed`,
-    skipped > 0 && `${count(skipped)} skipped`,
-    flaky > 0 && `${count(flaky)} flaky`,
+    `${toCount(passed)} passed`,
+    failed > 0 && `${toCount(failed)} failed`,
+    skipped > 0 && `${toCount(skipped)} skipped`,
+    flaky > 0 && `${toCount(flaky)} flaky`,
   ].filter(Boolean);
   return passed + failed + skipped === 0
     ? null
@@ -182,8 +182,8 @@ ${taskTable(execution.tasks)}`;
 
 function executionMeta(projectName: string, build: ExecutionSummary, { pullRequest }: ExecutionRow, now: Date): Html {
   const at = build.completedAt ?? build.startedAt ?? build.createdAt;
-  return html`<div class="meta"><span><b>${projectName}</b> ${nameOf(build)}</span>
-${build.branch === null ? null : html`<code>${build.branch}</code>`}${build.commit === null ? null : commit(build.commit)}
+  return html`<div class="meta"><span><b>${projectName}</b> ${executionName(build)}</span>
+${build.branch === null ? null : html`<code>${build.branch}</code>`}${build.commit === null ? null : commitCode(build.commit)}
 ${pullRequest === null ? null : html`<span>pull request ${pullRequest}</span>`}
 ${countsOf(build) === null ? null : html`<span>${countsOf(build)}</span>`}
 <span>${hasEnded(build.status as ExecutionRow["status"]) ? "ended" : "began"} ${ago(at, now)}</span></div>`;
@@ -192,7 +192,7 @@ ${countsOf(build) === null ? null : html`<span>${countsOf(build)}</span>`}
 function failureList({ causes, totals }: CausePage, { failed }: ExecutionSummary): Piece {
   if (causes.length === 0) return null;
   const all = Object.values(totals).reduce((sum, number) => sum + number, 0);
-  const part = all > causes.length ? `${count(causes.length)} of ` : "";
+  const part = all > causes.length ? `${toCount(causes.length)} of ` : "";
   return html`<h2>Failures by cause <small>${part}${counted(all, "cause")}, ${counted(failed, "failure")}</small></h2>
     <div class="card">${causes.map(causeItem)}</div>`;
 }
@@ -210,10 +210,10 @@ async function sharedProject(
     getBranchDays(sql, begin, projectId, branch, { now, count: TREND_DAYS }),
     selectSummaries(sql, projectId, NEWEST),
   ]);
-  const headline = headlineOf(branch, state, now);
+  const headline = stateHeadline(branch, state, now);
   const body = html`<h1>${mark(headline.status, { word: false })} ${headline.text}</h1>
-<div class="meta"><span><b>${projectName}</b></span>${last ? html`<span>${nameOf(last)} ${last.commit === null ? null : commit(last.commit)} ${publicOutcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : null}</span>` : null}</div>
-${days.length === 0 ? null : html`<h2>How it has been going</h2>${trends(defaultBranch, days, now)}`}
+<div class="meta"><span><b>${projectName}</b></span>${last ? html`<span>${executionName(last)} ${last.commit === null ? null : commitCode(last.commit)} ${publicOutcomeOf(last)}${last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : null}</span>` : null}</div>
+${days.length === 0 ? null : html`<h2>How it has been going</h2>${trendCharts(defaultBranch, days, now)}`}
 ${
   builds.length === 0
     ? null
@@ -221,7 +221,7 @@ ${
 <thead class="visually-hidden"><tr><th scope="col">Status</th><th scope="col">Execution</th><th scope="col">Outcome</th><th scope="col">Duration</th><th scope="col">When</th></tr></thead>
 <tbody>${builds.slice(0, NEWEST).map(
         (build) => html`<tr><td class="mark-cell">${mark(build.status)}</td>
-<td><b>${nameOf(build)}</b> ${build.branch === null ? null : html`<code>${breakable(build.branch)}</code>`}</td>
+<td><b>${executionName(build)}</b> ${build.branch === null ? null : html`<code>${breakable(build.branch)}</code>`}</td>
 <td>${publicOutcomeOf(build)}</td><td class="number wide">${build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
 <td class="number soft">${ago(build.completedAt ?? build.createdAt, now)}</td></tr>`,
       )}</tbody></table></div>`
@@ -247,7 +247,7 @@ async function readBadge(
   if (state === null) return { label, message: "no results", tone: "none", title: `${of}: no results yet` };
   const sumOf = (name: "passed" | "failed") => tasks.reduce((sum, task) => sum + task[name], 0);
   const [passed, failed] = [sumOf("passed"), sumOf("failed")];
-  const tests = failed > 0 ? `${count(failed)} failed, ${count(passed)} passed` : `${count(passed)} passed`;
+  const tests = failed > 0 ? `${toCount(failed)} failed, ${toCount(passed)} passed` : `${toCount(passed)} passed`;
   const isGood = state === "passed";
   // A red badge that says "54 passed" would not say why it is red.
   const saysTests = shows === "tests" && (isGood ? passed + failed > 0 : failed > 0);

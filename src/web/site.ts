@@ -9,7 +9,7 @@ import { Reply } from "../request/reply.ts";
 import { Refusal } from "../schema/refusal.ts";
 import { createErrorPages } from "./error_pages.ts";
 import { ASSETS } from "./layout.ts";
-import { type Page, type PageServices, SeeOther, type Visitors } from "./page.ts";
+import { type Page, type PageServices, SeeOther, type VisitorServices } from "./page.ts";
 import { enterFrame, mayStillSee } from "./page_access.ts";
 import { noSuchPage, PageError } from "./page_error.ts";
 import { createFieldReader } from "./page_form.ts";
@@ -19,7 +19,7 @@ import { PAGES } from "./pages.ts";
 export type SiteOptions = PageServices & {
   /** Where the API is, relative to the public address. */
   api: string;
-  visitors: Visitors;
+  visitors: VisitorServices;
   /** The current time of the pages. */
   clock?: () => Date;
 };

@@ -13,7 +13,7 @@ import type { Sql } from "../database/connect.ts";
 import { type ExecutionRow, type TaskRow } from "../store/executions.ts";
 import { selectLeasesOfRun, selectLogLease, selectLogTail } from "../store/lease_logs.ts";
 import { selectRunId } from "../store/test_runs.ts";
-import { executionPath, nameOf, taskPath } from "./builds.ts";
+import { executionPath, executionName, taskPath } from "./builds.ts";
 import { terminal } from "./evidence.ts";
 import { page, type Page } from "./page.ts";
 import { ago, breakable, toAddress } from "./parts.ts";
@@ -115,7 +115,7 @@ export const taskLogs: Page[] = [
       const isLive = !hasEnded(task.status) || log?.isOver === false;
       const text = toAddress(`${path}/log/text`, { shard: query.shard?.toString(), lease: query.lease });
       const body = html`<h1>Log of ${breakable(place.taskSlug)}${of}${query.lease === undefined ? null : ", an earlier attempt"}</h1>
-<div class="meta"><a href="${executionPath(project.id, place.executionId)}"><b>${nameOf(execution)}</b></a><a href="${path}">cases</a>${
+<div class="meta"><a href="${executionPath(project.id, place.executionId)}"><b>${executionName(execution)}</b></a><a href="${path}">cases</a>${
         log ? html`<a href="${text}">as text</a>` : null
       }${task.runner === null ? null : html`<span>run by ${task.runner}</span>`}</div>
 ${

@@ -14,11 +14,11 @@ import type { RanOn } from "../schema/test_runs.ts";
 import { type CaseResultRow, selectCaseResults } from "../store/case_results.ts";
 import type { TaskRow } from "../store/executions.ts";
 import { selectTestRun, selectUploadsOfRun, type UploadRow } from "../store/test_runs.ts";
-import { executionPath, nameOf, taskPath, testPath } from "./builds.ts";
-import { evidenceOf, firstLine, FULL, type Measure } from "./evidence.ts";
+import { executionPath, executionName, taskPath, testPath } from "./builds.ts";
+import { evidenceOf, firstPlainLine, FULL, type Measure } from "./evidence.ts";
 import { page, type Page } from "./page.ts";
 import { findTask, leaseTable, logBox, readLeases, readLog, type TaskPlace } from "./task_logs.ts";
-import { ago, breakable, count, counted, mark, pager, tag, toAddress, toDuration, wordOf } from "./parts.ts";
+import { ago, breakable, toCount, counted, mark, pager, tag, toAddress, toDuration, wordOf } from "./parts.ts";
 
 const PAGE = 50;
 const UPLOADS = 50;
@@ -76,10 +76,10 @@ function headlineOf(task: TaskRow): string {
           ? taskReason(task)!
           : wordOf(status);
   const counts = [
-    failed > 0 && `${count(failed)} failed`,
-    `${count(passed)} passed`,
-    skipped > 0 && `${count(skipped)} skipped`,
-    flaky > 0 && `${count(flaky)} flaky`,
+    failed > 0 && `${toCount(failed)} failed`,
+    `${toCount(passed)} passed`,
+    skipped > 0 && `${toCount(skipped)} skipped`,
+    flaky > 0 && `${toCount(flaky)} flaky`,
   ].filter(Boolean);
   const reason = taskReason(task);
   return `${reason === null ? "" : `${reason}; `}${counts.join(", ")}${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`;
@@ -90,7 +90,7 @@ const letterOf = ({ status, flaky }: CaseResultRow) => (flaky ? "flaky" : status
 /** A result that failed opens in place; the others are a line. */
 function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean): Html {
   const { projectId, executionId, taskSlug } = place;
-  const said = firstLine(row.message) || firstLine(row.stack);
+  const said = firstPlainLine(row.message) || firstPlainLine(row.stack);
   const hasMore = said !== "" || (row.output ?? "") !== "";
   const status = letterOf(row);
   const took = row.durationMs === null ? "–" : toDuration(row.durationMs);
@@ -183,7 +183,7 @@ export const tasks: Page[] = [
         ...(run?.warnings ?? []),
       ];
       const facts: Piece[] = [
-        html`<span><a href="${executionPath(projectId, executionId)}"><b>${nameOf(execution)}</b></a></span>`,
+        html`<span><a href="${executionPath(projectId, executionId)}"><b>${executionName(execution)}</b></a></span>`,
         execution.branch === null ? null : html`<code>${execution.branch}</code>`,
         task.attempt > 1 ? html`<span>attempt ${task.attempt}</span>` : null,
         task.shards > 1 ? html`<span>${task.shards - missing.length} of ${task.shards} shards</span>` : null,

@@ -10,10 +10,10 @@ import { selectTeamKeys, type ShownKey } from "../store/keys.ts";
 import { selectTeamQueue } from "../store/runners.ts";
 import { type ProjectWithKey, selectProjectsWithKeys, selectTeamTally, type TeamTally } from "../store/projects.ts";
 import { change } from "./changes.ts";
-import { attempt, done, field, wrong } from "./form_fields.ts";
+import { tryForm, done, field, wrong } from "./form_fields.ts";
 import { danger, hidden } from "./layout.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "./page.ts";
-import { ago, count, counted, pager, tag } from "./parts.ts";
+import { ago, toCount, counted, pager, tag } from "./parts.ts";
 
 const MAX_PROJECTS = 100;
 const MAX_KEYS = 100;
@@ -57,7 +57,7 @@ function places({ team, role }: Shown, tally: TeamTally, queue: { waiting: numbe
       integrations === 0
         ? "none yet"
         : join([
-            count(integrations),
+            toCount(integrations),
             failingIntegrations > 0 && `${failingIntegrations} cannot be reached`,
             disabledIntegrations > 0 && `${disabledIntegrations} disabled`,
           ]),
@@ -69,7 +69,7 @@ function places({ team, role }: Shown, tally: TeamTally, queue: { waiting: numbe
       automations === 0
         ? "none yet"
         : join([
-            automations === enabledAutomations ? `${count(automations)}, all enabled` : count(automations),
+            automations === enabledAutomations ? `${toCount(automations)}, all enabled` : toCount(automations),
             automations > enabledAutomations && `${automations - enabledAutomations} disabled`,
           ]),
     ],
@@ -204,7 +204,7 @@ export const teamSettings: Page[] = [
 
   form("/teams/:teamId/projects", { access: "owner", fields: nameField }, async (context) => {
     const { team, fields } = context;
-    const created = await attempt(() => {
+    const created = await tryForm(() => {
       const { name } = check(named, { name: fields.name.trim() });
       return change(
         context,
@@ -227,7 +227,7 @@ export const teamSettings: Page[] = [
     async (context) => {
       const { team, fields, publicUrl } = context;
       const newest = fields.newest === "none" ? null : fields.newest;
-      const made = await attempt(() => {
+      const made = await tryForm(() => {
         const { name } = check(named, { name: fields.name.trim() });
         return change(context, "owner", async (sql, by) => ({
           name,

@@ -22,18 +22,28 @@ import {
 } from "../store/case_record.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectOwners, selectTaskSlugs } from "../store/facets.ts";
-import { selectTally, type Tally } from "../store/overview.ts";
+import { selectTally, type ProjectCounts } from "../store/overview.ts";
 import { type HistoryRow, selectTestCase, selectTestCases, type TestCaseRow } from "../store/test_cases.ts";
-import { bugPath, executionPath, nameOf, testPath } from "./builds.ts";
-import { choice, CHOICES, filterForm, nameFilter, type Option, PART, readPlace, words, writePlace } from "./filters.ts";
-import { action, hidden } from "./layout.ts";
+import { bugPath, executionPath, executionName, testPath } from "./builds.ts";
+import {
+  filterChoice,
+  CHOICES,
+  filterForm,
+  nameFilter,
+  type Option,
+  PART,
+  readPlace,
+  words,
+  writePlace,
+} from "./filters.ts";
+import { actionButton, hidden } from "./layout.ts";
 import { form, page, type Page, SeeOther } from "./page.ts";
 import {
   ago,
   breakable,
   chart,
-  commit,
-  count,
+  commitCode,
+  toCount,
   counted,
   mark,
   pager,
@@ -117,11 +127,11 @@ async function selectCatalogue(sql: Sql, projectId: string, query: CatalogueQuer
   return { shown, next: last && writePlace([last.key ?? "", String(last.number)]) };
 }
 
-function rotOf({ broken, flaky, quarantined }: Tally): { status: string; text: string } {
+function rotOf({ broken, flaky, quarantined }: ProjectCounts): { status: string; text: string } {
   const parts = [
     broken > 0 && counted(broken, "broken test"),
     flaky > 0 && `${counted(flaky, "flaky test")}`,
-    quarantined > 0 && `${count(quarantined)} quarantined`,
+    quarantined > 0 && `${toCount(quarantined)} quarantined`,
   ].filter((part) => part !== false);
   const status = broken > 0 ? "broken" : flaky > 0 ? "flaky" : "passed";
   return { status, text: parts.length === 0 ? "No flaky, no broken test" : parts.join(", ") };
@@ -133,7 +143,7 @@ const ownerLinks = (base: string, owners: readonly OwnerTally[]): Html | null =>
     : html`<span>whose: ${owners.map(({ owner, flaky, broken }, index) => [
         index === 0 ? "" : ", ",
         owner === null ? "nobody" : html`<a href="${toAddress(base, { owner })}">${owner}</a>`,
-        ` ${count(flaky + broken)}`,
+        ` ${toCount(flaky + broken)}`,
       ])}</span>`;
 
 const isTicked = (index: number) => `case${index}`;
@@ -145,7 +155,7 @@ ${mayChange ? html`<td class="mark-cell"><input type="checkbox" name="${isTicked
 <td class="long"><a id="t${index}" href="${testPath(projectId, test.id)}">${breakable(fullNameOf(test))}</a>${test.quarantine ? html` ${tag("quarantined")}` : null}${test.sample ? html` ${tag("sample")}` : null}<span class="small soft">${[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span></td>
 <td class="wide">${test.lastStatus === null ? "–" : test.lastStatus === "failed" ? html`<span class="failed">failed</span>` : wordOf(test.lastStatus)}</td>
 <td class="number">${test.flakeRate > 0 ? toPercent(test.flakeRate) : "–"}</td>
-<td class="number wide">${test.runs === 0 ? "–" : `${count(test.failures)} of ${count(test.runs)}`}</td>
+<td class="number wide">${test.runs === 0 ? "–" : `${toCount(test.failures)} of ${toCount(test.runs)}`}</td>
 <td class="number wide">${test.averageMs === null ? "–" : toDuration(test.averageMs)}</td>
 <td class="number">${test.p95Ms === null ? "–" : toDuration(test.p95Ms)}</td>
 <td class="number soft wide">${test.lastRunAt === null ? "–" : ago(test.lastRunAt, now)}</td>
@@ -247,12 +257,12 @@ const tallyOf = (rows: readonly HistoryRow[]): string =>
   ["passed", "flaky", "failed", "skipped", "outage"]
     .flatMap((shown) => {
       const number = rows.filter((row) => shownAs(row) === shown).length;
-      return number === 0 ? [] : [shown === "outage" ? counted(number, "outage") : `${count(number)} ${shown}`];
+      return number === 0 ? [] : [shown === "outage" ? counted(number, "outage") : `${toCount(number)} ${shown}`];
     })
     .join(", ");
 
 const commitAt = (hash: string | null, at: string | null, now: Date): (Html | string)[] => [
-  ...(hash === null ? [] : [html` at ${commit(hash)}`]),
+  ...(hash === null ? [] : [html` at ${commitCode(hash)}`]),
   ...(at === null ? [] : [now.getTime() - Date.parse(at) < 86_400_000 ? html` ${ago(at, now)}` : ` on ${toDay(at)}`]),
 ];
 
@@ -268,7 +278,7 @@ function trustOf({ test, record, rows, firstBad }: Trust, branch: string, now: D
   const results = rows.filter(isCounted);
   const failures = results.filter(isFailure);
   const clean = record?.clean ?? 0;
-  const passes = clean === 1 ? "passed the last time" : `passed the last ${count(clean)} times`;
+  const passes = clean === 1 ? "passed the last time" : `passed the last ${toCount(clean)} times`;
   const since = firstBad?.isFirst ? html`, first${commitAt(firstBad.bad.commit, firstBad.bad.completedAt, now)}` : null;
   if (test.health === "removed")
     return {
@@ -278,7 +288,7 @@ function trustOf({ test, record, rows, firstBad }: Trust, branch: string, now: D
   if (test.health === "broken")
     return {
       status: "broken",
-      text: html`Broken on ${branch}: failed the last ${count(record?.broken ?? 0)} times${since}`,
+      text: html`Broken on ${branch}: failed the last ${toCount(record?.broken ?? 0)} times${since}`,
     };
   if (test.health === "flaky") {
     const first = failures.at(-1);
@@ -291,14 +301,14 @@ function trustOf({ test, record, rows, firstBad }: Trust, branch: string, now: D
   if (record && record.broken > 0)
     return {
       status: "failed",
-      text: html`Fails on ${branch} now: ${record.broken === 1 ? "for the first time" : `${count(record.broken)} times in a row`}${since}`,
+      text: html`Fails on ${branch} now: ${record.broken === 1 ? "for the first time" : `${toCount(record.broken)} times in a row`}${since}`,
     };
   if (results.length === 0)
     return { status: "new", text: html`New: ${rows.length > 0 ? "always skipped so far" : "no result yet"}` };
   if (test.health === "new")
     return {
       status: "new",
-      text: html`New: ${failures.length === 0 ? `passed all ${count(results.length)} times` : `${tallyOf(failures)} of ${counted(results.length, "result")}`} so far`,
+      text: html`New: ${failures.length === 0 ? `passed all ${toCount(results.length)} times` : `${tallyOf(failures)} of ${counted(results.length, "result")}`} so far`,
     };
   if (clean === 0) {
     const { branch: where } = results[0]!;
@@ -324,7 +334,7 @@ function whyFlaky({ flaky }: TestCaseRow, record: CaseRecord | undefined, branch
 <ul>${flaky.signs.map((sign) => html`<li>${SIGNS[sign](branch)}</li>`)}</ul>
 <p>${flaky.since === null ? null : html`Since ${toDay(flaky.since)}${flaky.lastSeenAt === null ? "" : html`, seen last ${ago(flaky.lastSeenAt, now)}`}. `}${
     record
-      ? html`It recovers after <b>${count(left)} more ${left === 1 ? "pass" : "passes"}</b> in a row${record.clean > 0 ? `: ${count(record.clean)} of ${count(record.recoversAfter)} so far` : ""}.`
+      ? html`It recovers after <b>${toCount(left)} more ${left === 1 ? "pass" : "passes"}</b> in a row${record.clean > 0 ? `: ${toCount(record.clean)} of ${toCount(record.recoversAfter)} so far` : ""}.`
       : null
   }</p>
 </section>`;
@@ -334,7 +344,7 @@ function whyFlaky({ flaky }: TestCaseRow, record: CaseRecord | undefined, branch
 const near = ({ executionId }: { executionId: string }): string => `../executions/${executionId}`;
 
 const buildLink = (projectId: string, { executionId, ...build }: NonNullable<FirstBad["good"]>): Html =>
-  html`<a href="${executionPath(projectId, executionId)}">${nameOf(build)}</a>${build.commit === null ? null : html` ${commit(build.commit)}`}`;
+  html`<a href="${executionPath(projectId, executionId)}">${executionName(build)}</a>${build.commit === null ? null : html` ${commitCode(build.commit)}`}`;
 
 function whereItBegan(projectId: string, firstBad: FirstBad | undefined, branch: string, now: Date): Html | null {
   if (!firstBad) return null;
@@ -353,7 +363,7 @@ type Told = { projectId: string; rows: readonly HistoryRow[]; names: ReadonlyMap
 
 const buildNameOf = ({ executionId }: HistoryRow, names: Told["names"]): string => {
   const name = names.get(executionId);
-  return name ? nameOf(name) : "";
+  return name ? executionName(name) : "";
 };
 
 function record50({ rows, names }: Told): Html | null {
@@ -394,7 +404,7 @@ type LastFailure = { row: HistoryRow; said: CaseMessage | undefined };
 function lastFailure({ projectId, names }: Told, { row, said }: LastFailure, now: Date): Html {
   const { message = null, stack = null } = said ?? {};
   const holds = message !== null && stack?.startsWith(message);
-  return html`<h2>Last failure <small><a href="${executionPath(projectId, row.executionId)}">${buildNameOf(row, names) || "its execution"}</a>${row.branch === null ? null : html` <code>${row.branch}</code>`}${row.commit === null ? null : html` ${commit(row.commit)}`} ${row.completedAt === null ? null : ago(row.completedAt, now)}${row.flaky ? ", and passed when it was tried again" : ""}</small></h2>
+  return html`<h2>Last failure <small><a href="${executionPath(projectId, row.executionId)}">${buildNameOf(row, names) || "its execution"}</a>${row.branch === null ? null : html` <code>${row.branch}</code>`}${row.commit === null ? null : html` ${commitCode(row.commit)}`} ${row.completedAt === null ? null : ago(row.completedAt, now)}${row.flaky ? ", and passed when it was tried again" : ""}</small></h2>
 ${message === null && stack === null ? html`<p class="soft">It said nothing.</p>` : null}
 ${message === null || holds ? null : html`<pre>${message}</pre>`}
 ${stack === null ? null : html`<pre>${stack}</pre>`}
@@ -418,7 +428,7 @@ function history({ rows, names }: Told, now: Date): Html {
 <tbody>${rows.map(
     (row) => html`<tr>
 <td class="mark-cell">${mark(statusOf(row))}</td>
-<td class="long"><a href="${near(row)}">${buildNameOf(row, names)}</a>${row.branch === null ? null : html` <code>${row.branch}</code>`}${row.commit === null ? null : html` <span class="soft">${commit(row.commit)}</span>`}${row.outage ? html` ${tag("outage")}` : null}${row.attempt > 1 ? html` ${tag(`attempt ${row.attempt}`)}` : null}</td>
+<td class="long"><a href="${near(row)}">${buildNameOf(row, names)}</a>${row.branch === null ? null : html` <code>${row.branch}</code>`}${row.commit === null ? null : html` <span class="soft">${commitCode(row.commit)}</span>`}${row.outage ? html` ${tag("outage")}` : null}${row.attempt > 1 ? html` ${tag(`attempt ${row.attempt}`)}` : null}</td>
 <td class="wide long small">${firstLine(row.message)}</td>
 <td class="number">${row.durationMs === null ? "–" : toDuration(row.durationMs)}</td>
 <td class="number soft">${row.completedAt === null ? "running" : ago(row.completedAt, now)}</td>
@@ -451,7 +461,7 @@ function careForms(base: string, test: TestCaseRow, csrf: string): Html {
 <label>Why<input name="reason" maxlength="1000" required value="${quarantine?.reason ?? ""}"></label>
 <label>Until the end of the day (UTC); empty: until somebody ends it<input type="date" name="until" value="${quarantine?.until?.slice(0, 10) ?? ""}"></label>
 <div><button class="main">${quarantine ? "Change" : "Quarantine"}</button></div></form></details>
-${quarantine ? action(`${base}/release`, csrf, "End quarantine") : null}
+${quarantine ? actionButton(`${base}/release`, csrf, "End quarantine") : null}
 <details class="panel"><summary class="button">${owner === null ? "Give an owner" : "Change owner"}</summary>
 <form class="fields card padded" method="post" action="${base}/owner">${hidden(csrf)}
 <label>Owner; empty: nobody<input name="owner" maxlength="200" value="${owner ?? ""}"></label>
@@ -519,10 +529,10 @@ ${filterForm(
   path,
   [
     words("Name or file", "q", q, "search"),
-    choice("Health", "health", HEALTH_OPTIONS, health),
+    filterChoice("Health", "health", HEALTH_OPTIONS, health),
     nameFilter("Task", "task", tasks, task),
     nameFilter("Owner", "owner", names, owner),
-    choice(
+    filterChoice(
       "Quarantine",
       "quarantined",
       [
@@ -532,7 +542,7 @@ ${filterForm(
       ],
       quarantined,
     ),
-    choice("Order", "sort", SORT_OPTIONS, sort === "flakeRate" ? "" : sort),
+    filterChoice("Order", "sort", SORT_OPTIONS, sort === "flakeRate" ? "" : sort),
   ],
   isFiltered,
 )}
@@ -598,7 +608,7 @@ ${pager(path, { ...filters, cursor }, next)}`;
 <div class="meta quiet">
 ${test.file === null ? null : html`<code>${breakable(test.file)}</code>`}
 <a href="${toAddress(testsPath(projectId), { task: test.taskSlug })}">${test.taskSlug}</a>
-${test.runs === 0 ? null : html`<span>failed ${count(test.failures)} of all ${counted(test.runs, "result")} ${ALL_RESULTS}</span>`}
+${test.runs === 0 ? null : html`<span>failed ${toCount(test.failures)} of all ${counted(test.runs, "result")} ${ALL_RESULTS}</span>`}
 ${test.lastRunAt === null ? null : html`<span>last run ${ago(test.lastRunAt, now)}</span>`}
 <span>${test.owner === null ? "no owner" : html`owner <a href="${toAddress(testsPath(projectId), { owner: test.owner })}">${test.owner}</a>`}</span>
 </div>
@@ -612,7 +622,7 @@ ${failure ? lastFailure(told, failure, now) : null}
 ${filterForm(
   path,
   [
-    choice(
+    filterChoice(
       "Result",
       "status",
       [

@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 export const TREND_DAYS = 30;
 
 /** `hrefOf`: where the point of a day leads. */
-export function trends(
+export function trendCharts(
   branch: string,
   figures: readonly DayFigures[],
   now: Date,

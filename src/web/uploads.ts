@@ -4,11 +4,11 @@ import * as v from "valibot";
 import { html, type Html } from "../http/html.ts";
 import { adviceFor } from "../rules/upload_advice.ts";
 import { uuid } from "../schema/fields.ts";
-import { KEPT_HOURS, type Upload, uploadFilter } from "../schema/uploads.ts";
+import { KEPT_HOURS, type LoggedUpload, uploadFilter } from "../schema/uploads.ts";
 import { selectTaken, selectUploads, selectUploadTally, type UploadTally } from "../store/uploads.ts";
 import { executionPath } from "./builds.ts";
 import { page, type Page } from "./page.ts";
-import { ago, breakable, count, counted, mark, pager, toAddress, toExact } from "./parts.ts";
+import { ago, breakable, toCount, counted, mark, pager, toAddress, toExact } from "./parts.ts";
 import { selectSummaries } from "../store/execution_list.ts";
 
 const PAGE = 25;
@@ -34,25 +34,25 @@ const wholeOf = (number: number): string =>
   number === 1 ? "The only upload" : number === 2 ? "Both uploads" : `All ${counted(number, "upload")}`;
 
 /** Refused ones first: they are what is missing. */
-export function headlineOf(tally: readonly UploadTally[], taken: Taken): Headline {
+export function uploadsHeadline(tally: readonly UploadTally[], taken: Taken): Headline {
   const [refused, warned] = [sum(tally, "refused"), sum(tally, "warned")];
   const all = taken.number + refused;
   const isMany = taken.number >= MAX_TAKEN;
   const part = (number: number) =>
     number === all
       ? `${wholeOf(all)} of ${LAST}`
-      : `${count(number)} of ${isMany ? `more than ${count(MAX_TAKEN)} uploads` : counted(all, "upload")} of ${LAST}`;
+      : `${toCount(number)} of ${isMany ? `more than ${toCount(MAX_TAKEN)} uploads` : counted(all, "upload")} of ${LAST}`;
   if (refused > 0) return { status: "failed", text: `${part(refused)} ${was(refused)} refused` };
   if (warned > 0) return { status: "flaky", text: `${part(warned)} had warnings, none was refused` };
   if (all === 0) return { status: "queued", text: `Nothing has arrived in ${LAST}` };
-  const these = isMany ? `More than ${count(MAX_TAKEN)} uploads of ${LAST}` : part(all);
+  const these = isMany ? `More than ${toCount(MAX_TAKEN)} uploads of ${LAST}` : part(all);
   return { status: "passed", text: `${these} ${was(all)} taken in` };
 }
 
 /** "Both say", "2 of 5 say". */
 function whoSays(number: number, all: number): string {
-  if (number < all) return `${count(number)} of ${count(all)} ${number === 1 ? "says" : "say"}`;
-  return all === 1 ? "It says" : all === 2 ? "Both say" : `All ${count(all)} say`;
+  if (number < all) return `${toCount(number)} of ${toCount(all)} ${number === 1 ? "says" : "say"}`;
+  return all === 1 ? "It says" : all === 2 ? "Both say" : `All ${toCount(all)} say`;
 }
 
 const TOLD = 3;
@@ -94,7 +94,7 @@ export function shortAgent(agent: string | null): string {
   return short.length > 40 ? `${short.slice(0, 40)}…` : short;
 }
 
-const NAMES: Record<keyof Upload["parameters"], string> = {
+const NAMES: Record<keyof LoggedUpload["parameters"], string> = {
   executionId: "execution_id",
   executionKey: "execution_key",
   taskSlug: "task_slug",
@@ -113,7 +113,7 @@ const toSize = (bytes: number): string =>
       ? `${(bytes / 1_000).toFixed(1)} kB`
       : `${(bytes / 1_000_000).toFixed(1)} MB`;
 
-function facts(upload: Upload): Html {
+function facts(upload: LoggedUpload): Html {
   const { parameters, bytes, statusCode, keyLeading, requestId, userAgent, clientAddress } = upload;
   const rows: (readonly [string, string | null])[] = [
     ...Object.entries(NAMES).map(([key, name]) => [name, parameters[key as keyof typeof NAMES] ?? null] as const),
@@ -130,7 +130,7 @@ function facts(upload: Upload): Html {
   )}</dl>`;
 }
 
-function row(projectId: string, upload: Upload, now: Date): Html {
+function row(projectId: string, upload: LoggedUpload, now: Date): Html {
   const { id, outcome, message, warnings, parameters, executionId, times } = upload;
   const isRefused = outcome === "refused";
   const text = message ?? warnings[0] ?? "";
@@ -138,7 +138,7 @@ function row(projectId: string, upload: Upload, now: Date): Html {
   const task = upload.taskSlug ?? parameters.taskSlug;
   return html`<tr>
 <td class="mark-cell">${mark(isRefused ? "failed" : "flaky", { word: false })}<span class="visually-hidden">${isRefused ? "refused" : "taken in with warnings"}</span></td>
-<td class="long">${text}${times > 1 ? html` <b>${count(times)} times</b>, the last ${ago(upload.lastAnsweredAt, now)}` : null}
+<td class="long">${text}${times > 1 ? html` <b>${toCount(times)} times</b>, the last ${ago(upload.lastAnsweredAt, now)}` : null}
 ${warnings.slice(1).map((warning) => html`<span class="small">${warning}</span>`)}
 ${executionId === null ? null : html`<span class="small"><a href="${executionPath(projectId, executionId)}">Its execution</a></span>`}
 <details class="bare small" id="u${id}"><summary>${shortAgent(upload.userAgent)}, ${upload.clientAddress}</summary>${advice ? html`<p class="hint">${advice}</p>` : null}${facts(upload)}</details></td>
@@ -168,7 +168,7 @@ export const uploads: Page[] = [
     ]);
     const isEmpty = tally.length === 0 && taken.number === 0;
     const lastAt = isEmpty ? (await selectSummaries(sql, id, 0))[0]?.createdAt : undefined;
-    const headline = headlineOf(tally, taken);
+    const headline = uploadsHeadline(tally, taken);
     const rows = found.slice(0, PAGE);
     const next = found.length > PAGE ? rows.at(-1)!.id : undefined;
     const lastRefused = newest(tally, "refused");
@@ -182,7 +182,7 @@ ${
     : html`<h2>Refused, or with warnings</h2>
 <nav class="tabs" aria-label="Outcome">${FILTERS.map(
         ([value, name]) =>
-          html`<a href="${toAddress(path, { outcome: value })}"${value === outcome ? html` aria-current="true"` : null}>${name} <span class="soft">${count(value === undefined ? sum(tally, "refused") + sum(tally, "warned") : sum(tally, value))}</span></a>`,
+          html`<a href="${toAddress(path, { outcome: value })}"${value === outcome ? html` aria-current="true"` : null}>${name} <span class="soft">${toCount(value === undefined ? sum(tally, "refused") + sum(tally, "warned") : sum(tally, value))}</span></a>`,
       )}</nav>
 <div data-region="uploads">${
         rows.length === 0

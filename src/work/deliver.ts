@@ -1,6 +1,6 @@
 /** Delivers what is due: to many integrations at a time, to each one thing after the other. */
 
-import { attemptDelivery, type Sending } from "../operations/deliveries.ts";
+import { attemptDelivery, type DeliveryOptions } from "../operations/deliveries.ts";
 import type { Log } from "../log.ts";
 import { notSent } from "../schema/integrations.ts";
 import type { Database } from "../database/connect.ts";
@@ -25,7 +25,7 @@ const SUPERSEDED = "Not sent: a newer delivery for the same has taken its place"
 
 export function createDeliverer(
   { pool, begin }: Pick<Database, "pool" | "begin">,
-  services: Pick<Sending, "outbound" | "seal" | "onAttempt">,
+  services: Pick<DeliveryOptions, "outbound" | "seal" | "onAttempt">,
   log: Log,
 ) {
   const running = new Set<Promise<void>>();

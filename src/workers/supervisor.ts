@@ -30,7 +30,7 @@ import { createAdmissionFile, openAdmissionLog } from "../http/admission_log.ts"
 import { createCounter, type Figure, processFamilies, readFigures } from "../http/metrics.ts";
 import { findPort } from "../http/serve.ts";
 import type { Log } from "../log.ts";
-import { type Attempt, createAttempts } from "../secrets/attempts.ts";
+import { type SignInAttempt, createAttempts } from "../secrets/attempts.ts";
 import type { ConnectionOptions } from "../database/connect.ts";
 import { selectMaxConnections } from "../store/instance.ts";
 import { MAX_CONNECTIONS, type OpenDatabase, type OpenOptions } from "../database/open.ts";
@@ -74,9 +74,9 @@ export type ParentAnswers = {
   /** Milliseconds, of the clock that all have in common. */
   clock(): number;
   listening(url: string): void;
-  beginAttempt(who: Attempt): number;
-  reviewAttempt(who: Attempt): number;
-  succeedAttempt(who: Attempt): void;
+  beginAttempt(who: SignInAttempt): number;
+  reviewAttempt(who: SignInAttempt): number;
+  succeedAttempt(who: SignInAttempt): void;
   /** Of all processes but the one that asks. */
   figures(): Promise<[name: string, figures: Figure[]][]>;
 };

@@ -1,7 +1,7 @@
 /** What each CI system says, in its own variables, and what is made of it. */
 
 import { describe, expect, test } from "bun:test";
-import { type Build, detectBuild } from "../../src/cli/ci.ts";
+import { type CiBuild, detectBuild } from "../../src/cli/ci.ts";
 
 const HEAD = "0123456789abcdef0123456789abcdef01234567";
 const MERGE = "fedcba9876543210fedcba9876543210fedcba98";
@@ -10,7 +10,7 @@ type Variables = Record<string, string>;
 type Outside = { files?: Record<string, string>; git?: Record<string, string> };
 
 /** Without a git, unless there is one to ask. */
-const detect = (variables: Variables, { files = {}, git = {} }: Outside = {}): Build =>
+const detect = (variables: Variables, { files = {}, git = {} }: Outside = {}): CiBuild =>
   detectBuild(
     variables,
     (path) => files[path],

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { findReports, keepFresh, readReports } from "../../src/cli/report_files.ts";
+import { findReports, keepFresh, readReportFiles } from "../../src/cli/report_files.ts";
 
 const home = mkdtempSync(join(tmpdir(), "assay-reports-"));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -75,7 +75,7 @@ describe("files and globs", () => {
     const folder = createFolder("a.xml");
     const { files } = findReports([join(folder, "a.xml")]);
     rmSync(join(folder, "a.xml"));
-    expect(() => readReports(files)).toThrow(`Cannot read "${join(folder, "a.xml")}"`);
+    expect(() => readReportFiles(files)).toThrow(`Cannot read "${join(folder, "a.xml")}"`);
   });
 });
 

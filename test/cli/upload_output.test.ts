@@ -1,7 +1,7 @@
 /** What is said of a run in the languages of CI systems: tests have names that would be commands and markup. */
 
 import { describe, expect, test } from "bun:test";
-import { toAnnotations, type ToldFailure } from "../../src/cli/annotations.ts";
+import { toAnnotations, type AnnotatedFailure } from "../../src/cli/annotations.ts";
 import { toSummary } from "../../src/cli/job_summary.ts";
 import { toPlainLine } from "../../src/cli/output.ts";
 import type { ToldRun } from "../../src/rules/run_line.ts";
@@ -38,7 +38,7 @@ const GREEN: ToldRun = {
   counts: { ...RUN.counts, newFailures: 0 },
 };
 
-const failure = (more: Partial<ToldFailure> = {}): ToldFailure => ({
+const failure = (more: Partial<AnnotatedFailure> = {}): AnnotatedFailure => ({
   suite: "cart",
   name: "adds",
   file: "test/cart.test.ts",

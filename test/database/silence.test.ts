@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import { connect, isUnavailable } from "../../src/database/connect.ts";
-import { createSilenceWatch, type Session, sessionsOf } from "../../src/database/silence.ts";
+import { createSilenceWatch, type WatchedSession, sessionsOf } from "../../src/database/silence.ts";
 import { createDatabase, until } from "../harness.ts";
 import { createTunnel } from "../tunnel.ts";
 
@@ -103,7 +103,7 @@ describe("connections that have fallen silent", () => {
 });
 
 /** A session that owes what is said, for so long; what is done to it is counted. */
-function createSession(about: Partial<Session> & { silentMs: number }) {
+function createSession(about: Partial<WatchedSession> & { silentMs: number }) {
   const { silentMs, ...more } = about;
   const session = { destroyed: false, probed: 0 };
   return Object.assign(session, {

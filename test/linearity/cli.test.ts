@@ -1,6 +1,6 @@
 /** What the command line prints of servers, reports and environments takes linear time, whatever these say. */
 
-import { nameOf, toAnnotations } from "../../src/cli/annotations.ts";
+import { titleOfFailure, toAnnotations } from "../../src/cli/annotations.ts";
 import { detectBuild } from "../../src/cli/ci.ts";
 import { detectMachine } from "../../src/cli/machine.ts";
 import { messageOf, readServerAddress } from "../../src/cli/client.ts";
@@ -48,7 +48,7 @@ testLinearity(
   {
     "admin.ts": { admin: null },
     "annotations.ts": {
-      nameOf: (text) => nameOf(failureOf(text)),
+      nameOf: (text) => titleOfFailure(failureOf(text)),
       toAnnotations: (text) =>
         (["github", "azure", "teamcity"] as const).map((system) =>
           toAnnotations(system, runOf(text), [failureOf(text)] as never, (file) => file),

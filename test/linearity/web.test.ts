@@ -1,13 +1,13 @@
 /** The parts of pages take linear time, whatever people and programs call things. Whole pages: pages.test.ts. */
 
 import { sentenceOf, toAutomation } from "../../src/web/automation_fields.ts";
-import { bugPath, executionPath, nameOf, taskPath, testPath } from "../../src/web/builds.ts";
+import { bugPath, executionPath, executionName, taskPath, testPath } from "../../src/web/builds.ts";
 import { readCauseCursor } from "../../src/web/causes.ts";
-import { evidenceOf, firstLine, FULL, history, terminal } from "../../src/web/evidence.ts";
+import { evidenceOf, firstPlainLine, FULL, history, terminal } from "../../src/web/evidence.ts";
 import { shortNameOf } from "../../src/web/executions.ts";
 import { bad, good, hiddenField, input } from "../../src/web/fields.ts";
 import {
-  choice as filterChoice,
+  filterChoice as filterChoice,
   filterForm,
   nameFilter,
   PART,
@@ -15,11 +15,11 @@ import {
   words,
   writePlace,
 } from "../../src/web/filters.ts";
-import { checkbox, choice, done, field, toLines, toList, wrong } from "../../src/web/form_fields.ts";
+import { checkbox, choice, done, field, toLines, splitList, wrong } from "../../src/web/form_fields.ts";
 import { toConfig } from "../../src/web/integration_fields.ts";
-import { action, danger, hidden, layout } from "../../src/web/layout.ts";
+import { actionButton, danger, hidden, layout } from "../../src/web/layout.ts";
 import { html } from "../../src/http/html.ts";
-import { breakable, chart, commit, mark, pager, strip, tag, toAddress, wordOf } from "../../src/web/parts.ts";
+import { breakable, chart, commitCode, mark, pager, strip, tag, toAddress, wordOf } from "../../src/web/parts.ts";
 import { acceptsHtml } from "../../src/web/page_reply.ts";
 import { browserOf } from "../../src/web/people.ts";
 import { toCurl, variableOf } from "../../src/web/reference.ts";
@@ -64,7 +64,7 @@ testLinearity(
       bugPath: (text) => bugPath(text, text),
       ...{ buildRows: null, buildTable: null },
       executionPath: (text) => executionPath(text, text),
-      nameOf: (text) => nameOf({ key: text, createdAt }),
+      nameOf: (text) => executionName({ key: text, createdAt }),
       ...{ outcomeOf: null, statusOf: null, toldOutcome: null },
       taskPath: (text) => taskPath("p", "e", text),
       testPath: (text) => testPath("p", text),
@@ -82,7 +82,7 @@ testLinearity(
           );
         }
       },
-      firstLine,
+      firstLine: firstPlainLine,
       history: (text) => history(text.slice(0, 100)),
       terminal: (text) => terminal(text),
     },
@@ -111,7 +111,7 @@ testLinearity(
       attempt: null,
       checkbox: (text) => checkbox(text, text, true, text),
       choice: (text) => choice(text, text, [[text, text]], { value: text }),
-      ...{ done, wrong, toLines, toList },
+      ...{ done, wrong, toLines, toList: splitList },
       field: (text) => field(text, text, { value: text, hint: text, type: "area", placeholder: text }),
     },
     "integration_fields.ts": {
@@ -123,7 +123,7 @@ testLinearity(
       toConfigFields: null,
     },
     "layout.ts": {
-      action: (text) => action(text, text, text),
+      action: (text) => actionButton(text, text, text),
       danger: (text) => danger(text, text, text, text),
       hidden,
       layout: (text) =>
@@ -150,7 +150,7 @@ testLinearity(
     "parts.ts": {
       breakable: (text) => html`${breakable(text)}`,
       chart: (text) => chart(text, [], { format: String } as never),
-      commit,
+      commit: commitCode,
       mark: (text) => mark(text),
       pager: (text) => pager(text, { a: text }, text),
       strip: (text) => strip([{ status: text, href: text, label: text }], text),

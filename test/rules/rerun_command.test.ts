@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import type { PlacedCase } from "../../src/rules/identity.ts";
-import { LIST_VARIABLE, mistakeInRerun, PRESETS, type Rerun, toRerunCommand } from "../../src/rules/rerun_command.ts";
+import {
+  LIST_VARIABLE,
+  mistakeInRerun,
+  PRESETS,
+  type RerunInput,
+  toRerunCommand,
+} from "../../src/rules/rerun_command.ts";
 
 const HOSTILE = [
   `it's "quoted" \`id\` $(id) $HOME \${HOME}`,
@@ -14,7 +20,7 @@ const HOSTILE = [
 
 const cases = (...names: string[]): PlacedCase[] => names.map((name) => ({ suite: "", name, file: "a.test.ts" }));
 
-const toCommand = (rerun: Partial<Rerun>) =>
+const toCommand = (rerun: Partial<RerunInput>) =>
   toRerunCommand({
     rerun: "jest",
     command: "npx jest --json",
@@ -24,13 +30,13 @@ const toCommand = (rerun: Partial<Rerun>) =>
     ...rerun,
   });
 
-function commandOf(rerun: Partial<Rerun>): string {
+function commandOf(rerun: Partial<RerunInput>): string {
   const made = toCommand(rerun);
   if (made.whole) throw new Error(`The whole runs: ${made.reason}`);
   return made.command;
 }
 
-function reasonOf(rerun: Partial<Rerun>): string {
+function reasonOf(rerun: Partial<RerunInput>): string {
   const made = toCommand(rerun);
   if (!made.whole) throw new Error(`It runs: ${made.command}`);
   return made.reason;

@@ -4,8 +4,9 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { findOwnCgroup, openCgroups, openGroup } from "../../src/runner/cgroups.ts";
-import { endProcesses, readProcess } from "../../src/runner/processes.ts";
+import { endProcesses } from "../../src/runner/processes.ts";
 import { createPlace, guardProcess, removePlace } from "../places.ts";
+import { readProcess } from "../../src/runner/process_state.ts";
 
 const place = createPlace("cgroups");
 afterAll(() => removePlace(place));

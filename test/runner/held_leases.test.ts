@@ -3,12 +3,12 @@
 import { expect, test } from "bun:test";
 import type { TaskConfig } from "../../src/runner/config.ts";
 import { createHeldLeases } from "../../src/runner/held_leases.ts";
-import type { Lease } from "../../src/runner/protocol.ts";
+import type { RunnerLease } from "../../src/runner/protocol.ts";
 
 const taskOf = (report: string, more: Partial<TaskConfig> = {}) =>
   ({ report: [report], workingDirectory: "/work", git: undefined, ...more }) as TaskConfig;
 const leaseOf = (id: string, variables: Record<string, string> = {}) =>
-  ({ id, taskSlug: "unit", secretNames: Object.keys(variables), variables }) as unknown as Lease;
+  ({ id, taskSlug: "unit", secretNames: Object.keys(variables), variables }) as unknown as RunnerLease;
 
 test("each running task occupies the lowest free slot, whose number is in its paths", () => {
   const config = taskOf("r-{slot}.xml", { workingDirectory: "/work-{slot}" });

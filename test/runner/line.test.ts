@@ -3,9 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { backoffMs, createLine, RunnerError } from "../../src/runner/line.ts";
-import type { Asking } from "../../src/runner/protocol.ts";
+import type { RunnerRequest } from "../../src/runner/protocol.ts";
 
-const asking: Asking = { method: "POST", path: "/leases", body: "{}" };
+const asking: RunnerRequest = { method: "POST", path: "/leases", body: "{}" };
 const answer = (status: number, headers: Record<string, string> = {}, text = "{}") => ({
   ...{ status, text, headers: new Headers(headers) },
 });

@@ -3,9 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { type AskWithKey, askWithOwnKey } from "../../src/runner/own_key.ts";
-import type { Asking } from "../../src/runner/protocol.ts";
+import type { RunnerRequest } from "../../src/runner/protocol.ts";
 
-const sync: Asking = { method: "POST", path: "/leases", body: "{}" };
+const sync: RunnerRequest = { method: "POST", path: "/leases", body: "{}" };
 const answer = (status: number, body: unknown = {}) => ({ status, text: JSON.stringify(body), headers: new Headers() });
 
 /** A server that answers so; what it was asked, each with the key. */

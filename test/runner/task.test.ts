@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type Cgroups, findOwnCgroup, openCgroups } from "../../src/runner/cgroups.ts";
 import type { TaskConfig } from "../../src/runner/config.ts";
 import { createMask } from "../../src/runner/mask.ts";
-import type { Lease } from "../../src/runner/protocol.ts";
+import type { RunnerLease } from "../../src/runner/protocol.ts";
 import { runTask } from "../../src/runner/task.ts";
 import { until } from "../harness.ts";
 import { createPlace, removePlace } from "../places.ts";
@@ -26,7 +26,7 @@ const host = {
 type More = {
   secrets?: string[];
   config?: Partial<TaskConfig>;
-  lease?: Partial<Lease>;
+  lease?: Partial<RunnerLease>;
   host?: Record<string, string>;
   graceMs?: number;
   cgroups?: Cgroups | undefined;
@@ -54,7 +54,7 @@ function begin(command: string, more: More = {}) {
     accept: [],
     ...more.config,
   };
-  const lease: Lease = {
+  const lease: RunnerLease = {
     id: crypto.randomUUID(),
     timeoutSeconds: 600,
     execution: { id: "the-execution", branch: null, commit: null, baseUrl: null },

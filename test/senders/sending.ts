@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
-import { CONFIGS, type IntegrationAction, type Kind, type Notice, SECRETS } from "../../src/schema/integrations.ts";
+import { CONFIGS, type IntegrationAction, type Kind, SECRETS } from "../../src/schema/integrations.ts";
 import { send } from "../../src/senders/send.ts";
 import type { ActionOptions } from "../../src/senders/sender.ts";
 import {
@@ -12,6 +12,7 @@ import {
   type Recorded,
   type Script,
 } from "../receiver.ts";
+import type { Notification } from "../../src/schema/notifications.ts";
 
 export const DELIVERY_ID = "0197f000-0000-7000-8000-000000000001";
 export const NOW = new Date("2026-01-31T12:00:00.000Z");
@@ -21,7 +22,7 @@ const PROJECT = "0197f000-0000-7000-8000-0000000000aa";
 export const HOSTILE =
   "<!channel> @everyone [x](javascript:alert(1)) <script> \u001b[31mred\u001b[0m ]]> ``` */close* & {noformat}";
 
-export const BAD: Notice = {
+export const BAD: Notification = {
   type: "execution.failed",
   occurredAt: "2026-01-31T11:59:00.000Z",
   tone: "bad",
@@ -43,7 +44,7 @@ export const BAD: Notice = {
   data: { project: { id: PROJECT, name: "Web" }, execution: { status: "failed" } },
 };
 
-export const GOOD: Notice = {
+export const GOOD: Notification = {
   ...BAD,
   type: "execution.recovered",
   tone: "good",
@@ -54,7 +55,7 @@ export const GOOD: Notice = {
   state: "success",
 };
 
-export const hostile = (notice: Notice = BAD): Notice => ({
+export const hostile = (notice: Notification = BAD): Notification => ({
   ...notice,
   title: HOSTILE,
   subject: HOSTILE,
@@ -85,7 +86,7 @@ export const MARKDOWN = [
   `[Assay](<${BAD.url}>) · [Build](<${BAD.buildUrl}>)`,
 ].join("\n\n");
 
-export type Sent = { action?: IntegrationAction; notice?: Notice; options?: ActionOptions; scripts?: Script[] };
+export type Sent = { action?: IntegrationAction; notice?: Notification; options?: ActionOptions; scripts?: Script[] };
 
 /** `config` gets the receiver's address. */
 export function sendTo(kind: Kind, toConfig: (url: string) => Record<string, unknown>, action: IntegrationAction) {

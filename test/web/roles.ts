@@ -2,7 +2,7 @@
 
 import { createHarness, type TestServerOptions } from "../harness.ts";
 import type { Visitor } from "../../src/request/visitors.ts";
-import type { Visitors } from "../../src/web/page.ts";
+import type { VisitorServices } from "../../src/web/page.ts";
 
 export type Who = "owner" | "member" | "viewer" | "rival" | "nobody";
 
@@ -26,7 +26,7 @@ export type Seen = { status: number; location: string | null; html: string; word
 /** Acme's owner, member and viewer, Rival's owner, and nobody, by a cookie that says who asks. */
 export async function createRoles(options: TestServerOptions = {}) {
   const teams: Record<string, Visitor["teams"]> = {};
-  const visitors: Visitors = {
+  const visitors: VisitorServices = {
     find: async (cookies) => {
       const name = /as=(\w+)/.exec(cookies ?? "")?.[1];
       const found = name === undefined ? undefined : teams[name];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { headlineOf, shortAgent } from "../../src/web/uploads.ts";
+import { uploadsHeadline, shortAgent } from "../../src/web/uploads.ts";
 import { createHarness, junit } from "../harness.ts";
 import { createBrowser, toWords } from "./browsing.ts";
 
@@ -145,8 +145,8 @@ describe("/projects/:projectId/uploads", () => {
 test("counts in words, where one is all there is and where more than can be counted", () => {
   const lastAt = "2026-11-22T00:00:00.000Z";
   const refused = (number: number) => [{ outcome: "refused", text: "no", number, lastAt } as const];
-  const text = (tally: Parameters<typeof headlineOf>[0], number: number) =>
-    headlineOf(tally, { number, lastAt: null }).text;
+  const text = (tally: Parameters<typeof uploadsHeadline>[0], number: number) =>
+    uploadsHeadline(tally, { number, lastAt: null }).text;
   expect(text(refused(3), 0)).toBe("All 3 uploads of the last 24 hours were refused");
   expect(text(refused(2), 0)).toBe("Both uploads of the last 24 hours were refused");
   expect(text(refused(1), 41)).toBe("1 of 42 uploads of the last 24 hours was refused");

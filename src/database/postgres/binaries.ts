@@ -11,14 +11,14 @@ import {
   symlinkSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { type Account, execute } from "./home.ts";
+import { type SystemAccount, execute } from "./home.ts";
 
 export type Binaries = { directory: string; major: number };
 
 /** `given` is a bin directory to use as it is; `makePlace` returns a directory for a copy that `account` can enter. */
 export function findBinaries(
   given: string | undefined,
-  account: Account | undefined,
+  account: SystemAccount | undefined,
   makePlace: () => string,
 ): Binaries {
   if (given) return probe(given, account) ?? cannotRun(given, account);
@@ -54,7 +54,7 @@ function linkLibraries(root: string): void {
   }
 }
 
-function probe(directory: string, account: Account | undefined): Binaries | undefined {
+function probe(directory: string, account: SystemAccount | undefined): Binaries | undefined {
   const version = execute(account, [join(directory, "postgres"), "--version"]);
   const major = /\(PostgreSQL\) (\d+)/.exec(version.output)?.[1];
   // initdb needs other libraries than postgres.
@@ -63,7 +63,7 @@ function probe(directory: string, account: Account | undefined): Binaries | unde
     : undefined;
 }
 
-function cannotRun(directory: string, account: Account | undefined): never {
+function cannotRun(directory: string, account: SystemAccount | undefined): never {
   const reasons = ["postgres", "initdb"].map((name) => execute(account, [join(directory, name), "--version"]).output);
   const who = account ? ` under the account ${account.name}` : "";
   throw new Error(`Cannot run the PostgreSQL in "${directory}"${who}: ${reasons.join("; ")}`);

@@ -17,16 +17,16 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-export type Account = { uid: number; gid: number; name: string };
+export type SystemAccount = { uid: number; gid: number; name: string };
 
 /** `account` is set only when we are root and PostgreSQL therefore runs as somebody else. */
-export type Home = { directory: string; account: Account | undefined };
+export type Home = { directory: string; account: SystemAccount | undefined };
 
 /** For what an unprivileged account must reach although the checkout and DATA_DIR are closed to it. */
 export const openPlace = "/var/lib/assay-postgresql";
 
 /** How to spawn a program of PostgreSQL: as the account, with none of our environment, which holds secrets. */
-export const as = (account: Account | undefined) => ({
+export const as = (account: SystemAccount | undefined) => ({
   // Bun drops the supplementary groups together with the uid.
   ...(account && { uid: account.uid, gid: account.gid }),
   cwd: "/",
@@ -35,7 +35,7 @@ export const as = (account: Account | undefined) => ({
 });
 
 /** Runs a quick program and returns what it wrote; `ok` is false also when it could not be run at all. */
-export function execute(account: Account | undefined, command: string[]): { ok: boolean; output: string } {
+export function execute(account: SystemAccount | undefined, command: string[]): { ok: boolean; output: string } {
   try {
     const { success, stdout, stderr } = Bun.spawnSync(command, { ...as(account), stdout: "pipe", stderr: "pipe" });
     return { ok: success, output: `${stdout}${stderr}`.trim() };
@@ -45,7 +45,7 @@ export function execute(account: Account | undefined, command: string[]): { ok: 
 }
 
 /** Never follows a link: what the account owns, it could replace by one. */
-export function give(account: Account | undefined, path: string): void {
+export function give(account: SystemAccount | undefined, path: string): void {
   if (account) lchownSync(path, account.uid, account.gid);
 }
 
@@ -75,7 +75,7 @@ export function openHome(requested: string, say: (message: string) => void): Hom
 }
 
 // The new name is random and only the link knows it, so deleting DATA_DIR really starts afresh.
-function moveHome(requested: string, account: Account, say: (message: string) => void): void {
+function moveHome(requested: string, account: SystemAccount, say: (message: string) => void): void {
   if (readdirSync(requested).length > 0) {
     throw new Error(`The account ${account.name} cannot enter "${requested}": give it search permission up to there`);
   }
@@ -114,10 +114,11 @@ export function makeOpenPlace(): void {
 // It stays root's: the account, should somebody take it over, cannot plant links where root writes.
 const letPass = (directory: string) => chmodSync(directory, 0o711);
 
-const canEnter = (account: Account, directory: string) => execute(account, ["/bin/sh", "-c", 'cd "$0"', directory]).ok;
+const canEnter = (account: SystemAccount, directory: string) =>
+  execute(account, ["/bin/sh", "-c", 'cd "$0"', directory]).ok;
 
 // An owner who is not root comes first: a database made by a service account stays its own when root looks in.
-function unprivilegedAccount(requested: string): Account {
+function unprivilegedAccount(requested: string): SystemAccount {
   for (const path of [join(requested, "cluster"), requested, dirname(requested)]) {
     const owner = statSync(path, { throwIfNoEntry: false });
     if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid, name: `with uid ${owner.uid}` };

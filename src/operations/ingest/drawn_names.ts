@@ -9,7 +9,16 @@ import {
   selectTestCasesByIdentity,
   updateTestCasePlaces,
 } from "../../store/test_case_names.ts";
-import type { ResolveScope } from "./resolve.ts";
+import type { ExecutionReference } from "../../store/test_case_names.ts";
+
+/** Whose results are resolved. */
+export type ResolveScope = {
+  projectId: string;
+  taskSlug: string;
+  execution: ExecutionReference;
+  /** The report is no part of a larger one. */
+  isWhole: boolean;
+};
 
 /** So many tests of one plain name are told apart by their order; the others are new in each run. */
 const MAX_TWINS = 200;

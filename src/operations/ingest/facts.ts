@@ -40,7 +40,7 @@ export type LoadedFacts = {
   isRepeated: boolean;
 };
 
-export type Facts = {
+export type IngestFacts = {
   /** All runs by execution, ordered by id. */
   runs: ReadonlyMap<string, readonly RunRow[]>;
   /** By the places of the reports. */
@@ -56,7 +56,7 @@ export async function loadFacts(
   projectId: string,
   reports: readonly MatchedReport[],
   { mayWait }: { mayWait: boolean },
-): Promise<Facts> {
+): Promise<IngestFacts> {
   const ended = new Map<number, boolean>();
   for (const report of reports) ended.set(report.index, await endLease(sql, projectId, report));
   const known = reports.filter(({ match }) => !match.isNew);

@@ -1,7 +1,7 @@
 /** Takes reports into their runs: the one way of every upload, alone or with others in one transaction. */
 
 import { decideRun, type DecidedRun, mayResolveBugs, timeOf, toEvent } from "./decide.ts";
-import { type Facts, loadFacts, type MatchedReport } from "./facts.ts";
+import { type IngestFacts, loadFacts, type MatchedReport } from "./facts.ts";
 import { matchBuilds, type ReportedBuild } from "./match.ts";
 import { originOf, type PreparedReport, type RunnerFailure, toResolved } from "./prepare.ts";
 import { repeatReport, storeReports, type TakenBuild, type TakenReport } from "./store.ts";
@@ -129,7 +129,7 @@ function ownOrigin(
 function takeBuild(
   build: Build,
   reports: readonly MatchedReport[],
-  facts: Facts,
+  facts: IngestFacts,
   { mayWait, isMuted = false }: { mayWait: boolean; isMuted: boolean | undefined },
 ): TakenBuild | undefined {
   const [first] = reports;
@@ -154,7 +154,7 @@ function takeBuild(
 function decideOne(
   report: MatchedReport,
   { execution, runs, match, reports }: TakenBuild,
-  facts: Facts,
+  facts: IngestFacts,
   mayWait: boolean,
 ): DecidedRun | undefined {
   const own = facts.byReport.get(report.index)!;

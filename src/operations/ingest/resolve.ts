@@ -1,6 +1,6 @@
 /** Finds the test cases that the results of a report belong to: known ones, renamed ones, and new ones. */
 
-import { adoptDrawn } from "./drawn_names.ts";
+import { adoptDrawn, type ResolveScope } from "./drawn_names.ts";
 import { originOf, type PreparedReport } from "./prepare.ts";
 import { toHex, toHexes } from "../../rules/digest_table.ts";
 import {
@@ -29,7 +29,6 @@ import {
   selectTestCasesByIdentity,
   selectWholeDictionary,
   updateTestCasePlaces,
-  type ExecutionReference,
 } from "../../store/test_case_names.ts";
 
 type Transact = <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
@@ -68,14 +67,6 @@ export async function resolveReport(
   const isWhole = parameters.shard === undefined && !report.partial;
   return await resolveTestCases(sql, transact, { projectId, taskSlug, execution, isWhole }, identified, coming);
 }
-
-export type ResolveScope = {
-  projectId: string;
-  taskSlug: string;
-  execution: ExecutionReference;
-  /** The report is no part of a larger one. */
-  isWhole: boolean;
-};
 
 /**
  * The number of each case, in their order. What is new is written in a transaction of its own, before that of the

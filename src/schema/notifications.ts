@@ -1,0 +1,30 @@
+/** Notifications: what integrations send. */
+
+import type { EventType } from "./events.ts";
+
+/** Something that has happened, for people and for programs; every sender makes its own request of it. */
+export type Notification = {
+  type: EventType | "schedule" | "dispatch" | "test";
+  occurredAt: string;
+  tone: "bad" | "good" | "neutral";
+  title: string;
+  /** What an issue about it is called. */
+  subject: string;
+  /** One line. */
+  text: string;
+  facts: { name: string; value: string }[];
+  /** A line each: failed tests. */
+  lines: string[];
+  /** Its dashboard page. */
+  url: string | null;
+  buildUrl: string | null;
+  branch: string | null;
+  commit: string | null;
+  pullRequest: string | null;
+  /** What is wrong or right again: the same for the bad news and the good. */
+  topic: string;
+  /** Of its commit. */
+  state: "success" | "failure" | "error" | null;
+  /** The webhook's `data`. */
+  data: Record<string, unknown>;
+};
