@@ -2,9 +2,9 @@
 
 import { type Config, readConfig } from "./config.ts";
 import { createLog, type Log } from "./log.ts";
-import { createSetupToken } from "./operations/accounts.ts";
-import { createFirstProject, setupUrl, welcome } from "./operations/first_project.ts";
-import { loadSecretKey } from "./operations/secret_key.ts";
+import { createSetupToken } from "./operations/people/accounts.ts";
+import { createFirstProject, setupUrl, welcome } from "./operations/projects/first_project.ts";
+import { loadSecretKey } from "./operations/projects/secret_key.ts";
 import { readDescriptors, serve, warnOfDescriptors } from "./server/serve.ts";
 import type { Database } from "./database/connect.ts";
 import { selectCursorSecret } from "./store/instance.ts";

@@ -1,9 +1,9 @@
 /** A team with something behind every page: two weeks of a shop's builds, one that runs, people, settings, what was sent. */
 
 import { PAGES } from "../src/web/pages.ts";
-import { invite } from "../src/operations/members.ts";
-import { createShare } from "../src/operations/shares.ts";
-import { startSession } from "../src/operations/accounts.ts";
+import { invite } from "../src/operations/people/members.ts";
+import { createShare } from "../src/operations/people/shares.ts";
+import { startSession } from "../src/operations/people/accounts.ts";
 import { createLog } from "../src/log.ts";
 import type { Role } from "../src/schema/accounts.ts";
 import { createSeal } from "../src/secrets/seal.ts";

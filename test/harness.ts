@@ -11,7 +11,7 @@ import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
 import { connect, type Database } from "../src/database/connect.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
-import { generateProjectKey, generateTeamKey } from "../src/operations/keys.ts";
+import { generateProjectKey, generateTeamKey } from "../src/operations/people/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
 import { testCluster } from "./cluster.ts";
 

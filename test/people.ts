@@ -2,7 +2,7 @@
 
 import { createPasswords, type Hashing } from "../src/secrets/passwords.ts";
 import { createAttempts } from "../src/secrets/attempts.ts";
-import { type SignIn, startSession } from "../src/operations/accounts.ts";
+import { type SignIn, startSession } from "../src/operations/people/accounts.ts";
 import type { Role } from "../src/schema/accounts.ts";
 import { insertAccount, insertMembership } from "../src/store/accounts.ts";
 import type { Database } from "../src/database/connect.ts";

@@ -6,7 +6,7 @@ import {
   findAutomation,
   removeAutomation,
   runByHand,
-} from "../operations/automation_settings.ts";
+} from "../operations/automation/automation_settings.ts";
 import { toPage } from "../request/page.ts";
 import { noContent } from "../request/reply.ts";
 import { route, type Route } from "../request/route.ts";

@@ -1,7 +1,7 @@
 /** Bug reports: listed, opened by hand, edited, merged, and where they occurred. */
 
 import { absent } from "../http/problem.ts";
-import { editBug, mergeBugs, openBugByHand } from "../operations/bug_reports.ts";
+import { editBug, mergeBugs, openBugByHand } from "../operations/bugs/bug_reports.ts";
 import { toPage } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {

@@ -10,7 +10,7 @@ import {
   replaceVariables,
   setVariable,
   toVariable,
-} from "../operations/environments.ts";
+} from "../operations/projects/environments.ts";
 import { toPage } from "../request/page.ts";
 import { json, noContent } from "../request/reply.ts";
 import { route, type Route } from "../request/route.ts";

@@ -5,8 +5,8 @@ import { absent, fail } from "../http/problem.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { json, noContent, plainText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
-import { dispatchExecution } from "../operations/dispatch.ts";
-import { rerunEnded } from "../operations/reruns.ts";
+import { dispatchExecution } from "../operations/automation/dispatch.ts";
+import { rerunEnded } from "../operations/executions/reruns.ts";
 import {
   cancelExecution,
   completeExecution,
@@ -15,10 +15,10 @@ import {
   supersede,
   removeExecution,
   requireNoOption,
-} from "../operations/executions.ts";
-import { type CauseFailures as FoundCause, readCauses } from "../operations/failures.ts";
+} from "../operations/executions/executions.ts";
+import { type CauseFailures as FoundCause, readCauses } from "../operations/executions/failures.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
-import { sealVariables } from "../operations/leases.ts";
+import { sealVariables } from "../operations/executions/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
 import { failureReason } from "../rules/failure_reason.ts";
 import { fingerprint } from "../rules/fingerprint.ts";

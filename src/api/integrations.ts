@@ -8,7 +8,7 @@ import {
   removeIntegration,
   toIntegration,
   tryIntegration,
-} from "../operations/integrations.ts";
+} from "../operations/automation/integrations.ts";
 import { toPage } from "../request/page.ts";
 import { jsonOnce, noContent } from "../request/reply.ts";
 import { route, type Route } from "../request/route.ts";

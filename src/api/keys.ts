@@ -1,7 +1,7 @@
 /** The named keys of a project. */
 
 import { absent } from "../http/problem.ts";
-import { generateNamedKey, revokeNamedKey } from "../operations/keys.ts";
+import { generateNamedKey, revokeNamedKey } from "../operations/people/keys.ts";
 import { toPage } from "../request/page.ts";
 import { jsonOnce, noContent } from "../request/reply.ts";
 import { route, type Route } from "../request/route.ts";

@@ -8,7 +8,7 @@ import {
   type Sync,
   type Synced,
   syncRunner,
-} from "../operations/leases.ts";
+} from "../operations/executions/leases.ts";
 import { takeReports } from "../operations/ingest/ingest.ts";
 import { prepareReport } from "../operations/ingest/prepare.ts";
 import { resolveReport } from "../operations/ingest/resolve.ts";

@@ -1,6 +1,11 @@
 /** Onboarding: what a new project has done and what comes next, snippets for its CI, and sample data. */
 
-import { addSampleData, changeOnboarding, findOnboarding, removeSampleData } from "../operations/onboarding.ts";
+import {
+  addSampleData,
+  changeOnboarding,
+  findOnboarding,
+  removeSampleData,
+} from "../operations/projects/onboarding.ts";
 import { json, noContent } from "../request/reply.ts";
 import { route, type Route } from "../request/route.ts";
 import { onboarding, onboardingPatch, sampleData } from "../schema/onboarding.ts";

@@ -2,7 +2,7 @@
 
 import { absent } from "../http/problem.ts";
 import { route, type Route } from "../request/route.ts";
-import { readTimings, requireHeldLease, takeBatch } from "../operations/file_queues.ts";
+import { readTimings, requireHeldLease, takeBatch } from "../operations/executions/file_queues.ts";
 import { longestShard, matchTimings, planShards } from "../rules/plan.ts";
 import type { Shard } from "../schema/fields.ts";
 import { batch, batchRequest, plan, type Plan, planQuery, planRequest } from "../schema/plans.ts";

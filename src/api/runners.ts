@@ -1,7 +1,7 @@
 /** Who runs tasks: runners register, are paused and resumed, and are listed. */
 
 import { absent } from "../http/problem.ts";
-import { registerRunner } from "../operations/keys.ts";
+import { registerRunner } from "../operations/people/keys.ts";
 import { toPage } from "../request/page.ts";
 import { jsonOnce } from "../request/reply.ts";
 import { route, type Route } from "../request/route.ts";

@@ -1,9 +1,9 @@
 /** The catalogue of test cases: the list, one case, its history, its owner and quarantine. */
 
 import { absent } from "../http/problem.ts";
-import { catchUp } from "../operations/catch_up.ts";
-import { readHistory } from "../operations/case_history.ts";
-import { changeTestCases, requireFuture } from "../operations/catalogue.ts";
+import { catchUp } from "../operations/health/catch_up.ts";
+import { readHistory } from "../operations/health/case_history.ts";
+import { changeTestCases, requireFuture } from "../operations/projects/catalogue.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {

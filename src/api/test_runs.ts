@@ -2,7 +2,7 @@
 
 import { absent, fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
-import { catchUpWithin } from "../operations/catch_up.ts";
+import { catchUpWithin } from "../operations/health/catch_up.ts";
 import { isBatchable } from "../operations/ingest/decide.ts";
 import { type IncomingReport, locksFor, takeReports } from "../operations/ingest/ingest.ts";
 import { prepareReport } from "../operations/ingest/prepare.ts";

@@ -2,9 +2,9 @@
 
 import * as v from "valibot";
 import { readConfig } from "../config.ts";
-import { admitUser, createUser, resetPassword } from "../operations/accounts.ts";
-import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/keys.ts";
-import { forgetSecretKey } from "../operations/secret_key.ts";
+import { admitUser, createUser, resetPassword } from "../operations/people/accounts.ts";
+import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/people/keys.ts";
+import { forgetSecretKey } from "../operations/projects/secret_key.ts";
 import { email, newPassword, personName, type Role, role } from "../schema/accounts.ts";
 import { COMMAND_LINE } from "../schema/audit.ts";
 import { text, uuid } from "../schema/fields.ts";

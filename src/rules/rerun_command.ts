@@ -112,7 +112,7 @@ export function toRerunCommand(rerun: RerunInput): RerunCommand {
 const quote = (text: string) =>
   JSON.stringify((text.length > 100 ? `${text.slice(0, 100)}…` : text).replace(/[\x7f-\x9f\u2028\u2029]/g, " "));
 
-/** The names that our readers give what failed outside of tests, and operations/test_runs.ts a bad exit code. */
+/** The names that our readers give what failed outside of tests, and operations/ingest/prepare.ts a bad exit code. */
 const SYNTHETIC =
   /^\((?:no name|bail out|all tests skipped|plan mismatch|(?:file|build|setup|package|suite|test run|global setup|global teardown)(?: failed(?: to load)?| did not finish)|error outside of (?:tests|examples)|\S+ failed)\)$/;
 

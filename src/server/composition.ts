@@ -10,7 +10,7 @@ import { createOutbound, type Outbound } from "../http/outbound.ts";
 import type { RateLimit } from "../http/rate_limit.ts";
 import { startServer } from "../http/serve.ts";
 import type { Log } from "../log.ts";
-import { createLive } from "../operations/live.ts";
+import { createLive } from "../operations/live/live.ts";
 import { createUploadThread } from "../request/upload_thread.ts";
 import { createVisitors } from "../request/visitors.ts";
 import { type Attempts, createAttempts } from "../secrets/attempts.ts";

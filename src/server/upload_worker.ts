@@ -9,7 +9,7 @@ import { createCursors } from "../http/cursor.ts";
 import { createOutbound } from "../http/outbound.ts";
 import { Problem } from "../http/problem.ts";
 import { createLog } from "../log.ts";
-import { createLive } from "../operations/live.ts";
+import { createLive } from "../operations/live/live.ts";
 import { readUpload } from "../request/input.ts";
 import type { Reply } from "../request/reply.ts";
 import { createSeal } from "../secrets/seal.ts";

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { html, type Html } from "../http/html.ts";
-import { changePassword, renameAccount, revokeOtherSessions, revokeSession } from "../operations/accounts.ts";
+import { changePassword, renameAccount, revokeOtherSessions, revokeSession } from "../operations/people/accounts.ts";
 import { newPassword, personName, triedPassword } from "../schema/accounts.ts";
 import { selectAccount } from "../store/accounts.ts";
 import { selectSessions } from "../store/sessions.ts";

@@ -10,7 +10,7 @@ import {
   findAutomation,
   removeAutomation,
   runByHand,
-} from "../operations/automation_settings.ts";
+} from "../operations/automation/automation_settings.ts";
 import type { Role } from "../schema/accounts.ts";
 import {
   automationPatch,

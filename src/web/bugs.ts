@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { html, type Html, safeUrl } from "../http/html.ts";
-import { editBug, mergeBugs, openBugByHand } from "../operations/bug_reports.ts";
+import { editBug, mergeBugs, openBugByHand } from "../operations/bugs/bug_reports.ts";
 import {
   type BugReportDetail,
   type BugReportPatch,

@@ -1,6 +1,6 @@
 /** What somebody who is signed in changes in a team, and that the audit log tells of it. */
 
-import { actInTeam } from "../operations/audit.ts";
+import { actInTeam } from "../operations/people/audit.ts";
 import type { Role } from "../schema/accounts.ts";
 import type { Actor, NewAuditEntry } from "../schema/audit.ts";
 import type { Tx } from "../database/connect.ts";

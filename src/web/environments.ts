@@ -14,7 +14,7 @@ import {
   replaceVariables,
   setVariable,
   toVariable,
-} from "../operations/environments.ts";
+} from "../operations/projects/environments.ts";
 import type { Role } from "../schema/accounts.ts";
 import {
   type Environment,

@@ -3,9 +3,9 @@
 import * as v from "valibot";
 import { html, type Html, type Piece, safeUrl } from "../http/html.ts";
 import { absent, fail } from "../http/problem.ts";
-import { cancelExecution, completeExecution, removeExecution } from "../operations/executions.ts";
-import { isAnswered, rerunEnded } from "../operations/reruns.ts";
-import { type CauseFailures, type CausePage, readCauses } from "../operations/failures.ts";
+import { cancelExecution, completeExecution, removeExecution } from "../operations/executions/executions.ts";
+import { isAnswered, rerunEnded } from "../operations/executions/reruns.ts";
+import { type CauseFailures, type CausePage, readCauses } from "../operations/executions/failures.ts";
 import { hasEnded } from "../rules/execution.ts";
 import { failureReason } from "../rules/failure_reason.ts";
 import { executionReason, taskLine } from "../rules/red_reason.ts";

@@ -12,7 +12,7 @@ import {
   removeIntegration,
   toIntegration,
   tryIntegration,
-} from "../operations/integrations.ts";
+} from "../operations/automation/integrations.ts";
 import type { Role } from "../schema/accounts.ts";
 import { uuid } from "../schema/fields.ts";
 import {

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { html, type Html } from "../http/html.ts";
-import { acceptAsNew, acceptAsSelf, findInvitation } from "../operations/members.ts";
+import { acceptAsNew, acceptAsSelf, findInvitation } from "../operations/people/members.ts";
 import { newAccount } from "../schema/accounts.ts";
 import {
   bad,

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { html, type Html } from "../http/html.ts";
 import { check } from "../http/input.ts";
-import { addNamedKey, revokeNamedKey } from "../operations/keys.ts";
+import { addNamedKey, revokeNamedKey } from "../operations/people/keys.ts";
 import { uuid } from "../schema/fields.ts";
 import { type NamedKey, type NamedScope, newNamedKey } from "../schema/keys.ts";
 import { selectNamedKeys, selectNewestNamedKeyId } from "../store/keys.ts";

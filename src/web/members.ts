@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { html, type Html } from "../http/html.ts";
-import { changeRole, invite, removeMember, revokeInvitation } from "../operations/members.ts";
+import { changeRole, invite, removeMember, revokeInvitation } from "../operations/people/members.ts";
 import {
   type Invitation,
   type Member,

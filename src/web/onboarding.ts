@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { html, type Html, type Piece } from "../http/html.ts";
-import { requireRole } from "../operations/audit.ts";
+import { requireRole } from "../operations/people/audit.ts";
 import {
   addSampleData,
   changeOnboarding,
@@ -10,7 +10,7 @@ import {
   removeSampleData,
   skipStep,
   uploadUrl,
-} from "../operations/onboarding.ts";
+} from "../operations/projects/onboarding.ts";
 import { quoted } from "../rules/shell.ts";
 import { booleanText } from "../schema/fields.ts";
 import { type Onboarding, type SampleData, STEPS, type System } from "../schema/onboarding.ts";

@@ -3,8 +3,8 @@
 import * as v from "valibot";
 import { check } from "../http/input.ts";
 import { html, type Html } from "../http/html.ts";
-import { replaceProjectKey } from "../operations/keys.ts";
-import { changeProject } from "../operations/projects.ts";
+import { replaceProjectKey } from "../operations/people/keys.ts";
+import { changeProject } from "../operations/projects/projects.ts";
 import { uuid } from "../schema/fields.ts";
 import { projectPatch } from "../schema/projects.ts";
 import { selectProjectKey, type ShownKey } from "../store/keys.ts";

@@ -1,7 +1,7 @@
 /** A project at a glance: is its default branch green, what needs somebody, how has it been going. */
 
 import { html, type Html } from "../http/html.ts";
-import { getBranchDays } from "../operations/branch_days.ts";
+import { getBranchDays } from "../operations/health/branch_days.ts";
 import { type BranchTask, isGreen } from "../rules/branch_state.ts";
 import { firstIdAt } from "../database/moment.ts";
 import {

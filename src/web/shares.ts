@@ -2,9 +2,9 @@
 
 import * as v from "valibot";
 import { html, type Html, type Piece } from "../http/html.ts";
-import { getBranchDays } from "../operations/branch_days.ts";
-import { type CauseFailures, type CausePage, readCauses } from "../operations/failures.ts";
-import { createShare, findShared, revokeShare } from "../operations/shares.ts";
+import { getBranchDays } from "../operations/health/branch_days.ts";
+import { type CauseFailures, type CausePage, readCauses } from "../operations/executions/failures.ts";
+import { createShare, findShared, revokeShare } from "../operations/people/shares.ts";
 import { Reply } from "../request/reply.ts";
 import { type Badge, drawBadge } from "../rules/badge.ts";
 import { hasEnded } from "../rules/execution.ts";

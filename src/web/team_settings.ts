@@ -3,8 +3,8 @@
 import * as v from "valibot";
 import { html, type Html } from "../http/html.ts";
 import { check } from "../http/input.ts";
-import { addTeamKey, revokeTeamKey } from "../operations/keys.ts";
-import { createProject } from "../operations/projects.ts";
+import { addTeamKey, revokeTeamKey } from "../operations/people/keys.ts";
+import { createProject } from "../operations/projects/projects.ts";
 import { text, uuid } from "../schema/fields.ts";
 import { selectTeamKeys, type ShownKey } from "../store/keys.ts";
 import { selectTeamQueue } from "../store/runners.ts";

@@ -2,9 +2,9 @@
 
 import * as v from "valibot";
 import { html, type Html } from "../http/html.ts";
-import { changeTestCases } from "../operations/catalogue.ts";
-import { catchUp } from "../operations/catch_up.ts";
-import { readHistory } from "../operations/case_history.ts";
+import { changeTestCases } from "../operations/projects/catalogue.ts";
+import { catchUp } from "../operations/health/catch_up.ts";
+import { readHistory } from "../operations/health/case_history.ts";
 import { branchName, caseStatus, integerText, mayBeEmpty, text, uuid } from "../schema/fields.ts";
 import { refuse, refuseAbsent } from "../schema/refusal.ts";
 import { type FlakySign, health, type TestCasePatch, type TestCaseSort } from "../schema/test_cases.ts";

@@ -1,6 +1,6 @@
 /** Looks at what has happened and at what time it is, and does what automations say; any number of servers may. */
 
-import { factsOf, reasonOf, runForEvent, runForSchedule } from "../operations/automations.ts";
+import { factsOf, reasonOf, runForEvent, runForSchedule } from "../operations/automation/automations.ts";
 import type { Log } from "../log.ts";
 import { nextTime } from "../schema/automations.ts";
 import {

@@ -1,7 +1,7 @@
 /** Counts what complete runs tell of the health of test cases. */
 
 import type { Log } from "../log.ts";
-import { countSome } from "../operations/case_health.ts";
+import { countSome } from "../operations/health/case_health.ts";
 import { selectUnremembered } from "../store/case_health.ts";
 import type { Database } from "../database/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";

@@ -1,6 +1,6 @@
 /** Delivers what is due: to many integrations at a time, to each one thing after the other. */
 
-import { attemptDelivery, type DeliveryOptions } from "../operations/deliveries.ts";
+import { attemptDelivery, type DeliveryOptions } from "../operations/automation/deliveries.ts";
 import type { Log } from "../log.ts";
 import { notSent } from "../schema/integrations.ts";
 import type { Database } from "../database/connect.ts";

@@ -1,8 +1,8 @@
 /** Ends executions for which nothing has arrived in their time. */
 
 import type { Log } from "../log.ts";
-import { reasonOfSilence } from "../operations/dispatch.ts";
-import { advanceExecution } from "../operations/executions.ts";
+import { reasonOfSilence } from "../operations/automation/dispatch.ts";
+import { advanceExecution } from "../operations/executions/executions.ts";
 import type { Database } from "../database/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 import { lockExecution, lockExpiredExecutions } from "../store/executions.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createSeal, SealError } from "../../src/secrets/seal.ts";
-import { loadSecretKey } from "../../src/operations/secret_key.ts";
+import { loadSecretKey } from "../../src/operations/projects/secret_key.ts";
 import { reseal } from "../../src/work/reseal.ts";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

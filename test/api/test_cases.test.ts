@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { readHistory } from "../../src/operations/case_history.ts";
+import { readHistory } from "../../src/operations/health/case_history.ts";
 import { retainResults } from "../../src/work/retain.ts";
 import { createHarness, junit } from "../harness.ts";
 

@@ -1,7 +1,7 @@
 /** Uploads that wait for others, and what they are told of what has become of it meanwhile. */
 
 import { describe, expect, test } from "bun:test";
-import { removeExecution } from "../../src/operations/executions.ts";
+import { removeExecution } from "../../src/operations/executions/executions.ts";
 import { createHarness, junit, until } from "../harness.ts";
 
 const harness = await createHarness();

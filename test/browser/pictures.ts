@@ -2,8 +2,8 @@
 
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { createSetupToken } from "../../src/operations/accounts.ts";
-import { createFirstProject } from "../../src/operations/first_project.ts";
+import { createSetupToken } from "../../src/operations/people/accounts.ts";
+import { createFirstProject } from "../../src/operations/projects/first_project.ts";
 import { LOOKED_AT, createEverything } from "../everything.ts";
 import { createDatabase, createHarness, createServer } from "../harness.ts";
 import { openChromium, SCHEMES, WIDTHS } from "./chromium.ts";

@@ -1,8 +1,8 @@
 /** The way from an empty server to a team that works with it, as people go it: pressing and writing, in a real browser. */
 
 import { describe, expect, test } from "bun:test";
-import { createSetupToken } from "../../src/operations/accounts.ts";
-import { createFirstProject } from "../../src/operations/first_project.ts";
+import { createSetupToken } from "../../src/operations/people/accounts.ts";
+import { createFirstProject } from "../../src/operations/projects/first_project.ts";
 import { createDatabase, createServer } from "../harness.ts";
 import { createSignIn } from "../people.ts";
 import { hasChromium, openChromium } from "./chromium.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { logIn } from "../../src/operations/accounts.ts";
+import { logIn } from "../../src/operations/people/accounts.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
 import { createHarness } from "../harness.ts";
 import { CLIENT, createSignIn, PASSWORD } from "../people.ts";

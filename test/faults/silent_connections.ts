@@ -6,7 +6,7 @@
  */
 
 import { insertAccount, insertMembership } from "../../src/store/accounts.ts";
-import { startSession } from "../../src/operations/accounts.ts";
+import { startSession } from "../../src/operations/people/accounts.ts";
 import { startTunnel } from "../tunnel.ts";
 import { judge, startServers } from "./servers.ts";
 

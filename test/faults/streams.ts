@@ -4,7 +4,7 @@
  */
 
 import { connect } from "node:net";
-import { generateProjectKey } from "../../src/operations/keys.ts";
+import { generateProjectKey } from "../../src/operations/people/keys.ts";
 import { insertProject } from "../../src/store/projects.ts";
 import { openStream } from "../event_stream.ts";
 import { guardProcess } from "../places.ts";

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { PAGES } from "../../src/web/pages.ts";
-import { createShare } from "../../src/operations/shares.ts";
+import { createShare } from "../../src/operations/people/shares.ts";
 import { createEverything, LOOKED_AT } from "../everything.ts";
 import { createHarness } from "../harness.ts";
 import { FEW_TEXTS, type HostileText, isSteep } from "./growth.ts";

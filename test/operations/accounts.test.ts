@@ -15,8 +15,8 @@ import {
   revokeOtherSessions,
   revokeSession,
   setUp,
-} from "../../src/operations/accounts.ts";
-import { createFirstProject } from "../../src/operations/first_project.ts";
+} from "../../src/operations/people/accounts.ts";
+import { createFirstProject } from "../../src/operations/projects/first_project.ts";
 import { createVisitors } from "../../src/request/visitors.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
 import { selectSessions } from "../../src/store/sessions.ts";

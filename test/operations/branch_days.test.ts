@@ -1,7 +1,7 @@
 /** Figures by day are what the executions are, whatever has been kept, and whatever happens to them. */
 
 import { beforeAll, expect, test } from "bun:test";
-import { getBranchDays } from "../../src/operations/branch_days.ts";
+import { getBranchDays } from "../../src/operations/health/branch_days.ts";
 import { type DayFigures, keepDays, lockDays } from "../../src/store/branch_days.ts";
 import { createHarness, until } from "../harness.ts";
 

@@ -1,7 +1,7 @@
 /** Counting many runs at a time says what counting one after the other says. */
 
 import { beforeEach, expect, test } from "bun:test";
-import { countSome } from "../../src/operations/case_health.ts";
+import { countSome } from "../../src/operations/health/case_health.ts";
 import { BLOCK_SIZE, blockOf } from "../../src/rules/merge.ts";
 import { toNumberArray } from "../../src/database/connect.ts";
 import { countAll } from "../../src/work/count.ts";

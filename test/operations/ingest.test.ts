@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
 import { dump, type GivenReport, historyOf, NOW } from "./ingest_history.ts";
 import recorded from "./ingest_recorded.json";
-import { catchUp } from "../../src/operations/catch_up.ts";
+import { catchUp } from "../../src/operations/health/catch_up.ts";
 import { isBatchable } from "../../src/operations/ingest/decide.ts";
 import { type IncomingReport, locksFor, takeReports } from "../../src/operations/ingest/ingest.ts";
 import { prepareReport } from "../../src/operations/ingest/prepare.ts";

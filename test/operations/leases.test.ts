@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { createHarness, SECRET_KEY } from "../harness.ts";
-import { syncRunner } from "../../src/operations/leases.ts";
+import { syncRunner } from "../../src/operations/executions/leases.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 
 const lines: string[] = [];

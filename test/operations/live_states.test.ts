@@ -1,7 +1,7 @@
 /** Which executions of a watched project are shown, and when their versions change. */
 
 import { expect, test } from "bun:test";
-import { createLiveStates } from "../../src/operations/live_states.ts";
+import { createLiveStates } from "../../src/operations/live/live_states.ts";
 import type { LiveRow, LiveRows } from "../../src/store/live.ts";
 
 const rowOf = (id: string, more: object = {}) =>

@@ -2,10 +2,10 @@
 
 import { expect, test } from "bun:test";
 import { createHarness, junit, until } from "../harness.ts";
-import { findOrInsertExecution } from "../../src/operations/executions.ts";
+import { findOrInsertExecution } from "../../src/operations/executions/executions.ts";
 import { prepareReport } from "../../src/operations/ingest/prepare.ts";
 import { resolveReport } from "../../src/operations/ingest/resolve.ts";
-import { addSampleData, removeSampleData } from "../../src/operations/onboarding.ts";
+import { addSampleData, removeSampleData } from "../../src/operations/projects/onboarding.ts";
 import { locksFor, takeReports } from "../../src/operations/ingest/ingest.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { UploadParameters } from "../../src/schema/test_runs.ts";

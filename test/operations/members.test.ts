@@ -3,9 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
 import { CLIENT, createPerson, createSignIn, PASSWORD } from "../people.ts";
-import { admitUser } from "../../src/operations/accounts.ts";
-import { requireRole } from "../../src/operations/audit.ts";
-import { generateProjectKey, generateTeamKey, revokeKeyById } from "../../src/operations/keys.ts";
+import { admitUser } from "../../src/operations/people/accounts.ts";
+import { requireRole } from "../../src/operations/people/audit.ts";
+import { generateProjectKey, generateTeamKey, revokeKeyById } from "../../src/operations/people/keys.ts";
 import {
   acceptAsNew,
   acceptAsSelf,
@@ -14,7 +14,7 @@ import {
   invite,
   removeMember,
   revokeInvitation,
-} from "../../src/operations/members.ts";
+} from "../../src/operations/people/members.ts";
 import { COMMAND_LINE } from "../../src/schema/audit.ts";
 import type { Role } from "../../src/schema/accounts.ts";
 import { selectInvitations, selectMembers, selectRole } from "../../src/store/accounts.ts";

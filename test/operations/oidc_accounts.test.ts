@@ -3,15 +3,15 @@
 import { describe, expect, test } from "bun:test";
 import { createDatabase, createHarness } from "../harness.ts";
 import { CLIENT, createPerson } from "../people.ts";
-import { createSetupToken } from "../../src/operations/accounts.ts";
-import { acceptAsSelf, invite } from "../../src/operations/members.ts";
+import { createSetupToken } from "../../src/operations/people/accounts.ts";
+import { acceptAsSelf, invite } from "../../src/operations/people/members.ts";
 import {
   type Entrance,
   linkIdentity,
   logInWithOidc,
   type OidcPerson,
   type OidcPolicy,
-} from "../../src/operations/oidc_accounts.ts";
+} from "../../src/operations/people/oidc_accounts.ts";
 import { selectAccount, selectTeamIdsOf } from "../../src/store/accounts.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
 import type { Database } from "../../src/database/connect.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { createHarness } from "../harness.ts";
-import { forgetSecretKey, loadSecretKey } from "../../src/operations/secret_key.ts";
+import { forgetSecretKey, loadSecretKey } from "../../src/operations/projects/secret_key.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { selectSecretKeyDigest } from "../../src/store/instance.ts";
 import { createPlace, removePlace } from "../places.ts";

@@ -5,7 +5,7 @@ import { createCursors } from "../../src/http/cursor.ts";
 import { createEventStreams } from "../../src/http/events.ts";
 import { createOutbound } from "../../src/http/outbound.ts";
 import { createLog } from "../../src/log.ts";
-import { createLive } from "../../src/operations/live.ts";
+import { createLive } from "../../src/operations/live/live.ts";
 import { createExecute, type Progress } from "../../src/request/execute.ts";
 import { route } from "../../src/request/route.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";

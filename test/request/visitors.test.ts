@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
 import { createPerson } from "../people.ts";
 import { createVisitors } from "../../src/request/visitors.ts";
-import { removeMember } from "../../src/operations/members.ts";
+import { removeMember } from "../../src/operations/people/members.ts";
 
 const { acme, rival, database } = await createHarness();
 const secret = new Uint8Array(32).fill(3);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { generateProjectKey } from "../../src/operations/keys.ts";
+import { generateProjectKey } from "../../src/operations/people/keys.ts";
 import { lockLiveKey } from "../../src/store/keys.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
 

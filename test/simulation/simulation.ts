@@ -5,7 +5,7 @@
  * With a habit the builds are those of another team, see habits/. Prints a table, what misses a goal in bold, and ends with 1 where one is missed.
  */
 
-import { generateProjectKey } from "../../src/operations/keys.ts";
+import { generateProjectKey } from "../../src/operations/people/keys.ts";
 import { insertProject } from "../../src/store/projects.ts";
 import { startServers } from "../faults/servers.ts";
 import { type Column, missedGoals, toTable } from "./goals.ts";

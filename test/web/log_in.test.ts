@@ -4,8 +4,8 @@ import { describe, expect, test } from "bun:test";
 import { createBrowser, wordsOf } from "../browser.ts";
 import { createDatabase, createHarness, createServer } from "../harness.ts";
 import { createPerson, createSignIn, PASSWORD } from "../people.ts";
-import { createSetupToken } from "../../src/operations/accounts.ts";
-import { createFirstProject } from "../../src/operations/first_project.ts";
+import { createSetupToken } from "../../src/operations/people/accounts.ts";
+import { createFirstProject } from "../../src/operations/projects/first_project.ts";
 
 const quick =
   (policy: object = {}) =>

@@ -8,8 +8,8 @@ import { createPerson, createSignIn, PASSWORD } from "../people.ts";
 import { createAddressList } from "../../src/http/address.ts";
 import { createOidc } from "../../src/http/oidc.ts";
 import { createOutbound } from "../../src/http/outbound.ts";
-import { createSetupToken } from "../../src/operations/accounts.ts";
-import { invite } from "../../src/operations/members.ts";
+import { createSetupToken } from "../../src/operations/people/accounts.ts";
+import { invite } from "../../src/operations/people/members.ts";
 import { insertTeam } from "../../src/store/projects.ts";
 import { OIDC_CALLBACK } from "../../src/web/log_in.ts";
 

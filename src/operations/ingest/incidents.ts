@@ -1,6 +1,6 @@
 /** Finds the failures of a run that nobody's change has caused. */
 
-import { isDisturbedRun } from "../flaky_evidence.ts";
+import { isDisturbedRun } from "../health/flaky_evidence.ts";
 import { BAD_RUN, FAMILY, isIll, isIncident, isOwnDoing, SHARED } from "../../rules/incident.ts";
 import type { IncidentSign } from "../../schema/failures.ts";
 import type { Tx } from "../../database/connect.ts";

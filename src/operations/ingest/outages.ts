@@ -1,12 +1,12 @@
 /** Outages of a whole execution: what a task shows of it may be seen only when others have reported. */
 
-import { trackBugs } from "../bug_reports.ts";
+import { trackBugs } from "../bugs/bug_reports.ts";
 import { judgeFailures } from "./judge.ts";
 import { isOutageTogether, mayBeOutage } from "../../rules/run_outcome.ts";
 import type { Tx } from "../../database/connect.ts";
 import { lockBugs, withdrawOccurrences } from "../../store/bug_reports.ts";
 import { type RunRow, updateOutage } from "../../store/test_runs.ts";
-import type { TrackedRun } from "../bug_reports.ts";
+import type { TrackedRun } from "../bugs/bug_reports.ts";
 
 /** Picks the complete runs that are judged otherwise now that all of these are known. A run that is counted stays as it is. */
 export const changedByOthers = (runs: readonly RunRow[]): RunRow[] => {

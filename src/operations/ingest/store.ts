@@ -6,10 +6,17 @@ import { judgeFailures } from "./judge.ts";
 import type { MatchedExecution } from "./match.ts";
 import { judgeAgain } from "./outages.ts";
 import { toRunDetails } from "./prepare.ts";
-import { type TrackedRun, trackBugs } from "../bug_reports.ts";
-import { countChanges } from "../case_health.ts";
-import { advanceExecution, type Advanced, type NextState, quietEvents, storeAdvance, toOrigin } from "../executions.ts";
-import { isDisturbedRun } from "../flaky_evidence.ts";
+import { type TrackedRun, trackBugs } from "../bugs/bug_reports.ts";
+import { countChanges } from "../health/case_health.ts";
+import {
+  advanceExecution,
+  type Advanced,
+  type NextState,
+  quietEvents,
+  storeAdvance,
+  toOrigin,
+} from "../executions/executions.ts";
+import { isDisturbedRun } from "../health/flaky_evidence.ts";
 import { type Blamed, toCounts } from "../../rules/blame.ts";
 import { hasEnded } from "../../rules/execution.ts";
 import { INCIDENT } from "../../rules/health.ts";

@@ -1,0 +1,272 @@
+/** The actions of automations: each begins what it says, or says what it would begin and why not. */
+
+import { MAX_TITLE, openBug, reopenBug } from "../bugs/bug_reports.ts";
+import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
+import { findOrInsertExecution, planTasks } from "../executions/executions.ts";
+import { rerunExecution } from "../executions/reruns.ts";
+import type { Action, ActionResult, AutomationRun } from "../../schema/automations.ts";
+import { type PlannedTask, toPlannedTask } from "../../schema/executions.ts";
+import { Refusal } from "../../schema/refusal.ts";
+import { MAX_WAITING, notSent } from "../../schema/integrations.ts";
+import { actionsOf, stateOf } from "../../senders/send.ts";
+import { type ActionOptions, isCommitHash } from "../../senders/sender.ts";
+import { type AutomationRow, selectTeamProjects, type TeamProject } from "../../store/automations.ts";
+import { lockBugs, selectBugsByFingerprint } from "../../store/bug_reports.ts";
+import { savepoint, type Tx } from "../../database/connect.ts";
+import { selectHasEnvironment } from "../../store/environments.ts";
+import type { EventRow } from "../../store/events.ts";
+import { lockExecution } from "../../store/executions.ts";
+import {
+  failDelivery,
+  giveUpOldest,
+  insertDelivery,
+  lockIntegrationForUse,
+  selectIntegration,
+} from "../../store/integrations.ts";
+import type { Notification } from "../../schema/notifications.ts";
+
+/** Behind so many automations nothing is begun that could set off the next one: there are no loops. */
+const MAX_DEPTH = 3;
+
+export type AutomationServices = {
+  publicUrl: string;
+  now: Date;
+  dryRun?: boolean;
+  /** Gets what went wrong in ourselves; the user gets a failed run. */
+  onBug: (error: unknown) => void;
+};
+
+/** What an action is about. */
+export type Occasion = {
+  teamId: string;
+  automation: AutomationRow;
+  event: EventRow | null;
+  project: TeamProject | null;
+  notice: Notification;
+  depth: number;
+  cause: AutomationRun["cause"];
+};
+
+type Result = Omit<ActionResult, "type">;
+
+const skipped = (reason: string): Result => ({ status: "skipped", reason });
+const failed = (reason: string): Result => ({ status: "failed", reason });
+
+/** In a transaction. What the product refuses is undone, and told as the action's failure. */
+export async function perform(
+  sql: Tx,
+  services: AutomationServices,
+  action: Action,
+  occasion: Occasion,
+): Promise<Result> {
+  try {
+    return await savepoint(sql, (sql) => begin(sql, services, action, occasion));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return failed(error.message);
+  }
+}
+
+async function begin(sql: Tx, services: AutomationServices, action: Action, occasion: Occasion): Promise<Result> {
+  switch (action.type) {
+    case "open_bug_report":
+      return await openBugReport(sql, services, action, occasion);
+    case "rerun_failed":
+      return await rerunFailed(sql, services, action, occasion);
+    case "start_execution":
+      return await startExecution(sql, services, action, occasion);
+    default:
+      return await deliver(sql, services, action, occasion);
+  }
+}
+
+type Delivered = Extract<Action, { integrationId: string }>;
+
+async function deliver(
+  sql: Tx,
+  { dryRun, now }: AutomationServices,
+  action: Delivered,
+  { teamId, event, project, notice }: Occasion,
+): Promise<Result> {
+  const { type, integrationId, ...given } = action;
+  // Locked, so that nobody deletes it before the delivery refers to it.
+  const integration =
+    (await lockIntegrationForUse(sql, teamId, integrationId)) && (await selectIntegration(sql, teamId, integrationId));
+  if (!integration) return failed("The integration was deleted");
+  const { kind, name, enabled } = integration;
+  const about = { integrationId };
+  if (!actionsOf(kind).includes(type)) return { ...failed(`An integration of ${kind} cannot ${type}`), ...about };
+  if (!enabled) return { ...skipped(`The integration "${name}" is disabled`), ...about };
+  const missing = whatIsMissing(type, kind, notice);
+  if (missing !== undefined) return { ...skipped(missing), ...about };
+  const options =
+    type === "set_commit_status"
+      ? { context: contextOf(given, notice) }
+      : type === "dispatch"
+        ? { ...given, ...executionOf(event, project) }
+        : given;
+  const what = type === "dispatch" ? "the request to start a pipeline" : JSON.stringify(notice.title);
+  if (dryRun) return { status: "planned", reason: `Would send ${what} to "${name}" (${kind})`, ...about };
+  const deliveryId = Bun.randomUUIDv7();
+  await insertDelivery(sql, teamId, {
+    id: deliveryId,
+    integrationId,
+    action: type,
+    options,
+    eventId: event?.id ?? null,
+    notice,
+    stateKey: stateOf(kind, { action: type, options, notice }),
+    due: "now",
+  });
+  const waits = `${MAX_WAITING} deliveries are waiting for "${name}" already`;
+  const crowd = await giveUpOldest(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
+  if (crowd.givenUp.includes(deliveryId)) return { ...failed(waits), ...about, deliveryId };
+  // Messages make room for these; where there are none left, it is said here and now.
+  if (type !== "notify" && crowd.isFull) {
+    await failDelivery(sql, { teamId, integrationId, id: deliveryId }, notSent(now, `Not sent: ${waits}`));
+    return { ...failed(waits), ...about, deliveryId };
+  }
+  return { status: "done", reason: `Sends ${what} to "${name}" (${kind})`, ...about, deliveryId };
+}
+
+/** What a pipeline may add its results to. */
+function executionOf(event: EventRow | null, project: TeamProject | null): Pick<ActionOptions, "execution"> {
+  const id = event?.data.execution?.id;
+  return id === undefined || !project ? {} : { execution: { projectId: project.id, id, waits: false } };
+}
+
+function contextOf(given: object, { data }: Notification): string {
+  const { context } = given as { context?: string };
+  const taskSlug = (data["testRun"] as { taskSlug?: string } | undefined)?.taskSlug;
+  return context ?? (taskSlug === undefined ? "assay" : `assay/${taskSlug}`).slice(0, 100);
+}
+
+/** What the notice lacks for this action, in words. */
+function whatIsMissing(type: Delivered["type"], kind: string, notice: Notification): string | undefined {
+  if (type === "set_commit_status" && notice.commit === null) return "The commit is not known";
+  if (type === "set_commit_status" && !isCommitHash(notice.commit))
+    return `${JSON.stringify(notice.commit)} is no commit`;
+  if (type === "notify" && (kind === "github" || kind === "gitlab") && notice.pullRequest === null)
+    return "There is no pull request to comment on";
+  const { externalUrl } = (notice.data["bugReport"] ?? {}) as { externalUrl?: string | null };
+  if (type === "create_issue" && externalUrl) return `The bug report is followed up at ${externalUrl} already`;
+  return undefined;
+}
+
+/** One bug report per automation and branch: it is opened again rather than twice. */
+async function openBugReport(
+  sql: Tx,
+  { dryRun, now }: AutomationServices,
+  { title, severity, labels, assignee }: Extract<Action, { type: "open_bug_report" }>,
+  { automation, project, notice, depth }: Occasion,
+): Promise<Result> {
+  if (!project) return skipped("It is not about a project");
+  if (depth >= MAX_DEPTH) return skipped(`${depth} automations led to this already`);
+  const name = title ?? notice.subject;
+  const digest = Bun.SHA256.hash(`automation ${project.id} ${automation.id} ${notice.topic}`, "hex").slice(0, 32);
+  await lockBugs(sql, project.id);
+  const [known] = await selectBugsByFingerprint(sql, project.id, [digest]);
+  const at = now.toISOString();
+  if (known && known.status !== "resolved")
+    return { ...skipped(`Bug report #${known.number} is ${known.status} already`), bugReportId: known.id };
+  if (dryRun)
+    return { status: "planned", reason: `Would ${known ? "reopen" : "open"} the bug report ${JSON.stringify(name)}` };
+  if (known) {
+    await reopenBug(sql, project.id, { id: known.id, now: at, depth: depth + 1 });
+    return { status: "done", reason: `Reopened bug report #${known.number}`, bugReportId: known.id };
+  }
+  const bug = {
+    title: name.slice(0, MAX_TITLE).toWellFormed(),
+    severity,
+    source: "automatic" as const,
+    labels,
+    assignee,
+    description: `Opened by the automation "${automation.name}": ${notice.title}. ${notice.text}`,
+    now: at,
+  };
+  const fingerprint = {
+    kind: "automation" as const,
+    digest,
+    exceptionType: null,
+    message: `Automation: ${automation.name}`,
+    frames: [],
+    test: null,
+  };
+  const { id, number } = await openBug(sql, project.id, bug, { fingerprint, depth: depth + 1 });
+  return { status: "done", reason: `Opened bug report #${number}`, bugReportId: id };
+}
+
+async function rerunFailed(
+  sql: Tx,
+  { dryRun, now, publicUrl }: AutomationServices,
+  { maximum }: Extract<Action, { type: "rerun_failed" }>,
+  { teamId, event, project, depth }: Occasion,
+): Promise<Result> {
+  const id = event?.data.execution?.id;
+  const execution = id && project ? await lockExecution(sql, project.id, id) : undefined;
+  if (!execution) return skipped("The execution is not there any more");
+  if (execution.reruns >= maximum) return skipped(`It was repeated ${execution.reruns} times already`);
+  if (dryRun) return { status: "planned", reason: "Would ask for the failed tasks again" };
+  const rerun = { failedOnly: true, trigger: "automation" as const, depth: depth + 1, teamId, publicUrl, now };
+  const created = await rerunExecution(sql, project!.id, execution, rerun);
+  if ("reason" in created) return skipped(`Nothing to repeat: ${created.reason}`);
+  return { status: "done", reason: "Asked for the failed tasks again", executionId: created.id };
+}
+
+async function startExecution(
+  sql: Tx,
+  { dryRun, now, publicUrl }: AutomationServices,
+  action: Extract<Action, { type: "start_execution" }>,
+  { teamId, project, depth, cause, event, automation }: Occasion,
+): Promise<Result> {
+  if (depth >= MAX_DEPTH) return skipped(`${depth} automations led to this already`);
+  const { branch, environment, dispatch } = action;
+  const [target] =
+    action.projectId === undefined ? [project] : await selectTeamProjects(sql, teamId, [action.projectId]);
+  if (!target) return failed(action.projectId === undefined ? "It is not about a project" : "The project was deleted");
+  const engine = dispatch && (await lockEngine(sql, teamId, dispatch));
+  const about = dispatch ? { integrationId: dispatch.integrationId } : {};
+  if (engine && "problem" in engine)
+    return { ...failed(`Cannot dispatch, by its ${engine.problem.field}: ${engine.problem.message}`), ...about };
+  const at = now.toISOString();
+  const key =
+    action.key?.replaceAll("{date}", at.slice(0, 10)).replaceAll("{time}", at.slice(11, 16).replace(":", "-")) ?? null;
+  const origin = event?.data.execution;
+  const inherited = origin && project?.id === target.id ? origin : undefined;
+  const where = environment ?? inherited?.environment ?? null;
+  // Known before anything is begun: what refuses it later would be taken for a failure of ours.
+  if (action.mode === "run" && where !== null && !(await selectHasEnvironment(sql, target.id, where)))
+    return failed(`The team has no environment ${JSON.stringify(where)}, whose variables the tasks would get`);
+  const tasks = toPlan(action.tasks);
+  const named = `the tasks ${tasks.map(({ slug }) => JSON.stringify(slug)).join(", ")} in "${target.name}"`;
+  const what = engine ? `${named}, with a pipeline by "${engine.name}" (${engine.kind})` : named;
+  if (dryRun) return { status: "planned", reason: `Would start ${what}`, ...about };
+  const { execution, isNew } = await findOrInsertExecution(sql, target.id, {
+    branch: branch ?? inherited?.branch,
+    commit: inherited?.commit,
+    environment: where,
+    key,
+    status: "queued",
+    ...(action.mode ? { mode: action.mode } : {}),
+    trigger: "schedule" in automation.trigger ? "schedule" : "automation",
+    timeoutMinutes: action.timeoutMinutes ?? null,
+    depth: depth + 1,
+    now,
+  });
+  if (!isNew) return skipped(`There is an execution with the key ${JSON.stringify(key)} already`);
+  await planTasks(sql, target.id, execution, tasks, now);
+  const why = cause === "manual" ? " by hand" : "";
+  const started: Result = { status: "done", reason: `Started ${what}${why}`, executionId: execution.id, ...about };
+  if (!dispatch) return started;
+  const asking = { publicUrl, now, eventId: event?.id ?? null };
+  const { deliveryId, problem } = await askEngine(sql, { teamId, project: target, execution }, dispatch, asking);
+  if (problem === undefined) return { ...started, deliveryId };
+  await endUndispatched(sql, { projectId: target.id, id: execution.id }, problem, now);
+  return { ...started, ...failed(problem), deliveryId };
+}
+
+/** Each task once, as it is named first. */
+function toPlan(tasks: Extract<Action, { type: "start_execution" }>["tasks"]): PlannedTask[] {
+  const planned = tasks.map(toPlannedTask);
+  return planned.filter(({ slug }, index) => planned.findIndex((other) => other.slug === slug) === index);
+}

@@ -1,0 +1,163 @@
+/** Does what automations say: looks at an event or a schedule, begins the actions, and notes what became of each. */
+
+import { type AutomationServices, type Occasion, perform } from "./automation_actions.ts";
+import { type EventFacts, meets, toFacts } from "../../rules/automation.ts";
+import { toNotice, toSummaryNotice } from "../../rules/notice.ts";
+import type { ActionResult, AutomationRun } from "../../schema/automations.ts";
+import {
+  type AutomationRow,
+  insertAutomationRun,
+  type NewAutomationRun,
+  selectFailedCases,
+  selectSummary,
+  selectTeamProjects,
+} from "../../store/automations.ts";
+import { isUnavailable, savepoint, type Tx } from "../../database/connect.ts";
+import type { EventRow } from "../../store/events.ts";
+
+const MAX_FAILURES = 20;
+const DAY = 86_400_000;
+
+/** What conditions ask of an event. Throws where it makes no sense: then it does so for every automation. */
+export const factsOf = ({ data, projectId, defaultBranch }: EventRow): EventFacts =>
+  toFacts(data, projectId, defaultBranch);
+
+/** Why a run failed that failed in us, or that the database never had time for. */
+export const reasonOf = (isStall: boolean): string =>
+  isStall
+    ? "The database did not answer in time, again and again: nothing was done"
+    : "Internal error: nothing was done, and the log of Assay tells why";
+
+/**
+ * In a transaction. Undefined when this automation has seen the event before. What fails in us is undone and kept as a
+ * failed run; throws when the database is away or too slow.
+ */
+export async function runForEvent(
+  sql: Tx,
+  services: AutomationServices,
+  automation: AutomationRow,
+  event: EventRow,
+  cause: "event" | "manual",
+): Promise<AutomationRun | undefined> {
+  const { id: eventId, type: eventType, projectId, teamId } = event;
+  const about = { cause, eventId, eventType, projectId };
+  return await runSafely(sql, services, teamId, automation.id, about, (sql) =>
+    actForEvent(sql, services, automation, event, cause),
+  );
+}
+
+async function actForEvent(
+  sql: Tx,
+  services: AutomationServices,
+  automation: AutomationRow,
+  event: EventRow,
+  cause: "event" | "manual",
+): Promise<Outcome> {
+  const { teamId, projectId, data, type, depth } = event;
+  const { met, reason } = meets(automation.conditions, factsOf(event));
+  const actions: ActionResult[] = [];
+  if (met) {
+    const project =
+      projectId === null
+        ? null
+        : { id: projectId, name: event.projectName ?? "", defaultBranch: event.defaultBranch ?? "" };
+    const taskSlug = data.testRun?.taskSlug ?? null;
+    const fails = (data.testRun?.failed ?? data.execution?.failed ?? 0) > 0;
+    const failures =
+      project && data.execution && fails
+        ? await selectFailedCases(sql, project.id, data.execution.id, taskSlug, MAX_FAILURES)
+        : [];
+    const notice = toNotice(
+      { type, teamId, project, data, occurredAt: event.occurredAt, failures },
+      services.publicUrl,
+    );
+    const occasion = { teamId, automation, event, project, notice, depth, cause };
+    for (const action of automation.actions)
+      actions.push({ type: action.type, ...(await perform(sql, services, action, occasion)) });
+  }
+  return { status: toStatus(met, actions), reason, actions };
+}
+
+/**
+ * In a transaction. Notices and executions are made for each project in question. What fails in us is undone and kept as a
+ * failed run; throws when the database is away or too slow.
+ */
+export async function runForSchedule(
+  sql: Tx,
+  services: AutomationServices,
+  teamId: string,
+  automation: AutomationRow,
+  cause: "schedule" | "manual",
+): Promise<AutomationRun> {
+  const about = { cause, eventId: null, eventType: null, projectId: null };
+  const run = await runSafely(sql, services, teamId, automation.id, about, (sql) =>
+    actForSchedule(sql, services, teamId, automation, cause),
+  );
+  return run!;
+}
+
+async function actForSchedule(
+  sql: Tx,
+  services: AutomationServices,
+  teamId: string,
+  automation: AutomationRow,
+  cause: "schedule" | "manual",
+): Promise<Outcome> {
+  const { publicUrl, now } = services;
+  const projects = await selectTeamProjects(sql, teamId, automation.conditions.projects);
+  const since = automation.lastRun?.createdAt ?? new Date(now.getTime() - DAY).toISOString();
+  const occasions: Occasion[] = [];
+  for (const project of projects) {
+    const notice = toSummaryNotice(project, await selectSummary(sql, project.id, since), publicUrl, now);
+    occasions.push({ teamId, automation, event: null, project, notice, depth: 0, cause });
+  }
+  const actions: ActionResult[] = [];
+  for (const action of automation.actions) {
+    const whole = action.type === "dispatch" || (action.type === "start_execution" && action.projectId !== undefined);
+    for (const occasion of whole ? occasions.slice(0, 1) : occasions)
+      actions.push({ type: action.type, ...(await perform(sql, services, action, occasion)) });
+  }
+  const any = projects.length > 0;
+  return { status: toStatus(any, actions), reason: any ? "It was time" : "The team has no such project", actions };
+}
+
+type About = Pick<NewAutomationRun, "cause" | "eventId" | "eventType" | "projectId">;
+type Outcome = Pick<NewAutomationRun, "status" | "reason" | "actions">;
+
+/** In a transaction: notes what `act` did, or that it failed in us, which leaves nothing of it. */
+async function runSafely(
+  sql: Tx,
+  services: AutomationServices,
+  teamId: string,
+  automationId: string,
+  about: About,
+  act: (sql: Tx) => Promise<Outcome>,
+): Promise<AutomationRun | undefined> {
+  try {
+    return await savepoint(sql, async (sql) =>
+      note(sql, services, teamId, automationId, { ...about, ...(await act(sql)) }),
+    );
+  } catch (error) {
+    if (isUnavailable(error)) throw error;
+    services.onBug(error);
+    const failure = { status: "failed" as const, reason: reasonOf(false), actions: [] };
+    return await savepoint(sql, (sql) => note(sql, services, teamId, automationId, { ...about, ...failure }));
+  }
+}
+
+function toStatus(met: boolean, actions: readonly ActionResult[]): AutomationRun["status"] {
+  if (!met) return "skipped";
+  if (actions.some(({ status }) => status === "failed")) return "failed";
+  return actions.every(({ status }) => status === "skipped") ? "skipped" : "done";
+}
+
+async function note(
+  sql: Tx,
+  { dryRun, now }: AutomationServices,
+  teamId: string,
+  automationId: string,
+  run: NewAutomationRun,
+): Promise<AutomationRun | undefined> {
+  if (dryRun) return { id: null, ...run, createdAt: now.toISOString() };
+  return await insertAutomationRun(sql, teamId, automationId, run);
+}

@@ -1,0 +1,206 @@
+/** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
+
+import { type DispatchedFor, endUndispatched, reasonAgainst } from "./dispatch.ts";
+import { type DeliveryAttempt, type DeliveryStatus, type Kind, notSent, SECRETS } from "../../schema/integrations.ts";
+import { integrationPlace } from "../../secrets/places.ts";
+import { type Seal, SealError } from "../../secrets/seal.ts";
+import { INTERNAL_ATTEMPT, type Outbound, send, type Receiver } from "../../senders/send.ts";
+import type { Job, Outcome } from "../../senders/sender.ts";
+import { setExternalUrl } from "../../store/bug_reports.ts";
+import { isUnavailable, isTimeout, savepoint, type Tx } from "../../database/connect.ts";
+import { insertTeamEvent } from "../../store/events.ts";
+import {
+  type IntegrationClaim,
+  countFailure,
+  disableIntegration,
+  type DueDelivery,
+  failDelivery,
+  markIntegrationSound,
+  pauseIntegration,
+  updateDelivery,
+} from "../../store/integrations.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** After the first, second, … attempt that failed. */
+const RETRIES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR];
+/**
+ * A receiver that fails twice in a row is left alone, for longer each time, but something that is due asks it now and
+ * then. A single failure is that delivery's own affair.
+ */
+const PAUSES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 15 * MINUTE];
+/** What a receiver asks for is believed up to here. */
+const MAX_RETRY_AFTER = DAY;
+const GIVE_UP_AFTER = 5 * DAY;
+const KEPT_ATTEMPTS = 20;
+
+/** While a webhook's secret is replaced, the one before signs as well. */
+export const ROTATION_MS = DAY;
+
+export type Secrets = Record<string, string | null>;
+
+/** Names that are not part of the config: what was the secret before, and until when it signs. */
+type StoredSecrets = Secrets & { previousSecret?: string; previousUntil?: string };
+
+/** The whole config, and which texts in it are secret. */
+function toReceiver(
+  seal: Seal,
+  teamId: string,
+  { id, kind, config, sealed }: { id: string; kind: Kind; config: Record<string, unknown>; sealed: Buffer },
+  now: Date,
+): Receiver {
+  const { previousSecret, previousUntil, ...secrets } = openSecrets(seal, teamId, id, sealed);
+  const rotating = previousSecret !== undefined && previousUntil !== undefined && previousUntil > now.toISOString();
+  const texts = [...SECRETS[kind].map((name) => secrets[name]), previousSecret];
+  return {
+    kind,
+    config: { ...config, ...secrets, ...(rotating ? { previousSecret } : {}) },
+    secrets: texts.filter((text) => typeof text === "string"),
+  };
+}
+
+export const openSecrets = (seal: Seal, teamId: string, id: string, sealed: Buffer): StoredSecrets =>
+  JSON.parse(seal.open(integrationPlace(teamId, id), sealed)) as StoredSecrets;
+
+type Place = Pick<IntegrationClaim, "teamId" | "id">;
+
+export type DeliveryOptions = {
+  begin: <T>(work: (sql: Tx) => Promise<T>) => Promise<T>;
+  outbound: Outbound;
+  seal: Seal;
+  /** Gets what went wrong in ourselves; the user finds that it did in the delivery. */
+  onBug: (error: unknown) => void;
+  /** What an attempt has made of the delivery, once that is stored. */
+  onAttempt?: (status: DeliveryStatus) => void;
+};
+
+const UNOPENED = "Cannot open the secrets of this integration: enter them again";
+
+/**
+ * Whether the integration may get the next one at once. Tried "once", it fails instead of being tried again, and a failure
+ * says nothing of the integration.
+ */
+export async function attemptDelivery(
+  { begin, outbound, seal, onBug, onAttempt }: DeliveryOptions,
+  claim: Place,
+  delivery: DueDelivery,
+  tried: "until sent" | "once" = "until sent",
+): Promise<boolean> {
+  const now = new Date();
+  const { id, action, options, notice, tries } = delivery;
+  const awaiting = executionOf(delivery);
+  const against =
+    awaiting && (await begin((sql) => reasonAgainst(sql, awaiting, { isAskedAgain: isAskedAgain(delivery) })));
+  if (against !== undefined) {
+    const place = { teamId: claim.teamId, integrationId: claim.id, id };
+    await begin((sql) => failDelivery(sql, place, notSent(now, against)));
+    onAttempt?.("failed");
+    return true;
+  }
+  const { outcome, attempt, bug } = await sendTo(
+    { outbound, seal },
+    claim.teamId,
+    { ...delivery, id: claim.id },
+    { id, action, options, notice, now },
+  );
+  if (bug !== undefined) onBug(bug);
+  const attempts = [...delivery.attempts, attempt].slice(-KEPT_ATTEMPTS);
+  const judged = judge(outcome, tried === "once" ? RETRIES.length : tries);
+  const goesOn = await begin(async (sql) => {
+    await updateDelivery(sql, { teamId: claim.teamId, integrationId: claim.id, id }, { ...judged, attempts });
+    if (awaiting && judged.status === "failed" && "error" in outcome)
+      await endUndispatched(sql, awaiting, outcome.error, now);
+    if (tried === "once" && outcome.status !== "sent") return false;
+    // The receiver has no part in it.
+    if (bug !== undefined) return true;
+    return await judgeIntegration(sql, claim, delivery, outcome, onBug);
+  });
+  onAttempt?.(judged.status);
+  return goesOn;
+}
+
+/** That a pipeline is to be started for. */
+function executionOf({ action, options }: DueDelivery): DispatchedFor | undefined {
+  const { execution } = options as { execution?: DispatchedFor };
+  return action === "dispatch" && execution?.waits ? execution : undefined;
+}
+
+/** All its tries are before it once more. */
+const isAskedAgain = ({ tries, attempts }: DueDelivery) => tries === 0 && attempts.length > 0;
+
+type Sent = { outcome: Outcome; attempt: DeliveryAttempt; bug?: unknown };
+
+async function sendTo(
+  { outbound, seal }: Pick<DeliveryOptions, "outbound" | "seal">,
+  teamId: string,
+  integration: Parameters<typeof toReceiver>[2],
+  job: Job,
+): Promise<Sent> {
+  let target: Receiver;
+  try {
+    target = toReceiver(seal, teamId, integration, job.now);
+  } catch (bug) {
+    const error = bug instanceof SealError ? UNOPENED : INTERNAL_ATTEMPT;
+    return { outcome: { status: "retry", error }, attempt: notSent(job.now, error), bug };
+  }
+  return await send(outbound, target, job);
+}
+
+function judge(outcome: Outcome, tries: number): { status: DeliveryStatus; nextMs: number | null } {
+  if (outcome.status === "sent") return { status: "sent", nextMs: null };
+  const wait = RETRIES[tries];
+  if (outcome.status !== "retry" || wait === undefined) return { status: "failed", nextMs: null };
+  // Deliveries that failed together should not all come back at the same moment.
+  const jittered = wait * (1 + 0.2 * Math.random());
+  return { status: "pending", nextMs: Math.min(Math.max(jittered, outcome.afterMs ?? 0), MAX_RETRY_AFTER) };
+}
+
+async function judgeIntegration(
+  sql: Tx,
+  claim: Place,
+  delivery: DueDelivery,
+  outcome: Outcome,
+  onBug: DeliveryOptions["onBug"],
+): Promise<boolean> {
+  const { teamId, id } = claim;
+  if (outcome.status === "sent") {
+    await markIntegrationSound(sql, teamId, id);
+    const { link } = outcome;
+    if (link === undefined) return true;
+    // The issue is there whether or not it can be linked: forgetting that it was sent would open another one.
+    await savepoint(sql, (sql) => linkBugReport(sql, delivery, link)).catch((error: unknown) => {
+      if (isUnavailable(error) && !isTimeout(error)) throw error;
+      onBug(error);
+    });
+    return true;
+  }
+  const state = await countFailure(sql, teamId, id);
+  const reason =
+    outcome.status === "gone"
+      ? "The receiver answered 410: it wants no more"
+      : state && state.failingForMs > GIVE_UP_AFTER
+        ? "Nothing could be delivered for 5 days"
+        : undefined;
+  if (reason !== undefined && (await disableIntegration(sql, teamId, id, reason))) {
+    const integration = { id, kind: delivery.kind, name: delivery.integrationName, reason };
+    await insertTeamEvent(sql, teamId, "integration.disabled", { integration });
+    return false;
+  }
+  if (outcome.status === "refused") return true;
+  const inRow = state?.failures ?? 1;
+  const pause = inRow < 2 ? 0 : PAUSES[Math.min(inRow - 2, PAUSES.length - 1)]!;
+  const asked = outcome.status === "retry" ? Math.min(outcome.afterMs ?? 0, PAUSES.at(-1)!) : 0;
+  if (pause === 0 && asked === 0) return true;
+  await pauseIntegration(sql, teamId, id, Math.max(pause, asked));
+  return false;
+}
+
+/** An issue that was opened for a bug report is linked from it. */
+async function linkBugReport(sql: Tx, { action, notice }: DueDelivery, link: string): Promise<void> {
+  const { project, bugReport } = notice.data as { project?: { id: string }; bugReport?: { id: string } };
+  if (action === "create_issue" && project && bugReport && /^https?:\/\/\S{1,1990}$/.test(link))
+    await setExternalUrl(sql, project.id, bugReport.id, link);
+}

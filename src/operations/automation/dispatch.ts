@@ -1,0 +1,169 @@
+/** Engines that run tests elsewhere: asked to begin, and told the execution that their results are to join. */
+
+import { toDispatchNotice } from "../../rules/notice.ts";
+import { hasEnded } from "../../rules/execution.ts";
+import { type Dispatch, MAX_INPUTS, MAX_WAITING, notSent } from "../../schema/integrations.ts";
+import { refuse } from "../../schema/refusal.ts";
+import { integrationPlace } from "../../secrets/places.ts";
+import { type Seal, SealError } from "../../secrets/seal.ts";
+import { actionsOf } from "../../senders/send.ts";
+import { selectTeamProjects, type TeamProject } from "../../store/automations.ts";
+import type { Tx } from "../../database/connect.ts";
+import { lockExecution, type LockedExecution, selectExecutionStatus, selectTasks } from "../../store/executions.ts";
+import {
+  failDelivery,
+  giveUpOldest,
+  insertDelivery,
+  type IntegrationRow,
+  lockIntegrationForUse,
+  selectIntegration,
+  selectWaitingDispatch,
+} from "../../store/integrations.ts";
+import { advanceExecution } from "../executions/executions.ts";
+
+/** An integration that can start what it is asked for. */
+export type Engine = Pick<IntegrationRow, "id" | "kind" | "name">;
+
+/** What is wrong, with the field of the dispatch that it is about. */
+type Problem = { field: "integrationId" | "workflow" | "inputs"; message: string };
+
+/** What an integration, or its absence, makes impossible. Without a seal nothing is known of its secrets. */
+export function findProblem(
+  teamId: string,
+  integration: IntegrationRow | undefined,
+  { workflow, inputs = {} }: Dispatch,
+  seal?: Seal,
+): Problem | undefined {
+  const engine = (message: string): Problem => ({ field: "integrationId", message });
+  if (!integration) return engine("there is no such integration in this team");
+  const { kind, name, enabled, config } = integration;
+  if (!actionsOf(kind).includes("dispatch")) return engine(`an integration of ${kind} starts no pipelines`);
+  if (!enabled) return engine(`the integration "${name}" is disabled`);
+  if (kind === "github" && !workflow && !config["workflow"])
+    return { field: "workflow", message: `neither it nor the integration "${name}" names one` };
+  if (kind !== "github" && workflow !== undefined)
+    return { field: "workflow", message: `an integration of ${kind} knows none` };
+  if (kind === "gitlab" && seal && !hasTriggerToken(teamId, integration, seal))
+    return engine(`the integration "${name}" has no "triggerToken"`);
+  const names = Object.keys(inputs);
+  const own = names.find((name) => name.toLowerCase() === "assay_execution_id");
+  if (own !== undefined) return { field: "inputs", message: `"${own}" is the id of the execution, and set already` };
+  if (kind === "github" && names.length >= MAX_INPUTS)
+    return {
+      field: "inputs",
+      message: `expected at most ${MAX_INPUTS - 1} beside the execution's id, got ${names.length}`,
+    };
+  return undefined;
+}
+
+/** What does not open is told when it is used. */
+function hasTriggerToken(teamId: string, { id, sealed }: IntegrationRow, seal: Seal): boolean {
+  try {
+    const secrets = JSON.parse(seal.open(integrationPlace(teamId, id), sealed)) as { triggerToken?: string | null };
+    return Boolean(secrets.triggerToken);
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error;
+    return true;
+  }
+}
+
+/** In a transaction, until whose end it is not deleted; or why it starts nothing. */
+export async function lockEngine(
+  sql: Tx,
+  teamId: string,
+  dispatch: Dispatch,
+  seal?: Seal,
+): Promise<Engine | { problem: Problem }> {
+  const { integrationId } = dispatch;
+  const integration = (await lockIntegrationForUse(sql, teamId, integrationId))
+    ? await selectIntegration(sql, teamId, integrationId)
+    : undefined;
+  const problem = findProblem(teamId, integration, dispatch, seal);
+  return problem ? { problem } : integration!;
+}
+
+type Begun = { teamId: string; project: TeamProject; execution: LockedExecution };
+
+/** In the transaction that has begun the execution: asks the engine to run it, or says why it takes nothing more. */
+export async function askEngine(
+  sql: Tx,
+  { teamId, project, execution }: Begun,
+  { integrationId, workflow, ref = execution.branch ?? undefined, inputs }: Dispatch,
+  { publicUrl, now, eventId = null }: { publicUrl: string; now: Date; eventId?: string | null },
+): Promise<{ deliveryId: string; problem?: string }> {
+  const deliveryId = Bun.randomUUIDv7();
+  await insertDelivery(sql, teamId, {
+    id: deliveryId,
+    integrationId,
+    action: "dispatch",
+    options: { workflow, ref, inputs, execution: { projectId: project.id, id: execution.id, waits: true } },
+    eventId,
+    notice: toDispatchNotice(project, execution, publicUrl, now),
+    due: "now",
+  });
+  const { isFull } = await giveUpOldest(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
+  if (!isFull) return { deliveryId };
+  const problem = `${MAX_WAITING} deliveries are waiting for the integration already`;
+  await failDelivery(sql, { teamId, integrationId, id: deliveryId }, notSent(now, `Not sent: ${problem}`));
+  return { deliveryId, problem };
+}
+
+/** In the transaction that has begun the execution, for a caller who learns at once what cannot work: refuses it by its name. */
+export async function dispatchExecution(
+  sql: Tx,
+  { teamId, seal, publicUrl, now }: { teamId: string; seal: Seal; publicUrl: string; now: Date },
+  projectId: string,
+  execution: LockedExecution,
+  dispatch: Dispatch,
+): Promise<void> {
+  if (execution.mode !== "report")
+    refuse(`Cannot read "dispatch": an execution of mode "${execution.mode}" is for runners`);
+  if ((await selectTasks(sql, projectId, execution.id)).length === 0)
+    refuse(`Cannot read "tasks": with "dispatch" expected at least one that is to report`);
+  const engine = await lockEngine(sql, teamId, dispatch, seal);
+  if ("problem" in engine) refuse(`Cannot read "dispatch.${engine.problem.field}": ${engine.problem.message}`);
+  const [project] = await selectTeamProjects(sql, teamId, [projectId]);
+  const { problem } = await askEngine(sql, { teamId, project: project!, execution }, dispatch, { publicUrl, now });
+  if (problem) refuse(`Cannot dispatch: ${problem}`);
+}
+
+/** The execution that a dispatch was made for, as it stands in its options. */
+export type DispatchedFor = { projectId: string; id: string; waits: boolean };
+
+const NOT_STARTED = "The pipeline was not started";
+
+/** In a transaction: an execution that waits for a pipeline which nobody will start is over, with this reason. */
+export async function endUndispatched(
+  sql: Tx,
+  { projectId, id }: Pick<DispatchedFor, "projectId" | "id">,
+  why: string,
+  now: Date,
+): Promise<void> {
+  const execution = await lockExecution(sql, projectId, id);
+  if (!execution || hasEnded(execution.status)) return;
+  const change = { arrived: false, now, reason: `${NOT_STARTED}: ${why}` };
+  await advanceExecution(sql, projectId, execution, "completed", change);
+}
+
+/** Why nothing has come of an execution whose time is over, where it is the engine that could not be reached. */
+export async function reasonOfSilence(sql: Tx, projectId: string, id: string): Promise<string | undefined> {
+  const waiting = await selectWaitingDispatch(sql, projectId, id);
+  if (!waiting) return undefined;
+  return `${NOT_STARTED} in time: ${waiting.error ?? "nothing could be sent to the integration yet"}`;
+}
+
+/**
+ * Why a pipeline is not to be started any more: who waited for it does not. Undefined: it is; also where somebody asks
+ * again for what has failed, whose results then come late.
+ */
+export async function reasonAgainst(
+  sql: Tx,
+  { projectId, id, waits }: DispatchedFor,
+  { isAskedAgain }: { isAskedAgain: boolean },
+): Promise<string | undefined> {
+  if (!waits) return undefined;
+  const status = await selectExecutionStatus(sql, projectId, id);
+  if (status === undefined) return "Not sent: its execution was deleted";
+  const isOver = status === "cancelled" || (hasEnded(status) && !isAskedAgain);
+  return isOver ? `Not sent: its execution has ended, it is "${status}"` : undefined;
+}

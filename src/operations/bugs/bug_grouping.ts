@@ -1,0 +1,232 @@
+/** Which bug each failure of a run belongs to: one that is known, or which of them are a new one together. */
+
+import {
+  caseFingerprint,
+  executionOutageFingerprint,
+  fingerprint,
+  FINGERPRINT_VERSION,
+  type Fingerprint,
+  flakyFingerprint,
+  outageFingerprint,
+  readFailure,
+  saysTheSame,
+} from "../../rules/fingerprint.ts";
+import { FAMILY } from "../../rules/incident.ts";
+import {
+  type TrackedFailure,
+  type KnownBug,
+  type OldMark,
+  selectBugsByFingerprint,
+  selectFlakyCases,
+  selectOldMarks,
+  selectOwnBugs,
+} from "../../store/bug_reports.ts";
+import type { Tx } from "../../database/connect.ts";
+
+/** Failures that are one bug. */
+export type FailureGroup = {
+  /** Undefined: it is a new one. */
+  bug: KnownBug | undefined;
+  failures: TrackedFailure[];
+  /** What the bug is to be known by from now on, the most telling first. */
+  marks: Fingerprint[];
+};
+
+/** The bugs that failures may belong to: one object for each bug, so that what one failure makes of it is known to the next. */
+export type KnownBugs = {
+  byDigest(digest: string): KnownBug | undefined;
+  /** Answers the one object of the bug. */
+  add(bug: KnownBug, marks?: readonly Fingerprint[]): KnownBug;
+  addDigest(bug: KnownBug, digest: string): void;
+};
+
+function createKnownBugs(): KnownBugs {
+  const bugs = new Map<string, KnownBug>();
+  const byDigest = new Map<string, KnownBug>();
+  const addOne = (bug: KnownBug) => {
+    const one = bugs.get(bug.id) ?? bug;
+    bugs.set(bug.id, one);
+    return one;
+  };
+  // What is known by a fingerprint already stays with its bug.
+  const addDigest = (bug: KnownBug, digest: string) => {
+    if (!byDigest.has(digest)) byDigest.set(digest, addOne(bug));
+  };
+  return {
+    byDigest: (digest) => byDigest.get(digest),
+    addDigest,
+    add(bug, marks = []) {
+      for (const { digest } of marks) addDigest(bug, digest);
+      return addOne(bug);
+    },
+  };
+}
+
+/** In a transaction that holds the lock of the bugs: those that are known by what these failures say or where they happen. */
+export async function findKnownBugs(
+  sql: Tx,
+  projectId: string,
+  failures: readonly TrackedFailure[],
+): Promise<KnownBugs> {
+  const digests = new Set(failures.map(mark).flatMap(({ message, place }) => [message.digest, place.digest]));
+  const known = createKnownBugs();
+  if (digests.size > 0) await lookUp(sql, projectId, [...digests], known);
+  return known;
+}
+
+async function lookUp(sql: Tx, projectId: string, digests: readonly string[], known: KnownBugs): Promise<void> {
+  for (const { digest, ...bug } of await selectBugsByFingerprint(sql, projectId, digests)) known.addDigest(bug, digest);
+}
+
+type Marked = { failure: TrackedFailure; message: Fingerprint; place: Fingerprint };
+
+export type GroupedRun = { executionId: string; taskSlug: string; onDefaultBranch: boolean };
+
+/** The bug that at least half of them are known to be; where there are several, the one of most. */
+function mostOf(members: readonly Marked[], bugOf: (member: Marked) => KnownBug | undefined): KnownBug | undefined {
+  const votes = new Map<string, { bug: KnownBug; count: number }>();
+  for (const member of members) {
+    const bug = bugOf(member);
+    if (!bug) continue;
+    const vote = votes.get(bug.id) ?? { bug, count: 0 };
+    votes.set(bug.id, { bug, count: vote.count + 1 });
+  }
+  const best = [...votes.values()].toSorted((a, b) => b.count - a.count)[0];
+  return best && best.count * 2 >= members.length ? best.bug : undefined;
+}
+
+function mark(failure: TrackedFailure): Marked {
+  const read = readFailure(failure);
+  return { failure, message: fingerprint(failure, read), place: caseFingerprint(failure, read) };
+}
+
+/**
+ * In a transaction that holds the lock of the bugs. What failures say decides; what says something new in a place that is
+ * known is the bug of that place; a test known as flaky has one bug of its own, unless it fails together with others.
+ * Only the default branch gets groups without a bug: what fails on others is work in progress.
+ */
+export async function groupFailures(
+  sql: Tx,
+  projectId: string,
+  run: GroupedRun,
+  failures: readonly TrackedFailure[],
+  known: KnownBugs,
+): Promise<FailureGroup[]> {
+  const marked = failures.map(mark);
+  const groups: FailureGroup[] = [];
+  const add = (members: readonly Marked[], bug: KnownBug | undefined, marks: readonly Fingerprint[] = []) => {
+    const places = members.flatMap(({ place }) => (run.onDefaultBranch && !known.byDigest(place.digest) ? place : []));
+    groups.push({ bug, failures: members.map(({ failure }) => failure), marks: [...marks, ...places] });
+  };
+  const unknown: Marked[][] = [];
+  for (const [digest, members] of Map.groupBy(marked, ({ message }) => message.digest)) {
+    const bug = known.byDigest(digest) ?? mostOf(members, ({ place }) => known.byDigest(place.digest));
+    if (bug) add(members, bug);
+    else unknown.push(members);
+  }
+  if (unknown.length === 0) return groups;
+
+  const fresh: Marked[][] = [];
+  const old = await selectOld(sql, projectId, unknown.flat(), known);
+  for (const members of unknown) {
+    const bug = mostOf(members, old);
+    if (bug) add(members, bug, run.onDefaultBranch ? [members[0]!.message] : []);
+    else fresh.push(members);
+  }
+  if (fresh.length === 0 || !run.onDefaultBranch) return groups;
+
+  const flaky = await selectFlakyCases(sql, projectId, casesOf(fresh.flat()));
+  const alone: Marked[] = [];
+  for (const members of fresh)
+    if (members.every(({ failure }) => flaky.has(failure.testCase))) alone.push(...members);
+    else add(members, undefined, [members[0]!.message]);
+  const own = await selectOwn(sql, projectId, alone, known);
+  for (const member of alone) add([member], own(member), [flakyFingerprint(member.failure)]);
+  return groups;
+}
+
+const casesOf = (members: readonly Marked[]): number[] => members.map(({ failure }) => failure.testCase);
+
+/** Bugs from before the fingerprints were of this version: the same case with the same exception, in the same place or words. */
+async function selectOld(
+  sql: Tx,
+  projectId: string,
+  members: readonly Marked[],
+  known: KnownBugs,
+): Promise<(member: Marked) => KnownBug | undefined> {
+  const rows = await selectOldMarks(sql, projectId, casesOf(members), FINGERPRINT_VERSION);
+  const byCase = Map.groupBy(rows, ({ testCase }) => testCase);
+  const isOf = ({ message }: Marked, old: OldMark) =>
+    old.exceptionType === message.exceptionType &&
+    (old.frames.length > 0 && message.frames.length > 0
+      ? old.frames[0] === message.frames[0]
+      : saysTheSame(old.message, message.message));
+  return (member) => {
+    const found = byCase.get(member.failure.testCase)?.find((old) => isOf(member, old));
+    return found && known.add(toKnown(found));
+  };
+}
+
+const toKnown = ({ id, number, title, status, resolvedAt }: KnownBug): KnownBug => {
+  return { id, number, title, status, resolvedAt };
+};
+
+/** The bug of a flaky test: the one that is known as such, or one that was opened before it was known to be flaky. */
+async function selectOwn(
+  sql: Tx,
+  projectId: string,
+  members: readonly Marked[],
+  known: KnownBugs,
+): Promise<(member: Marked) => KnownBug | undefined> {
+  if (members.length === 0) return () => undefined;
+  const digestOf = ({ failure }: Marked) => flakyFingerprint(failure).digest;
+  await lookUp(sql, projectId, members.map(digestOf), known);
+  const single = await selectOwnBugs(sql, projectId, casesOf(members));
+  const own = new Map<number, KnownBug>(single.map((bug) => [bug.testCase, known.add(toKnown(bug))]));
+  return (member) => known.byDigest(digestOf(member)) ?? own.get(member.failure.testCase);
+}
+
+/**
+ * Failures of incidents: one bug for each cause that so many tell. It is known by what they say alone, since the same tests fail
+ * for other reasons, too. What only happened beside it is no bug.
+ */
+export function groupIncidents(run: GroupedRun, failures: readonly TrackedFailure[], known: KnownBugs): FailureGroup[] {
+  const families = [...Map.groupBy(failures.map(mark), ({ message }) => message.digest)].filter(
+    ([, members]) => members.length >= FAMILY.cases,
+  );
+  return families.flatMap(([digest, members]): FailureGroup[] => {
+    const bug = known.byDigest(digest);
+    if (!bug && !run.onDefaultBranch) return [];
+    return [{ bug, failures: members.map(({ failure }) => failure), marks: bug ? [] : [members[0]!.message] }];
+  });
+}
+
+/**
+ * Of a run in which nearly everything failed: one bug, for the cause that at least half of the failures tell. Without one
+ * it is the outage of the whole execution, or of the task; no branch but the default one joins that, since it may break
+ * everything itself.
+ */
+export async function groupOutage(
+  sql: Tx,
+  projectId: string,
+  run: GroupedRun,
+  failures: readonly TrackedFailure[],
+  known: KnownBugs,
+): Promise<FailureGroup[]> {
+  const marked = failures.map(mark);
+  const [most = []] = [...Map.groupBy(marked, ({ message }) => message.digest).values()].toSorted(
+    (a, b) => b.length - a.length,
+  );
+  const cause = most[0]?.message;
+  const isTold = cause !== undefined && cause.test === null && most.length * 2 >= failures.length;
+  const message = isTold ? cause : outageFingerprint(run.taskSlug);
+  const execution = executionOutageFingerprint(run.executionId);
+  await lookUp(sql, projectId, [message.digest, execution.digest], known);
+  const bugOf = ({ digest }: Fingerprint) => known.byDigest(digest);
+  const [first, second] = isTold ? [message, execution] : [execution, message];
+  const bug = bugOf(first) ?? bugOf(second);
+  if (!run.onDefaultBranch && !(isTold && bug)) return [];
+  const one = isTold ? most[0]!.failure : failures[0];
+  if (!one) return [];
+  return [{ bug, failures: [one], marks: run.onDefaultBranch ? [...(bug ? [] : [message]), execution] : [] }];
+}

@@ -1,0 +1,322 @@
+/** Bug reports: opened by hand or by what fails, found again, resolved, merged; and who is told of each. */
+
+import {
+  type FailureGroup,
+  findKnownBugs,
+  groupFailures,
+  groupIncidents,
+  groupOutage,
+  type KnownBugs,
+} from "./bug_grouping.ts";
+import { FINGERPRINT_VERSION, type Fingerprint } from "../../rules/fingerprint.ts";
+import { eventOf, type Transition } from "../../rules/bug_transition.ts";
+import type { BugReportPatch, NewBugReport, TouchedBug } from "../../schema/bug_reports.ts";
+import { refuse, refuseAbsent } from "../../schema/refusal.ts";
+import {
+  type BugMark,
+  type BugState,
+  countCleanCases,
+  type TrackedFailure,
+  insertBug,
+  type InsertBug,
+  insertBugCases,
+  insertFingerprints,
+  insertOccurrences,
+  type KnownBug,
+  lockBugs,
+  moveBug,
+  type Occurrence,
+  resetCleanCases,
+  selectBugState,
+  selectIsOvertaken,
+  selectRunFailures,
+  selectTestCasesById,
+  type StatusChange,
+  updateBugReport,
+  updateStatus,
+} from "../../store/bug_reports.ts";
+import { selectBugsOfRemoved } from "../../store/removed_cases.ts";
+import type { Tx } from "../../database/connect.ts";
+import { type BugEvent, insertBugEvents } from "../../store/events.ts";
+
+/** A run that is complete. */
+export type TrackedRun = {
+  id: string;
+  executionId: string;
+  taskSlug: string;
+  failed: number;
+  outage: boolean;
+  branch: string | null;
+  commit: string | null;
+  onDefaultBranch: boolean;
+  /** When the execution began, or the run ended where that was before: what failed before a bug was resolved is no regression. */
+  startedAt: string;
+  /** It has just become complete and some bug is live, which it may resolve; a further attempt would count twice. */
+  mayResolve: boolean;
+  /** Of the execution. */
+  depth: number;
+  /** When its bugs were seen; ISO 8601. */
+  seenAt: string;
+  /** No event is stored. */
+  isMuted: boolean;
+};
+
+/** A run with more failures that is no outage is rare; the rest of them join their bugs the next time. */
+const MAX_FAILURES = 5_000;
+/** So many of an outage tell its cause. */
+const MAX_OUTAGE_FAILURES = 200;
+/** More new ones in one run have a common cause that has no name; those that stay open themselves the next time. */
+const MAX_OPENED = 200;
+const MAX_TOUCHED = 100;
+export const MAX_TITLE = 300;
+
+/** In the transaction of their uploads. Answers the bugs that each run has touched, at most 100, by run id. */
+export async function trackBugs(
+  sql: Tx,
+  projectId: string,
+  runs: readonly TrackedRun[],
+): Promise<Map<string, TouchedBug[]>> {
+  const found = new Map<string, TouchedBug[]>(runs.map(({ id }) => [id, []]));
+  const limits = runs
+    .filter(({ failed }) => failed > 0)
+    .map(({ id, outage }) => {
+      return { id, limit: outage ? MAX_OUTAGE_FAILURES : MAX_FAILURES };
+    });
+  const failures = Map.groupBy(
+    limits.length === 0 ? [] : await selectRunFailures(sql, projectId, limits),
+    (row) => row.runId,
+  );
+  const concerned = runs.filter(({ id, mayResolve }) => mayResolve || failures.has(id));
+  if (concerned.length === 0) return found;
+  await lockBugs(sql, projectId);
+  const known = await findKnownBugs(sql, projectId, [...failures.values()].flat());
+  // One after the other: a bug that the first one opens or resolves is known to the next one.
+  for (const run of concerned) {
+    const own = failures.get(run.id) ?? [];
+    const { touched, events } =
+      own.length === 0 ? { touched: [], events: [] } : await trackFailures(sql, projectId, run, own, known);
+    if (run.mayResolve)
+      for (const { id, status } of await countCleanCases(sql, projectId, run.id, run.seenAt))
+        events.push(
+          ...(await changeStatus(sql, projectId, {
+            ...{ id, from: status, to: "resolved", cause: "clean_runs", now: run.seenAt },
+          })),
+        );
+    if (!run.isMuted) await insertBugEvents(sql, projectId, events, run.depth);
+    found.set(run.id, touched.slice(0, MAX_TOUCHED));
+  }
+  return found;
+}
+
+async function trackFailures(
+  sql: Tx,
+  projectId: string,
+  run: TrackedRun,
+  failures: readonly TrackedFailure[],
+  known: KnownBugs,
+): Promise<{ touched: TouchedBug[]; events: BugEvent[] }> {
+  const now = run.seenAt;
+  const { true: ofIncident = [], false: others = [] } = Object.groupBy(failures, (one) => `${one.isIncident}` as const);
+  const groups = run.outage
+    ? await groupOutage(sql, projectId, run, failures, known)
+    : [...(await groupFailures(sql, projectId, run, others, known)), ...groupIncidents(run, ofIncident, known)];
+  const touched = new Map<string, TouchedBug>();
+  const occurrences: Occurrence[] = [];
+  const marks: BugMark[] = [];
+  const events: BugEvent[] = [];
+  let opened = 0;
+  for (const group of groups) {
+    if (!group.bug && ++opened > MAX_OPENED) continue;
+    const [change, told] = group.bug
+      ? await find(sql, projectId, run, group.bug, now)
+      : await open(sql, projectId, run, group, now);
+    events.push(...told);
+    if (touched.get(change.id)?.change !== "regressed") touched.set(change.id, change);
+    marks.push(...group.marks.map((fingerprint) => ({ bugId: change.id, fingerprint })));
+    known.add(group.bug ?? toKnownBug(change), group.marks);
+    for (const { testCase, message } of group.failures)
+      occurrences.push({ bugId: change.id, testCase, message: message?.slice(0, 1_000).toWellFormed() ?? null });
+    // Several groups may be of one bug: the next one finds it as this one has left it.
+    if (group.bug) group.bug.status = change.status;
+  }
+  await insertFingerprints(sql, projectId, marks, { version: FINGERPRINT_VERSION, now });
+  if (occurrences.length > 0) await insertOccurrences(sql, projectId, run, occurrences);
+  return { touched: [...touched.values()], events };
+}
+
+const toKnownBug = ({ id, number, title, status }: TouchedBug): KnownBug => {
+  return { id, number, title, status, resolvedAt: null };
+};
+
+/** What has become of a bug, and what there is to tell of it. */
+type Change = [TouchedBug, BugEvent[]];
+
+async function find(sql: Tx, projectId: string, run: TrackedRun, bug: KnownBug, now: string): Promise<Change> {
+  const { id, number, title } = bug;
+  // A branch may not have the fix yet, or break the same place by itself.
+  const isBack =
+    run.onDefaultBranch && bug.status === "resolved" && bug.resolvedAt !== null && run.startedAt > bug.resolvedAt;
+  // A commit from before the fix, built again, shows nothing of the fix.
+  if (!isBack || (await selectIsOvertaken(sql, projectId, run.id)))
+    return [{ id, number, title, status: bug.status, change: "occurred" }, []];
+  const change: StatusChange = { id, from: "resolved", to: "open", cause: "regression", now };
+  const events = await changeStatus(sql, projectId, change);
+  return [{ id, number, title, status: "open", change: "regressed" }, events];
+}
+
+async function open(
+  sql: Tx,
+  projectId: string,
+  run: TrackedRun,
+  { failures, marks }: FailureGroup,
+  now: string,
+): Promise<Change> {
+  const title = toTitle(run, failures[0]!, marks[0]!);
+  const severity = run.outage ? "critical" : "major";
+  const { id, number } = await insertBug(sql, projectId, { title, severity, source: "automatic", now });
+  const events = eventsOf(id, { from: null, to: "open", cause: "opened" });
+  return [{ id, number, title, status: "open", change: "opened" }, events];
+}
+
+/** The only place where a status changes; answers what there is to tell of it. */
+async function changeStatus(sql: Tx, projectId: string, change: StatusChange): Promise<BugEvent[]> {
+  await updateStatus(sql, projectId, change);
+  return eventsOf(change.id, change);
+}
+
+function eventsOf(bugReportId: string, transition: Transition): BugEvent[] {
+  const type = eventOf(transition);
+  return type === undefined ? [] : [{ type, bugReportId }];
+}
+
+/** In a transaction: bugs of test cases that are not there any more are resolved. `numbers`: those that have just been found so. */
+export async function resolveRemoved(sql: Tx, projectId: string, numbers: readonly number[]): Promise<void> {
+  await lockBugs(sql, projectId);
+  const now = new Date().toISOString();
+  const events: BugEvent[] = [];
+  for (const { id, status } of await selectBugsOfRemoved(sql, projectId, numbers))
+    events.push(...(await changeStatus(sql, projectId, { id, from: status, to: "resolved", cause: "removed", now })));
+  await insertBugEvents(sql, projectId, events, 0);
+}
+
+export type Opening = {
+  /** What has this fingerprint will join it. */
+  fingerprint?: Fingerprint;
+  /** Numbers of test cases that it is about. */
+  testCases?: readonly number[];
+  /** How many automations have led to it. */
+  depth: number;
+};
+
+/** In a transaction that holds the lock: opens a bug report that nothing has found by itself. */
+export async function openBug(
+  sql: Tx,
+  projectId: string,
+  bug: InsertBug,
+  { fingerprint, testCases = [], depth }: Opening,
+): Promise<{ id: string; number: number }> {
+  const opened = await insertBug(sql, projectId, bug);
+  const marks = fingerprint ? [{ bugId: opened.id, fingerprint }] : [];
+  await insertFingerprints(sql, projectId, marks, { version: FINGERPRINT_VERSION, now: bug.now });
+  const cases = testCases.map((testCase) => ({ bugId: opened.id, testCase }));
+  await insertBugCases(sql, projectId, cases);
+  const events = eventsOf(opened.id, { from: null, to: "open", cause: "opened" });
+  await insertBugEvents(sql, projectId, events, depth);
+  return opened;
+}
+
+/** In a transaction: a bug report that somebody has written. Refuses test cases that are not the project's. */
+export async function openBugByHand(
+  sql: Tx,
+  projectId: string,
+  { testCaseIds, severity, ...bug }: NewBugReport,
+): Promise<{ id: string; number: number }> {
+  const testCases = await selectTestCasesById(sql, projectId, testCaseIds);
+  if (testCases.length < new Set(testCaseIds).size)
+    refuse(`Cannot read "testCaseIds": not all of them are test cases of this project`);
+  await lockBugs(sql, projectId);
+  const now = new Date().toISOString();
+  const opened = { ...bug, severity: severity ?? "major", source: "manual" as const, now };
+  return await openBug(sql, projectId, opened, { testCases, depth: 0 });
+}
+
+/** In a transaction that holds the lock: what was resolved is there again. */
+export async function reopenBug(
+  sql: Tx,
+  projectId: string,
+  { id, now, depth }: { id: string; now: string; depth: number },
+): Promise<void> {
+  const change: StatusChange = { id, from: "resolved", to: "open", cause: "regression", now };
+  await insertBugEvents(sql, projectId, await changeStatus(sql, projectId, change), depth);
+}
+
+/** In a transaction: nobody else changes the bugs of the project until it commits. */
+async function lockBug(sql: Tx, projectId: string, id: string): Promise<BugState> {
+  await lockBugs(sql, projectId);
+  return (await selectBugState(sql, projectId, id)) ?? refuseAbsent();
+}
+
+/** In a transaction: what somebody has changed by hand. Refuses another status for what is part of another bug by now. */
+export async function editBug(sql: Tx, projectId: string, id: string, patch: BugReportPatch): Promise<void> {
+  const bug = await lockBug(sql, projectId, id);
+  if (bug.mergedInto !== null && patch.status !== undefined)
+    refuse(`Cannot change "status": the bug report was merged into ${bug.mergedInto}`);
+  await edit(sql, projectId, bug, patch, new Date().toISOString());
+}
+
+async function edit(
+  sql: Tx,
+  projectId: string,
+  { id, status }: Pick<BugState, "id" | "status">,
+  { status: to, ...patch }: BugReportPatch,
+  now: string,
+): Promise<void> {
+  await updateBugReport(sql, projectId, id, patch, now);
+  if (to === undefined || to === status) return;
+  const events = await changeStatus(sql, projectId, { id, from: status, to, cause: "api", now });
+  // What was told of the fix counts from now on.
+  await resetCleanCases(sql, projectId, id);
+  await insertBugEvents(sql, projectId, events, 0);
+}
+
+/** In a transaction: everything that the bug is known by becomes that of `intoId`. Refuses what is merged already. */
+export async function mergeBugs(sql: Tx, projectId: string, id: string, intoId: string): Promise<void> {
+  const from = await lockBug(sql, projectId, id);
+  const into =
+    (await selectBugState(sql, projectId, intoId)) ??
+    refuse(`Cannot read "into": there is no bug report "${intoId}" in this project`);
+  if (into.id === from.id) refuse(`Cannot read "into": it is the bug report itself`);
+  for (const bug of [from, into])
+    if (bug.mergedInto !== null) refuse(`Cannot merge: bug report ${bug.number} was merged into ${bug.mergedInto}`);
+  await merge(sql, projectId, { from, into, now: new Date().toISOString() });
+}
+
+async function merge(
+  sql: Tx,
+  projectId: string,
+  { from, into, now }: { from: BugState; into: BugState; now: string },
+): Promise<void> {
+  await moveBug(sql, projectId, { from, into, now });
+  const events: BugEvent[] = [];
+  const change = async ({ id, status }: BugState, to: BugState["status"]) =>
+    void events.push(...(await changeStatus(sql, projectId, { id, from: status, to, cause: "merge", now })));
+  if (from.status !== "resolved") await change(from, "resolved");
+  // What was still open has not gone with the one that it is now part of.
+  const isOpen = from.status === "open" || from.status === "in_progress";
+  if (isOpen && into.status === "resolved") await change(into, from.status);
+  await insertBugEvents(sql, projectId, events, 0);
+}
+
+function toTitle(
+  { outage, taskSlug }: TrackedRun,
+  failure: TrackedFailure,
+  { kind, exceptionType }: Fingerprint,
+): string {
+  const { message, stack, suite, name } = failure;
+  const line = /\S.*/.exec(message ?? stack ?? "")?.[0].trim() ?? "";
+  const typed = exceptionType && !line.includes(exceptionType) ? `${exceptionType}: ${line}` : line;
+  const told = line === "" ? [suite, name].filter(Boolean).join(" > ") : typed;
+  const everything = `Nearly all test cases of "${taskSlug}" failed`;
+  const title = kind === "outage" ? everything : outage ? `${everything}: ${told}` : told;
+  return title.slice(0, MAX_TITLE).toWellFormed();
+}

@@ -1,0 +1,41 @@
+/** The failures of an execution, by blame and by cause. */
+
+import { BLAME_ORDER, toCounts } from "../../rules/blame.ts";
+import type { Blame } from "../../schema/failures.ts";
+import { type CauseMember, type CauseQuery, type FailurePosition, selectCauses } from "../../store/causes.ts";
+import type { Sql, Tx } from "../../database/connect.ts";
+import { countFailures } from "../../store/failures.ts";
+
+/** How many failures of an execution have which blame. */
+export const countBlames = async (sql: Tx, projectId: string, executionId: string) =>
+  toCounts(await countFailures(sql, projectId, executionId));
+
+/** The number of a cause's failures, and the first of them. */
+export type CauseFailures = { failed: number; failures: [CauseMember, ...CauseMember[]] };
+
+export type CausePage = {
+  /** In the order of their first failures: new ones first. */
+  causes: CauseFailures[];
+  /** The number of causes of the whole execution by the blame of their first failure; "none": the failure was not judged. */
+  totals: Partial<Record<Blame | "none", number>>;
+  /** The first failure of the page's last cause, when there are further causes. */
+  last: FailurePosition | undefined;
+};
+
+/** A page of the causes of an execution's failures. All of its failures are grouped, not only those of the page. */
+export async function readCauses(
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  query: CauseQuery,
+): Promise<CausePage> {
+  const rows = await selectCauses(sql, projectId, executionId, query);
+  const found = [...Map.groupBy(rows, ({ place }) => place).values()];
+  const causes = found.slice(0, query.limit).map(([first, ...others]): CauseFailures => ({
+    failed: first!.failed,
+    failures: [first!, ...others],
+  }));
+  const ranks = Object.entries(rows[0]?.causes ?? {});
+  const totals = Object.fromEntries(ranks.map(([rank, number]) => [BLAME_ORDER[Number(rank) - 1] ?? "none", number]));
+  return { causes, totals, last: found.length > query.limit ? causes.at(-1)!.failures[0] : undefined };
+}

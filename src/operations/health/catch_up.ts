@@ -1,0 +1,53 @@
+/** Counts what is pending before somebody reads what is remembered of a project's test cases. */
+
+import { countSome } from "./case_health.ts";
+import { selectHasUnremembered } from "../../store/case_health.ts";
+import { type Database, isConflict, isDiskFull, isUnavailable, type Sql } from "../../database/connect.ts";
+
+type Begin = Database["begin"];
+
+/** A flood of uploads may leave more than this: then it is better to answer with what is counted so far. */
+const PATIENCE_MS = 5_000;
+
+/** Before reading what is remembered of a project's test cases. What cannot be counted keeps nobody from the rest. */
+export async function catchUp(sql: Sql, begin: Begin, projectId: string, patienceMs = PATIENCE_MS): Promise<void> {
+  if (!(await selectHasUnremembered(sql, projectId))) return;
+  const until = performance.now() + patienceMs;
+  try {
+    while (performance.now() < until && (await countSome(begin, projectId)));
+  } catch (error) {
+    // The loop meets it as well: it puts off the run and logs why. Whoever only reads gets through to a full disk.
+    if (isUnavailable(error) && !isConflict(error) && !isDiskFull(error)) throw error;
+  }
+}
+
+type CatchUp = { running: Promise<void>; next: Promise<void> | undefined };
+
+/** By project: one counts at a time, and those who come meanwhile share the next one. */
+const catchingUp = new Map<string, CatchUp>();
+
+/**
+ * The same for a caller that goes on with what is known by then: a run of 100,000 cases that is being counted, here or by
+ * another server, takes longer than it should wait, and is counted on without it.
+ */
+export async function catchUpWithin(sql: Sql, begin: Begin, projectId: string, patienceMs: number): Promise<void> {
+  if (!(await selectHasUnremembered(sql, projectId))) return;
+  const start = (): Promise<void> => {
+    const mine: CatchUp = { running: catchUp(sql, begin, projectId, patienceMs), next: undefined };
+    catchingUp.set(projectId, mine);
+    const end = () => void (catchingUp.get(projectId) === mine && !mine.next && catchingUp.delete(projectId));
+    mine.running.then(end, end);
+    return mine.running;
+  };
+  const current = catchingUp.get(projectId);
+  const shared = current ? (current.next ??= current.running.then(start, start)) : start();
+  // A caller that does not wait for it any more does not hear of its failure either: the loop meets the same, and logs it.
+  shared.catch(() => {});
+  const { promise: isOver, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, patienceMs);
+  try {
+    await Promise.race([isOver, shared]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

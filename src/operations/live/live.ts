@@ -1,0 +1,77 @@
+/** What happens in projects, for everyone who watches them through this server: each project is read once for all of them. */
+
+import type { Database } from "../../database/connect.ts";
+import { firstIdAt } from "../../database/moment.ts";
+import { before } from "../../rules/position.ts";
+import type { Live } from "../../schema/live.ts";
+import { selectLiveEvents, settleForeign } from "../../store/live.ts";
+import { createWatchedProject, type WatchedProject } from "./live_project.ts";
+
+/** Maximum clients that catch up at the same time: the pool is for others, too. */
+const MAX_CATCHING_UP = 2;
+/** Events are deleted after this time; see work/prune.ts. */
+const KEPT_DAYS = 7;
+/** In a restored database events are found again by the time in their ids: no transaction takes longer. */
+const LONGEST_TRANSACTION_SECONDS = 120;
+
+type LiveOptions = { onError: (error: unknown) => void; monotonic?: () => number };
+
+export function createLive(database: Pick<Database, "pool" | "begin">, options: LiveOptions): Live {
+  const { pool, begin } = database;
+  const { onError, monotonic = () => performance.now() } = options;
+  const source = { pool, begin, onError, monotonic };
+  const projects = new Map<string, WatchedProject>();
+  const limited = createLimit(MAX_CATCHING_UP);
+
+  return {
+    watch(projectId, executionId, onKeys) {
+      const known = projects.get(projectId);
+      if (known) return known.watch(executionId, onKeys);
+      const project = createWatchedProject(projectId, source);
+      projects.set(projectId, project);
+      const watch = project.watch(executionId, onKeys);
+      void project.follow(() => projects.delete(projectId));
+      return watch;
+    },
+
+    read: (projectId, executionId, after) =>
+      limited(() =>
+        selectLiveEvents(pool, projectId, {
+          after,
+          executionId,
+          executionIds: executionId === undefined ? [] : [executionId],
+        }),
+      ),
+
+    async enter(projectId, executionId, after) {
+      const { here, xmax } = await limited(() => settleForeign(pool, projectId, executionId));
+      // The stream of an execution starts with its beginning, that of a project now.
+      if (!after) return { start: executionId === undefined ? here : before(0, here.at), gap: undefined };
+      if (after.xact > xmax) {
+        const event = firstIdAt((after.at - LONGEST_TRANSACTION_SECONDS) * 1000);
+        const gap = "The database was restored: some of what follows may have been told before";
+        return { start: { ...before(0, after.at), event }, gap };
+      }
+      const isOld = after.at < here.at - KEPT_DAYS * 86_400;
+      const gap = `Events are kept for ${KEPT_DAYS} days: what was before the next one is not told`;
+      return { start: after, gap: isOld ? gap : undefined };
+    },
+  };
+}
+
+/** Returns a function that runs at most `max` tasks at the same time, in the order of the calls. */
+function createLimit(max: number): <T>(task: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (task) => {
+    if (running < max) running++;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await task();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running--;
+    }
+  };
+}

@@ -1,0 +1,197 @@
+/** Generates API keys: a project's own, of which there is one; named ones with a scope; those of runners; and those of a team. */
+
+import { type Actor, SERVER } from "../../schema/audit.ts";
+import { refuseAbsent } from "../../schema/refusal.ts";
+import type { NewNamedKey, Scope } from "../../schema/keys.ts";
+import { createKey } from "../../secrets/keys.ts";
+import { insertAuditEntry } from "../../store/audit.ts";
+import type { Tx } from "../../database/connect.ts";
+import {
+  insertKey,
+  type LiveKey,
+  lockProjectForKey,
+  lockTeamForKey,
+  revokeKey,
+  selectChildKeyIds,
+  selectIsNamedKey,
+  selectIsTeamKey,
+  selectLiveKeyIds,
+  selectNewestNamedKeyId,
+} from "../../store/keys.ts";
+import { registerRunnerStart } from "../../store/runners.ts";
+import { notifyKeyRevoked } from "../../database/signals.ts";
+
+/** The only time that the key is shown. */
+export type GeneratedKey = { id: string; key: string; leading: string };
+
+/**
+ * In a transaction: a new key for the project; the one before is revoked in the same moment. Undefined when there is no
+ * such project.
+ */
+export async function generateProjectKey(
+  sql: Tx,
+  projectId: string,
+  by: Actor = SERVER,
+): Promise<GeneratedKey | undefined> {
+  const teamId = await lockProjectForKey(sql, projectId);
+  if (teamId === undefined) return undefined;
+  for (const id of await selectLiveKeyIds(sql, projectId)) {
+    await revokeKey(sql, id);
+    await notifyKeyRevoked(sql, id);
+    await revokeChildren(sql, id);
+  }
+  return await generate(sql, teamId, { kind: "project", projectId, name: null }, by);
+}
+
+/** In a transaction: one more key for the team. Undefined when there is no such team. */
+export const generateTeamKey = (
+  sql: Tx,
+  teamId: string,
+  name: string | null,
+  by: Actor = SERVER,
+): Promise<GeneratedKey | undefined> => generate(sql, teamId, { kind: "team", projectId: null, name }, by);
+
+/** In a transaction: when the key was revoked, this time or before; undefined when there is no such key. */
+export async function revokeKeyById(sql: Tx, id: string, by: Actor = SERVER): Promise<string | undefined> {
+  const revoked = await revokeKey(sql, id);
+  if (revoked?.isNew) {
+    await notifyKeyRevoked(sql, id);
+    await revokeChildren(sql, id);
+    const { projectId, scope, name } = revoked;
+    const details = {
+      kind: projectId === null ? "team" : "project",
+      projectId,
+      ...(scope === null ? {} : { scope, name }),
+    };
+    await insertAuditEntry(sql, revoked.teamId, by, { action: "key.revoked", subject: revoked.leading, details });
+  }
+  return revoked?.revokedAt;
+}
+
+/**
+ * In a transaction: a new key in the place of this one, null: of none. Undefined where the project has another one by now:
+ * a form that is sent twice would revoke the key that it has just shown.
+ */
+export async function replaceProjectKey(
+  sql: Tx,
+  projectId: string,
+  replaces: string | null,
+  by: Actor,
+): Promise<GeneratedKey | undefined> {
+  if ((await lockProjectForKey(sql, projectId)) === undefined) refuseAbsent();
+  const [live = null] = await selectLiveKeyIds(sql, projectId);
+  return live === replaces ? await generateProjectKey(sql, projectId, by) : undefined;
+}
+
+/**
+ * In a transaction: one more key for the team, whose newest one is `newest`, null: it has none. Undefined where there is a
+ * newer one by now: a form that is sent twice makes one key.
+ */
+export async function addTeamKey(
+  sql: Tx,
+  teamId: string,
+  name: string,
+  newest: string | null,
+  by: Actor,
+): Promise<GeneratedKey | undefined> {
+  const found = (await lockTeamForKey(sql, teamId)) ?? refuseAbsent();
+  return found.newestKeyId === newest ? await generateTeamKey(sql, teamId, name, by) : undefined;
+}
+
+/** In a transaction: a key of a project is only ever replaced. */
+export async function revokeTeamKey(sql: Tx, teamId: string, id: string, by: Actor): Promise<void> {
+  if (!(await selectIsTeamKey(sql, teamId, id))) refuseAbsent();
+  await revokeKeyById(sql, id, by);
+}
+
+/** In a transaction: one more key for the project, which may do what its scope says. Undefined when there is no such project. */
+export async function generateNamedKey(
+  sql: Tx,
+  projectId: string,
+  { name, scope, expiresInDays }: NewNamedKey,
+  by: Actor,
+): Promise<GeneratedKey | undefined> {
+  const teamId = await lockProjectForKey(sql, projectId);
+  if (teamId === undefined) return undefined;
+  return await generate(sql, teamId, { kind: "project", projectId, name, scope, expiresInDays }, by);
+}
+
+/**
+ * In a transaction: the same for a project whose newest named key is `newest`, null: it has none. Undefined where there is a newer
+ * one by now: a form that is sent twice makes one key.
+ */
+export async function addNamedKey(
+  sql: Tx,
+  projectId: string,
+  wanted: NewNamedKey,
+  newest: string | null,
+  by: Actor,
+): Promise<GeneratedKey | undefined> {
+  if ((await lockProjectForKey(sql, projectId)) === undefined) refuseAbsent();
+  return (await selectNewestNamedKeyId(sql, projectId)) === newest
+    ? await generateNamedKey(sql, projectId, wanted, by)
+    : undefined;
+}
+
+/** In a transaction: refuses the id of a key that is not a named one of this project. */
+export async function revokeNamedKey(sql: Tx, projectId: string, id: string, by: Actor): Promise<void> {
+  if (!(await selectIsNamedKey(sql, projectId, id))) refuseAbsent();
+  await revokeKeyById(sql, id, by);
+}
+
+/**
+ * In a transaction that keeps `parent` live: a key for a runner, which ends with its parent, or when it has not been used for an
+ * hour. The audit log does not have it: runners come and go.
+ */
+export async function registerRunner(
+  sql: Tx,
+  parent: Pick<LiveKey, "id" | "teamId" | "projectId">,
+  runner: string,
+  version: string | null,
+): Promise<Pick<GeneratedKey, "id" | "key">> {
+  const { key, leading, digest } = createKey("project");
+  const id = Bun.randomUUIDv7();
+  const row = {
+    id,
+    projectId: parent.projectId,
+    name: runner,
+    leading,
+    digest,
+    scope: "runner",
+    parentId: parent.id,
+  } as const;
+  if (!(await insertKey(sql, parent.teamId, row))) refuseAbsent();
+  await registerRunnerStart(sql, parent.projectId!, runner, version);
+  return { id, key };
+}
+
+/** Whoever makes a child holds its parent live until the commit, so that none is missed here. */
+async function revokeChildren(sql: Tx, parentId: string): Promise<void> {
+  for (const id of await selectChildKeyIds(sql, parentId)) {
+    await revokeKey(sql, id);
+    await notifyKeyRevoked(sql, id);
+  }
+}
+
+type NewKey = {
+  kind: "project" | "team";
+  projectId: string | null;
+  name: string | null;
+  scope?: Scope;
+  expiresInDays?: number | undefined;
+};
+
+async function generate(
+  sql: Tx,
+  teamId: string,
+  { kind, projectId, name, scope, expiresInDays }: NewKey,
+  by: Actor,
+): Promise<GeneratedKey | undefined> {
+  const { key, leading, digest } = createKey(kind);
+  const id = Bun.randomUUIDv7();
+  const row = { id, projectId, name, leading, digest, expiresInDays, ...(scope === undefined ? {} : { scope }) };
+  if (!(await insertKey(sql, teamId, row))) return undefined;
+  const details = { kind, projectId, name, ...(scope === undefined ? {} : { scope }) };
+  await insertAuditEntry(sql, teamId, by, { action: "key.generated", subject: leading, details });
+  return { id, key, leading };
+}

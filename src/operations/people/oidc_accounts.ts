@@ -1,0 +1,161 @@
+/** Accounts that sign in with OpenID Connect: which one somebody is, and who gets a new one. */
+
+import * as v from "valibot";
+import { type Client, email, personName } from "../../schema/accounts.ts";
+import { isStorable } from "../../schema/fields.ts";
+import { refuse } from "../../schema/refusal.ts";
+import {
+  insertAccount,
+  lockAccountByEmail,
+  type OidcIdentity,
+  selectAccountByIdentity,
+  selectAnyAccount,
+  updateIdentity,
+  updatePasswordHash,
+} from "../../store/accounts.ts";
+import type { Database, Tx } from "../../database/connect.ts";
+import { selectTeams } from "../../store/projects.ts";
+import { deleteSessionByDigest, deleteSessions } from "../../store/sessions.ts";
+import { isToken, tokenDigest } from "../../secrets/tokens.ts";
+import {
+  addMember,
+  lockSetup,
+  ownEverything,
+  requireOwnAccount,
+  startSession,
+  type StartedSession,
+} from "./accounts.ts";
+import { type Person, recordInTeams } from "./audit.ts";
+import { takeInvitation } from "./members.ts";
+
+/** What the provider says of somebody. */
+export type OidcPerson = OidcIdentity & { email: string | null; isVerified: boolean; name: string | null };
+
+export type OidcPolicy = {
+  /** Who has a verified address there gets an account; lower case. */
+  allowedDomains: readonly string[];
+  /** Whether people may sign in with passwords as well. */
+  passwordLogin: boolean;
+};
+
+/** What somebody had in his hands when he began: the token of an invitation, or of the first account. */
+export type Entrance = { invitation?: string | undefined; setup?: string | undefined };
+
+type LogIn = {
+  person: OidcPerson;
+  entrance: Entrance;
+  client: Client;
+  /** The token of a session that this browser had: it ends. */
+  before?: string | undefined;
+};
+
+/** The subject identifies the account, so it is not cut or changed: one that PostgreSQL cannot store is refused. */
+function requireStorable({ subject }: OidcPerson): void {
+  if (!isStorable(subject)) refuse("The provider names you with characters that cannot be stored");
+}
+
+const domainOf = (address: string) => address.slice(address.lastIndexOf("@") + 1);
+
+/** An address that the provider has verified, as ours are written; else undefined. */
+function verifiedEmail({ email: given, isVerified }: OidcPerson): string | undefined {
+  const parsed = v.safeParse(email, given);
+  return isVerified && parsed.success ? parsed.output : undefined;
+}
+
+/**
+ * By issuer and subject; the first time by a verified address, where that is safe: an account with a password may have
+ * been made by somebody who only claimed the address, and would stay open to him. Where passwords open nothing, it loses
+ * the password and every session instead.
+ */
+async function findAccount(
+  sql: Tx,
+  person: OidcPerson,
+  { passwordLogin }: OidcPolicy,
+): Promise<{ id: string; email: string } | undefined> {
+  const known = await selectAccountByIdentity(sql, person);
+  if (known) return known;
+  const address = verifiedEmail(person);
+  const account = address === undefined ? undefined : await lockAccountByEmail(sql, address);
+  if (!account) return undefined;
+  if (account.oidcIssuer !== null) refuse(`The account ${account.email} belongs to another identity: ask the operator`);
+  if (account.passwordHash !== null) {
+    if (passwordLogin)
+      refuse(`The account ${account.email} has a password: sign in with it, then link it on the page of your account`);
+    await updatePasswordHash(sql, account.id, null);
+    await deleteSessions(sql, account.id, null);
+  }
+  await link(sql, account.id, account.email, person);
+  return account;
+}
+
+async function link(sql: Tx, accountId: string, address: string, identity: OidcIdentity): Promise<void> {
+  if (!(await updateIdentity(sql, accountId, identity))) refuse("This account is linked already");
+  const details = { issuer: identity.issuer };
+  const actor = { accountId, name: address };
+  await recordInTeams(sql, accountId, actor, { action: "account.linked", subject: address, details });
+}
+
+/** With a verified address, and a reason: an invitation, the first account's link, or a domain that is let in. */
+async function createAccount(
+  sql: Tx,
+  person: OidcPerson,
+  { invitation, setup }: Entrance,
+  { allowedDomains }: OidcPolicy,
+): Promise<string> {
+  const address = verifiedEmail(person) ?? refuse("The provider tells no e-mail address of you that it has verified");
+  const isAllowed = allowedDomains.includes(domainOf(address));
+  if (setup === undefined && invitation === undefined && !isAllowed)
+    refuse(`There is no account for ${address}: ask an owner of a team for an invitation`);
+  // The first account is made by whoever can read the server's log.
+  if (setup !== undefined) await lockSetup(sql, setup);
+  else if (!(await selectAnyAccount(sql)))
+    refuse("The first account is made with the link that the server's start has printed");
+  const name = v.safeParse(personName, person.name?.slice(0, 200) ?? "");
+  const row = { email: address, name: name.success ? name.output : address.split("@")[0]!, passwordHash: null };
+  const accountId = (await insertAccount(sql, row)) ?? refuse("This address got an account a moment ago: try again");
+  await updateIdentity(sql, accountId, person);
+  if (setup !== undefined) await ownEverything(sql, accountId, address);
+  else if (invitation !== undefined) {
+    const { teamId, role } = await takeInvitation(sql, invitation, address);
+    const actor = { accountId, name: address };
+    await addMember(sql, { teamId, accountId, email: address, role }, actor, "invitation");
+  } else await admitToOnlyTeam(sql, accountId, address);
+  return accountId;
+}
+
+/** Which of several teams somebody belongs to only their owners know. */
+async function admitToOnlyTeam(sql: Tx, accountId: string, address: string): Promise<void> {
+  const teams = await selectTeams(sql);
+  if (teams.length !== 1) return;
+  const member = { teamId: teams[0]!.id, accountId, email: address, role: "viewer" as const };
+  await addMember(sql, member, { accountId, name: address }, "single sign-on");
+}
+
+/** Signs in whom the provider has vouched for. An invitation of a known account is left for it to accept. */
+export async function logInWithOidc(
+  { begin }: Pick<Database, "begin">,
+  policy: OidcPolicy,
+  { person, entrance, client, before }: LogIn,
+): Promise<StartedSession & { isKnown: boolean }> {
+  requireStorable(person);
+  return await begin(async (sql) => {
+    const known = await findAccount(sql, person, policy);
+    const accountId = known?.id ?? (await createAccount(sql, person, entrance, policy));
+    if (before !== undefined && isToken(before)) await deleteSessionByDigest(sql, tokenDigest(before));
+    return { ...(await startSession(sql, accountId, client)), isKnown: known !== undefined };
+  });
+}
+
+/** For somebody who is signed in with a password: from now on the identity opens his account as well. */
+export async function linkIdentity(
+  { begin }: Pick<Database, "begin">,
+  visitor: Person,
+  person: OidcPerson,
+): Promise<void> {
+  requireStorable(person);
+  await begin(async (sql) => {
+    const { actor } = await requireOwnAccount(sql, visitor);
+    if (await selectAccountByIdentity(sql, person)) refuse("This identity belongs to an account already");
+    await link(sql, visitor.accountId, actor.name, person);
+  });
+}

@@ -1,0 +1,67 @@
+/** Links and badges of a project for whoever has their address: made, revoked, found. */
+
+import type { NewShare, Share, SharedPlace, ShareKind } from "../../schema/shares.ts";
+import { refuseAbsent } from "../../schema/refusal.ts";
+import { createLinkToken, isLinkToken, tokenDigest } from "../../secrets/tokens.ts";
+import { insertAuditEntry } from "../../store/audit.ts";
+import type { Database } from "../../database/connect.ts";
+import { deleteShare, insertShare, selectShare, selectSharedPlace } from "../../store/shares.ts";
+import { type Person, requireRole } from "./audit.ts";
+
+type Begin = Pick<Database, "begin">;
+/** The project, as it is called now. */
+type Place = { teamId: string; id: string; name: string };
+
+/** For the audit log. */
+function subjectOf({ name }: Place, { kind, executionId, executionKey, branch, shows }: Share): string {
+  if (kind === "execution") return `${name}: link to execution ${executionKey ?? executionId}`;
+  return kind === "project"
+    ? `${name}: link to the project`
+    : `${name}: badge of ${shows} on ${branch ?? "the default branch"}`;
+}
+
+/** By a member. The token is for the address, to be shown once. */
+export async function createShare(
+  { begin }: Begin,
+  person: Person,
+  place: Place,
+  what: NewShare,
+): Promise<{ share: Share; token: string }> {
+  return await begin(async (sql) => {
+    const actor = await requireRole(sql, person, place.teamId, "member");
+    const { token, digest } = createLinkToken();
+    const id = Bun.randomUUIDv7();
+    if (!(await insertShare(sql, place.id, { id, digest, createdBy: person.accountId }, what))) refuseAbsent();
+    const share = (await selectShare(sql, place.id, id))!;
+    const details = { kind: what.kind, projectId: place.id };
+    await insertAuditEntry(sql, place.teamId, actor, {
+      action: "share.created",
+      subject: subjectOf(place, share),
+      details,
+    });
+    return { share, token };
+  });
+}
+
+/** By a member: from the commit on the address leads nowhere. */
+export async function revokeShare({ begin }: Begin, person: Person, place: Place, id: string): Promise<void> {
+  await begin(async (sql) => {
+    const actor = await requireRole(sql, person, place.teamId, "member");
+    const share = (await selectShare(sql, place.id, id)) ?? refuseAbsent();
+    if (!(await deleteShare(sql, place.id, id))) refuseAbsent();
+    const details = { kind: share.kind, projectId: place.id };
+    await insertAuditEntry(sql, place.teamId, actor, {
+      action: "share.revoked",
+      subject: subjectOf(place, share),
+      details,
+    });
+  });
+}
+
+/** Undefined where the token is none of these kinds: it was revoked, or never was one. */
+export const findShared = async (
+  { fast }: Pick<Database, "fast">,
+  token: string,
+  kinds: readonly ShareKind[],
+): Promise<SharedPlace | undefined> =>
+  isLinkToken(token) ? await selectSharedPlace(fast, tokenDigest(token), kinds) : undefined;

@@ -1,0 +1,54 @@
+/** What an empty built-in database gets: a team, a project, a key for each. */
+
+import type { Database } from "../../database/connect.ts";
+import { type GeneratedKey, generateProjectKey, generateTeamKey } from "../people/keys.ts";
+import { insertProject, insertTeam, lockTeams, selectAnyTeam } from "../../store/projects.ts";
+
+export type FirstStart = { teamId: string; projectId: string; teamKey: GeneratedKey; projectKey: GeneratedKey };
+
+/** Undefined when there is a team already. Servers that start at once create one between them. */
+export async function createFirstProject({ begin }: Pick<Database, "begin">): Promise<FirstStart | undefined> {
+  return await begin(async (sql) => {
+    await lockTeams(sql);
+    if (await selectAnyTeam(sql)) return undefined;
+    const teamId = await insertTeam(sql, "My team");
+    const projectId = (await insertProject(sql, teamId, "My project"))!;
+    const teamKey = (await generateTeamKey(sql, teamId, "First key"))!;
+    return { teamId, projectId, teamKey, projectKey: (await generateProjectKey(sql, projectId))! };
+  });
+}
+
+/** The page that makes the first account. */
+export const setupUrl = (url: string, token: string): string => `${url}/setup?token=${token}`;
+
+/**
+ * For people: ids, keys, two lines to paste, and the link that makes the first account. It is printed once, because the
+ * keys are stored nowhere.
+ */
+export function welcome(
+  url: string,
+  { teamId, projectId, teamKey, projectKey }: FirstStart,
+  setup: string | undefined,
+): string {
+  const runs = `${url}/api/v1/projects/${projectId}/test-runs`;
+  const authorization = `-H "Authorization: Bearer ${projectKey.key}"`;
+  const report =
+    `<testsuite name="hello"><testcase name="works"/>` +
+    `<testcase name="fails"><failure message="expected 1, got 2"/></testcase></testsuite>`;
+  return `
+Assay is set up. The keys below are shown this once.
+
+  Team     ${teamId}
+           ${teamKey.key}
+  Project  ${projectId}
+           ${projectKey.key}
+${setup === undefined ? "" : `\nOpen this link to make the first account; it works once:\n\n${setup}\n`}
+Upload a report (your own: --data-binary @report.xml in place of -d …):
+
+curl ${authorization} -d '${report}' "${runs}"
+
+List the runs:
+
+curl ${authorization} "${runs}"
+`;
+}

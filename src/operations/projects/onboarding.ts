@@ -1,0 +1,96 @@
+/** The way of a new project to its first results: how far it has come, and sample data for looking around before. */
+
+import { createSnippets } from "../../rules/snippets.ts";
+import { type Onboarding, type OnboardingPatch, type SampleData, type StepId, STEPS } from "../../schema/onboarding.ts";
+import { refuseAbsent } from "../../schema/refusal.ts";
+import type { Sql, Tx } from "../../database/connect.ts";
+import { lockBugs } from "../../store/bug_reports.ts";
+import { lockHealth } from "../../store/case_health.ts";
+import {
+  countSample,
+  deleteSample,
+  lockSample,
+  lockSampleExecutions,
+  selectOnboarding,
+  updateSkipped,
+  upsertOnboarding,
+} from "../../store/onboarding.ts";
+import { selectProject } from "../../store/projects.ts";
+import { lockTestCases } from "../../store/test_case_names.ts";
+import { insertSampleData } from "./sample_data.ts";
+
+const TEXTS: Record<StepId, { title: string; hint: string }> = {
+  first_run: {
+    title: "Upload a first report",
+    hint: "Paste the snippet of your CI, or the one of curl, with your tests in place of npm test.",
+  },
+  commit_and_branch: {
+    title: "Tell the commit and the branch",
+    hint: "Send commit and branch with each upload: the snippets for CI do. Flaky tests and bugs are found by them.",
+  },
+  environment: {
+    title: "Tell the environment",
+    hint: "Send environment, such as staging, with uploads of tests against a deployed system.",
+  },
+  integration: {
+    title: "Connect what the team uses",
+    hint: "POST /teams/{teamId}/integrations with the team key: Slack, Teams, GitHub, Jira, a webhook of your own.",
+  },
+  automation: {
+    title: "Be told when the branch turns red",
+    hint: "POST /teams/{teamId}/automations with the team key: what to do on an event, or at a time.",
+  },
+  bug_triaged: {
+    title: "Triage a first bug report",
+    hint: "Failures on the default branch open bug reports: set the status of one, or merge two.",
+  },
+};
+
+/** Where a project's reports are sent. */
+export const uploadUrl = (publicUrl: string, projectId: string): string =>
+  `${publicUrl}/api/v1/projects/${projectId}/test-runs`;
+
+export async function findOnboarding(sql: Sql, projectId: string, publicUrl: string): Promise<Onboarding> {
+  const { skipped, dismissed, doneAt } = await selectOnboarding(sql, projectId);
+  const steps = STEPS.map((id): Onboarding["steps"][number] => {
+    const status = doneAt[id] !== null ? "done" : skipped.includes(id) ? "skipped" : "todo";
+    return { id, title: TEXTS[id].title, status, doneAt: doneAt[id], hint: TEXTS[id].hint };
+  });
+  return {
+    completed: steps.every(({ status }) => status !== "todo"),
+    dismissed,
+    steps,
+    snippets: createSnippets(uploadUrl(publicUrl, projectId)),
+  };
+}
+
+/** In a transaction. */
+export const changeOnboarding = async (sql: Tx, projectId: string, patch: OnboardingPatch): Promise<void> => {
+  await upsertOnboarding(sql, projectId, patch);
+};
+
+/** In a transaction: one step is skipped, or taken up again; the others stay as they are. */
+export const skipStep = async (sql: Tx, projectId: string, step: StepId, isSkipped: boolean): Promise<void> => {
+  await updateSkipped(sql, projectId, step, isSkipped);
+};
+
+/** In a transaction: what there is of it then; `added` is false where it was there before. */
+export async function addSampleData(sql: Tx, projectId: string): Promise<SampleData & { added: boolean }> {
+  await lockSample(sql, projectId);
+  const there = await countSample(sql, projectId);
+  if (there.executions > 0) return { ...there, added: false };
+  const { defaultBranch } = (await selectProject(sql, projectId)) ?? refuseAbsent();
+  await insertSampleData(sql, projectId, defaultBranch, new Date());
+  return { ...(await countSample(sql, projectId)), added: true };
+}
+
+/** In a transaction: leaves nothing of it. */
+export async function removeSampleData(sql: Tx, projectId: string): Promise<void> {
+  await lockSample(sql, projectId);
+  // An upload may be adopting a case of the sample, reporting to one of its executions, or counting or judging its results.
+  await lockTestCases(sql, projectId);
+  await lockSampleExecutions(sql, projectId);
+  await lockHealth(sql, projectId);
+  await lockBugs(sql, projectId);
+  await deleteSample(sql, projectId);
+}
