@@ -1,4 +1,7 @@
-/** What CI systems say, in their environment variables, of the build that runs in them. */
+/**
+ * What CI systems say, in their environment variables, of the build that runs in them: the one table of them, against which
+ * tools/assay-upload.sh and the snippets (rules/snippets.ts) are tested.
+ */
 
 import { readFileSync } from "node:fs";
 

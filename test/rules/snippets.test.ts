@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { detectBuild } from "../../src/cli/ci.ts";
 import { createSnippets } from "../../src/rules/snippets.ts";
 import type { System } from "../../src/schema/onboarding.ts";
 import { createHarness, junit } from "../harness.ts";
@@ -422,6 +423,7 @@ const SYSTEMS: Record<System, Ci> = {
 };
 
 const ALL = Object.keys(SYSTEMS) as System[];
+const nothing = () => undefined;
 type Project = Awaited<ReturnType<typeof addProject>>;
 
 /** Runs a job of a system against the project; `at` is where the server is said to be. */
@@ -556,6 +558,32 @@ describe.each(EACH)("the snippet for %s in %s", (system, _, shell) => {
     expect(await detail(project, job.task)).toMatchObject({ verdict: "passed", total: 2, attempt: 2 });
   });
 });
+
+/** The variable by which `assay upload` recognises a system; GitHub's snippet works with expressions and not with variables. */
+const RECOGNISED = {
+  gitlabCi: { GITLAB_CI: "true" },
+  jenkins: { JENKINS_URL: "https://ci.test/" },
+  circleci: { CIRCLECI: "true" },
+  azurePipelines: { TF_BUILD: "True" },
+  buildkite: { BUILDKITE: "true" },
+} as const;
+
+test.each(Object.keys(RECOGNISED) as (keyof typeof RECOGNISED)[])(
+  "what the snippet for %s says of a build is what assay upload detects",
+  (system) => {
+    const { matrix, shards, pullRequest, buildUrl } = SYSTEMS[system];
+    const jobs = [...matrix("4711", "feat"), ...shards("4711", "feat")];
+    expect(jobs.length).toBeGreaterThanOrEqual(4);
+    for (const { variables, task, shard, edit } of jobs) {
+      // A snippet may be edited to name its task and shard.
+      if (edit) continue;
+      const detected = detectBuild({ ...RECOGNISED[system], ...variables }, nothing, nothing);
+      expect(detected).toMatchObject({ executionKey: "4711", commit: HEAD, branch: "feat", pullRequest, task });
+      expect(detected.shard).toBe(shard);
+      expect(detected.buildUrl).toContain(buildUrl);
+    }
+  },
+);
 
 describe.each(ALL)("the snippet for %s", (system) => {
   const { matrix } = SYSTEMS[system];
