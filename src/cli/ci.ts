@@ -1,7 +1,4 @@
-/**
- * What CI systems say, in their environment variables, of the build that runs in them: the one table of them, against which
- * tools/assay-upload.sh and the snippets (rules/snippets.ts) are tested.
- */
+/** What CI systems say of a build in their variables: the table that the upload script and the snippets are tested by. */
 
 import { readFileSync } from "node:fs";
 
