@@ -252,7 +252,7 @@ describe("once the tables have been looked at", () => {
       select ${project}, gen_random_uuid(), id, ${taskSlug}, 'passed', 1, 'passed', now(), true from ${from}`;
     const { pool } = beside;
     await insert(pool`'frequent'`, pool`execution where id <> ${executions[0]!}`);
-    await insert(pool`'rare ' || random()`, pool`execution, generate_series(1, 20_000) n where id = ${executions[0]!}`);
+    await insert(pool`'rare ' || random()`, pool`execution, generate_series(1, 20000) n where id = ${executions[0]!}`);
     await pool`analyze test_run`;
     const upload = async (time: number) => {
       const path = `/projects/${project}/test-runs?task_slug=frequent&commit=${time}abcdef0&branch=main`;
