@@ -1,6 +1,6 @@
 /** What is said of a run in the languages of CI systems, so that nothing in the names of tests is taken for a command. */
 
-import type { System } from "./ci.ts";
+import type { CiSystemName } from "../rules/ci_systems.ts";
 import { toPlainLine, withoutWorkflowCommands } from "./output.ts";
 import { toCounts, toState, type ToldRun } from "../rules/run_line.ts";
 
@@ -61,7 +61,7 @@ export const ANNOTATION_ENCODINGS = [toData, toProperty, toTeamcity, toAzure];
  * a system that has nothing of the kind.
  */
 export function toAnnotations(
-  system: System | undefined,
+  system: CiSystemName | undefined,
   run: ToldRun,
   newFailures: readonly ToldFailure[],
   placeOf: (file: string) => string,
