@@ -92,7 +92,7 @@ function readGithub(sources: Variables): Said {
     ...found,
     task: get("GITHUB_JOB"),
     pullRequest: /^refs\/pull\/(\d+)\//.exec(get("GITHUB_REF") ?? "")?.[1],
-    buildUrl: number ? found.buildUrl?.replace(/[^/]*$/, () => number) : found.buildUrl,
+    buildUrl: number ? `${found.buildUrl?.slice(0, -`${found.executionKey}`.length)}${number}` : found.buildUrl,
   };
   const workflow = (...path: string[]) => member(event, "workflow_run", ...path);
   if (workflow("head_sha") !== undefined) {
