@@ -78,6 +78,7 @@ const SHARED: Record<string, string[]> = {
     "ansi",
     "blame",
     "branch",
+    "ci_systems",
     "commit",
     "digest_table",
     "drawn_name",

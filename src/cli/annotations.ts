@@ -1,6 +1,6 @@
 /** What is said of a run in the languages of CI systems, so that nothing in the names of tests is taken for a command. */
 
-import type { CiSystem } from "./ci.ts";
+import type { CiSystemName } from "../rules/ci_systems.ts";
 import { toPlainLine, withoutWorkflowCommands } from "./output.ts";
 import { runCounts, runState, type ReportedRun } from "../wording/run_line.ts";
 import { caseTitle } from "../wording/case_title.ts";
@@ -59,7 +59,7 @@ export const ANNOTATION_ENCODINGS = [toData, toProperty, toTeamcity, toAzure];
  * a system that has nothing of the kind.
  */
 export function toAnnotations(
-  system: CiSystem | undefined,
+  system: CiSystemName | undefined,
   run: ReportedRun,
   newFailures: readonly AnnotatedFailure[],
   placeOf: (file: string) => string,

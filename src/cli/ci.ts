@@ -1,22 +1,11 @@
-/** What CI systems say of a build in their variables: the table that the upload script and the snippets are tested by. */
+/** What CI systems say of the build that runs in them, by the table of their variables (rules/ci_systems.ts). */
 
 import { readFileSync } from "node:fs";
-
-export type CiSystem =
-  | "github"
-  | "gitlab"
-  | "jenkins"
-  | "circleci"
-  | "azure"
-  | "bitbucket"
-  | "buildkite"
-  | "drone"
-  | "woodpecker"
-  | "teamcity";
+import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "../rules/ci_systems.ts";
 
 /** What is not known is not there: none of it is ever empty. */
 export type CiBuild = {
-  system?: CiSystem;
+  system?: CiSystemName;
   /** What all jobs of the build have in common. */
   executionKey?: string;
   /** The name of the job, as the snippets of the onboarding name its task. */
@@ -41,6 +30,8 @@ type Sources = {
   /** What git prints, if it succeeds and prints anything. */
   git: (...args: string[]) => string | undefined;
 };
+/** The variables of the system, and what the table of systems finds in them. */
+type Variables = Sources & { found: Record<CiField, string | undefined> };
 
 function readText(path: string): string | undefined {
   try {
@@ -92,19 +83,16 @@ function parseEvent({ get, readFile }: Sources): unknown {
 }
 
 /** Gitea and Forgejo set the same variables. */
-function readGithub(sources: Sources): Said {
-  const { get } = sources;
+function readGithub(sources: Variables): Said {
+  const { get, found } = sources;
   const event = parseEvent(sources);
-  const web = `${get("GITHUB_SERVER_URL")}/${get("GITHUB_REPOSITORY")}/actions/runs`;
   // The global id of a run is in the addresses of GitHub and Gitea, its number within the repository in Forgejo's.
-  const address = get("FORGEJO_ACTIONS") ? get("GITHUB_RUN_NUMBER") : get("GITHUB_RUN_ID");
+  const number = get("FORGEJO_ACTIONS") && get("GITHUB_RUN_NUMBER");
   const build: Said = {
-    executionKey: get("GITHUB_RUN_ID"),
+    ...found,
     task: get("GITHUB_JOB"),
-    commit: get("GITHUB_SHA"),
-    branch: get("GITHUB_HEAD_REF") ?? get("GITHUB_REF_NAME") ?? get("GITHUB_REF"),
     pullRequest: /^refs\/pull\/(\d+)\//.exec(get("GITHUB_REF") ?? "")?.[1],
-    buildUrl: `${web}/${address ?? get("GITHUB_RUN_ID")}`,
+    buildUrl: number ? `${found.buildUrl?.slice(0, -`${found.executionKey}`.length)}${number}` : found.buildUrl,
   };
   const workflow = (...path: string[]) => member(event, "workflow_run", ...path);
   if (workflow("head_sha") !== undefined) {
@@ -132,43 +120,32 @@ function readGithub(sources: Sources): Said {
   };
 }
 
-function readGitlab({ get }: Sources): Said {
+function readGitlab({ get, found }: Variables): Said {
   const [index, total, job] = [get("CI_NODE_INDEX"), get("CI_NODE_TOTAL"), get("CI_JOB_NAME")];
   // "parallel: 4" makes shards of a job, and numbers its name; a matrix has the same variables and makes other names.
   const suffix = ` ${index}/${total}`;
   const isShard = job !== undefined && job.endsWith(suffix);
   const [source, target] = [get("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH"), get("CI_MERGE_REQUEST_PROJECT_PATH")];
   const isFork = source !== undefined && target !== undefined && source !== target;
-  const external = (what: string) => get(`CI_EXTERNAL_PULL_REQUEST_${what}`);
   return {
-    executionKey: get("CI_PIPELINE_ID"),
+    ...found,
     task: isShard ? job.slice(0, -suffix.length) : job,
-    commit: get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") ?? external("SOURCE_BRANCH_SHA") ?? get("CI_COMMIT_SHA"),
-    branch: ofOwner(
-      isFork ? source.split("/").slice(0, -1).join("/") : undefined,
-      get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME") ?? external("SOURCE_BRANCH_NAME") ?? get("CI_COMMIT_REF_NAME"),
-    ),
-    pullRequest: get("CI_MERGE_REQUEST_IID") ?? external("IID"),
-    buildUrl: get("CI_JOB_URL") ?? get("CI_PIPELINE_URL"),
+    branch: ofOwner(isFork ? source.split("/").slice(0, -1).join("/") : undefined, found.branch),
     shard: isShard ? `${index}/${total}` : undefined,
   };
 }
 
-function readJenkins({ get, git }: Sources): Said {
+function readJenkins({ get, git, found }: Variables): Said {
   const branch = get("BRANCH_NAME");
   // Where Jenkins has merged a pull request before it builds it, its head is what was fetched as its branch.
-  const head = get("CHANGE_ID") && branch && git("rev-parse", "-q", "--verify", `origin/${branch}`);
-  const fetched = get("GIT_BRANCH")?.replace(/^(?:refs\/)?(?:remotes\/)?origin\//, "");
+  const head = found.pullRequest && branch && git("rev-parse", "-q", "--verify", `origin/${branch}`);
+  const isNamed = (get("CHANGE_BRANCH") ?? branch) !== undefined;
+  const fetched = found.branch?.replace(/^(?:refs\/)?(?:remotes\/)?origin\//, "");
   return {
-    executionKey: get("BUILD_TAG"),
+    ...found,
     task: get("STAGE_NAME"),
-    commit: head || get("GIT_COMMIT"),
-    branch: ofOwner(
-      ownerOf(get("CHANGE_FORK")),
-      get("CHANGE_BRANCH") ?? branch ?? (fetched === "detached" ? undefined : fetched),
-    ),
-    pullRequest: get("CHANGE_ID"),
-    buildUrl: get("BUILD_URL"),
+    commit: head || found.commit,
+    branch: ofOwner(ownerOf(get("CHANGE_FORK")), isNamed ? found.branch : fetched === "detached" ? undefined : fetched),
   };
 }
 
@@ -179,13 +156,10 @@ function lastParts(path: string | undefined): string[] {
 }
 
 /** A pull request of a fork is the branch "pull/7" there. */
-const readCircle = ({ get }: Sources): Said => ({
-  executionKey: get("CIRCLE_WORKFLOW_ID"),
+const readCircle = ({ get, found }: Variables): Said => ({
+  ...found,
   task: get("CIRCLE_JOB"),
-  commit: get("CIRCLE_SHA1"),
-  branch: get("CIRCLE_BRANCH") ?? get("CIRCLE_TAG"),
   pullRequest: /^\d+$/.exec(lastParts(get("CIRCLE_PULL_REQUEST")).at(-1) ?? "")?.[0] ?? get("CIRCLE_PR_NUMBER"),
-  buildUrl: get("CIRCLE_BUILD_URL"),
   shard: toShard(get("CIRCLE_NODE_INDEX"), get("CIRCLE_NODE_TOTAL")),
 });
 
@@ -195,95 +169,90 @@ function ownerOfRepository(url: string | undefined): string | undefined {
   return parts.at(-2) === "_git" ? parts.at(-1) : parts.at(-2);
 }
 
-function readAzure({ get }: Sources): Said {
+function readAzure({ get, found }: Variables): Said {
   const job = get("SYSTEM_JOBIDENTIFIER");
   // "parallel: 4" makes shards of a job; a matrix makes jobs of other names.
   const isShard = get("SYSTEM_PARALLELEXECUTIONTYPE") === "MultiMachine";
   const isFork = get("SYSTEM_PULLREQUEST_ISFORK")?.toLowerCase() === "true";
-  const web = `${get("SYSTEM_COLLECTIONURI")}${encodeURIComponent(get("SYSTEM_TEAMPROJECT") ?? "")}`;
+  // The name of a project may have spaces.
+  const [collection, project] = [get("SYSTEM_COLLECTIONURI"), get("SYSTEM_TEAMPROJECT")];
+  const path = found.buildUrl?.slice(`${collection}${project}`.length);
   return {
-    executionKey: get("BUILD_BUILDID"),
+    ...found,
     task: isShard ? job?.replace(/\.[^.]*$/, "") : job?.replace(/\.__default$/, ""),
-    commit: get("SYSTEM_PULLREQUEST_SOURCECOMMITID") ?? get("BUILD_SOURCEVERSION"),
     branch: ofOwner(
       isFork ? ownerOfRepository(get("SYSTEM_PULLREQUEST_SOURCEREPOSITORYURI")) : undefined,
-      get("SYSTEM_PULLREQUEST_SOURCEBRANCH") ?? get("BUILD_SOURCEBRANCH"),
+      found.branch,
     ),
-    // Of a repository at GitHub the id is another number.
-    pullRequest: get("SYSTEM_PULLREQUEST_PULLREQUESTNUMBER") ?? get("SYSTEM_PULLREQUEST_PULLREQUESTID"),
-    buildUrl: `${web}/_build/results?buildId=${get("BUILD_BUILDID")}`,
+    buildUrl: `${collection}${encodeURIComponent(project ?? "")}${path}`,
     shard: isShard ? `${get("SYSTEM_JOBPOSITIONINPHASE")}/${get("SYSTEM_TOTALJOBSINPHASE")}` : undefined,
   };
 }
 
-/** Parallel steps may be anything, so they are no shards by themselves; nor have steps a name that they know. */
-function readBitbucket({ get }: Sources): Said {
-  const number = get("BITBUCKET_BUILD_NUMBER");
-  const repository = get("BITBUCKET_REPO_FULL_NAME");
-  return {
-    executionKey: number,
-    commit: get("BITBUCKET_COMMIT"),
-    branch: get("BITBUCKET_BRANCH") ?? get("BITBUCKET_TAG"),
-    pullRequest: get("BITBUCKET_PR_ID"),
-    buildUrl: repository && `https://bitbucket.org/${repository}/pipelines/results/${number}`,
-  };
-}
+/**
+ * Parallel steps may be anything, so they are not shards by themselves, and a step does not know its name. A build without
+ * the name of its repository has no address.
+ */
+const readBitbucket = ({ get, found }: Variables): Said => ({
+  ...found,
+  buildUrl: get("BITBUCKET_REPO_FULL_NAME") && found.buildUrl,
+});
 
-function readBuildkite({ get, git }: Sources): Said {
+function readBuildkite({ get, git, found }: Variables): Said {
   const isParallel = get("BUILDKITE_PARALLEL_JOB_COUNT") !== undefined;
-  const commit = get("BUILDKITE_COMMIT");
   return {
-    executionKey: get("BUILDKITE_BUILD_ID"),
+    ...found,
     // The label of a parallel step may number its jobs; that of a matrix names its cell.
     task: (isParallel ? get("BUILDKITE_STEP_KEY") : get("BUILDKITE_LABEL")) ?? get("BUILDKITE_COMMAND"),
-    commit: commit === "HEAD" ? git("rev-parse", "HEAD") : commit,
-    branch: get("BUILDKITE_BRANCH"),
-    pullRequest: get("BUILDKITE_PULL_REQUEST"),
-    buildUrl: get("BUILDKITE_BUILD_URL"),
+    commit: found.commit === "HEAD" ? git("rev-parse", "HEAD") : found.commit,
     shard: toShard(get("BUILDKITE_PARALLEL_JOB"), get("BUILDKITE_PARALLEL_JOB_COUNT")),
   };
 }
 
-const readDrone = ({ get }: Sources): Said => ({
-  executionKey: get("DRONE_BUILD_NUMBER"),
-  task: get("DRONE_STAGE_NAME"),
-  commit: get("DRONE_COMMIT_SHA"),
-  branch: get("DRONE_TAG") ?? get("DRONE_SOURCE_BRANCH") ?? get("DRONE_BRANCH"),
-  pullRequest: get("DRONE_PULL_REQUEST"),
-  buildUrl: get("DRONE_BUILD_LINK"),
-});
+/** Adds to the fields of the table what depends on more than one variable, on files or on git. */
+const READERS: Record<CiSystemName, (variables: Variables) => Said> = {
+  github: readGithub,
+  gitlab: readGitlab,
+  circleci: readCircle,
+  azure: readAzure,
+  bitbucket: readBitbucket,
+  buildkite: readBuildkite,
+  drone: ({ get, found }) => ({ ...found, task: get("DRONE_STAGE_NAME") }),
+  woodpecker: ({ get, found }) => ({ ...found, task: get("CI_WORKFLOW_NAME") }),
+  teamcity: ({ found }) => found,
+  jenkins: readJenkins,
+};
 
-const readWoodpecker = ({ get }: Sources): Said => ({
-  executionKey: get("CI_PIPELINE_NUMBER"),
-  task: get("CI_WORKFLOW_NAME"),
-  commit: get("CI_COMMIT_SHA"),
-  // Of a pull request CI_COMMIT_BRANCH is the target.
-  branch: get("CI_COMMIT_TAG") ?? get("CI_COMMIT_SOURCE_BRANCH") ?? get("CI_COMMIT_BRANCH"),
-  pullRequest: get("CI_COMMIT_PULL_REQUEST"),
-  buildUrl: get("CI_PIPELINE_URL"),
-});
+/** Returns the first source that is not empty. */
+function findField(sources: readonly string[], get: Sources["get"]): string | undefined {
+  for (const source of sources) {
+    const value = source.includes("$")
+      ? source.replace(/\$([A-Z_]+)/g, (_, name: string) => `${get(name)}`)
+      : get(source);
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
 
-/** It tells little unless its builds are configured to. */
-const readTeamcity = ({ get }: Sources): Said => ({ commit: get("BUILD_VCS_NUMBER"), buildUrl: get("BUILD_URL") });
+function detectSystem({ get }: Sources): (typeof CI_SYSTEM_LIST)[number] | undefined {
+  return CI_SYSTEM_LIST.find(([, { recognisedBy }]) => {
+    const value = get(recognisedBy.variable);
+    return recognisedBy.value === undefined ? value !== undefined : value === recognisedBy.value;
+  });
+}
 
-/** The variable that only this system sets, and what it then says. */
-const SYSTEMS: [system: CiSystem, variable: string, read: (sources: Sources) => Said][] = [
-  ["github", "GITHUB_ACTIONS", readGithub],
-  ["gitlab", "GITLAB_CI", readGitlab],
-  ["circleci", "CIRCLECI", readCircle],
-  ["azure", "TF_BUILD", readAzure],
-  ["bitbucket", "BITBUCKET_BUILD_NUMBER", readBitbucket],
-  ["buildkite", "BUILDKITE", readBuildkite],
-  ["drone", "DRONE", readDrone],
-  ["teamcity", "TEAMCITY_VERSION", readTeamcity],
-  // Last, because an agent of Jenkins may have started any of the others.
-  ["jenkins", "JENKINS_URL", readJenkins],
-];
-
-function detectSystem({ get }: Sources): (typeof SYSTEMS)[number] | undefined {
-  // Versions of it that were forked from Drone say that they are both.
-  if (get("CI") === "woodpecker") return ["woodpecker", "CI", readWoodpecker];
-  return SYSTEMS.find(([, variable]) => get(variable) !== undefined);
+function readVariables(sources: Sources): Said {
+  const [name, system] = detectSystem(sources) ?? [];
+  if (name === undefined || system === undefined) return {};
+  const find = (field: CiField) => findField(system.sources[field], sources.get);
+  const found = {
+    executionKey: find("executionKey"),
+    commit: find("commit"),
+    branch: find("branch"),
+    pullRequest: find("pullRequest"),
+    buildUrl: find("buildUrl"),
+  };
+  return { ...READERS[name]({ ...sources, found }), system: name };
 }
 
 /** No half of a character is left where a text is cut. */
@@ -309,11 +278,9 @@ export function detectBuild(
     const value = environment[name]?.trim();
     return value === "" || value === "false" ? undefined : value;
   };
-  const sources = { get, readFile, git };
-  const [system, , read] = detectSystem(sources) ?? [];
-  const said: Said = read?.(sources) ?? {};
+  const said = readVariables({ get, readFile, git });
   const build: Said = {
-    system,
+    system: said.system,
     // The end of a long one tells the builds of a job apart.
     executionKey: said.executionKey?.slice(-200).toWellFormed(),
     task: cut(said.task, 200),

@@ -1,7 +1,7 @@
 /** The machine that tests run on, as the CI system or the operating system names it. */
 
 import { hostname } from "node:os";
-import type { CiSystem } from "./ci.ts";
+import type { CiSystemName } from "../rules/ci_systems.ts";
 
 /** What is not known is not there: none of it is ever empty. */
 export type Machine = { host?: string; system?: string; image?: string };
@@ -9,7 +9,7 @@ export type Machine = { host?: string; system?: string; image?: string };
 type Environment = Record<string, string | undefined>;
 
 /** The environment variables in which CI systems give the name of their machine, which may differ from its own. */
-const HOST_VARIABLES: Partial<Record<CiSystem, string>> = {
+const HOST_VARIABLES: Partial<Record<CiSystemName, string>> = {
   github: "RUNNER_NAME",
   gitlab: "CI_RUNNER_DESCRIPTION",
   jenkins: "NODE_NAME",
@@ -20,7 +20,7 @@ const HOST_VARIABLES: Partial<Record<CiSystem, string>> = {
 };
 
 /** The environment variables that name the image together. Those of GitHub and Azure are set on machines of theirs. */
-const IMAGE_VARIABLES: Partial<Record<CiSystem, readonly string[]>> = {
+const IMAGE_VARIABLES: Partial<Record<CiSystemName, readonly string[]>> = {
   github: ["ImageOS", "ImageVersion"],
   gitlab: ["CI_JOB_IMAGE"],
   azure: ["ImageOS", "ImageVersion"],
@@ -32,7 +32,7 @@ const MAX_LENGTH = 200;
 const OWN = { host: hostname(), system: `${process.platform} ${process.arch}` };
 
 /** `own`: the operating system's names. */
-export function detectMachine(environment: Environment, system: CiSystem | undefined, own = OWN): Machine {
+export function detectMachine(environment: Environment, system: CiSystemName | undefined, own = OWN): Machine {
   const read = (name: string | undefined) => (name === undefined ? "" : (environment[name]?.trim() ?? ""));
   const byCi = system === undefined ? "" : read(HOST_VARIABLES[system]);
   const images = (system === undefined ? undefined : IMAGE_VARIABLES[system]) ?? [];

@@ -4,7 +4,8 @@ import { appendFileSync, existsSync, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import * as v from "valibot";
 import { ANNOTATION_ENCODINGS, toAnnotations, type AnnotatedFailure } from "./annotations.ts";
-import { detectBuild, type CiSystem } from "./ci.ts";
+import type { CiSystemName } from "../rules/ci_systems.ts";
+import { detectBuild } from "./ci.ts";
 import { ask, readServerAddress, type ServerAddress } from "./client.ts";
 import { SUMMARY_ENCODINGS, toSummary } from "./job_summary.ts";
 import { detectMachine } from "./machine.ts";
@@ -205,7 +206,7 @@ async function readFailures(address: ServerAddress, run: AnsweredRun): Promise<A
   }
 }
 
-type Telling = { environment: Environment; system: CiSystem | undefined; voice: Voice; json: boolean };
+type Telling = { environment: Environment; system: CiSystemName | undefined; voice: Voice; json: boolean };
 
 const MAX_WARNINGS = 10;
 

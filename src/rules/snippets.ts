@@ -1,6 +1,7 @@
 /** Ready-made steps for each CI system: they run the tests and upload what becomes of them to a project's real address. */
 
 import type { System } from "../schema/onboarding.ts";
+import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "./ci_systems.ts";
 
 /** What an upload says of its build, as words of a shell script. */
 type Origin = {
@@ -59,6 +60,19 @@ function upload(url: string, origin: Origin): string {
     `  echo "Assay was not reached: the results are not uploaded" >&2; } |`,
     `  tr '\\001-\\011\\013-\\037' ' ' | LC_ALL=C sed 's/##\\([a-zA-Z0-9_]*\\[\\)/## \\1/g; s/^[^a-zA-Z0-9{]/- &/'`,
   ].join("\n");
+}
+
+/** Returns the shell word that expands to a field of the build: the first of the system's variables that is not empty. */
+function wordOf(system: CiSystemName, field: CiField): string {
+  const { sources, parts = {}, notInSnippet = [] } = new Map(CI_SYSTEM_LIST).get(system)!;
+  return sources[field]
+    .filter((source) => !notInSnippet.includes(source))
+    .reduceRight((rest, source) => {
+      if (rest !== "") return `\${${source}:-${rest}}`;
+      if (source.includes("$")) return source;
+      const part = parts[source];
+      return part === undefined ? `$${source}` : `\${${source}${part}}`;
+    }, "");
 }
 
 /** Lines of words, none longer than `WIDTH` unless it is one word. */
@@ -128,13 +142,13 @@ const githubActions = (
     code=1; [ "$OUTCOME" != success ] || code=0
 ${indent(
   upload(url, {
-    build: "$GITHUB_RUN_ID",
+    build: wordOf("github", "executionKey"),
     task: "${TASK% }",
     shard: "SHARD",
     commit: "$COMMIT",
     branch: "$BRANCH",
     pullRequest: "$PULL_REQUEST",
-    buildUrl: "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID",
+    buildUrl: wordOf("github", "buildUrl"),
   }),
   4,
 )}
@@ -157,11 +171,11 @@ after_script:
 ${indent(
   upload(url, {
     ...JOB,
-    build: "$CI_PIPELINE_ID",
-    commit: "${CI_MERGE_REQUEST_SOURCE_BRANCH_SHA:-$CI_COMMIT_SHA}",
-    branch: "${CI_MERGE_REQUEST_SOURCE_BRANCH_NAME:-$CI_COMMIT_REF_NAME}",
-    pullRequest: "$CI_MERGE_REQUEST_IID",
-    buildUrl: "$CI_JOB_URL",
+    build: wordOf("gitlab", "executionKey"),
+    commit: wordOf("gitlab", "commit"),
+    branch: wordOf("gitlab", "branch"),
+    pullRequest: wordOf("gitlab", "pullRequest"),
+    buildUrl: wordOf("gitlab", "buildUrl"),
   }),
   4,
 )}
@@ -185,15 +199,15 @@ ${indent(RUN_AND_TELL, 6)}
 ${indent(
   `code=$(cat exit_code || echo 1); rm -f exit_code
 task="$STAGE_NAME" shard= # in a matrix with its axes: task="$STAGE_NAME $PLATFORM $BROWSER"
-commit=$GIT_COMMIT # of a pull request its head, where Jenkins has merged it
-[ -z "$CHANGE_ID" ] || commit=$(git rev-parse -q --verify "origin/$BRANCH_NAME") || commit=$GIT_COMMIT
+commit=${wordOf("jenkins", "commit")} # of a pull request its head, where Jenkins has merged it
+[ -z "$CHANGE_ID" ] || commit=$(git rev-parse -q --verify "origin/$BRANCH_NAME") || commit=${wordOf("jenkins", "commit")}
 ${upload(url, {
   ...JOB,
-  build: "$BUILD_TAG",
+  build: wordOf("jenkins", "executionKey"),
   commit: "$commit",
-  branch: "${CHANGE_BRANCH:-${BRANCH_NAME:-${GIT_BRANCH#origin/}}}",
-  pullRequest: "$CHANGE_ID",
-  buildUrl: "$BUILD_URL",
+  branch: wordOf("jenkins", "branch"),
+  pullRequest: wordOf("jenkins", "pullRequest"),
+  buildUrl: wordOf("jenkins", "buildUrl"),
 })}`.replaceAll("\\", "\\\\"),
   8,
 )}
@@ -219,13 +233,13 @@ ${indent(
   `code=$(cat exit_code || echo 1)
 shard=; [ "\${CIRCLE_NODE_TOTAL:-1}" = 1 ] || shard=$((CIRCLE_NODE_INDEX + 1))/$CIRCLE_NODE_TOTAL
 ${upload(url, {
-  build: "$CIRCLE_WORKFLOW_ID",
+  build: wordOf("circleci", "executionKey"),
   task: "$CIRCLE_JOB",
   shard: "shard",
-  commit: "$CIRCLE_SHA1",
-  branch: "$CIRCLE_BRANCH",
-  pullRequest: "${CIRCLE_PULL_REQUEST##*/}",
-  buildUrl: "$CIRCLE_BUILD_URL",
+  commit: wordOf("circleci", "commit"),
+  branch: wordOf("circleci", "branch"),
+  pullRequest: wordOf("circleci", "pullRequest"),
+  buildUrl: wordOf("circleci", "buildUrl"),
 })}`,
   6,
 )}
@@ -245,16 +259,16 @@ const azurePipelines = (
     if [ "$SYSTEM_PARALLELEXECUTIONTYPE" = MultiMachine ]; then
       task=\${task%.*} shard=$SYSTEM_JOBPOSITIONINPHASE/$SYSTEM_TOTALJOBSINPHASE
     fi
-    branch=\${SYSTEM_PULLREQUEST_SOURCEBRANCH:-$BUILD_SOURCEBRANCH}
+    branch=${wordOf("azure", "branch")}
 ${indent(
   upload(url, {
-    build: "$BUILD_BUILDID",
+    build: wordOf("azure", "executionKey"),
     task: "${task%.__default}",
     shard: "shard",
-    commit: "${SYSTEM_PULLREQUEST_SOURCECOMMITID:-$BUILD_SOURCEVERSION}",
+    commit: wordOf("azure", "commit"),
     branch: "${branch#refs/heads/}",
-    pullRequest: "${SYSTEM_PULLREQUEST_PULLREQUESTNUMBER:-$SYSTEM_PULLREQUEST_PULLREQUESTID}",
-    buildUrl: "$SYSTEM_COLLECTIONURI$SYSTEM_TEAMPROJECT/_build/results?buildId=$BUILD_BUILDID",
+    pullRequest: wordOf("azure", "pullRequest"),
+    buildUrl: wordOf("azure", "buildUrl"),
   }),
   4,
 )}
@@ -279,16 +293,16 @@ if [ -n "$REPORT" ]; then
     task=\${BUILDKITE_STEP_KEY:-$BUILDKITE_COMMAND}
     shard=$((BUILDKITE_PARALLEL_JOB + 1))/$BUILDKITE_PARALLEL_JOB_COUNT
   fi
-  [ "$BUILDKITE_COMMIT" = HEAD ] && commit=$(git rev-parse HEAD) || commit=$BUILDKITE_COMMIT
+  [ "${wordOf("buildkite", "commit")}" = HEAD ] && commit=$(git rev-parse HEAD) || commit=${wordOf("buildkite", "commit")}
 ${indent(
   upload(url, {
     ...JOB,
     report: "$REPORT",
-    build: "$BUILDKITE_BUILD_ID",
+    build: wordOf("buildkite", "executionKey"),
     commit: "$commit",
-    branch: "$BUILDKITE_BRANCH",
-    pullRequest: "${BUILDKITE_PULL_REQUEST#false}",
-    buildUrl: "$BUILDKITE_BUILD_URL",
+    branch: wordOf("buildkite", "branch"),
+    pullRequest: wordOf("buildkite", "pullRequest"),
+    buildUrl: wordOf("buildkite", "buildUrl"),
   }),
   2,
 )}

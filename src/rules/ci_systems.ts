@@ -1,0 +1,157 @@
+/** How each CI system is recognised, and which environment variables describe a build. */
+
+// The snippets and `assay upload` are derived from this table, and tools/assay-upload.sh is tested against it.
+
+/** The fields of a build that a CI system describes in variables. */
+export type CiField = "executionKey" | "commit" | "branch" | "pullRequest" | "buildUrl";
+
+type CiSystem = {
+  /** The variable that only this system sets; with a value where others set the variable as well. */
+  recognisedBy: { variable: string; value?: string };
+  /**
+   * The sources of each field, in order: the first one that is not empty is used. A source is the name of a variable, or
+   * a text in which `$NAME` stands for one.
+   */
+  sources: Record<CiField, readonly string[]>;
+  /** The part of a variable's value that is used, as the suffix of a parameter expansion in the shell. */
+  parts?: Readonly<Record<string, string>>;
+  /** Rare variables that the snippets leave out, to stay short. */
+  notInSnippet?: readonly string[];
+  /** Variables that only `assay upload` reads. */
+  notInScript?: readonly string[];
+};
+
+/**
+ * Systems are asked for in this order. Exceptions that depend on more than one variable, such as forks, GitHub's event
+ * file and a commit that only git knows, are in `cli/ci.ts`.
+ */
+export const CI_SYSTEMS = {
+  // Woodpecker comes first: versions that were forked from Drone set Drone's variable as well.
+  woodpecker: {
+    recognisedBy: { variable: "CI", value: "woodpecker" },
+    sources: {
+      executionKey: ["CI_PIPELINE_NUMBER"],
+      commit: ["CI_COMMIT_SHA"],
+      // In a pull request CI_COMMIT_BRANCH is the target.
+      branch: ["CI_COMMIT_TAG", "CI_COMMIT_SOURCE_BRANCH", "CI_COMMIT_BRANCH"],
+      pullRequest: ["CI_COMMIT_PULL_REQUEST"],
+      buildUrl: ["CI_PIPELINE_URL"],
+    },
+  },
+  // Gitea and Forgejo set the same variables. The event file names the pull request and its head.
+  github: {
+    recognisedBy: { variable: "GITHUB_ACTIONS" },
+    sources: {
+      executionKey: ["GITHUB_RUN_ID"],
+      commit: ["GITHUB_SHA"],
+      branch: ["GITHUB_HEAD_REF", "GITHUB_REF_NAME", "GITHUB_REF"],
+      pullRequest: [],
+      buildUrl: ["$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID"],
+    },
+  },
+  gitlab: {
+    recognisedBy: { variable: "GITLAB_CI" },
+    sources: {
+      executionKey: ["CI_PIPELINE_ID"],
+      commit: ["CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", "CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_SHA", "CI_COMMIT_SHA"],
+      branch: [
+        "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME",
+        "CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_NAME",
+        "CI_COMMIT_REF_NAME",
+      ],
+      pullRequest: ["CI_MERGE_REQUEST_IID", "CI_EXTERNAL_PULL_REQUEST_IID"],
+      buildUrl: ["CI_JOB_URL", "CI_PIPELINE_URL"],
+    },
+    notInSnippet: [
+      "CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_SHA",
+      "CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_NAME",
+      "CI_EXTERNAL_PULL_REQUEST_IID",
+      "CI_PIPELINE_URL",
+    ],
+  },
+  circleci: {
+    recognisedBy: { variable: "CIRCLECI" },
+    sources: {
+      executionKey: ["CIRCLE_WORKFLOW_ID"],
+      commit: ["CIRCLE_SHA1"],
+      branch: ["CIRCLE_BRANCH", "CIRCLE_TAG"],
+      pullRequest: ["CIRCLE_PULL_REQUEST", "CIRCLE_PR_NUMBER"],
+      buildUrl: ["CIRCLE_BUILD_URL"],
+    },
+    // The value is the address of the pull request, which ends with its number.
+    parts: { CIRCLE_PULL_REQUEST: "##*/" },
+    notInSnippet: ["CIRCLE_TAG", "CIRCLE_PR_NUMBER"],
+    notInScript: ["CIRCLE_PR_NUMBER"],
+  },
+  azure: {
+    recognisedBy: { variable: "TF_BUILD" },
+    sources: {
+      executionKey: ["BUILD_BUILDID"],
+      commit: ["SYSTEM_PULLREQUEST_SOURCECOMMITID", "BUILD_SOURCEVERSION"],
+      branch: ["SYSTEM_PULLREQUEST_SOURCEBRANCH", "BUILD_SOURCEBRANCH"],
+      // For a repository at GitHub the id is not the number of the pull request.
+      pullRequest: ["SYSTEM_PULLREQUEST_PULLREQUESTNUMBER", "SYSTEM_PULLREQUEST_PULLREQUESTID"],
+      buildUrl: ["$SYSTEM_COLLECTIONURI$SYSTEM_TEAMPROJECT/_build/results?buildId=$BUILD_BUILDID"],
+    },
+  },
+  bitbucket: {
+    recognisedBy: { variable: "BITBUCKET_BUILD_NUMBER" },
+    sources: {
+      executionKey: ["BITBUCKET_BUILD_NUMBER"],
+      commit: ["BITBUCKET_COMMIT"],
+      branch: ["BITBUCKET_BRANCH", "BITBUCKET_TAG"],
+      pullRequest: ["BITBUCKET_PR_ID"],
+      buildUrl: ["https://bitbucket.org/$BITBUCKET_REPO_FULL_NAME/pipelines/results/$BITBUCKET_BUILD_NUMBER"],
+    },
+  },
+  buildkite: {
+    recognisedBy: { variable: "BUILDKITE" },
+    sources: {
+      executionKey: ["BUILDKITE_BUILD_ID"],
+      commit: ["BUILDKITE_COMMIT"],
+      branch: ["BUILDKITE_BRANCH"],
+      pullRequest: ["BUILDKITE_PULL_REQUEST"],
+      buildUrl: ["BUILDKITE_BUILD_URL"],
+    },
+    // "false" means that there is no pull request.
+    parts: { BUILDKITE_PULL_REQUEST: "#false" },
+  },
+  drone: {
+    recognisedBy: { variable: "DRONE" },
+    sources: {
+      executionKey: ["DRONE_BUILD_NUMBER"],
+      commit: ["DRONE_COMMIT_SHA"],
+      branch: ["DRONE_TAG", "DRONE_SOURCE_BRANCH", "DRONE_BRANCH"],
+      pullRequest: ["DRONE_PULL_REQUEST"],
+      buildUrl: ["DRONE_BUILD_LINK"],
+    },
+  },
+  // TeamCity sets few variables unless its builds are configured to.
+  teamcity: {
+    recognisedBy: { variable: "TEAMCITY_VERSION" },
+    sources: {
+      executionKey: [],
+      commit: ["BUILD_VCS_NUMBER"],
+      branch: [],
+      pullRequest: [],
+      buildUrl: ["BUILD_URL"],
+    },
+  },
+  // Jenkins comes last, because one of its agents may have started any of the others.
+  jenkins: {
+    recognisedBy: { variable: "JENKINS_URL" },
+    sources: {
+      executionKey: ["BUILD_TAG"],
+      commit: ["GIT_COMMIT"],
+      branch: ["CHANGE_BRANCH", "BRANCH_NAME", "GIT_BRANCH"],
+      pullRequest: ["CHANGE_ID"],
+      buildUrl: ["BUILD_URL"],
+    },
+    parts: { GIT_BRANCH: "#origin/" },
+  },
+} as const satisfies Record<string, CiSystem>;
+
+export type CiSystemName = keyof typeof CI_SYSTEMS;
+
+/** The systems in the order in which they are asked for. */
+export const CI_SYSTEM_LIST = Object.entries(CI_SYSTEMS) as [CiSystemName, CiSystem][];

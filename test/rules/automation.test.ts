@@ -1,0 +1,71 @@
+import { describe, expect, test } from "bun:test";
+import { type EventFacts, meets, toFacts } from "../../src/rules/automation.ts";
+import type { Conditions } from "../../src/schema/automations.ts";
+import type { EventData } from "../../src/schema/events.ts";
+
+const FACTS: EventFacts = {
+  ...{ projectId: "p1", branch: "release/1", environment: "staging" },
+  ...{ taskSlugs: ["unit", "e2e"], failed: 3, severity: "major" },
+};
+
+describe("conditions", () => {
+  test.each<[object, boolean, string]>([
+    [{}, true, "There are no conditions"],
+    [{ projects: ["p1"] }, true, "The project is one of them"],
+    [{ projects: ["p2", "p3"] }, false, "It is not about one of the 2 projects"],
+    [{ branches: ["release/*"] }, true, 'The branch "release/1" matches "release/*"'],
+    [{ branches: ["main"] }, false, 'The branch "release/1" matches none of "main"'],
+    [{ branches: ["**", "!release/*"] }, false, 'The branch "release/1" is excluded by "!release/*"'],
+    [{ branches: ["!release/*", "**"] }, true, 'The branch "release/1" matches "**"'],
+    [{ environments: ["staging"] }, true, 'The environment is "staging"'],
+    [{ environments: ["production"] }, false, 'The environment "staging" is none of "production"'],
+    [{ taskSlugs: ["e2e"] }, true, 'It is about the task "e2e"'],
+    [{ taskSlugs: ["lint"] }, false, 'It is about none of the tasks "lint"'],
+    [{ minFailed: 3 }, true, "3 failed, and it takes 3"],
+    [{ minFailed: 4 }, false, "3 failed, and it takes 4"],
+    [{ severity: ["minor", "major"] }, true, 'The severity is "major"'],
+    [{ severity: ["minor"] }, false, 'The severity "major" is none of "minor"'],
+    [{ minFailed: 3, environments: ["x"] }, false, 'The environment "staging" is none of "x"'],
+    [{ taskSlugs: ["unit"], minFailed: 1 }, true, 'It is about the task "unit", 3 failed, and it takes 1'],
+  ])("%j are met: %p", (conditions, met, reason) => {
+    expect(meets(conditions as Conditions, FACTS)).toEqual({ met, reason });
+  });
+
+  test.each<object>([
+    { projects: ["p1"] },
+    { branches: ["**"] },
+    { environments: ["staging"] },
+    { severity: ["major"] },
+  ])("%j are not met by an event that says nothing of it", (conditions) => {
+    const facts = { projectId: null, branch: null, environment: null, taskSlugs: [], failed: 0, severity: null };
+    expect(meets(conditions as Conditions, facts).met).toBe(false);
+  });
+});
+
+describe("the facts of an event", () => {
+  const factsOf = (data: object, defaultBranch: string | null = "main") =>
+    toFacts(data as EventData, "p1", defaultBranch);
+  const execution = { branch: "main", pullRequest: null, environment: "ci", failed: 2, tasks: [{ slug: "a" }] };
+
+  test.each<[string, object, string | null]>([
+    ["an execution's own", { execution: { ...execution, branch: "feat" } }, "feat"],
+    ["the default one where the execution names none", { execution: { ...execution, branch: null } }, "main"],
+    ["a fork's own line", { execution: { ...execution, pullRequest: "12" } }, "pull/12"],
+    ["a bug report's", { bugReport: { branch: "release/1", taskSlugs: [] } }, "release/1"],
+    ["the default one where nothing names a branch", {}, "main"],
+  ])("the branch is %s", (_, data, branch) => {
+    expect(factsOf(data).branch).toBe(branch);
+  });
+
+  test("are those of a test run before those of its execution", () => {
+    expect(factsOf({ execution })).toMatchObject({ taskSlugs: ["a"], failed: 2, environment: "ci" });
+    const testRun = { taskSlug: "unit", failed: 1 };
+    expect(factsOf({ execution, testRun })).toMatchObject({ taskSlugs: ["unit"], failed: 1 });
+    expect(factsOf({ bugReport: { taskSlugs: ["x", "y"], severity: "minor", branch: null } })).toMatchObject({
+      ...{ taskSlugs: ["x", "y"], severity: "minor", failed: 0 },
+    });
+    expect(factsOf({}, null)).toEqual({
+      ...{ projectId: "p1", branch: null, environment: null, taskSlugs: [], failed: 0, severity: null },
+    });
+  });
+});

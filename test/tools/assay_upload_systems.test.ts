@@ -1,0 +1,90 @@
+/** tools/assay-upload.sh reads the variables that the table of CI systems states, in the same order. */
+
+import { afterAll, expect, test } from "bun:test";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { detectBuild } from "../../src/cli/ci.ts";
+import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "../../src/rules/ci_systems.ts";
+
+const SCRIPT = join(import.meta.dir, "../../tools/assay-upload.sh");
+const home = mkdtempSync(join(tmpdir(), "assay-upload-systems-"));
+afterAll(() => rmSync(home, { recursive: true }));
+
+writeFileSync(join(home, "report.xml"), "<testsuites/>");
+// A curl that keeps its configuration, and answers as a server that takes the upload.
+writeFileSync(join(home, "curl"), `#!/bin/sh\ncat > "$RECORD"\n: > "$3"\nprintf 200\n`);
+writeFileSync(join(home, "git"), "#!/bin/sh\nexit 1\n");
+for (const tool of ["curl", "git"]) chmodSync(join(home, tool), 0o755);
+
+/** The script has no part for these. */
+const NOT_IN_SCRIPT: CiSystemName[] = ["woodpecker", "bitbucket", "drone", "teamcity"];
+const FORM_NAMES: Record<CiField, string> = {
+  executionKey: "execution_key",
+  commit: "commit",
+  branch: "branch",
+  pullRequest: "pull_request",
+  buildUrl: "build_url",
+};
+const FIELDS = Object.keys(FORM_NAMES) as CiField[];
+
+type Variables = Record<string, string>;
+const namesIn = (source: string) => source.match(/(?<=\$)[A-Z_]+/g) ?? [source];
+// CircleCI's value is an address that ends with a number.
+const valueOf = (name: string) =>
+  name === "CIRCLE_PULL_REQUEST"
+    ? "https://ci.test/pull/7"
+    : /URL|URI/.test(name)
+      ? `https://ci.test/${name}`
+      : `value-of-${name}`;
+const expand = (source: string) =>
+  source.includes("$") ? source.replace(/\$([A-Z_]+)/g, (_, name: string) => valueOf(name)) : valueOf(source);
+
+let runs = 0;
+async function upload(variables: Variables): Promise<Variables> {
+  const record = join(home, `record-${++runs}`);
+  const child = Bun.spawn(["sh", SCRIPT, "report.xml"], {
+    cwd: home,
+    env: {
+      PATH: `${home}:${process.env["PATH"]}`,
+      TMPDIR: home,
+      RECORD: record,
+      ...{ ASSAY_URL: "http://assay.test", ASSAY_PROJECT: "p", ASSAY_KEY: "secret" },
+      ...variables,
+    },
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  expect(await child.exited).toBe(0);
+  const fields = readFileSync(record, "utf8").matchAll(/^form-string = "(\w+)=(.*)"$/gm);
+  return Object.fromEntries([...fields].map(([, name, value]) => [name, value]));
+}
+
+const inScript = CI_SYSTEM_LIST.filter(([name]) => !NOT_IN_SCRIPT.includes(name));
+
+test("the script has a part for each system of the table but those that it is known to leave out", () => {
+  const script = readFileSync(SCRIPT, "utf8");
+  const found = [...script.matchAll(/^(?:el)?if \[ -n "\$(\w+)" \]; then/gm)].map(([, variable]) => variable);
+  expect(found).toEqual(inScript.map(([, { recognisedBy }]) => recognisedBy.variable));
+  expect(found).toHaveLength(6);
+});
+
+test.each(inScript)("%s: the first variable of the table that is set is the one that counts", async (_, system) => {
+  const { recognisedBy, parts = {}, notInScript = [] } = system;
+  let compared = 0;
+  for (const field of FIELDS) {
+    const sources = system.sources[field].filter((source) => !notInScript.includes(source));
+    for (const [index, source] of sources.entries()) {
+      const names = sources.slice(index).flatMap(namesIn);
+      const variables = Object.fromEntries(names.map((name) => [name, valueOf(name)]));
+      const sent = await upload({ [recognisedBy.variable]: "true", ...variables });
+      const value = parts[source] === "##*/" ? "7" : expand(source);
+      expect([field, source, sent[FORM_NAMES[field]]]).toEqual([field, source, value]);
+      const build = detectBuild({ [recognisedBy.variable]: "true", ...variables }, undefined, () => undefined);
+      expect([field, source, build[field]]).toEqual([field, source, value]);
+      compared++;
+    }
+  }
+  expect(compared).toBeGreaterThanOrEqual(5);
+});

@@ -1,0 +1,68 @@
+import { describe, expect, test } from "bun:test";
+import { toNotice } from "../../src/wording/notification.ts";
+
+type EventContext = Parameters<typeof toNotice>[0];
+const EXECUTION = {
+  ...{ id: "e1", key: "k", branch: "feat", commit: "0123456789abcdef", pullRequest: "7", environment: null },
+  ...{ buildUrl: "https://ci.test/1", status: "failed", passed: 1, failed: 1, tasks: [] },
+};
+const notice = (type: string, data: object, failures: object[] = []) =>
+  toNotice(
+    {
+      ...{ type, teamId: "t1", occurredAt: "2026-01-01T00:00:00.000Z", data, failures },
+      project: { id: "p1", name: "Web", defaultBranch: "main" },
+    } as unknown as EventContext,
+    "https://assay.test",
+  );
+const failure = { suite: "cart", name: "adds", message: "first\nsecond", blame: "new" };
+
+describe("an execution", () => {
+  test("that failed is bad, and its facts, state and addresses are its own", () => {
+    expect(notice("execution.failed", { execution: EXECUTION })).toMatchObject({
+      ...{ tone: "bad", title: "Web: feat failed", state: "failure", topic: "p1 feat" },
+      ...{ branch: "feat", commit: "0123456789abcdef", pullRequest: "7", buildUrl: "https://ci.test/1" },
+      facts: [
+        { name: "Branch", value: "feat" },
+        { name: "Commit", value: "0123456789ab" },
+        { name: "Pull request", value: "7" },
+      ],
+    });
+  });
+
+  test.each([
+    [[], "Web: feat is green again"],
+    [["e2e"], "Web: feat passed again, and e2e is still red"],
+    [["e2e", "unit"], "Web: feat passed again, and e2e and 1 more are still red"],
+  ])("that recovered says what is still red: %j", (stillRed, title) => {
+    const execution = { ...EXECUTION, status: "passed", stillRed };
+    expect(notice("execution.recovered", { execution })).toMatchObject({ title, tone: "good", state: "success" });
+  });
+
+  test.each([
+    [{ ...failure }, "cart > adds: first"],
+    [{ ...failure, blame: "flaky" }, "cart > adds (known flaky): first"],
+    [{ ...failure, suite: "", message: null }, "adds"],
+  ])("has a line for a failure: %j", (one, line) => {
+    expect(notice("execution.failed", { execution: EXECUTION }, [one]).lines).toEqual([line]);
+  });
+});
+
+test("the most particular thing of an event gives the words", () => {
+  const testRun = { taskSlug: "unit", verdict: "failed" };
+  expect(notice("test_run.completed", { execution: EXECUTION, testRun }).title).toBe("Web: unit failed on feat");
+  expect(notice("task.missed", { taskSlug: "nightly" }).title).toBe("Web: nightly did not report");
+});
+
+test.each([
+  ["bug_report.opened", "opened", "bad"],
+  ["bug_report.regressed", "is back", "bad"],
+  ["bug_report.resolved", "resolved", "good"],
+])("%s says that the bug %s", (type, happened, tone) => {
+  const bugReport = {
+    ...{ id: "b1", number: 4, title: "Cart is empty", severity: "major", occurrences: 1, taskSlugs: ["unit"] },
+    ...{ branch: "main", commit: null, assignee: null },
+  };
+  expect(notice(type, { bugReport })).toMatchObject({
+    ...{ tone, title: `Web: bug #4 ${happened}: Cart is empty`, text: "major, 1 occurrence", topic: "p1 bug 4" },
+  });
+});
