@@ -84,7 +84,7 @@ testLinearity(
       secretsOf: (text) => secretsOf({ ASSAY_KEY: text, ASSAY_URL: `http://a:${text}@b` }),
       ...{ toJsonLine, toPlainLine, toPlainLines, withoutWorkflowCommands },
     },
-    "report_files.ts": { findReports: null, keepFresh: null, readReports: null },
+    "report_files.ts": { findReports: null, keepFresh: null, readReportFiles: null },
     "runner.ts": { runner: null },
     "split.ts": { split: null },
     "split_request.ts": { askBatch: null, askPlan: null, readAs: null },

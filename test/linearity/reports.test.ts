@@ -141,7 +141,7 @@ testLinearity("reports", {
   "fields.ts": {
     ...{ asText, toTexts },
     ...{ child: null, elementsOf: null, hiddenFailures: null, isObject: null, named: null, textBelow: null },
-    ...{ toCase: null, toEpochMs: null, toFault: null, toFields: null, toList: null },
+    ...{ toCase: null, toEpochMs: null, toFault: null, asList: null, toFields: null },
   },
   "go.ts": { readGo: null },
   "jest.ts": { readJest: null },

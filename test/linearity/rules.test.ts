@@ -86,7 +86,6 @@ testLinearity("rules", {
       for (const before of ["", "A=", "A='", 'A="', "export "]) parseDotenv(before + text);
     },
   },
-  "failure_reason.ts": { failureReason: null },
   "execution.ts": {
     byResults: null,
     endOfTask: null,

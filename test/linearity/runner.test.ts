@@ -26,7 +26,7 @@ const masks = [
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 testLinearity("runner", {
-  "ask_files.ts": { askBatch: null, askPlan: null },
+  "ask_files.ts": { askServerForBatch: null, askServerForPlan: null },
   "checkout.ts": {
     checkoutFolder: (text) => checkoutFolder("/w", { repository: text } as never),
     ...{ createCheckouts: null, openCheckout: null },
@@ -38,7 +38,7 @@ testLinearity("runner", {
     openCgroups: null,
     openGroup: null,
   },
-  "command.ts": { requireDirectory: null, runCommand: null },
+  "command.ts": { requireDirectory: null, runTaskCommand: null },
   // The file is the operator's own, of at most 1 MiB; it is read once, at the start.
   "config.ts": {
     inSlot: (text) => inSlot({ workingDirectory: text, report: [text] } as never, 1),
@@ -91,7 +91,8 @@ testLinearity("runner", {
   },
   // Called by createMask.
   "mask_stream.ts": { createMaskStream: null, createMatcher: null },
-  "processes.ts": { endProcesses: null, readProcess: null, startGuard: null },
+  "process_state.ts": { readProcess: null },
+  "processes.ts": { endProcesses: null, startGuard: null },
   "protocol.ts": { readSyncAnswer: (text) => ["", '{"leases":["'].map((before) => readSyncAnswer(before + text)) },
   "report_files.ts": {
     fileClockMs: null,
@@ -118,5 +119,5 @@ testLinearity("runner", {
     }),
   },
   "work_trees.ts": { createWorkTrees: null },
-  "upload.ts": { readReports: null },
+  "upload.ts": { readReportBody: null },
 });

@@ -54,7 +54,7 @@ testLinearity(
           taskSlugs: text,
           schedule: text,
         }),
-      toFields: null,
+      toAutomationFields: null,
     },
     "causes.ts": {
       readCauseCursor: (text) => readCauseCursor(`1.${text}.${text}`),
@@ -64,7 +64,7 @@ testLinearity(
       bugPath: (text) => bugPath(text, text),
       ...{ buildRows: null, buildTable: null },
       executionPath: (text) => executionPath(text, text),
-      nameOf: (text) => executionName({ key: text, createdAt }),
+      executionName: (text) => executionName({ key: text, createdAt }),
       ...{ statusOf: null, toldOutcome: null },
       taskPath: (text) => taskPath("p", "e", text),
       testPath: (text) => testPath("p", text),
@@ -82,7 +82,7 @@ testLinearity(
           );
         }
       },
-      firstLine: firstPlainLine,
+      firstPlainLine,
       history: (text) => history(text.slice(0, 100)),
       terminal: (text) => terminal(text),
     },
@@ -99,7 +99,7 @@ testLinearity(
       ...{ providerLink: null, read: null, refusalOf: null, requirePasswords: null, storesOf: null, tokenOf: null },
     },
     "filters.ts": {
-      choice: (text) => filterChoice(text, "a", [[text, text]], text),
+      filterChoice: (text) => filterChoice(text, "a", [[text, text]], text),
       filterForm: (text) => filterForm(text, [], true),
       nameFilter: (text) => nameFilter(text, "a", [text], text),
       readPlace: (text) => [PART.real, PART.time, PART.id].map((part) => [part(text), readPlace(text, [part])]),
@@ -107,10 +107,10 @@ testLinearity(
       writePlace: (text) => writePlace([text]),
     },
     "form_fields.ts": {
-      attempt: null,
+      tryForm: null,
       checkbox: (text) => checkbox(text, text, true, text),
       choice: (text) => choice(text, text, [[text, text]], { value: text }),
-      ...{ done, wrong, toLines, toList: splitList },
+      ...{ done, wrong, toLines, splitList },
       field: (text) => field(text, text, { value: text, hint: text, type: "area", placeholder: text }),
     },
     "integration_fields.ts": {
@@ -122,7 +122,7 @@ testLinearity(
       toConfigFields: null,
     },
     "layout.ts": {
-      action: (text) => actionButton(text, text, text),
+      actionButton: (text) => actionButton(text, text, text),
       danger: (text) => danger(text, text, text, text),
       hidden,
       layout: (text) =>
@@ -149,14 +149,14 @@ testLinearity(
     "parts.ts": {
       breakable: (text) => html`${breakable(text)}`,
       chart: (text) => chart(text, [], { format: String } as never),
-      commit: commitCode,
+      commitCode,
       mark: (text) => mark(text),
       pager: (text) => pager(text, { a: text }, text),
       strip: (text) => strip([{ status: text, href: text, label: text }], text),
       tag: (text) => tag(text, text),
       toAddress: (text) => toAddress("/a", { a: text }),
       wordOf,
-      ...{ ago: null, count: null, counted: null, standingOf: null, toDay: null, toDuration: null, toExact: null },
+      ...{ ago: null, toCount: null, counted: null, standingOf: null, toDay: null, toDuration: null, toExact: null },
       ...{ toPercent: null, toSpan: null },
     },
     "people.ts": { browserOf, withArticle: null },
@@ -176,7 +176,7 @@ testLinearity(
     "site.ts": { createSite: null },
     "task_logs.ts": { findTask: null, leaseTable: null, logBox: null, readLeases: null, readLog: null },
     "tests.ts": { severityOf: null },
-    "trends.ts": { trends: null },
+    "trends.ts": { trendCharts: null },
     "uploads.ts": { uploadsHeadline: null, shortAgent },
   },
   FEW_TEXTS,

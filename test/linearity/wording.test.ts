@@ -65,7 +65,7 @@ testLinearity("wording", {
     toSummaryNotice: null,
     toTestNotice: null,
   },
-  "numbers.ts": { count: null, counted: null, toDuration: null },
+  "numbers.ts": { toCount: null, counted: null, toDuration: null },
   "reasons.ts": {
     executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
     exitMessage: null,
