@@ -72,8 +72,8 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
   cli: ["annotations", "ci", "client", "machine", "output", "split_files", "split_request", "terminal", "usage"],
-  http: ["address", "admission_log", "descriptors", "listeners", "outbound", "problem", "target", "turns"],
-  database: ["binaries", "compose", "connect", "database_url", "home", "lane", "locks", "moment", "silence"],
+  http: ["address", "descriptors", "fair_queue", "listeners", "outbound", "problem", "shared_rate_limit", "target"],
+  database: ["binaries", "compose", "connect", "database_url", "home", "locks", "moment", "silence", "watched_pool"],
   rules: [
     "ansi",
     "blame",
@@ -108,6 +108,7 @@ const SHARED: Record<string, string[]> = {
   senders: ["sender"],
   store: [
     "baselines",
+    "case_index_version",
     "commits",
     "default_branch",
     "durations",
@@ -119,7 +120,6 @@ const SHARED: Record<string, string[]> = {
     "keys",
     "lease_offers",
     "leases",
-    "names_version",
     "outcome",
     "overview",
     "packing",

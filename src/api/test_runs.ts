@@ -19,7 +19,7 @@ import { toPage, toPagination } from "../request/page.ts";
 import type { Caller } from "../request/callers.ts";
 import { jsonText, plainText, json } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
-import type { WorkTogether } from "../request/together.ts";
+import type { BatchWork } from "../request/batcher.ts";
 import {
   caseResultFilter,
   caseResultPage,
@@ -166,7 +166,7 @@ const repeat = (report: Report, only: readonly CaseName[] | undefined): Report =
   only ? repeatOnly(report, only) : report;
 
 /** Reports that arrive at one moment are taken in one transaction, in which nobody waits. */
-const takeTogether: WorkTogether<IncomingReport, TakenReport> = (sql, projectId, reports, admitted) =>
+const takeTogether: BatchWork<IncomingReport, TakenReport> = (sql, projectId, reports, admitted) =>
   takeReports(sql, projectId, reports, { admitted, mayWait: false });
 
 export const testRuns: Route[] = [
@@ -244,7 +244,7 @@ export const testRuns: Route[] = [
       if (prepared.cases.some(({ status }) => status === "failed"))
         await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
       const batched = isBatchable(prepared, parameters)
-        ? await upload.concludeTogether(takeTogether, incoming, locks, answer)
+        ? await upload.commitBatched(takeTogether, incoming, locks, answer)
         : undefined;
       if (batched) return batched;
       const numbers = await resolveReport(sql, transact, params.projectId, prepared, parameters, coming);

@@ -2,7 +2,7 @@
 
 import postgres from "postgres";
 import { readDatabaseUrl } from "./database_url.ts";
-import { createLane, createTransactions, RolledBack } from "./lane.ts";
+import { createWatchedPool, createTransactions, RolledBack } from "./watched_pool.ts";
 import { createSilenceWatch, sessionsOf, type SilenceOptions } from "./silence.ts";
 
 export type Sql = postgres.Sql;
@@ -203,7 +203,7 @@ export function connect(
     sql.end = (options) => end(options).finally(() => pools.delete(sql));
     return sql;
   };
-  const pool = createLane({
+  const pool = createWatchedPool({
     open: () =>
       openWatched({ max: poolSize, idle_timeout: 300, ...pipeline(0) }, { statement_timeout: STATEMENT_TIMEOUT }),
   });
@@ -215,7 +215,7 @@ export function connect(
     poolSize,
   );
   const ofFast = { statement_timeout: "5s", plan_cache_mode: "force_generic_plan" };
-  const createFast = () => createLane({ open: () => openWatched({ max: 1 }, ofFast) });
+  const createFast = () => createWatchedPool({ open: () => openWatched({ max: 1 }, ofFast) });
   const [fast, keys, pages] = [createFast(), createFast(), createFast()];
   const lanes = { statements: pool, transactions, "fast reads": fast, keys, pages };
   const silence = createSilenceWatch({

@@ -1,4 +1,4 @@
-/** Advisory locks, until the end of the transaction: what takes turns, each kind with a number of its own.
+/** Advisory locks, held until the end of the transaction; each kind has a number of its own.
  *
  * A transaction that takes several takes them in this order, rows among them, so that no two wait for each other: key,
  * sample, naming, execution, rows of executions, rows of leases, counting, bugs, days.
@@ -27,17 +27,18 @@ const NUMBERS = {
 export const MIGRATION_LOCK = 7_265_180_302;
 
 /** A lock by its kind and what it is of. */
-export type Turn = readonly [what: keyof typeof NUMBERS, id: string];
+export type AdvisoryLock = readonly [what: keyof typeof NUMBERS, id: string];
 
 /** The number of the lock for one of a kind. */
 export const lockOf = (sql: Sql, what: keyof typeof NUMBERS, id: string | Fragment): Fragment =>
   sql`hashtextextended(${id}::text, ${NUMBERS[what]}::bigint)`;
 
-export const takeTurn = (sql: Tx, [what, id]: Turn) => sql`select pg_advisory_xact_lock(${lockOf(sql, what, id)})`;
+export const takeLock = (sql: Tx, [what, id]: AdvisoryLock) =>
+  sql`select pg_advisory_xact_lock(${lockOf(sql, what, id)})`;
 
-export const numberOf = ([what]: Turn): number => NUMBERS[what];
+export const numberOf = ([what]: AdvisoryLock): number => NUMBERS[what];
 
 /** Those that nobody else has at this moment: their places, from 1. `ids` and `numbers` are arrays. */
-export const tryTurns = (sql: Sql, ids: Fragment, numbers: Fragment): Fragment => sql`
-  select place::int from unnest(${ids}::text[], ${numbers}::bigint[]) with ordinality as turn (id, number, place)
+export const tryLocks = (sql: Sql, ids: Fragment, numbers: Fragment): Fragment => sql`
+  select place::int from unnest(${ids}::text[], ${numbers}::bigint[]) with ordinality as lock (id, number, place)
   where pg_try_advisory_xact_lock(hashtextextended(id, number))`;

@@ -1,6 +1,6 @@
 /** An exact sliding window per client, in this process or over several: at most `limit` admissions in any 60 seconds. */
 
-import type { AdmissionLog } from "./admission_log.ts";
+import type { SharedRateLimit } from "./shared_rate_limit.ts";
 
 export const WINDOW_MS = 60_000;
 /** The clocks of several processes are read at most half of this apart: their window is longer by it. */
@@ -29,7 +29,7 @@ export function createRateLimit(
   limit: number,
   monotonic: () => number = () => performance.now(),
   wall: () => number = Date.now,
-  log?: AdmissionLog,
+  log?: SharedRateLimit,
 ) {
   const windowMs = WINDOW_MS + (log ? CLOCKS_MS : 0);
   // Two generations: whoever is not seen for a whole window stays in the older one, which is then dropped at once.
@@ -81,7 +81,7 @@ export function createRateLimit(
     if (hasRoom(ring, moment)) push(ring, moment);
   }
 
-  function pushShared(shared: AdmissionLog, key: number, ring: Ring): boolean {
+  function pushShared(shared: SharedRateLimit, key: number, ring: Ring): boolean {
     return shared.alone(() => {
       shared.read(follow);
       // The moments of the log ascend, whoever wrote the last one.

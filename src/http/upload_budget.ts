@@ -1,6 +1,6 @@
 /** The memory that the bodies of uploads may take, all together: who does not fit in waits in turn. */
 
-import { createTurns } from "./turns.ts";
+import { createFairQueue } from "./fair_queue.ts";
 
 /** Up to this size a body has room of its own, which large ones cannot take: small uploads go on beside them. */
 const SMALL = 1_048_576;
@@ -119,7 +119,7 @@ export function createUploadBudget(bytes: number) {
   const rooms = createRooms(bytes);
   const open = new Set<Entry>();
   const eviction = createEviction(open);
-  const waiting = createTurns<Entry>();
+  const waiting = createFairQueue<Entry>();
   let waitingCount = 0;
   /** The body that may go beyond the limit. */
   let first: Entry | undefined;

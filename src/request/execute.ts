@@ -7,14 +7,14 @@ import { absent, fail } from "../http/problem.ts";
 import { answerOnce, type Once } from "./idempotency.ts";
 import { json, Reply } from "./reply.ts";
 import type { Context, FamilyContext, PageRequest, Route, Services, UploadContext } from "./route.ts";
-import { createTogether } from "./together.ts";
-import { noFacts, type UploadFacts } from "./upload_notes.ts";
+import { createBatcher } from "./batcher.ts";
+import { noFacts, type UploadFacts } from "./upload_log.ts";
 import type { AuditAction, NewAuditEntry } from "../schema/audit.ts";
 import { Refusal } from "../schema/refusal.ts";
 import { insertAuditEntryOfKey } from "../store/audit.ts";
 import { type Database, isConflict, type Tx } from "../database/connect.ts";
 import { lockLiveKey } from "../store/keys.ts";
-import type { Turn } from "../database/locks.ts";
+import type { AdvisoryLock } from "../database/locks.ts";
 
 /** A request after all checks; plain data, so that it can go to another thread. */
 export type CheckedRequest = {
@@ -59,13 +59,13 @@ const MAX_TRIES = 4;
 
 export function createExecute(database: Database, { publicUrl, cursors, ...given }: ExecuteOptions) {
   const services: Services = { ...given, begin: database.begin };
-  const join = createTogether(database);
+  const join = createBatcher(database);
 
   /** What the handler of an upload gets: its work shares a transaction with that of other uploads. */
   function toUploadContext({ route, request, progress, began, once }: Running): UploadContext {
     const { caller, params } = request;
     return {
-      async concludeTogether(work, input, turns, answer) {
+      async commitBatched(work, input, locks, answer) {
         if (performance.now() - began > MAX_AGE_MS) return undefined;
         let value: ReturnType<typeof answer> | undefined;
         const settle = (sql: Tx, output: Parameters<typeof answer>[0]) => {
@@ -73,7 +73,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
           requireTime(progress);
           return once?.answer(sql, toReply(route, value));
         };
-        if (!(await join(work, params["projectId"]!, { key: caller, turns, input, settle }))) return undefined;
+        if (!(await join(work, params["projectId"]!, { key: caller, locks, input, settle }))) return undefined;
         progress.provedLive = true;
         return value;
       },
@@ -105,7 +105,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
           if (options?.actsNext) await once?.act(sql);
           return value;
         }),
-      conclude: (work, turns) =>
+      conclude: (work, locks) =>
         transact(
           database,
           caller,
@@ -115,7 +115,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
             await once?.answer(sql, toReply(route, value));
             return value;
           },
-          turns,
+          locks,
         ),
       page: toPageRequest(cursors, route, request),
       upload: route.body === "upload" ? toUploadContext(running) : undefined,
@@ -143,12 +143,12 @@ async function transact<T>(
   caller: Caller,
   progress: Progress,
   work: (sql: Tx) => Promise<T>,
-  turns: readonly Turn[] = [],
+  locks: readonly AdvisoryLock[] = [],
 ): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       const result = await begin(async (sql) => {
-        if (!(await lockLiveKey(sql, caller, turns))) revoked();
+        if (!(await lockLiveKey(sql, caller, locks))) revoked();
         const value = await work(sql);
         requireTime(progress);
         return value;

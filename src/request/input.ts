@@ -17,7 +17,7 @@ import { check, decodeText, parseBody, parseQuery } from "../http/input.ts";
 import { fail } from "../http/problem.ts";
 import { isForm, isPacked, parseUpload, type Upload } from "../http/upload.ts";
 import type { Route, TextBody } from "./route.ts";
-import { toGiven, type UploadFacts } from "./upload_notes.ts";
+import { toGiven, type UploadFacts } from "./upload_log.ts";
 
 /** A JSON body is a handful of fields; only uploads may be large. */
 const JSON_LIMITS: BodyLimits = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576, maxSeconds: 60 };

@@ -8,7 +8,7 @@ import { waitForOther } from "./idempotency.ts";
 import { type Input, readInput, readQuery, readSmallUpload, receiveUpload } from "./input.ts";
 import type { Reply } from "./reply.ts";
 import type { Route } from "./route.ts";
-import { noFacts } from "./upload_notes.ts";
+import { noFacts } from "./upload_log.ts";
 import { LARGE_BYTES, type UploadThread } from "./upload_thread.ts";
 import type { Sql } from "../database/connect.ts";
 

@@ -18,9 +18,9 @@ import type { Live } from "../schema/live.ts";
 import type { Database, Sql, Tx } from "../database/connect.ts";
 import type { Signals } from "../database/signals.ts";
 import type { Reply } from "./reply.ts";
-import type { Turn } from "../database/locks.ts";
-import type { WorkTogether } from "./together.ts";
-import type { TakenUpload } from "./upload_notes.ts";
+import type { AdvisoryLock } from "../database/locks.ts";
+import type { BatchWork } from "./batcher.ts";
+import type { TakenUpload } from "./upload_log.ts";
 
 /** What some handlers use. */
 export type Services = {
@@ -70,9 +70,9 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
   transact: <T>(work: (sql: Tx) => Promise<T>, options?: { actsNext: boolean }) => Promise<T>;
   /**
    * The same for the transaction whose value is the answer: with an Idempotency-Key it is stored in the same commit. It
-   * takes these turns before anything else.
+   * takes these locks before anything else.
    */
-  conclude: <T>(work: (sql: Tx) => Promise<T>, turns?: readonly Turn[]) => Promise<T>;
+  conclude: <T>(work: (sql: Tx) => Promise<T>, locks?: readonly AdvisoryLock[]) => Promise<T>;
 };
 
 /** The page that the request to a list asks for. */
@@ -90,10 +90,10 @@ export type UploadContext = {
    * As `conclude`, for work of which much is asked for at one moment: in one transaction with what others want of the
    * project. `answer` may be called more than once. Undefined: nothing has been done, and the request has to go its own way.
    */
-  concludeTogether: <Input, Output, T>(
-    work: WorkTogether<Input, Output>,
+  commitBatched: <Input, Output, T>(
+    work: BatchWork<Input, Output>,
     input: Input,
-    turns: readonly Turn[],
+    locks: readonly AdvisoryLock[],
     answer: (output: Output) => T,
   ) => Promise<T | undefined>;
   /** Says what came of an upload, for those who count and note them. */

@@ -3,10 +3,10 @@
 import type { CheckedRequest, Progress } from "./execute.ts";
 import { areFree } from "../http/descriptors.ts";
 import { type ErrorCode, Problem } from "../http/problem.ts";
-import { createTurns } from "../http/turns.ts";
+import { createFairQueue } from "../http/fair_queue.ts";
 import type { SentUpload } from "./input.ts";
 import { Reply } from "./reply.ts";
-import type { UploadFacts } from "./upload_notes.ts";
+import type { UploadFacts } from "./upload_log.ts";
 import type { ConnectionOptions } from "../database/connect.ts";
 
 /** From here on reading a report, inflated, takes longer than other requests should wait. */
@@ -54,7 +54,7 @@ const buffersOf = ({ blocks }: SentUpload): ArrayBuffer[] => blocks.map(({ buffe
 
 /** `entry` is the thread's program. One job at a time, because each may take hundreds of megabytes; the others wait in turn, the callers by turns. */
 export function createUploadThread(entry: URL, settings: UploadThreadSettings) {
-  const line = createTurns<Job>();
+  const line = createFairQueue<Job>();
   let current: Job | undefined;
   let currentId = 0;
   let thread: Worker | undefined;

@@ -3,7 +3,7 @@
 import type { Problem } from "../http/problem.ts";
 import type { Log } from "../log.ts";
 import type { Caller } from "../request/callers.ts";
-import { createUploadNotes, noFacts, type TakenUpload, type UploadFacts } from "../request/upload_notes.ts";
+import { createUploadLog, noFacts, type TakenUpload, type UploadFacts } from "../request/upload_log.ts";
 import type { Sql } from "../database/connect.ts";
 import type { IncomingRequest } from "./incoming_request.ts";
 import type { CountedUpload, Metrics } from "./metrics.ts";
@@ -19,7 +19,7 @@ export type UploadResult = {
 };
 
 export function createUploadRecord({ pool, log, metrics }: { pool: Sql; log: Log; metrics: Metrics }) {
-  const notes = createUploadNotes({ pool, log, onDropped: metrics.notesDropped });
+  const notes = createUploadLog({ pool, log, onDropped: metrics.notesDropped });
 
   return {
     record({ request, target, requestId }: IncomingRequest, result: UploadResult): void {

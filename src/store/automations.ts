@@ -13,7 +13,7 @@ import type { EventType } from "../schema/events.ts";
 import type { FailureSummary } from "../schema/failures.ts";
 import type { ProjectSummary } from "../schema/integrations.ts";
 import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "../database/connect.ts";
-import { isTakeable } from "../database/put_offs.ts";
+import { isDue } from "../database/retry_backoff.ts";
 import { isFlaky } from "./health.ts";
 import { failedResultsOf } from "./packing.ts";
 import { isLiveBug } from "./predicates.ts";
@@ -98,7 +98,7 @@ export type DueAutomation = AutomationRow & { teamId: string };
 export const lockDueAutomation = async (sql: Tx, now: string): Promise<DueAutomation | undefined> => {
   const [row] = await sql<DueAutomation[]>`
     select a.team_id as "teamId", ${columns(sql)} from automation a
-    where a.next_run_at <= ${now} and ${isTakeable(sql, "schedule", sql`a.id::text`)}
+    where a.next_run_at <= ${now} and ${isDue(sql, "schedule", sql`a.id::text`)}
     order by a.next_run_at limit 1 for no key update of a skip locked`;
   return row;
 };

@@ -16,12 +16,12 @@ import { compose } from "../database/compose.ts";
 import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "../database/connect.ts";
 import { defaultBranchOf, isOvertaken } from "./default_branch.ts";
 import { healthOf, isFlaky } from "./health.ts";
-import { lockOf, takeTurn } from "../database/locks.ts";
+import { lockOf, takeLock } from "../database/locks.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
 import { isLiveBug, isOnDefault } from "./predicates.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
-export const lockBugs = (sql: Tx, projectId: string) => takeTurn(sql, ["bugs", projectId]);
+export const lockBugs = (sql: Tx, projectId: string) => takeLock(sql, ["bugs", projectId]);
 
 const fingerprintText = (sql: Sql) => sql`'v' || f.version || ':' || replace(f.digest::text, '-', '')`;
 

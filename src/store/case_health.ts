@@ -13,22 +13,22 @@ import {
   type Tx,
 } from "../database/connect.ts";
 import { isOvertaken } from "./default_branch.ts";
-import { isTakeable } from "../database/put_offs.ts";
-import { takeTurn } from "../database/locks.ts";
+import { isDue } from "../database/retry_backoff.ts";
+import { takeLock } from "../database/locks.ts";
 import { isOnDefault } from "./predicates.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
-export const lockHealth = (sql: Tx, projectId: string) => takeTurn(sql, ["counting", projectId]);
+export const lockHealth = (sql: Tx, projectId: string) => takeLock(sql, ["counting", projectId]);
 
-export const selectHasUnremembered = async (sql: Sql, projectId: string): Promise<boolean> =>
+export const selectHasPendingHealth = async (sql: Sql, projectId: string): Promise<boolean> =>
   (
     await sql`
       select from test_run r where project_id = ${projectId} and not remembered
-        and ${isTakeable(sql, "counting", sql`r.id::text`)} limit 1`
+        and ${isDue(sql, "counting", sql`r.id::text`)} limit 1`
   ).length === 1;
 
 /** Projects with runs that are not counted yet. From one to the next: a flood in one of them costs no more than a run. */
-export const selectUnremembered = async (sql: Sql): Promise<string[]> => {
+export const selectProjectsWithPendingHealth = async (sql: Sql): Promise<string[]> => {
   const rows = await sql<{ id: string }[]>`
     with recursive waiting as (
       (select project_id from test_run where not remembered order by project_id limit 1)
@@ -37,10 +37,10 @@ export const selectUnremembered = async (sql: Sql): Promise<string[]> => {
         select project_id from test_run where not remembered and project_id > w.project_id order by project_id limit 1)
       from waiting w where w.project_id is not null)
     select project_id as id from waiting w
-    where project_id is not null and ${isTakeable(sql, "counting", sql`w.project_id::text`)}
+    where project_id is not null and ${isDue(sql, "counting", sql`w.project_id::text`)}
       and exists (
         select from test_run r where r.project_id = w.project_id and not r.remembered
-          and ${isTakeable(sql, "counting", sql`r.id::text`)})
+          and ${isDue(sql, "counting", sql`r.id::text`)})
     limit 100`;
   return rows.map(({ id }) => id);
 };
@@ -49,12 +49,12 @@ export const selectUnremembered = async (sql: Sql): Promise<string[]> => {
 export type WaitingRun = { id: string; results: number };
 
 /** Some runs that are not counted yet, those that were completed first first. */
-export const selectUnrememberedRuns = (sql: Sql, projectId: string, limit: number) => sql<WaitingRun[]>`
+export const selectPendingRuns = (sql: Sql, projectId: string, limit: number) => sql<WaitingRun[]>`
   select id, passed + failed + skipped as results from test_run r where project_id = ${projectId} and not remembered
-    and ${isTakeable(sql, "counting", sql`r.id::text`)}
+    and ${isDue(sql, "counting", sql`r.id::text`)}
   order by completed_at, id limit ${limit}::int`;
 
-export type UnrememberedRun = Omit<CountedRun, "disturbed"> & {
+export type PendingRun = Omit<CountedRun, "disturbed"> & {
   taskSlug: string;
   commit: string | null;
   hasFailed: boolean;
@@ -64,7 +64,7 @@ export type UnrememberedRun = Omit<CountedRun, "disturbed"> & {
 };
 
 /** Of these, locked, in that order; a run that an upload is changing right now comes the next time. */
-export const lockUnrememberedRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<UnrememberedRun[]>`
+export const lockPendingRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<PendingRun[]>`
   select r.id, r.task_slug as "taskSlug", e.commit, r.completed_at as "completedAt", r.outage, r.was_outage as "wasOutage",
     ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} and not ${isOvertaken(sql, projectId, { r: sql`r`, e: sql`e` })} as "onDefaultBranch", r.failed > 0 as "hasFailed",
     r.passed, r.failed, r.flaky
@@ -74,7 +74,7 @@ export const lockUnrememberedRuns = (sql: Tx, projectId: string, ids: readonly s
   where r.project_id = ${projectId} and r.id = any(${toTextArray(ids)}::uuid[]) and not r.remembered
   order by r.completed_at, r.id for no key update of r skip locked`;
 
-export const markRemembered = (sql: Tx, projectId: string, ids: readonly string[]) => sql`
+export const markHealthApplied = (sql: Tx, projectId: string, ids: readonly string[]) => sql`
   update test_run set remembered = true where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
 
 /**
@@ -311,10 +311,10 @@ export async function selectCaseHealth(
 }
 
 /** What is remembered of a test case, by its number; `before`: as it is stored. */
-export type Remembered = { testCase: number; before: CaseHealth | undefined; health: CaseHealth };
+export type ChangedHealth = { testCase: number; before: CaseHealth | undefined; health: CaseHealth };
 
 /** Of cases that pass as they use to all else stays as it was: most rows, and half of what there is to write of them. */
-function isSteady({ before = NO_HEALTH, health }: Remembered): boolean {
+function isSteady({ before = NO_HEALTH, health }: ChangedHealth): boolean {
   return (
     before.failures === health.failures &&
     before.flaky === health.flaky &&
@@ -333,7 +333,7 @@ function isSteady({ before = NO_HEALTH, health }: Remembered): boolean {
 }
 
 /** Stores each as it is now, written once. In a transaction that holds `lockHealth`. */
-export async function storeCaseHealth(sql: Tx, projectId: string, rows: readonly Remembered[]): Promise<void> {
+export async function storeCaseHealth(sql: Tx, projectId: string, rows: readonly ChangedHealth[]): Promise<void> {
   const { true: steady = [], false: others = [] } = Object.groupBy(rows, (row) => `${isSteady(row)}` as const);
   for (const [group, columns, toRows] of [
     [steady, STEADY, toSteadyRows],
@@ -359,7 +359,7 @@ const toNestedArray = (values: readonly (readonly number[])[]): string =>
   `{${values.map((numbers) => `"{${numbers.join(",")}}"`).join(",")}}`;
 
 type Value = number | string | boolean | null;
-const arraysOf = (rows: readonly Remembered[]) => ({
+const arraysOf = (rows: readonly ChangedHealth[]) => ({
   plain: (pick: (health: CaseHealth) => Value) => toPlainArray(rows.map(({ health }) => pick(health))),
   nested: (pick: (health: CaseHealth) => readonly number[]) => toNestedArray(rows.map(({ health }) => pick(health))),
 });
@@ -370,7 +370,7 @@ const STEADY = [
 ];
 
 /** The number of the test case, and what is steady of it; what neighbours have in common, their last run, is sent once. */
-function toSteadyRows(sql: Sql, rows: readonly Remembered[]): Fragment {
+function toSteadyRows(sql: Sql, rows: readonly ChangedHealth[]): Fragment {
   const { plain, nested } = arraysOf(rows);
   const lasts: CaseHealth[] = [];
   const places = rows.map(({ health }) => {
@@ -407,7 +407,7 @@ const ALL = [
 ];
 
 /** The number of the test case, and all that is remembered of it. */
-function toAllRows(sql: Sql, rows: readonly Remembered[]): Fragment {
+function toAllRows(sql: Sql, rows: readonly ChangedHealth[]): Fragment {
   const { plain, nested } = arraysOf(rows);
   return sql`
     select test_case, runs, failures, recent, flaky, flaky_at, flaky_since, flaky_signs, recovers_after, flake_rate,

@@ -2,7 +2,7 @@
 
 import type { Environment, EnvironmentPatch, NewEnvironment } from "../schema/environments.ts";
 import { type Sql, type Tx, toTextArray } from "../database/connect.ts";
-import { isTakeable } from "../database/put_offs.ts";
+import { isDue } from "../database/retry_backoff.ts";
 
 const columns = (sql: Sql) => sql`
   e.id, e.slug, e.name, e.base_url as "baseUrl", e.description,
@@ -131,7 +131,7 @@ export type SealedRow = { teamId: string; environmentId: string; name: string; s
 export const lockSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedRow[]>`
   select team_id as "teamId", environment_id as "environmentId", name, sealed from variable
   where substring(sealed from 2 for 4) <> decode(${keyName}, 'hex')
-    and ${isTakeable(sql, "sealing", sql`concat_ws(' ', team_id, environment_id, name)`)}
+    and ${isDue(sql, "sealing", sql`concat_ws(' ', team_id, environment_id, name)`)}
   limit ${limit} for update skip locked`;
 
 /** The value stays the same, and so does the time of its last change. */

@@ -12,7 +12,7 @@ import {
   toRows,
   toTextArray,
 } from "../database/connect.ts";
-import { isTakeable } from "../database/put_offs.ts";
+import { isDue } from "../database/retry_backoff.ts";
 
 /** When automations look at it: never, where none waits for this type. */
 const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
@@ -128,7 +128,7 @@ const columns = (sql: Sql) => sql`
 export const lockDueEvent = async (sql: Tx): Promise<EventRow | undefined> => {
   const [row] = await sql<EventRow[]>`
     select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id
-    where e.due_at <= now() and ${isTakeable(sql, "event", sql`e.id::text`)}
+    where e.due_at <= now() and ${isDue(sql, "event", sql`e.id::text`)}
     order by e.due_at, e.id limit 1 for update of e skip locked`;
   return row;
 };

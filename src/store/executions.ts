@@ -14,10 +14,10 @@ import { type Fragment, keepPlans, type Sql, toRows, toTextArray, type Tx } from
 import { baselineOf } from "./baselines.ts";
 import { hasServedFor } from "./instance.ts";
 import { isAtWork, LEASE_SECONDS } from "./leases.ts";
-import { takeTurn, type Turn } from "../database/locks.ts";
-import { isTakeable } from "../database/put_offs.ts";
+import { takeLock, type AdvisoryLock } from "../database/locks.ts";
+import { isDue } from "../database/retry_backoff.ts";
 import { hasResult } from "./outcome.ts";
-import { namesVersionOf } from "./names_version.ts";
+import { caseIndexVersionOf } from "./case_index_version.ts";
 import { flaws, namedShards } from "./shards.ts";
 import { isLiveBug, agreesWithBuild } from "./predicates.ts";
 
@@ -174,7 +174,7 @@ export type ExecutionMatch = {
   hasLiveBugs: boolean;
   /** False: nothing is red on the branch. */
   mayHaveRedTasks: boolean;
-  /** See `namesVersionOf`. */
+  /** See `caseIndexVersionOf`. */
   namesVersion: string;
 };
 
@@ -207,7 +207,7 @@ const matchStatement = (
         as "hasLiveBugs",
       red.is_there is not null as "mayHaveRedTasks",
       ${mayWait ? sql`${keepPlans(sql)} as plans,` : sql``}
-      ${namesVersionOf(sql, project)} as "namesVersion"
+      ${caseIndexVersionOf(sql, project)} as "namesVersion"
     from project p cross join unnest(
       ${given.freshIds}::uuid[], ${given.ids}::uuid[], ${given.keys}::text[], ${given.branches}::text[],
       ${given.commits}::text[], ${given.times}::timestamptz[]
@@ -311,10 +311,10 @@ export const selectOrigin = async (
 };
 
 /** Who holds it is the only one who begins an execution with this key. */
-export const turnOfKey = (projectId: string, key: string): Turn => ["execution", `${projectId} ${key}`];
+export const lockOfKey = (projectId: string, key: string): AdvisoryLock => ["execution", `${projectId} ${key}`];
 
 /** Until the end of the transaction nobody else begins an execution with this key. */
-export const lockExecutionKey = (sql: Tx, projectId: string, key: string) => takeTurn(sql, turnOfKey(projectId, key));
+export const lockExecutionKey = (sql: Tx, projectId: string, key: string) => takeLock(sql, lockOfKey(projectId, key));
 
 /** Undefined when it was deleted. */
 export const selectExecutionStatus = async (
@@ -531,7 +531,7 @@ export const deleteExecution = async (sql: Sql, projectId: string, id: string): 
 /** Executions whose time is over, locked; those that another server is at are left to it. */
 export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<{ projectId: string; id: string }[]>`
   select project_id as "projectId", id from execution
-  where expires_at < now() and not (${isAtWork(sql)}) and ${isTakeable(sql, "expiry", sql`execution.id::text`)}
+  where expires_at < now() and not (${isAtWork(sql)}) and ${isDue(sql, "expiry", sql`execution.id::text`)}
     and ${hasServedFor(sql, LEASE_SECONDS)}
   order by expires_at limit ${limit} for update skip locked`;
 
@@ -554,7 +554,7 @@ export type SealedExecution = { projectId: string; id: string; sealed: Buffer };
 export const lockExecutionsSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedExecution[]>`
   select project_id as "projectId", id, variables as sealed from execution
   where variables is not null and substring(variables from 2 for 4) <> decode(${keyName}, 'hex')
-    and ${isTakeable(sql, "sealing", sql`concat_ws(' ', project_id, id)`)}
+    and ${isDue(sql, "sealing", sql`concat_ws(' ', project_id, id)`)}
   limit ${limit} for update skip locked`;
 
 export const updateExecutionSealed = (sql: Tx, { projectId, id, sealed }: SealedExecution) => sql`

@@ -12,7 +12,7 @@ import {
 } from "../schema/integrations.ts";
 import { type Sql, type Tx, thisMoment, toJson, toJsonTime } from "../database/connect.ts";
 import { claimEnd } from "../database/claims.ts";
-import { isTakeable } from "../database/put_offs.ts";
+import { isDue } from "../database/retry_backoff.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 export type IntegrationRow = Omit<Integration, "actions" | "config" | "givenUp"> & {
@@ -305,11 +305,11 @@ export const claimIntegrations = async (sql: Sql, claim: string, limit: number):
       select i.team_id, i.id from integration i
       where i.enabled and (i.paused_until is null or i.paused_until <= now())
         and (i.claimed_until is null or i.claimed_until <= now())
-        and ${isTakeable(sql, "integration", sql`i.id::text`)}
+        and ${isDue(sql, "integration", sql`i.id::text`)}
         and exists (
           select from delivery d
           where d.team_id = i.team_id and d.integration_id = i.id and d.due_at is not null and d.due_at <= now()
-            and ${isTakeable(sql, "delivery", sql`d.id::text`)})
+            and ${isDue(sql, "delivery", sql`d.id::text`)})
       order by i.claimed_until nulls first limit ${limit} for no key update skip locked)
     update integration i set claim = ${claim}, claimed_until = ${claimEnd(sql)}
     from chosen where i.team_id = chosen.team_id and i.id = chosen.id
@@ -357,7 +357,7 @@ export const selectDueDelivery = async (
       d.attempts
     from mine m, delivery d
     where d.team_id = ${teamId} and d.integration_id = ${id} and d.due_at is not null and d.due_at <= now()
-      and ${isTakeable(sql, "delivery", sql`d.id::text`)}
+      and ${isDue(sql, "delivery", sql`d.id::text`)}
     order by d.due_at, d.id limit 1`;
   return row;
 };
@@ -429,7 +429,7 @@ export type SealedIntegration = { teamId: string; id: string; sealed: Buffer };
 export const lockIntegrationsSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedIntegration[]>`
   select team_id as "teamId", id, sealed from integration
   where substring(sealed from 2 for 4) <> decode(${keyName}, 'hex')
-    and ${isTakeable(sql, "sealing", sql`concat_ws(' ', team_id, id)`)}
+    and ${isDue(sql, "sealing", sql`concat_ws(' ', team_id, id)`)}
   limit ${limit} for update skip locked`;
 
 export const updateIntegrationSealed = (sql: Tx, { teamId, id, sealed }: SealedIntegration) => sql`

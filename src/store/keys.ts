@@ -3,7 +3,7 @@
 import type { ApiKey, NamedKey, Scope } from "../schema/keys.ts";
 import { compose } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import { lockOf, numberOf, takeTurn, tryTurns, type Turn } from "../database/locks.ts";
+import { lockOf, numberOf, takeLock, tryLocks, type AdvisoryLock } from "../database/locks.ts";
 
 export type LiveKey = {
   id: string;
@@ -38,27 +38,27 @@ export const selectKeyIsLive = async (sql: Sql, key: LiveKey): Promise<boolean> 
 /**
  * In a transaction: whether the key is live, and it stays so until the end of the transaction, because a revocation
  * waits for the lock. That makes revocation exact: what commits, commits before it. Row locks alone know no turns: users
- * would never let go. Takes the other `turns` in the same round trip.
+ * would never let go. Takes the other `locks` in the same round trip.
  */
 export const lockLiveKey = async (
   sql: Tx,
   key: Pick<LiveKey, "id" | "teamId">,
-  turns: readonly Turn[] = [],
+  locks: readonly AdvisoryLock[] = [],
 ): Promise<boolean> =>
   (
     await sql`
       select from (
         select pg_advisory_xact_lock_shared(${lockOf(sql, "key", key.id)})
-          ${turns.length === 0 ? sql`` : turns.map(([what, id]) => sql`, pg_advisory_xact_lock(${lockOf(sql, what, id)})`)}
+          ${locks.length === 0 ? sql`` : locks.map(([what, id]) => sql`, pg_advisory_xact_lock(${lockOf(sql, what, id)})`)}
         offset 0) as turn, api_key k
       where k.team_id = ${key.teamId} and k.id = ${key.id} and ${isLiveKey(sql)} for share of k`
   ).length === 1;
 
-/** What one of several in a transaction needs: his key live, and his turns. */
-export type Claimant = { key: LiveKey; turns: readonly Turn[] };
+/** What one of several in a transaction needs: its key live, and its locks. */
+export type Claimant = { key: LiveKey; locks: readonly AdvisoryLock[] };
 
 const LOCK_LIVE_KEYS = compose<
-  "teams" | "keys" | "turns" | "turnNumbers",
+  "teams" | "keys" | "locks" | "lockNumbers",
   { live: string[] | null; held: number[] | null }
 >(
   (sql, given) => sql`
@@ -71,30 +71,30 @@ const LOCK_LIVE_KEYS = compose<
           select from (select) one
           where pg_try_advisory_xact_lock_shared(${lockOf(sql, "key", sql`asked.id`)}) offset 0) as turn, api_key k
         where k.team_id = asked.team_id and k.id = asked.id and ${isLiveKey(sql)} for share of k skip locked) k),
-    held as materialized (${tryTurns(sql, given("turns"), given("turnNumbers"))})
+    held as materialized (${tryLocks(sql, given("locks"), given("lockNumbers"))})
     select (select json_agg(id) from live) as live, (select json_agg(place) from held) as held`,
 );
 
 /**
- * The same for several in one transaction, and nobody is waited for: which of them have their key and all their turns, which
+ * The same for several in one transaction, and nobody is waited for: which of them have their key and all their locks, which
  * they may share.
  */
 export const lockLiveKeysAtOnce = async <C extends Claimant>(sql: Tx, claimants: readonly C[]): Promise<Set<C>> => {
   const keys = [...new Map(claimants.map(({ key }) => [key.id, key])).values()];
-  const turns = claimants.flatMap((claimant) => claimant.turns.map((turn) => ({ claimant, turn })));
+  const locks = claimants.flatMap((claimant) => claimant.locks.map((lock) => ({ claimant, lock })));
   const [row] = await LOCK_LIVE_KEYS(sql, {
     teams: toTextArray(keys.map(({ teamId }) => teamId)),
     keys: toTextArray(keys.map(({ id }) => id)),
-    turns: toTextArray(turns.map(({ turn: [, id] }) => id)),
-    turnNumbers: toNumberArray(turns.map(({ turn }) => numberOf(turn))),
+    locks: toTextArray(locks.map(({ lock: [, id] }) => id)),
+    lockNumbers: toNumberArray(locks.map(({ lock }) => numberOf(lock))),
   });
   const [live, held] = [new Set(row!.live), new Set(row!.held)];
-  const without = new Set(turns.flatMap(({ claimant }, index) => (held.has(index + 1) ? [] : [claimant])));
+  const without = new Set(locks.flatMap(({ claimant }, index) => (held.has(index + 1) ? [] : [claimant])));
   return new Set(claimants.filter((claimant) => live.has(claimant.key.id) && !without.has(claimant)));
 };
 
 /** In a transaction: those who use the key end what they are at, and who comes then waits for the end of this. */
-const lockAgainstUse = (sql: Tx, id: string) => takeTurn(sql, ["key", id]);
+const lockAgainstUse = (sql: Tx, id: string) => takeLock(sql, ["key", id]);
 
 /** A runner that is not seen for so long loses its key; each use of the key begins the time anew. */
 const RUNNER_KEY_MINUTES = 65;

@@ -5,7 +5,7 @@ import type { LeaseState, LeaseStatus } from "../schema/leases.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { hasServedFor } from "./instance.ts";
 import { failedResultsOf } from "./packing.ts";
-import { isTakeable } from "../database/put_offs.ts";
+import { isDue } from "../database/retry_backoff.ts";
 import { inSeconds } from "../database/moment.ts";
 import { canRun, isBlocked, isHeld, isOpen } from "./runner_presence.ts";
 
@@ -285,7 +285,7 @@ export const selectOverdueLease = async (
 ): Promise<{ projectId: string; id: string; executionId: string } | undefined> => {
   const [row] = await sql<{ projectId: string; id: string; executionId: string }[]>`
     select project_id as "projectId", id, execution_id as "executionId" from lease l
-    where ${isHeld(sql, sql`l`)} and ${isOverdue(sql, sql`l`)} and ${isTakeable(sql, "lease", sql`l.id::text`)}
+    where ${isHeld(sql, sql`l`)} and ${isOverdue(sql, sql`l`)} and ${isDue(sql, "lease", sql`l.id::text`)}
       and ${hasServedFor(sql, LEASE_SECONDS)}
     order by expires_at limit 1`;
   return row;

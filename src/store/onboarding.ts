@@ -2,7 +2,7 @@
 
 import type { OnboardingPatch, SampleData, StepId } from "../schema/onboarding.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
-import { takeTurn } from "../database/locks.ts";
+import { takeLock } from "../database/locks.ts";
 
 export type OnboardingRow = {
   skipped: StepId[];
@@ -67,7 +67,7 @@ export const updateSkipped = (sql: Sql, projectId: string, step: StepId, isSkipp
   on conflict (project_id) do update set skipped = array_remove(o.skipped, ${step}) || excluded.skipped`;
 
 /** Uploads of sample data to one project take turns. */
-export const lockSample = (sql: Tx, projectId: string) => takeTurn(sql, ["sample", projectId]);
+export const lockSample = (sql: Tx, projectId: string) => takeLock(sql, ["sample", projectId]);
 
 export const countSample = async (sql: Sql, projectId: string): Promise<SampleData> => {
   const [row] = await sql<SampleData[]>`

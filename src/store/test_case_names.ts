@@ -12,8 +12,8 @@ import {
 import { toTestCaseId } from "../rules/test_case_id.ts";
 import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
-import { takeTurn } from "../database/locks.ts";
-import { namesVersionOf } from "./names_version.ts";
+import { takeLock } from "../database/locks.ts";
+import { caseIndexVersionOf } from "./case_index_version.ts";
 import { agreesWithBuild } from "./predicates.ts";
 
 /** `identity` is 32 hexadecimal digits. */
@@ -24,7 +24,7 @@ type State = {
   last: number;
   /** Whether cases of the project are known by former places as well: two places of one report may then be one case. */
   hasAliases: boolean;
-  /** See `namesVersionOf`. */
+  /** See `caseIndexVersionOf`. */
   version: string;
 };
 
@@ -97,7 +97,7 @@ const dictionaryOf = (sql: Sql, projectId: Given, known: Fragment): Fragment => 
   select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
     (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last,
     exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases",
-    ${namesVersionOf(sql, projectId)} as version
+    ${caseIndexVersionOf(sql, projectId)} as version
   from (${known}) known`;
 
 async function selectDictionary(sql: Sql, projectId: string, known: Fragment): Promise<Dictionary> {
@@ -154,7 +154,7 @@ export const deleteAliases = (sql: Tx, projectId: string, identities: readonly s
   where project_id = ${projectId} and identity = any(${toTextArray(identities)}::uuid[])`;
 
 /** Uploads that add cases to one project, or move them, take turns until they commit. */
-export const lockTestCases = (sql: Tx, projectId: string) => takeTurn(sql, ["naming", projectId]);
+export const lockTestCases = (sql: Tx, projectId: string) => takeLock(sql, ["naming", projectId]);
 
 /**
  * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their

@@ -12,7 +12,7 @@ import {
   updateNextRun,
 } from "../store/automations.ts";
 import { type Database, isUnavailable, isTimeout, savepoint, type Tx } from "../database/connect.ts";
-import { deletePutOff, putItemOff } from "../database/put_offs.ts";
+import { deleteRetryBackoff, postponeRetry } from "../database/retry_backoff.ts";
 import { always, type GoOn, type Item, MAX_STALLS, standardLog, takeAll } from "./loop.ts";
 import { type EventRow, lockDueEvent, markEventDone, putEventOff } from "../store/events.ts";
 
@@ -42,7 +42,7 @@ export async function handleEvents(
           // What makes no sense to any automation is the event's fault, and not theirs.
           factsOf(event);
           const late = await runAll(sql, event, about);
-          const state = late.length > 0 ? await putItemOff(sql, "event", event.id, true) : undefined;
+          const state = late.length > 0 ? await postponeRetry(sql, "event", event.id, true) : undefined;
           if (state && state.stalls < MAX_STALLS) return true;
           for (const automation of late) await noteFailure(sql, event, automation, true);
           await markEventDone(sql, event);
@@ -122,7 +122,7 @@ export async function runSchedules(
           await updateNextRun(sql, due, nextRunOf(due));
           const onBug = (error: unknown) => log.error("Cannot run a schedule", { ...about, error });
           await runForSchedule(sql, { publicUrl, now, onBug }, due.teamId, due, "schedule");
-          await deletePutOff(sql, "schedule", due.id);
+          await deleteRetryBackoff(sql, "schedule", due.id);
           return true;
         });
       },
@@ -132,7 +132,7 @@ export async function runSchedules(
           const failure = { status: "failed" as const, reason: reasonOf(isStall), actions: [] };
           await insertAutomationRun(sql, due.teamId, due.id, { ...about, ...failure });
           await updateNextRun(sql, due, nextRunOf(due));
-          await deletePutOff(sql, "schedule", due.id);
+          await deleteRetryBackoff(sql, "schedule", due.id);
         }),
     },
     log,

@@ -2,7 +2,7 @@
 
 import type { Log } from "../log.ts";
 import { countSome } from "../operations/health/case_health.ts";
-import { selectUnremembered } from "../store/case_health.ts";
+import { selectProjectsWithPendingHealth } from "../store/case_health.ts";
 import type { Database } from "../database/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 
@@ -12,7 +12,7 @@ export async function countAll(
   goOn: GoOn = always,
   log: Log = standardLog,
 ): Promise<void> {
-  for (const projectId of await selectUnremembered(pool)) {
+  for (const projectId of await selectProjectsWithPendingHealth(pool)) {
     await takeAll(
       pool,
       {

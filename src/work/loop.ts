@@ -2,7 +2,7 @@
 
 import { createLog, type Fields, type Log } from "../log.ts";
 import { isUnavailable, isTimeout, type Sql } from "../database/connect.ts";
-import { type LoopName, putItemOff, type PutOff } from "../database/put_offs.ts";
+import { type LoopName, postponeRetry, type RetryBackoff } from "../database/retry_backoff.ts";
 
 export type Loop = { stop(): Promise<void> };
 
@@ -64,7 +64,7 @@ export type Work<I extends Item> = {
    */
   next(take: (item: I) => void): Promise<boolean>;
   /** Where an item knows itself when it is due. Undefined: put off beside it. */
-  putOff?(item: I, isStall: boolean): Promise<PutOff | undefined>;
+  putOff?(item: I, isStall: boolean): Promise<RetryBackoff | undefined>;
   /**
    * Ends an item that has failed too often, or that the database never had time for, and tells the user; without it the
    * item comes again every hour.
@@ -106,7 +106,7 @@ export async function takeAll<I extends Item>(
     }
   }
 
-  async function putOffItem(item: I, isStall: boolean): Promise<PutOff | undefined> {
+  async function putOffItem(item: I, isStall: boolean): Promise<RetryBackoff | undefined> {
     try {
       const state = await putOff?.(item, isStall);
       if (state) return state;
@@ -114,7 +114,7 @@ export async function takeAll<I extends Item>(
       if (isUnavailable(error)) throw error;
       log.error("Cannot put an item off in itself", { ...item.about, error });
     }
-    return await putItemOff(pool, item.loop, item.id, isStall);
+    return await postponeRetry(pool, item.loop, item.id, isStall);
   }
 
   async function end(item: I, isStall: boolean): Promise<void> {

@@ -17,7 +17,7 @@ import {
 } from "../store/integrations.ts";
 import { deleteEndedRunnerKeys } from "../store/keys.ts";
 import { deleteOldRunners } from "../store/runners.ts";
-import { deleteOldPutOffs } from "../database/put_offs.ts";
+import { deleteOldRetryBackoffs } from "../database/retry_backoff.ts";
 import { deleteEndedSessions } from "../store/sessions.ts";
 import { deleteOldUploads } from "../store/uploads.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
@@ -41,7 +41,7 @@ export async function prune(sql: Sql, log: Log = standardLog, goOn: GoOn = alway
     ["keys of runners that have ended", async () => await deleteEndedRunnerKeys(sql, KEEP_MANY_DAYS, BATCH)],
     ["sessions that have ended", async () => await deleteEndedSessions(sql)],
     ["old invitations", async () => await deleteOldInvitations(sql, KEEP_DAYS)],
-    ["what was put off", async () => await deleteOldPutOffs(sql, KEEP_MANY_DAYS)],
+    ["what was put off", async () => await deleteOldRetryBackoffs(sql, KEEP_MANY_DAYS)],
   ];
   const forgetting = {
     failing: "Cannot forget what is old",

@@ -8,7 +8,7 @@
  * several servers; but what counts a project takes turns, so that more of them would do no more, and wait for each other
  * while uploads want the same connections. Nothing else hangs on the first: it is replaced at once.
  *
- * The rate limit stays exact because all workers count in one log in shared memory (http/admission_log.ts). Had the
+ * The rate limit stays exact because all workers count in one log in shared memory (http/shared_rate_limit.ts). Had the
  * parent counted, each request would have waited for it: measured with Bun 1.4.5 on two cores, one question at a time
  * takes 130 µs and 55 µs of a worker's processor over Bun's own channel between processes, 19 and 10 µs over a bare
  * socket, and the parent as much again; counting in the log takes 0.3 µs more than counting alone. Had each key belonged to one worker,
@@ -26,7 +26,7 @@
 import { closeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import type { Config } from "../config.ts";
-import { createAdmissionFile, openAdmissionLog } from "../http/admission_log.ts";
+import { createSharedRateLimitFile, openSharedRateLimit } from "../http/shared_rate_limit.ts";
 import { createCounter, type Figure, processFamilies, readFigures } from "../http/metrics.ts";
 import { findPort } from "../http/serve.ts";
 import type { Log } from "../log.ts";
@@ -123,8 +123,8 @@ function createAdmissions({ workers, rateLimitPerMinute, dataDir }: Config) {
   if (rateLimitPerMinute === 0) return undefined;
   const entries = Math.min(powerOfTwo(workers * ADMISSIONS_PER_WORKER), MAX_ADMISSIONS);
   // The first is memory; the system writes what changes in the others to their disk now and then.
-  const file = createAdmissionFile(entries, ["/dev/shm", tmpdir(), dataDir]);
-  const log = openAdmissionLog(file, 0);
+  const file = createSharedRateLimitFile(entries, ["/dev/shm", tmpdir(), dataDir]);
+  const log = openSharedRateLimit(file, 0);
   return { file, forget: log.forget, close: () => closeSync(file) };
 }
 

@@ -1,7 +1,7 @@
 /** The program of one of several processes that serve on one port: its parent tells it what, and when to stop. */
 
 import { readConfig } from "../config.ts";
-import { openAdmissionLog } from "../http/admission_log.ts";
+import { openSharedRateLimit } from "../http/shared_rate_limit.ts";
 import { CLOCKS_MS, createRateLimit, type RateLimit, WINDOW_MS } from "../http/rate_limit.ts";
 import { createLog, type Fields, type Log } from "../log.ts";
 import { serve, type Serving } from "../server/serve.ts";
@@ -49,7 +49,7 @@ async function readClock(): Promise<() => number> {
 async function openRateLimit(limit: number, name: string): Promise<RateLimit | undefined> {
   if (limit === 0) return undefined;
   const clock = await readClock();
-  const admissions = openAdmissionLog(ADMISSIONS, Number(name));
+  const admissions = openSharedRateLimit(ADMISSIONS, Number(name));
   const rateLimit = createRateLimit(limit, clock, Date.now, admissions);
   // What it has missed of a log that was written over meanwhile counts no more after this.
   const unknownUntil = admissions.knownSince() + WINDOW_MS + CLOCKS_MS;

@@ -21,7 +21,7 @@ import { createAttempts } from "../../src/secrets/attempts.ts";
 import { createPasswords } from "../../src/secrets/passwords.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import type { Database, Sql } from "../../src/database/connect.ts";
-import { createLane } from "../../src/database/lane.ts";
+import { createWatchedPool } from "../../src/database/watched_pool.ts";
 import { createPlace, guardProcess, removePlace } from "../places.ts";
 import { median } from "./server.ts";
 
@@ -92,7 +92,7 @@ function createAnswers(): Sql {
 
 /** The application as the server runs it, but for what it asks. */
 function serveHouse(): string {
-  const lane = createLane({ open: createAnswers as never });
+  const lane = createWatchedPool({ open: createAnswers as never });
   const database = {
     pool: lane.sql,
     fast: lane.sql,

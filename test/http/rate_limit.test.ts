@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { afterAll, describe, expect, test } from "bun:test";
-import { BehindError, createAdmissionFile, openAdmissionLog } from "../../src/http/admission_log.ts";
+import { BehindError, createSharedRateLimitFile, openSharedRateLimit } from "../../src/http/shared_rate_limit.ts";
 import { createRateLimit } from "../../src/http/rate_limit.ts";
 import { until } from "../harness.ts";
 
@@ -101,7 +101,7 @@ describe("limiters over one log", () => {
 
   /** As many processes would be: each with a clock that is a little off, and the log mapped for itself. */
   function createShared(limit: number, entries = 4_096) {
-    const file = createAdmissionFile(entries, [tmpdir()]);
+    const file = createSharedRateLimitFile(entries, [tmpdir()]);
     files.push(file);
     let now = 5_000;
     let count = 0;
@@ -109,7 +109,7 @@ describe("limiters over one log", () => {
       file,
       advance: (ms: number) => void (now += ms),
       open(offMs = 0) {
-        const log = openAdmissionLog(file, ++count);
+        const log = openSharedRateLimit(file, ++count);
         const limiter = createRateLimit(
           limit,
           () => now + offMs,
@@ -211,15 +211,15 @@ describe("limiters over one log", () => {
   });
 
   test("processes that ask at once, of which some are killed in the middle, admit exactly the limit between them", async () => {
-    const file = createAdmissionFile(2 ** 20, [tmpdir()]);
+    const file = createSharedRateLimitFile(2 ** 20, [tmpdir()]);
     files.push(file);
     const words = new Int32Array(Bun.mmap(`/dev/fd/${file}`, { shared: true }).buffer);
     const source = new URL("../../src/http/", import.meta.url).pathname;
-    const { forget } = openAdmissionLog(file, 99);
+    const { forget } = openSharedRateLimit(file, 99);
     /** Asks until it is refused a thousand times in a row. */
     const start = (self: number) => {
       const code = `
-        import { openAdmissionLog } from "${source}admission_log.ts";
+        import { openAdmissionLog } from "${source}shared_rate_limit.ts";
         import { createRateLimit } from "${source}rate_limit.ts";
         const limiter = createRateLimit(100_000, () => 1_000, () => 0, openAdmissionLog(3, ${self}));
         let [admitted, refused] = [0, 0];

@@ -37,7 +37,7 @@ testLinearity("http", {
     createAddressList: null,
     isTrusted: (text) => isTrusted(text, trusted),
   },
-  "admission_log.ts": { createAdmissionFile: null, openAdmissionLog: null },
+  "shared_rate_limit.ts": { createSharedRateLimitFile: null, openSharedRateLimit: null },
   "body.ts": {
     inflate: withFewTexts((text) => inflate([Bun.gzipSync(bytes(text))], "gzip", 1e6)),
     // Called by inflate.
@@ -101,7 +101,7 @@ testLinearity("http", {
     segmentPatterns: null,
     toRequestTarget: (text) => [toRequestTarget(text), toRequestTarget(`${publicUrl}/${text}`)],
   },
-  "turns.ts": { createTurns: null },
+  "fair_queue.ts": { createFairQueue: null },
   "upload.ts": {
     isForm: (text) => [isForm(header(text)), isForm(`multipart/${header(text)}`)],
     isPacked: (text) => isPacked(bytes(text)),

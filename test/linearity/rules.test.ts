@@ -206,7 +206,7 @@ testLinearity("rules", {
     ownFrames: (text) => ownFrames(`    at ${text}\n${text}\n  File "${text}`),
     readStack: (text) => readStack(`    at ${text}\n${text}\n  File "${text}`),
   },
-  "stray.ts": { findStrays: null },
+  "cross_branch_flakes.ts": { findCrossBranchFlakes: null },
   "test_case_id.ts": { numberOfTestCase: null, toTestCaseId: null },
   "upload_advice.ts": { adviceFor: (text) => adviceFor({ outcome: "refused", statusCode: 400, text }) },
 });

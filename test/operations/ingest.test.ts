@@ -11,7 +11,7 @@ import { prepareReport } from "../../src/operations/ingest/prepare.ts";
 import { resolveReport } from "../../src/operations/ingest/resolve.ts";
 import type { TakenReport } from "../../src/operations/ingest/store.ts";
 import { readReport } from "../../src/reports/read.ts";
-import { takeTurn } from "../../src/database/locks.ts";
+import { takeLock } from "../../src/database/locks.ts";
 
 const { database, acme, addProject } = await createHarness();
 const { pool, begin } = database;
@@ -29,7 +29,7 @@ async function takeAlone(project: string, given: GivenReport): Promise<TakenRepo
   const { prepared, parameters } = prepare(project, given);
   const numbers = await resolveReport(pool, begin, project, prepared, parameters);
   return await begin(async (sql) => {
-    for (const lock of locksFor(project, parameters)) await takeTurn(sql, lock);
+    for (const lock of locksFor(project, parameters)) await takeLock(sql, lock);
     const { outputs } = await takeReports(sql, project, [{ prepared, parameters, numbers }], {
       mayWait: true,
       now: NOW,
@@ -46,7 +46,7 @@ async function takeTogether(project: string, given: readonly GivenReport[]): Pro
   });
   const taken = await begin(async (sql) => {
     const reports = places.map((place) => prepare(project, given[place]!));
-    for (const { parameters } of reports) for (const lock of locksFor(project, parameters)) await takeTurn(sql, lock);
+    for (const { parameters } of reports) for (const lock of locksFor(project, parameters)) await takeLock(sql, lock);
     const admitted = Promise.resolve(reports.map(() => true));
     const { outputs, written } = await takeReports(sql, project, reports, { admitted, mayWait: false, now: NOW });
     await written;

@@ -10,7 +10,7 @@ import { locksFor, takeReports } from "../../src/operations/ingest/ingest.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { UploadParameters } from "../../src/schema/test_runs.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";
-import { takeTurn } from "../../src/database/locks.ts";
+import { takeLock } from "../../src/database/locks.ts";
 
 const { database, connection, ask, acme, addProject } = await createHarness();
 const { pool, begin } = database;
@@ -56,7 +56,7 @@ async function upload(project: string, given: Partial<UploadParameters>) {
   const { parameters, prepared } = prepare(project, junit("pp"), given);
   const numbers = await resolveReport(pool, begin, project, prepared, parameters);
   return await begin(async (sql) => {
-    for (const lock of locksFor(project, parameters)) await takeTurn(sql, lock);
+    for (const lock of locksFor(project, parameters)) await takeLock(sql, lock);
     const { outputs } = await takeReports(sql, project, [{ prepared, parameters, numbers }], { mayWait: true });
     return outputs[0]!;
   });

@@ -6,7 +6,7 @@ import { prepareReport } from "../../src/operations/ingest/prepare.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { Digests } from "../../src/rules/digest_table.ts";
 import type { Sql } from "../../src/database/connect.ts";
-import { namesVersionOf } from "../../src/store/names_version.ts";
+import { caseIndexVersionOf } from "../../src/store/case_index_version.ts";
 import { deleteSample } from "../../src/store/onboarding.ts";
 import { selectTestCaseNumbers } from "../../src/store/test_case_names.ts";
 import { createHarness } from "../harness.ts";
@@ -29,7 +29,7 @@ function digestsOf(project: string, body: string): Digests {
   return prepareReport(project, read, parameters, Bun.SHA256.hash(body, "hex")).identified.digests;
 }
 const versionOf = async (project: string): Promise<string> => {
-  const [row] = await pool<{ version: string }[]>`select ${namesVersionOf(pool, project)} as version`;
+  const [row] = await pool<{ version: string }[]>`select ${caseIndexVersionOf(pool, project)} as version`;
   return row!.version;
 };
 /** The pool, and how many statements it has been given. */

@@ -9,7 +9,7 @@ import { createLive } from "../../src/operations/live/live.ts";
 import { createExecute, type Progress } from "../../src/request/execute.ts";
 import { route } from "../../src/request/route.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
-import { noFacts } from "../../src/request/upload_notes.ts";
+import { noFacts } from "../../src/request/upload_log.ts";
 import { refuse, refuseAbsent } from "../../src/schema/refusal.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ROUTES } from "../../src/server/app.ts";
-import { noFacts } from "../../src/request/upload_notes.ts";
+import { noFacts } from "../../src/request/upload_log.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
 import { createHarness, junit, SECRET_KEY } from "../harness.ts";
 import { UPLOAD_WORKER } from "../../src/server/composition.ts";

@@ -15,13 +15,13 @@ import { isNews } from "../../rules/news.ts";
 import type { TurnedCase } from "../../schema/events.ts";
 import {
   lockHealth,
-  lockUnrememberedRuns,
-  markRemembered,
+  lockPendingRuns,
+  markHealthApplied,
   type CountedBlock,
   selectCaseHealth,
-  selectUnrememberedRuns,
+  selectPendingRuns,
   storeCaseHealth,
-  type UnrememberedRun,
+  type PendingRun,
 } from "../../store/case_health.ts";
 import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { insertTurns } from "../../store/events.ts";
@@ -76,13 +76,13 @@ async function countBatch(
   take: (ids: readonly string[]) => void,
 ): Promise<boolean> {
   await lockHealth(sql, projectId);
-  const waiting = await selectUnrememberedRuns(sql, projectId, most + 1);
+  const waiting = await selectPendingRuns(sql, projectId, most + 1);
   let results = 0;
   const ids = waiting
     .slice(0, most)
     .filter((run, index) => (results += run.results) <= MAX_RESULTS || index === 0)
     .map(({ id }) => id);
-  const runs = ids.length === 0 ? [] : await lockUnrememberedRuns(sql, projectId, ids);
+  const runs = ids.length === 0 ? [] : await lockPendingRuns(sql, projectId, ids);
   if (runs.length === 0) return false;
   take(runs.map(({ id }) => id));
   await setKeepsPlans(sql, true);
@@ -91,7 +91,7 @@ async function countBatch(
 }
 
 /** Counts locked runs as if one were counted after the other. */
-async function countRuns(sql: Tx, projectId: string, runs: readonly UnrememberedRun[]): Promise<void> {
+async function countRuns(sql: Tx, projectId: string, runs: readonly PendingRun[]): Promise<void> {
   const compared = await selectCompared(sql, projectId, runs);
   const evidence = await collectEvidence(sql, projectId, runs, compared);
   // Whether a run is disturbed depends on the cases that the runs before it have made flaky: those are counted first.
@@ -114,7 +114,7 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly Unremembered
 async function countInOrder(
   sql: Tx,
   projectId: string,
-  runs: readonly UnrememberedRun[],
+  runs: readonly PendingRun[],
   { disturbed, compared }: { disturbed: ReadonlySet<string>; compared: ReadonlyMap<string, readonly string[]> },
 ): Promise<void> {
   const ids = runs.map(({ id }) => id);
@@ -135,7 +135,7 @@ async function countInOrder(
   }
   for (const { run, turned } of counting)
     if (isNews(run.completedAt)) await insertTurns(sql, projectId, run.id, turned);
-  await markRemembered(sql, projectId, ids);
+  await markHealthApplied(sql, projectId, ids);
 }
 
 type Counting = { run: CountedRun; at: CountedAt; turned: TurnedCase[] };

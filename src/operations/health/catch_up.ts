@@ -1,7 +1,7 @@
 /** Counts what is pending before somebody reads what is remembered of a project's test cases. */
 
 import { countSome } from "./case_health.ts";
-import { selectHasUnremembered } from "../../store/case_health.ts";
+import { selectHasPendingHealth } from "../../store/case_health.ts";
 import { type Database, isConflict, isDiskFull, isUnavailable, type Sql } from "../../database/connect.ts";
 
 type Begin = Database["begin"];
@@ -11,7 +11,7 @@ const PATIENCE_MS = 5_000;
 
 /** Before reading what is remembered of a project's test cases. What cannot be counted keeps nobody from the rest. */
 export async function catchUp(sql: Sql, begin: Begin, projectId: string, patienceMs = PATIENCE_MS): Promise<void> {
-  if (!(await selectHasUnremembered(sql, projectId))) return;
+  if (!(await selectHasPendingHealth(sql, projectId))) return;
   const until = performance.now() + patienceMs;
   try {
     while (performance.now() < until && (await countSome(begin, projectId)));
@@ -31,7 +31,7 @@ const catchingUp = new Map<string, CatchUp>();
  * another server, takes longer than it should wait, and is counted on without it.
  */
 export async function catchUpWithin(sql: Sql, begin: Begin, projectId: string, patienceMs: number): Promise<void> {
-  if (!(await selectHasUnremembered(sql, projectId))) return;
+  if (!(await selectHasPendingHealth(sql, projectId))) return;
   const start = (): Promise<void> => {
     const mine: CatchUp = { running: catchUp(sql, begin, projectId, patienceMs), next: undefined };
     catchingUp.set(projectId, mine);

@@ -11,7 +11,7 @@ import {
   selectCountedOnCommits,
   selectRunBlocks,
   takeBackFlaky,
-  type UnrememberedRun,
+  type PendingRun,
 } from "../../store/case_health.ts";
 import type { Tx } from "../../database/connect.ts";
 import { insertTurns } from "../../store/events.ts";
@@ -33,7 +33,7 @@ type Evidence = { flaky: number; others?: readonly number[] };
 export async function collectEvidence(
   sql: Tx,
   projectId: string,
-  runs: readonly UnrememberedRun[],
+  runs: readonly PendingRun[],
   compared: ReadonlyMap<string, readonly string[]>,
 ): Promise<Evidence[]> {
   const others = runs.map((): number[] => []);
@@ -61,11 +61,7 @@ export async function isDisturbedRun(
 }
 
 /** The ids of the runs whose machine may have been ill at that time: of what it shows, nothing is a sign of a flaky test. */
-export async function findOnIllMachines(
-  sql: Tx,
-  projectId: string,
-  runs: readonly UnrememberedRun[],
-): Promise<string[]> {
+export async function findOnIllMachines(sql: Tx, projectId: string, runs: readonly PendingRun[]): Promise<string[]> {
   const ill: string[] = [];
   const times = runs.map(({ completedAt }) => Date.parse(completedAt));
   if (times.length === 0 || !(await selectMayHaveIllMachine(sql, projectId, times))) return ill;
@@ -93,7 +89,7 @@ export async function findOnIllMachines(
 export async function selectCompared(
   sql: Tx,
   projectId: string,
-  runs: readonly UnrememberedRun[],
+  runs: readonly PendingRun[],
 ): Promise<Map<string, string[]>> {
   const onCommits = runs.flatMap(({ id, taskSlug, commit, outage, hasFailed }): RunOnCommit[] =>
     outage || commit === null ? [] : [{ id, taskSlug, commit, hasFailed }],
@@ -133,7 +129,7 @@ export type Contradicted = ReadonlyMap<CountedBlock, ReadonlySet<number>>;
 export async function selectContradicted(
   sql: Tx,
   projectId: string,
-  runs: readonly UnrememberedRun[],
+  runs: readonly PendingRun[],
   portion: readonly CountedBlock[],
   compared: ReadonlyMap<string, readonly string[]>,
 ): Promise<Contradicted> {

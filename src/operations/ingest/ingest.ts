@@ -12,8 +12,8 @@ import { hasEnded } from "../../rules/execution.ts";
 import { Refusal } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { Tx } from "../../database/connect.ts";
-import type { Turn } from "../../database/locks.ts";
-import { type ExecutionOrigin, type LockedExecution, type TaskRow, turnOfKey } from "../../store/executions.ts";
+import type { AdvisoryLock } from "../../database/locks.ts";
+import { type ExecutionOrigin, type LockedExecution, type TaskRow, lockOfKey } from "../../store/executions.ts";
 import type { RunRow } from "../../store/test_runs.ts";
 
 export type IncomingReport = {
@@ -38,8 +38,8 @@ export type TakeOptions = {
 };
 
 /** What the transaction of an upload with these parameters is to hold before it takes the report. */
-export const locksFor = (projectId: string, { execution_id, execution_key }: UploadParameters): Turn[] =>
-  execution_id === undefined && execution_key !== undefined ? [turnOfKey(projectId, execution_key)] : [];
+export const locksFor = (projectId: string, { execution_id, execution_key }: UploadParameters): AdvisoryLock[] =>
+  execution_id === undefined && execution_key !== undefined ? [lockOfKey(projectId, execution_key)] : [];
 
 /**
  * In a transaction that holds the locks of the reports. Nothing is stored of a report that is left out, whose output is

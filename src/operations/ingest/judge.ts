@@ -3,7 +3,7 @@
 import { findIncidents } from "./incidents.ts";
 import { assignBlame, type BlamedFailure } from "../../rules/assign_blame.ts";
 import { toCounts } from "../../rules/blame.ts";
-import { findStrays } from "../../rules/stray.ts";
+import { findCrossBranchFlakes } from "../../rules/cross_branch_flakes.ts";
 import type { Blame, BlameCounts } from "../../schema/failures.ts";
 import { setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { selectFailureFacts } from "../../store/failure_facts.ts";
@@ -14,7 +14,7 @@ import {
   type JudgedRun,
   selectJudged,
 } from "../../store/failures.ts";
-import { selectStrayFailures, updateStrayFailures } from "../../store/stray_failures.ts";
+import { selectCrossBranchFailures, updateCrossBranchFlakes } from "../../store/cross_branch_failures.ts";
 
 /** More new failures in one run come from the change, not from flaky test cases: their records need not be looked up. */
 const MAX_STRAYS = 20;
@@ -69,12 +69,12 @@ async function excuseFailures(
   const fresh = judged.find(({ blame }) => blame === "new");
   // What a branch has brought to the default branch fails there in the same words, and is new there.
   if (fresh && fresh.number <= MAX_STRAYS && !run.onDefaultBranch) {
-    const record = await selectStrayFailures(sql, projectId, run, fresh.testCases);
-    const strays = findStrays(
+    const record = await selectCrossBranchFailures(sql, projectId, run, fresh.testCases);
+    const strays = findCrossBranchFlakes(
       record,
       record.some(({ isMine, isLongLived }) => isMine && isLongLived),
     );
-    if (strays.length > 0) await updateStrayFailures(sql, projectId, run.id, strays);
+    if (strays.length > 0) await updateCrossBranchFlakes(sql, projectId, run.id, strays);
     counts.new = fresh.number - strays.length;
     for (const { blame } of strays) counts[blame] = (counts[blame] ?? 0) + 1;
   }

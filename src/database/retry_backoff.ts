@@ -9,12 +9,12 @@ export type LoopName = "event" | "schedule" | "integration" | "delivery" | "expi
  * A condition: the item may be taken now. `item` is an expression of type text. Looked up for each row on its way, in the
  * order of an index: as an anti join it would be made for all that are due, to take one.
  */
-export const isTakeable = (sql: Sql, loop: LoopName, item: Fragment): Fragment => sql`
+export const isDue = (sql: Sql, loop: LoopName, item: Fragment): Fragment => sql`
   coalesce(
     (select put_off.due_at from put_off where put_off.loop = ${loop} and put_off.item = ${item}) <= now(), true)`;
 
 /** `tries`: failures of ours; `stalls`: times that the database was not there or too slow. Both one after the other. */
-export type PutOff = { tries: number; stalls: number };
+export type RetryBackoff = { tries: number; stalls: number };
 
 /** Seconds: 10, 20, 40, … after failures of ours, 1, 2, 4, … after others, up to an hour. */
 const pause = (sql: Sql, tries: Fragment, stalls: Fragment) => sql`
@@ -26,19 +26,19 @@ const pause = (sql: Sql, tries: Fragment, stalls: Fragment) => sql`
  * Puts an item off, for longer each time. Undefined when it is put off already: another server was quicker. Who has not
  * failed for ten minutes after his time begins anew.
  */
-export async function putItemOff(
+export async function postponeRetry(
   sql: Sql,
   loop: LoopName,
   item: string,
   isStall: boolean,
-): Promise<PutOff | undefined> {
+): Promise<RetryBackoff | undefined> {
   const [tries, stalls] = isStall ? [0, 1] : [1, 0];
   const before = sql`case when put_off.due_at < now() - interval '10 minutes' then 0 else 1 end`;
   const sum = {
     tries: sql`least(put_off.tries * ${before} + ${tries}::int, 30000)`,
     stalls: sql`least(put_off.stalls * ${before} + ${stalls}::int, 30000)`,
   };
-  const [row] = await sql<PutOff[]>`
+  const [row] = await sql<RetryBackoff[]>`
     insert into put_off (loop, item, tries, stalls, due_at)
     values (${loop}, ${item}, ${tries}, ${stalls}, now() + ${pause(sql, sql`${tries}::int`, sql`${stalls}::int`)})
     on conflict (loop, item) do update set
@@ -49,9 +49,9 @@ export async function putItemOff(
 }
 
 /** It has been done. */
-export const deletePutOff = (sql: Sql, loop: LoopName, item: string) =>
+export const deleteRetryBackoff = (sql: Sql, loop: LoopName, item: string) =>
   sql`delete from put_off where loop = ${loop} and item = ${item}`;
 
 /** Items that are done or gone. */
-export const deleteOldPutOffs = (sql: Sql, days: number) =>
+export const deleteOldRetryBackoffs = (sql: Sql, days: number) =>
   sql`delete from put_off where due_at < now() - interval '1 day' * ${days}::int`;

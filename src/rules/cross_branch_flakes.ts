@@ -3,7 +3,7 @@
 import { type Failure, fingerprint } from "./fingerprint.ts";
 import { isFromOutside } from "./outside.ts";
 
-export type StrayFailure = Failure & {
+export type BranchFailure = Failure & {
   testCase: number;
   /** Of the run itself. */
   isMine: boolean;
@@ -23,7 +23,7 @@ export type StrayFailure = Failure & {
 };
 
 /** A failure that other branches explain. */
-export type Stray = { testCase: number; blame: "flaky" | "main"; rate: number; at: string };
+export type CrossBranchFlake = { testCase: number; blame: "flaky" | "main"; rate: number; at: string };
 
 /** So many other branches are enough, whatever the case fails with there. */
 const BRANCHES = 2;
@@ -40,9 +40,9 @@ export const BROKEN_IN_A_ROW = 2;
  * Cases that fail together for one reason are not flaky: one change is on both branches, as where one branch builds on another,
  * unless the default branch has failed so as well.
  */
-export function findStrays(record: readonly StrayFailure[], onLongLived: boolean): Stray[] {
+export function findCrossBranchFlakes(record: readonly BranchFailure[], onLongLived: boolean): CrossBranchFlake[] {
   const together = digestsTogether(record);
-  return [...Map.groupBy(record, ({ testCase }) => testCase)].flatMap(([testCase, failures]): Stray[] => {
+  return [...Map.groupBy(record, ({ testCase }) => testCase)].flatMap(([testCase, failures]): CrossBranchFlake[] => {
     const mine = failures.find(({ isMine }) => isMine);
     if (!mine) return [];
     const others = failures.filter(({ isMine }) => !isMine);
@@ -63,7 +63,7 @@ export function findStrays(record: readonly StrayFailure[], onLongLived: boolean
 }
 
 /** The reasons in the code for which many cases of the run fail. */
-function digestsTogether(record: readonly StrayFailure[]): Set<string> {
+function digestsTogether(record: readonly BranchFailure[]): Set<string> {
   const mine = record.filter(({ isMine, ...failure }) => isMine && !isFromOutside(failure));
   const groups = Map.groupBy(mine, (failure) => fingerprint(failure).digest);
   return new Set([...groups].flatMap(([digest, { length }]) => (length >= TOGETHER ? [digest] : [])));

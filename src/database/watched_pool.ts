@@ -20,7 +20,7 @@ const transactionBeat = (sql: Sql): Beat => {
   return { sent: () => sent, done };
 };
 
-export type LaneOptions = {
+export type WatchedPoolOptions = {
   open: () => Sql;
   /** How long a beat may wait to be sent. Default 10,000. */
   patienceMs?: number;
@@ -35,7 +35,7 @@ const RETIRED_SECONDS = 60;
 
 type Watch = { beat: (sql: Sql) => Beat; isFull: () => boolean; onReplaced: () => void };
 
-function watched({ open, patienceMs = PATIENCE_MS }: LaneOptions, { beat, isFull, onReplaced }: Watch) {
+function watched({ open, patienceMs = PATIENCE_MS }: WatchedPoolOptions, { beat, isFull, onReplaced }: Watch) {
   let current = open();
   let beating: { beat: Beat; since: number } | undefined;
   let retired: Promise<void> | undefined;
@@ -95,10 +95,10 @@ function watched({ open, patienceMs = PATIENCE_MS }: LaneOptions, { beat, isFull
   };
 }
 
-export type Lane = ReturnType<typeof watched>;
+export type WatchedPool = ReturnType<typeof watched>;
 
 /** For single statements. */
-export const createLane = (options: LaneOptions): Lane =>
+export const createWatchedPool = (options: WatchedPoolOptions): WatchedPool =>
   watched(options, { beat: statementBeat, isFull: () => false, onReplaced: () => {} });
 
 /** Longer than any statement takes: a full pool in which nothing has begun or ended since is not busy, it hangs. */
@@ -141,7 +141,7 @@ export class RolledBack extends Error {
 }
 
 /** For transactions, `size` of them at a time. One that waits in a pool when it is replaced begins in the new one. */
-export function createTransactions(options: LaneOptions, size: number) {
+export function createTransactions(options: WatchedPoolOptions, size: number) {
   const waiting = new Set<() => void>();
   let pool = { inside: 0, progressed: performance.now() };
   const lane = watched(options, {

@@ -102,7 +102,7 @@ function toNewUpload(id: string, now: number, upload: AnsweredUpload): NewUpload
 /** Requests of one project beyond its rate limit, with no minute without one between them: one note for all. */
 type Flood = { id: string; since: number; last: number; untold: number };
 
-export type UploadNotesOptions = {
+export type UploadLogOptions = {
   pool: Sql;
   log: Pick<Log, "warn">;
   /** So many notes could not be written. */
@@ -112,7 +112,7 @@ export type UploadNotesOptions = {
 };
 
 /** What cannot be written is dropped: the answer was given, and the next one shall not wait for it. */
-export function createUploadNotes({ pool, log, onDropped = () => {}, wall = Date.now }: UploadNotesOptions) {
+export function createUploadLog({ pool, log, onDropped = () => {}, wall = Date.now }: UploadLogOptions) {
   let waiting: NewUpload[] = [];
   let repetitions: Repetition[] = [];
   const floods = new Map<string, Flood>();

@@ -1,7 +1,7 @@
 /** A line that is fair among keys: who has many in it waits behind its own, and not before the others. */
 
 /** Keys take turns; what waits under one key goes in the order in which it came. */
-export function createTurns<Item>() {
+export function createFairQueue<Item>() {
   // A Map keeps the order of insertion: its first key is the next one.
   const lines = new Map<string, Item[]>();
   return {

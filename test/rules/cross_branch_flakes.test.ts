@@ -1,18 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { findStrays, type StrayFailure } from "../../src/rules/stray.ts";
+import { findCrossBranchFlakes, type BranchFailure } from "../../src/rules/cross_branch_flakes.ts";
 
 const WORDS = "the session of the buyer is gone after the redirect";
 const OTHER = "the export has no header for the second currency";
 
-const failure = (more: Partial<StrayFailure> = {}): StrayFailure => ({
+const failure = (more: Partial<BranchFailure> = {}): BranchFailure => ({
   ...{ suite: "s", name: "n", file: "a.test.ts", kind: "failure", message: WORDS, stack: "at pay (src/pay.ts:3:1)" },
   ...{ testCase: 1, isMine: false, branch: "other", isLongLived: false, isDefault: false, streak: 1, isLast: false },
   ...{ at: "2026-01-01T00:00:00.000Z", rate: 0.04 },
   ...more,
 });
 const mine = failure({ isMine: true, branch: "mine", rate: null });
-const blames = (record: StrayFailure[], onLongLived = false) =>
-  findStrays([mine, ...record], onLongLived).map(({ blame }) => blame);
+const blames = (record: BranchFailure[], onLongLived = false) =>
+  findCrossBranchFlakes([mine, ...record], onLongLived).map(({ blame }) => blame);
 
 describe("a failure on a branch", () => {
   test("is the case's own where two other branches had it, whatever they say", () => {
@@ -23,16 +23,16 @@ describe("a failure on a branch", () => {
   });
 
   test("is the case's own where one other branch had it in the same words", () => {
-    expect(findStrays([mine, failure()], false)).toEqual([
+    expect(findCrossBranchFlakes([mine, failure()], false)).toEqual([
       { testCase: 1, blame: "flaky", rate: 0.04, at: "2026-01-01T00:00:00.000Z" },
     ]);
     expect(blames([failure({ message: OTHER })])).toEqual([]);
   });
 
   test("is the change's where three tests fail together for one reason, as on a branch that it builds on", () => {
-    const together = (more: Partial<StrayFailure>, count: number) =>
+    const together = (more: Partial<BranchFailure>, count: number) =>
       Array.from({ length: count }, (_, at) => [{ ...mine, testCase: at }, failure({ testCase: at, ...more })]).flat();
-    const told = (record: StrayFailure[]) => findStrays(record, false).length;
+    const told = (record: BranchFailure[]) => findCrossBranchFlakes(record, false).length;
     expect([told(together({}, 2)), told(together({}, 3))]).toEqual([2, 0]);
     // The default branch has it as well: it comes from there.
     expect(told(together({ isDefault: true, branch: "main" }, 3))).toBe(3);

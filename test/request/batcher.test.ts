@@ -3,12 +3,12 @@
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { type AddressInfo, connect as connectTo, createServer as createRelay } from "node:net";
 import { createHarness, createServer, junit } from "../harness.ts";
-import { createTogether, type WorkTogether } from "../../src/request/together.ts";
+import { createBatcher, type BatchWork } from "../../src/request/batcher.ts";
 import type { Caller } from "../../src/request/callers.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";
 import { connect, type Database, type Tx } from "../../src/database/connect.ts";
 import { selectLiveKey } from "../../src/store/keys.ts";
-import { takeTurn, type Turn } from "../../src/database/locks.ts";
+import { takeLock, type AdvisoryLock } from "../../src/database/locks.ts";
 
 const { ask, acme, connection, database, addProject, regenerate } = await createHarness();
 await database.pool`create table note (transaction xid8, text text not null check (text <> 'wrong'))`;
@@ -18,7 +18,7 @@ let key: string;
 beforeEach(async () => ({ project, key } = await addProject(acme)));
 
 /** Writes what each member wants written. */
-const write: WorkTogether<string, string> = async (sql, _, texts, admitted) => {
+const write: BatchWork<string, string> = async (sql, _, texts, admitted) => {
   const isAdmitted = await admitted;
   const written = texts.filter((_, index) => isAdmitted[index]);
   return {
@@ -31,13 +31,13 @@ const write: WorkTogether<string, string> = async (sql, _, texts, admitted) => {
   };
 };
 
-type Wish = { turns?: Turn[]; settle?: (sql: Tx) => Promise<void> | undefined; by?: Caller };
+type Wish = { locks?: AdvisoryLock[]; settle?: (sql: Tx) => Promise<void> | undefined; by?: Caller };
 
 async function createMembers(patienceMs?: number, through: Pick<Database, "beginAhead"> = database) {
-  const together = createTogether(through, patienceMs);
+  const together = createBatcher(through, patienceMs);
   const caller = { ...(await selectLiveKey(database.pool, keyDigest(key)))!, kind: "project" as const };
-  return (text: string, { turns = [], settle = () => undefined, by = caller }: Wish = {}): Promise<boolean> =>
-    together(write, project, { key: by, turns, input: text, settle });
+  return (text: string, { locks = [], settle = () => undefined, by = caller }: Wish = {}): Promise<boolean> =>
+    together(write, project, { key: by, locks, input: text, settle });
 }
 
 const notes = async (texts: readonly string[]): Promise<{ text: string; transaction: string }[]> =>
@@ -117,10 +117,10 @@ test("a revoked key keeps nobody else out, and has nothing done", async () => {
 
 test("nobody waits for a turn that another server has, and whoever wants it goes his own way", async () => {
   const join = await createMembers();
-  const turn: Turn = ["execution", "a build of another server"];
+  const turn: AdvisoryLock = ["execution", "a build of another server"];
   await database.begin(async (sql) => {
-    await takeTurn(sql, turn);
-    const done = Promise.all([join("wants the turn", { turns: [turn] }), join("wants none")]);
+    await takeLock(sql, turn);
+    const done = Promise.all([join("wants the turn", { locks: [turn] }), join("wants none")]);
     expect(await done).toEqual([false, true]);
   });
   expect(await notes(["wants the turn"])).toEqual([]);
@@ -128,8 +128,8 @@ test("nobody waits for a turn that another server has, and whoever wants it goes
 
 test("those that want one turn have it together", async () => {
   const join = await createMembers();
-  const turn: Turn = ["execution", "a build of ours"];
-  const done = Promise.all(["first of the build", "second of the build"].map((text) => join(text, { turns: [turn] })));
+  const turn: AdvisoryLock = ["execution", "a build of ours"];
+  const done = Promise.all(["first of the build", "second of the build"].map((text) => join(text, { locks: [turn] })));
   expect(await done).toEqual([true, true]);
 });
 

@@ -1,6 +1,6 @@
-/** Failures of the same test cases on other branches: see rules/stray.ts. */
+/** Failures of the same test cases on other branches: see rules/cross_branch_flakes.ts. */
 
-import { BROKEN_IN_A_ROW, type Stray, type StrayFailure } from "../rules/stray.ts";
+import { BROKEN_IN_A_ROW, type CrossBranchFlake, type BranchFailure } from "../rules/cross_branch_flakes.ts";
 import { isUsable } from "./baselines.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { isOfIncident, type JudgedRun } from "./failures.ts";
@@ -14,14 +14,14 @@ const RECORD = 200;
 const FAILURES_TOLD = 8;
 
 /** These failures of a run, and others of the same cases on other branches and other commits, newest first. */
-export const selectStrayFailures = (
+export const selectCrossBranchFailures = (
   sql: Sql,
   projectId: string,
   { id, executionId, completedAt }: JudgedRun,
   numbers: readonly number[],
 ) => {
   const until = sql`b.run_id < ${firstIdAt(completedAt === null ? Date.now() + 1 : Date.parse(completedAt) + 1)}`;
-  return sql<StrayFailure[]>`
+  return sql<BranchFailure[]>`
   select n.number as "testCase", x.*, c.suite, c.name, c.file
   from unnest(${toNumberArray(numbers)}::int[]) as n (number)
   join test_case c on c.project_id = ${projectId} and c.number = n.number
@@ -65,7 +65,12 @@ export const selectStrayFailures = (
 };
 
 /** Failures that other branches explain after all. */
-export const updateStrayFailures = (sql: Tx, projectId: string, runId: string, strays: readonly Stray[]) => sql`
+export const updateCrossBranchFlakes = (
+  sql: Tx,
+  projectId: string,
+  runId: string,
+  strays: readonly CrossBranchFlake[],
+) => sql`
   update failure f set blame = s.blame, flake_rate = case s.blame when 'flaky' then s.rate end,
     flaky_at = case s.blame when 'flaky' then s.at::timestamptz end, in_a_row = null
   from unnest(

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
-import { createLane, createTransactions, type LaneOptions } from "../../src/database/lane.ts";
+import { createWatchedPool, createTransactions, type WatchedPoolOptions } from "../../src/database/watched_pool.ts";
 import { writeToDisk } from "../../src/store/instance.ts";
 import { createReadiness } from "../../src/store/readiness.ts";
 import { createDatabase, until } from "../harness.ts";
@@ -13,7 +13,7 @@ const opened: postgres.Sql[] = [];
 afterAll(() => opened.forEach((sql) => void sql.end({ timeout: 0 })));
 
 /** What opens one pool after the other: `hung` never gets a connection, `away` is refused every one. */
-function pools(...kinds: ("hung" | "away" | "sound")[]): LaneOptions & { opened: () => number } {
+function pools(...kinds: ("hung" | "away" | "sound")[]): WatchedPoolOptions & { opened: () => number } {
   let count = 0;
   return {
     patienceMs: 20,
@@ -38,7 +38,7 @@ const one = (sql: postgres.Sql) => sql<{ one: number }[]>`select 1 as one`;
 describe("a lane through which nothing gets", () => {
   test("is replaced once, and what is asked of it from then on is answered", async () => {
     const options = pools("hung", "sound");
-    const lane = createLane(options);
+    const lane = createWatchedPool(options);
     await until(() => lane.look());
     expect(await one(lane.sql)).toEqual([{ one: 1 }] as never);
     expect(await lane.look()).toBe(false);
@@ -57,7 +57,7 @@ describe("a lane through which nothing gets", () => {
 
   test("stays while the database is away: another pool would get through as little", async () => {
     const options = pools("hung", "away", "away");
-    const lane = createLane(options);
+    const lane = createWatchedPool(options);
     await until(async () => {
       expect(await lane.look()).toBe(false);
       return options.opened() > 2;

@@ -21,14 +21,14 @@ export class BehindError extends Error {
   override name = "BehindError";
 }
 
-export type AdmissionLog = ReturnType<typeof openAdmissionLog>;
+export type SharedRateLimit = ReturnType<typeof openSharedRateLimit>;
 
 /**
  * A file that nothing but its descriptor leads to: it is gone with the last process that has it open, however that ends.
  * It takes 16 bytes for each of `entries`, a power of two; all of it at once, because a shared mapping without room ends
  * the process that writes. The first of `folders` that has room holds it. Throws when none has.
  */
-export function createAdmissionFile(entries: number, folders: readonly string[]): number {
+export function createSharedRateLimitFile(entries: number, folders: readonly string[]): number {
   const content = new Uint8Array(HEADER_BYTES + entries * ENTRY_BYTES);
   crypto.getRandomValues(content.subarray(SEEDS * 4, SEEDS * 4 + 8));
   let reason: unknown;
@@ -53,7 +53,7 @@ export function createAdmissionFile(entries: number, folders: readonly string[])
  * others, from 1 on. An entry counts from the moment that TAIL does: whoever dies before leaves nothing behind but the
  * lock, which `forget` takes away.
  */
-export function openAdmissionLog(file: number, self: number) {
+export function openSharedRateLimit(file: number, self: number) {
   const { buffer } = Bun.mmap(`/dev/fd/${file}`, { shared: true });
   const words = new Int32Array(buffer);
   const moments = new Float64Array(buffer);

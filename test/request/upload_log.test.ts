@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
-import { type AnsweredUpload, createUploadNotes, noFacts } from "../../src/request/upload_notes.ts";
+import { type AnsweredUpload, createUploadLog, noFacts } from "../../src/request/upload_log.ts";
 import { connect } from "../../src/database/connect.ts";
 import { createHarness, createServer } from "../harness.ts";
 
@@ -36,7 +36,7 @@ describe("where the database has no time", () => {
   test("uploads are answered all the same, few notes wait, and the rest is dropped and counted", async () => {
     const projects = await Promise.all(Array.from({ length: 10 }, createAnswered));
     let dropped = 0;
-    const notes = createUploadNotes({ pool, log, onDropped: (count) => void (dropped += count) });
+    const notes = createUploadLog({ pool, log, onDropped: (count) => void (dropped += count) });
     const { promise: end, resolve: finish } = Promise.withResolvers<void>();
     const { promise: begun, resolve: hasBegun } = Promise.withResolvers<void>();
     const blocking = database.begin(async (sql) => {
@@ -62,7 +62,7 @@ describe("where the database has no time", () => {
   test("a client that repeats its mistake without a pause writes a hundred notes a minute at most", async () => {
     const { upload, rows } = await createAnswered();
     let dropped = 0;
-    const notes = createUploadNotes({ pool, log, onDropped: (count) => void (dropped += count) });
+    const notes = createUploadLog({ pool, log, onDropped: (count) => void (dropped += count) });
     for (let index = 0; index < 150; index++) notes.note(upload());
     await notes.settled();
     expect([(await rows()).length, dropped]).toEqual([100, 50]);
@@ -79,7 +79,7 @@ test("where the database is not there notes are dropped, which is logged once, a
   const away = connect({ host: "127.0.0.1", port: 1 }, 1);
   let dropped = 0;
   let current = away.pool;
-  const notes = createUploadNotes({
+  const notes = createUploadLog({
     pool: new Proxy(pool, { apply: (_, __, given) => Reflect.apply(current, undefined, given) }),
     log: createLog("warn", (line) => void lines.push(line), false),
     onDropped: (count) => void (dropped += count),
@@ -99,7 +99,7 @@ test("where the database is not there notes are dropped, which is logged once, a
 test("requests beyond the rate limit are one note while they come, written once a minute, and another one after a pause", async () => {
   const { upload, rows } = await createAnswered();
   let now = Date.now();
-  const notes = createUploadNotes({ pool, log, wall: () => now });
+  const notes = createUploadLog({ pool, log, wall: () => now });
   const times = async () => {
     await notes.settled();
     return (await rows()).map(({ times }) => times);
@@ -123,7 +123,7 @@ test("requests beyond the rate limit are one note while they come, written once 
 
 test("an upload whose key is revoked before it is noted leaves nothing, and those beside it are noted", async () => {
   const [revoked, live] = [await createAnswered(), await createAnswered()];
-  const notes = createUploadNotes({ pool, log });
+  const notes = createUploadLog({ pool, log });
   await regenerate({ ...acme, ...revoked });
   for (const { upload } of [revoked, live]) notes.note(upload());
   await notes.settled();
