@@ -49,7 +49,7 @@ export function createSharedRateLimitFile(entries: number, folders: readonly str
 }
 
 /**
- * `file` is the descriptor, in this process, of what `createAdmissionFile` has made; `self` tells this process from the
+ * `file` is the descriptor, in this process, of what `createSharedRateLimitFile` has made; `self` tells this process from the
  * others, from 1 on. An entry counts from the moment that TAIL does: whoever dies before leaves nothing behind but the
  * lock, which `forget` takes away.
  */

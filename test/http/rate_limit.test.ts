@@ -219,9 +219,9 @@ describe("limiters over one log", () => {
     /** Asks until it is refused a thousand times in a row. */
     const start = (self: number) => {
       const code = `
-        import { openAdmissionLog } from "${source}shared_rate_limit.ts";
+        import { openSharedRateLimit } from "${source}shared_rate_limit.ts";
         import { createRateLimit } from "${source}rate_limit.ts";
-        const limiter = createRateLimit(100_000, () => 1_000, () => 0, openAdmissionLog(3, ${self}));
+        const limiter = createRateLimit(100_000, () => 1_000, () => 0, openSharedRateLimit(3, ${self}));
         let [admitted, refused] = [0, 0];
         for (let at = ${self}; refused < 1_000; at++)
           if (limiter.admit("key " + (at % 4)).admitted) [admitted, refused] = [admitted + 1, 0];
