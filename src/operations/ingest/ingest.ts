@@ -165,7 +165,8 @@ function decideOne(
   const isFurther = own.attempts.length > 0 || reports.some(({ decided }) => decided.run.taskSlug === taskSlug);
   // The end of the execution is announced before anything that comes after it.
   const hasJustEnded = hasEnded(execution.status) && !hasEnded(match.execution.status);
-  if (isFurther || hasJustEnded || execution.mode === "run") return undefined;
+  // What a rerun comes to is stored with the build that it repeats, whose row would be waited for.
+  if (isFurther || hasJustEnded || execution.mode === "run" || execution.buildId !== null) return undefined;
   try {
     const decided = decideRun(known);
     const needsBugs = decided.run.failed > 0 || mayResolveBugs(decided, match, facts);

@@ -59,7 +59,10 @@ export async function matchBuilds(
       const fits = match && !match.isBusy && (query.id !== null || !match.execution || agrees(match.execution, query));
       return fits ? match : undefined;
     });
-    if (mayWait && tries < MAX_TRIES && all.includes(undefined)) continue;
+    if (mayWait && all.includes(undefined)) {
+      if (tries < MAX_TRIES) continue;
+      throw new Error("The execution of a report has changed each time that its lock was waited for");
+    }
     return await Promise.all(
       all.map(async (match, index) => match && (await toMatched(sql, projectId, builds[index]!, match))),
     );

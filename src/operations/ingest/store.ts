@@ -216,7 +216,10 @@ async function storeConsequences(
     answer.bugReports = touched.get(decided.run.id) ?? [];
     answer.failures = failures.get(decided.run.id) ?? [];
   }
-  for (const build of builds) await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), answers);
+  // By branch, so that two batches do not wait for each other's red tasks.
+  const branchOf = ({ execution }: TakenBuild) => execution.branch ?? "";
+  for (const build of builds.toSorted((a, b) => (branchOf(a) < branchOf(b) ? -1 : 1)))
+    await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), answers);
 }
 
 /** Counts what a further attempt has changed in a run that was counted already. */
