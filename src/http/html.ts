@@ -1,6 +1,6 @@
-/** HTML as a template that escapes whatever is put into it. */
+/** HTML that is safe to send: text is escaped when it becomes a part of it. Pages write it as TSX (jsx_runtime.ts). */
 
-/** Markup of ours: what is put into a template as this is not escaped again. */
+/** Markup of our own, which is not escaped again. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -11,62 +11,37 @@ export class Html {
   }
 }
 
-/** What may be put into a template; null, undefined, false and true are nothing. */
+/** Everything that an element may contain; null, undefined, false and true are nothing. */
 export type Piece = Html | string | number | boolean | null | undefined | readonly Piece[];
 
-/** Text of others may reorder or hide what stands beside it: controls of direction are shown as what they are. */
+/** A path of ours, from the root of the server. */
+export type Path = `/${string}`;
+
+/** The addresses that a link, a form or an image may have: the type refuses `javascript:` and every other scheme. */
+export type Href = Path | `#${string}` | `?${string}` | `http://${string}` | `https://${string}`;
+
+/** Text of users may reorder or hide what stands beside it, so control characters are shown as escape sequences. */
 const INVISIBLE = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
-const codeOf = new Map<string, string>();
+const toCode = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-function toCode(character: string): string {
-  const code = `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  codeOf.set(character, code);
-  return code;
-}
+/** Returns text that is safe as the content of an element and between the quotes of an attribute. */
+export const escapeText = (text: string): string => Bun.escapeHTML(text.replace(INVISIBLE, toCode).toWellFormed());
 
-const show = (text: string) => text.replace(INVISIBLE, (one) => codeOf.get(one) ?? toCode(one));
-
-const render = (piece: Piece): string => {
+export function render(piece: Piece): string {
   if (piece instanceof Html) return piece.text;
-  if (Array.isArray(piece)) return piece.map(render).join("");
-  if (piece === null || piece === undefined || typeof piece === "boolean") return "";
-  return Bun.escapeHTML(show(String(piece)).toWellFormed());
-};
-
-const slimmed = new WeakMap<TemplateStringsArray, readonly string[]>();
-
-/** The literal parts of a template without the indentation of its source; preformatted text keeps its white space. */
-function slim(strings: TemplateStringsArray): readonly string[] {
-  let isPreformatted = false;
-  const parts = strings.map((string) =>
-    string
-      .split(/(<\/?(?:pre|textarea)\b)/)
-      .map((part) => {
-        if (part.startsWith("<pre") || part.startsWith("<textarea")) isPreformatted = true;
-        else if (part.startsWith("</")) isPreformatted &&= part !== "</pre" && part !== "</textarea";
-        return isPreformatted ? part : part.replace(/\s*\n\s*/g, "\n");
-      })
-      .join(""),
-  );
-  slimmed.set(strings, parts);
-  return parts;
+  if (typeof piece === "string") return escapeText(piece);
+  if (Array.isArray(piece)) {
+    let text = "";
+    for (const part of piece as readonly Piece[]) text += render(part);
+    return text;
+  }
+  return typeof piece === "number" ? String(piece) : "";
 }
 
-/**
- * Attributes are always quoted in our templates: escaped values are safe in them, addresses only from `href`. Indentation
- * is removed from each template once, and never from what is put into it.
- */
-export function html(strings: TemplateStringsArray, ...pieces: Piece[]): Html {
-  const parts = slimmed.get(strings) ?? slim(strings);
-  let text = parts[0]!;
-  for (let index = 0; index < pieces.length; index++) text += render(pieces[index]) + parts[index + 1]!;
-  return new Html(text);
-}
-
-/** Only for markup of our own. */
+/** Only for markup of our own: the text is not escaped. */
 export const raw = (text: string): Html => new Html(text);
 
-/** An address that may be followed: anything but http and https, javascript: for one, is no link. */
-export const safeUrl = (url: string | null | undefined): string | undefined =>
-  url && /^https?:\/\//i.test(url) && URL.canParse(url) ? url : undefined;
+/** Returns an address that somebody else has given if it is safe as a link: only http and https are. */
+export const safeUrl = (url: string | null | undefined): Href | undefined =>
+  url && /^https?:\/\//i.test(url) && URL.canParse(url) ? (url as Href) : undefined;

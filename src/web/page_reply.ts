@@ -2,7 +2,7 @@
 
 import { Reply } from "../request/reply.ts";
 import type { Visitor } from "../request/visitors.ts";
-import { layout } from "./layout.ts";
+import { layout } from "./layout.tsx";
 import type { PageContext, View } from "./page.ts";
 import { PageError } from "./page_error.ts";
 

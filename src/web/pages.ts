@@ -1,30 +1,30 @@
 /** Every page of the dashboard, a family a line. */
 
-import { account } from "./account.ts";
-import { audit } from "./audit.ts";
-import { automations } from "./automations.ts";
-import { bugs } from "./bugs.ts";
-import { docs } from "./docs.ts";
-import { environments } from "./environments.ts";
-import { executions } from "./executions.ts";
-import { home } from "./home.ts";
-import { integrations } from "./integrations.ts";
-import { invitations } from "./invitations.ts";
+import { account } from "./account.tsx";
+import { audit } from "./audit.tsx";
+import { automations } from "./automations.tsx";
+import { bugs } from "./bugs.tsx";
+import { docs } from "./docs.tsx";
+import { environments } from "./environments.tsx";
+import { executions } from "./executions.tsx";
+import { home } from "./home.tsx";
+import { integrations } from "./integrations.tsx";
+import { invitations } from "./invitations.tsx";
 import { lives } from "./live.ts";
-import { logInPages } from "./log_in.ts";
-import { members } from "./members.ts";
-import { onboardingPages } from "./onboarding.ts";
-import { keys } from "./keys.ts";
-import { projectSettings } from "./project_settings.ts";
-import { projects } from "./projects.ts";
-import { runners } from "./runners.ts";
-import { search } from "./search.ts";
-import { shares } from "./shares.ts";
-import { taskLogs } from "./task_logs.ts";
-import { tasks } from "./tasks.ts";
-import { teamSettings } from "./team_settings.ts";
-import { tests } from "./tests.ts";
-import { uploads } from "./uploads.ts";
+import { logInPages } from "./log_in.tsx";
+import { members } from "./members.tsx";
+import { onboardingPages } from "./onboarding.tsx";
+import { keys } from "./keys.tsx";
+import { projectSettings } from "./project_settings.tsx";
+import { projects } from "./projects.tsx";
+import { runners } from "./runners.tsx";
+import { search } from "./search.tsx";
+import { shares } from "./shares.tsx";
+import { taskLogs } from "./task_logs.tsx";
+import { tasks } from "./tasks.tsx";
+import { teamSettings } from "./team_settings.tsx";
+import { tests } from "./tests.tsx";
+import { uploads } from "./uploads.tsx";
 import type { Page } from "./page.ts";
 
 export const PAGES: readonly Page[] = [

@@ -1,11 +1,11 @@
 /** The parts of pages take linear time, whatever people and programs call things. Whole pages: pages.test.ts. */
 
-import { sentenceOf, toAutomation } from "../../src/web/automation_fields.ts";
-import { bugPath, executionPath, executionName, taskPath, testPath } from "../../src/web/builds.ts";
+import { sentenceOf, toAutomation } from "../../src/web/automation_fields.tsx";
+import { bugPath, executionPath, executionName, taskPath, testPath } from "../../src/web/builds.tsx";
 import { readCauseCursor } from "../../src/web/causes.ts";
-import { evidenceOf, firstPlainLine, FULL, history, terminal } from "../../src/web/evidence.ts";
-import { shortNameOf } from "../../src/web/executions.ts";
-import { bad, good, hiddenField, input } from "../../src/web/fields.ts";
+import { evidenceOf, firstPlainLine, FULL, history, terminal } from "../../src/web/evidence.tsx";
+import { shortNameOf } from "../../src/web/executions.tsx";
+import { bad, good, hiddenField, input } from "../../src/web/fields.tsx";
 import {
   filterChoice as filterChoice,
   filterForm,
@@ -14,16 +14,16 @@ import {
   readPlace,
   words,
   writePlace,
-} from "../../src/web/filters.ts";
-import { checkbox, choice, done, field, toLines, splitList, wrong } from "../../src/web/form_fields.ts";
-import { toConfig } from "../../src/web/integration_fields.ts";
-import { actionButton, danger, hidden, layout } from "../../src/web/layout.ts";
+} from "../../src/web/filters.tsx";
+import { checkbox, choice, done, field, toLines, splitList, wrong } from "../../src/web/form_fields.tsx";
+import { toConfig } from "../../src/web/integration_fields.tsx";
+import { actionButton, danger, hidden, layout } from "../../src/web/layout.tsx";
 import { html } from "../../src/http/html.ts";
-import { breakable, chart, commitCode, mark, pager, strip, tag, toAddress, wordOf } from "../../src/web/parts.ts";
+import { breakable, chart, commitCode, mark, pager, strip, tag, toAddress, wordOf } from "../../src/web/parts.tsx";
 import { acceptsHtml } from "../../src/web/page_reply.ts";
 import { browserOf } from "../../src/web/people.ts";
 import { toCurl, variableOf } from "../../src/web/reference.ts";
-import { shortAgent } from "../../src/web/uploads.ts";
+import { shortAgent } from "../../src/web/uploads.tsx";
 import { FEW_TEXTS, testLinearity } from "./growth.ts";
 
 const WHOLE = { isWhole: true, message: 1e6, stackLines: 200, diffLines: 200, output: 1e6 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { uploadsHeadline, shortAgent } from "../../src/web/uploads.ts";
+import { uploadsHeadline, shortAgent } from "../../src/web/uploads.tsx";
 import { createHarness, junit } from "../harness.ts";
 import { createBrowser, toWords } from "./browsing.ts";
 
