@@ -72,7 +72,17 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
   cli: ["annotations", "ci", "client", "machine", "output", "split_files", "split_request", "terminal", "usage"],
-  http: ["address", "descriptors", "fair_queue", "listeners", "outbound", "problem", "shared_rate_limit", "target"],
+  http: [
+    "address",
+    "descriptors",
+    "fair_queue",
+    "html",
+    "listeners",
+    "outbound",
+    "problem",
+    "shared_rate_limit",
+    "target",
+  ],
   database: ["binaries", "compose", "connect", "database_url", "home", "locks", "moment", "silence", "watched_pool"],
   rules: [
     "ansi",
@@ -175,7 +185,7 @@ const GATHERERS = [
   "web/site",
 ];
 
-const files = [...new Glob("**/*.ts").scanSync(SOURCE)].sort();
+const files = [...new Glob("**/*.{ts,tsx}").scanSync(SOURCE)].sort();
 /** Type imports count as well: they are dependencies of the reader, too. */
 const importsOf = async (file: string) => {
   const text = await Bun.file(join(SOURCE, file)).text();
@@ -184,7 +194,7 @@ const importsOf = async (file: string) => {
 
 const partOf = (path: string) => {
   if (path.endsWith(".json")) return path.split("/").pop()!;
-  return path.includes("/") ? path.split("/")[0]! : path.replace(/\.ts$/, "");
+  return path.includes("/") ? path.split("/")[0]! : path.replace(/\.tsx?$/, "");
 };
 
 test("imports run one way", async () => {
@@ -202,11 +212,14 @@ test("imports run one way", async () => {
 test("neighbours in a folder do not import each other, except its shared files", async () => {
   const wrong: string[] = [];
   for (const file of files.filter((file) => file.includes("/"))) {
-    if (STEPS.includes(partOf(file)) || GATHERERS.includes(file.replace(/\.ts$/, ""))) continue;
+    if (STEPS.includes(partOf(file)) || GATHERERS.includes(file.replace(/\.tsx?$/, ""))) continue;
     for (const path of await importsOf(file)) {
       const target = join(file, "..", path);
       if (partOf(target) !== partOf(file)) continue;
-      const name = target.split("/").pop()!.replace(/\.ts$/, "");
+      const name = target
+        .split("/")
+        .pop()!
+        .replace(/\.tsx?$/, "");
       if (!SHARED[partOf(file)]?.includes(name)) wrong.push(`${file} imports ${target}`);
     }
   }
@@ -218,7 +231,7 @@ test("no import runs in a circle", async () => {
   for (const file of files)
     graph.set(
       file,
-      (await importsOf(file)).map((path) => join(file, "..", path)).filter((path) => path.endsWith(".ts")),
+      (await importsOf(file)).map((path) => join(file, "..", path)).filter((path) => /\.tsx?$/.test(path)),
     );
   const done = new Set<string>();
   const visit = (file: string, path: string[]): void => {
@@ -233,14 +246,17 @@ test("no import runs in a circle", async () => {
 
 test("no exported name means two things", async () => {
   const owners = new Map<string, string[]>();
-  for (const file of files) {
+  // The compiler prescribes the names of the runtime of TSX.
+  for (const file of files.filter((file) => file !== "http/jsx_runtime.ts")) {
     const text = await Bun.file(join(SOURCE, file)).text();
     const exported = /^export (?:async )?(?:type|const|function\*?|class) (\w+)/gm;
     for (const [, name] of text.matchAll(exported)) owners.set(name!, [...(owners.get(name!) ?? []), file]);
   }
   // Each family of endpoints and of pages is an array of its name.
   const isFamily = (files: readonly string[]) =>
-    files.length === 2 && files[0]!.replace(/^api/, "web") === files[1] && files[0] !== files[1];
+    files.length === 2 &&
+    files[0]!.replace(/^api(.*)\.ts$/, "web$1") === files[1]!.replace(/\.tsx?$/, "") &&
+    files[0] !== files[1];
   const shared = [...owners].filter(([, files]) => new Set(files).size > 1 && !isFamily(files));
   expect(owners.size).toBeGreaterThan(1_000);
   expect(shared).toEqual([]);
@@ -250,7 +266,7 @@ test("every file opens with a sentence that says what it is for, and none hides 
   for (const file of files) {
     expect([file, (await Bun.file(join(SOURCE, file)).text()).startsWith("/** ")]).toEqual([file, true]);
     expect(file).not.toMatch(/utils|helpers|common|misc|services|manager|\blib\b|index\.ts|mod\.ts/);
-    expect(file).toMatch(/^[a-z0-9_/]+\.ts$/);
+    expect(file).toMatch(/^[a-z0-9_/]+\.tsx?$/);
   }
 });
 

@@ -106,7 +106,7 @@ export function createOidc(options: OidcOptions) {
   return {
     /** Where the browser goes, and what it must show when it comes back. Throws OidcError. */
     begin: () =>
-      telling(async (): Promise<{ url: string; flow: OidcFlow }> => {
+      telling(async (): Promise<{ url: `https://${string}` | `http://${string}`; flow: OidcFlow }> => {
         const configuration = await getConfiguration();
         const flow = {
           state: openid.randomState(),
@@ -123,7 +123,7 @@ export function createOidc(options: OidcOptions) {
         });
         if (url.protocol !== "https:" && url.protocol !== issuerUrl.protocol)
           fail("The provider's authorization endpoint is not reached by https://");
-        return { url: url.href, flow };
+        return { url: url.href as `https://${string}`, flow };
       }),
 
     /** `answer` is the query with which the browser came back. Throws OidcError. */

@@ -1,5 +1,7 @@
 /** Where a link of ours may lead back to: a path of this server, and nowhere else, however it is written. */
 
+import type { Path } from "./html.ts";
+
 const MAX_LENGTH = 1_000;
 const NOWHERE = "http://own.invalid";
 /** Browsers read a backslash as a slash, and pass over tabs and line ends. */
@@ -21,10 +23,10 @@ function decoded(path: string): string | undefined {
 }
 
 /** The path with its query as a browser would ask for it; `/` where the text is anything else. */
-export function toOwnPath(text: string | undefined): string {
+export function toOwnPath(text: string | undefined): Path {
   if (text === undefined || text.length > MAX_LENGTH || !isOwn(text)) return "/";
   const { pathname, search } = new URL(text, NOWHERE);
   // What decodes to another host's address is one for whoever decodes it before us.
   const plain = decoded(pathname);
-  return plain !== undefined && isOwn(plain.replaceAll(" ", "%20")) ? `${pathname}${search}` : "/";
+  return plain !== undefined && isOwn(plain.replaceAll(" ", "%20")) ? (`${pathname}${search}` as Path) : "/";
 }

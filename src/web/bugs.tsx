@@ -58,6 +58,7 @@ import {
   standingOf,
   tag,
   toAddress,
+  toQuery,
   wordOf,
 } from "./parts.tsx";
 import { type ExecutionName, selectExecutionNames } from "../store/execution_list.ts";
@@ -484,7 +485,7 @@ const state = (to: BugStatus): Html => <input type="hidden" name="status" value=
 function statusForms(path: Path, bug: BugReportDetail, me: string, csrf: string): Html {
   const { status, fixedInCommit, assignee } = bug;
   const isLive = status === "open" || status === "in_progress";
-  const to = `${path}/status`;
+  const to: Path = `${path}/status`;
   return (
     <div class="actions">
       {isLive ? (
@@ -760,7 +761,7 @@ export const bugs: Page[] = [
         ) : mayChange ? (
           <form method="post" action={`${path}/triage`}>
             {hidden(csrf)}
-            <input type="hidden" name="back" value={toAddress("", { ...filters, cursor }).slice(1)} />
+            <input type="hidden" name="back" value={toQuery({ ...filters, cursor })} />
             {table}
           </form>
         ) : (

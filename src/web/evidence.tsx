@@ -19,7 +19,7 @@ const box = (name: string, lines: number, content: Piece): Html => (
   <div>
     <h3>{name}</h3>
     <pre
-      tabindex={lines > TALL ? "0" : undefined}
+      tabindex={lines > TALL ? 0 : undefined}
       role={lines > TALL ? "group" : undefined}
       aria-label={lines > TALL ? name : undefined}
     >

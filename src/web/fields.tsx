@@ -48,10 +48,10 @@ export const good = (message: string | undefined): Html | null =>
 type Input = {
   name: string;
   label: string;
-  type?: string;
+  type?: "text" | "email" | "password";
   value?: string | undefined;
   /** What password managers go by. */
-  autocomplete?: string;
+  autocomplete?: "off" | "name" | "email" | "username" | "current-password" | "new-password";
   hint?: string;
   isOptional?: boolean;
 };

@@ -24,7 +24,12 @@ export const filterChoice = (
   </label>
 );
 
-export const words = (label: string, name: string, value: string | undefined, type = "text"): Html => (
+export const words = (
+  label: string,
+  name: string,
+  value: string | undefined,
+  type: "text" | "search" = "text",
+): Html => (
   <label>
     {label}
     <input type={type} name={name} value={value ?? ""} maxlength={200} />

@@ -36,25 +36,32 @@ export function field(label: string, name: string, options: FieldOptions = {}): 
     kind = "",
   } = options;
   const id = `${options.id ?? name}-hint`.replaceAll(/[^\w-]/g, "-");
-  const rest = [
-    hint ? <> aria-describedby="{id}"</> : null,
-    required ? <> required</> : null,
-    max === undefined ? null : <> maxlength="{max}"</>,
-    placeholder === undefined ? null : <> placeholder="{placeholder}"</>,
-    isCode ? <> class="mono" spellcheck="false"</> : null,
-    type === "secret" ? <> autocomplete="off"</> : null,
-    type === "number" ? <> inputmode="numeric" pattern="[0-9]*"</> : null,
-  ];
+  const common = {
+    required,
+    placeholder,
+    maxlength: max,
+    class: isCode ? "mono" : undefined,
+    spellcheck: isCode ? ("false" as const) : undefined,
+    "aria-describedby": hint ? id : undefined,
+  };
   const inputType = type === "secret" ? "password" : type === "url" ? "url" : "text";
   // A textarea takes the first line break for its own.
   const control =
     type === "area" ? (
-      <textarea name={name} rows={rows} {...rest}>
+      <textarea name={name} rows={rows} {...common}>
         {"\n"}
         {value}
       </textarea>
     ) : (
-      <input type={inputType} name={name} value={value} {...rest} />
+      <input
+        type={inputType}
+        name={name}
+        value={value ?? ""}
+        autocomplete={type === "secret" ? "off" : undefined}
+        inputmode={type === "number" ? "numeric" : undefined}
+        pattern={type === "number" ? "[0-9]*" : undefined}
+        {...common}
+      />
     );
   return (
     <div class={`field ${kind}`}>

@@ -6,12 +6,12 @@ import style from "./style.css" with { type: "text" };
 import script from "./script.js" with { type: "text" };
 
 /** Served for ever under names that change with what they hold. */
-const nameOf = (kind: string, text: string) => `/assets/${Bun.SHA256.hash(text, "hex").slice(0, 12)}.${kind}`;
+const nameOf = (kind: string, text: string): Path => `/assets/${Bun.SHA256.hash(text, "hex").slice(0, 12)}.${kind}`;
 export const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
   [nameOf("css", String(style))]: { type: "text/css; charset=utf-8", text: String(style) },
   [nameOf("js", String(script))]: { type: "text/javascript; charset=utf-8", text: String(script) },
 };
-const [STYLE, SCRIPT] = Object.keys(ASSETS) as [string, string];
+const [STYLE, SCRIPT] = Object.keys(ASSETS) as [Path, Path];
 
 type Framed = Pick<PageContext<unknown, unknown, unknown, unknown>, "csrf" | "project" | "team" | "role"> & {
   visitor: { name: string } | undefined;

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { createCookie } from "../http/cookies.ts";
-import type { Html, Path } from "../http/html.ts";
+import type { Html, Path, Href } from "../http/html.ts";
 import { OidcError, type OidcFlow } from "../http/oidc.ts";
 import { toOwnPath } from "../http/own_path.ts";
 import { isSetupToken, logIn as openSession, logOut, setUp } from "../operations/people/accounts.ts";
@@ -44,8 +44,8 @@ type Context = Pick<
 /** What the browser keeps, sealed, while its owner is at the provider. */
 type Kept = {
   flow: OidcFlow;
-  url: string;
-  next: string;
+  url: Href;
+  next: Path;
   invitation?: string | undefined;
   setup?: string | undefined;
   /** Of the session that an identity is to be linked to. */
@@ -113,7 +113,7 @@ async function atProvider(
   }
 }
 
-type LogInFields = { email?: string; next: string; message?: string | undefined };
+type LogInFields = { email?: string; next: Path; message?: string | undefined };
 
 async function logInView(context: Context, { email, next, message }: LogInFields): Promise<View> {
   const { signIn, csrf, fast } = context;
@@ -199,7 +199,7 @@ async function arrive(context: Context, kept: Kept, person: OidcPerson, sessionI
   return signedIn(
     context,
     session.token,
-    isInvited ? `/invitations/${encodeURIComponent(kept.invitation!)}` : kept.next,
+    isInvited ? (`/invitations/${encodeURIComponent(kept.invitation!)}` as const) : kept.next,
   );
 }
 

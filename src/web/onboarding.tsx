@@ -248,7 +248,7 @@ function stepRow({ id, title, status, doneAt }: Step, { where, csrf, role, now }
 }
 
 function sampleCard(base: Path, sample: SampleData, { csrf, role }: Shown): Html {
-  const path = `${base}/onboarding/sample-data`;
+  const path: Path = `${base}/onboarding/sample-data`;
   const words = [
     counted(sample.executions, "execution"),
     counted(sample.testCases, "test"),

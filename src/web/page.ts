@@ -3,7 +3,7 @@
 import type { BlockList } from "node:net";
 import * as v from "valibot";
 import type { EventStreams } from "../http/events.ts";
-import type { Html } from "../http/html.ts";
+import type { Html, Path } from "../http/html.ts";
 import type { Oidc } from "../http/oidc.ts";
 import type { Outbound } from "../http/outbound.ts";
 import type { Method, PathParameters } from "../http/router.ts";
@@ -79,7 +79,7 @@ export type PageContext<
   /** For hidden fields of forms. */
   csrf: string;
   /** The path as asked for. */
-  path: string;
+  path: Path;
   now: Date;
   request: Request;
   /** Whether the visitor may still see this page: asked again and again by what goes on. */

@@ -258,6 +258,9 @@ export function pager(path: Path, query: Record<string, string | undefined>, cur
 
 /** Path and query; what is undefined or empty is left out. */
 export function toAddress(path: Path, query: Record<string, string | undefined>): Path {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]));
-  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+  const text = toQuery(query);
+  return text === "" ? path : `${path}?${text}`;
 }
+
+export const toQuery = (query: Record<string, string | undefined>): string =>
+  String(new URLSearchParams(Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))));

@@ -141,8 +141,9 @@ const whyPaused = ({ paused }: TeamRunner, now: Date): Html | null =>
   paused && (
     <div class="small failed">
       Paused
-      {paused.until === null ? null : <> for {toSpan(Math.max(0, Date.parse(paused.until) - now.getTime()))} more</>}:{" "}
-      {paused.reason}
+      {paused.until === null ? null : (
+        <> for {toSpan(Math.max(0, Date.parse(paused.until) - now.getTime()))} more</>
+      )}: {paused.reason}
     </div>
   );
 

@@ -1,7 +1,7 @@
 /** One field finds tests, bugs and executions; what is named exactly is gone to at once. */
 
 import * as v from "valibot";
-import type { Html } from "../http/html.ts";
+import type { Html, Path } from "../http/html.ts";
 import { mayBeEmpty, text } from "../schema/fields.ts";
 import { selectBugByNumber, selectBugReports } from "../store/bug_reports.ts";
 import { searchBuilds, selectExactBuild } from "../store/search.ts";
@@ -14,7 +14,7 @@ import { breakable, mark, standingOf, tag, toAddress } from "./parts.tsx";
 
 const FOUND = 8;
 
-const heading = (title: string, all: string, hasMore: boolean): Html => (
+const heading = (title: string, all: Path, hasMore: boolean): Html => (
   <h2>
     {title}{" "}
     <small>

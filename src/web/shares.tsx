@@ -1,7 +1,7 @@
 /** Sharing: links and badges are made and revoked, and what those see who have one. */
 
 import * as v from "valibot";
-import type { Html, Piece, Path } from "../http/html.ts";
+import { escapeText, type Html, type Path, type Piece } from "../http/html.ts";
 import { getBranchDays } from "../operations/health/branch_days.ts";
 import { type CauseFailures, type CausePage, readCauses } from "../operations/executions/failures.ts";
 import { createShare, findShared, revokeShare } from "../operations/people/shares.ts";
@@ -93,15 +93,7 @@ function madeBadge(
       </div>
       <h2>HTML</h2>
       <div class="copied">
-        <pre data-copy>
-          {
-            (
-              <a href={target}>
-                <img src={image} alt={text} height="20" />
-              </a>
-            ).text
-          }
-        </pre>
+        <pre data-copy>{`<a href="${target}"><img src="${image}" alt="${escapeText(text)}" height="20"></a>`}</pre>
       </div>
       <h2>Its address</h2>
       <div class="copied">

@@ -2,6 +2,7 @@
 
 import { createDeadlines } from "../http/deadline.ts";
 import { check, parsePath, parseQuery } from "../http/input.ts";
+import type { Path } from "../http/html.ts";
 import { Problem } from "../http/problem.ts";
 import { createRouter } from "../http/router.ts";
 import type { RequestTarget } from "../http/target.ts";
@@ -53,7 +54,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
       ...services,
       ...frame,
       params,
-      path: target.path,
+      path: target.path as Path,
       now: clock(),
       request,
       address,

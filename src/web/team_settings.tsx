@@ -44,7 +44,7 @@ function places({ team, role }: Shown, tally: TeamTally, queue: { waiting: numbe
   const base: Path = `/teams/${team.id}`;
   const { environments, variables, integrations, disabledIntegrations, failingIntegrations } = tally;
   const { automations, enabledAutomations } = tally;
-  const rows: [path: Path, name: string, what: string, isBad?: boolean][] = [
+  const rows: [path: string, name: string, what: string, isBad?: boolean][] = [
     ["members", "Members", "who is in the team, and invitations"],
     [
       "environments",

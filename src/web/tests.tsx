@@ -1,7 +1,7 @@
 /** What is rotten among the tests, and whether one of them can be trusted. */
 
 import * as v from "valibot";
-import type { Html, Path } from "../http/html.ts";
+import type { Href, Html, Path } from "../http/html.ts";
 import { changeTestCases } from "../operations/projects/catalogue.ts";
 import { catchUp } from "../operations/health/catch_up.ts";
 import { readHistory } from "../operations/health/case_history.ts";
@@ -53,6 +53,7 @@ import {
   strip,
   tag,
   toAddress,
+  toQuery,
   toDay,
   toDuration,
   toExact,
@@ -486,7 +487,7 @@ function whyFlaky({ flaky }: TestCaseRow, record: CaseRecord | undefined, branch
 }
 
 /** Seen from the page of a test, which holds very many of them. */
-const near = ({ executionId }: { executionId: string }): string => `../executions/${executionId}`;
+const near = ({ executionId }: { executionId: string }): Href => `../executions/${executionId}`;
 
 const buildLink = (projectId: string, { executionId, ...build }: NonNullable<FirstBad["good"]>): Html => (
   <>
@@ -873,7 +874,7 @@ export const tests: Page[] = [
         ) : mayChange ? (
           <form method="post" action={`${path}/change`}>
             {hidden(csrf)}
-            <input type="hidden" name="back" value={toAddress("", { ...filters, cursor }).slice(1)} />
+            <input type="hidden" name="back" value={toQuery({ ...filters, cursor })} />
             {table}
             {bulkFields}
           </form>

@@ -1,6 +1,6 @@
 /** How a branch has been going: the share of its executions that passed, and how long they took, by day. */
 
-import type { Html } from "../http/html.ts";
+import type { Html, Path } from "../http/html.ts";
 import type { DayFigures } from "../store/branch_days.ts";
 import { chart, toDay, toDuration, toPercent } from "./parts.tsx";
 
@@ -13,7 +13,7 @@ export function trendCharts(
   branch: string,
   figures: readonly DayFigures[],
   now: Date,
-  hrefOf: (day: string) => string | undefined = () => undefined,
+  hrefOf: (day: string) => Path | undefined = () => undefined,
 ): Html | null {
   if (figures.length === 0) return null;
   const byDay = new Map(figures.map((row) => [row.day, row]));

@@ -213,7 +213,7 @@ export const uploads: Page[] = [
   page("/projects/:projectId/uploads", { access: "viewer", query }, async ({ sql, project, query, now }) => {
     const { id } = project;
     const base: Path = `/projects/${id}`;
-    const path = `${base}/uploads`;
+    const path: Path = `${base}/uploads`;
     const { outcome, cursor } = query;
     const [tally, taken, found] = await Promise.all([
       selectUploadTally(sql, id, KEPT_HOURS),

@@ -60,7 +60,7 @@ export function executionOutcome(execution: ExecutionFigures): string {
 }
 
 /** Words of a sentence, which may be a link. */
-export type HeadlineWord = string | { text: string; href: string };
+export type HeadlineWord = string | { text: string; href: `/${string}` };
 
 type Headline = {
   execution: { status: ExecutionStatus; durationMs: number; tasks: readonly (TaskFigures & { outage: boolean })[] };

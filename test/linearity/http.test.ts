@@ -8,7 +8,8 @@ import { createCookie } from "../../src/http/cookies.ts";
 import { createCursors } from "../../src/http/cursor.ts";
 import { toEventText, toKeepAlive } from "../../src/http/events.ts";
 import { createForms } from "../../src/http/forms.ts";
-import { html, safeUrl } from "../../src/http/html.ts";
+import { Fragment, jsx } from "../../src/http/jsx_runtime.ts";
+import { escapeText, render, safeUrl } from "../../src/http/html.ts";
 import { check, decodeText, parseBody, parsePath, parseQuery } from "../../src/http/input.ts";
 import { createCounter, writeExposition } from "../../src/http/metrics.ts";
 import { isReachable, literalAddress } from "../../src/http/outbound.ts";
@@ -66,7 +67,12 @@ testLinearity("http", {
       forms.isFromOurPage({ headers: { get: () => header(text) } as unknown as Headers }),
     ],
   },
-  "html.ts": { html: (text) => html`<p title="${text}">${text}</p>`, raw: null, safeUrl },
+  "jsx_runtime.ts": {
+    Fragment: (text) => Fragment({ children: text }),
+    jsx: (text) => jsx("p", { title: text, children: text }),
+    ...{ jsxDEV: null, jsxs: null },
+  },
+  "html.ts": { escapeText, raw: null, render, safeUrl },
   "input.ts": {
     check: (text) => check(v.strictObject({ a: v.pipe(v.string(), v.maxLength(10)) }), { a: text, [text]: text }),
     decodeText: (text) => decodeText(bytes(text)),

@@ -18,7 +18,7 @@ import {
 import { checkbox, choice, done, field, toLines, splitList, wrong } from "../../src/web/form_fields.tsx";
 import { toConfig } from "../../src/web/integration_fields.tsx";
 import { actionButton, danger, hidden, layout } from "../../src/web/layout.tsx";
-import { html } from "../../src/http/html.ts";
+import { raw, render } from "../../src/http/html.ts";
 import { breakable, chart, commitCode, mark, pager, strip, tag, toAddress, wordOf } from "../../src/web/parts.tsx";
 import { acceptsHtml } from "../../src/web/page_reply.ts";
 import { browserOf } from "../../src/web/people.ts";
@@ -33,7 +33,7 @@ const createdAt = "2026-01-31T00:00:00.000Z";
 testLinearity(
   "web",
   {
-    "automation_fields.ts": {
+    "automation_fields.tsx": {
       automationForm: null,
       sentenceOf: (text) =>
         sentenceOf(
@@ -60,7 +60,7 @@ testLinearity(
       readCauseCursor: (text) => readCauseCursor(`1.${text}.${text}`),
       writeCauseCursor: null,
     },
-    "builds.ts": {
+    "builds.tsx": {
       bugPath: (text) => bugPath(text, text),
       ...{ buildRows: null, buildTable: null },
       executionPath: (text) => executionPath(text, text),
@@ -70,8 +70,8 @@ testLinearity(
       testPath: (text) => testPath("p", text),
     },
     "changes.ts": { change: null },
-    "error_pages.ts": { createErrorPages: null },
-    "evidence.ts": {
+    "error_pages.tsx": { createErrorPages: null },
+    "evidence.tsx": {
       evidenceOf: (text) => {
         for (const measure of [FULL, WHOLE]) {
           evidenceOf({ message: text, stack: text, output: text }, measure, "");
@@ -86,34 +86,34 @@ testLinearity(
       history: (text) => history(text.slice(0, 100)),
       terminal: (text) => terminal(text),
     },
-    "executions.ts": {
+    "executions.tsx": {
       shardsWord: null,
       shortNameOf: (text) => shortNameOf({ key: text, createdAt, commit: text } as never),
       whyMissing: null,
     },
-    "fields.ts": {
+    "fields.tsx": {
       ...{ bad, good },
       input: (text) => input({ name: text, label: text, value: text, hint: text }),
       hiddenField: (text) => hiddenField("a", text),
       ...{ clientOf: null, emailInput: null, nameInput: null, newPasswordInput: null, personOf: null },
       ...{ providerLink: null, read: null, refusalOf: null, requirePasswords: null, storesOf: null, tokenOf: null },
     },
-    "filters.ts": {
+    "filters.tsx": {
       filterChoice: (text) => filterChoice(text, "a", [[text, text]], text),
-      filterForm: (text) => filterForm(text, [], true),
+      filterForm: (text) => filterForm(`/${text}`, [], true),
       nameFilter: (text) => nameFilter(text, "a", [text], text),
       readPlace: (text) => [PART.real, PART.time, PART.id].map((part) => [part(text), readPlace(text, [part])]),
       words: (text) => words(text, "a", text),
       writePlace: (text) => writePlace([text]),
     },
-    "form_fields.ts": {
+    "form_fields.tsx": {
       tryForm: null,
       checkbox: (text) => checkbox(text, text, true, text),
       choice: (text) => choice(text, text, [[text, text]], { value: text }),
       ...{ done, wrong, toLines, splitList },
       field: (text) => field(text, text, { value: text, hint: text, type: "area", placeholder: text }),
     },
-    "integration_fields.ts": {
+    "integration_fields.tsx": {
       configForm: null,
       toConfig: (text) =>
         (["webhook", "slack", "github", "jira"] as const).map((kind) =>
@@ -121,13 +121,13 @@ testLinearity(
         ),
       toConfigFields: null,
     },
-    "layout.ts": {
-      actionButton: (text) => actionButton(text, text, text),
-      danger: (text) => danger(text, text, text, text),
+    "layout.tsx": {
+      actionButton: (text) => actionButton(`/${text}`, text, text),
+      danger: (text) => danger(`/${text}`, text, text, text),
       hidden,
       layout: (text) =>
         layout(
-          { title: text, body: html`${text}`, live: text },
+          { title: text, body: raw(text), live: text },
           {
             csrf: text,
             project: { name: text } as never,
@@ -137,7 +137,7 @@ testLinearity(
           },
         ),
     },
-    "onboarding.ts": { countsOf: null },
+    "onboarding.tsx": { countsOf: null },
     "page.ts": { form: null, page: null },
     "page_access.ts": { enterFrame: null, mayStillSee: null },
     "page_error.ts": { noSuchPage: null },
@@ -146,14 +146,15 @@ testLinearity(
       acceptsHtml: (text) => acceptsHtml({ headers: { get: () => text } } as never),
       ...{ redirect: null, toPageReply: null },
     },
-    "parts.ts": {
-      breakable: (text) => html`${breakable(text)}`,
+    "parts.tsx": {
+      breakable: (text) => render(breakable(text)),
       chart: (text) => chart(text, [], { format: String } as never),
       commitCode,
       mark: (text) => mark(text),
-      pager: (text) => pager(text, { a: text }, text),
-      strip: (text) => strip([{ status: text, href: text, label: text }], text),
+      pager: (text) => pager(`/${text}`, { a: text }, text),
+      strip: (text) => strip([{ status: text, href: `/${text}`, label: text }], text),
       tag: (text) => tag(text, text),
+      toQuery: null,
       toAddress: (text) => toAddress("/a", { a: text }),
       wordOf,
       ...{ ago: null, toCount: null, counted: null, standingOf: null, toDay: null, toDuration: null, toExact: null },
@@ -161,9 +162,9 @@ testLinearity(
     },
     "people.ts": { browserOf, withArticle: null },
     "probes.ts": { createProbes: null },
-    "project_state.ts": { branchHeadline: null, missingTasks: null, redTasks: null, summaryOf: null },
-    "reruns.ts": { howToRepeat: null, rerunsOf: null },
-    "projects.ts": { grid: null },
+    "project_state.tsx": { branchHeadline: null, missingTasks: null, redTasks: null, summaryOf: null },
+    "reruns.tsx": { howToRepeat: null, rerunsOf: null },
+    "projects.tsx": { grid: null },
     "reference.ts": {
       // What it describes is our own contract.
       branchesOf: null,
@@ -172,12 +173,12 @@ testLinearity(
         toCurl({ method: "GET", path: "/projects/{projectId}", parameters: [] } as never, text, { projectId: text }),
       variableOf,
     },
-    "share_parts.ts": { shareForm: null, shareName: null, shareSection: null },
+    "share_parts.tsx": { shareForm: null, shareName: null, shareSection: null },
     "site.ts": { createSite: null },
-    "task_logs.ts": { findTask: null, leaseTable: null, logBox: null, readLeases: null, readLog: null },
-    "tests.ts": { severityOf: null },
-    "trends.ts": { trendCharts: null },
-    "uploads.ts": { uploadsHeadline: null, shortAgent },
+    "task_logs.tsx": { findTask: null, leaseTable: null, logBox: null, readLeases: null, readLog: null },
+    "tests.tsx": { severityOf: null },
+    "trends.tsx": { trendCharts: null },
+    "uploads.tsx": { uploadsHeadline: null, shortAgent },
   },
   FEW_TEXTS,
 );

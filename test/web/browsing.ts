@@ -11,7 +11,7 @@ export type Shown = { status: number; headers: Headers; html: string; words: str
 export const toWords = (html: string): string =>
   html
     .replace(/<(?:script|style)\b[^]*?<\/(?:script|style)>/g, "")
-    .replace(/<wbr \/>/g, "")
+    .replace(/<wbr>/g, "")
     .replace(/<[^>]*>/g, " ")
     .replaceAll("&#x27;", "'")
     .replaceAll("&quot;", '"')

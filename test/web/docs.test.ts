@@ -67,7 +67,7 @@ describe("the pages", () => {
       const { anchor, method, summary, description, key, parameters, body } = operation;
       const { text } = all.get(`/docs/${operation.tag}`)!;
       const [, own] = text.split(`<section class="operation" id="${anchor}">`);
-      const told = decode(own!.split("</section>")[0]!.replace(/<wbr \/>/g, ""));
+      const told = decode(own!.split("</section>")[0]!.replace(/<wbr>/g, ""));
       expect(text.split(`id="${anchor}"`)).toHaveLength(2);
       expect(told).toContain(summary);
       for (const paragraph of description.split("\n\n")) expect(told).toContain(paragraph);

@@ -78,7 +78,7 @@ describe("a link to an execution", () => {
     expect(headers.get("x-robots-tag")).toBe("noindex");
     expect(headers.get("cache-control")).toBe("no-store");
     expect(headers.get("set-cookie")).toBeNull();
-    expect(html).toContain('<meta name="robots" content="noindex" />');
+    expect(html).toContain('<meta name="robots" content="noindex">');
     expect(html.length).toBeLessThan(30_000);
   });
 

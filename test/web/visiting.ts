@@ -11,7 +11,7 @@ export type Shown = { status: number; location: string | null; headers: Headers;
 const wordsOf = (html: string) =>
   html
     .replace(/<script[^]*?<\/script>|<title>[^]*?<\/title>/g, "")
-    .replace(/<wbr \/>/g, "")
+    .replace(/<wbr>/g, "")
     .replace(/<[^>]*>/g, " ")
     .replace(/&lt;/g, "<")
     .replace(/&gt;/g, ">")
