@@ -140,37 +140,12 @@ const SHARED: Record<string, string[]> = {
     "state",
     "task_runs",
   ],
-  web: [
-    "automation_fields",
-    "builds",
-    "causes",
-    "changes",
-    "evidence",
-    "fields",
-    "filters",
-    "form_fields",
-    "integration_fields",
-    "layout",
-    "page",
-    "page_error",
-    "page_reply",
-    "parts",
-    "people",
-    "project_state",
-    "reference",
-    "reruns",
-    "script.js",
-    "share_parts",
-    "style.css",
-    "task_logs",
-    "trends",
-  ],
   wording: ["blame", "case_title", "first_line", "numbers", "reasons", "single_line", "task"],
   work: ["loop"],
   workers: ["channel", "supervisor"],
 };
 /** Folders in which one step leads to the next. */
-const STEPS = ["operations", "request", "runner", "server"];
+const STEPS = ["operations", "request", "runner", "server", "web"];
 /** Files that put their neighbours together. */
 const GATHERERS = [
   "cli/assay",
@@ -181,8 +156,6 @@ const GATHERERS = [
   "senders/send",
   "database/open",
   "database/postgres/embedded",
-  "web/pages",
-  "web/site",
 ];
 
 const files = [...new Glob("**/*.{ts,tsx}").scanSync(SOURCE)].sort();
@@ -226,6 +199,21 @@ test("neighbours in a folder do not import each other, except its shared files",
   expect(wrong).toEqual([]);
 });
 
+test("a page uses components, the site and files of its own folder, and no other page", async () => {
+  const roomOf = (file: string) => file.split("/")[1]!;
+  const familyOf = (file: string) => file.split("/")[2]!;
+  const pages = files.filter((file) => file.startsWith("web/"));
+  expect(pages.length).toBeGreaterThan(40);
+  const wrong: string[] = [];
+  for (const file of pages.filter((file) => file !== "web/site/pages.ts"))
+    for (const path of await importsOf(file)) {
+      const target = join(file, "..", path);
+      if (!target.startsWith("web/pages/")) continue;
+      if (roomOf(file) !== "pages" || familyOf(file) !== familyOf(target)) wrong.push(`${file} imports ${target}`);
+    }
+  expect(wrong).toEqual([]);
+});
+
 test("no import runs in a circle", async () => {
   const graph = new Map<string, string[]>();
   for (const file of files)
@@ -254,9 +242,7 @@ test("no exported name means two things", async () => {
   }
   // Each family of endpoints and of pages is an array of its name.
   const isFamily = (files: readonly string[]) =>
-    files.length === 2 &&
-    files[0]!.replace(/^api(.*)\.ts$/, "web$1") === files[1]!.replace(/\.tsx?$/, "") &&
-    files[0] !== files[1];
+    files.length === 2 && /^api\/\w+\.ts$/.test(files[0]!) && /^web\/pages\/[\w/]+\.tsx$/.test(files[1]!);
   const shared = [...owners].filter(([, files]) => new Set(files).size > 1 && !isFamily(files));
   expect(owners.size).toBeGreaterThan(1_000);
   expect(shared).toEqual([]);

@@ -1,6 +1,6 @@
 /** A team with something behind every page: two weeks of a shop's builds, one that runs, people, settings, what was sent. */
 
-import { PAGES } from "../src/web/pages.ts";
+import { PAGES } from "../src/web/site/pages.ts";
 import { invite } from "../src/operations/people/members.ts";
 import { createShare } from "../src/operations/people/shares.ts";
 import { startSession } from "../src/operations/people/accounts.ts";

@@ -7,7 +7,7 @@ import { CONFIGS } from "../src/schema/integrations.ts";
 import { parseQuery } from "../src/http/input.ts";
 import { createKey } from "../src/secrets/keys.ts";
 import { createLinkToken, createToken } from "../src/secrets/tokens.ts";
-import { PAGES } from "../src/web/pages.ts";
+import { PAGES } from "../src/web/site/pages.ts";
 import { createServer } from "./harness.ts";
 import { createVisits } from "./web/visiting.ts";
 

@@ -4,8 +4,8 @@ import type { Reply } from "../request/reply.ts";
 import { toProblem } from "../request/failure.ts";
 import { toResponse } from "../request/response.ts";
 import type { Database } from "../database/connect.ts";
-import { createProbes, type ProbesOptions } from "../web/probes.ts";
-import { createSite, type SiteOptions } from "../web/site.ts";
+import { createProbes, type ProbesOptions } from "../web/site/probes.ts";
+import { createSite, type SiteOptions } from "../web/site/site.ts";
 import type { ReadClientAddress } from "./client_address.ts";
 import {
   API,

@@ -135,6 +135,11 @@ export function testLinearity(layer: string, calls: Calls, texts = ALL_TEXTS): v
     expect(Object.fromEntries(listed)).toEqual(exported);
   });
 
+  testCalls(calls, texts);
+}
+
+/** The functions of `calls` must take linear time. */
+export function testCalls(calls: Calls, texts = ALL_TEXTS): void {
   for (const [file, functions] of Object.entries(calls))
     for (const [name, call] of Object.entries(functions))
       if (call)

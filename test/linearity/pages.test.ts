@@ -1,7 +1,7 @@
 /** Every page and form takes linear time, whatever names, messages, logs, queries and fields hold. */
 
 import { expect, test } from "bun:test";
-import { PAGES } from "../../src/web/pages.ts";
+import { PAGES } from "../../src/web/site/pages.ts";
 import { createShare } from "../../src/operations/people/shares.ts";
 import { createEverything, LOOKED_AT } from "../everything.ts";
 import { createHarness } from "../harness.ts";

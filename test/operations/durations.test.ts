@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
 import { createBrowser } from "../web/browsing.ts";
-import { toDuration } from "../../src/web/parts.tsx";
+import { toDuration } from "../../src/wording/numbers.ts";
 import { createRandom } from "../simulation/random.ts";
 
 const harness = await createHarness();

@@ -6,7 +6,7 @@ import { ROUTES } from "../../src/server/app.ts";
 import { check } from "../../src/http/input.ts";
 import { listOf, recordOf } from "../../src/schema/bounded.ts";
 import { text } from "../../src/schema/fields.ts";
-import { PAGES } from "../../src/web/pages.ts";
+import { PAGES } from "../../src/web/site/pages.ts";
 
 /** As many items as a body of 1 MiB can hold. */
 const MANY = 500_000;

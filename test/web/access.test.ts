@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { isAtLeast, ROLES } from "../../src/schema/accounts.ts";
-import { PAGES } from "../../src/web/pages.ts";
+import { PAGES } from "../../src/web/site/pages.ts";
 import { createEverything } from "../everything.ts";
 import { createHarness } from "../harness.ts";
 

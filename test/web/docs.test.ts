@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { ROUTES } from "../../src/server/app.ts";
 import type { Visitor } from "../../src/request/visitors.ts";
-import { exampleOf, OPERATIONS, type Operation, TAGS, toCurl } from "../../src/web/reference.ts";
+import { exampleOf, OPERATIONS, type Operation, TAGS, toCurl } from "../../src/web/pages/docs/reference.ts";
 import { createHarness, junit } from "../harness.ts";
 import { createPlace, removePlace } from "../places.ts";
 

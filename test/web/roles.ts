@@ -2,7 +2,7 @@
 
 import { createHarness, type TestServerOptions } from "../harness.ts";
 import type { Visitor } from "../../src/request/visitors.ts";
-import type { VisitorServices } from "../../src/web/page.ts";
+import type { VisitorServices } from "../../src/web/site/page.ts";
 
 export type Who = "owner" | "member" | "viewer" | "rival" | "nobody";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { uploadsHeadline, shortAgent } from "../../src/web/uploads.tsx";
+import { uploadsHeadline, shortAgent } from "../../src/web/pages/uploads.tsx";
 import { createHarness, junit } from "../harness.ts";
 import { createBrowser, toWords } from "./browsing.ts";
 

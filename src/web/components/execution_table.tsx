@@ -1,0 +1,74 @@
+/** A table of executions, and how an execution is named in lists. */
+
+import type { Html } from "../../http/html.ts";
+import type { ExecutionSummary } from "../../store/execution_list.ts";
+import { executionOutcome } from "../../wording/execution.ts";
+import { toDuration } from "../../wording/numbers.ts";
+import { executionPath } from "../site/paths.ts";
+import { Mark, Tag, wordOf } from "./status.tsx";
+import { Ago, Commit, toExact } from "./text.tsx";
+
+/** `#412` where the CI system numbers its builds, else the key, else the time at which the execution was created. */
+export function executionName({ key, createdAt }: Pick<ExecutionSummary, "key" | "createdAt">): string {
+  if (key === null) return toExact(createdAt).replace(/:\d\d, UTC| UTC$/, "");
+  const number = /^(?:sample )?(\d+)$/.exec(key)?.[1];
+  return number === undefined ? key : `#${number}`;
+}
+
+const OPEN = ["queued", "running"];
+
+/** The outcome of an execution, with that of its reruns. */
+export const outcomeText = (execution: ExecutionSummary): string =>
+  `${executionOutcome(execution)}${execution.repeatedStatus === null ? "" : `, ${wordOf(execution.repeatedStatus)} when repeated`}`;
+
+type RowProperties = { projectId: string; execution: ExecutionSummary; now: Date };
+
+const ExecutionRow = ({ projectId, execution, now }: RowProperties): Html => (
+  <tr>
+    <td class="mark-cell">
+      <Mark status={execution.status} />
+    </td>
+    <td class="long">
+      <a href={executionPath(projectId, execution.id)}>
+        <b>{executionName(execution)}</b>
+      </a>{" "}
+      {execution.branch === null ? null : <code>{execution.branch}</code>}{" "}
+      {execution.commit === null ? null : (
+        <span class="soft wide">
+          <Commit hash={execution.commit} />
+        </span>
+      )}{" "}
+      {execution.isRerun ? <Tag>rerun</Tag> : null} {execution.sample ? <Tag>sample</Tag> : null}
+    </td>
+    <td class={OPEN.includes(execution.status) ? "running" : undefined}>{outcomeText(execution)}</td>
+    <td class="number wide">{execution.durationMs > 0 ? toDuration(execution.durationMs) : "–"}</td>
+    <td class="number soft">
+      <Ago at={execution.completedAt ?? execution.createdAt} now={now} />
+    </td>
+  </tr>
+);
+
+type TableProperties = { projectId: string; executions: readonly ExecutionSummary[]; now: Date; caption: string };
+
+/** Screen readers announce the table by its caption. */
+export const ExecutionTable = ({ projectId, executions, now, caption }: TableProperties): Html => (
+  <div class="card">
+    <table class="builds">
+      <caption class="visually-hidden">{caption}</caption>
+      <thead class="visually-hidden">
+        <tr>
+          <th scope="col">Status</th>
+          <th scope="col">Execution</th>
+          <th scope="col">Outcome</th>
+          <th scope="col">Duration</th>
+          <th scope="col">When</th>
+        </tr>
+      </thead>
+      <tbody>
+        {executions.map((execution) => (
+          <ExecutionRow projectId={projectId} execution={execution} now={now} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+);

@@ -1,0 +1,206 @@
+/** What a failure shows: its message, its stack with the project's own frames, expected against received, output, history. */
+
+import type { Html, Piece } from "../../http/html.ts";
+import { type Colour, readAnsi, stripAnsi } from "../../rules/ansi.ts";
+import { readDiff } from "../../rules/diff.ts";
+import { readStack, type StackLine } from "../../rules/stack.ts";
+import { firstLineOf } from "../../wording/first_line.ts";
+
+/** How much of it is shown: the whole is one link away. */
+export type Measure = { isWhole?: boolean; message: number; stackLines: number; diffLines: number; output: number };
+export const FULL: Measure = { message: 4_000, stackLines: 60, diffLines: 60, output: 3_000 };
+export const BRIEF: Measure = { message: 400, stackLines: 6, diffLines: 8, output: 0 };
+
+const MAX_LINE = 600;
+/** A box with more lines may scroll: keys must reach it. */
+const TALL = 18;
+
+const box = (name: string, lines: number, content: Piece): Html => (
+  <div>
+    <h3>{name}</h3>
+    <pre
+      tabindex={lines > TALL ? 0 : undefined}
+      role={lines > TALL ? "group" : undefined}
+      aria-label={lines > TALL ? name : undefined}
+    >
+      {content}
+    </pre>
+  </div>
+);
+
+/** Returns the first line that is not blank, without colours and at most 300 characters; "" if there is none. */
+export const firstPlainLine = (text: string | null): string =>
+  firstLineOf(stripAnsi((text ?? "").slice(0, 4_000))).slice(0, 300);
+
+const clip = (line: string): string => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)} …` : line);
+
+const countLines = (text: string): number => text.split("\n").length;
+
+/** "3 frames of node_modules". */
+function fold(lines: readonly StackLine[]): string {
+  const isOf = (folder: string) => lines.every(({ text }) => text.includes(`${folder}/`));
+  const whose = ["node_modules", "site-packages", "vendor"].find(isOf) ?? "packages and the runtime";
+  return `${lines.length} ${lines.length === 1 ? "frame" : "frames"} of ${whose}\n`;
+}
+
+/** Own frames stand out, those of others are counted. */
+function stackLines(lines: readonly StackLine[], limit: number): Piece[] {
+  const pieces: Piece[] = [];
+  for (let index = 0; index < lines.length && pieces.length < limit;) {
+    const end = lines.findIndex(({ kind }, at) => at >= index && kind !== "foreign");
+    const foreign = lines.slice(index, end === -1 ? lines.length : end);
+    if (foreign.length > 0) {
+      pieces.push(<span class="soft">{fold(foreign)}</span>);
+      index += foreign.length;
+      continue;
+    }
+    const { text, kind } = lines[index++]!;
+    pieces.push(
+      kind === "own" ? (
+        <>
+          <b>{clip(text)}</b>
+          {"\n"}
+        </>
+      ) : (
+        `${clip(text)}\n`
+      ),
+    );
+  }
+  if (pieces.length === limit) pieces.push(<span class="soft"> and more{"\n"}</span>);
+  return pieces;
+}
+
+/** What the stack repeats of the message in front of it is left out. */
+function withoutMessage(stack: string, message: string): string {
+  const [first = ""] = message.split("\n", 1);
+  for (const said of [message, first]) {
+    const at = said === "" ? -1 : stack.slice(0, 500).indexOf(said);
+    if (at !== -1 && !stack.slice(0, at).includes("\n")) return stack.slice(at + said.length).replace(/^\s*\n/, "");
+  }
+  return stack;
+}
+
+/** The line with which assertion libraries begin a difference of values. */
+const DIFF_START = /^\s*(?:--?-? ?Expected\b|\+ (?:actual - expected|expected - actual)\b)/;
+
+/** The message without the difference at its end, which is shown by itself. */
+function withoutDiff(message: string): string {
+  const lines = message.split("\n");
+  const start = lines.findIndex((line, index) => index > 0 && DIFF_START.test(line));
+  return (start === -1 ? message : lines.slice(0, start).join("\n")).trimEnd();
+}
+
+function dedent(text: string): string {
+  const indents = text.split("\n", 200).flatMap((line) => (/\S/.test(line) ? line.search(/\S/) : []));
+  const least = Math.min(...indents, 40);
+  return least > 0 ? text.replaceAll(new RegExp(`^ {1,${least}}`, "gm"), "") : text;
+}
+
+export type Said = { message: string | null; stack: string | null; output?: string | null };
+
+/** Message, stack, difference and output of a failure. A message that is the `title` of the failure is left out. */
+export function Evidence({
+  said: { message, stack, output = null },
+  measure,
+  title,
+}: {
+  said: Said;
+  measure: Measure;
+  title: string;
+}): Html {
+  const said = stripAnsi(message ?? "").trim();
+  const trace = withoutMessage(stripAnsi(stack ?? "").replace(/^\s*\n/, ""), said).trimEnd();
+  const lines = readStack(dedent(trace)).filter(({ text }) => text.trim() !== "");
+  const shownLines = stackLines(lines, measure.stackLines);
+  const diff = readDiff(message, stack);
+  const told = diff !== null && !measure.isWhole ? withoutDiff(said) : said;
+  const shown = told.slice(0, measure.message);
+  return (
+    <>
+      {[
+        shown === "" || shown === title
+          ? null
+          : box("Message", countLines(shown), [
+              shown,
+              shown.length < told.length ? <span class="soft"> …</span> : null,
+            ]),
+        shownLines.length === 0 ? null : box("Stack", shownLines.length, shownLines),
+        diff === null
+          ? null
+          : box(`− ${diff.minus}   + ${diff.plus}`, diff.lines.length, [
+              diff.lines.slice(0, measure.diffLines).map(({ sign, text }) => {
+                const line = `${sign === "-" ? "−" : sign} ${clip(text)}`;
+                return sign === "-" ? <del>{line}</del> : sign === "+" ? <ins>{line}</ins> : `${line}\n`;
+              }),
+              diff.lines.length > measure.diffLines ? <span class="soft">and more</span> : null,
+            ]),
+        output === null || measure.output === 0 || output.trim() === ""
+          ? null
+          : box("End of the output", countLines(output), <Terminal text={output.slice(-measure.output)} />),
+      ]}
+    </>
+  );
+}
+
+const CLASSES: Record<Colour, string> = {
+  red: "failed",
+  green: "passed",
+  yellow: "flaky",
+  blue: "running",
+  cyan: "running",
+  magenta: "running",
+  grey: "soft",
+};
+
+/** Text of a terminal, its colours as those of the page. */
+export const Terminal = ({ text }: { text: string }): Html => (
+  <>
+    {readAnsi(text).map(({ text, colour, bold }): Piece => {
+      if (colour === null) return bold ? <b>{text}</b> : text;
+      return bold ? <b class={CLASSES[colour]}>{text}</b> : <span class={CLASSES[colour]}>{text}</span>;
+    })}
+  </>
+);
+
+const KINDS: readonly (readonly [letters: string, kind: string, word: string])[] = [
+  ["fF", "failed", "failed"],
+  ["P", "flaky", "flaky"],
+  ["sS", "skipped", "skipped"],
+  ["p", "passed", "passed"],
+];
+const WIDTH = 6;
+const HEIGHT = 15;
+
+/**
+ * Results as they are packed, a letter each, oldest first: a picture of bars whose heights differ as their colours do, told
+ * in words to those who do not see it.
+ */
+export function History({ letters }: { letters: string }): Html | null {
+  if (letters.length < 2) return null;
+  const counts = KINDS.map(([set, kind, word]) => ({
+    kind,
+    word,
+    at: [...letters].flatMap((letter, index) => (set.includes(letter) ? [index] : [])),
+  }));
+  const words = counts.filter(({ at }) => at.length > 0).map(({ word, at }) => `${at.length} ${word}`);
+  const label = `The last ${letters.length} results: ${words.join(", ")}`;
+  const tops: Record<string, number> = { failed: 0, flaky: 6, passed: 3, skipped: 12 };
+  return (
+    <svg
+      class="history"
+      width={letters.length * WIDTH}
+      height={HEIGHT}
+      viewBox={`0 0 ${letters.length * WIDTH} ${HEIGHT}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+    >
+      <title>{label}</title>
+      {counts.map(({ kind, at }) =>
+        at.length === 0 ? null : (
+          <path class={kind} d={at.map((index) => `M${index * WIDTH + 2} ${tops[kind]}V15`).join("")} />
+        ),
+      )}
+    </svg>
+  );
+}

@@ -1,0 +1,173 @@
+/** Forms and their fields, and the message about a form that was sent. */
+
+import type { Html, Path, Piece } from "../../http/html.ts";
+
+type FieldProperties = {
+  label: string;
+  name: string;
+  value?: string | number | null | undefined;
+  /** A secret is not shown while it is typed, and password managers do not offer one. */
+  type?: "text" | "number" | "url" | "email" | "password" | "secret" | "area";
+  hint?: Piece;
+  required?: boolean;
+  /** The maximum number of characters. */
+  max?: number;
+  placeholder?: string;
+  /** The number of rows of an area. */
+  rows?: number;
+  /** For names, paths and addresses, which are no prose. */
+  isCode?: boolean;
+  /** Where a page has two fields of one name. */
+  id?: string;
+  kind?: string;
+  /** What password managers look for. */
+  autocomplete?: "off" | "name" | "email" | "username" | "current-password" | "new-password" | undefined;
+};
+
+const INPUT_TYPES = {
+  text: "text",
+  number: "text",
+  url: "url",
+  email: "email",
+  password: "password",
+  secret: "password",
+} as const;
+
+const hintId = (id: string) => `${id}-hint`.replaceAll(/[^\w-]/g, "-");
+
+const Hint = ({ id, children }: { id: string; children: Piece }): Html | null =>
+  children ? (
+    <p class="hint" id={id}>
+      {children}
+    </p>
+  ) : null;
+
+/** A label with a text field or an area, and a hint below it. */
+export function Field({
+  label,
+  name,
+  value,
+  type = "text",
+  hint,
+  max,
+  rows = 4,
+  isCode,
+  ...rest
+}: FieldProperties): Html {
+  const id = hintId(rest.id ?? name);
+  const common = {
+    required: rest.required ?? false,
+    placeholder: rest.placeholder,
+    maxlength: max,
+    class: isCode ? "mono" : undefined,
+    spellcheck: isCode ? ("false" as const) : undefined,
+    "aria-describedby": hint ? id : undefined,
+  };
+  return (
+    <div class={rest.kind ? `field ${rest.kind}` : "field"}>
+      <label>
+        {label}{" "}
+        {type === "area" ? (
+          <textarea name={name} rows={rows} {...common}>
+            {/* Browsers drop a line break at the beginning of an area. */}
+            {"\n"}
+            {value}
+          </textarea>
+        ) : (
+          <input
+            type={INPUT_TYPES[type]}
+            name={name}
+            value={value ?? ""}
+            autocomplete={type === "secret" ? "off" : rest.autocomplete}
+            inputmode={type === "number" ? "numeric" : undefined}
+            pattern={type === "number" ? "[0-9]*" : undefined}
+            {...common}
+          />
+        )}
+      </label>
+      <Hint id={id}>{hint}</Hint>
+    </div>
+  );
+}
+
+/** The value of an option and what is shown for it. */
+export type Choice = readonly [value: string, label: string];
+
+export const Options = ({ options, value }: { options: readonly Choice[]; value: unknown }): Html => (
+  <>
+    {options.map(([option, label]) => (
+      <option value={option} selected={option === value}>
+        {label}
+      </option>
+    ))}
+  </>
+);
+
+type SelectProperties = Pick<FieldProperties, "label" | "name" | "value" | "hint" | "kind"> & {
+  options: readonly Choice[];
+};
+
+/** A label with a list to choose one option from, and a hint below it. */
+export const Select = ({ label, name, options, value, hint, kind }: SelectProperties): Html => (
+  <div class={kind ? `field ${kind}` : "field"}>
+    <label>
+      {label}{" "}
+      <select name={name} aria-describedby={hint ? hintId(name) : undefined}>
+        <Options options={options} value={value} />
+      </select>
+    </label>
+    <Hint id={hintId(name)}>{hint}</Hint>
+  </div>
+);
+
+type CheckboxProperties = { label: Piece; name: string; checked: boolean; value?: string };
+
+export const Checkbox = ({ label, name, checked, value = "true" }: CheckboxProperties): Html => (
+  <label class="check">
+    <input type="checkbox" name={name} value={value} checked={checked} /> <span>{label}</span>
+  </label>
+);
+
+export const Hidden = ({ name, value }: { name: string; value: string | undefined }): Html | null =>
+  value === undefined || value === "" ? null : <input type="hidden" name={name} value={value} />;
+
+/** The proof that a form is one of our pages: every form that changes something contains it. */
+export const Csrf = ({ token }: { token: string }): Html => <input type="hidden" name="csrf" value={token} />;
+
+type ActionProperties = { action: Path; csrf: string; label: Piece; kind?: string; fields?: Piece };
+
+/** A form of one button. */
+export const ActionForm = ({ action, csrf, label, kind, fields }: ActionProperties): Html => (
+  <form method="post" action={action}>
+    <Csrf token={csrf} />
+    {fields}
+    <button class={kind}>{label}</button>
+  </form>
+);
+
+/** An action that cannot be undone: it opens, says what is lost, and has its button there. */
+export const Danger = ({ loss, ...form }: Omit<ActionProperties, "kind"> & { loss: Piece }): Html => (
+  <details class="danger">
+    <summary>{form.label}</summary>
+    <p>{loss}</p>
+    <ActionForm {...form} kind="danger" />
+  </details>
+);
+
+/** The message that a form was carried out; nothing without content. */
+export const Done = ({ children }: { children?: Piece }): Html | null =>
+  children === undefined || children === null ? null : (
+    <p class="message good" role="status">
+      {children}
+    </p>
+  );
+
+/** What is wrong with a form, above it; each part in a line of its own. */
+export const FormError = ({ message }: { message: string | undefined }): Html | null =>
+  message === undefined ? null : (
+    <div class="message bad" role="alert">
+      {message.split("; ").map((part) => (
+        <p>{part}</p>
+      ))}
+    </div>
+  );

@@ -1,0 +1,181 @@
+/** What other pages hold of sharing: the button that makes a link to an execution, and the list of all links and badges. */
+
+import type { Html } from "../../http/html.ts";
+import type { Role } from "../../schema/accounts.ts";
+import type { Share } from "../../schema/shares.ts";
+import type { Sql } from "../../database/connect.ts";
+import { selectShares } from "../../store/shares.ts";
+import { executionPath } from "../site/paths.ts";
+import { executionName } from "../components/execution_table.tsx";
+import { ActionForm, Csrf, Danger } from "../components/form.tsx";
+import { Ago } from "../components/text.tsx";
+import { Pager } from "../components/pager.tsx";
+
+type Asking = { csrf: string; role: Role; project: { id: string; defaultBranch: string } };
+
+/** For the actions of an execution's page; null for viewers. */
+export const shareForm = ({
+  csrf,
+  role,
+  project,
+  params: { executionId },
+}: Pick<Asking, "csrf" | "role"> & {
+  project: { id: string };
+  params: { executionId: string };
+}): Html | null =>
+  role === "viewer" ? null : (
+    <ActionForm action={`${executionPath(project.id, executionId)}/share`} csrf={csrf} label="Share link" />
+  );
+
+/** What opens to whoever has the address. */
+export function shareName(
+  projectId: string,
+  share: Pick<Share, "kind" | "executionId" | "executionKey" | "executionCreatedAt" | "branch" | "shows">,
+  defaultBranch: string,
+): Html {
+  const { kind, executionId, executionKey, executionCreatedAt, branch, shows } = share;
+  if (kind === "project") return <>The project: state, trend, newest executions</>;
+  if (kind === "badge") {
+    const place = (
+      <>
+        <code>{branch ?? defaultBranch}</code>
+        {branch === null ? ", the default branch" : null}
+      </>
+    );
+    return (
+      <>
+        Badge: {shows === "tests" ? "number of tests" : "status"} on {place}
+      </>
+    );
+  }
+  const name = executionName({ key: executionKey, createdAt: executionCreatedAt! });
+  return (
+    <>
+      Execution <a href={executionPath(projectId, executionId!)}>{name}</a>
+    </>
+  );
+}
+
+const LISTED = 20;
+
+const LOSSES = {
+  badge: "Wherever it is shown, the badge turns grey and says unknown.",
+  project: "Whoever has the link finds nothing there any more.",
+  execution: "Whoever has the link finds nothing there any more.",
+};
+
+function table({ csrf, role, project }: Asking, rows: readonly Share[], now: Date): Html {
+  const { id, defaultBranch } = project;
+  if (rows.length === 0)
+    return (
+      <div class="card empty">
+        <p>Nothing is shared.</p>
+      </div>
+    );
+  const revoke = (share: Share) =>
+    role === "viewer" ? null : (
+      <Danger
+        action={`/projects/${id}/shares/${share.id}/revoke`}
+        csrf={csrf}
+        label="Revoke"
+        loss={LOSSES[share.kind]}
+      />
+    );
+  return (
+    <div class="card">
+      <table>
+        <caption class="visually-hidden">Links and badges, newest first</caption>
+        <thead>
+          <tr>
+            <th scope="col">What</th>
+            <th scope="col" class="wide">
+              By
+            </th>
+            <th scope="col" class="number">
+              Made
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((share) => (
+            <tr>
+              <td class="long">
+                {shareName(id, share, defaultBranch)} {revoke(share)}
+              </td>
+              <td class="long wide">{share.createdBy ?? <span class="soft">somebody who has left</span>}</td>
+              <td class="number soft">
+                <Ago at={share.createdAt} now={now} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function makers({ csrf, role, project }: Asking): Html | null {
+  if (role === "viewer") return <p class="hint">Members of the team can make and revoke links.</p>;
+  const { id, defaultBranch } = project;
+  return (
+    <div class="columns">
+      <form class="fields card padded" method="post" action={`/projects/${id}/shares`}>
+        <Csrf token={csrf} />
+        <h3>A link to the project</h3>
+        <p>
+          Whoever has it sees the state of <code>{defaultBranch}</code>, how it has been going, and how the newest
+          executions ended; nothing else, and without signing in.
+        </p>
+        <div>
+          <button>Make a link to the project</button>
+        </div>
+      </form>
+      <form class="fields card padded" method="post" action={`/projects/${id}/badges`}>
+        <Csrf token={csrf} />
+        <h3>A badge</h3>
+        <label>
+          What it shows{" "}
+          <select name="shows">
+            <option value="status">Status: passed or failed</option>
+            <option value="tests">Tests: 1,204 passed</option>
+          </select>
+        </label>{" "}
+        <label>
+          Branch{" "}
+          <input
+            type="text"
+            name="branch"
+            maxlength={500}
+            placeholder={defaultBranch}
+            class="mono"
+            spellcheck="false"
+            autocomplete="off"
+          />
+        </label>
+        <div>
+          <button>Make a badge</button>
+        </div>
+      </form>
+    </div>
+  );
+}
+
+/** A section of the project's settings, headed by an h2; `before`: further ones, for its own page. */
+export async function shareSection(
+  { sql, now, ...asking }: Asking & { sql: Sql; now: Date },
+  before?: string,
+): Promise<Html> {
+  const { id } = asking.project;
+  const found = await selectShares(sql, id, { limit: LISTED, before });
+  const rows = found.slice(0, LISTED);
+  const next = found.length > LISTED ? rows.at(-1)!.id : undefined;
+  return (
+    <>
+      <h2 id="sharing">
+        Links and badges <small>open to whoever has their address; shown once, when they are made</small>
+      </h2>
+      {table(asking, rows, now)} <Pager path={`/projects/${id}/shares`} query={{ cursor: before }} cursor={next} />{" "}
+      {makers(asking)}
+    </>
+  );
+}

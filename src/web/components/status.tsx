@@ -1,0 +1,49 @@
+/** How a status is shown: always a shape and a word, never a colour alone. */
+
+import type { Html, Piece } from "../../http/html.ts";
+
+/** The shape and the word of each status. */
+const MARKS: Record<string, readonly [shape: string, word: string]> = {
+  passed: ["●", "passed"],
+  failed: ["✕", "failed"],
+  flaky: ["◐", "flaky"],
+  skipped: ["–", "skipped"],
+  running: ["◌", "running"],
+  queued: ["○", "queued"],
+  cancelled: ["⊘", "cancelled"],
+  timed_out: ["✕", "timed out"],
+  incomplete: ["✕", "incomplete"],
+  broken: ["✕", "broken"],
+  healthy: ["●", "healthy"],
+  new: ["○", "new"],
+  removed: ["–", "removed"],
+  open: ["○", "open"],
+  in_progress: ["◌", "in progress"],
+  resolved: ["●", "resolved"],
+  ignored: ["–", "ignored"],
+  regressed: ["▲", "regressed"],
+};
+
+export const wordOf = (status: string): string => MARKS[status]?.[1] ?? status.replaceAll("_", " ");
+
+/** The shape in its colour. Set `word` to false where the word stands beside it. */
+export function Mark({ status, word = true }: { status: string; word?: boolean }): Html {
+  const [shape, name] = MARKS[status] ?? ["○", status];
+  const colour = status === "healthy" ? "passed" : status === "new" ? "queued" : status;
+  return (
+    <>
+      <span class={`mark ${colour}`} aria-hidden="true">
+        {shape}
+      </span>
+      {word ? <span class="visually-hidden">{name}</span> : null}
+    </>
+  );
+}
+
+/** Returns the status to show for a test: its health, but "failed" if a healthy or new test has failed last. */
+export const standingOf = ({ health, lastStatus }: { health: string; lastStatus: string | null }): string =>
+  lastStatus === "failed" && (health === "healthy" || health === "new") ? "failed" : health;
+
+export const Tag = ({ kind = "", children }: { kind?: string; children?: Piece }): Html => (
+  <span class={`tag${kind && ` ${kind}`}`}>{children}</span>
+);

@@ -1,0 +1,23 @@
+/** A strip of results, a link each. */
+
+import type { Href, Html } from "../../http/html.ts";
+
+/** One result in a strip or a grid. */
+export type StripItem = { status: string; href: Href; label: string };
+
+/** Results, the oldest first. It is a table of links, so that keyboards and screen readers can walk it. */
+export const Strip = ({ items, label }: { items: readonly StripItem[]; label: string }): Html | null =>
+  items.length === 0 ? null : (
+    <table class="strip">
+      <caption class="visually-hidden">{label}</caption>
+      <tbody>
+        <tr>
+          {items.map(({ status, href, label }) => (
+            <td>
+              <a class={status} href={href} title={label} />
+            </td>
+          ))}
+        </tr>
+      </tbody>
+    </table>
+  );

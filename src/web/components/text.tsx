@@ -1,0 +1,55 @@
+/** Times, names, commits and shares as they are shown in text. */
+
+import type { Html, Piece } from "../../http/html.ts";
+
+const UNITS: readonly (readonly [seconds: number, name: string])[] = [
+  [86_400 * 365, "year"],
+  [86_400 * 30, "month"],
+  [86_400, "day"],
+  [3_600, "hour"],
+  [60, "minute"],
+];
+
+const plural = (value: number, name: string) => `${value} ${name}${value === 1 ? "" : "s"}`;
+
+/** "2 hours", "5 minutes", "less than a minute". */
+export function toSpan(ms: number): string {
+  const seconds = ms / 1_000;
+  for (const [size, name] of UNITS) if (seconds >= size) return plural(Math.floor(seconds / size), name);
+  return "less than a minute";
+}
+
+/** How long ago a time was, with the time itself in the title. `at` is an ISO time in UTC. */
+export function Ago({ at, now }: { at: string; now: Date }): Html {
+  const ms = now.getTime() - Date.parse(at);
+  return (
+    <time datetime={at} title={toExact(at)} data-ago>
+      {ms < 60_000 ? "just now" : `${toSpan(ms)} ago`}
+    </time>
+  );
+}
+
+/** `22 Nov 2026, 14:03:07 UTC`. */
+export function toExact(iso: string): string {
+  const date = new Date(iso);
+  const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
+  return `${day}, ${iso.slice(11, 19)} UTC`;
+}
+
+/** `22 Nov`. */
+export const toDay = (iso: string): string =>
+  new Date(iso).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+
+/** `share` is from 0 to 1. */
+export const toPercent = (share: number): string =>
+  `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0).replace(/\.0$/, "")} %`;
+
+/** A commit by its first seven characters, the whole in the title. */
+export const Commit = ({ hash }: { hash: string }): Html => (
+  <code title={hash}>{/^[0-9a-f]{8,}$/i.test(hash) ? hash.slice(0, 7) : hash}</code>
+);
+
+/** A long name, which may be broken after `/`, `.`, `>`, `_` and `:`. */
+export const Breakable = ({ text }: { text: string }): Html => (
+  <>{text.split(/(?<=[/.>_:])/).flatMap((part, index): Piece[] => (index === 0 ? [part] : [<wbr />, part]))}</>
+);

@@ -1,0 +1,182 @@
+/** One's own account: name, password, where one is signed in, teams. */
+
+import * as v from "valibot";
+import type { Html } from "../../http/html.ts";
+import { changePassword, renameAccount, revokeOtherSessions, revokeSession } from "../../operations/people/accounts.ts";
+import { newPassword, personName, triedPassword } from "../../schema/accounts.ts";
+import { selectAccount } from "../../store/accounts.ts";
+import { selectSessions } from "../../store/sessions.ts";
+import { ActionForm, Csrf, Done, Field, FormError, Hidden } from "../components/form.tsx";
+import { NameField, NewPasswordField } from "../components/person_fields.tsx";
+import { personOf, read, refusalOf, requirePasswords, sent, storesOf } from "../site/people_input.ts";
+import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
+import { Ago } from "../components/text.tsx";
+import { Tag } from "../components/status.tsx";
+import { browserOf, withArticle } from "../components/people.ts";
+
+const DONE: Record<string, string> = {
+  name: "Your name is changed.",
+  password: "Your password is changed. Every other session of yours has ended.",
+  session: "That session has ended.",
+  sessions: "Every other session of yours has ended.",
+  linked: "Your account is linked: single sign-on opens it from now on.",
+};
+
+type Context = Pick<PageContext, "sql" | "visitor" | "csrf" | "now" | "signIn">;
+
+async function accountView(
+  context: Context,
+  { done, message }: { done?: string | undefined; message?: string | undefined },
+): Promise<View> {
+  const { sql, visitor, csrf, now, signIn } = context;
+  const [account, sessions] = await Promise.all([
+    selectAccount(sql, visitor.accountId),
+    selectSessions(sql, visitor.accountId),
+  ]);
+  const rows = sessions.map(({ id, userAgent, address, createdAt, lastSeenAt }) => (
+    <tr>
+      <td>
+        {browserOf(userAgent)} {id === visitor.sessionId ? <Tag>this one</Tag> : null}{" "}
+        <span class="small soft">{address ?? "unknown address"}</span>
+      </td>
+      <td class="wide">
+        <Ago at={createdAt} now={now} />
+      </td>
+      <td>
+        <Ago at={lastSeenAt} now={now} />
+      </td>
+      <td class="number">
+        {id === visitor.sessionId ? null : (
+          <ActionForm action={`/account/sessions/${id}/revoke`} csrf={csrf} label="End" fields={label(userAgent)} />
+        )}
+      </td>
+    </tr>
+  ));
+  const hasPassword = account?.passwordHash !== null && signIn.policy.passwordLogin;
+  const password = (
+    <>
+      <h2 id="password">Password</h2>
+      <form class="fields" method="post" action="/account/password">
+        <Csrf token={csrf} />
+        <Hidden name="username" value={visitor.email} />{" "}
+        <Field name="current" label="Current password" type="password" autocomplete="current-password" />{" "}
+        <NewPasswordField label="New password" />
+        <p class="hint">Every other session of yours ends.</p>
+        <div>
+          <button>Change the password</button>
+        </div>
+      </form>
+    </>
+  );
+  const body = (
+    <>
+      <h1>Your account</h1>
+      <p class="meta">{visitor.email}</p>
+      <Done>{done === undefined || !Object.hasOwn(DONE, done) ? undefined : DONE[done]}</Done>{" "}
+      <FormError message={message} />
+      <h2>Name</h2>
+      <form class="fields" method="post" action="/account/name">
+        <Csrf token={csrf} /> <NameField value={visitor.name} />
+        <div>
+          <button>Save</button>
+        </div>
+      </form>
+      {hasPassword ? password : null}{" "}
+      {signIn.oidc ? (
+        <>
+          <h2>Single sign-on</h2>
+          {account?.oidcIssuer ? (
+            <p>Linked to {new URL(account.oidcIssuer).host}.</p>
+          ) : (
+            <>
+              <p>{signIn.oidc.host} does not open this account yet.</p>
+              <div class="actions">
+                <ActionForm action="/account/link" csrf={csrf} label="Link it" />
+              </div>
+            </>
+          )}
+        </>
+      ) : null}
+      <h2>Where you are signed in</h2>
+      <div class="card scroll">
+        <table>
+          <caption class="visually-hidden">Sessions, seen last first</caption>
+          <thead>
+            <tr>
+              <th scope="col">Browser</th>
+              <th scope="col" class="wide">
+                Since
+              </th>
+              <th scope="col">Seen</th>
+              <th scope="col">
+                <span class="visually-hidden">Action</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>{rows}</tbody>
+        </table>
+      </div>
+      {sessions.length > 1 ? (
+        <div class="actions">
+          <ActionForm action="/account/sessions/revoke" csrf={csrf} label="End all others" />
+        </div>
+      ) : null}
+      <h2>Teams</h2>
+      {visitor.teams.length === 0 ? (
+        <p>You are a member of no team: ask an owner for an invitation.</p>
+      ) : (
+        <ul class="plain">
+          {visitor.teams.map(({ teamId, teamName, role }) => (
+            <li>
+              <a href={`/teams/${teamId}/members`}>{teamName}</a> <span class="soft">you are {withArticle(role)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+  return { title: "Your account", body, section: "account", status: message === undefined ? 200 : 400 };
+}
+
+/** Buttons that look alike are told apart by those who hear them. */
+const label = (userAgent: string | null): Html => (
+  <span class="visually-hidden">{`Session in ${browserOf(userAgent)}: `}</span>
+);
+
+export const account: Page[] = [
+  page("/account", { access: "account", query: v.strictObject({ done: v.optional(v.string()) }) }, (context) =>
+    accountView(context, { done: context.query.done }),
+  ),
+
+  form("/account/name", { access: "account", fields: v.strictObject({ name: sent }) }, async (context) => {
+    const { visitor, fields } = context;
+    const message = await refusalOf(() =>
+      Promise.resolve().then(() => renameAccount(context, personOf(visitor), read(personName, fields.name))),
+    );
+    return message === undefined ? new SeeOther("/account?done=name") : await accountView(context, { message });
+  }),
+
+  form(
+    "/account/password",
+    { access: "account", fields: v.strictObject({ username: v.optional(sent), current: sent, password: sent }) },
+    async (context) => {
+      const { visitor, fields, signIn, address } = context;
+      const message = await refusalOf(async () => {
+        requirePasswords(context);
+        const [current, password] = [read(triedPassword, fields.current), read(newPassword, fields.password)];
+        await changePassword(storesOf(context), signIn, personOf(visitor), { current, password, address: address() });
+      });
+      return message === undefined ? new SeeOther("/account?done=password") : await accountView(context, { message });
+    },
+  ),
+
+  form("/account/sessions/:sessionId/revoke", { access: "account" }, async (context) => {
+    await revokeSession(context, personOf(context.visitor), context.params.sessionId);
+    return new SeeOther("/account?done=session");
+  }),
+
+  form("/account/sessions/revoke", { access: "account" }, async (context) => {
+    await revokeOtherSessions(context, personOf(context.visitor));
+    return new SeeOther("/account?done=sessions");
+  }),
+];

@@ -1,0 +1,107 @@
+/** The audit log of a team: who did what to members, keys and settings. */
+
+import * as v from "valibot";
+import type { Html, Path } from "../../http/html.ts";
+import type { AuditAction, AuditEntry } from "../../schema/audit.ts";
+import { uuid } from "../../schema/fields.ts";
+import { selectAuditEntries } from "../../store/audit.ts";
+import { type Page, page } from "../site/page.ts";
+import { Ago, Breakable } from "../components/text.tsx";
+
+const PER_PAGE = 50;
+
+const WORDS: Record<AuditAction, string> = {
+  "account.password_changed": "changed the password of",
+  "account.password_reset": "reset the password of",
+  "account.linked": "linked single sign-on to",
+  "invitation.created": "invited",
+  "invitation.revoked": "revoked the invitation of",
+  "key.generated": "generated the key",
+  "key.revoked": "revoked the key",
+  "member.added": "added the member",
+  "member.removed": "removed the member",
+  "member.role_changed": "changed the role of",
+  "project.created": "created the project",
+  "project.changed": "changed the project",
+  "environment.created": "created the environment",
+  "environment.changed": "changed the environment",
+  "environment.deleted": "deleted the environment",
+  "variable.changed": "set the variable",
+  "variable.deleted": "deleted the variable",
+  "variables.replaced": "replaced the variables of",
+  "integration.created": "created the integration",
+  "integration.changed": "changed the integration",
+  "integration.deleted": "deleted the integration",
+  "automation.created": "created the automation",
+  "automation.changed": "changed the automation",
+  "automation.deleted": "deleted the automation",
+  "runner.paused": "paused the runner",
+  "runner.resumed": "resumed the runner",
+  "share.created": "shared",
+  "share.revoked": "stopped sharing",
+};
+
+/** `role: member · by: invitation`; what is null says nothing. */
+const detailsOf = (details: AuditEntry["details"]): string =>
+  Object.entries(details)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(", ") : String(value)}`)
+    .join(" · ");
+
+const row = ({ at, actor, action, subject, details }: AuditEntry, now: Date): Html => (
+  <tr>
+    <td class="nowrap">
+      <Ago at={at} now={now} />
+    </td>
+    <td class="long">
+      <Breakable text={actor} /> {WORDS[action] ?? action}{" "}
+      <b>
+        <Breakable text={subject} />
+      </b>{" "}
+      <span class="small soft">{detailsOf(details)}</span>
+    </td>
+  </tr>
+);
+
+export const audit: Page[] = [
+  page(
+    "/teams/:teamId/audit",
+    { access: "owner", query: v.strictObject({ after: v.optional(uuid) }) },
+    async ({ sql, team, now, query }) => {
+      const entries = await selectAuditEntries(sql, team.id, { limit: PER_PAGE, after: query.after });
+      const shown = entries.slice(0, PER_PAGE);
+      const base: Path = `/teams/${team.id}/audit`;
+      const body = (
+        <>
+          <h1>Audit log of {team.name}</h1>
+          <p class="meta">Who did what to members, keys and settings. Entries are added, and never changed.</p>
+          <div class="spaced">
+            {shown.length === 0 ? (
+              <div class="card empty">
+                <p>{query.after === undefined ? "Nothing yet." : "Nothing older."}</p>
+              </div>
+            ) : (
+              <div class="card scroll">
+                <table>
+                  <caption class="visually-hidden">Entries, newest first</caption>
+                  <thead>
+                    <tr>
+                      <th scope="col">When</th>
+                      <th scope="col">What</th>
+                    </tr>
+                  </thead>
+                  <tbody>{shown.map((entry) => row(entry, now))}</tbody>
+                </table>
+              </div>
+            )}
+          </div>
+          <nav class="pages" aria-label="Pages">
+            {query.after === undefined ? null : <a href={base}>Newest</a>}{" "}
+            {entries.length > PER_PAGE ? <a href={`${base}?after=${shown.at(-1)!.id}`}>Older</a> : null}
+          </nav>
+        </>
+      );
+      return { title: `Audit log of ${team.name}`, body, section: "audit" };
+    },
+  ),
+];

@@ -1,0 +1,80 @@
+/** Reruns on the page of an execution: what they have made of it, and how it is run again. */
+
+import { type Html, type Piece, safeUrl } from "../../../http/html.ts";
+import type { ExecutionRow, TaskRow } from "../../../store/executions.ts";
+import type { RerunRow } from "../../../store/execution_list.ts";
+import { executionPath } from "../../site/paths.ts";
+import { executionName } from "../../components/execution_table.tsx";
+import { Mark, wordOf } from "../../components/status.tsx";
+
+/** The outcome with its reruns, and links to them. */
+export function rerunsOf(projectId: string, { repeatedStatus }: ExecutionRow, reruns: readonly RerunRow[]): Piece {
+  if (reruns.length === 0) return null;
+  const links = reruns.map((rerun) => (
+    <>
+      <a href={executionPath(projectId, rerun.id)}>{executionName(rerun)}</a> ({wordOf(rerun.status)})
+    </>
+  ));
+  const became = repeatedStatus === null ? "" : `${wordOf(repeatedStatus)} when repeated`;
+  const lead =
+    repeatedStatus === null ? (
+      "repeated by"
+    ) : (
+      <>
+        <Mark status={repeatedStatus} word={false} /> <b>{became}</b>:
+      </>
+    );
+  return (
+    <span>
+      {lead}{" "}
+      {links.map((link, index) => (
+        <>
+          {index > 0 ? ", " : ""}
+          {link}
+        </>
+      ))}
+    </span>
+  );
+}
+
+type Repeating = { projectId: string; publicUrl: string; execution: ExecutionRow; red: readonly TaskRow[] };
+
+/** Instructions for a build that nobody would run again by itself. */
+export function howToRepeat({ projectId, publicUrl, execution, red }: Repeating): Html {
+  const { id, mode, tasks } = execution;
+  const slug = (red[0] ?? tasks[0])!.slug;
+  const build = safeUrl(execution.buildUrl);
+  const address = `${publicUrl}/api/v1/projects/${projectId}/test-runs?execution_id=${id}&task_slug=${encodeURIComponent(slug)}`;
+  const [hint, command] =
+    mode === "run"
+      ? [
+          <>No runner that takes its tasks was seen in the last hour. Start one where the tests are to run:</>,
+          "bun run assay runner",
+        ]
+      : [
+          <>
+            {build ? (
+              <>
+                Start its job again{" "}
+                <a href={build} rel="noreferrer">
+                  in your CI
+                </a>
+                , or run
+              </>
+            ) : (
+              "Run"
+            )}{" "}
+            the tests again and send the report to this execution. Its results join those that are here, test by test:
+          </>,
+          `curl -sS -H "Authorization: Bearer $ASSAY_KEY" --data-binary @report.xml \\\n  "${address}"`,
+        ];
+  return (
+    <details class="bare">
+      <summary>Run it again</summary>
+      <p class="hint">{hint}</p>
+      <div class="copied">
+        <pre data-copy>{command}</pre>
+      </div>
+    </details>
+  );
+}

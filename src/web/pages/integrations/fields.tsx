@@ -1,0 +1,218 @@
+/** The config of an integration as fields of a form, made from the schema of its kind. */
+
+import * as v from "valibot";
+import type { Html } from "../../../http/html.ts";
+import { CONFIGS, type Kind, SECRETS } from "../../../schema/integrations.ts";
+import { Field, Select } from "../../components/form.tsx";
+import { splitList } from "../../site/form_input.ts";
+
+/** What a kind is called, and what it is good for. */
+export const KIND_NAMES: Record<Kind, readonly [name: string, use: string]> = {
+  webhook: ["Webhook", "signed requests to a program of yours"],
+  slack: ["Slack", "messages to a channel"],
+  discord: ["Discord", "messages to a channel"],
+  teams: ["Microsoft Teams", "messages to a channel, by a Workflows webhook"],
+  github: ["GitHub", "commit statuses, comments, issues, workflows"],
+  gitlab: ["GitLab", "commit statuses, comments, issues, pipelines"],
+  jira: ["Jira", "issues for bugs"],
+  linear: ["Linear", "issues for bugs"],
+  pagerduty: ["PagerDuty", "incidents that open and close"],
+};
+
+type Entry = {
+  name: string;
+  isSecret: boolean;
+  isRequired: boolean;
+  /** null says something of its own. */
+  isNullable: boolean;
+  isList: boolean;
+  choices: readonly string[] | undefined;
+  /** Where it is left out. */
+  fallback: unknown;
+};
+
+type Wrapped = v.GenericSchema & { wrapped?: v.GenericSchema; default?: unknown; options?: readonly string[] };
+
+function toEntry(kind: Kind, name: string, schema: v.GenericSchema): Entry {
+  const entry: Entry = {
+    name,
+    isSecret: SECRETS[kind].includes(name),
+    isRequired: true,
+    isNullable: false,
+    isList: false,
+    choices: undefined,
+    fallback: undefined,
+  };
+  let inner = schema as Wrapped;
+  for (; inner.wrapped; inner = inner.wrapped as Wrapped) {
+    if (inner.type === "nullable") entry.isNullable = true;
+    if (inner.type !== "optional") continue;
+    entry.isRequired = false;
+    entry.fallback = inner.default;
+  }
+  entry.isList = inner.type === "array";
+  if (inner.type === "picklist") entry.choices = inner.options;
+  return entry;
+}
+
+const entriesOf = (kind: Kind): Entry[] =>
+  Object.entries(CONFIGS[kind].entries).map(([name, schema]) => toEntry(kind, name, schema as v.GenericSchema));
+
+const LABELS: Record<string, string> = {
+  url: "Address",
+  secret: "Signing secret",
+  baseUrl: "Server",
+  repository: "Repository",
+  project: "Project",
+  projectKey: "Project key",
+  token: "Token",
+  triggerToken: "Trigger token",
+  workflow: "Workflow",
+  ref: "Branch to start pipelines on",
+  email: "E-mail of the token's owner",
+  issueType: "Type of issues",
+  teamId: "Team in Linear",
+  routingKey: "Integration key",
+  labels: "Labels of issues",
+};
+
+/** What is known of a field beyond its schema, by kind and name or by name. */
+const HINTS: Record<string, string> = {
+  "webhook.url": "Gets a POST for every message, signed as Standard Webhooks says.",
+  "webhook.secret": "When it is replaced, both sign for 24 hours.",
+  "slack.url": "The address of an incoming webhook of a Slack app.",
+  "discord.url": "The address of a webhook of the channel.",
+  "teams.url": "The address of a flow that posts to the channel when a webhook request is received.",
+  "github.token":
+    "Fine-grained, for this repository: commit statuses, issues, pull requests and actions, as far as you use them.",
+  "github.workflow": "The workflow that automations start, such as tests.yml. Empty: each says its own.",
+  "gitlab.token": "Of the project or group, with the scope api.",
+  "gitlab.triggerToken": "Of a pipeline trigger. Empty: pipelines are started with the token.",
+  "gitlab.project": "Its path, or its id.",
+  "jira.email": "On Jira Cloud. Empty: a Data Center, whose token stands alone.",
+  "linear.teamId": "The id of the team that gets the issues, a UUID.",
+  "pagerduty.routingKey": "Of an Events API v2 integration of the service.",
+  labels: "With commas between them.",
+};
+
+const PLACEHOLDERS: Record<string, string> = {
+  "webhook.url": "https://example.com/assay",
+  "slack.url": "https://hooks.slack.com/services/…",
+  "discord.url": "https://discord.com/api/webhooks/…",
+  "github.repository": "acme/shop",
+  "github.workflow": "tests.yml",
+  "gitlab.project": "acme/shop",
+  "jira.baseUrl": "https://acme.atlassian.net",
+  "jira.projectKey": "WEB",
+};
+
+const labelOf = (name: string) =>
+  LABELS[name] ??
+  name
+    .replace(/^./, (first) => first.toUpperCase())
+    .replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    .trim();
+
+const fieldName = (name: string) => `config.${name}`;
+const forgetName = (name: string) => `forget.${name}`;
+
+/** As they come from a form; those of every kind. */
+export const configFields = Object.fromEntries(
+  Object.values(CONFIGS).flatMap(({ entries }) =>
+    Object.keys(entries).flatMap((name) => [
+      [fieldName(name), v.optional(v.string())] as const,
+      [forgetName(name), v.optional(v.literal("true"))] as const,
+    ]),
+  ),
+);
+export type ConfigFields = Record<string, string | undefined>;
+
+/** What was given, for the check: what was left empty is left out, or said to be nothing where that means something. */
+export function toConfig(kind: Kind, given: ConfigFields, how: "new" | "change"): Record<string, unknown> {
+  const config: Record<string, unknown> = {};
+  for (const { name, isSecret, isNullable, isList, fallback } of entriesOf(kind)) {
+    const text = given[fieldName(name)]?.trim() ?? "";
+    if (isList) config[name] = splitList(text);
+    else if (text !== "") config[name] = text;
+    else if (isSecret) {
+      if (how === "change" && given[forgetName(name)] === "true") config[name] = "";
+    } else if (isNullable) config[name] = null;
+    else if (how === "change" && fallback !== undefined) config[name] = fallback;
+    // A required field that is emptied is to be refused, and not to stay as it was.
+    else if (how === "change") config[name] = "";
+  }
+  return config;
+}
+
+/** As the form shows a stored config; secrets are not in it. */
+export const toConfigFields = (kind: Kind, config: Record<string, unknown> | undefined): ConfigFields =>
+  Object.fromEntries(
+    entriesOf(kind).map(({ name, isSecret, fallback }) => {
+      const value = isSecret ? undefined : (config?.[name] ?? fallback);
+      return [fieldName(name), Array.isArray(value) ? value.join(", ") : value == null ? "" : String(value)];
+    }),
+  );
+
+/** `how` "change": secrets that are left empty stay as they are. */
+export function configForm(kind: Kind, given: ConfigFields, how: "new" | "change"): Html[] {
+  return entriesOf(kind).map(({ name, isSecret, isRequired, isNullable, isList, choices, fallback }) => {
+    const label = labelOf(name);
+    const known = HINTS[`${kind}.${name}`] ?? HINTS[name];
+    const value = given[fieldName(name)];
+    const placeholder = PLACEHOLDERS[`${kind}.${name}`];
+    if (choices)
+      return (
+        <Select
+          label={label}
+          name={fieldName(name)}
+          options={choices.map((one) => [one, one] as const)}
+          value={value || String(fallback)}
+        />
+      );
+    if (kind === "webhook" && isSecret && how === "new")
+      return (
+        <Field
+          label={label}
+          name={fieldName(name)}
+          {...{ value, required: true, isCode: true, max: 100 }}
+          hint="The receiver checks signatures with it. Copy it now: it is shown this once."
+        />
+      );
+    if (isSecret) {
+      const keep = how === "change" ? "Set, and shown to nobody. Empty: it stays as it is." : undefined;
+      const secret = (
+        <Field
+          label={label}
+          name={fieldName(name)}
+          type="secret"
+          required={isRequired && how === "new"}
+          max={2000}
+          {...(how === "change" ? { placeholder: "••••••••" } : placeholder ? { placeholder } : {})}
+          hint={[known, keep].filter(Boolean).join(" ") || undefined}
+        />
+      );
+      return isNullable && how === "change" ? (
+        <>
+          {secret}
+          <label class="check">
+            <input type="checkbox" name={forgetName(name)} value="true" /> <span>Remove the {label.toLowerCase()}</span>
+          </label>
+        </>
+      ) : (
+        secret
+      );
+    }
+    return (
+      <Field
+        label={label}
+        name={fieldName(name)}
+        value={value}
+        required={isRequired && !isList}
+        isCode={!isList}
+        max={2000}
+        {...(placeholder ? { placeholder } : {})}
+        hint={known}
+      />
+    );
+  });
+}

@@ -1,0 +1,126 @@
+/** An invitation's link: into a team with a new account, or with the one that is signed in. */
+
+import * as v from "valibot";
+import type { Html, Path } from "../../http/html.ts";
+import { acceptAsNew, acceptAsSelf, findInvitation } from "../../operations/people/members.ts";
+import { newAccount } from "../../schema/accounts.ts";
+import { Csrf, FormError, Hidden } from "../components/form.tsx";
+import { clientOf, personOf, read, refusalOf, requirePasswords, sent, storesOf } from "../site/people_input.ts";
+import { EmailField, NameField, NewPasswordField, providerLink } from "../components/person_fields.tsx";
+import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
+import { withArticle } from "../components/people.ts";
+
+type Context = Pick<PageContext, "sql" | "fast" | "begin" | "signIn" | "csrf"> & {
+  visitor: PageContext["visitor"] | undefined;
+};
+type Fields = { token: string; name?: string; email?: string; message?: string | undefined };
+
+async function invitationView(context: Context, { token, name, email, message }: Fields): Promise<View> {
+  const { visitor, signIn, csrf } = context;
+  const invitation = await findInvitation(storesOf(context), token);
+  if (!invitation)
+    return {
+      title: "This invitation is over",
+      body: (
+        <>
+          <h1>This invitation is over</h1>
+          <p>It was used or revoked, or is older than a week. Ask for another one.</p>
+          <p>
+            <a class="button" href="/">
+              Go to your projects
+            </a>
+          </p>
+        </>
+      ),
+      status: 404,
+      isNarrow: true,
+    };
+  const { teamName, role } = invitation;
+  const join = (label: string, fields: Html | null) => (
+    <form class="fields" method="post" action="/invitations">
+      <Csrf token={csrf} />
+      <Hidden name="token" value={token} />
+      {fields}
+      <div>
+        <button class="main">{label}</button>
+      </div>
+    </form>
+  );
+  const here: Path = `/invitations/${token}`;
+  const asNew = (
+    <>
+      {signIn.policy.passwordLogin
+        ? join(
+            `Join ${teamName}`,
+            <>
+              <NameField value={name} />
+              {invitation.email === null ? (
+                <EmailField value={email} />
+              ) : (
+                <>
+                  <Hidden name="email" value={invitation.email} />
+                  <p>
+                    Your account will be <b>{invitation.email}</b>.
+                  </p>
+                </>
+              )}
+              <NewPasswordField />
+            </>,
+          )
+        : null}{" "}
+      {providerLink({ signIn }, { invitation: token })}
+      <p class="hint">
+        You have an account? <a href={`/login?${new URLSearchParams({ next: here }).toString()}`}>Sign in</a>, and you
+        come back here.
+      </p>
+    </>
+  );
+  const body = (
+    <>
+      <h1>Join {teamName}</h1>
+      <p>
+        You are invited as {withArticle(role)}
+        {invitation.email === null ? "" : `, for ${invitation.email}`}.
+      </p>
+      <FormError message={message} /> {visitor ? join(`Join as ${visitor.email}`, null) : asNew}
+    </>
+  );
+  return { title: `Join ${teamName}`, body, status: message === undefined ? 200 : 400, isNarrow: true };
+}
+
+export const invitations: Page[] = [
+  page("/invitations/:token", { access: "public" }, (context) =>
+    invitationView(context, { token: context.params.token }),
+  ),
+
+  // The token is in a field: paths of what is sent go to the log.
+  form(
+    "/invitations",
+    {
+      access: "public",
+      fields: v.strictObject({
+        token: sent,
+        name: v.optional(sent, ""),
+        email: v.optional(sent, ""),
+        password: v.optional(sent, ""),
+      }),
+    },
+    async (context) => {
+      const { visitor, signIn, sessions } = context;
+      const { token, ...given } = context.fields;
+      let to: SeeOther | undefined;
+      const message = await refusalOf(async () => {
+        if (visitor) {
+          await acceptAsSelf(context, personOf(visitor), token);
+          to = new SeeOther("/");
+          return;
+        }
+        requirePasswords(context);
+        const account = read(newAccount, given);
+        const joined = await acceptAsNew(storesOf(context), signIn, { token, account, client: clientOf(context) });
+        to = new SeeOther("/", { "Set-Cookie": sessions.keep(joined.token) });
+      });
+      return to ?? (await invitationView(context, { token, name: given.name, email: given.email, message }));
+    },
+  ),
+];

@@ -1,0 +1,239 @@
+/** The named keys of a project: each may do what its scope says. */
+
+import * as v from "valibot";
+import { write } from "../site/write.ts";
+import type { Html, Path } from "../../http/html.ts";
+import { check } from "../../http/input.ts";
+import { addNamedKey, revokeNamedKey } from "../../operations/people/keys.ts";
+import { uuid } from "../../schema/fields.ts";
+import { type NamedKey, type NamedScope, newNamedKey } from "../../schema/keys.ts";
+import { selectNamedKeys, selectNewestNamedKeyId } from "../../store/keys.ts";
+import { tryForm } from "../site/form_input.ts";
+import { Csrf, Danger, Done, Field, FormError } from "../components/form.tsx";
+import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
+import { Ago } from "../components/text.tsx";
+import { counted } from "../../wording/numbers.ts";
+import { Pager } from "../components/pager.tsx";
+import { Tag } from "../components/status.tsx";
+
+const PAGE = 50;
+const DAY_MS = 86_400_000;
+
+const MEANINGS: Record<NamedScope, string> = {
+  upload: "reads everything, and uploads reports: for CI",
+  run: "does that, and runs tasks: for runners",
+  read: "reads everything: for scripts and assistants",
+  triage: "reads everything, and changes tests and bugs",
+};
+
+const DONE = {
+  revoked: "The key is revoked, with the keys of the runners that were started with it.",
+  shown:
+    "The key was generated, and is shown only once. If you have not copied it, revoke it and generate another one.",
+} as const;
+
+const fields = v.strictObject({
+  name: v.string(),
+  scope: v.string(),
+  days: v.string(),
+  newest: v.union([v.literal("none"), uuid]),
+});
+type Fields = v.InferOutput<typeof fields>;
+
+type Shown = Pick<PageContext, "fast" | "csrf" | "now"> & {
+  role: "viewer" | "member" | "owner";
+  project: { id: string; name: string };
+};
+
+const lasts = ({ expiresAt }: NamedKey, now: Date): string =>
+  expiresAt === null
+    ? "for ever"
+    : `for ${counted(Math.ceil((Date.parse(expiresAt) - now.getTime()) / DAY_MS), "day")}`;
+
+function table({ project, role, csrf, now }: Shown, keys: readonly NamedKey[]): Html {
+  if (keys.length === 0)
+    return (
+      <div class="card empty">
+        <p>No named keys yet. One for each use can be revoked without touching the others.</p>
+      </div>
+    );
+  return (
+    <div class="card">
+      <table>
+        <caption class="visually-hidden">Named keys of the project</caption>
+        <thead>
+          <tr>
+            <th scope="col">Key</th>
+            <th scope="col">Scope</th>
+            <th scope="col" class="wide">
+              Valid
+            </th>
+            <th scope="col">Last used</th>
+            <th scope="col">
+              <span class="visually-hidden">Revoke</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {keys.map((key) => (
+            <tr>
+              <td class="long">
+                <b>{key.name}</b> <code class="soft">{key.leading}…</code>
+              </td>
+              <td>
+                <Tag>{key.scope}</Tag>
+              </td>
+              <td class="soft wide">{lasts(key, now)}</td>
+              <td class="soft">{key.lastUsedAt === null ? "never" : <Ago at={key.lastUsedAt} now={now} />}</td>
+              <td class="number">
+                {role === "viewer" ? null : (
+                  <Danger
+                    action={`/projects/${project.id}/settings/keys/${key.id}/revoke`}
+                    csrf={csrf}
+                    label={
+                      <>
+                        Revoke<span class="visually-hidden"> {key.name}</span>
+                      </>
+                    }
+                    loss={
+                      <>
+                        Requests with {key.leading}… are refused from then on.{" "}
+                        {key.lastUsedAt === null ? (
+                          "It was never used."
+                        ) : (
+                          <>
+                            It was last used <Ago at={key.lastUsedAt} now={now} />.
+                          </>
+                        )}
+                      </>
+                    }
+                  />
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+type Given = { told?: keyof typeof DONE | undefined; cursor?: string | undefined; problem?: string; given?: Fields };
+
+async function keysPage(shown: Shown, { told, cursor, problem, given }: Given): Promise<View> {
+  const { fast, project, role, csrf } = shown;
+  const [rows, newest] = await Promise.all([
+    selectNamedKeys(fast, project.id, { limit: PAGE, after: cursor }),
+    selectNewestNamedKeyId(fast, project.id),
+  ]);
+  const path: Path = `/projects/${project.id}/settings/keys`;
+  const keys = rows.slice(0, PAGE);
+  const scope = given?.scope ?? "upload";
+  const body = (
+    <>
+      {told ? <Done>{DONE[told]}</Done> : null}
+      <h1>Named keys</h1>
+      <div class="meta">
+        <span>of {project.name}</span>
+        <a href={`/projects/${project.id}/settings`}>Settings and the project's own key</a>
+      </div>
+      {table(shown, keys)}{" "}
+      <Pager path={path} query={{ cursor }} cursor={rows.length > PAGE ? keys.at(-1)!.id : undefined} />{" "}
+      {role === "viewer" ? null : (
+        <>
+          <h2 id="new">
+            New key <small>each has a rate limit of its own</small>
+          </h2>
+          <FormError message={problem} />
+          <form class="fields card padded" method="post" action={path}>
+            <Csrf token={csrf} /> <input type="hidden" name="newest" value={newest ?? "none"} />{" "}
+            <Field label="Name" name="name" required max={200} placeholder="nightly e2e" value={given?.name ?? ""} />{" "}
+            <label>
+              Scope
+              <select name="scope">
+                {Object.entries(MEANINGS).map(([name, meaning]) => (
+                  <option value={name} selected={name === scope}>
+                    {name}: {meaning}
+                  </option>
+                ))}
+              </select>
+            </label>{" "}
+            <Field
+              label="Valid for, days"
+              name="days"
+              type="number"
+              value={given?.days ?? ""}
+              hint="Empty: until it is revoked."
+            />
+            <div>
+              <button class="main">Generate the key</button>
+            </div>
+          </form>
+        </>
+      )}
+    </>
+  );
+  return { title: "Named keys", body, section: "settings", ...(problem === undefined ? {} : { status: 400 }) };
+}
+
+const toNew = ({ name, scope, days }: Fields) =>
+  check(newNamedKey, {
+    name: name.trim(),
+    scope,
+    ...(days.trim() === "" ? {} : { expiresInDays: Number(days) }),
+  });
+
+export const keys: Page[] = [
+  page(
+    "/projects/:projectId/settings/keys",
+    {
+      access: "viewer",
+      query: v.strictObject({ told: v.optional(v.picklist(["revoked", "shown"])), cursor: v.optional(uuid) }),
+    },
+    async (context) => await keysPage(context, context.query),
+  ),
+
+  form("/projects/:projectId/settings/keys", { access: "member", fields }, async (context) => {
+    const { project, publicUrl, fields } = context;
+    const made = await tryForm(() => {
+      const wanted = toNew(fields);
+      const newest = fields.newest === "none" ? null : fields.newest;
+      return write(context, "member", (sql, by) => addNamedKey(sql, project.id, wanted, newest, by));
+    });
+    if ("problem" in made) return await keysPage(context, { problem: made.problem, given: fields });
+    // Sent twice, by a reload for one, it would make another one.
+    if (!made.result) return new SeeOther(`/projects/${project.id}/settings/keys?told=shown`);
+    const { key } = made.result;
+    const body = (
+      <>
+        <h1>The new key: {fields.name.trim()}</h1>
+        <div class="message good">
+          <p>
+            <b>Copy it now: it is shown this once.</b>
+          </p>
+        </div>
+        <pre data-copy>{key}</pre>
+        <h2>
+          In CI and for runners <small>keep the key among the secrets</small>
+        </h2>
+        <pre data-copy>
+          {"\n"}ASSAY_URL={publicUrl}
+          {"\n"}ASSAY_PROJECT={project.id}
+          {"\n"}ASSAY_KEY={key}
+        </pre>
+        <p class="actions">
+          <a class="button" href={`/projects/${project.id}/settings/keys`}>
+            To the named keys
+          </a>
+        </p>
+      </>
+    );
+    return { title: "The new key", body, section: "settings" };
+  }),
+
+  form("/projects/:projectId/settings/keys/:namedKeyId/revoke", { access: "member" }, async (context) => {
+    const { project, params } = context;
+    await write(context, "member", (sql, by) => revokeNamedKey(sql, project.id, params.namedKeyId, by));
+    return new SeeOther(`/projects/${project.id}/settings/keys?told=revoked`);
+  }),
+];

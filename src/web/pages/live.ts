@@ -1,0 +1,81 @@
+/** Tells a page that shows a project, or an execution, that it has news: the page then asks for itself again. */
+
+import { type StreamControl, toEventText, toKeepAlive } from "../../http/events.ts";
+import { Reply, StreamReply } from "../../request/reply.ts";
+import type { Visitor } from "../../request/visitors.ts";
+import { refuseAbsent } from "../../schema/refusal.ts";
+import { addressBlock } from "../../secrets/attempts.ts";
+import { selectExecutionStatus } from "../../store/executions.ts";
+import { type Page, type PageContext, page } from "../site/page.ts";
+
+const KEEP_ALIVE_MS = 15_000;
+/** How long somebody who has lost access may still learn that something has happened. */
+const ASK_AGAIN_MS = 3_000;
+const RETRY_MS = 3_000;
+
+type Watching = Pick<PageContext<never, never, never, never>, "live" | "mayStay" | "log">;
+
+async function* tell(
+  { live, mayStay, log }: Watching,
+  projectId: string,
+  executionId: string | undefined,
+  control: StreamControl,
+): AsyncGenerator<string, void> {
+  const { signal } = control;
+  const watch = live.watch(projectId, executionId, () => {});
+  signal.addEventListener("abort", watch.end);
+  const versions = new Map<string, number>();
+  let [toldAt, askedAt] = [performance.now(), performance.now()];
+  let isFirst = true;
+  try {
+    yield `retry: ${RETRY_MS}\n${toKeepAlive()}`;
+    while (!signal.aborted) {
+      const batch = await watch.next();
+      if (signal.aborted) return;
+      const states = watch.states();
+      if (states === "gone") return void (yield toEventText({ event: "news", data: {} }));
+      const isOther = states.filter(({ execution, version }) => versions.get(execution.id) !== version);
+      for (const { execution, version } of isOther) versions.set(execution.id, version);
+      const isMine = (batch?.news ?? []).some((one) => executionId === undefined || one.kind === "log");
+      const hasNews = !isFirst && (isMine || isOther.length > 0);
+      isFirst = false;
+      const now = performance.now();
+      if (now - askedAt >= ASK_AGAIN_MS) {
+        askedAt = now;
+        if (!(await mayStay())) return;
+      }
+      if (hasNews) yield toEventText({ event: "news", data: {} });
+      else if (now - toldAt >= KEEP_ALIVE_MS) yield toKeepAlive();
+      else continue;
+      toldAt = now;
+    }
+  } catch (error) {
+    log.warn("A page is not told of news any more", { error });
+  } finally {
+    signal.removeEventListener("abort", watch.end);
+    watch.end();
+  }
+}
+
+function stream(
+  context: Watching & Pick<PageContext<never, never, never, never>, "eventStreams" | "address"> & { visitor: Visitor },
+  projectId: string,
+  executionId?: string,
+): Reply {
+  const { eventStreams, visitor, address } = context;
+  const owner = { session: visitor.sessionId, address: addressBlock(address()), project: projectId };
+  // The page then asks every few seconds instead, and tries again.
+  if (eventStreams.refusal(owner) !== undefined) return new Reply(204, null, null);
+  return new StreamReply(200, "text/event-stream", { "X-Accel-Buffering": "no" }, (hurry) =>
+    eventStreams.open(owner, (control) => tell(context, projectId, executionId, control), hurry),
+  );
+}
+
+export const lives: Page[] = [
+  page("/projects/:projectId/live", { access: "viewer" }, async (context) => stream(context, context.params.projectId)),
+  page("/projects/:projectId/executions/:executionId/live", { access: "viewer" }, async (context) => {
+    const { projectId, executionId } = context.params;
+    if ((await selectExecutionStatus(context.fast, projectId, executionId)) === undefined) refuseAbsent();
+    return stream(context, projectId, executionId);
+  }),
+];

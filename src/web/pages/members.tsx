@@ -1,0 +1,279 @@
+/** The members of a team: who they are, what they may do, and who is invited. */
+
+import * as v from "valibot";
+import type { Html, Path } from "../../http/html.ts";
+import { changeRole, invite, removeMember, revokeInvitation } from "../../operations/people/members.ts";
+import {
+  type Invitation,
+  type Member,
+  newInvitation,
+  role as roleSchema,
+  ROLES,
+  type Role,
+} from "../../schema/accounts.ts";
+import { selectInvitations, selectMembers } from "../../store/accounts.ts";
+import { ActionForm, Csrf, Danger, Done, FormError } from "../components/form.tsx";
+import { personOf, read, refusalOf, sent } from "../site/people_input.ts";
+import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
+import { Ago } from "../components/text.tsx";
+import { counted } from "../../wording/numbers.ts";
+import { Tag } from "../components/status.tsx";
+import { ROLE_WORDS, withArticle } from "../components/people.ts";
+
+const DONE: Record<string, string> = {
+  role: "The role is changed.",
+  removed: "The member is removed.",
+  revoked: "The invitation is revoked: its link opens nothing any more.",
+};
+
+type Context = Pick<PageContext, "sql" | "visitor" | "csrf" | "now" | "publicUrl"> & {
+  team: { id: string; name: string };
+  role: Role;
+};
+type Shown = { done?: string | undefined; message?: string | undefined; link?: { url: string; role: Role } };
+
+const options = (chosen: Role): Html[] =>
+  ROLES.map((role) => (
+    <option value={role} selected={role === chosen}>
+      {role}
+    </option>
+  ));
+
+function memberRow({ visitor, csrf, now, team, role: own }: Context, member: Member): Html {
+  const { accountId, email, name, role, lastSeenAt } = member;
+  const isSelf = accountId === visitor.accountId;
+  const base: Path = `/teams/${team.id}/members/${accountId}`;
+  const change = (
+    <form class="inline" method="post" action={`${base}/role`}>
+      <Csrf token={csrf} />
+      <select name="role" aria-label={`Role of ${name}`}>
+        {options(role)}
+      </select>
+      <button>
+        Change<span class="visually-hidden"> the role of {name}</span>
+      </button>
+    </form>
+  );
+  const loss = isSelf ? (
+    <>
+      You lose sight of everything in {team.name}, and open invitations of yours end. Only an owner can let you back in.
+    </>
+  ) : (
+    <>
+      {name} loses sight of everything in {team.name}, and open invitations of theirs end.
+    </>
+  );
+  return (
+    <tr>
+      <td class="long">
+        {name} {isSelf ? <Tag>you</Tag> : null}
+        <span class="small soft">{email}</span>
+      </td>
+      <td>{own === "owner" ? change : role}</td>
+      <td class="wide">{lastSeenAt === null ? "never" : <Ago at={lastSeenAt} now={now} />}</td>
+      <td>
+        {own === "owner" || isSelf ? (
+          <Danger
+            action={`${base}/remove`}
+            csrf={csrf}
+            label={isSelf ? "Leave the team" : `Remove ${name}`}
+            loss={loss}
+          />
+        ) : null}
+      </td>
+    </tr>
+  );
+}
+
+function invitationRow(
+  { csrf, now, team }: Context,
+  { id, role, email, createdBy, createdAt, expiresAt }: Invitation,
+): Html {
+  const days = Math.max(0, Math.ceil((Date.parse(expiresAt) - now.getTime()) / 86_400_000));
+  const who = email ?? "whoever has the link";
+  return (
+    <tr>
+      <td>
+        {who}
+        <span class="small soft">
+          as {withArticle(role)}, by {createdBy}
+        </span>
+      </td>
+      <td class="wide">
+        <Ago at={createdAt} now={now} />
+      </td>
+      <td>{days === 0 ? "today" : `in ${counted(days, "day")}`}</td>
+      <td class="number">
+        <ActionForm
+          action={`/teams/${team.id}/invitations/${id}/revoke`}
+          csrf={csrf}
+          label="Revoke"
+          fields={<span class="visually-hidden">Invitation for {who}: </span>}
+        />
+      </td>
+    </tr>
+  );
+}
+
+async function invitationsPart(context: Context): Promise<Html> {
+  const { sql, csrf, team } = context;
+  const open = await selectInvitations(sql, team.id);
+  return (
+    <>
+      <h2 id="invite">
+        Invite somebody <small>a link that works once, for 7 days; no mail is sent</small>
+      </h2>
+      <form class="fields" method="post" action={`/teams/${team.id}/invitations`}>
+        <Csrf token={csrf} />{" "}
+        <label>
+          <span>Role</span>
+          <select name="role">
+            {ROLES.map((role) => (
+              <option value={role} selected={role === "member"}>
+                {role}: {ROLE_WORDS[role]}
+              </option>
+            ))}
+          </select>
+        </label>{" "}
+        <label>
+          <span>
+            E-mail address <span class="soft">(optional)</span>
+          </span>
+          <input type="email" name="email" autocomplete="off" aria-describedby="hint-invite" />
+          <span class="hint" id="hint-invite">
+            With an address, the link is for that account alone
+          </span>
+        </label>
+        <div>
+          <button class="main">Make a link</button>
+        </div>
+      </form>
+      {open.length === 0 ? null : (
+        <>
+          <h2>Open invitations</h2>
+          <div class="card scroll">
+            <table>
+              <caption class="visually-hidden">Open invitations, newest first</caption>
+              <thead>
+                <tr>
+                  <th scope="col">For</th>
+                  <th scope="col" class="wide">
+                    Made
+                  </th>
+                  <th scope="col">Ends</th>
+                  <th scope="col">
+                    <span class="visually-hidden">Action</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>{open.map((invitation) => invitationRow(context, invitation))}</tbody>
+            </table>
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+const freshLink = ({ url, role }: { url: string; role: Role }): Html => (
+  <div class="message good" role="status">
+    <p>Send this link to whom you invite as {withArticle(role)}. It is shown this once.</p>
+    <pre data-copy>{url}</pre>
+  </div>
+);
+
+async function membersView(context: Context, { done, message, link }: Shown): Promise<View> {
+  const { sql, team, role } = context;
+  const members = await selectMembers(sql, team.id);
+  const owners = members.filter((member) => member.role === "owner").length;
+  const body = (
+    <>
+      <h1>
+        {counted(members.length, "member")} of {team.name}
+      </h1>
+      <p class="meta">
+        {counted(owners, "owner")}
+        {owners === 1 ? ", who cannot be removed" : ""}
+      </p>
+      <div class="spaced">
+        <Done>{done === undefined || !Object.hasOwn(DONE, done) ? undefined : DONE[done]}</Done>{" "}
+        <FormError message={message} />
+        {link ? freshLink(link) : null}
+        <div class="card scroll">
+          <table class="stacked">
+            <caption class="visually-hidden">Members by name</caption>
+            <thead>
+              <tr>
+                <th scope="col">Who</th>
+                <th scope="col">Role</th>
+                <th scope="col" class="wide">
+                  Seen
+                </th>
+                <th scope="col">
+                  <span class="visually-hidden">Action</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>{members.map((member) => memberRow(context, member))}</tbody>
+          </table>
+        </div>
+      </div>
+      {role === "owner" ? await invitationsPart(context) : null}
+    </>
+  );
+  return { title: `Members of ${team.name}`, body, section: "members", status: message === undefined ? 200 : 400 };
+}
+
+export const members: Page[] = [
+  page(
+    "/teams/:teamId/members",
+    { access: "viewer", query: v.strictObject({ done: v.optional(v.string()) }) },
+    (context) => membersView(context, { done: context.query.done }),
+  ),
+
+  // The link is in the answer itself: it is stored nowhere.
+  form(
+    "/teams/:teamId/invitations",
+    { access: "owner", fields: v.strictObject({ role: sent, email: v.optional(sent) }) },
+    async (context) => {
+      const { visitor, team, fields, publicUrl } = context;
+      let link: Shown["link"];
+      const message = await refusalOf(async () => {
+        const given = read(newInvitation, fields);
+        const { token } = await invite(context, personOf(visitor), team.id, given);
+        link = { url: `${publicUrl}/invitations/${token}`, role: given.role };
+      });
+      return await membersView(context, link ? { link } : { message });
+    },
+  ),
+
+  form("/teams/:teamId/invitations/:invitationId/revoke", { access: "owner" }, async (context) => {
+    const { visitor, team, params } = context;
+    await revokeInvitation(context, personOf(visitor), team.id, params.invitationId);
+    return new SeeOther(`/teams/${team.id}/members?done=revoked`);
+  }),
+
+  form(
+    "/teams/:teamId/members/:accountId/role",
+    { access: "owner", fields: v.strictObject({ role: sent }) },
+    async (context) => {
+      const { visitor, team, params, fields } = context;
+      const message = await refusalOf(async () => {
+        const place = { teamId: team.id, accountId: params.accountId, role: read(roleSchema, fields.role) };
+        await changeRole(context, personOf(visitor), place);
+      });
+      return message === undefined
+        ? new SeeOther(`/teams/${team.id}/members?done=role`)
+        : await membersView(context, { message });
+    },
+  ),
+
+  form("/teams/:teamId/members/:accountId/remove", { access: "viewer" }, async (context) => {
+    const { visitor, team, params } = context;
+    const message = await refusalOf(() =>
+      removeMember(context, personOf(visitor), { teamId: team.id, accountId: params.accountId }),
+    );
+    if (message !== undefined) return await membersView(context, { message });
+    return new SeeOther(params.accountId === visitor.accountId ? "/" : `/teams/${team.id}/members?done=removed`);
+  }),
+];

@@ -1,0 +1,28 @@
+/** Where a page of a list begins, as addresses contain it: the sort keys of the last row before it, joined by `~`. */
+
+import { fail } from "../../http/problem.ts";
+
+/** The forms that a part of a cursor may have. */
+export const PART = {
+  number: (text: string) => /^\d{1,10}$/.test(text) && Number(text) <= 2_147_483_647,
+  real: (text: string) => /^\d{1,10}(?:\.\d{1,20})?(?:e-?\d\d?)?$/.test(text),
+  time: (text: string) =>
+    text === "-infinity" ||
+    (/^2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?\+00$/.test(text) && !Number.isNaN(Date.parse(text))),
+  id: (text: string) => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text),
+  none: (text: string) => text === "",
+} as const;
+
+export const writeCursor = (parts: readonly string[]): string => parts.join("~");
+
+/** Returns undefined for the first page. Fails with VALIDATION_ERROR if a part does not have its form. */
+export function readCursor(
+  cursor: string | undefined,
+  parts: readonly ((text: string) => boolean)[],
+): string[] | undefined {
+  if (cursor === undefined) return undefined;
+  const texts = cursor.split("~");
+  if (texts.length !== parts.length || !parts.every((isPart, index) => isPart(texts[index]!)))
+    fail("VALIDATION_ERROR", `Cannot read "cursor": expected a link of this list`);
+  return texts;
+}

@@ -1,0 +1,128 @@
+/** The frame of every page: head, bar, navigation; and the hidden parts of forms. */
+
+import { type Html, raw, type Href, type Path } from "../../http/html.ts";
+import style from "./style.css" with { type: "text" };
+import script from "./script.js" with { type: "text" };
+import { Csrf } from "../components/form.tsx";
+import type { PageContext, View } from "./page.ts";
+
+/** Served for ever under names that change with what they hold. */
+const nameOf = (kind: string, text: string): Path => `/assets/${Bun.SHA256.hash(text, "hex").slice(0, 12)}.${kind}`;
+export const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
+  [nameOf("css", String(style))]: { type: "text/css; charset=utf-8", text: String(style) },
+  [nameOf("js", String(script))]: { type: "text/javascript; charset=utf-8", text: String(script) },
+};
+const [STYLE, SCRIPT] = Object.keys(ASSETS) as [Path, Path];
+
+type Framed = Pick<PageContext<unknown, unknown, unknown, unknown>, "csrf" | "project" | "team" | "role"> & {
+  visitor: { name: string } | undefined;
+};
+
+const entry = (href: Href, text: string, isCurrent: boolean): Html => (
+  <a href={href} aria-current={isCurrent ? "page" : undefined}>
+    {text}
+  </a>
+);
+
+function navigation({ project, team, role }: Framed, section: View["section"]): Html[] {
+  if (project) {
+    const base: Path = `/projects/${project.id}`;
+    return [
+      entry(base, project.name, section === "overview"),
+      entry(`${base}/executions`, "Executions", section === "executions"),
+      entry(`${base}/tests`, "Tests", section === "tests"),
+      entry(`${base}/bugs`, "Bugs", section === "bugs"),
+      entry(`${base}/uploads`, "Uploads", section === "uploads"),
+      entry(`${base}/settings`, "Settings", section === "settings"),
+    ];
+  }
+  if (!team) return [];
+  const base: Path = `/teams/${team.id}`;
+  return [
+    entry(`${base}/settings`, "Team", section === "team"),
+    entry(`${base}/members`, "Members", section === "members"),
+    entry(`${base}/environments`, "Environments", section === "environments"),
+    entry(`${base}/integrations`, "Integrations", section === "integrations"),
+    entry(`${base}/automations`, "Automations", section === "automations"),
+    entry(`${base}/runners`, "Runners", section === "runners"),
+    role === "owner" ? entry(`${base}/audit`, "Audit log", section === "audit") : <></>,
+  ];
+}
+
+/** The bar on top. */
+function bar(view: View, framed: Framed): Html {
+  const { project, team, visitor, csrf } = framed;
+  return (
+    <header class="bar">
+      <a class="brand" href="/">
+        {team?.name ?? "Assay"}
+      </a>
+      <nav aria-label="Sections">{navigation(framed, view.section)}</nav>
+      {project ? (
+        <form action={`/projects/${project.id}/search`} role="search" aria-label="Everywhere in the project">
+          <input
+            type="search"
+            name="q"
+            aria-label="Search tests, bugs, commits"
+            placeholder="Search tests, bugs, commits  /"
+            data-key="/"
+            maxlength={200}
+          />
+        </form>
+      ) : null}
+      <div class="who">
+        <a href="/docs">API</a>{" "}
+        {visitor ? (
+          <>
+            <a href="/account">{visitor.name}</a>
+            <form method="post" action="/logout">
+              <Csrf token={csrf} />
+              <button>Sign out</button>
+            </form>
+          </>
+        ) : (
+          <a href="/login">Sign in</a>
+        )}
+      </div>
+    </header>
+  );
+}
+
+/** A whole page. Markup is served whole; the script only adds to it. */
+export function layout(view: View, framed: Framed): Html {
+  const { project } = framed;
+  return (
+    <>
+      {raw("<!doctype html>")}
+      <html lang="en">
+        <head>
+          <meta charset="utf-8" />
+          <meta name="viewport" content="width=device-width, initial-scale=1" />
+          <title>
+            {view.title}
+            {project ? ` · ${project.name}` : ""} · Assay
+          </title>
+          <link rel="stylesheet" href={STYLE} />
+          <link rel="icon" href="/icon.svg" type="image/svg+xml" />
+          {view.isShared ? <meta name="robots" content="noindex" /> : null}
+          <script type="module" src={SCRIPT} />
+        </head>
+        <body>
+          <a class="skip-link" href="#main">
+            Skip to the content
+          </a>{" "}
+          {view.isShared ? (
+            <header class="bar">
+              <span class="brand">Assay</span>
+            </header>
+          ) : (
+            bar(view, framed)
+          )}
+          <main id="main" class={view.isNarrow ? "narrow" : undefined} data-live={view.live ? view.live : undefined}>
+            {view.body}
+          </main>
+        </body>
+      </html>{" "}
+    </>
+  );
+}

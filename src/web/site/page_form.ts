@@ -1,0 +1,34 @@
+/** Reads the fields of a form, and refuses a form that the visitor did not get from one of our pages. */
+
+import { check } from "../../http/input.ts";
+import { Problem } from "../../http/problem.ts";
+import { createFormReader } from "../../request/forms.ts";
+import type { Visitor } from "../../request/visitors.ts";
+import type { Page, VisitorServices } from "./page.ts";
+import { PageError } from "./page_error.ts";
+import { acceptsHtml } from "./page_reply.ts";
+
+export type FormRequest = { request: Request; address: () => string; visitor: Visitor | undefined };
+
+/** The function it returns throws a PageError or a Problem. */
+export function createFieldReader(visitors: VisitorServices) {
+  const readForm = createFormReader();
+  return async function readFields(
+    schema: NonNullable<Page["fields"]>,
+    { request, address, visitor }: FormRequest,
+  ): Promise<unknown> {
+    const given = await readForm(request, { accountId: visitor?.accountId, address }).catch((error: unknown) => {
+      const isBusy = error instanceof Problem && error.code === "RATE_LIMITED";
+      if (!isBusy || !acceptsHtml(request)) throw error;
+      throw new PageError(429, error.message, "Nothing was changed. Wait a moment, then send it again.");
+    });
+    const { csrf = "", ...fields } = given ?? {};
+    if (!given || !visitors.isOwnForm(request, visitor, csrf))
+      throw new PageError(
+        403,
+        "This form is out of date",
+        "Nothing was changed. Open the page again, and send it once more.",
+      );
+    return check(schema, fields);
+  };
+}

@@ -1,0 +1,56 @@
+/** Every page of the dashboard, a family a line. */
+
+import { account } from "../pages/account.tsx";
+import { audit } from "../pages/audit.tsx";
+import { automations } from "../pages/automations/automations.tsx";
+import { bugs } from "../pages/bugs.tsx";
+import { docs } from "../pages/docs/docs.tsx";
+import { environments } from "../pages/environments.tsx";
+import { executions } from "../pages/executions/executions.tsx";
+import { home } from "../pages/home.tsx";
+import { integrations } from "../pages/integrations/integrations.tsx";
+import { invitations } from "../pages/invitations.tsx";
+import { lives } from "../pages/live.ts";
+import { logInPages } from "../pages/log_in.tsx";
+import { members } from "../pages/members.tsx";
+import { onboardingPages } from "../pages/onboarding.tsx";
+import { keys } from "../pages/keys.tsx";
+import { projectSettings } from "../pages/project_settings.tsx";
+import { projects } from "../pages/projects.tsx";
+import { runners } from "../pages/runners.tsx";
+import { search } from "../pages/search.tsx";
+import { shares } from "../pages/shares.tsx";
+import { taskLogs } from "../pages/tasks/logs.tsx";
+import { tasks } from "../pages/tasks/tasks.tsx";
+import { teamSettings } from "../pages/team_settings.tsx";
+import { tests } from "../pages/tests.tsx";
+import { uploads } from "../pages/uploads.tsx";
+import type { Page } from "./page.ts";
+
+export const PAGES: readonly Page[] = [
+  ...home,
+  ...logInPages,
+  ...invitations,
+  ...account,
+  ...projects,
+  ...members,
+  ...audit,
+  ...lives,
+  ...executions,
+  ...tasks,
+  ...taskLogs,
+  ...tests,
+  ...bugs,
+  ...search,
+  ...projectSettings,
+  ...keys,
+  ...teamSettings,
+  ...environments,
+  ...integrations,
+  ...automations,
+  ...runners,
+  ...onboardingPages,
+  ...uploads,
+  ...shares,
+  ...docs,
+];

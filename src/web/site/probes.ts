@@ -1,0 +1,59 @@
+/** What machines ask beside the API: whether the process lives, whether it takes requests, its figures, the OpenAPI document. */
+
+import { EXPOSITION_TYPE } from "../../http/metrics.ts";
+import { json, Reply } from "../../request/reply.ts";
+import openapi from "../../server/openapi.json";
+
+export type ProbesOptions = {
+  /** Without a trailing slash. */
+  publicUrl: string;
+  /** Where the API is, relative to it. */
+  api: string;
+  /** Whether requests should come here. */
+  isReady: () => Promise<boolean>;
+  /** The figures of the server, in Prometheus' text format. */
+  exposition: () => Promise<string>;
+  /** Who does not know it does not get the figures; undefined: they are open. */
+  metricsToken: string | undefined;
+};
+
+/** `route` is the pattern of the path: for counting. */
+export type Probe = { route: string; answer: () => Reply | Promise<Reply> };
+
+export function createProbes({ publicUrl, api, isReady, exposition, metricsToken }: ProbesOptions) {
+  const mayReadMetrics = createTokenCheck(metricsToken);
+
+  /** Undefined where there is no such thing. */
+  return function find(request: Request, path: string): Probe | undefined {
+    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
+    const answer = answerOf(path, request.headers.get("authorization"));
+    return answer && { route: path, answer };
+  };
+
+  function answerOf(path: string, authorization: string | null): Probe["answer"] | undefined {
+    if (path === "/healthz") return () => json(200, { status: "ok" });
+    if (path === "/readyz")
+      return async () => ((await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" }));
+    if (path === "/metrics")
+      return async () =>
+        mayReadMetrics(authorization) ? new Reply(200, await exposition(), EXPOSITION_TYPE) : metricsUnauthorized();
+    if (path === "/openapi.json") return () => json(200, { ...openapi, servers: [{ url: `${publicUrl}${api}` }] });
+    return undefined;
+  }
+}
+
+const metricsUnauthorized = () =>
+  new Reply(401, "Send the header Authorization: Bearer <METRICS_TOKEN>\n", "text/plain; charset=utf-8", {
+    "WWW-Authenticate": "Bearer",
+  });
+
+/** Takes as long whatever is wrong with the token, since digests are of one length. */
+function createTokenCheck(token: string | undefined): (authorization: string | null) => boolean {
+  if (token === undefined) return () => true;
+  const digest = (text: string) => Bun.SHA256.hash(text);
+  const expected = digest(token);
+  return (authorization) => {
+    const given = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? "";
+    return crypto.timingSafeEqual(digest(given), expected);
+  };
+}

@@ -1,0 +1,123 @@
+/** The pages of the dashboard: finds the page of a path, lets the visitor in, and answers with what the page makes. */
+
+import { createDeadlines } from "../../http/deadline.ts";
+import { check, parsePath, parseQuery } from "../../http/input.ts";
+import type { Path } from "../../http/html.ts";
+import { Problem } from "../../http/problem.ts";
+import { createRouter } from "../../http/router.ts";
+import type { RequestTarget } from "../../http/target.ts";
+import { Reply } from "../../request/reply.ts";
+import { Refusal } from "../../schema/refusal.ts";
+import { createErrorPages } from "./error_pages.tsx";
+import { ASSETS } from "./layout.tsx";
+import { type Page, type PageServices, SeeOther, type VisitorServices } from "./page.ts";
+import { enterFrame, mayStillSee } from "./page_access.ts";
+import { PageError, noSuchPage } from "./page_error.ts";
+import { createFieldReader } from "./page_form.ts";
+import { type PageFrame, redirect, toPageReply } from "./page_reply.ts";
+import { PAGES } from "./pages.ts";
+
+export type SiteOptions = PageServices & {
+  /** Where the API is, relative to the public address. */
+  api: string;
+  visitors: VisitorServices;
+  /** The current time of the pages. */
+  clock?: () => Date;
+};
+
+/** A page that takes longer is answered with an error: nobody waits for it any more. */
+const PAGE_DEADLINE_SECONDS = 30;
+
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="#176f42"/><path d="M4.5 8.2l2.4 2.4 4.6-5" fill="none" stroke="#fff" stroke-width="1.8"/></svg>';
+
+type Asking = { request: Request; target: RequestTarget; address: () => string };
+type Found = { route: Page; segments: string[] };
+
+export function createSite({ api, visitors, clock = () => new Date(), ...services }: SiteOptions) {
+  const { fast, log } = services;
+  const findRoute = createRouter(PAGES);
+  const deadlines = createDeadlines();
+  const readFields = createFieldReader(visitors);
+  const toErrorReply = createErrorPages({ visitors, log });
+
+  /** Fills in the frame step by step: an error page shows as much of it as is known by then. */
+  async function answer({ route, segments }: Found, asking: Asking, frame: PageFrame): Promise<Reply> {
+    const { request, target, address } = asking;
+    // Before anything is refused: the visitor of an error page is known as well.
+    const visitor = (frame.visitor = await visitors.find(request.headers.get("cookie")));
+    const params = parsePath(route.pathParameters, segments) as Record<string, string>;
+    if (route.access !== "public" && !visitor) return redirect(logInPath(asking));
+    await enterFrame(fast, route, params, frame);
+    const { token: csrf, cookie } = visitors.csrf(request, visitor);
+    const context = {
+      ...services,
+      ...frame,
+      params,
+      path: target.path as Path,
+      now: clock(),
+      request,
+      address,
+      mayStay: () => mayStillSee({ fast, visitors }, route, params, request),
+      csrf,
+      query: check(route.query, knownOf(route.query, parseQuery(target.search))),
+      fields: route.fields ? await readFields(route.fields, { request, address, visitor }) : undefined,
+    };
+    const handle = () => route.handle(context as never);
+    const result = await deadlines.within(PAGE_DEADLINE_SECONDS, handle).catch(throwAsPageError);
+    const cookies: Record<string, string> = cookie === undefined ? {} : { "Set-Cookie": cookie };
+    if (result instanceof Reply) return result;
+    if (result instanceof SeeOther) return redirect(result.to, { ...cookies, ...result.headers });
+    return toPageReply(result, { ...frame, csrf }, cookies);
+  }
+
+  /** `route` is the pattern of the path, for counting. The answer never throws. */
+  return function find(asking: Asking, requestId: string): { route: string; answer: () => Promise<Reply> } {
+    const { request, target } = asking;
+    const asset = assetOf(request, target.path);
+    if (asset) return { route: "/assets", answer: async () => asset };
+    const found = findRoute(request.method, target.path);
+    const frame: PageFrame = { visitor: undefined, project: null, team: null, role: null };
+    const refuse = (error: unknown) => toErrorReply(error, { request, requestId, frame });
+    if (!found || "allow" in found) {
+      const error = new Problem("NOT_FOUND", `No such page: the API is under ${api}`);
+      return {
+        route: "unknown",
+        answer: async () => {
+          frame.visitor = await visitors.find(request.headers.get("cookie")).catch(() => undefined);
+          return refuse(error);
+        },
+      };
+    }
+    return {
+      route: found.route.path,
+      answer: () => answer(found, asking, frame).catch(refuse),
+    };
+  };
+}
+
+/** Style sheet, script and icon need no visitor. */
+function assetOf({ method }: Request, path: string): Reply | undefined {
+  if (method !== "GET" && method !== "HEAD") return undefined;
+  const asset = path === "/icon.svg" ? { type: "image/svg+xml", text: ICON } : ASSETS[path];
+  return asset && new Reply(200, asset.text, asset.type, { "Cache-Control": "public, max-age=31536000, immutable" });
+}
+
+/** After the log-in the visitor comes to the page that was asked for. */
+function logInPath({ request, target }: Asking): string {
+  if (request.method === "POST") return "/login";
+  const next = `${target.path}${target.search === "" ? "" : `?${target.search}`}`;
+  return `/login?${new URLSearchParams({ next })}`;
+}
+
+/** Leaves out parameters that a page does not know: mail and chat programs append their own to links. */
+const knownOf = ({ type, entries }: Page["query"], given: Record<string, string>) =>
+  type === "strict_object"
+    ? Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(entries, name)))
+    : given;
+
+/** The messages of refusals are for the visitor to read. */
+function throwAsPageError(error: unknown): never {
+  if (!(error instanceof Refusal)) throw error;
+  throw error.kind === "absent" ? noSuchPage() : new PageError(400, error.message, "Go back, and change that.");
+}
