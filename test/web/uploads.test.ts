@@ -116,7 +116,7 @@ describe("/projects/:projectId/uploads", () => {
     const last = await viewer.get(next);
     expect(tasks(last.html)).toEqual(["t1", "t0"]);
     expect(last.html).not.toContain('rel="next"');
-    expect(last.html).toContain("From the beginning");
+    expect(last.html).toContain("First page");
   });
 
   test("shows hostile text as text", async () => {

@@ -1,10 +1,29 @@
-/** Files that are imported as texts. */
+/** The style sheet and the script of the pages, under names that change with their content, so that browsers keep them. */
 
-declare module "*.css" {
-  const text: string;
-  export default text;
-}
-declare module "*/script.js" {
-  const text: string;
-  export default text;
-}
+import type { Path } from "../../http/html.ts";
+import base from "./style/base.css" with { type: "text" };
+import projects from "./style/projects.css" with { type: "text" };
+import executions from "./style/executions.css" with { type: "text" };
+import tasks from "./style/tasks.css" with { type: "text" };
+import tests from "./style/tests.css" with { type: "text" };
+import bugs from "./style/bugs.css" with { type: "text" };
+import settings from "./style/settings.css" with { type: "text" };
+import people from "./style/people.css" with { type: "text" };
+import docs from "./style/docs.css" with { type: "text" };
+import time from "./script/time.js" with { type: "text" };
+import copy from "./script/copy.js" with { type: "text" };
+import keys from "./script/keys.js" with { type: "text" };
+import live from "./script/live.js" with { type: "text" };
+
+const style = [base, projects, executions, tasks, tests, bugs, settings, people, docs].join("\n");
+// One module: its parts share their functions.
+const script = [time, copy, keys, live].join("\n");
+
+const nameOf = (kind: string, text: string): Path => `/assets/${Bun.SHA256.hash(text, "hex").slice(0, 12)}.${kind}`;
+export const STYLE = nameOf("css", style);
+export const SCRIPT = nameOf("js", script);
+
+export const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
+  [STYLE]: { type: "text/css; charset=utf-8", text: style },
+  [SCRIPT]: { type: "text/javascript; charset=utf-8", text: script },
+};

@@ -1,18 +1,9 @@
-/** The frame of every page: head, bar, navigation; and the hidden parts of forms. */
+/** The frame of every page: its head, the bar and the navigation. */
 
-import { type Html, raw, type Href, type Path } from "../../http/html.ts";
-import style from "./style.css" with { type: "text" };
-import script from "./script.js" with { type: "text" };
+import { type Href, type Html, raw } from "../../http/html.ts";
 import { Csrf } from "../components/form.tsx";
+import { SCRIPT, STYLE } from "./assets.ts";
 import type { PageContext, View } from "./page.ts";
-
-/** Served for ever under names that change with what they hold. */
-const nameOf = (kind: string, text: string): Path => `/assets/${Bun.SHA256.hash(text, "hex").slice(0, 12)}.${kind}`;
-export const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
-  [nameOf("css", String(style))]: { type: "text/css; charset=utf-8", text: String(style) },
-  [nameOf("js", String(script))]: { type: "text/javascript; charset=utf-8", text: String(script) },
-};
-const [STYLE, SCRIPT] = Object.keys(ASSETS) as [Path, Path];
 
 type Framed = Pick<PageContext<unknown, unknown, unknown, unknown>, "csrf" | "project" | "team" | "role"> & {
   visitor: { name: string } | undefined;

@@ -9,7 +9,7 @@ import type { RequestTarget } from "../../http/target.ts";
 import { Reply } from "../../request/reply.ts";
 import { Refusal } from "../../schema/refusal.ts";
 import { createErrorPages } from "./error_pages.tsx";
-import { ASSETS } from "./layout.tsx";
+import { ASSETS } from "./assets.ts";
 import { type Page, type PageServices, SeeOther, type VisitorServices } from "./page.ts";
 import { enterFrame, mayStillSee } from "./page_access.ts";
 import { PageError, noSuchPage } from "./page_error.ts";

@@ -1,0 +1,22 @@
+/** Files that are imported as texts. */
+
+declare module "*.css" {
+  const text: string;
+  export default text;
+}
+declare module "*/time.js" {
+  const text: string;
+  export default text;
+}
+declare module "*/copy.js" {
+  const text: string;
+  export default text;
+}
+declare module "*/keys.js" {
+  const text: string;
+  export default text;
+}
+declare module "*/live.js" {
+  const text: string;
+  export default text;
+}
