@@ -467,6 +467,7 @@ export const executions: Route[] = [
       description:
         "It is gone with its runs, results and logs, at once and for good, whatever its status. What its results have " +
         "made of the health of their test cases stays counted.",
+      record: "execution.deleted",
       answer: null,
     },
     async ({ params, transact }) => {

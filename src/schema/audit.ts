@@ -37,6 +37,16 @@ export const AUDIT_ACTIONS = [
   "runner.resumed",
   "share.created",
   "share.revoked",
+  "bug.created",
+  "bug.changed",
+  "bug.merged",
+  "test_case.changed",
+  "execution.rerun",
+  "execution.completed",
+  "execution.cancelled",
+  "execution.deleted",
+  "sample_data.added",
+  "sample_data.removed",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

@@ -259,11 +259,12 @@ async function lockBug(sql: Tx, projectId: string, id: string): Promise<BugState
 }
 
 /** In a transaction: what somebody has changed by hand. Refuses another status for what is part of another bug by now. */
-export async function editBug(sql: Tx, projectId: string, id: string, patch: BugReportPatch): Promise<void> {
+export async function editBug(sql: Tx, projectId: string, id: string, patch: BugReportPatch): Promise<BugState> {
   const bug = await lockBug(sql, projectId, id);
   if (bug.mergedInto !== null && patch.status !== undefined)
     refuse(`Cannot change "status": the bug report was merged into ${bug.mergedInto}`);
   await edit(sql, projectId, bug, patch, new Date().toISOString());
+  return bug;
 }
 
 async function edit(
@@ -282,7 +283,12 @@ async function edit(
 }
 
 /** In a transaction: everything that the bug is known by becomes that of `intoId`. Refuses what is merged already. */
-export async function mergeBugs(sql: Tx, projectId: string, id: string, intoId: string): Promise<void> {
+export async function mergeBugs(
+  sql: Tx,
+  projectId: string,
+  id: string,
+  intoId: string,
+): Promise<{ from: BugState; into: BugState }> {
   const from = await lockBug(sql, projectId, id);
   const into =
     (await selectBugState(sql, projectId, intoId)) ??
@@ -291,6 +297,7 @@ export async function mergeBugs(sql: Tx, projectId: string, id: string, intoId: 
   for (const bug of [from, into])
     if (bug.mergedInto !== null) refuse(`Cannot merge: bug report ${bug.number} was merged into ${bug.mergedInto}`);
   await merge(sql, projectId, { from, into, now: new Date().toISOString() });
+  return { from, into };
 }
 
 async function merge(

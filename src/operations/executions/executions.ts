@@ -394,18 +394,20 @@ export function otherBuild(
 }
 
 /** In a transaction: an execution that goes on ends with what has come. Refuses one that was cancelled. */
-export async function completeExecution(sql: Tx, projectId: string, id: string, now: Date): Promise<void> {
+export async function completeExecution(sql: Tx, projectId: string, id: string, now: Date): Promise<LockedExecution> {
   const locked = (await lockExecution(sql, projectId, id)) ?? refuseAbsent();
   if (locked.status === "cancelled") refuse("Cannot complete the execution: it was cancelled");
   if (!hasEnded(locked.status)) await advanceExecution(sql, projectId, locked, "completed", { arrived: false, now });
+  return locked;
 }
 
 /** In a transaction. Refuses one that has ended otherwise. */
-export async function cancelExecution(sql: Tx, projectId: string, id: string, now: Date): Promise<void> {
+export async function cancelExecution(sql: Tx, projectId: string, id: string, now: Date): Promise<LockedExecution> {
   const locked = (await lockExecution(sql, projectId, id)) ?? refuseAbsent();
   if (hasEnded(locked.status) && locked.status !== "cancelled")
     refuse(`Cannot cancel the execution: it has ended as "${locked.status}"`);
   await advanceExecution(sql, projectId, locked, "cancelled", { arrived: false, now });
+  return locked;
 }
 
 /** In a transaction that has made `execution`, of mode run: older ones of its branch that are not over are not needed any more. */
@@ -425,7 +427,7 @@ export async function supersede(
 }
 
 /** In a transaction: with all that belongs to it; runners that are at its tasks hear of it. False: there is none. */
-export async function removeExecution(sql: Tx, projectId: string, id: string): Promise<boolean> {
+export async function removeExecution(sql: Tx, projectId: string, id: string): Promise<LockedExecution | false> {
   const locked = await lockExecution(sql, projectId, id);
   if (!locked) return false;
   if (locked.mode === "run") {
@@ -435,5 +437,5 @@ export async function removeExecution(sql: Tx, projectId: string, id: string): P
   await notifyExecutionEnded(sql, id);
   const isDeleted = await deleteExecution(sql, projectId, id);
   if (locked.buildId !== null) await updateRepeated(sql, projectId, locked.buildId);
-  return isDeleted;
+  return isDeleted && locked;
 }

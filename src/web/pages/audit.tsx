@@ -39,6 +39,16 @@ const WORDS: Record<AuditAction, string> = {
   "runner.resumed": "resumed the runner",
   "share.created": "shared",
   "share.revoked": "stopped sharing",
+  "bug.created": "opened the bug",
+  "bug.changed": "changed the bug",
+  "bug.merged": "merged the bug",
+  "test_case.changed": "changed the test",
+  "execution.rerun": "reran the execution",
+  "execution.completed": "completed the execution",
+  "execution.cancelled": "cancelled the execution",
+  "execution.deleted": "deleted the execution",
+  "sample_data.added": "added sample data to",
+  "sample_data.removed": "removed the sample data of",
 };
 
 /** `role: member · by: invitation`; what is null says nothing. */

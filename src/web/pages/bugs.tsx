@@ -1,5 +1,6 @@
 /** Which bugs are open, why the failures of one are one bug, and what people do about it. */
 
+import { write } from "../site/write.ts";
 import * as v from "valibot";
 import { type Html, safeUrl, type Path } from "../../http/html.ts";
 import { editBug, mergeBugs, openBugByHand } from "../../operations/bugs/bug_reports.ts";
@@ -28,7 +29,7 @@ import {
   selectBugState,
   selectOccurrences,
 } from "../../store/bug_reports.ts";
-import type { Sql } from "../../database/connect.ts";
+import type { Sql, Tx } from "../../database/connect.ts";
 import { selectTaskSlugs } from "../../store/facets.ts";
 import { selectTestCaseNames, type TestCaseName } from "../../store/test_cases.ts";
 import { shownCaseTitle } from "../../wording/case_title.ts";
@@ -777,13 +778,12 @@ export const bugs: Page[] = [
   }),
 
   form("/projects/:projectId/bugs/triage", { access: "member", fields: moveForm }, async (context) => {
-    const { begin, project, fields, visitor } = context;
+    const { project, fields, visitor } = context;
     const [verb, number] = fields.do.split(" ") as [string, string];
     const patch = Object.hasOwn(MOVES, verb) ? MOVES[verb]!(visitor.name) : refuse(`There is no operation "${verb}"`);
-    await begin(async (sql) => {
-      const bug =
-        (await selectBugByNumber(sql, project.id, Number(number))) ?? refuse(`There is no bug ${number} here`);
-      await editBug(sql, project.id, bug.id, patch);
+    await change(context, patch, async (sql) => {
+      const bug = await selectBugByNumber(sql, project.id, Number(number));
+      return bug?.id ?? refuse(`There is no bug ${number} here`);
     });
     return new SeeOther(toAddress(bugsPath(project.id), Object.fromEntries(new URLSearchParams(fields.back))));
   }),
@@ -833,11 +833,21 @@ export const bugs: Page[] = [
     },
   ),
 
-  form("/projects/:projectId/bugs", { access: "member", fields: newForm }, async ({ begin, project, fields }) => {
+  form("/projects/:projectId/bugs", { access: "member", fields: newForm }, async (context) => {
+    const { project, fields } = context;
     const { tests, ...edited } = fields;
     const testCaseIds = tests.split(",").filter((id) => id !== "");
     const bug = hold(newBugReport, { ...toEdited(edited), testCaseIds });
-    const { id } = await begin((sql) => openBugByHand(sql, project.id, bug));
+    const { id } = await write(
+      context,
+      "member",
+      (sql) => openBugByHand(sql, project.id, bug),
+      ({ id, number }) => ({
+        action: "bug.created",
+        subject: `Bug ${number}`,
+        details: { projectId: project.id, bugReportId: id },
+      }),
+    );
     return new SeeOther(bugPath(project.id, id));
   }),
 
@@ -936,24 +946,26 @@ export const bugs: Page[] = [
     return { title: `Bug ${bug.number}: ${bug.title}`, body, section: "bugs" };
   }),
 
-  form(onePath, { access: "member", fields: editForm }, async ({ begin, project, params, fields }) => {
-    const patch = hold(bugReportPatch, toEdited(fields));
-    await begin((sql) => editBug(sql, project.id, params.bugId, patch));
+  form(onePath, { access: "member", fields: editForm }, async (context) => {
+    const { project, params, fields } = context;
+    await change(context, hold(bugReportPatch, toEdited(fields)), params.bugId);
     return new SeeOther(bugPath(project.id, params.bugId));
   }),
 
   form(
     `${onePath}/status`,
     { access: "member", fields: v.strictObject({ status: bugStatus, fixedInCommit: mayBeEmpty(text(200)) }) },
-    async ({ begin, project, params, fields: { status, fixedInCommit } }) => {
-      const patch = fixedInCommit === undefined ? { status } : { status, fixedInCommit };
-      await begin((sql) => editBug(sql, project.id, params.bugId, patch));
+    async (context) => {
+      const { project, params } = context;
+      const { status, fixedInCommit } = context.fields;
+      await change(context, fixedInCommit === undefined ? { status } : { status, fixedInCommit }, params.bugId);
       return new SeeOther(bugPath(project.id, params.bugId));
     },
   ),
 
-  form(`${onePath}/take`, { access: "member" }, async ({ begin, project, params, visitor }) => {
-    await begin((sql) => editBug(sql, project.id, params.bugId, { assignee: visitor.name }));
+  form(`${onePath}/take`, { access: "member" }, async (context) => {
+    const { project, params, visitor } = context;
+    await change(context, { assignee: visitor.name }, params.bugId);
     return new SeeOther(bugPath(project.id, params.bugId));
   }),
 
@@ -1036,12 +1048,33 @@ export const bugs: Page[] = [
     },
   ),
 
-  form(
-    `${onePath}/merge`,
-    { access: "member", fields: v.strictObject({ into: uuid }) },
-    async ({ begin, project, params, fields }) => {
-      await begin((sql) => mergeBugs(sql, project.id, params.bugId, fields.into));
-      return new SeeOther(bugPath(project.id, fields.into));
-    },
-  ),
+  form(`${onePath}/merge`, { access: "member", fields: v.strictObject({ into: uuid }) }, async (context) => {
+    const { project, params, fields } = context;
+    await write(
+      context,
+      "member",
+      (sql) => mergeBugs(sql, project.id, params.bugId, fields.into),
+      ({ from, into }) => ({
+        action: "bug.merged",
+        subject: `Bug ${from.number}`,
+        details: { projectId: project.id, bugReportId: from.id, into: into.id },
+      }),
+    );
+    return new SeeOther(bugPath(project.id, fields.into));
+  }),
 ];
+
+type Changing = Parameters<typeof write>[0] & { project: { id: string } };
+
+/** `bug`: its id, or how it is found in the transaction. */
+const change = (context: Changing, patch: BugReportPatch, bug: string | ((sql: Tx) => Promise<string>)) =>
+  write(
+    context,
+    "member",
+    async (sql) => editBug(sql, context.project.id, typeof bug === "string" ? bug : await bug(sql), patch),
+    ({ id, number }) => ({
+      action: "bug.changed",
+      subject: `Bug ${number}`,
+      details: { projectId: context.project.id, bugReportId: id, fields: Object.keys(patch) },
+    }),
+  );

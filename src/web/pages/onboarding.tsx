@@ -1,8 +1,8 @@
 /** Get me started: the line to paste, what has come of it, and what is worth doing next. */
 
+import { write } from "../site/write.ts";
 import * as v from "valibot";
 import type { Html, Piece, Path } from "../../http/html.ts";
-import { requireRole } from "../../operations/people/audit.ts";
 import {
   addSampleData,
   changeOnboarding,
@@ -370,40 +370,39 @@ export const onboardingPages: Page[] = [
   form(
     `${path}/steps`,
     { access: "member", fields: v.strictObject({ step: v.picklist(STEPS), skipped: booleanText }) },
-    async ({ begin, visitor, team, project, fields }) => {
-      await begin(async (sql) => {
-        await requireRole(sql, visitor, team.id, "member");
-        await skipStep(sql, project.id, fields.step, fields.skipped);
-      });
+    async (context) => {
+      const { project, fields } = context;
+      await write(context, "member", (sql) => skipStep(sql, project.id, fields.step, fields.skipped));
       return new SeeOther(`/projects/${project.id}/onboarding`);
     },
   ),
 
-  form(
-    `${path}/dismiss`,
-    { access: "member", fields: v.strictObject({ dismissed: booleanText }) },
-    async ({ begin, visitor, team, project, fields: { dismissed } }) => {
-      await begin(async (sql) => {
-        await requireRole(sql, visitor, team.id, "member");
-        await changeOnboarding(sql, project.id, { dismissed });
-      });
-      return new SeeOther(dismissed ? `/projects/${project.id}` : `/projects/${project.id}/onboarding`);
-    },
-  ),
+  form(`${path}/dismiss`, { access: "member", fields: v.strictObject({ dismissed: booleanText }) }, async (context) => {
+    const { project } = context;
+    const { dismissed } = context.fields;
+    await write(context, "member", (sql) => changeOnboarding(sql, project.id, { dismissed }));
+    return new SeeOther(dismissed ? `/projects/${project.id}` : `/projects/${project.id}/onboarding`);
+  }),
 
-  form(`${path}/sample-data`, { access: "member" }, async ({ begin, visitor, team, project }) => {
-    await begin(async (sql) => {
-      await requireRole(sql, visitor, team.id, "member");
-      await addSampleData(sql, project.id);
-    });
+  form(`${path}/sample-data`, { access: "member" }, async (context) => {
+    const { project } = context;
+    await write(
+      context,
+      "member",
+      (sql) => addSampleData(sql, project.id),
+      () => ({ action: "sample_data.added", subject: project.name, details: { projectId: project.id } }),
+    );
     return new SeeOther(`/projects/${project.id}`);
   }),
 
-  form(`${path}/sample-data/delete`, { access: "member" }, async ({ begin, visitor, team, project }) => {
-    await begin(async (sql) => {
-      await requireRole(sql, visitor, team.id, "member");
-      await removeSampleData(sql, project.id);
-    });
+  form(`${path}/sample-data/delete`, { access: "member" }, async (context) => {
+    const { project } = context;
+    await write(
+      context,
+      "member",
+      (sql) => removeSampleData(sql, project.id),
+      () => ({ action: "sample_data.removed", subject: project.name, details: { projectId: project.id } }),
+    );
     return new SeeOther(`/projects/${project.id}/onboarding`);
   }),
 ];

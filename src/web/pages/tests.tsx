@@ -1,5 +1,6 @@
 /** What is rotten among the tests, and whether one of them can be trusted. */
 
+import { write } from "../site/write.ts";
 import * as v from "valibot";
 import type { Href, Html, Path } from "../../http/html.ts";
 import { changeTestCases } from "../../operations/projects/catalogue.ts";
@@ -946,24 +947,21 @@ export const tests: Page[] = [
     return { title: "Tests", body, section: "tests" };
   }),
 
-  form(
-    "/projects/:projectId/tests/change",
-    { access: "member", fields: bulkForm },
-    async ({ begin, project, fields }) => {
-      const { do: what, reason, until, owner, back, ...ticked } = fields;
-      const ids = Object.values(ticked as Record<string, string | undefined>).filter((id) => id !== undefined);
-      if (ids.length === 0) refuse("No test was ticked");
-      const patch: TestCasePatch =
-        what === "own"
-          ? { owner: owner ?? null }
-          : what === "release"
-            ? { quarantine: null }
-            : toQuarantine(reason, until);
-      const { changed } = await begin((sql) => changeTestCases(sql, project.id, [...new Set(ids)], patch));
-      const view = Object.fromEntries(new URLSearchParams(back));
-      return new SeeOther(toAddress(testsPath(project.id), { ...view, changed: String(changed) }));
-    },
-  ),
+  form("/projects/:projectId/tests/change", { access: "member", fields: bulkForm }, async (context) => {
+    const { project, fields } = context;
+    const { do: what, reason, until, owner, back, ...ticked } = fields;
+    const ids = Object.values(ticked as Record<string, string | undefined>).filter((id) => id !== undefined);
+    if (ids.length === 0) refuse("No test was ticked");
+    const patch: TestCasePatch =
+      what === "own"
+        ? { owner: owner ?? null }
+        : what === "release"
+          ? { quarantine: null }
+          : toQuarantine(reason, until);
+    const { changed } = await change(context, [...new Set(ids)], patch);
+    const view = Object.fromEntries(new URLSearchParams(back));
+    return new SeeOther(toAddress(testsPath(project.id), { ...view, changed: String(changed) }));
+  }),
 
   page(onePath, { access: "viewer", query: historyQuery }, async (context) => {
     const { sql, fast, begin, project, params, query, role, csrf, now } = context;
@@ -1092,31 +1090,39 @@ export const tests: Page[] = [
   form(
     `${onePath}/quarantine`,
     { access: "member", fields: v.strictObject({ reason: mayBeEmpty(text(1_000)), until: mayBeEmpty(day) }) },
-    async ({ begin, project, params, fields }) =>
-      await changeOne(begin, project.id, params.testId, toQuarantine(fields.reason, fields.until)),
+    (context) => changeOne(context, toQuarantine(context.fields.reason, context.fields.until)),
   ),
 
-  form(`${onePath}/release`, { access: "member" }, async ({ begin, project, params }) => {
-    return await changeOne(begin, project.id, params.testId, { quarantine: null });
-  }),
+  form(`${onePath}/release`, { access: "member" }, (context) => changeOne(context, { quarantine: null })),
 
-  form(
-    `${onePath}/owner`,
-    { access: "member", fields: v.strictObject({ owner: mayBeEmpty(text(200)) }) },
-    async ({ begin, project, params, fields }) =>
-      await changeOne(begin, project.id, params.testId, { owner: fields.owner ?? null }),
+  form(`${onePath}/owner`, { access: "member", fields: v.strictObject({ owner: mayBeEmpty(text(200)) }) }, (context) =>
+    changeOne(context, { owner: context.fields.owner ?? null }),
   ),
 ];
 
+type Changing = Parameters<typeof write>[0] & { project: { id: string } };
+
+const change = (context: Changing, ids: readonly string[], patch: TestCasePatch) =>
+  write(
+    context,
+    "member",
+    (sql) => changeTestCases(sql, context.project.id, ids, patch),
+    ({ changed }) =>
+      changed === 0
+        ? undefined
+        : {
+            action: "test_case.changed",
+            subject: ids.length === 1 ? ids[0]! : `${ids.length} tests`,
+            details: { projectId: context.project.id, testCaseIds: ids.slice(0, 100), fields: Object.keys(patch) },
+          },
+  );
+
 async function changeOne(
-  begin: Parameters<typeof catchUp>[1],
-  projectId: string,
-  id: string,
+  context: Changing & { sql: Sql; params: { testId: string } },
   patch: TestCasePatch,
 ): Promise<SeeOther> {
-  await begin(async (sql) => {
-    if (!(await selectTestCase(sql, projectId, id))) refuseAbsent();
-    await changeTestCases(sql, projectId, [id], patch);
-  });
-  return new SeeOther(testPath(projectId, id));
+  const { testId } = context.params;
+  if (!(await selectTestCase(context.sql, context.project.id, testId))) refuseAbsent();
+  await change(context, [testId], patch);
+  return new SeeOther(testPath(context.project.id, testId));
 }

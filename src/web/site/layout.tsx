@@ -1,6 +1,6 @@
 /** The frame of every page: its head, the bar and the navigation. */
 
-import { type Href, type Html, raw } from "../../http/html.ts";
+import { type Href, type Html, type Path, raw } from "../../http/html.ts";
 import { Csrf } from "../components/form.tsx";
 import { SCRIPT, STYLE } from "./assets.ts";
 import type { PageContext, View } from "./page.ts";

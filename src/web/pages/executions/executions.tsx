@@ -1,5 +1,7 @@
 /** Executions: the list, and one of them: what broke, is it new, whose is it? */
 
+import { write } from "../../site/write.ts";
+import type { AuditAction, NewAuditEntry } from "../../../schema/audit.ts";
 import * as v from "valibot";
 import { type Html, type Piece, safeUrl, type Path } from "../../../http/html.ts";
 import { absent, fail } from "../../../http/problem.ts";
@@ -985,38 +987,62 @@ export const executions: Page[] = [
   form(
     "/projects/:projectId/executions/:executionId/rerun",
     { access: "member", fields: v.strictObject({ failedOnly: v.optional(v.literal("true")) }) },
-    async ({ begin, project, params, fields, publicUrl }) => {
+    async (context) => {
+      const { project, params, fields, publicUrl } = context;
       const failedOnly = fields.failedOnly === "true";
       const asked = { failedOnly, teamId: project.teamId, publicUrl, now: new Date() };
-      const id = await begin((sql) => rerunEnded(sql, project.id, params.executionId, asked));
+      const id = await write(
+        context,
+        "member",
+        (sql) => rerunEnded(sql, project.id, params.executionId, asked),
+        (rerun) => ({
+          action: "execution.rerun",
+          subject: params.executionId,
+          details: { projectId: project.id, rerun, failedOnly },
+        }),
+      );
       return new SeeOther(executionPath(project.id, id));
     },
   ),
 
-  form(
-    "/projects/:projectId/executions/:executionId/complete",
-    { access: "member" },
-    async ({ begin, project, params }) => {
-      await begin((sql) => completeExecution(sql, project.id, params.executionId, new Date()));
-      return new SeeOther(executionPath(project.id, params.executionId));
-    },
-  ),
+  form("/projects/:projectId/executions/:executionId/complete", { access: "member" }, async (context) => {
+    const { project, params } = context;
+    await write(
+      context,
+      "member",
+      (sql) => completeExecution(sql, project.id, params.executionId, new Date()),
+      toEntry("execution.completed", project),
+    );
+    return new SeeOther(executionPath(project.id, params.executionId));
+  }),
 
-  form(
-    "/projects/:projectId/executions/:executionId/cancel",
-    { access: "member" },
-    async ({ begin, project, params }) => {
-      await begin((sql) => cancelExecution(sql, project.id, params.executionId, new Date()));
-      return new SeeOther(executionPath(project.id, params.executionId));
-    },
-  ),
+  form("/projects/:projectId/executions/:executionId/cancel", { access: "member" }, async (context) => {
+    const { project, params } = context;
+    await write(
+      context,
+      "member",
+      (sql) => cancelExecution(sql, project.id, params.executionId, new Date()),
+      toEntry("execution.cancelled", project),
+    );
+    return new SeeOther(executionPath(project.id, params.executionId));
+  }),
 
-  form(
-    "/projects/:projectId/executions/:executionId/delete",
-    { access: "owner" },
-    async ({ begin, project, params }) => {
-      if (!(await begin((sql) => removeExecution(sql, project.id, params.executionId)))) absent();
-      return new SeeOther(`/projects/${project.id}/executions`);
-    },
-  ),
+  form("/projects/:projectId/executions/:executionId/delete", { access: "owner" }, async (context) => {
+    const { project, params } = context;
+    await write(
+      context,
+      "owner",
+      async (sql) => (await removeExecution(sql, project.id, params.executionId)) || absent(),
+      toEntry("execution.deleted", project),
+    );
+    return new SeeOther(`/projects/${project.id}/executions`);
+  }),
 ];
+
+const toEntry =
+  (action: AuditAction, { id: projectId }: { id: string }) =>
+  ({ id, key }: { id: string; key: string | null }): NewAuditEntry => ({
+    action,
+    subject: key ?? id,
+    details: { projectId, executionId: id },
+  });
