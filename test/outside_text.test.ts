@@ -9,7 +9,7 @@ import { createKey } from "../src/secrets/keys.ts";
 import { createLinkToken, createToken } from "../src/secrets/tokens.ts";
 import { PAGES } from "../src/web/site/pages.ts";
 import { createServer } from "./harness.ts";
-import { createVisits } from "./web/visiting.ts";
+import { createVisits } from "./web/browser.ts";
 
 const lines: string[] = [];
 const { acme, url, database, visit, owner } = await createVisits({ log: (line) => void lines.push(line) });

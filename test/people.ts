@@ -46,9 +46,10 @@ export async function createPerson(
   const email = `person${++number}@acme.example`;
   const cheap = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
   const passwordHash = password === null ? null : await Bun.password.hash(password, cheap);
+  const name = `Person ${number}`;
   return await begin(async (sql) => {
-    const accountId = (await insertAccount(sql, { email, name: `Person ${number}`, passwordHash }))!;
+    const accountId = (await insertAccount(sql, { email, name, passwordHash }))!;
     if (place) await insertMembership(sql, place.team, accountId, place.role);
-    return { email, ...(await startSession(sql, accountId, CLIENT)) };
+    return { email, name, ...(await startSession(sql, accountId, CLIENT)) };
   });
 }

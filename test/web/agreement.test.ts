@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
-import { createBrowser, toWords } from "./browsing.ts";
+import { createBrowser, toWords } from "./browser.ts";
 import { tellHistory } from "./history.ts";
 
 const SEEDS = Number(process.env["AGREEMENT_SEEDS"] ?? 4);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { handleEvents } from "../../src/work/automate.ts";
 import { junit } from "../harness.ts";
-import { createVisits, formsOf, type Shown, valueOf } from "./visiting.ts";
+import { createVisits, formsOf, type Shown, valueOf } from "./browser.ts";
 
 const { acme, rival, ask, visit, send, owner, member, viewer, stranger, database } = await createVisits();
 const base = `/teams/${acme.team}/automations`;

@@ -1,7 +1,7 @@
 /** Environments and their variables in the dashboard. */
 
 import { describe, expect, test } from "bun:test";
-import { createVisits, formsOf, valueOf } from "./visiting.ts";
+import { createVisits, formsOf, valueOf } from "./browser.ts";
 
 const lines: string[] = [];
 const { acme, ask, visit, send, owner, member, viewer, stranger } = await createVisits({

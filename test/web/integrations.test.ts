@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { CONFIGS, KINDS, SECRETS } from "../../src/schema/integrations.ts";
 import { createReceiver } from "../receiver.ts";
-import { createVisits, formsOf, type Shown, valueOf } from "./visiting.ts";
+import { createVisits, formsOf, type Shown, valueOf } from "./browser.ts";
 
 const lines: string[] = [];
 const { acme, ask, visit, send, owner, member, viewer, stranger } = await createVisits({

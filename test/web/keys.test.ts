@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { until } from "../harness.ts";
-import { createVisits, formsOf, valueOf } from "./visiting.ts";
+import { createVisits, formsOf, valueOf } from "./browser.ts";
 
 const { acme, ask, visit, send, owner, member, viewer, stranger } = await createVisits();
 const page = `/projects/${acme.project}/settings/keys`;

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { junit, until } from "../harness.ts";
-import { createVisits, formsOf, valueOf } from "./visiting.ts";
+import { createVisits, formsOf, valueOf } from "./browser.ts";
 
 const lines: string[] = [];
 const { acme, rival, ask, visit, send, owner, member, viewer, stranger, addProject, url } = await createVisits({

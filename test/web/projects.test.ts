@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { junit } from "../harness.ts";
-import { createRoles } from "./roles.ts";
+import { createRoles } from "./browser.ts";
 
 const HOUR = 3_600_000;
 const now = new Date();

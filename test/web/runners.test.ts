@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { selectTeamQueue } from "../../src/store/runners.ts";
-import { createVisits } from "./visiting.ts";
+import { createVisits } from "./browser.ts";
 
 const { acme, rival, ask, visit, send, viewer, member, owner, stranger, url, database, addProject } =
   await createVisits();

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
-import { createRoles } from "./roles.ts";
+import { createRoles } from "./browser.ts";
 
 const { acme, ask, look, report } = await createRoles();
 const base = `/projects/${acme.project}`;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createHarness, junit } from "../harness.ts";
-import { createBrowser, type Shown, toWords } from "./browsing.ts";
+import { createBrowser, type Shown, toWords } from "./browser.ts";
 
 const harness = await createHarness();
 const { acme, rival, ask, addProject, database, url } = harness;

@@ -1,32 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import type { Visitor } from "../../src/request/visitors.ts";
-import { createHarness, junit } from "../harness.ts";
+import { junit } from "../harness.ts";
+import { createVisits } from "./browser.ts";
 
-const teams: Visitor["teams"][number][] = [];
-const { ask, url, acme, addProject } = await createHarness({
-  visitors: {
-    find: async () => ({
-      accountId: crypto.randomUUID(),
-      email: "ada@acme.example",
-      name: "Ada",
-      sessionId: "s",
-      teams,
-    }),
-    csrf: () => ({ token: "token" }),
-    isOwnForm: () => true,
-  },
-});
-teams.push({ teamId: acme.team, teamName: "Acme", role: "viewer" });
+const { ask, acme, addProject, visit, viewer } = await createVisits();
 
 const get = async (path: string) => {
-  const response = await fetch(`${url}${path}`, { headers: { accept: "text/html" } });
-  const text = await response.text();
-  const words = text
-    .replace(/<title[^>]*>.*?<\/title>/gs, "")
-    .replace(/<[^>]*>/g, " ")
-    .replaceAll("&#x27;", "'")
-    .replace(/\s+/g, " ");
-  return { status: response.status, headers: response.headers, text, words };
+  const { html, ...page } = await visit(viewer, path);
+  return { ...page, text: html };
 };
 type Project = { project: string; key: string };
 const upload = async ({ project, key }: Project, query: Record<string, string>, body: string) =>

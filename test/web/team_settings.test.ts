@@ -1,7 +1,7 @@
 /** The settings of a team: its projects and keys, and what there is besides. */
 
 import { describe, expect, test } from "bun:test";
-import { createVisits, formsOf, valueOf } from "./visiting.ts";
+import { createVisits, formsOf, valueOf } from "./browser.ts";
 
 const lines: string[] = [];
 const { acme, rival, ask, visit, send, owner, member, viewer, stranger } = await createVisits({

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { createRoles, type Who } from "./roles.ts";
+import { createRoles, type Who } from "./browser.ts";
 
 const { acme, ask, look, fill, report, addProject } = await createRoles();
 const base = `/projects/${acme.project}/tests`;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { uploadsHeadline, shortAgent } from "../../src/web/pages/uploads.tsx";
 import { createHarness, junit } from "../harness.ts";
-import { createBrowser, toWords } from "./browsing.ts";
+import { createBrowser, toWords } from "./browser.ts";
 
 const harness = await createHarness();
 const { acme, rival, app, ask, addProject, database } = harness;
