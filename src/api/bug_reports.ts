@@ -49,6 +49,7 @@ export const bugReports: Route[] = [
     "POST /projects/:projectId/bug-reports",
     {
       scope: "triage",
+      record: "bug.created",
       summary: "Open a bug report by hand",
       description: "For what no test has found, or before it fails again: the next failures of its test cases join it.",
       example: { body: { title: "The cart forgets items", severity: "critical" } },
@@ -79,6 +80,7 @@ export const bugReports: Route[] = [
     "PATCH /projects/:projectId/bug-reports/:bugReportId",
     {
       scope: "triage",
+      record: "bug.changed",
       summary: "Change a bug report",
       description:
         "Changes what is given and leaves the rest. A resolved one is reopened by itself where it occurs again, not " +
@@ -120,6 +122,7 @@ export const bugReports: Route[] = [
     "POST /projects/:projectId/bug-reports/:bugReportId/merge",
     {
       scope: "triage",
+      record: "bug.merged",
       summary: "Merge a bug report into another, which gets its fingerprints and occurrences",
       description:
         "Future failures of its kind follow into the other one. It is resolved, and says where it went; that cannot " +

@@ -62,6 +62,7 @@ export const testCases: Route[] = [
     "PATCH /projects/:projectId/test-cases/:testCaseId",
     {
       scope: "triage",
+      record: "test_case.changed",
       summary: "Give a test case an owner, quarantine it, or end that",
       description:
         "Its failures go on being counted while it is quarantined, but turn no run red and are told apart. What is " +
@@ -85,6 +86,7 @@ export const testCases: Route[] = [
     "PATCH /projects/:projectId/test-cases",
     {
       scope: "triage",
+      record: "test_case.changed",
       summary: "Give up to 100 test cases an owner, quarantine them, or end that: all of them, or none",
       description: "The same change for all of them. One that is not of this project is a 400, and none is changed.",
       example: { body: { testCaseIds: ["0199b2c4-8e02-75cc-a1b0-52d7f90c6e13"], owner: "ada" } },

@@ -233,6 +233,18 @@ test("what keys change through the API is in the log by name, and never what was
   await ask(`DELETE ${base}/integrations/${integration.id}`, { key });
   await ask(`DELETE ${there}`, { key });
   await ask(`PATCH /projects/${rival.project}`, { key: rival.key, body: { name: "Renamed" } });
+  const send = async (what: string, body: unknown) =>
+    (await ask(`${what.replace(" /", ` /projects/${rival.project}/`)}`, { key: rival.key, body })).body;
+  const report = `<testsuite><testcase classname="a" name="b"/></testsuite>`;
+  const { executionId } = await send("POST /test-runs?task_slug=unit&complete=true", report);
+  const [testCase] = await send("GET /test-cases", undefined).then(({ data }) => data);
+  const one = await send("POST /bug-reports", { title: "One" });
+  const two = await send("POST /bug-reports", { title: "Two" });
+  await send(`PATCH /bug-reports/${one.id}`, { severity: "minor" });
+  await send(`POST /bug-reports/${one.id}/merge`, { into: two.id });
+  await send(`PATCH /test-cases/${testCase.id}`, { owner: "shop" });
+  await send("PATCH /test-cases", { testCaseIds: [testCase.id], owner: null });
+  await send(`DELETE /executions/${executionId}`, undefined);
   // What is refused or only read is no news.
   await ask(`POST ${base}/environments`, { key, body: {} });
   await ask(`GET ${base}/environments`, { key });
@@ -243,7 +255,16 @@ test("what keys change through the API is in the log by name, and never what was
       .filter(({ action }) => !action.startsWith("key."))
       .map(({ actor, action, subject }) => [actor, action, subject]),
   ).toEqual([
-    [`key ${rival.key.slice(0, 17)}`, "project.changed", "Renamed"],
+    ...[
+      ["execution.deleted", executionId],
+      ["test_case.changed", ""],
+      ["test_case.changed", testCase.name],
+      ["bug.merged", one.id],
+      ["bug.changed", one.id],
+      ["bug.created", two.id],
+      ["bug.created", one.id],
+      ["project.changed", "Renamed"],
+    ].map((entry) => [`key ${rival.key.slice(0, 17)}`, ...entry]),
     [leading, "environment.deleted", environment.id],
     [leading, "integration.deleted", integration.id],
     [leading, "automation.deleted", made.id],
