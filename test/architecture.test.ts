@@ -235,15 +235,14 @@ test("no import runs in a circle", async () => {
 test("no exported name means two things", async () => {
   const owners = new Map<string, string[]>();
   // The compiler prescribes the names of the runtime of TSX.
-  for (const file of files.filter((file) => file !== "http/jsx_runtime.ts")) {
+  // The parts of a page are seen only in its folder.
+  const isSeen = (file: string) => file !== "http/jsx_runtime.ts" && !file.startsWith("web/pages/");
+  for (const file of files.filter(isSeen)) {
     const text = await Bun.file(join(SOURCE, file)).text();
     const exported = /^export (?:async )?(?:type|const|function\*?|class) (\w+)/gm;
     for (const [, name] of text.matchAll(exported)) owners.set(name!, [...(owners.get(name!) ?? []), file]);
   }
-  // Each family of endpoints and of pages is an array of its name.
-  const isFamily = (files: readonly string[]) =>
-    files.length === 2 && /^api\/\w+\.ts$/.test(files[0]!) && /^web\/pages\/[\w/]+\.tsx$/.test(files[1]!);
-  const shared = [...owners].filter(([, files]) => new Set(files).size > 1 && !isFamily(files));
+  const shared = [...owners].filter(([, files]) => new Set(files).size > 1);
   expect(owners.size).toBeGreaterThan(1_000);
   expect(shared).toEqual([]);
 });

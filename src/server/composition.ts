@@ -19,7 +19,7 @@ import { createSeal } from "../secrets/seal.ts";
 import type { Database } from "../database/connect.ts";
 import { createSignals } from "../database/signals.ts";
 import { createGauges } from "../store/gauges.ts";
-import { OIDC_CALLBACK } from "../web/pages/log_in.tsx";
+import { OIDC_CALLBACK } from "../web/pages/log_in/provider.tsx";
 
 /** The program of the thread that reads large uploads. */
 export const UPLOAD_WORKER = new URL("./upload_worker.ts", import.meta.url);

@@ -70,7 +70,7 @@ test.each([
   ["/elsewhere/src/a.ts", "/elsewhere/src/a.ts"],
   [".\\src\\a.ts", "src/a.ts"],
   ["src//x/../a.ts", "src/a.ts"],
-  ["../web/pages/a.ts", "web/a.ts"],
+  ["../web/a.ts", "web/a.ts"],
   ["/home/runner/work/web/web/src/a.ts", "src/a.ts"],
 ])("the name of %s is %s", (file, name) => {
   expect(toFileName(file, "/work/app")).toBe(name);

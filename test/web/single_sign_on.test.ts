@@ -11,7 +11,7 @@ import { createOutbound } from "../../src/http/outbound.ts";
 import { createSetupToken } from "../../src/operations/people/accounts.ts";
 import { invite } from "../../src/operations/people/members.ts";
 import { insertTeam } from "../../src/store/projects.ts";
-import { OIDC_CALLBACK } from "../../src/web/pages/log_in.tsx";
+import { OIDC_CALLBACK } from "../../src/web/pages/log_in/provider.tsx";
 
 const verified = (name: string) => ({
   email: `${name}@acme.example`,

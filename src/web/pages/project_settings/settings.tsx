@@ -1,26 +1,18 @@
-/** Settings of a project, and its API key, which is shown in the one answer that generates it. */
+/** The settings of a project. */
 
 import * as v from "valibot";
-import { write } from "../site/write.ts";
-import { check } from "../../http/input.ts";
-import type { Html, Path } from "../../http/html.ts";
-import { replaceProjectKey } from "../../operations/people/keys.ts";
-import { changeProject } from "../../operations/projects/projects.ts";
-import { uuid } from "../../schema/fields.ts";
-import { projectPatch } from "../../schema/projects.ts";
-import { selectProjectKey, type ShownKey } from "../../store/keys.ts";
-import { selectRunners } from "../../store/runners.ts";
-import { type ProjectRow, selectProject } from "../../store/projects.ts";
-import { selectSummaries } from "../../store/execution_list.ts";
-import { executionPath } from "../site/paths.ts";
-import { executionName } from "../components/execution_table.tsx";
-import { tryForm } from "../site/form_input.ts";
-import { Csrf, Done, Field, FormError } from "../components/form.tsx";
-import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
-import { Ago } from "../components/text.tsx";
-import { counted } from "../../wording/numbers.ts";
-
-const MAX_RUNNERS = 100;
+import type { Html, Path } from "../../../http/html.ts";
+import { check } from "../../../http/input.ts";
+import { changeProject } from "../../../operations/projects/projects.ts";
+import { projectPatch } from "../../../schema/projects.ts";
+import { type ShownKey, selectProjectKey } from "../../../store/keys.ts";
+import { type ProjectRow, selectProject } from "../../../store/projects.ts";
+import { counted } from "../../../wording/numbers.ts";
+import { Csrf, Done, Field, FormError } from "../../components/form.tsx";
+import { Ago } from "../../components/text.tsx";
+import { tryForm } from "../../site/form_input.ts";
+import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
+import { write } from "../../site/write.ts";
 
 const DONE = {
   saved: "The settings are saved.",
@@ -35,6 +27,7 @@ const settingsFields = v.strictObject({
   executionTimeoutMinutes: v.string(),
   retentionDays: v.string(),
 });
+
 type SettingsFields = v.InferOutput<typeof settingsFields>;
 
 /** "12" → 12; what is no number goes to the check as it is. */
@@ -59,7 +52,7 @@ const toFields = (row: ProjectRow): SettingsFields => ({
 
 const toDays = (days: number): string => (days === 0 ? "for ever" : counted(days, "day"));
 
-type Shown = Pick<PageContext, "csrf" | "publicUrl" | "retentionDays" | "now"> & {
+export type Shown = Pick<PageContext, "csrf" | "publicUrl" | "retentionDays" | "now"> & {
   role: "viewer" | "member" | "owner";
   project: { id: string; name: string };
   team: { id: string; name: string };
@@ -233,60 +226,20 @@ function settings(
   return { title: "Settings", body, section: "settings", ...(problem === undefined ? {} : { status: 400 }) };
 }
 
-/** Who would notice: runners that ask with the key, and the last report that came with one. */
-async function usersOfKey({ sql, project, now }: PageContext & Shown): Promise<Html[]> {
-  const [runners, [build]] = await Promise.all([
-    selectRunners(sql, project.id, MAX_RUNNERS, undefined),
-    selectSummaries(sql, project.id, 0),
-  ]);
-  const dayAgo = now.getTime() - 86_400_000;
-  const lately = runners.filter(({ seenAt }) => Date.parse(seenAt) > dayAgo);
-  const held = lately.reduce((sum, { leases }) => sum + leases.length, 0);
-  const names = lately.slice(0, 5).map(({ name }) => name);
-  const more = lately.length - names.length;
-  return [
-    build ? (
-      <li>
-        Uploads, from CI and by hand: the newest execution is{" "}
-        <a href={executionPath(project.id, build.id)}>{executionName(build)}</a>
-        {build.branch === null ? null : (
-          <>
-            {" "}
-            on <code>{build.branch}</code>
-          </>
-        )}
-        , <Ago at={build.createdAt} now={now} />.
-      </li>
-    ) : (
-      <li>Uploads, from CI and by hand: nothing has arrived yet.</li>
-    ),
-    lately.length === 0 ? (
-      <li>Runners: none has asked for work in the last day.</li>
-    ) : (
-      <li class="long">
-        {counted(lately.length, "runner")}: {names.join(", ")}
-        {more > 0 ? ` and ${more} more` : ""}.{" "}
-        {held > 0 ? `They lose ${counted(held, "task")} that they are at.` : "They run nothing at this moment."}
-      </li>
-    ),
-    <li>Scripts and badges that ask the API with it.</li>,
-  ];
-}
+export const settingsPage = page(
+  "/projects/:projectId/settings",
+  { access: "viewer", query: v.strictObject({ told: v.optional(v.picklist(["saved", "shown"])) }) },
+  async (context) => {
+    const { fast, project, query } = context;
+    const [row, key] = await Promise.all([selectProject(fast, project.id), selectProjectKey(fast, project.id)]);
+    return settings(context, { row: row!, key, fields: toFields(row!), told: query.told });
+  },
+);
 
-const keyFields = v.strictObject({ replaces: v.union([v.literal("none"), uuid]) });
-
-export const projectSettings: Page[] = [
-  page(
-    "/projects/:projectId/settings",
-    { access: "viewer", query: v.strictObject({ told: v.optional(v.picklist(["saved", "shown"])) }) },
-    async (context) => {
-      const { fast, project, query } = context;
-      const [row, key] = await Promise.all([selectProject(fast, project.id), selectProjectKey(fast, project.id)]);
-      return settings(context, { row: row!, key, fields: toFields(row!), told: query.told });
-    },
-  ),
-
-  form("/projects/:projectId/settings", { access: "owner", fields: settingsFields }, async (context) => {
+export const changeForm = form(
+  "/projects/:projectId/settings",
+  { access: "owner", fields: settingsFields },
+  async (context) => {
     const { fast, project, fields } = context;
     const saved = await tryForm(() =>
       write(
@@ -303,96 +256,5 @@ export const projectSettings: Page[] = [
     if ("result" in saved) return new SeeOther(`/projects/${project.id}/settings?told=saved`);
     const [row, key] = await Promise.all([selectProject(fast, project.id), selectProjectKey(fast, project.id)]);
     return settings(context, { row: row!, key, fields, problem: saved.problem });
-  }),
-
-  page("/projects/:projectId/settings/key", { access: "member" }, async (context) => {
-    const { fast, project, csrf, now } = context;
-    const key = await selectProjectKey(fast, project.id);
-    const path: Path = `/projects/${project.id}/settings`;
-    const replaces = <input type="hidden" name="replaces" value={key?.id ?? "none"} />;
-    const button = (label: string, kind: string) => (
-      <form class="actions" method="post" action={`${path}/key`}>
-        <Csrf token={csrf} />
-        {replaces}
-        <button class={kind}>{label}</button>{" "}
-        <a class="button" href={path}>
-          Leave it
-        </a>
-      </form>
-    );
-    const body = key ? (
-      <>
-        <h1>Generate a new key for {project.name}</h1>
-        <div class="message bad">
-          <p>
-            <b>
-              The key <code>{key.leading}…</code> stops working the moment you press the button.
-            </b>{" "}
-            {key.lastUsedAt === null ? (
-              "It was never used."
-            ) : (
-              <>
-                It was last used <Ago at={key.lastUsedAt} now={now} />.
-              </>
-            )}
-          </p>
-        </div>
-        <div class="prose">
-          <p>What has it, and fails until it gets the new one:</p>
-          <ul>{await usersOfKey(context)}</ul>
-          <p>The new key is shown once. Have the places at hand where it goes: the secrets of your CI, the runners.</p>
-        </div>
-        {button(`Generate, and revoke ${key.leading}…`, "danger")}
-      </>
-    ) : (
-      <>
-        <h1>Generate the key of {project.name}</h1>
-        <div class="prose">
-          <p>The key uploads reports and runs tasks for this project, and nothing else. It is shown once.</p>
-        </div>
-        {button("Generate the key", "main")}
-      </>
-    );
-    return { title: "Generate a key", body, section: "settings" };
-  }),
-
-  form("/projects/:projectId/settings/key", { access: "member", fields: keyFields }, async (context) => {
-    const { project, publicUrl, fields } = context;
-    const before = fields.replaces === "none" ? null : fields.replaces;
-    const generated = await write(context, "member", (sql, by) => replaceProjectKey(sql, project.id, before, by));
-    // Sent twice, by a reload for one, it would revoke what it has just shown.
-    if (!generated) return new SeeOther(`/projects/${project.id}/settings?told=shown`);
-    const { key } = generated;
-    const upload = `curl -H "Authorization: Bearer ${key}" --data-binary @report.xml "${publicUrl}/api/v1/projects/${project.id}/test-runs"`;
-    const body = (
-      <>
-        <h1>The new key of {project.name}</h1>
-        <div class="message good">
-          <p>
-            <b>Copy it now: it is shown this once.</b> {before === null ? null : "The one before has stopped working."}
-          </p>
-        </div>
-        <pre data-copy>{key}</pre>
-        <h2>Upload a report with it</h2>
-        <pre data-copy>{upload}</pre>
-        <h2>
-          In CI and for runners <small>keep the key among the secrets</small>
-        </h2>
-        <pre data-copy>
-          {"\n"}ASSAY_URL={publicUrl}
-          {"\n"}ASSAY_PROJECT={project.id}
-          {"\n"}ASSAY_KEY={key}
-        </pre>
-        <p class="actions">
-          <a class="button main" href={`/projects/${project.id}/onboarding`}>
-            See the first report arrive
-          </a>{" "}
-          <a class="button" href={`/projects/${project.id}/settings`}>
-            To the settings
-          </a>
-        </p>
-      </>
-    );
-    return { title: "The new key", body, section: "settings" };
-  }),
-];
+  },
+);

@@ -1,0 +1,233 @@
+/** One automation: its settings and its runs. */
+
+import * as v from "valibot";
+import type { Path } from "../../../http/html.ts";
+import { check } from "../../../http/input.ts";
+import {
+  changeAutomation,
+  findAutomation,
+  removeAutomation,
+  runByHand,
+} from "../../../operations/automation/automation_settings.ts";
+import { type AutomationRun, automationPatch, runStatus } from "../../../schema/automations.ts";
+import { selectAutomationRuns } from "../../../store/automations.ts";
+import { ActionForm, Danger, Done, FormError } from "../../components/form.tsx";
+import { Pager } from "../../components/pager.tsx";
+import { toExact } from "../../components/text.tsx";
+import { tryForm } from "../../site/form_input.ts";
+import { SeeOther, type View, form, page } from "../../site/page.ts";
+import { write } from "../../site/write.ts";
+import { type Given, editors, fieldsOf, read, toGiven, toJson } from "./edit.tsx";
+import { sentenceOf } from "./sentence.ts";
+import { toAutomationFields } from "./fields.tsx";
+import { DONE, type Shown, cursor, lastRunOf, pathOf, selectChoices, told, wordOf } from "./list.tsx";
+import { dryRunCard, runRow } from "./runs.tsx";
+
+const MAX_RUNS = 20;
+
+type OneQuery = {
+  cursor?: string | undefined;
+  status?: AutomationRun["status"] | undefined;
+  told?: keyof typeof DONE | undefined;
+};
+
+type OneSaid = { given?: Given; problem?: { of: "settings" | "run"; text: string }; dryRun?: AutomationRun };
+
+export async function one(
+  context: Shown & { params: { automationId: string } },
+  query: OneQuery,
+  { given, problem, dryRun }: OneSaid = {},
+): Promise<View> {
+  const { sql, team, role, csrf, now, params } = context;
+  const place = { teamId: team.id, automationId: params.automationId };
+  const { cursor, status, told } = query;
+  const [automation, choices] = await Promise.all([findAutomation(sql, place), selectChoices(sql, team.id)]);
+  const found = await selectAutomationRuns(sql, team.id, automation.id, { status, limit: MAX_RUNS }, cursor);
+  const runs = found.slice(0, MAX_RUNS);
+  const base: Path = pathOf(place);
+  const isJson = given !== undefined && "json" in given;
+  const fields = given && "fields" in given ? given.fields : toAutomationFields(automation, choices);
+  const text = (of: NonNullable<OneSaid["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
+  const dry = (value: boolean) => <input type="hidden" name="dryRun" value={String(value)} />;
+  const body = (
+    <>
+      {told ? <Done>{DONE[told]}</Done> : null}
+      <h1>{automation.name}</h1>
+      <p class="prose">{sentenceOf(automation, choices)}</p>
+      <div class="meta">
+        <span>{automation.enabled ? "enabled" : <b>disabled</b>}</span>{" "}
+        {automation.nextRunAt === null ? null : <span>runs next at {toExact(automation.nextRunAt)}</span>}{" "}
+        <span>{lastRunOf(automation, now)}</span>
+        <a href={`/teams/${team.id}/automations`}>All automations</a>
+      </div>
+      {role === "owner" ? (
+        <div class="actions">
+          <ActionForm action={`${base}/run`} csrf={csrf} label="Dry run" kind="main" fields={dry(true)} />{" "}
+          <ActionForm action={`${base}/run`} csrf={csrf} label="Run it now" fields={dry(false)} />{" "}
+          <ActionForm
+            action={`${base}/state`}
+            csrf={csrf}
+            label={automation.enabled ? "Disable" : "Enable"}
+            fields={<input type="hidden" name="enabled" value={String(!automation.enabled)} />}
+          />
+        </div>
+      ) : null}{" "}
+      <FormError message={text("run")} /> {dryRun ? dryRunCard(team, dryRun) : null}
+      <h2 id="runs">
+        Runs{" "}
+        <small>newest first, with their reasons; those that did nothing are kept for 7 days, the others for 30</small>
+      </h2>
+      <form class="filters" method="get" action={base}>
+        <label>
+          Status{" "}
+          <select name="status">
+            {(["", "done", "skipped", "failed"] as const).map((one) => (
+              <option value={one} selected={one === (status ?? "")}>
+                {one === "" ? "all" : wordOf(one)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button>Show</button>
+      </form>
+      {runs.length === 0 ? (
+        <div class="card empty">
+          <p>
+            {status === undefined ? "It has not run yet: a dry run says what it would do." : "None with this status."}
+          </p>
+        </div>
+      ) : (
+        <div class="card">
+          <table>
+            <caption class="visually-hidden">Runs, newest first</caption>
+            <thead class="visually-hidden">
+              <tr>
+                <th scope="col">Status</th>
+                <th scope="col">What and why</th>
+                <th scope="col">When</th>
+              </tr>
+            </thead>
+            <tbody>{runs.map((run) => runRow(team, run, now))}</tbody>
+          </table>
+        </div>
+      )}{" "}
+      <Pager path={base} query={{ status, cursor }} cursor={found.length > MAX_RUNS ? runs.at(-1)!.id : undefined} />
+      <h2 id="settings">Settings</h2>
+      <FormError message={text("settings")} />{" "}
+      {role === "owner" ? (
+        <>
+          {editors(
+            { to: base, csrf, choices, button: "Save the automation" },
+            fields,
+            isJson ? given.json : toJson(automation),
+            isJson,
+          )}
+          <h2>Delete it</h2>
+          <Danger
+            action={`${base}/delete`}
+            csrf={csrf}
+            label={`Delete ${automation.name}`}
+            loss="Its runs with their reasons are lost. What it has begun goes on."
+          />
+        </>
+      ) : (
+        <>
+          <pre>{toJson(automation)}</pre>
+          <p class="hint">Owners of the team can change this.</p>
+        </>
+      )}
+    </>
+  );
+  return { title: automation.name, body, section: "automations", ...(problem ? { status: 400 } : {}) };
+}
+
+/** What is chosen in a form may be everything. */
+const anyStatus = v.pipe(
+  v.optional(v.union([v.literal(""), runStatus])),
+  v.transform((status) => status || undefined),
+);
+
+const flag = v.picklist(["true", "false"]);
+
+const toChanged = ({ id, name }: { id: string; name: string }, fields: readonly string[]) =>
+  ({ action: "automation.changed", subject: name, details: { automationId: id, fields } }) as const;
+
+export const automationPage = page(
+  "/teams/:teamId/automations/:automationId",
+  { access: "viewer", query: v.strictObject({ cursor, told, status: anyStatus }) },
+  async (context) => await one(context, context.query),
+);
+
+export const changeForm = form(
+  "/teams/:teamId/automations/:automationId",
+  { access: "owner", fields: fieldsOf },
+  async (context) => {
+    const { params, fields } = context;
+    const given = toGiven(fields as never);
+    const saved = await tryForm(() => {
+      const patch = check(automationPatch, read(given));
+      return write(
+        context,
+        "owner",
+        (sql) => changeAutomation(sql, context.seal, params, patch),
+        (row) => toChanged(row, Object.keys(patch)),
+      );
+    });
+    if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, given });
+    return new SeeOther(`${pathOf(params)}?told=saved`);
+  },
+);
+
+export const stateForm = form(
+  "/teams/:teamId/automations/:automationId/state",
+  { access: "owner", fields: v.strictObject({ enabled: flag }) },
+  async (context) => {
+    const { params, fields } = context;
+    const enabled = fields.enabled === "true";
+    const changed = await tryForm(() =>
+      write(
+        context,
+        "owner",
+        (sql) => changeAutomation(sql, context.seal, params, { enabled }),
+        (row) => toChanged(row, ["enabled"]),
+      ),
+    );
+    if ("problem" in changed) return await one(context, {}, { problem: { of: "run", text: changed.problem } });
+    return new SeeOther(`${pathOf(params)}?told=${enabled ? "enabled" : "disabled"}`);
+  },
+);
+
+export const deleteForm = form(
+  "/teams/:teamId/automations/:automationId/delete",
+  { access: "owner" },
+  async (context) => {
+    const { params } = context;
+    const { automationId } = params;
+    await write(
+      context,
+      "owner",
+      async (sql) => {
+        const { name } = await findAutomation(sql, params);
+        await removeAutomation(sql, params);
+        return name;
+      },
+      (name) => ({ action: "automation.deleted", subject: name, details: { automationId } }),
+    );
+    return new SeeOther(`/teams/${params.teamId}/automations?told=deleted`);
+  },
+);
+
+export const runForm = form(
+  "/teams/:teamId/automations/:automationId/run",
+  { access: "owner", fields: v.strictObject({ dryRun: flag }) },
+  async (context) => {
+    const { params, fields, publicUrl, log } = context;
+    const dryRun = fields.dryRun === "true";
+    const onBug = (error: unknown) => log.error("Cannot run an automation", { ...params, dryRun, error });
+    const ran = await tryForm(() =>
+      write(context, "owner", (sql) => runByHand(sql, { publicUrl, now: new Date(), dryRun, onBug }, params)),
+    );
+    if ("problem" in ran) return await one(context, {}, { problem: { of: "run", text: ran.problem } });
+    return dryRun ? await one(context, {}, { dryRun: ran.result }) : new SeeOther(`${pathOf(params)}?told=ran#runs`);
+  },
+);

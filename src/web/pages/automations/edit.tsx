@@ -1,0 +1,167 @@
+/** Creating and changing an automation, as a form or as JSON. */
+
+import * as v from "valibot";
+import type { Html, Path } from "../../../http/html.ts";
+import { check } from "../../../http/input.ts";
+import { fail } from "../../../http/problem.ts";
+import { createAutomation } from "../../../operations/automation/automation_settings.ts";
+import { type NewAutomation, newAutomation } from "../../../schema/automations.ts";
+import { Csrf, Field, FormError } from "../../components/form.tsx";
+import { tryForm } from "../../site/form_input.ts";
+import { SeeOther, type View, form, page } from "../../site/page.ts";
+import { write } from "../../site/write.ts";
+import { type AutomationFields, automationFields, toAutomation } from "./fields.tsx";
+import { type Choices } from "./sentence.ts";
+import { automationForm } from "./form.tsx";
+import { type Shown, selectChoices } from "./list.tsx";
+
+/** What is edited as JSON. */
+export const toJson = ({ name, enabled, trigger, conditions, actions }: NewAutomation): string =>
+  JSON.stringify({ name, enabled, trigger, conditions, actions }, null, 2);
+
+const EXAMPLE = JSON.stringify(
+  {
+    name: "Nightly tests",
+    trigger: { schedule: "30 2 * * *", timezone: "Europe/Berlin" },
+    conditions: {},
+    actions: [{ type: "start_execution", tasks: ["nightly"], key: "nightly-{date}" }],
+  },
+  null,
+  2,
+);
+
+export type Given = { fields: AutomationFields } | { json: string };
+
+type Editing = { to: Path; csrf: string; button: string; choices: Choices };
+
+/** The form for the usual cases, and all of it as JSON below; one of the two is open. */
+export function editors(
+  { to, csrf, button, choices }: Editing,
+  fields: AutomationFields | undefined,
+  json: string,
+  isJson: boolean,
+): Html {
+  const text = (
+    <form class="fields fold-body" method="post" action={to}>
+      <Csrf token={csrf} />{" "}
+      <Field
+        label="All of it as JSON"
+        name="json"
+        value={json}
+        type="area"
+        rows={18}
+        isCode
+        required
+        hint={
+          <>
+            As the API takes it: trigger, conditions, actions. <a href="/openapi.json">The schema</a>.
+          </>
+        }
+      />
+      <div>
+        <button class={fields === undefined ? "main" : ""}>{button}, from JSON</button>
+      </div>
+    </form>
+  );
+  if (fields === undefined)
+    return (
+      <>
+        <p class="message">It says more than the form can: it is edited as JSON.</p>
+        <div class="card padded">{text}</div>
+      </>
+    );
+  return (
+    <>
+      <form class="fields parts card padded automation" method="post" action={to}>
+        <Csrf token={csrf} />
+        {automationForm(fields, choices)}
+        <div>
+          <button class="main">{button}</button>
+        </div>
+      </form>
+      <div class="card top">
+        <details class="fold" open={isJson}>
+          <summary>For everything else: as JSON</summary>
+          {text}
+        </details>
+      </div>
+    </>
+  );
+}
+
+const NEW_FIELDS: AutomationFields = { when: "event", event: "execution.failed", branches: "main" };
+
+async function create({ sql, team, csrf }: Shown, given: Given | undefined, problem?: string): Promise<View> {
+  const choices = await selectChoices(sql, team.id);
+  const to: Path = `/teams/${team.id}/automations/new`;
+  const editing = { to, csrf, choices, button: "Create the automation" };
+  const isJson = given !== undefined && "json" in given;
+  const body = (
+    <>
+      <h1>New automation</h1>
+      <div class="meta">
+        {choices.integrations.length === 0 ? (
+          <span>
+            To send something, <a href={`/teams/${team.id}/integrations/new`}>make an integration</a> first.
+          </span>
+        ) : null}
+        <a href={`/teams/${team.id}/automations`}>All automations</a>
+      </div>
+      <FormError message={problem} />
+      <div class="top">
+        {editors(editing, isJson ? NEW_FIELDS : (given?.fields ?? NEW_FIELDS), isJson ? given.json : EXAMPLE, isJson)}
+      </div>
+    </>
+  );
+  return { title: "New automation", body, section: "automations", ...(problem === undefined ? {} : { status: 400 }) };
+}
+
+/** An object of JSON. Fails with words of ours. */
+function readJson(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    fail(
+      "VALIDATION_ERROR",
+      `Cannot read the JSON: ${(error as Error).message.replace(/^JSON Parse error: /, "").slice(0, 200)}`,
+    );
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    fail("VALIDATION_ERROR", "Cannot read the JSON: expected an object");
+  return value as Record<string, unknown>;
+}
+
+export const fieldsOf = v.strictObject({ json: v.optional(v.string()), ...automationFields });
+
+export const toGiven = ({ json, ...fields }: Record<string, string | undefined>): Given =>
+  json === undefined ? { fields } : { json };
+
+export const read = (given: Given): Record<string, unknown> =>
+  "json" in given ? readJson(given.json) : toAutomation(given.fields);
+
+export const newPage = page(
+  "/teams/:teamId/automations/new",
+  { access: "owner" },
+  async (context) => await create(context, undefined),
+);
+
+export const createAutomationForm = form(
+  "/teams/:teamId/automations/new",
+  { access: "owner", fields: fieldsOf },
+  async (context) => {
+    const { team, fields } = context;
+    const given = toGiven(fields as never);
+    const made = await tryForm(() => {
+      const wanted = check(newAutomation, read(given));
+      return write(
+        context,
+        "owner",
+        (sql) => createAutomation(sql, context.seal, team.id, wanted),
+        ({ name, id }) => ({ action: "automation.created", subject: name, details: { automationId: id } }),
+      );
+    });
+    if ("problem" in made) return await create(context, given, made.problem);
+    return new SeeOther(`/teams/${team.id}/automations/${made.result.id}?told=created`);
+  },
+);

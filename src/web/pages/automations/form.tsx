@@ -1,0 +1,202 @@
+/** The form of an automation. */
+
+import type { Html } from "../../../http/html.ts";
+import type { ActionType } from "../../../schema/automations.ts";
+import { EVENT_TYPES } from "../../../schema/events.ts";
+import { Checkbox, Field, Select } from "../../components/form.tsx";
+import { type AutomationFields, MAX_ACTIONS, MAX_PROJECTS, SEVERITIES } from "./fields.tsx";
+import { ACTION_WORDS, type Choices, EVENT_WORDS } from "./sentence.ts";
+
+const ZONES = ["UTC", "Europe/Berlin", "Europe/London", "America/New_York", "America/Los_Angeles", "Asia/Tokyo"];
+
+/** The fields; which of them a choice makes needless is hidden where the browser can. */
+export function automationForm(fields: AutomationFields, { projects, integrations }: Choices): Html {
+  const value = (name: string) => fields[name];
+  const when = value("when") ?? "event";
+  const radio = (key: string, label: string) => (
+    <label class="check">
+      <input type="radio" name="when" value={key} checked={key === when} /> <span>{label}</span>
+    </label>
+  );
+  return (
+    <>
+      <Field
+        label="Name"
+        name="name"
+        value={value("name")}
+        required
+        max={200}
+        placeholder="Tell the team what broke on main"
+      />
+      <fieldset class="fields when">
+        <legend>When</legend>
+        {radio("event", "Something happens")} {radio("schedule", "It is time")}{" "}
+        <Select
+          label="What happens"
+          name="event"
+          options={EVENT_TYPES.map((type) => [type, EVENT_WORDS[type]] as const)}
+          value={value("event") ?? "execution.failed"}
+          kind="for-event"
+        />{" "}
+        <Field
+          label="Schedule"
+          name="schedule"
+          value={value("schedule")}
+          max={200}
+          isCode
+          placeholder="30 6 * * 1-5"
+          kind="for-schedule"
+          hint="Minute, hour, day, month, weekday; or @hourly, @daily, @weekly, @monthly."
+        />{" "}
+        <Field
+          label="Time zone"
+          name="timezone"
+          value={value("timezone") ?? "UTC"}
+          max={100}
+          isCode
+          kind="for-schedule"
+          hint={`As in ${ZONES.slice(1, 3).join(" or ")}.`}
+        />
+      </fieldset>
+      <fieldset class="fields">
+        <legend>Where</legend>
+        <p class="hint">What is left empty is everywhere.</p>
+        {projects.length === 0 ? null : (
+          <div class="field" role="group" aria-label="Projects">
+            <p class="small">Projects</p>
+            {projects.slice(0, MAX_PROJECTS).map(({ id, name }, index) => (
+              <Checkbox label={name} name={`project.${index}`} checked={value(`project.${index}`) === id} value={id} />
+            ))}
+          </div>
+        )}{" "}
+        <Field
+          label="Branches"
+          name="branches"
+          value={value("branches")}
+          type="area"
+          rows={2}
+          isCode
+          kind="for-event"
+          placeholder="main
+release/**"
+          hint="One a line. * stays within a part of a name, ** does not, ! excludes of what stands before it."
+        />{" "}
+        <Field
+          label="Environments"
+          name="environments"
+          value={value("environments")}
+          type="area"
+          rows={1}
+          isCode
+          kind="for-event"
+          placeholder="production"
+        />{" "}
+        <Field
+          label="Tasks"
+          name="taskSlugs"
+          value={value("taskSlugs")}
+          type="area"
+          rows={1}
+          isCode
+          kind="for-event"
+          placeholder="unit"
+        />{" "}
+        <Field
+          label="At least so many failed"
+          name="minFailed"
+          value={value("minFailed")}
+          type="number"
+          kind="for-event for-counts"
+          hint="Of executions and tasks."
+        />
+        <div class="field for-event for-bugs" role="group" aria-label="Severity of bugs">
+          <p class="small">Severity, of bugs</p>
+          {SEVERITIES.map((one) => (
+            <Checkbox label={one} name={`severity.${one}`} checked={value(`severity.${one}`) === "true"} />
+          ))}
+        </div>
+      </fieldset>
+      <div class="stack">
+        {Array.from({ length: MAX_ACTIONS }, (_, index) => actionFields(index, fields, integrations))}
+      </div>
+    </>
+  );
+}
+
+function actionFields(index: number, fields: AutomationFields, integrations: Choices["integrations"]): Html {
+  const name = (part: string) => `action.${index}.${part}`;
+  const types = Object.keys(ACTION_WORDS) as ActionType[];
+  const first = index === 0 ? [] : [["", "nothing more"] as const];
+  const targets = integrations.map(
+    ({ id, name, kind, enabled }) => [id, `${name} (${kind}${enabled ? "" : ", disabled"})`] as const,
+  );
+  return (
+    <fieldset class="fields what">
+      <legend>{index === 0 ? "What to do" : "And then"}</legend>
+      <Select
+        label="Action"
+        name={name("type")}
+        options={[...first, ...types.map((type) => [type, ACTION_WORDS[type]] as const)]}
+        value={fields[name("type")] ?? (index === 0 ? "notify" : "")}
+      />{" "}
+      <Select
+        label="Integration"
+        name={name("integrationId")}
+        options={targets.length === 0 ? [["", "there is none yet"]] : targets}
+        value={fields[name("integrationId")]}
+        kind="for-integration"
+      />{" "}
+      <Field
+        label="Title of the bug"
+        name={name("title")}
+        value={fields[name("title")]}
+        max={300}
+        kind="for-bug"
+        hint="Empty: what has happened."
+      />{" "}
+      <Select
+        label="Severity of the bug"
+        name={name("severity")}
+        options={SEVERITIES.map((one) => [one, one] as const)}
+        value={fields[name("severity")] ?? "major"}
+        kind="for-bug"
+      />{" "}
+      <Field
+        label="Repeats in a row at most"
+        name={name("maximum")}
+        value={fields[name("maximum")] ?? "1"}
+        type="number"
+        kind="for-rerun"
+        hint="1 to 5."
+      />{" "}
+      <Field
+        label="Tasks to start"
+        name={name("tasks")}
+        value={fields[name("tasks")]}
+        max={1000}
+        isCode
+        kind="for-start"
+        placeholder="nightly, e2e"
+      />{" "}
+      <Field
+        label="Key of the execution"
+        name={name("key")}
+        value={fields[name("key")]}
+        max={150}
+        isCode
+        kind="for-start"
+        placeholder={"nightly-{date}"}
+        hint={"Where CI meets it: {date} and {time} become the day and the minute."}
+      />{" "}
+      <Field
+        label="Environment"
+        name={name("environment")}
+        value={fields[name("environment")]}
+        max={200}
+        isCode
+        kind="for-start"
+        placeholder="staging"
+      />
+    </fieldset>
+  );
+}

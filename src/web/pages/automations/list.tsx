@@ -1,0 +1,176 @@
+/** The automations of a team. */
+
+import * as v from "valibot";
+import type { Sql } from "../../../database/connect.ts";
+import type { Html, Path } from "../../../http/html.ts";
+import type { Role } from "../../../schema/accounts.ts";
+import type { AutomationRun } from "../../../schema/automations.ts";
+import { uuid } from "../../../schema/fields.ts";
+import { type AutomationRow, selectAutomations, selectTeamProjects } from "../../../store/automations.ts";
+import { selectIntegrations } from "../../../store/integrations.ts";
+import { counted } from "../../../wording/numbers.ts";
+import { Done } from "../../components/form.tsx";
+import { Pager } from "../../components/pager.tsx";
+import { Mark, Tag } from "../../components/status.tsx";
+import { Ago } from "../../components/text.tsx";
+import { type PageContext, type View, page } from "../../site/page.ts";
+import { type Choices, sentenceOf } from "./sentence.ts";
+
+const MAX_ROWS = 50;
+
+const MAX_INTEGRATIONS = 100;
+
+export const DONE = {
+  created: "The automation is there, and waits. A dry run says what it would do.",
+  saved: "Saved.",
+  ran: "It ran: what it did is below.",
+  enabled: "Enabled: it looks at what happens from now on.",
+  disabled: "Disabled: it does nothing until it is enabled.",
+  deleted: "The automation is deleted, with its runs.",
+} as const;
+
+export type Shown = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
+  role: Role;
+  team: { id: string; name: string };
+};
+
+type Place = { teamId: string; automationId: string };
+
+export const pathOf = ({ teamId, automationId }: Place): Path => `/teams/${teamId}/automations/${automationId}`;
+
+export async function selectChoices(sql: Sql, teamId: string): Promise<Choices> {
+  const [projects, integrations] = await Promise.all([
+    selectTeamProjects(sql, teamId, undefined),
+    selectIntegrations(sql, teamId, { limit: MAX_INTEGRATIONS }, undefined),
+  ]);
+  return {
+    projects: projects.toSorted((a, b) => a.name.localeCompare(b.name)),
+    integrations: integrations.map(({ id, name, kind, enabled }) => ({ id, name, kind, enabled })),
+  };
+}
+
+/** Shapes and words of what became of a run, or of one of its actions. */
+export const MARKS: Record<string, string> = {
+  done: "passed",
+  skipped: "skipped",
+  failed: "failed",
+  planned: "queued",
+};
+
+export const wordOf = (run: AutomationRun["status"]) =>
+  ({ done: "done", skipped: "nothing to do", failed: "failed" })[run];
+
+async function list(
+  { sql, team, role, now }: Shown,
+  { cursor, told }: { cursor?: string | undefined; told?: keyof typeof DONE | undefined },
+): Promise<View> {
+  const [found, choices] = await Promise.all([
+    selectAutomations(sql, team.id, MAX_ROWS, cursor),
+    selectChoices(sql, team.id),
+  ]);
+  const rows = found.slice(0, MAX_ROWS);
+  const base: Path = `/teams/${team.id}/automations`;
+  const body = (
+    <>
+      {told ? <Done>{DONE[told]}</Done> : null}
+      <h1>Automations</h1>
+      <p class="meta">
+        <span>When something happens or it is time, and the conditions hold, these things are done.</span>
+      </p>
+      {role === "owner" ? (
+        <p class="actions">
+          <a class="button main" href={`${base}/new`}>
+            New automation
+          </a>
+        </p>
+      ) : null}
+      <h2>
+        {counted(rows.length, "automation")}
+        {found.length > MAX_ROWS ? " on this page" : ""}
+      </h2>
+      {rows.length === 0 ? (
+        <div class="card empty">
+          <p>No automation yet.</p>
+          <p>
+            {role === "owner"
+              ? "The usual first one: when an execution fails on main, tell the team."
+              : "Owners of the team create them."}
+          </p>
+        </div>
+      ) : (
+        <div class="card">
+          <table>
+            <caption class="visually-hidden">Automations, newest first</caption>
+            <thead>
+              <tr>
+                <th scope="col">
+                  <span class="visually-hidden">Status</span>
+                </th>
+                <th scope="col">Automation</th>
+                <th scope="col" class="wide">
+                  Last run
+                </th>
+                <th scope="col" class="number">
+                  When
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr>
+                  <td class="mark-cell">
+                    <Mark
+                      status={!row.enabled ? "cancelled" : row.lastRun ? MARKS[row.lastRun.status]! : "queued"}
+                      word={false}
+                    />
+                    <span class="visually-hidden">
+                      {!row.enabled ? "disabled" : row.lastRun ? wordOf(row.lastRun.status) : "never ran"}
+                    </span>
+                  </td>
+                  <td class="long">
+                    <a href={`${base}/${row.id}`}>
+                      <b>{row.name}</b>
+                    </a>
+                    {row.enabled ? null : (
+                      <>
+                        {" "}
+                        <Tag>disabled</Tag>
+                      </>
+                    )}{" "}
+                    <span class="small soft">{sentenceOf(row, choices)}</span>
+                  </td>
+                  <td class="long wide soft">
+                    {row.lastRun ? `${wordOf(row.lastRun.status)}: ${row.lastRun.reason}` : "never ran"}
+                  </td>
+                  <td class="number soft">{row.lastRun ? <Ago at={row.lastRun.createdAt} now={now} /> : "–"}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}{" "}
+      <Pager path={base} query={{ cursor }} cursor={found.length > MAX_ROWS ? rows.at(-1)!.id : undefined} />
+    </>
+  );
+  return { title: "Automations", body, section: "automations" };
+}
+
+export const lastRunOf = ({ lastRun }: AutomationRow, now: Date): Html =>
+  lastRun === null ? (
+    <>never ran</>
+  ) : (
+    <>
+      <Mark status={MARKS[lastRun.status]!} word={false} /> last run {wordOf(lastRun.status)},{" "}
+      <Ago at={lastRun.createdAt} now={now} />
+    </>
+  );
+
+export const told = v.optional(v.picklist(Object.keys(DONE) as (keyof typeof DONE)[]));
+
+export const cursor = v.optional(uuid);
+
+export const listPage = page(
+  "/teams/:teamId/automations",
+  { access: "viewer", query: v.strictObject({ cursor, told }) },
+  async (context) => await list(context, context.query),
+);

@@ -1,0 +1,74 @@
+/** The runs of an automation, and what each has done. */
+
+import type { Html } from "../../../http/html.ts";
+import type { AutomationRun } from "../../../schema/automations.ts";
+import { Mark } from "../../components/status.tsx";
+import { Ago } from "../../components/text.tsx";
+import { bugPath, executionPath } from "../../site/paths.ts";
+import { ACTION_WORDS } from "./sentence.ts";
+import { MARKS, wordOf } from "./list.tsx";
+
+/** What became of each action, with the way to it. */
+function results(team: { id: string }, run: AutomationRun): Html | null {
+  if (run.actions.length === 0) return null;
+  return (
+    <ul class="plain small">
+      {run.actions.map((one) => (
+        <li>
+          <Mark status={MARKS[one.status]!} word={false} /> <b>{ACTION_WORDS[one.type]}</b>: {one.status}{" "}
+          <span class="soft">{one.reason}</span>{" "}
+          {one.executionId && run.projectId ? (
+            <a href={executionPath(run.projectId, one.executionId)}>The execution</a>
+          ) : null}{" "}
+          {one.bugReportId && run.projectId ? <a href={bugPath(run.projectId, one.bugReportId)}>The bug</a> : null}{" "}
+          {one.integrationId ? (
+            <a
+              href={`/teams/${team.id}/integrations/${one.integrationId}${one.deliveryId ? `#d-${one.deliveryId}` : ""}`}
+            >
+              {one.deliveryId ? "The delivery" : "The integration"}
+            </a>
+          ) : null}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const causeOf = ({ cause, eventType }: AutomationRun): string =>
+  [eventType ?? (cause === "manual" ? "" : cause), cause === "manual" ? "by hand" : ""].filter(Boolean).join(", ");
+
+export function runRow(team: { id: string }, run: AutomationRun, now: Date): Html {
+  return (
+    <tr>
+      <td class="mark-cell">
+        <Mark status={MARKS[run.status]!} word={false} />
+        <span class="visually-hidden">{run.status}</span>
+      </td>
+      <td class="long">
+        <b>{wordOf(run.status)}</b> <span class="soft">{causeOf(run)}</span>
+        <span class="small">{run.reason}</span>
+        {results(team, run)}
+      </td>
+      <td class="number soft">
+        <Ago at={run.createdAt} now={now} />
+      </td>
+    </tr>
+  );
+}
+
+export const dryRunCard = (team: { id: string }, run: AutomationRun): Html => (
+  <>
+    <h2 id="dry-run">
+      Dry run <small>nothing was done, and it is not kept</small>
+    </h2>
+    <div class="card padded">
+      <p>
+        <Mark status={MARKS[run.status]!} word={false} />{" "}
+        <b>{{ done: "It would run", skipped: "It would do nothing", failed: "It would fail" }[run.status]}</b>:{" "}
+        {run.reason}
+      </p>
+      {run.eventType === null ? null : <p class="hint">Tried with the last {run.eventType}.</p>}
+      {results(team, run)}
+    </div>
+  </>
+);

@@ -1,0 +1,68 @@
+/** An automation as a sentence, and the words of its events and actions. */
+
+import type { Action, ActionType, NewAutomation } from "../../../schema/automations.ts";
+import type { EventType } from "../../../schema/events.ts";
+
+export type Named = { id: string; name: string };
+
+/** What the form lets choose from. */
+export type Choices = {
+  projects: readonly Named[];
+  integrations: readonly (Named & { kind: string; enabled: boolean })[];
+};
+
+export const EVENT_WORDS: Record<EventType, string> = {
+  "execution.completed": "an execution has ended",
+  "execution.failed": "an execution has failed",
+  "execution.recovered": "a task is green again",
+  "test_run.completed": "a task has reported",
+  "bug_report.opened": "a bug is opened",
+  "bug_report.regressed": "a bug comes back",
+  "bug_report.resolved": "a bug is resolved",
+  "test_case.became_flaky": "a test becomes flaky",
+  "test_case.recovered": "a flaky test has recovered",
+  "task.missed": "a task has not reported in time",
+  "integration.disabled": "an integration is disabled",
+};
+
+export const ACTION_WORDS: Record<ActionType, string> = {
+  notify: "send a message",
+  create_issue: "create an issue",
+  set_commit_status: "set the status of the commit",
+  dispatch: "start a pipeline",
+  open_bug_report: "open a bug",
+  rerun_failed: "run what failed again",
+  start_execution: "start an execution",
+};
+
+/** A task may come with what it asks for. */
+const slugOf = (task: string | { slug: string }): string => (typeof task === "string" ? task : task.slug);
+
+const quoted = (values: readonly string[]) => values.join(", ");
+
+/** "When an execution has failed in shop on main: send a message to Team chat". */
+export function sentenceOf(
+  { trigger, conditions, actions }: Pick<NewAutomation, "trigger" | "conditions" | "actions">,
+  { projects, integrations }: Choices,
+): string {
+  const nameOf = (list: readonly Named[], id: string) =>
+    list.find((one) => one.id === id)?.name ?? "something that was deleted";
+  const { branches, environments, taskSlugs, minFailed, severity } = conditions;
+  const where = [
+    conditions.projects && `in ${conditions.projects.map((id) => nameOf(projects, id)).join(", ")}`,
+    branches && `on ${quoted(branches)}`,
+    environments && `at ${quoted(environments)}`,
+    taskSlugs && `of ${quoted(taskSlugs)}`,
+    minFailed && `with ${minFailed} failed or more`,
+    severity && `of severity ${quoted(severity)}`,
+  ].filter(Boolean);
+  const when =
+    "event" in trigger ? `When ${EVENT_WORDS[trigger.event]}` : `At ${trigger.schedule} (${trigger.timezone})`;
+  const what = actions.map((action: Action) => {
+    if ("integrationId" in action)
+      return `${ACTION_WORDS[action.type]} ${action.type === "notify" ? "to" : "in"} ${nameOf(integrations, action.integrationId)}`;
+    if (action.type === "start_execution") return `${ACTION_WORDS[action.type]} of ${quoted(action.tasks.map(slugOf))}`;
+    return ACTION_WORDS[action.type];
+  });
+  return `${[when, ...where].join(" ")}: ${what.join(", then ")}`;
+}

@@ -1,0 +1,324 @@
+/** The list of bugs of a project, with filters and triage. */
+
+import * as v from "valibot";
+import type { Sql } from "../../../database/connect.ts";
+import type { Html, Path } from "../../../http/html.ts";
+import {
+  type BugReportPatch,
+  type BugReportSort,
+  type BugStatus,
+  severity as severitySchema,
+} from "../../../schema/bug_reports.ts";
+import { listText, mayBeEmpty, text } from "../../../schema/fields.ts";
+import { refuse } from "../../../schema/refusal.ts";
+import { type BugReportRow, countOpenBugs, selectBugByNumber, selectBugReports } from "../../../store/bug_reports.ts";
+import { selectTaskSlugs } from "../../../store/facets.ts";
+import { counted, toCount } from "../../../wording/numbers.ts";
+import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
+import { type Choice, Csrf } from "../../components/form.tsx";
+import { Pager } from "../../components/pager.tsx";
+import { Mark, Tag, wordOf } from "../../components/status.tsx";
+import { Ago } from "../../components/text.tsx";
+import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
+import { SeeOther, form, page } from "../../site/page.ts";
+import { bugPath, toAddress, toQuery } from "../../site/paths.ts";
+import { SEVERITIES, STATUSES, STILL_OPEN, bugsPath, change, markOf } from "./shared.tsx";
+
+const ROWS = 20;
+
+const toOptions = (first: string, values: readonly string[]): Choice[] => [
+  ["", first],
+  ...values.map((value): Choice => [value, wordOf(value)]),
+];
+
+const STATUS_OPTIONS: readonly Choice[] = [
+  ["", "open"],
+  ["open", "not begun"],
+  ["in_progress", "in progress"],
+  ["resolved", "resolved"],
+  ["ignored", "ignored"],
+  ["open,in_progress,resolved,ignored", "any"],
+];
+
+const SORT_OPTIONS: readonly Choice[] = [
+  ["", "came back, severity"],
+  ["newest", "newest"],
+  ["lastSeenAt", "seen last"],
+  ["occurrences", "most failures"],
+];
+
+const SORTS = ["newest", "lastSeenAt", "occurrences"] as const;
+
+const listQuery = v.strictObject({
+  q: mayBeEmpty(text(200)),
+  status: v.optional(v.string()),
+  severity: mayBeEmpty(severitySchema),
+  source: mayBeEmpty(v.picklist(["automatic", "manual"], `expected "automatic" or "manual"`)),
+  task: mayBeEmpty(text(200)),
+  assignee: mayBeEmpty(text(200)),
+  sort: mayBeEmpty(v.picklist(SORTS, "expected a known order")),
+  cursor: mayBeEmpty(text(200)),
+});
+
+type ListQuery = v.InferOutput<typeof listQuery>;
+
+const statusesText = listText(STATUSES);
+
+const readStatuses = (given: string | undefined): readonly BugStatus[] => {
+  if (!given) return STILL_OPEN;
+  const read = v.safeParse(statusesText, given);
+  return read.success ? read.output : refuse(`Cannot read "status": ${read.issues[0].message}`);
+};
+
+const KEYS = { newest: PART.number, lastSeenAt: PART.time, occurrences: PART.number, severity: PART.number } as const;
+
+/** What came back stands first where nothing else is asked for: these are two lists, one behind the other. */
+async function selectList(sql: Sql, projectId: string, query: ListQuery) {
+  const { q, severity, source, task, assignee, sort, cursor } = query;
+  const by: BugReportSort = sort ?? "severity";
+  const isPart = sort === undefined ? (text: string) => text === "back" || text === "" : PART.none;
+  const [part, ...after] = readCursor(cursor, [isPart, KEYS[by], PART.number]) ?? [sort === undefined ? "back" : ""];
+  const select = (regressed: boolean | undefined, limit: number, from: readonly string[]) =>
+    selectBugReports(sql, projectId, {
+      limit,
+      q,
+      status: readStatuses(query.status),
+      severity,
+      source,
+      task_slug: task,
+      assignee,
+      sort: by,
+      regressed,
+      after: from.length > 0 ? from : undefined,
+    });
+  const first = part === "back" ? await select(true, ROWS, after) : [];
+  const rest =
+    first.length > ROWS
+      ? []
+      : await select(sort === undefined ? false : undefined, ROWS - first.length, part === "back" ? [] : after);
+  const rows = [...first, ...rest];
+  const shown = rows.slice(0, ROWS);
+  const last = rows.length > ROWS ? shown.at(-1) : undefined;
+  const place = last && [
+    shown.length <= first.length && sort === undefined ? "back" : "",
+    last.key,
+    String(last.number),
+  ];
+  return { shown, next: place && writeCursor(place) };
+}
+
+/** What a button of the list does to a bug. */
+const MOVES: Record<string, (me: string) => BugReportPatch> = {
+  start: () => ({ status: "in_progress" }),
+  resolve: () => ({ status: "resolved" }),
+  ignore: () => ({ status: "ignored" }),
+  reopen: () => ({ status: "open" }),
+  take: (me) => ({ assignee: me }),
+  ...Object.fromEntries(SEVERITIES.map((severity) => [severity, () => ({ severity })])),
+};
+
+const move = (verb: string, number: number, label: string): Html => (
+  <button name="do" value={`${verb} ${number}`}>
+    {label}
+  </button>
+);
+
+function triage({ number, status, severity, assignee }: BugReportRow, me: string): Html {
+  const isLive = status === "open" || status === "in_progress";
+  return (
+    <div class="row-actions" role="group" aria-label={`Bug ${number}`}>
+      {isLive
+        ? [
+            assignee === me ? null : move("take", number, "Assign to me"),
+            move("resolve", number, "Resolve"),
+            move("ignore", number, "Ignore"),
+          ]
+        : move("reopen", number, "Reopen")}
+      <details class="panel">
+        <summary>More</summary>
+        <div class="row-actions">
+          {status === "open"
+            ? move("start", number, "Start")
+            : status === "in_progress"
+              ? move("reopen", number, "Not in progress")
+              : null}
+          {SEVERITIES.filter((one) => one !== severity).map((one) => move(one, number, `Make ${one}`))}
+        </div>
+      </details>
+    </div>
+  );
+}
+
+function bugRow(
+  projectId: string,
+  bug: BugReportRow,
+  triageOf: ((bug: BugReportRow) => Html) | undefined,
+  now: Date,
+): Html {
+  const { number, title, severity, occurrences, assignee, taskSlugs, lastSeenAt, regressed, status, testCaseIds } = bug;
+  const tests = testCaseIds.length >= 100 ? "100 tests or more" : counted(testCaseIds.length, "test");
+  const facts = [
+    regressed && STILL_OPEN.includes(status as never) && "came back",
+    status === "open" ? null : wordOf(status),
+    occurrences > 0 && counted(occurrences, "failure"),
+    testCaseIds.length > 0 && tests,
+    taskSlugs.slice(0, 3).join(", ") + (taskSlugs.length > 3 ? ` and ${taskSlugs.length - 3} more` : ""),
+  ].filter(Boolean);
+  return (
+    <tr>
+      <td class="mark-cell">{markOf(bug)}</td>
+      <td class="long">
+        <a href={bugPath(projectId, bug.id)}>
+          <b>Bug {number}</b> {title}
+        </a>
+        {bug.sample ? (
+          <>
+            {" "}
+            <Tag>sample</Tag>
+          </>
+        ) : null}
+        <span class="small soft">{facts.join(" · ")}</span>
+        {triageOf?.(bug)}
+      </td>
+      <td>{severity}</td>
+      <td class="wide long">{assignee ?? <span class="soft">nobody</span>}</td>
+      <td class="number soft wide">{lastSeenAt === null ? "never seen" : <Ago at={lastSeenAt} now={now} />}</td>
+    </tr>
+  );
+}
+
+const bugTable = (rows: readonly Html[]): Html => (
+  <div class="card">
+    <table>
+      <caption class="visually-hidden">Bugs</caption>
+      <thead>
+        <tr>
+          <th scope="col">
+            <span class="visually-hidden">Status</span>
+          </th>
+          <th scope="col">Bug</th>
+          <th scope="col">Severity</th>
+          <th scope="col" class="wide">
+            Assignee
+          </th>
+          <th scope="col" class="number wide">
+            Seen
+          </th>
+        </tr>
+      </thead>
+      <tbody>{rows}</tbody>
+    </table>
+  </div>
+);
+
+/** "12 open bugs: 1 critical, 8 major; 2 came back". */
+function openOf(tally: Awaited<ReturnType<typeof countOpenBugs>>): { status: string; text: string } {
+  const open = tally.reduce((sum, row) => sum + row.open, 0);
+  const back = tally.reduce((sum, row) => sum + row.regressed, 0);
+  if (open === 0) return { status: "passed", text: "No open bug" };
+  const parts = SEVERITIES.flatMap((severity) => {
+    const found = tally.find((row) => row.severity === severity);
+    return found ? [`${toCount(found.open)} ${severity}`] : [];
+  });
+  const text = `${counted(open, "open bug")}: ${parts.join(", ")}${back > 0 ? `; ${toCount(back)} came back` : ""}`;
+  return { status: back > 0 ? "regressed" : "open", text };
+}
+
+const moveForm = v.strictObject({
+  do: v.pipe(v.string(), v.regex(/^[a-z]{4,8} [1-9]\d{0,8}$/, "expected a known operation")),
+  back: v.pipe(v.string(), v.maxLength(2_000, "expected the address of the list")),
+});
+
+export const bugListPage = page(
+  "/projects/:projectId/bugs",
+  { access: "viewer", query: listQuery },
+  async (context) => {
+    const { sql, project, query, role, visitor, csrf, now } = context;
+    const { id } = project;
+    const path: Path = bugsPath(id);
+    const { cursor, ...filters } = query;
+    const [{ shown, next }, tally, tasks] = await Promise.all([
+      selectList(sql, id, query),
+      countOpenBugs(sql, id),
+      selectTaskSlugs(sql, id, MAX_CHOICES + 1),
+    ]);
+    const { q, status, severity, source, task, assignee, sort } = filters;
+    const isFiltered = Object.values(filters).some(Boolean);
+    const open = openOf(tally);
+    const mayChange = role !== "viewer";
+    const triageOf = mayChange ? (bug: BugReportRow) => triage(bug, visitor.name) : undefined;
+    const table = bugTable(shown.map((bug) => bugRow(id, bug, triageOf, now)));
+    const body = (
+      <>
+        <h1>
+          <Mark status={open.status} word={false} /> {open.text}
+        </h1>
+        <div class="meta quiet">
+          <a href={toAddress(path, { assignee: visitor.name })}>assigned to me</a>{" "}
+          <a href={`${path}?status=resolved&sort=lastSeenAt`}>resolved</a>{" "}
+          <a href={`${path}?status=ignored`}>ignored</a>{" "}
+          {mayChange ? <a href={`${path}/new`}>open one by hand</a> : null}
+        </div>
+        <FilterBar path={path} isFiltered={isFiltered}>
+          {[
+            <FilterText label="Title or description" name="q" value={q} type="search" />,
+            <FilterSelect label="Status" name="status" options={STATUS_OPTIONS} value={status} />,
+            <FilterSelect label="Severity" name="severity" options={toOptions("any", SEVERITIES)} value={severity} />,
+            <FilterSelect
+              label="Found"
+              name="source"
+              options={[
+                ["", "either way"],
+                ["automatic", "by itself"],
+                ["manual", "by hand"],
+              ]}
+              value={source}
+            />,
+            <FilterName label="Task" name="task" names={tasks} value={task} />,
+            <FilterText label="Assignee" name="assignee" value={assignee} />,
+            <FilterSelect label="Order" name="sort" options={SORT_OPTIONS} value={sort} />,
+          ]}
+        </FilterBar>{" "}
+        {shown.length === 0 ? (
+          <div class="card empty">
+            {isFiltered ? (
+              <>
+                <p>No bug is like that.</p>
+                <p>
+                  <a href={path}>All open bugs</a>
+                </p>
+              </>
+            ) : (
+              <p>Nothing is open. What fails on {project.defaultBranch} is opened here by itself, grouped by cause.</p>
+            )}
+          </div>
+        ) : mayChange ? (
+          <form method="post" action={`${path}/triage`}>
+            <Csrf token={csrf} />
+            <input type="hidden" name="back" value={toQuery({ ...filters, cursor })} />
+            {table}
+          </form>
+        ) : (
+          table
+        )}{" "}
+        <Pager path={path} query={{ ...filters, cursor }} cursor={next} />
+      </>
+    );
+    return { title: "Bugs", body, section: "bugs" };
+  },
+);
+
+export const triageForm = form(
+  "/projects/:projectId/bugs/triage",
+  { access: "member", fields: moveForm },
+  async (context) => {
+    const { project, fields, visitor } = context;
+    const [verb, number] = fields.do.split(" ") as [string, string];
+    const patch = Object.hasOwn(MOVES, verb) ? MOVES[verb]!(visitor.name) : refuse(`There is no operation "${verb}"`);
+    await change(context, patch, async (sql) => {
+      const bug = await selectBugByNumber(sql, project.id, Number(number));
+      return bug?.id ?? refuse(`There is no bug ${number} here`);
+    });
+    return new SeeOther(toAddress(bugsPath(project.id), Object.fromEntries(new URLSearchParams(fields.back))));
+  },
+);

@@ -1,0 +1,111 @@
+/** Where a bug occurred, and in which tests. */
+
+import type { Html } from "../../../http/html.ts";
+import type { BugCaseRow, OccurrenceRow } from "../../../store/bug_reports.ts";
+import type { ExecutionName } from "../../../store/execution_list.ts";
+import type { TestCaseName } from "../../../store/test_cases.ts";
+import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { firstLineOf } from "../../../wording/first_line.ts";
+import { counted } from "../../../wording/numbers.ts";
+import { executionName } from "../../components/execution_table.tsx";
+import { Mark, standingOf } from "../../components/status.tsx";
+import { Ago, Breakable, Commit } from "../../components/text.tsx";
+import { executionPath, testPath } from "../../site/paths.ts";
+
+type Names = { builds: ReadonlyMap<string, ExecutionName>; tests: ReadonlyMap<number, TestCaseName> };
+
+/** Longer first lines of messages are cut. */
+const MAX_MESSAGE_LENGTH = 200;
+
+export const occurrenceTable = (
+  projectId: string,
+  rows: readonly OccurrenceRow[],
+  { builds, tests }: Names,
+  now: Date,
+): Html => (
+  <div class="card">
+    <table>
+      <caption class="visually-hidden">Where it occurred, newest first</caption>
+      <thead>
+        <tr>
+          <th scope="col">Test and message</th>
+          <th scope="col">Execution</th>
+          <th scope="col" class="number">
+            When
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => {
+          const build = builds.get(row.executionId);
+          const test = tests.get(row.testCase);
+          return (
+            <tr>
+              <td class="long">
+                <a href={testPath(projectId, row.testCaseId)}>
+                  <Breakable text={test ? shownCaseTitle(test) : row.taskSlug} />
+                </a>
+                <span class="small soft">{firstLineOf(row.message, MAX_MESSAGE_LENGTH)}</span>
+              </td>
+              <td class="long">
+                <a href={executionPath(projectId, row.executionId)}>{build ? executionName(build) : "its execution"}</a>
+                {row.branch === null ? null : (
+                  <>
+                    {" "}
+                    <code class="wide">{row.branch}</code>
+                  </>
+                )}
+                {row.commit === null ? null : (
+                  <>
+                    {" "}
+                    <span class="soft wide">
+                      <Commit hash={row.commit} />
+                    </span>
+                  </>
+                )}
+              </td>
+              <td class="number soft">
+                <Ago at={row.seenAt} now={now} />
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  </div>
+);
+
+export const caseTable = (projectId: string, rows: readonly BugCaseRow[]): Html => (
+  <div class="card">
+    <table>
+      <caption class="visually-hidden">The tests of this bug</caption>
+      <thead>
+        <tr>
+          <th scope="col">
+            <span class="visually-hidden">Health</span>
+          </th>
+          <th scope="col">Test</th>
+          <th scope="col" class="number">
+            Passed since
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr>
+            <td class="mark-cell">
+              <Mark status={standingOf(row)} />
+            </td>
+            <td class="long">
+              <a href={testPath(projectId, row.id)}>
+                <Breakable text={shownCaseTitle(row)} />
+              </a>
+              <span class="small soft">{[row.file, row.taskSlug].filter(Boolean).join(" · ")}</span>
+            </td>
+            <td class="number">{row.clean === 0 ? "–" : counted(row.clean, "time")}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);

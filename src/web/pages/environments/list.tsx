@@ -1,0 +1,210 @@
+/** The environments of a team. */
+
+import * as v from "valibot";
+import type { Html, Path } from "../../../http/html.ts";
+import { check } from "../../../http/input.ts";
+import { createEnvironment } from "../../../operations/projects/environments.ts";
+import type { Role } from "../../../schema/accounts.ts";
+import { type Environment, newEnvironment } from "../../../schema/environments.ts";
+import { selectEnvironments } from "../../../store/environments.ts";
+import { counted } from "../../../wording/numbers.ts";
+import { Csrf, Done, Field, FormError } from "../../components/form.tsx";
+import { Pager } from "../../components/pager.tsx";
+import { Ago, Breakable } from "../../components/text.tsx";
+import { toLines, tryForm } from "../../site/form_input.ts";
+import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
+import { write } from "../../site/write.ts";
+
+const MAX_ROWS = 50;
+
+export const DONE = {
+  created: "The environment is there. Its variables come next.",
+  saved: "Saved.",
+  set: "The variable is set.",
+  pasted: "The variables are set.",
+  removed: "The variable is deleted.",
+  deleted: "The environment is deleted, with its variables.",
+} as const;
+
+export type Shown = Pick<PageContext, "sql" | "csrf" | "now"> & { role: Role; team: { id: string; name: string } };
+
+export const settingsFields = v.strictObject({
+  slug: v.string(),
+  name: v.string(),
+  baseUrl: v.string(),
+  description: v.string(),
+});
+
+export type SettingsFields = v.InferOutput<typeof settingsFields>;
+
+export const NOT_SENT_BACK =
+  "Nothing was set: what was pasted may hold secrets and is not sent back, so paste it again";
+
+const NEW: SettingsFields = { slug: "", name: "", baseUrl: "", description: "" };
+
+const orNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
+
+export const toGiven = ({ slug, name, baseUrl, description }: SettingsFields) => ({
+  slug: slug.trim(),
+  ...(name.trim() === "" ? {} : { name: name.trim() }),
+  baseUrl: orNull(baseUrl),
+  description: orNull(toLines(description)),
+});
+
+export const toFields = ({ slug, name, baseUrl, description }: Environment): SettingsFields => ({
+  slug,
+  name,
+  baseUrl: baseUrl ?? "",
+  description: description ?? "",
+});
+
+export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, button: string): Html => (
+  <form class="fields card padded" method="post" action={to}>
+    <Csrf token={csrf} />{" "}
+    <Field
+      label="Slug"
+      name="slug"
+      value={fields.slug}
+      required
+      max={100}
+      isCode
+      placeholder="staging"
+      hint="What uploads and executions call it: lower-case letters, digits, - and _."
+    />{" "}
+    <Field
+      label="Name"
+      name="name"
+      value={fields.name}
+      max={200}
+      placeholder="Staging"
+      hint="For people. Empty: the slug."
+    />{" "}
+    <Field
+      label="Address"
+      name="baseUrl"
+      value={fields.baseUrl}
+      type="url"
+      max={2000}
+      placeholder="https://staging.example.com"
+      hint="Where the tests find it: runners get it as the base URL."
+    />{" "}
+    <Field label="Description" name="description" value={fields.description} type="area" rows={2} max={10_000} />
+    <div>
+      <button class="main">{button}</button>
+    </div>
+  </form>
+);
+
+async function list(
+  { sql, team, role, csrf, now }: Shown,
+  {
+    cursor,
+    told,
+    problem,
+    fields = NEW,
+  }: { cursor?: string | undefined; told?: keyof typeof DONE | undefined; problem?: string; fields?: SettingsFields },
+): Promise<View> {
+  const found = await selectEnvironments(sql, team.id, MAX_ROWS, cursor);
+  const rows = found.slice(0, MAX_ROWS);
+  const base: Path = `/teams/${team.id}/environments`;
+  const body = (
+    <>
+      {told ? <Done>{DONE[told]}</Done> : null}
+      <h1>Environments</h1>
+      <p class="meta">
+        <span>Where tests run: an address, and variables that runners give to the tasks of an execution there.</span>
+      </p>
+      <h2>
+        {counted(rows.length, "environment")}
+        {found.length > MAX_ROWS ? " on this page" : ""}
+      </h2>
+      {rows.length === 0 ? (
+        <div class="card empty">
+          <p>No environment yet.</p>
+          <p>
+            {role === "owner"
+              ? "Create one below: staging, production, a browser, a device."
+              : "Owners of the team create them."}
+          </p>
+        </div>
+      ) : (
+        <div class="card">
+          <table>
+            <caption class="visually-hidden">Environments</caption>
+            <thead>
+              <tr>
+                <th scope="col">Environment</th>
+                <th scope="col" class="wide">
+                  Address
+                </th>
+                <th scope="col" class="number">
+                  Variables
+                </th>
+                <th scope="col" class="number wide">
+                  Changed
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr>
+                  <td class="long">
+                    <a href={`${base}/${row.id}`}>
+                      <b>{row.name}</b>
+                    </a>{" "}
+                    <code class="soft">{row.slug}</code>
+                  </td>
+                  <td class="long wide soft">{row.baseUrl === null ? "–" : <Breakable text={row.baseUrl} />}</td>
+                  <td class="number">{row.variableCount}</td>
+                  <td class="number soft wide">
+                    <Ago at={row.updatedAt} now={now} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}{" "}
+      <Pager path={base} query={{ cursor }} cursor={found.length > MAX_ROWS ? rows.at(-1)!.slug : undefined} />{" "}
+      {role === "owner" ? (
+        <>
+          <h2 id="new">New environment</h2>
+          <FormError message={problem} />
+          {settingsForm(base, csrf, fields, "Create the environment")}
+        </>
+      ) : null}
+    </>
+  );
+  return { title: "Environments", body, section: "environments", ...(problem === undefined ? {} : { status: 400 }) };
+}
+
+export const told = v.optional(v.picklist(Object.keys(DONE) as (keyof typeof DONE)[]));
+
+export const cursor = v.optional(v.pipe(v.string(), v.maxLength(200)));
+
+export const query = v.strictObject({ told, cursor });
+
+export const listPage = page(
+  "/teams/:teamId/environments",
+  { access: "viewer", query },
+  async (context) => await list(context, context.query),
+);
+
+export const createEnvironmentForm = form(
+  "/teams/:teamId/environments",
+  { access: "owner", fields: settingsFields },
+  async (context) => {
+    const { team, fields } = context;
+    const made = await tryForm(() => {
+      const given = check(newEnvironment, toGiven(fields));
+      return write(
+        context,
+        "owner",
+        (sql) => createEnvironment(sql, team.id, given),
+        ({ slug, id }) => ({ action: "environment.created", subject: slug, details: { environmentId: id } }),
+      );
+    });
+    if ("problem" in made) return await list(context, { problem: made.problem, fields });
+    return new SeeOther(`/teams/${team.id}/environments/${made.result.id}?told=created`);
+  },
+);

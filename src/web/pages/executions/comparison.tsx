@@ -1,0 +1,159 @@
+/** An execution compared with its baseline or another execution. */
+
+import * as v from "valibot";
+import type { Html } from "../../../http/html.ts";
+import { absent, fail } from "../../../http/problem.ts";
+import { uuid } from "../../../schema/fields.ts";
+import { type ComparedRow, selectComparison } from "../../../store/comparisons.ts";
+import { selectExecution, selectExecutionNames, selectSummaries } from "../../../store/execution_list.ts";
+import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { counted, toCount } from "../../../wording/numbers.ts";
+import { executionName } from "../../components/execution_table.tsx";
+import { Mark, wordOf } from "../../components/status.tsx";
+import { Ago, Breakable } from "../../components/text.tsx";
+import { page } from "../../site/page.ts";
+import { executionPath, testPath } from "../../site/paths.ts";
+import { maybe } from "./list.tsx";
+import { shortNameOf } from "./meta.tsx";
+
+const COMPARED: Record<string, { title: string; hint: string; mark: string }> = {
+  fixed: { title: "Fixed", hint: "passed, and failed there", mark: "passed" },
+  new: { title: "New failures", hint: "failed, and nothing explains it", mark: "failed" },
+  main: { title: "Also failing on the default branch", hint: "", mark: "failed" },
+  still: { title: "Still failing", hint: "failed in both", mark: "failed" },
+  flaky: { title: "Known flaky", hint: "failed, and its record explains it", mark: "flaky" },
+  incident: { title: "Incident", hint: "failed with many others for a cause outside of the code", mark: "failed" },
+  quarantined: { title: "Quarantined", hint: "failed, and not counted", mark: "skipped" },
+  added: { title: "Added", hint: "not in the other", mark: "new" },
+  missing: { title: "Missing", hint: "only in the other", mark: "skipped" },
+};
+
+/** More are told by the API. */
+const COMPARED_OF_A_KIND = 40;
+
+function comparedTable(projectId: string, kind: string, rows: readonly ComparedRow[]): Html {
+  const { title, hint, mark: shape } = COMPARED[kind]!;
+  const total = rows[0]!.total;
+  const shown = rows.slice(0, COMPARED_OF_A_KIND);
+  return (
+    <>
+      <h2 id={kind}>
+        {title}{" "}
+        <small>
+          {counted(total, "test")}
+          {hint ? `, ${hint}` : ""}
+          {total > shown.length ? `; the first ${shown.length}` : ""}
+        </small>
+      </h2>
+      <div class="card">
+        <table>
+          <caption class="visually-hidden">{title}</caption>
+          <thead class="visually-hidden">
+            <tr>
+              <th scope="col">Kind</th>
+              <th scope="col">Test</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((row) => (
+              <tr>
+                <td class="mark-cell">
+                  <Mark status={shape} word={false} />
+                </td>
+                <td class="long">
+                  <span class="soft">
+                    <Breakable text={row.taskSlug} /> ›{" "}
+                  </span>
+                  <a href={testPath(projectId, row.testCaseId)}>
+                    <Breakable text={shownCaseTitle(row)} />
+                  </a>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+export const comparisonPage = page(
+  "/projects/:projectId/executions/:executionId/comparison",
+  { access: "viewer", query: v.strictObject({ baseline: maybe(uuid) }) },
+  async ({ sql, project, params, query, path, now }) => {
+    const { id: projectId, defaultBranch } = project;
+    const { executionId } = params;
+    const [found, offered] = await Promise.all([
+      selectExecution(sql, projectId, executionId),
+      selectSummaries(sql, projectId, 20, { branch: defaultBranch, before: executionId }),
+    ]);
+    const mine = found ?? absent();
+    const baselineId = query.baseline ?? mine.baselineId;
+    const [names, rows] = await Promise.all([
+      selectExecutionNames(sql, projectId, [baselineId]),
+      selectComparison(sql, projectId, executionId, query.baseline),
+    ]);
+    const baseline = baselineId === null ? undefined : names.get(baselineId);
+    if (query.baseline !== undefined && !baseline)
+      fail("VALIDATION_ERROR", `There is no execution "${query.baseline}" in this project`);
+    const byKind = Map.groupBy(rows, ({ kind }) => kind as string);
+    const kinds = Object.keys(COMPARED).filter((kind) => byKind.has(kind));
+    const other = baseline ? shortNameOf(baseline) : "nothing";
+    const title = `${shortNameOf(mine)} compared with ${other}`;
+    const said = kinds.map((kind) => `${toCount(byKind.get(kind)![0]!.total)} ${COMPARED[kind]!.title.toLowerCase()}`);
+    const options = offered.slice(0, 20).map(({ id, key, createdAt, status }) => {
+      const label = `${executionName({ key, createdAt })}, ${wordOf(status)}`;
+      return (
+        <option value={id} selected={id === baselineId}>
+          {label}
+        </option>
+      );
+    });
+    const isOffered = offered.slice(0, 20).some(({ id }) => id === baselineId);
+    const body = (
+      <>
+        <h1>{said.length === 0 ? "Nothing has changed" : said.slice(0, 3).join(", ")}</h1>
+        <div class="meta">
+          <span>
+            <a href={executionPath(projectId, executionId)}>
+              <b>{shortNameOf(mine)}</b>
+            </a>{" "}
+            compared with{" "}
+            {baseline ? (
+              <a href={executionPath(projectId, baseline.id)}>{other}</a>
+            ) : (
+              "nothing: there was no execution to compare with when it began"
+            )}
+          </span>
+          {baseline ? (
+            <span>
+              <Ago at={baseline.createdAt} now={now} />
+            </span>
+          ) : null}
+        </div>
+        <form class="filters" method="get" action={path}>
+          <label>
+            Compare with
+            <select name="baseline">
+              <option value="">its baseline</option>
+              {isOffered || !query.baseline || !baseline ? null : (
+                <option value={baseline.id} selected>
+                  {executionName(baseline)}
+                </option>
+              )}
+              {options}
+            </select>
+          </label>
+          <button>Compare</button>
+        </form>
+        {kinds.map((kind) => comparedTable(projectId, kind, byKind.get(kind)!))}{" "}
+        {kinds.length === 0 ? (
+          <div class="card empty">
+            <p>The same tests, with the same outcome.</p>
+          </div>
+        ) : null}
+      </>
+    );
+    return { title, body, section: "executions" };
+  },
+);

@@ -1,0 +1,298 @@
+/** The failures of an execution by cause, in sections by blame. */
+
+import type { Sql } from "../../../database/connect.ts";
+import type { Html, Path, Piece } from "../../../http/html.ts";
+import { type CauseFailures, type CausePage, readCauses } from "../../../operations/executions/failures.ts";
+import { ownFrames } from "../../../rules/stack.ts";
+import type { Blame } from "../../../schema/failures.ts";
+import { type FailureEvidence, selectFailureEvidence } from "../../../store/failures.ts";
+import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { sumOf } from "../../../wording/execution.ts";
+import { failureReason } from "../../../wording/failure_reason.ts";
+import { counted, toCount } from "../../../wording/numbers.ts";
+import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
+import { BRIEF, Evidence, FULL, History, firstPlainLine } from "../../components/failure.tsx";
+import { Mark, Tag, wordOf } from "../../components/status.tsx";
+import { Ago, Breakable, Commit, toDay, toPercent } from "../../components/text.tsx";
+import { bugPath, executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
+import type { ExecutionView } from "./meta.tsx";
+
+const SECTIONS: Record<string, { title: (defaultBranch: string) => string; hint: string; mark: string; tag: string }> =
+  {
+    new: {
+      title: () => "New failures",
+      hint: "neither the baseline nor the default branch nor their own record explains them",
+      mark: "failed",
+      tag: "new",
+    },
+    main: {
+      title: (branch) => `Also failing on ${branch}`,
+      hint: "not this build's doing",
+      mark: "failed",
+      tag: "on main",
+    },
+    still: { title: () => "Still failing", hint: "they failed in the baseline", mark: "failed", tag: "still" },
+    flaky: { title: () => "Known flaky", hint: "they fail now and then without a change", mark: "flaky", tag: "flaky" },
+    incident: {
+      title: () => "Incident",
+      hint: "many failed at once for a cause outside of the code",
+      mark: "failed",
+      tag: "incident",
+    },
+    quarantined: { title: () => "Quarantined", hint: "not counted", mark: "skipped", tag: "quarantined" },
+    none: { title: () => "Failures", hint: "nobody is blamed", mark: "failed", tag: "failed" },
+  };
+
+/** The number of causes on a page. */
+const CAUSES = 25;
+
+/** How many of them have their history, and how many have everything that they say. */
+const DEEP = 20;
+
+const WHOLE = 12;
+
+/** The number of tests that are listed for one cause. */
+const TESTS = 10;
+
+type Failures = Pick<CausePage, "causes" | "totals"> & {
+  evidence: ReadonlyMap<string, FailureEvidence>;
+  next: string | undefined;
+};
+
+const keyOf = ({ runId, number }: { runId: string; number: number }) => `${runId} ${number}`;
+
+export async function readFailures(
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  cursor: string | undefined,
+): Promise<Failures> {
+  const query = { limit: CAUSES, members: TESTS, total: CAUSES * TESTS, after: readCauseCursor(cursor) };
+  const { causes, totals, last } = await readCauses(sql, projectId, executionId, query);
+  const heads = causes.map(({ failures }, index) => ({ ...failures[0], deep: index < DEEP }));
+  const found = heads.length === 0 ? [] : await selectFailureEvidence(sql, projectId, executionId, heads);
+  return { causes, totals, evidence: new Map(found.map((row) => [keyOf(row), row])), next: writeCauseCursor(last) };
+}
+
+const blameOf = ({ blame }: { blame: Blame | null }) => blame ?? "none";
+
+type Around = { projectId: string; executionId: string; defaultBranch: string; isLive: boolean; now: Date };
+
+function causeItem(cause: CauseFailures, index: number, around: Around, told: FailureEvidence | undefined): Html {
+  const { projectId, executionId, now } = around;
+  const [first] = cause.failures;
+  const kind = blameOf(first);
+  const section = SECTIONS[kind]!;
+  const said = firstPlainLine(first.message) || firstPlainLine(first.stack);
+  const title = said || shownCaseTitle(first);
+  const own = ownFrames(first.stack ?? "")[0];
+  const owners = [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))];
+  const hosts = [...new Set(cause.failures.map(({ host }) => host))];
+  // Nothing is known of failures that are not listed.
+  const onlyHost = hosts.length === 1 && cause.failures.length === cause.failed ? hosts[0]! : null;
+  const isOne = cause.failed === 1;
+  const tests = `${toCount(cause.failed)} tests`;
+  const measure = index < WHOLE ? FULL : BRIEF;
+  const isMain = kind === "main";
+  const badge =
+    kind === "flaky" && first.flakeRate !== null
+      ? `flaky ${toPercent(first.flakeRate)}`
+      : isMain
+        ? `on ${around.defaultBranch}`
+        : section.tag;
+  const isOld = told?.sinceExecutionId && told.sinceExecutionId !== executionId;
+  const sub: Piece[] = [
+    said === ""
+      ? null
+      : isOne
+        ? [
+            <span>
+              <Breakable text={shownCaseTitle(first)} />
+            </span>,
+          ]
+        : tests,
+    own ? (
+      <code>
+        <Breakable text={[own.file, own.function].filter(Boolean).join(" ")} />
+      </code>
+    ) : null,
+    owners.length > 0 ? `owner ${owners.slice(0, 3).join(", ")}` : null,
+    onlyHost === null ? null : (
+      <>
+        on <Breakable text={onlyHost} />
+      </>
+    ),
+    isOld ? <>since {told.sinceAt === null ? "before" : toDay(told.sinceAt)}</> : null,
+    first.bugNumber === null ? null : `bug ${first.bugNumber}`,
+  ].filter((piece) => piece !== null);
+  // The first answer needs no click; live, what is open is the reader's.
+  const isOpen = index === 0 && !around.isLive;
+  const id = `c${first.testCaseId.slice(-8)}-${first.runId.slice(-6)}`;
+  const whole = toAddress(taskPath(projectId, executionId, first.taskSlug), { case: first.testCaseId });
+  return (
+    <details class="failure" id={id} open={isOpen}>
+      <summary id={around.isLive ? `${id}s` : undefined}>
+        <span>
+          <Mark status={section.mark} />
+        </span>{" "}
+        <span class="long">
+          {title}
+          <span class="small soft dots">
+            {sub.map((piece) => (
+              <span>{piece}</span>
+            ))}
+          </span>
+        </span>{" "}
+        <span>{told?.letters ? <History letters={told.letters} /> : null}</span>{" "}
+        <span>
+          <Tag kind={section.mark === "skipped" ? "" : section.mark}>{badge}</Tag>
+        </span>
+      </summary>
+      <div class="evidence">
+        <Evidence said={{ ...first, output: told?.output ?? null }} measure={measure} title={title} />
+        <div>
+          {facts(cause, told, around)}
+          <p class="small">
+            <a href={whole}>The whole of it</a>
+          </p>
+        </div>
+      </div>
+    </details>
+  );
+
+  function facts(cause: CauseFailures, told: FailureEvidence | undefined, around: Around): Html {
+    const rest = cause.failed - cause.failures.length;
+    const why = failureReason(first, around.defaultBranch);
+    return (
+      <>
+        {why === null ? null : <p class="small">{why}.</p>}
+        <h3>{isOne ? "Test" : tests}</h3>
+        <ul class="plain">
+          {cause.failures.map((failure) => (
+            <li>
+              <a href={testPath(projectId, failure.testCaseId)}>
+                <Breakable text={[failure.taskSlug, shownCaseTitle(failure)].join(" › ")} />
+              </a>
+              {failure.file === null ? null : (
+                <>
+                  {" "}
+                  <code class="soft">
+                    <Breakable text={failure.file} />
+                    {failure.line === null ? null : `:${failure.line}`}
+                  </code>
+                </>
+              )}
+              {blameOf(failure) === kind ? null : (
+                <>
+                  {" "}
+                  <Tag>{SECTIONS[blameOf(failure)]!.tag}</Tag>
+                </>
+              )}
+              {failure.owner === null || owners.length < 2 ? null : (
+                <>
+                  {" "}
+                  <span class="soft">{failure.owner}</span>
+                </>
+              )}
+              {failure.host === null || failure.host === onlyHost ? null : (
+                <>
+                  {" "}
+                  <span class="soft">
+                    on <Breakable text={failure.host} />
+                  </span>
+                </>
+              )}
+            </li>
+          ))}
+          {rest > 0 ? (
+            <li>
+              <a href={`${taskPath(projectId, executionId, first.taskSlug)}?status=failed`}>and {toCount(rest)} more</a>
+            </li>
+          ) : null}
+        </ul>
+        {isOld ? (
+          <p class="small">
+            Failing since{" "}
+            <a href={executionPath(around.projectId, told!.sinceExecutionId!)}>
+              {told!.sinceAt === null ? "an earlier execution" : <Ago at={told!.sinceAt} now={now} />}
+            </a>
+            {told!.sinceCommit === null ? null : (
+              <>
+                , <Commit hash={told!.sinceCommit} />
+              </>
+            )}
+          </p>
+        ) : null}{" "}
+        {first.bugId === null ? null : (
+          <p class="small">
+            <a href={bugPath(projectId, first.bugId)}>
+              Bug {first.bugNumber}: {first.bugTitle}
+            </a>{" "}
+            <Tag>{wordOf(first.bugStatus!)}</Tag>
+          </p>
+        )}
+      </>
+    );
+  }
+}
+
+type Section = { kind: string; causes: CauseFailures[] };
+
+export function failureSections(
+  failures: Failures,
+  { counts, execution }: ExecutionView,
+  around: Around,
+  query: { cause_after?: string | undefined },
+): Piece[] {
+  const { causes, totals, evidence, next } = failures;
+  const failed = sumOf(execution.tasks, "failed");
+  if (causes.length === 0) return [];
+  const sections = causes.reduce<Section[]>((all, cause) => {
+    const kind = blameOf(cause.failures[0]);
+    const last = all.at(-1);
+    if (last?.kind === kind) last.causes.push(cause);
+    else all.push({ kind, causes: [cause] });
+    return all;
+  }, []);
+  let index = 0;
+  const path: Path = executionPath(around.projectId, around.executionId);
+  const all = Object.values(totals).reduce((sum, number) => sum + number, 0);
+  const judged = Object.values(counts).reduce((sum, number) => sum + number, 0);
+  return [
+    sections.map(({ kind, causes }) => {
+      const { title, hint } = SECTIONS[kind]!;
+      const tests = kind === "none" ? failed - judged : (counts[kind as Blame] ?? 0);
+      const total = totals[kind as Blame | "none"] ?? causes.length;
+      const part = total > causes.length ? `${toCount(causes.length)} of ` : "";
+      return (
+        <>
+          <h2>
+            {title(around.defaultBranch)}{" "}
+            <small>
+              {part}
+              {counted(total, "cause")}, {counted(tests, "test")} · {hint}
+            </small>
+          </h2>
+          <div class="card">
+            {causes.map((cause) => causeItem(cause, index++, around, evidence.get(keyOf(cause.failures[0]))))}
+          </div>
+        </>
+      );
+    }),
+    next || query.cause_after ? (
+      <nav class="pages" aria-label="Pages of failures">
+        {query.cause_after ? <a href={path}>The first failures</a> : null}
+        {next ? (
+          <a rel="next" href={toAddress(path, { cause_after: next })}>
+            Further failures
+          </a>
+        ) : null}
+        <span class="hint">
+          {toCount(causes.length)} of {counted(all, "cause")} on this page
+        </span>
+      </nav>
+    ) : null,
+  ];
+}
+
+export const ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];

@@ -1,0 +1,132 @@
+/** The line of facts below the headline of an execution, and the headline as markup. */
+
+import type { Sql } from "../../../database/connect.ts";
+import { type Piece, safeUrl } from "../../../http/html.ts";
+import { hasEnded } from "../../../rules/execution.ts";
+import type { Blame } from "../../../schema/failures.ts";
+import { selectCaseResults } from "../../../store/case_results.ts";
+import type { ExecutionName, TimedExecutionRow } from "../../../store/execution_list.ts";
+import type { ExecutionRow } from "../../../store/executions.ts";
+import { selectRunId } from "../../../store/test_runs.ts";
+import { type HeadlineWord, sumOf } from "../../../wording/execution.ts";
+import { toCount, toDuration } from "../../../wording/numbers.ts";
+import { executionName } from "../../components/execution_table.tsx";
+import { Tag } from "../../components/status.tsx";
+import { Ago, Commit, toDay } from "../../components/text.tsx";
+import { executionPath, taskPath, toAddress } from "../../site/paths.ts";
+
+export const toText = (words: readonly HeadlineWord[]) =>
+  words.map((word) => (typeof word === "string" ? word : word.text)).join("");
+
+export const toHtml = (words: readonly HeadlineWord[]) =>
+  words.map((word): Piece => (typeof word === "string" ? word : <a href={word.href}>{word.text}</a>));
+
+/** Long keys are for machines. */
+export function shortNameOf(name: ExecutionName): string {
+  const long = executionName(name);
+  return long.length <= 24 ? long : (name.commit?.slice(0, 7) ?? toDay(name.createdAt));
+}
+
+export type ExecutionView = {
+  projectId: string;
+  execution: TimedExecutionRow;
+  counts: Partial<Record<Blame, number>>;
+  baseline: HeadlineWord | null;
+  defaultBranch: string;
+  /** Only where exactly one test is flaky. */
+  flakyTestId: string | undefined;
+};
+
+/** "2 flaky", with a link to the flaky results of the first task that has any; one alone is linked to itself. */
+export function flakyWord({ projectId, execution, flakyTestId }: ExecutionView): HeadlineWord {
+  const { id, tasks } = execution;
+  const text = `${toCount(sumOf(tasks, "flaky"))} flaky`;
+  const task = tasks.find(({ flaky }) => flaky > 0);
+  if (!task) return text;
+  const filter = flakyTestId === undefined ? { status: "flaky" } : { case: flakyTestId };
+  return { text, href: toAddress(taskPath(projectId, id, task.slug), filter) };
+}
+
+/** The id of the only flaky test of an execution; undefined if there are none or several. */
+export async function findFlakyTest(
+  sql: Sql,
+  projectId: string,
+  { id, tasks }: ExecutionRow,
+): Promise<string | undefined> {
+  const task = tasks.find(({ flaky }) => flaky > 0);
+  if (!task || sumOf(tasks, "flaky") !== 1) return undefined;
+  const runId = await selectRunId(sql, projectId, id, task.slug);
+  if (runId === undefined) return undefined;
+  const [row] = await selectCaseResults(sql, projectId, runId, { limit: 1, flaky: true });
+  return row?.testCaseId;
+}
+
+const TRIGGERS: Record<string, string> = {
+  automation: "by an automation",
+  schedule: "by a schedule",
+  api: "by the API",
+  upload: "",
+  rerun: "",
+};
+
+export function metaOf(
+  projectId: string,
+  told: ExecutionView,
+  names: ReadonlyMap<string, ExecutionName>,
+  now: Date,
+): Piece[] {
+  const { execution, counts } = told;
+  const { tasks, rerunOf, baselineId, durationMs, machineTimeMs } = execution;
+  const [passed, recovered, skipped] = [sumOf(tasks, "passed"), sumOf(tasks, "flaky"), sumOf(tasks, "skipped")];
+  const { flaky = 0, quarantined = 0, incident = 0 } = counts;
+  const link = (id: string) => {
+    const name = names.get(id);
+    return name ? <a href={executionPath(projectId, id)}>{shortNameOf(name)}</a> : "one that was deleted";
+  };
+  const baseline = baselineId === null ? undefined : names.get(baselineId);
+  const baselineName = baseline ? shortNameOf(baseline) : "its baseline";
+  const build = safeUrl(execution.buildUrl);
+  const at = execution.completedAt ?? execution.startedAt ?? execution.createdAt;
+  const [ended, isOver] = [execution.completedAt !== null, hasEnded(execution.status)];
+  const isGreen = execution.status === "passed";
+  return [
+    <span>
+      <b>{executionName(execution)}</b>
+      {execution.sample ? (
+        <>
+          {" "}
+          <Tag>sample</Tag>
+        </>
+      ) : null}
+    </span>,
+    execution.branch === null ? null : <code>{execution.branch}</code>,
+    execution.commit === null ? null : <Commit hash={execution.commit} />,
+    execution.pullRequest === null ? null : <span>pull request {execution.pullRequest}</span>,
+    execution.environment === null ? null : <span>on {execution.environment}</span>,
+    !isGreen && passed > 0 ? (
+      <span>
+        {toCount(passed)} passed{durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}
+      </span>
+    ) : null,
+    !isGreen && recovered > 0 ? <span>{toHtml([flakyWord(told)])}</span> : null,
+    skipped > 0 ? <span>{toCount(skipped)} skipped</span> : null,
+    machineTimeMs !== durationMs ? <span>{toDuration(machineTimeMs)} of machine time</span> : null,
+    isOver && flaky > 0 && (counts.new ?? 0) > 0 ? <span>{toCount(flaky)} known flaky failed</span> : null,
+    isOver && incident > 0 && (counts.new ?? 0) > 0 ? <span>{toCount(incident)} failed in an incident</span> : null,
+    isOver && quarantined > 0 && !isGreen ? <span>{toCount(quarantined)} quarantined, not counted</span> : null,
+    rerunOf === null ? null : <span>repeats {link(rerunOf)}</span>,
+    TRIGGERS[execution.trigger] ? <span>{TRIGGERS[execution.trigger]}</span> : null,
+    baselineId === null ? null : (
+      <a href={`${executionPath(projectId, execution.id)}/comparison`}>compare with {baselineName}</a>
+    ),
+    build ? (
+      <a href={build} rel="noreferrer">
+        build
+      </a>
+    ) : null,
+    <span>
+      {ended ? "ended " : execution.startedAt === null ? "created " : "began "}
+      <Ago at={at} now={now} />
+    </span>,
+  ];
+}

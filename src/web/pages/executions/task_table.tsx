@@ -1,0 +1,139 @@
+/** The tasks of an execution. */
+
+import type { Html, Path, Piece } from "../../../http/html.ts";
+import { hasEnded } from "../../../rules/execution.ts";
+import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
+import type { ExecutionRow, TaskRow } from "../../../store/executions.ts";
+import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
+import { taskLine } from "../../../wording/reasons.ts";
+import { Mark, Tag, wordOf } from "../../components/status.tsx";
+import { Breakable } from "../../components/text.tsx";
+import { executionPath, taskPath } from "../../site/paths.ts";
+import { ORDER } from "./failures.tsx";
+
+const TASKS = 50;
+
+export function taskTable(projectId: string, { id, mode, tasks }: ExecutionRow, showsAll: boolean, now: Date): Piece[] {
+  if (tasks.length === 0) return [];
+  const worstFirst = tasks.toSorted(
+    (a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.failed - a.failed || 0,
+  );
+  const shown = showsAll ? worstFirst : worstFirst.slice(0, TASKS);
+  const hasRunners = mode === "run";
+  return [
+    <>
+      <h2>
+        Tasks <small>{counted(tasks.length, "task")}</small>
+      </h2>
+      <div class="card">
+        <table>
+          <caption class="visually-hidden">Tasks of this execution, the worst first</caption>
+          <thead>
+            <tr>
+              <th scope="col">
+                <span class="visually-hidden">Status</span>
+              </th>
+              <th scope="col">Task</th>
+              <th scope="col" class="number">
+                Passed
+              </th>
+              <th scope="col" class="number">
+                Failed
+              </th>
+              <th scope="col" class="number wide">
+                Skipped
+              </th>
+              <th scope="col" class="number">
+                Duration
+              </th>
+              {hasRunners ? (
+                <>
+                  <th scope="col" class="wide">
+                    Runner
+                  </th>
+                  <th scope="col" class="wide">
+                    Log
+                  </th>
+                </>
+              ) : null}
+            </tr>
+          </thead>
+          <tbody>{shown.map((task) => taskRow(projectId, id, task, hasRunners, now))}</tbody>
+        </table>
+      </div>
+    </>,
+    shown.length < tasks.length ? (
+      <p class="pages">
+        <a href={`${executionPath(projectId, id)}?tasks=all`}>All {tasks.length} tasks</a>
+      </p>
+    ) : null,
+  ];
+}
+
+export const shardsWord = (task: TaskRow): string | null => {
+  if (task.shards === 1) return null;
+  return `${task.shards - missingShardsOf(task).length} of ${task.shards} shards`;
+};
+
+/** Why a task is not in, or not all of it; null where there is nothing to say. */
+export function whyMissing(task: TaskRow): string | null {
+  if (hasEnded(task.status)) return taskLine(task) ?? task.reason;
+  if (task.reason !== null) return task.reason;
+  const missing = missingShardsOf(task);
+  return missing.length > 0 && task.attempt > 0 ? `Waits for ${toShardList(missing)}` : null;
+}
+
+function taskRow(projectId: string, executionId: string, task: TaskRow, hasRunners: boolean, now: Date): Html {
+  const path: Path = taskPath(projectId, executionId, task.slug);
+  const shards = shardsWord(task);
+  const why = whyMissing(task);
+  const isRunning = task.status === "running" && task.startedAt !== null;
+  const span = isRunning ? now.getTime() - Date.parse(task.startedAt!) : task.durationMs;
+  return (
+    <tr>
+      <td class="mark-cell">
+        <Mark status={task.status} />
+      </td>
+      <td class="long">
+        <a href={path}>
+          <Breakable text={task.slug} />
+        </a>{" "}
+        {shards ? <Tag>{shards}</Tag> : null} {task.attempt > 1 ? <Tag>{`attempt ${task.attempt}`}</Tag> : null}{" "}
+        {task.outage ? <Tag kind="failed">outage</Tag> : null}
+        {["queued", "running", "cancelled"].includes(task.status) ? (
+          <>
+            {" "}
+            <Tag kind={task.status}>{wordOf(task.status)}</Tag>
+          </>
+        ) : null}
+        {why ? <span class="small soft">{why}</span> : null}
+      </td>
+      <td class="number">{toCount(task.passed)}</td>
+      <td class="number">
+        {task.failed > 0 ? (
+          <a class="failed" href={`${path}?status=failed`}>
+            {toCount(task.failed)}
+          </a>
+        ) : (
+          "0"
+        )}
+      </td>
+      <td class="number soft wide">{toCount(task.skipped)}</td>
+      <td class={`number${isRunning ? " running" : ""}`}>{span > 0 ? toDuration(span) : "–"}</td>
+      {hasRunners ? (
+        <>
+          <td class="soft wide">{task.runner ?? "–"}</td>
+          <td class="wide">
+            {task.runner === null ? (
+              "–"
+            ) : (
+              <a href={`${path}/log`}>
+                Log<span class="visually-hidden"> of {task.slug}</span>
+              </a>
+            )}
+          </td>
+        </>
+      ) : null}
+    </tr>
+  );
+}

@@ -1,0 +1,129 @@
+/** A new integration: its kind, then its fields. */
+
+import * as v from "valibot";
+import type { Path } from "../../../http/html.ts";
+import { check } from "../../../http/input.ts";
+import { createIntegration, createSigningSecret } from "../../../operations/automation/integrations.ts";
+import { KINDS, type Kind, newIntegration } from "../../../schema/integrations.ts";
+import { Csrf, Field, FormError } from "../../components/form.tsx";
+import { tryForm } from "../../site/form_input.ts";
+import { SeeOther, type View, form, page } from "../../site/page.ts";
+import { write } from "../../site/write.ts";
+import { type ConfigFields, KIND_NAMES, configFields, configForm, toConfig, toConfigFields } from "./fields.tsx";
+import type { Shown } from "./list.tsx";
+
+const chooseKind = (base: Path): View => ({
+  title: "New integration",
+  section: "integrations",
+  body: (
+    <>
+      <h1>New integration</h1>
+      <p class="meta">
+        <span>Where is it to send to?</span>
+      </p>
+      <div class="card top">
+        <table>
+          <caption class="visually-hidden">Kinds of integrations</caption>
+          <tbody>
+            {KINDS.map((kind) => {
+              const [name, use] = KIND_NAMES[kind];
+              return (
+                <tr>
+                  <td>
+                    <a href={`${base}/new?kind=${kind}`}>
+                      <b>{name}</b>
+                    </a>
+                  </td>
+                  <td class="soft">{use}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </>
+  ),
+});
+
+export type Given = { name: string; config: ConfigFields };
+
+function createForm({ team, csrf }: Shown, kind: Kind, given: Given, problem?: string): View {
+  const base: Path = `/teams/${team.id}/integrations`;
+  const [name, use] = KIND_NAMES[kind];
+  const body = (
+    <>
+      <h1>New integration: {name}</h1>
+      <p class="meta">
+        <span>{use}</span>
+        <a href={`${base}/new`}>Another kind</a>
+      </p>
+      <FormError message={problem} />
+      <form class="fields card padded top" method="post" action={`${base}/new`}>
+        <Csrf token={csrf} />
+        <input type="hidden" name="kind" value={kind} />{" "}
+        <Field
+          label="Name"
+          name="name"
+          value={given.name}
+          max={200}
+          placeholder={name}
+          hint={`What automations and people call it. Empty: ${kind}.`}
+        />{" "}
+        {configForm(kind, given.config, "new")}
+        <div>
+          <button class="main">Create the integration</button>
+        </div>
+      </form>
+    </>
+  );
+  return { title: "New integration", body, section: "integrations", ...(problem === undefined ? {} : { status: 400 }) };
+}
+
+const newConfigFields = (kind: Kind): ConfigFields => ({
+  ...toConfigFields(kind, undefined),
+  ...(kind === "webhook" ? { "config.secret": createSigningSecret() } : {}),
+});
+
+const createFields = v.strictObject({ kind: v.picklist(KINDS), name: v.string(), ...configFields });
+
+export const toGiven = (fields: Record<string, string | undefined>): Given => ({
+  name: fields["name"] ?? "",
+  config: fields,
+});
+
+export const newPage = page(
+  "/teams/:teamId/integrations/new",
+  { access: "owner", query: v.strictObject({ kind: v.optional(v.picklist(KINDS)) }) },
+  async (context) => {
+    const { kind } = context.query;
+    if (kind === undefined) return chooseKind(`/teams/${context.team.id}/integrations`);
+    return createForm(context, kind, { name: "", config: newConfigFields(kind) });
+  },
+);
+
+export const createIntegrationForm = form(
+  "/teams/:teamId/integrations/new",
+  { access: "owner", fields: createFields },
+  async (context) => {
+    const { team, fields } = context;
+    const { kind } = fields;
+    const given = toGiven(fields as never);
+    const made = await tryForm(() => {
+      const name = given.name.trim();
+      const wanted = { kind, ...(name === "" ? {} : { name }), config: toConfig(kind, given.config, "new") };
+      const checked = check(newIntegration, wanted, false);
+      return write(
+        context,
+        "owner",
+        (sql) => createIntegration(sql, context, team.id, checked),
+        ({ integration: { id, name, kind } }) => ({
+          action: "integration.created",
+          subject: name,
+          details: { integrationId: id, kind },
+        }),
+      );
+    });
+    if ("problem" in made) return createForm(context, kind, given, made.problem);
+    return new SeeOther(`/teams/${team.id}/integrations/${made.result.integration.id}?told=created`);
+  },
+);

@@ -1,0 +1,109 @@
+/** One delivery of an integration, with its attempts. */
+
+import type { Html, Path } from "../../../http/html.ts";
+import type { Delivery, DeliveryAttempt, Integration } from "../../../schema/integrations.ts";
+import { toDuration } from "../../../wording/numbers.ts";
+import { ActionForm } from "../../components/form.tsx";
+import { Mark } from "../../components/status.tsx";
+import { Ago, toExact } from "../../components/text.tsx";
+import type { Shown } from "./list.tsx";
+
+const SHOWN_ATTEMPTS = 5;
+
+export const ACTION_WORDS: Record<Delivery["action"], string> = {
+  notify: "message",
+  create_issue: "issue",
+  set_commit_status: "commit status",
+  dispatch: "pipeline",
+};
+
+function attemptRow({ attemptedAt, statusCode, latencyMs, error }: DeliveryAttempt, now: Date): Html {
+  return (
+    <tr>
+      <td class="nowrap">
+        <Ago at={attemptedAt} now={now} />
+      </td>
+      <td class="number">{statusCode ?? <span class="soft">no answer</span>}</td>
+      <td class="number">{toDuration(latencyMs)}</td>
+      <td class="long">{error ?? "arrived"}</td>
+    </tr>
+  );
+}
+
+export function deliveryDetails({ team, role, csrf, now }: Shown, integration: Integration, delivery: Delivery): Html {
+  const { id, status, action: what, title, eventType, attempts, nextAttemptAt, createdAt } = delivery;
+  const last = attempts.at(-1);
+  const shape = status === "sent" ? "passed" : status === "pending" ? "running" : "failed";
+  const shown = attempts.slice(-SHOWN_ATTEMPTS).toReversed();
+  const path: Path = `/teams/${team.id}/integrations/${integration.id}/deliveries/${id}/redeliver`;
+  return (
+    <details class="failure" id={`d-${id}`}>
+      <summary>
+        <span>
+          <Mark status={shape} word={false} />
+          <span class="visually-hidden">{status}</span>
+        </span>{" "}
+        <span class="long">
+          {title}{" "}
+          <span class="small soft">
+            {ACTION_WORDS[what]} · {eventType}
+          </span>
+        </span>{" "}
+        <span class="soft nowrap">
+          {status === "pending" ? "waiting" : status}
+          {last?.statusCode == null ? "" : ` · ${last.statusCode}`}
+          {last ? ` · ${toDuration(last.latencyMs)}` : ""}
+        </span>{" "}
+        <span class="soft nowrap">
+          <Ago at={createdAt} now={now} />
+        </span>
+      </summary>
+      <div class="evidence one">
+        {shown.length === 0 ? (
+          <p class="soft">Not tried yet.</p>
+        ) : (
+          <>
+            <div class="scroll">
+              <table>
+                <caption class="visually-hidden">Attempts, newest first</caption>
+                <thead>
+                  <tr>
+                    <th scope="col">Attempt</th>
+                    <th scope="col" class="number">
+                      Status
+                    </th>
+                    <th scope="col" class="number">
+                      Latency
+                    </th>
+                    <th scope="col">What came of it</th>
+                  </tr>
+                </thead>
+                <tbody>{shown.map((one) => attemptRow(one, now))}</tbody>
+              </table>
+            </div>
+            {attempts.length > shown.length ? (
+              <p class="hint">and {attempts.length - shown.length} before them</p>
+            ) : null}
+          </>
+        )}{" "}
+        {nextAttemptAt === null ? null : (
+          <p class="hint">
+            It is tried {shown.length === 0 ? "" : "again "}at {toExact(nextAttemptAt)}.
+          </p>
+        )}{" "}
+        {last?.answer ? (
+          <div>
+            <h3>The last answer</h3>
+            <pre>{last.answer}</pre>
+          </div>
+        ) : null}
+        <p class="hint">
+          webhook-id <code>{id}</code>
+        </p>
+        {role === "owner" && integration.enabled ? (
+          <ActionForm action={path} csrf={csrf} label="Deliver again" />
+        ) : null}
+      </div>
+    </details>
+  );
+}

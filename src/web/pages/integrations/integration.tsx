@@ -1,0 +1,264 @@
+/** One integration: its settings and what was sent. */
+
+import * as v from "valibot";
+import type { Path } from "../../../http/html.ts";
+import { check } from "../../../http/input.ts";
+import {
+  changeIntegration,
+  findIntegration,
+  redeliver,
+  removeIntegration,
+  toIntegration,
+  tryIntegration,
+} from "../../../operations/automation/integrations.ts";
+import { type Delivery, type Integration, deliveryStatus, integrationPatch } from "../../../schema/integrations.ts";
+import { selectDeliveries } from "../../../store/integrations.ts";
+import { ActionForm, Csrf, Danger, Done, Field, FormError } from "../../components/form.tsx";
+import { Pager } from "../../components/pager.tsx";
+import { Mark } from "../../components/status.tsx";
+import { tryForm } from "../../site/form_input.ts";
+import { SeeOther, type View, form, page } from "../../site/page.ts";
+import { write } from "../../site/write.ts";
+import { type Given, toGiven } from "./create.tsx";
+import { ACTION_WORDS, deliveryDetails } from "./deliveries.tsx";
+import { KIND_NAMES, configFields, configForm, toConfig, toConfigFields } from "./fields.tsx";
+import { DONE, type Shown, cursor, pathOf, stateOf, told } from "./list.tsx";
+
+const MAX_DELIVERIES = 20;
+
+type OneQuery = {
+  cursor?: string | undefined;
+  status?: Delivery["status"] | undefined;
+  told?: keyof typeof DONE | undefined;
+};
+
+type OneSaid = { problem?: { of: "settings" | "delivery"; text: string }; given?: Given };
+
+export async function one(
+  context: Shown & { params: { integrationId: string } },
+  query: OneQuery,
+  { problem, given }: OneSaid = {},
+): Promise<View> {
+  const { sql, fast, team, role, csrf, params } = context;
+  const place = { teamId: team.id, integrationId: params.integrationId };
+  const integration = toIntegration(await findIntegration(fast, place));
+  const { cursor, status, told } = query;
+  const found = await selectDeliveries(sql, team.id, integration.id, { status, limit: MAX_DELIVERIES }, cursor);
+  const deliveries = found.slice(0, MAX_DELIVERIES);
+  const base: Path = pathOf(place);
+  const { kind, name, enabled, actions } = integration;
+  const state = stateOf(integration);
+  const config = given?.config ?? toConfigFields(kind, integration.config);
+  const text = (of: NonNullable<OneSaid["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
+  const body = (
+    <>
+      {told ? (
+        told === "failed" ? (
+          <p class="message bad" role="alert">
+            {DONE.failed}
+          </p>
+        ) : (
+          <Done>{DONE[told]}</Done>
+        )
+      ) : null}{" "}
+      <FormError message={text("delivery")} />
+      <h1>{name}</h1>
+      <div class="meta">
+        <span>{KIND_NAMES[kind][0]}</span>
+        <span>
+          <Mark status={state.status} word={false} /> {state.text}
+        </span>{" "}
+        <span>
+          for {actions.map((one) => `${ACTION_WORDS[one]}${one === "set_commit_status" ? "es" : "s"}`).join(", ")}
+        </span>
+        <a href={`/teams/${team.id}/integrations`}>All integrations</a>
+      </div>
+      {role === "owner" ? (
+        <div class="actions">
+          <ActionForm action={`${base}/test`} csrf={csrf} label="Send a test" kind="main" />{" "}
+          <ActionForm
+            action={`${base}/state`}
+            csrf={csrf}
+            label={enabled ? "Disable" : "Enable"}
+            fields={<input type="hidden" name="enabled" value={enabled ? "false" : "true"} />}
+          />
+        </div>
+      ) : null}
+      <h2 id="deliveries">
+        Deliveries <small>newest first; what is older than 30 days is forgotten</small>
+      </h2>
+      <form class="filters" method="get" action={base}>
+        <label>
+          Status{" "}
+          <select name="status">
+            {(["", "sent", "failed", "pending"] as const).map((one) => (
+              <option value={one} selected={one === (status ?? "")}>
+                {one === "" ? "all" : one === "pending" ? "waiting" : one}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button>Show</button>
+      </form>
+      {deliveries.length === 0 ? (
+        <div class="card empty">
+          <p>
+            {status === undefined
+              ? "Nothing was sent yet: send a test, or let an automation send something."
+              : "None with this status."}
+          </p>
+        </div>
+      ) : (
+        <div class="card">{deliveries.map((one) => deliveryDetails(context, integration, one))}</div>
+      )}{" "}
+      <Pager
+        path={base}
+        query={{ status, cursor }}
+        cursor={found.length > MAX_DELIVERIES ? deliveries.at(-1)!.id : undefined}
+      />
+      <h2 id="settings">Settings</h2>
+      <FormError message={text("settings")} />{" "}
+      {role === "owner" ? (
+        <>
+          <form class="fields card padded" method="post" action={base}>
+            <Csrf token={csrf} /> <Field label="Name" name="name" value={given?.name ?? name} required max={200} />{" "}
+            {configForm(kind, config, "change")}
+            <div>
+              <button class="main">Save the integration</button>
+            </div>
+          </form>
+          <h2>Delete it</h2>
+          <Danger
+            action={`${base}/delete`}
+            csrf={csrf}
+            label={`Delete ${name}`}
+            loss="Its deliveries and its secrets are lost. Automations that send to it fail from then on, and say so."
+          />
+        </>
+      ) : (
+        <div class="card padded">
+          <dl class="facts">
+            {Object.entries(config).map(([key, value]) => (
+              <>
+                <dt>{key.replace("config.", "")}</dt>
+                <dd class="long">
+                  {integration.config[key.replace("config.", "")] === null && value === "" ? (
+                    <span class="soft">not shown, or not set</span>
+                  ) : (
+                    <code>{value}</code>
+                  )}
+                </dd>
+              </>
+            ))}
+          </dl>
+          <p class="hint">Owners of the team can change this.</p>
+        </div>
+      )}
+    </>
+  );
+  return { title: name, body, section: "integrations", ...(problem ? { status: 400 } : {}) };
+}
+
+/** What is chosen in a form may be everything. */
+const anyStatus = v.pipe(
+  v.optional(v.union([v.literal(""), deliveryStatus])),
+  v.transform((status) => status || undefined),
+);
+
+const settingsFields = v.strictObject({ name: v.string(), ...configFields });
+
+const toChanged = ({ id, name }: Integration, fields: readonly string[]) =>
+  ({ action: "integration.changed", subject: name, details: { integrationId: id, fields } }) as const;
+
+export const integrationPage = page(
+  "/teams/:teamId/integrations/:integrationId",
+  { access: "viewer", query: v.strictObject({ cursor, told, status: anyStatus }) },
+  async (context) => await one(context, context.query),
+);
+
+export const changeForm = form(
+  "/teams/:teamId/integrations/:integrationId",
+  { access: "owner", fields: settingsFields },
+  async (context) => {
+    const { fast, params, fields, log } = context;
+    const given = toGiven(fields as never);
+    const { kind } = await findIntegration(fast, params);
+    const onBug = (error: unknown) => log.error("Cannot open the secrets of an integration", { ...params, error });
+    const saved = await tryForm(() => {
+      const patch = check(
+        integrationPatch,
+        { name: given.name.trim(), config: toConfig(kind, given.config, "change") },
+        false,
+      );
+      return write(
+        context,
+        "owner",
+        (sql) => changeIntegration(sql, { ...context, onBug }, params, patch),
+        (row) => toChanged(row, Object.keys(patch)),
+      );
+    });
+    if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, given });
+    return new SeeOther(`${pathOf(params)}?told=saved`);
+  },
+);
+
+export const stateForm = form(
+  "/teams/:teamId/integrations/:integrationId/state",
+  { access: "owner", fields: v.strictObject({ enabled: v.picklist(["true", "false"]) }) },
+  async (context) => {
+    const { params, fields, log } = context;
+    const enabled = fields.enabled === "true";
+    const onBug = (error: unknown) => log.error("Cannot open the secrets of an integration", { ...params, error });
+    await write(
+      context,
+      "owner",
+      (sql) => changeIntegration(sql, { ...context, onBug }, params, { enabled }),
+      (row) => toChanged(row, ["enabled"]),
+    );
+    return new SeeOther(`${pathOf(params)}?told=${enabled ? "enabled" : "disabled"}`);
+  },
+);
+
+export const deleteForm = form(
+  "/teams/:teamId/integrations/:integrationId/delete",
+  { access: "owner" },
+  async (context) => {
+    const { params } = context;
+    const { integrationId } = params;
+    await write(
+      context,
+      "owner",
+      async (sql) => {
+        const { name } = await findIntegration(sql, params);
+        await removeIntegration(sql, params);
+        return name;
+      },
+      (name) => ({ action: "integration.deleted", subject: name, details: { integrationId } }),
+    );
+    return new SeeOther(`/teams/${params.teamId}/integrations?told=deleted`);
+  },
+);
+
+export const testForm = form(
+  "/teams/:teamId/integrations/:integrationId/test",
+  { access: "owner" },
+  async (context) => {
+    const { sql, begin, seal, outbound, publicUrl, log, params } = context;
+    // What was sent is noted, whatever has become of his role meanwhile.
+    await write(context, "owner", async () => {});
+    const onBug = (error: unknown, deliveryId: string) => log.error("Cannot deliver", { ...params, deliveryId, error });
+    const { status } = await tryIntegration({ sql, begin, seal, outbound, publicUrl, onBug }, params);
+    return new SeeOther(`${pathOf(params)}?told=${status === "sent" ? "tested" : "failed"}#deliveries`);
+  },
+);
+
+export const redeliverForm = form(
+  "/teams/:teamId/integrations/:integrationId/deliveries/:deliveryId/redeliver",
+  { access: "owner" },
+  async (context) => {
+    const { params } = context;
+    const asked = await tryForm(() => write(context, "owner", (sql) => redeliver(sql, params)));
+    if ("problem" in asked) return await one(context, {}, { problem: { of: "delivery", text: asked.problem } });
+    return new SeeOther(`${pathOf(params)}?told=redelivered#d-${params.deliveryId}`);
+  },
+);

@@ -1,0 +1,149 @@
+/** The integrations of a team. */
+
+import * as v from "valibot";
+import type { Path } from "../../../http/html.ts";
+import { toIntegration } from "../../../operations/automation/integrations.ts";
+import type { Role } from "../../../schema/accounts.ts";
+import { uuid } from "../../../schema/fields.ts";
+import type { Integration } from "../../../schema/integrations.ts";
+import { selectIntegrations } from "../../../store/integrations.ts";
+import { counted } from "../../../wording/numbers.ts";
+import { Done } from "../../components/form.tsx";
+import { Pager } from "../../components/pager.tsx";
+import { Mark } from "../../components/status.tsx";
+import { Ago } from "../../components/text.tsx";
+import { type PageContext, type View, page } from "../../site/page.ts";
+import { KIND_NAMES } from "./fields.tsx";
+
+const MAX_ROWS = 50;
+
+export const DONE = {
+  created: "The integration is there. Send a test to see that it arrives.",
+  saved: "Saved.",
+  tested: "The test was sent.",
+  failed: "The test did not arrive: what came back is below.",
+  redelivered: "It is sent again, in a moment.",
+  enabled: "Enabled: what happens from now on is delivered.",
+  disabled: "Disabled: nothing is sent, and nothing waits.",
+  deleted: "The integration is deleted, with its deliveries.",
+} as const;
+
+export type Shown = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
+  role: Role;
+  team: { id: string; name: string };
+};
+
+type Place = { teamId: string; integrationId: string };
+
+export const pathOf = ({ teamId, integrationId }: Place): Path => `/teams/${teamId}/integrations/${integrationId}`;
+
+/** In its colour, with its shape, and in words. */
+export function stateOf({ enabled, disabledReason, lastDelivery, givenUp }: Integration): {
+  status: string;
+  text: string;
+} {
+  if (!enabled)
+    return { status: "cancelled", text: disabledReason === null ? "disabled" : `disabled: ${disabledReason}` };
+  const lost = givenUp ? `; ${counted(givenUp, "message")} given up` : "";
+  if (lastDelivery === null) return { status: "queued", text: `nothing sent yet${lost}` };
+  const { status, statusCode } = lastDelivery;
+  if (status === "sent") return { status: "passed", text: `the last delivery arrived${lost}` };
+  const answer = statusCode === null ? "" : `, answered ${statusCode}`;
+  return status === "failed"
+    ? { status: "failed", text: `the last delivery failed${answer}${lost}` }
+    : { status: "running", text: `the last delivery is on its way${answer}${lost}` };
+}
+
+async function list(
+  { sql, team, role, now }: Shown,
+  { cursor, told }: { cursor?: string | undefined; told?: keyof typeof DONE | undefined },
+): Promise<View> {
+  const found = await selectIntegrations(sql, team.id, { limit: MAX_ROWS }, cursor);
+  const rows = found.slice(0, MAX_ROWS).map(toIntegration);
+  const base: Path = `/teams/${team.id}/integrations`;
+  const body = (
+    <>
+      {told ? <Done>{DONE[told]}</Done> : null}
+      <h1>Integrations</h1>
+      <p class="meta">
+        <span>Places outside that automations send to: chats, trackers, engines, programs of yours.</span>
+      </p>
+      {role === "owner" ? (
+        <p class="actions">
+          <a class="button main" href={`${base}/new`}>
+            New integration
+          </a>
+        </p>
+      ) : null}
+      <h2>
+        {counted(rows.length, "integration")}
+        {found.length > MAX_ROWS ? " on this page" : ""}
+      </h2>
+      {rows.length === 0 ? (
+        <div class="card empty">
+          <p>No integration yet.</p>
+          <p>
+            {role === "owner"
+              ? "Slack, Teams, GitHub and six other kinds: the first one takes a minute."
+              : "Owners of the team create them."}
+          </p>
+        </div>
+      ) : (
+        <div class="card">
+          <table>
+            <caption class="visually-hidden">Integrations, newest first</caption>
+            <thead>
+              <tr>
+                <th scope="col">
+                  <span class="visually-hidden">Status</span>
+                </th>
+                <th scope="col">Integration</th>
+                <th scope="col" class="wide">
+                  State
+                </th>
+                <th scope="col" class="number">
+                  Last delivery
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => {
+                const { status, text } = stateOf(row);
+                return (
+                  <tr>
+                    <td class="mark-cell">
+                      <Mark status={status} word={false} />
+                    </td>
+                    <td class="long">
+                      <a href={`${base}/${row.id}`}>
+                        <b>{row.name}</b>
+                      </a>{" "}
+                      <span class="soft">{KIND_NAMES[row.kind][0]}</span>
+                      <span class="small soft narrow-only">{text}</span>
+                    </td>
+                    <td class="long wide">{text}</td>
+                    <td class="number soft">
+                      {row.lastDelivery === null ? "never" : <Ago at={row.lastDelivery.createdAt} now={now} />}
+                    </td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </div>
+      )}{" "}
+      <Pager path={base} query={{ cursor }} cursor={found.length > MAX_ROWS ? rows.at(-1)!.id : undefined} />
+    </>
+  );
+  return { title: "Integrations", body, section: "integrations" };
+}
+
+export const told = v.optional(v.picklist(Object.keys(DONE) as (keyof typeof DONE)[]));
+
+export const cursor = v.optional(uuid);
+
+export const listPage = page(
+  "/teams/:teamId/integrations",
+  { access: "viewer", query: v.strictObject({ cursor, told }) },
+  async (context) => await list(context, context.query),
+);

@@ -1,0 +1,168 @@
+/** Signing in at the identity provider. */
+
+import * as v from "valibot";
+import { createCookie } from "../../../http/cookies.ts";
+import type { Href, Path } from "../../../http/html.ts";
+import { OidcError, type OidcFlow } from "../../../http/oidc.ts";
+import { toOwnPath } from "../../../http/own_path.ts";
+import { type OidcPerson, linkIdentity, logInWithOidc } from "../../../operations/people/oidc_accounts.ts";
+import { oidcFlowPlace } from "../../../secrets/places.ts";
+import { FormError } from "../../components/form.tsx";
+import { SeeOther, type View, form, page } from "../../site/page.ts";
+import { clientOf, personOf, refusalOf, storesOf, tokenOf } from "../../site/people_input.ts";
+import { type Context, narrow, signedIn } from "./views.tsx";
+
+/** Where the provider sends people back to. */
+export const OIDC_CALLBACK = "/login/oidc/callback";
+
+/** As long as somebody may take to sign in there. */
+const FLOW_SECONDS = 10 * 60;
+
+/** What the browser keeps, sealed, while its owner is at the provider. */
+type Kept = {
+  flow: OidcFlow;
+  url: Href;
+  next: Path;
+  invitation?: string | undefined;
+  setup?: string | undefined;
+  /** Of the session that an identity is to be linked to. */
+  link?: string | undefined;
+  until: number;
+};
+
+const flowCookie = (publicUrl: string) => createCookie(publicUrl, "assay_oidc");
+
+/** Goes to the provider; `Set-Cookie` of the way there. Throws OidcError. */
+async function depart(
+  context: Context,
+  kept: Omit<Kept, "flow" | "url" | "until">,
+): Promise<Kept & { cookie: string }> {
+  const { signIn, seal, publicUrl } = context;
+  const { url, flow } = await signIn.oidc!.begin();
+  const whole = { ...kept, url, flow, until: Date.now() + FLOW_SECONDS * 1_000 };
+  const sealed = seal.seal(oidcFlowPlace(), JSON.stringify(whole)).toString("base64url");
+  return { ...whole, cookie: flowCookie(publicUrl).write(sealed, FLOW_SECONDS) };
+}
+
+/** Undefined where the browser has kept nothing, or for too long. */
+function keptOf({ seal, publicUrl, request }: Pick<Context, "seal" | "publicUrl" | "request">): Kept | undefined {
+  const sealed = flowCookie(publicUrl).read(request.headers.get("cookie"));
+  if (!sealed) return undefined;
+  try {
+    const kept = JSON.parse(seal.open(oidcFlowPlace(), Buffer.from(sealed, "base64url"))) as Kept;
+    return kept.until > Date.now() ? kept : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const failed = (message: string, status = 400): View =>
+  narrow(
+    "Signing in did not work",
+    <>
+      <h1>Signing in did not work</h1>
+      <FormError message={message} />
+      <p>
+        <a class="button" href="/login">
+          Try again
+        </a>
+      </p>
+    </>,
+    status,
+  );
+
+/** What the provider did wrong is for the log; the visitor can only try again. */
+async function atProvider(
+  context: Pick<Context, "log">,
+  work: () => Promise<View | SeeOther>,
+): Promise<View | SeeOther> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof OidcError)) throw error;
+    context.log.warn("Signing in with OpenID Connect failed", { reason: error.message });
+    return failed("The provider did not confirm who you are. The server's log says why.", 502);
+  }
+}
+
+/** Providers add what they like to the answer. */
+const anything = v.objectWithRest({}, v.string()) as unknown as v.StrictObjectSchema<v.ObjectEntries, undefined>;
+
+async function arrive(context: Context, kept: Kept, person: OidcPerson, sessionId: string | undefined) {
+  const entrance = { invitation: kept.invitation, setup: kept.setup };
+  const session = await logInWithOidc(storesOf(context), context.signIn.policy, {
+    person,
+    entrance,
+    client: clientOf(context),
+    before: sessionId === undefined ? undefined : tokenOf(context),
+  });
+  const isInvited = kept.invitation !== undefined && session.isKnown;
+  return signedIn(
+    context,
+    session.token,
+    isInvited ? (`/invitations/${encodeURIComponent(kept.invitation!)}` as const) : kept.next,
+  );
+}
+
+export const startOidcPage = page(
+  "/login/oidc",
+  {
+    access: "public",
+    query: v.strictObject({
+      next: v.optional(v.string()),
+      invitation: v.optional(v.pipe(v.string(), v.maxLength(100))),
+      setup: v.optional(v.pipe(v.string(), v.maxLength(100))),
+    }),
+  },
+  (context) =>
+    atProvider(context, async () => {
+      if (!context.signIn.oidc) return failed("Single sign-on is not set up on this server", 404);
+      const { next, invitation, setup } = context.query;
+      const { url, cookie } = await depart(context, { next: toOwnPath(next), invitation, setup });
+      return new SeeOther(url, { "Set-Cookie": cookie });
+    }),
+);
+
+export const oidcCallbackPage = page(OIDC_CALLBACK, { access: "public", query: anything }, (context) =>
+  atProvider(context, async () => {
+    const { signIn, visitor } = context;
+    const kept = keptOf(context);
+    if (!signIn.oidc || !kept) return failed("Signing in took too long, or began in another browser");
+    const person = await signIn.oidc.finish(context.query as Record<string, string>, kept.flow);
+    let to: SeeOther | undefined;
+    const message = await refusalOf(async () => {
+      if (kept.link === undefined) to = await arrive(context, kept, person, visitor?.sessionId);
+      else if (visitor?.sessionId !== kept.link) throw new OidcError("It was begun in another session");
+      else {
+        await linkIdentity(context, personOf(visitor), person);
+        to = new SeeOther("/account?done=linked");
+      }
+    });
+    return to ?? failed(message!);
+  }),
+);
+
+export const linkForm = form("/account/link", { access: "account" }, (context) =>
+  atProvider(context, async () => {
+    if (!context.signIn.oidc) return failed("Single sign-on is not set up on this server", 404);
+    const { cookie } = await depart(context, { next: "/account", link: context.visitor.sessionId });
+    return new SeeOther("/account/link", { "Set-Cookie": cookie });
+  }),
+);
+
+export const linkPage = page("/account/link", { access: "account" }, async (context) => {
+  const kept = keptOf(context);
+  if (!context.signIn.oidc || kept?.link !== context.visitor.sessionId) return new SeeOther("/account");
+  return narrow(
+    "Link your account",
+    <>
+      <h1>Link your account</h1>
+      <p>Sign in at {context.signIn.oidc.host}: from then on that identity opens this account as well.</p>
+      <p class="actions">
+        <a class="button main" href={kept.url}>
+          Continue with {context.signIn.oidc.host}
+        </a>
+      </p>
+    </>,
+  );
+});

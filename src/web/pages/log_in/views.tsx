@@ -1,0 +1,92 @@
+/** The forms of signing in and of the first account. */
+
+import type { Html, Path } from "../../../http/html.ts";
+import { isSetupToken } from "../../../operations/people/accounts.ts";
+import { selectAnyAccount } from "../../../store/accounts.ts";
+import { Csrf, Field, FormError, Hidden } from "../../components/form.tsx";
+import { EmailField, NameField, NewPasswordField, providerLink } from "../../components/person_fields.tsx";
+import { type PageContext, SeeOther, type View } from "../../site/page.ts";
+import { storesOf } from "../../site/people_input.ts";
+
+/** What any page here uses. */
+export type Context = Pick<
+  PageContext<never, never, never, never>,
+  "sql" | "fast" | "begin" | "log" | "seal" | "sessions" | "signIn" | "publicUrl" | "request" | "address" | "csrf"
+>;
+
+export const signedIn = ({ sessions }: Pick<Context, "sessions">, token: string, to: Path) =>
+  new SeeOther(to, { "Set-Cookie": sessions.keep(token) });
+
+export const narrow = (title: string, body: Html, status = 200): View => ({ title, body, status, isNarrow: true });
+
+type LogInFields = { email?: string; next: Path; message?: string | undefined };
+
+export async function logInView(context: Context, { email, next, message }: LogInFields): Promise<View> {
+  const { signIn, csrf, fast } = context;
+  const isNew = !(await selectAnyAccount(fast));
+  const password = (
+    <form class="fields" method="post" action="/login">
+      <Csrf token={csrf} />
+      <Hidden name="next" value={next === "/" ? undefined : next} /> <EmailField value={email} />{" "}
+      <Field name="password" label="Password" type="password" autocomplete="current-password" />
+      <div>
+        <button class="main">Sign in</button>
+      </div>
+    </form>
+  );
+  const body = (
+    <>
+      <h1>Sign in</h1>
+      {isNew ? (
+        <p class="message">
+          There is no account yet. The server's start has printed a link to make the first one; a restart prints a fresh
+          one.
+        </p>
+      ) : null}{" "}
+      <FormError message={message} /> {signIn.policy.passwordLogin ? password : null} {providerLink(context, { next })}{" "}
+      {signIn.policy.passwordLogin ? (
+        <p class="hint">
+          Forgotten? Whoever runs this server can set a new password: <code>bun run assay admin reset-password</code>
+        </p>
+      ) : null}
+    </>
+  );
+  return narrow("Sign in", body, message === undefined ? 200 : 400);
+}
+
+type SetupFields = { token: string; name?: string; email?: string; message?: string | undefined };
+
+export async function setupView(context: Context, { token, name, email, message }: SetupFields): Promise<View> {
+  const { signIn, csrf } = context;
+  if (!(await isSetupToken(storesOf(context), token)))
+    return narrow(
+      "This link is over",
+      <>
+        <h1>This link is over</h1>
+        <p>It makes the first account, once, and for a week.</p>
+        <p>
+          Is there an account? <a href="/login">Sign in</a>. Else restart the server: it prints a fresh link.
+        </p>
+      </>,
+      404,
+    );
+  const body = (
+    <>
+      <h1>Welcome to Assay</h1>
+      <p>Make the first account. It owns every team, and invites others.</p>
+      <FormError message={message} />{" "}
+      {signIn.policy.passwordLogin ? (
+        <form class="fields" method="post" action="/setup">
+          <Csrf token={csrf} />
+          <Hidden name="token" value={token} /> <NameField value={name} /> <EmailField value={email} />{" "}
+          <NewPasswordField />
+          <div>
+            <button class="main">Make the account</button>
+          </div>
+        </form>
+      ) : null}{" "}
+      {providerLink(context, { setup: token })}
+    </>
+  );
+  return narrow("Set up", body, message === undefined ? 200 : 400);
+}

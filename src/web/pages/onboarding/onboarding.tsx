@@ -1,0 +1,188 @@
+/** The pages and forms of onboarding. */
+
+import * as v from "valibot";
+import type { Html, Path } from "../../../http/html.ts";
+import {
+  addSampleData,
+  changeOnboarding,
+  findOnboarding,
+  removeSampleData,
+  skipStep,
+} from "../../../operations/projects/onboarding.ts";
+import { booleanText } from "../../../schema/fields.ts";
+import { STEPS } from "../../../schema/onboarding.ts";
+import type { ExecutionSummary } from "../../../store/execution_list.ts";
+import { selectLiveKeyIds } from "../../../store/keys.ts";
+import { countSample } from "../../../store/onboarding.ts";
+import { selectFirstBuild } from "../../../store/overview.ts";
+import { counted, toCount } from "../../../wording/numbers.ts";
+import { executionName } from "../../components/execution_table.tsx";
+import { ActionForm } from "../../components/form.tsx";
+import { Mark } from "../../components/status.tsx";
+import { Ago } from "../../components/text.tsx";
+import { type Page, SeeOther, form, page } from "../../site/page.ts";
+import { executionPath } from "../../site/paths.ts";
+import { write } from "../../site/write.ts";
+import { keyHint, lines, snippets, systems } from "./snippets.tsx";
+import { type Step, sampleCard, stepRow } from "./steps.tsx";
+
+/** "3 passed, 1 failed". */
+export function countsOf({ passed, failed, skipped }: Pick<ExecutionSummary, "passed" | "failed" | "skipped">): string {
+  const told = [
+    passed > 0 && `${toCount(passed)} passed`,
+    failed > 0 && `${toCount(failed)} failed`,
+    skipped > 0 && `${toCount(skipped)} skipped`,
+  ];
+  return told.filter(Boolean).join(", ") || "it held no tests";
+}
+
+function arrival(projectId: string, first: ExecutionSummary | undefined, steps: readonly Step[], now: Date): Html {
+  if (!first)
+    return (
+      <>
+        <h1>
+          <Mark status="queued" word={false} /> Send your first report
+        </h1>
+        <div class="meta">
+          <span>Nothing has arrived yet. This page notices when it does.</span>
+          <a href={`/projects/${projectId}/onboarding`}>Look again</a>
+          <a href={`/projects/${projectId}/uploads`}>Sent, and not here? See what was refused</a>
+        </div>
+      </>
+    );
+  const done = steps.filter(({ status }) => status === "done").length;
+  const at = first.completedAt ?? first.startedAt ?? first.createdAt;
+  const path: Path = executionPath(projectId, first.id);
+  return (
+    <>
+      <h1>
+        <Mark status="passed" word={false} /> Your first report has arrived: <a href={path}>{countsOf(first)}</a>
+      </h1>
+      <div class="meta">
+        <span>
+          {executionName(first)}, <Ago at={at} now={now} />
+        </span>
+        <span>
+          {done} of {counted(steps.length, "step")} done
+        </span>
+        <a href={`/projects/${projectId}`}>To the project</a>
+      </div>
+    </>
+  );
+}
+
+export const query = v.strictObject({ ci: v.optional(v.picklist(systems, "expected the name of a CI system")) });
+
+export const path = "/projects/:projectId/onboarding";
+
+const onboardingPage = page(path, { access: "viewer", query }, async (context) => {
+  const { sql, project, team, role, csrf, now, publicUrl, query } = context;
+  const [state, first, sample, keys] = await Promise.all([
+    findOnboarding(sql, project.id, publicUrl),
+    selectFirstBuild(sql, project.id),
+    countSample(sql, project.id),
+    selectLiveKeyIds(sql, project.id),
+  ]);
+  const base: Path = `/projects/${project.id}`;
+  const shown = { where: { base, teamId: team.id }, csrf, role, now };
+  const { steps, completed, dismissed } = state;
+  const paste = (
+    <>
+      <h2 id="line">
+        {first ? "The line to paste" : "Paste this line"} <small>with your own ids, from a folder with a report</small>
+      </h2>
+      {keyHint(project, keys.length > 0, role)} {lines(project, publicUrl)}{" "}
+      {snippets(base, state, query.ci ?? "githubActions")}
+    </>
+  );
+  const toDismiss = (
+    <ActionForm
+      action={`${base}/onboarding/dismiss`}
+      csrf={csrf}
+      label={dismissed ? "Point to this page again" : "I am done here"}
+      fields={<input type="hidden" name="dismissed" value={String(!dismissed)} />}
+    />
+  );
+  const next = (
+    <>
+      <div data-region="steps">
+        <h2>
+          {completed ? "All done" : "Step by step"} <small>told by what has happened in the project</small>
+        </h2>
+        <div class="card">
+          <table>
+            <caption class="visually-hidden">Steps to set up the project</caption>
+            <tbody>{steps.map((step) => stepRow(step, shown))}</tbody>
+          </table>
+        </div>
+      </div>
+      {role === "viewer" ? null : (
+        <div class="actions">
+          {toDismiss}
+          <span class="hint">
+            {dismissed
+              ? "The project does not point to this page any more."
+              : "The project then does not point to this page any more; it stays here."}
+          </span>
+        </div>
+      )}
+    </>
+  );
+  const body = (
+    <>
+      <div data-region="arrival">{arrival(project.id, first, steps, now)}</div>
+      {first ? [next, paste] : [paste, next]}
+      <h2>
+        Look around first <small>sample data</small>
+      </h2>
+      {sampleCard(base, sample, shown)}
+    </>
+  );
+  const title = first ? `Your first report has arrived` : "Send your first report";
+  return { title, body, section: "settings", ...(completed && first ? {} : { live: `${base}/live` }) };
+});
+
+const stepForm = form(
+  `${path}/steps`,
+  { access: "member", fields: v.strictObject({ step: v.picklist(STEPS), skipped: booleanText }) },
+  async (context) => {
+    const { project, fields } = context;
+    await write(context, "member", (sql) => skipStep(sql, project.id, fields.step, fields.skipped));
+    return new SeeOther(`/projects/${project.id}/onboarding`);
+  },
+);
+
+const dismissForm = form(
+  `${path}/dismiss`,
+  { access: "member", fields: v.strictObject({ dismissed: booleanText }) },
+  async (context) => {
+    const { project } = context;
+    const { dismissed } = context.fields;
+    await write(context, "member", (sql) => changeOnboarding(sql, project.id, { dismissed }));
+    return new SeeOther(dismissed ? `/projects/${project.id}` : `/projects/${project.id}/onboarding`);
+  },
+);
+
+const addSampleForm = form(`${path}/sample-data`, { access: "member" }, async (context) => {
+  const { project } = context;
+  await write(
+    context,
+    "member",
+    (sql) => addSampleData(sql, project.id),
+    () => ({ action: "sample_data.added", subject: project.name, details: { projectId: project.id } }),
+  );
+  return new SeeOther(`/projects/${project.id}`);
+});
+
+const removeSampleForm = form(`${path}/sample-data/delete`, { access: "member" }, async (context) => {
+  const { project } = context;
+  await write(
+    context,
+    "member",
+    (sql) => removeSampleData(sql, project.id),
+    () => ({ action: "sample_data.removed", subject: project.name, details: { projectId: project.id } }),
+  );
+  return new SeeOther(`/projects/${project.id}/onboarding`);
+});
+
+export const onboardingPages: Page[] = [onboardingPage, stepForm, dismissForm, addSampleForm, removeSampleForm];

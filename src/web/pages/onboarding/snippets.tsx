@@ -1,0 +1,111 @@
+/** The lines to paste for each CI system. */
+
+import type { Html, Path } from "../../../http/html.ts";
+import { uploadUrl } from "../../../operations/projects/onboarding.ts";
+import { quoted } from "../../../rules/shell.ts";
+import type { Onboarding, System } from "../../../schema/onboarding.ts";
+import type { ProjectPlace } from "../../site/page.ts";
+
+const SYSTEMS: Record<System, string> = {
+  githubActions: "GitHub Actions",
+  gitlabCi: "GitLab CI",
+  jenkins: "Jenkins",
+  circleci: "CircleCI",
+  azurePipelines: "Azure Pipelines",
+  buildkite: "Buildkite",
+  curl: "Any other",
+};
+
+export const systems = Object.keys(SYSTEMS) as System[];
+
+/** In double quotes of a shell, where "!" calls up history. */
+const inAddress = (text: string): string => encodeURIComponent(text).replaceAll("!", "%21");
+
+const HELLO = `<testsuite name="hello"><testcase name="works"/><testcase name="fails"><failure message="expected 1, got 2"/></testcase></testsuite>`;
+
+export function lines({ id, defaultBranch }: ProjectPlace, publicUrl: string): Html {
+  const url = uploadUrl(publicUrl, id);
+  const send = `curl -H "Authorization: Bearer $ASSAY_KEY" -H "Accept: text/plain"`;
+  const query = `?branch=${inAddress(defaultBranch)}&complete=true`;
+  return (
+    <div class="card padded stack">
+      <h3>From any shell, with curl</h3>
+      <div class="copied">
+        <pre data-copy>{`${send} --data-binary @report.xml \\\n  "${url}${query}"`}</pre>
+      </div>
+      <p class="hint">
+        report.xml is what your test runner wrote: JUnit XML, Playwright, Jest, Vitest, Mocha, Go, TAP, TRX, NUnit and
+        others are recognised by themselves.
+      </p>
+      <details class="bare">
+        <summary>No report at hand? Send a made-up one</summary>
+        <div class="copied">
+          <pre data-copy>{`${send} -d '${HELLO}' \\\n  "${url}?complete=true"`}</pre>
+        </div>
+      </details>
+      <h3>With the command line, around the tests</h3>
+      <div class="copied">
+        <pre
+          data-copy
+        >{`export ASSAY_URL=${quoted(publicUrl)} ASSAY_PROJECT=${id}\nassay upload 'reports/**/*.xml' -- npm test`}</pre>
+      </div>
+      <p class="hint">
+        It finds commit, branch, build and shard by itself, and a run without a report is a failure. With{" "}
+        <code>--complete</code> the build ends at once: for the only job of a build, or the last one. In a checkout of
+        Assay <code>bun build --compile --outfile assay src/cli/assay.ts</code> makes the command, one file to put where
+        CI finds it.
+      </p>
+    </div>
+  );
+}
+
+export function keyHint({ id }: ProjectPlace, hasKey: boolean, role: string): Html {
+  const where = (
+    <>
+      <code>ASSAY_KEY</code> holds the key of the project, a secret: in CI it goes among the secrets.
+    </>
+  );
+  if (role === "viewer")
+    return (
+      <p class="hint">
+        {where} Members of the team can generate one{hasKey ? "; the one that there is was shown once" : ""}.
+      </p>
+    );
+  const link = (text: string, kind: string) => (
+    <a class={kind} href={`/projects/${id}/settings/key`}>
+      {text}
+    </a>
+  );
+  return hasKey ? (
+    <p class="hint">
+      {where} It was shown once, when it was generated. Lost it? {link("Generate a new one", "")}; the old one then
+      stops working.
+    </p>
+  ) : (
+    <p class="message">
+      {where} The project has none yet. {link("Generate its key", "button main")}
+    </p>
+  );
+}
+
+export function snippets(base: Path, { snippets }: Onboarding, chosen: System): Html {
+  return (
+    <>
+      <h2 id="ci">
+        In your CI <small>it runs the tests, uploads what becomes of them, and ends as they did</small>
+      </h2>
+      <nav class="tabs" aria-label="CI system">
+        {systems.map((system) => (
+          <a href={`${base}/onboarding?ci=${system}#ci`} aria-current={system === chosen ? "true" : undefined}>
+            {SYSTEMS[system]}
+          </a>
+        ))}
+      </nav>
+      <div class="copied">
+        <pre data-copy tabindex={0} role="region" aria-label={`For ${SYSTEMS[chosen]}`}>
+          {snippets[chosen]}
+        </pre>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,156 @@
+/** The key of a project: who uses it, and how it is replaced. */
+
+import * as v from "valibot";
+import type { Html, Path } from "../../../http/html.ts";
+import { replaceProjectKey } from "../../../operations/people/keys.ts";
+import { uuid } from "../../../schema/fields.ts";
+import { selectSummaries } from "../../../store/execution_list.ts";
+import { selectProjectKey } from "../../../store/keys.ts";
+import { selectRunners } from "../../../store/runners.ts";
+import { counted } from "../../../wording/numbers.ts";
+import { executionName } from "../../components/execution_table.tsx";
+import { Csrf } from "../../components/form.tsx";
+import { Ago } from "../../components/text.tsx";
+import { type PageContext, SeeOther, form, page } from "../../site/page.ts";
+import { executionPath } from "../../site/paths.ts";
+import { write } from "../../site/write.ts";
+import type { Shown } from "./settings.tsx";
+
+const MAX_RUNNERS = 100;
+
+/** Who would notice: runners that ask with the key, and the last report that came with one. */
+async function usersOfKey({ sql, project, now }: PageContext & Shown): Promise<Html[]> {
+  const [runners, [build]] = await Promise.all([
+    selectRunners(sql, project.id, MAX_RUNNERS, undefined),
+    selectSummaries(sql, project.id, 0),
+  ]);
+  const dayAgo = now.getTime() - 86_400_000;
+  const lately = runners.filter(({ seenAt }) => Date.parse(seenAt) > dayAgo);
+  const held = lately.reduce((sum, { leases }) => sum + leases.length, 0);
+  const names = lately.slice(0, 5).map(({ name }) => name);
+  const more = lately.length - names.length;
+  return [
+    build ? (
+      <li>
+        Uploads, from CI and by hand: the newest execution is{" "}
+        <a href={executionPath(project.id, build.id)}>{executionName(build)}</a>
+        {build.branch === null ? null : (
+          <>
+            {" "}
+            on <code>{build.branch}</code>
+          </>
+        )}
+        , <Ago at={build.createdAt} now={now} />.
+      </li>
+    ) : (
+      <li>Uploads, from CI and by hand: nothing has arrived yet.</li>
+    ),
+    lately.length === 0 ? (
+      <li>Runners: none has asked for work in the last day.</li>
+    ) : (
+      <li class="long">
+        {counted(lately.length, "runner")}: {names.join(", ")}
+        {more > 0 ? ` and ${more} more` : ""}.{" "}
+        {held > 0 ? `They lose ${counted(held, "task")} that they are at.` : "They run nothing at this moment."}
+      </li>
+    ),
+    <li>Scripts and badges that ask the API with it.</li>,
+  ];
+}
+
+const keyFields = v.strictObject({ replaces: v.union([v.literal("none"), uuid]) });
+
+export const keyPage = page("/projects/:projectId/settings/key", { access: "member" }, async (context) => {
+  const { fast, project, csrf, now } = context;
+  const key = await selectProjectKey(fast, project.id);
+  const path: Path = `/projects/${project.id}/settings`;
+  const replaces = <input type="hidden" name="replaces" value={key?.id ?? "none"} />;
+  const button = (label: string, kind: string) => (
+    <form class="actions" method="post" action={`${path}/key`}>
+      <Csrf token={csrf} />
+      {replaces}
+      <button class={kind}>{label}</button>{" "}
+      <a class="button" href={path}>
+        Leave it
+      </a>
+    </form>
+  );
+  const body = key ? (
+    <>
+      <h1>Generate a new key for {project.name}</h1>
+      <div class="message bad">
+        <p>
+          <b>
+            The key <code>{key.leading}…</code> stops working the moment you press the button.
+          </b>{" "}
+          {key.lastUsedAt === null ? (
+            "It was never used."
+          ) : (
+            <>
+              It was last used <Ago at={key.lastUsedAt} now={now} />.
+            </>
+          )}
+        </p>
+      </div>
+      <div class="prose">
+        <p>What has it, and fails until it gets the new one:</p>
+        <ul>{await usersOfKey(context)}</ul>
+        <p>The new key is shown once. Have the places at hand where it goes: the secrets of your CI, the runners.</p>
+      </div>
+      {button(`Generate, and revoke ${key.leading}…`, "danger")}
+    </>
+  ) : (
+    <>
+      <h1>Generate the key of {project.name}</h1>
+      <div class="prose">
+        <p>The key uploads reports and runs tasks for this project, and nothing else. It is shown once.</p>
+      </div>
+      {button("Generate the key", "main")}
+    </>
+  );
+  return { title: "Generate a key", body, section: "settings" };
+});
+
+export const keyForm = form(
+  "/projects/:projectId/settings/key",
+  { access: "member", fields: keyFields },
+  async (context) => {
+    const { project, publicUrl, fields } = context;
+    const before = fields.replaces === "none" ? null : fields.replaces;
+    const generated = await write(context, "member", (sql, by) => replaceProjectKey(sql, project.id, before, by));
+    // Sent twice, by a reload for one, it would revoke what it has just shown.
+    if (!generated) return new SeeOther(`/projects/${project.id}/settings?told=shown`);
+    const { key } = generated;
+    const upload = `curl -H "Authorization: Bearer ${key}" --data-binary @report.xml "${publicUrl}/api/v1/projects/${project.id}/test-runs"`;
+    const body = (
+      <>
+        <h1>The new key of {project.name}</h1>
+        <div class="message good">
+          <p>
+            <b>Copy it now: it is shown this once.</b> {before === null ? null : "The one before has stopped working."}
+          </p>
+        </div>
+        <pre data-copy>{key}</pre>
+        <h2>Upload a report with it</h2>
+        <pre data-copy>{upload}</pre>
+        <h2>
+          In CI and for runners <small>keep the key among the secrets</small>
+        </h2>
+        <pre data-copy>
+          {"\n"}ASSAY_URL={publicUrl}
+          {"\n"}ASSAY_PROJECT={project.id}
+          {"\n"}ASSAY_KEY={key}
+        </pre>
+        <p class="actions">
+          <a class="button main" href={`/projects/${project.id}/onboarding`}>
+            See the first report arrive
+          </a>{" "}
+          <a class="button" href={`/projects/${project.id}/settings`}>
+            To the settings
+          </a>
+        </p>
+      </>
+    );
+    return { title: "The new key", body, section: "settings" };
+  },
+);

@@ -1,0 +1,89 @@
+/** The newest executions of a branch and the tests that failed in them, as a grid. */
+
+import type { Html } from "../../../http/html.ts";
+import type { ExecutionSummary } from "../../../store/execution_list.ts";
+import type { GridRow } from "../../../store/overview.ts";
+import { toDuration } from "../../../wording/numbers.ts";
+import { executionName } from "../../components/execution_table.tsx";
+import { Breakable, toDay } from "../../components/text.tsx";
+import { executionPath, testPath } from "../../site/paths.ts";
+
+export const GRID_TESTS = 8;
+
+const LETTERS: Record<string, string> = {
+  p: "passed",
+  P: "flaky",
+  f: "failed",
+  F: "failed",
+  s: "skipped",
+  S: "skipped",
+};
+
+const SHAPES: Record<string, string> = { passed: "●", flaky: "◐", failed: "✕", skipped: "–" };
+
+/** Tests in rows, executions in columns, newest right. */
+export function grid(projectId: string, rows: readonly GridRow[], builds: readonly ExecutionSummary[]): Html | null {
+  if (rows.length === 0) return null;
+  const columns = builds.toReversed();
+  return (
+    <div class="card scroll">
+      <table class="grid">
+        <caption class="visually-hidden">Tests that failed lately, by execution, newest right</caption>
+        <thead>
+          <tr>
+            <th scope="col">Test</th>
+            {columns.map((build) => (
+              <th scope="col">
+                <a href={executionPath(projectId, build.id)}>{shortNameOf(build)}</a>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => {
+            const cells = new Map(row.cells.map((cell) => [cell.executionId, cell]));
+            return (
+              <tr>
+                <th scope="row">
+                  <a href={testPath(projectId, row.testCaseId)}>
+                    <span class="soft">
+                      <Breakable text={row.suite || row.taskSlug} /> ›{" "}
+                    </span>
+                    <Breakable text={row.name} />
+                  </a>
+                </th>
+                {columns.map((build) => {
+                  const cell = cells.get(build.id);
+                  if (!cell)
+                    return (
+                      <td>
+                        <span class="soft" role="img" aria-label="not run">
+                          ·
+                        </span>
+                      </td>
+                    );
+                  const status = LETTERS[cell.letter] ?? "skipped";
+                  const label = `${status}${cell.durationMs === null ? "" : `, ${toDuration(cell.durationMs)}`}`;
+                  const to = executionPath(projectId, build.id);
+                  return (
+                    <td>
+                      <a class={`cell ${status}`} href={to} title={label} aria-label={label}>
+                        {SHAPES[status]}
+                      </a>
+                    </td>
+                  );
+                })}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** For the head of a narrow column. */
+function shortNameOf(build: ExecutionSummary): string {
+  const name = executionName(build).replace(/^#/, "");
+  return build.key !== null && name.length <= 8 ? name : toDay(build.createdAt);
+}

@@ -1,0 +1,179 @@
+/** The page of the runners of a team. */
+
+import * as v from "valibot";
+import { notifyLeases } from "../../../database/signals.ts";
+import { absent } from "../../../http/problem.ts";
+import { text, uuid } from "../../../schema/fields.ts";
+import { selectProjectsWithKeys } from "../../../store/projects.ts";
+import {
+  type TeamRunner,
+  type Waiting,
+  selectTeamQueue,
+  selectTeamRunners,
+  updateRunnerPause,
+} from "../../../store/runners.ts";
+import { counted } from "../../../wording/numbers.ts";
+import { Pager } from "../../components/pager.tsx";
+import { Mark, Tag } from "../../components/status.tsx";
+import { type Page, SeeOther, form, page } from "../../site/page.ts";
+import { write } from "../../site/write.ts";
+import { MAX_QUEUE, queueTable, runnerTable } from "./tables.tsx";
+
+const MAX_RUNNERS = 100;
+
+const MAX_COMMANDS = 20;
+
+/** Where the next page begins: the last runner's project and name. */
+const after = v.pipe(
+  v.string("expected the address of a next page"),
+  v.transform((value) => /^([0-9a-f-]{36}) ([^]{1,200})$/.exec(value)),
+  v.check((match) => match === null || v.is(uuid, match[1]), "expected the address of a next page"),
+  v.transform((match) => (match === null ? undefined : { projectId: match[1]!, name: match[2]! })),
+);
+
+/** The answer first: does everything that waits have somebody who will come for it. */
+function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner[]): { status: string; text: string } {
+  const waiting = queue.reduce((sum, row) => sum + row.waiting, 0);
+  const unserved = queue.reduce((sum, row) => sum + row.unserved, 0);
+  const there = runners.filter(({ isThere }) => isThere);
+  const atWork = there.filter(({ held }) => held > 0).length;
+  if (unserved > 0)
+    return {
+      status: "failed",
+      text: `${counted(unserved, "task")} wait${unserved === 1 ? "s" : ""} for a runner that is not there`,
+    };
+  if (runners.length === 0) return { status: "queued", text: "No runner has asked for work yet" };
+  if (there.length === 0) return { status: "queued", text: "No runner is there, and nothing waits for one" };
+  const text = `${counted(there.length, "runner")}, ${atWork} at work`;
+  return {
+    status: "passed",
+    text: waiting > 0 ? `${text}, ${counted(waiting, "task")} waiting` : `${text}, nothing waits`,
+  };
+}
+
+const runnersPage = page(
+  "/teams/:teamId/runners",
+  { access: "viewer", query: v.strictObject({ cursor: v.optional(after) }) },
+  async ({ sql, team, role, csrf, query, now, publicUrl }) => {
+    const [found, queue, projects] = await Promise.all([
+      selectTeamRunners(sql, team.id, MAX_RUNNERS, query.cursor),
+      selectTeamQueue(sql, team.id, MAX_QUEUE),
+      selectProjectsWithKeys(sql, team.id, MAX_COMMANDS),
+    ]);
+    const rows = found.slice(0, MAX_RUNNERS);
+    const last = found.length > MAX_RUNNERS ? rows.at(-1) : undefined;
+    const headline = runnersHeadline(queue, rows);
+    // What nobody comes for says which runner is missing.
+    const missing = new Map(queue.filter(({ unserved }) => unserved > 0).map((row) => [row.projectId, row]));
+    const ordered = projects
+      .slice(0, MAX_COMMANDS)
+      .sort((a, b) => Number(missing.has(b.id)) - Number(missing.has(a.id)));
+    const body = (
+      <>
+        <h1>
+          <Mark status={headline.status} word={false} /> {headline.text}
+        </h1>
+        <p class="meta">
+          <span>Runners of the projects of {team.name}: each takes tasks of one project, whose key it has.</span>
+        </p>
+        {queue.length === 0 ? null : (
+          <>
+            <h2>
+              The queue <small>what waits longest first</small>
+            </h2>
+            {queueTable(queue, now)}
+          </>
+        )}
+        <h2>
+          Runners <small>seen: when it last asked; one that has not for two minutes is not there</small>
+        </h2>
+        {rows.length === 0 ? (
+          <div class="card empty">
+            <p>No runner has asked for work in the projects of this team. Start one, as below.</p>
+          </div>
+        ) : (
+          runnerTable(rows, { csrf, now, role })
+        )}{" "}
+        <Pager
+          path={`/teams/${team.id}/runners`}
+          query={{ cursor: query.cursor && "" }}
+          cursor={last && `${last.projectId} ${last.name}`}
+        />
+        <h2 id="start">
+          Start a runner <small>on a machine of yours, beside the assay.yaml that says what tasks mean there</small>
+        </h2>
+        {ordered.length === 0 ? (
+          <div class="card empty">
+            <p>
+              There is no project yet: <a href={`/teams/${team.id}/settings#projects`}>create one</a> first.
+            </p>
+          </div>
+        ) : (
+          <div class="card">
+            {ordered.map((project, index) => {
+              const labels = missing.get(project.id)?.labels ?? [];
+              return (
+                <details class="fold" open={index === 0}>
+                  <summary>
+                    For {project.name}
+                    {missing.has(project.id) ? (
+                      <>
+                        {" "}
+                        <Tag kind="failed">missing</Tag>
+                      </>
+                    ) : null}
+                  </summary>
+                  <pre data-copy>
+                    export ASSAY_URL={publicUrl} ASSAY_PROJECT={project.id}
+                    {"\n"}export ASSAY_KEY_FILE=assay.key{"\n"}assay runner --config assay.yaml --concurrency 2
+                    {labels.length > 0 ? ` --labels ${labels.join(",")}` : ""}
+                  </pre>
+                  <p class="hint">
+                    assay.key holds the key of the project
+                    {project.leading === null ? (
+                      <>
+                        , which has none yet: <a href={`/projects/${project.id}/settings`}>generate it</a>
+                      </>
+                    ) : (
+                      <>
+                        {" "}
+                        (<code>{project.leading}…</code>)
+                      </>
+                    )}
+                    .
+                  </p>
+                </details>
+              );
+            })}
+          </div>
+        )}
+      </>
+    );
+    return { title: headline.text, body, section: "runners" };
+  },
+);
+
+const pauseForm = form(
+  "/projects/:projectId/runners/pause",
+  { access: "member", fields: v.strictObject({ runner: text(200), paused: v.picklist(["true", "false"]) }) },
+  async (context) => {
+    const { project, team, fields } = context;
+    const paused = fields.paused === "true";
+    await write(
+      context,
+      "member",
+      async (sql, { name }) => {
+        if (!(await updateRunnerPause(sql, project.id, fields.runner, paused ? `Paused by ${name}` : null))) absent();
+        await notifyLeases(sql, project.id);
+      },
+      () => ({
+        action: paused ? "runner.paused" : "runner.resumed",
+        subject: fields.runner,
+        details: { project: project.name },
+      }),
+    );
+    return new SeeOther(`/teams/${team.id}/runners`);
+  },
+);
+
+export const runners: Page[] = [runnersPage, pauseForm];

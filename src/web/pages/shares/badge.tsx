@@ -1,0 +1,56 @@
+/** The badge of a branch, as a picture. */
+
+import type { Sql } from "../../../database/connect.ts";
+import { findShared } from "../../../operations/people/shares.ts";
+import { Reply } from "../../../request/reply.ts";
+import type { SharedPlace } from "../../../schema/shares.ts";
+import { selectBranch, selectBranchState } from "../../../store/state.ts";
+import { type Badge, drawBadge } from "../../../wording/badge.ts";
+import { toCount } from "../../../wording/numbers.ts";
+import { wordOf } from "../../components/status.tsx";
+import { page } from "../../site/page.ts";
+
+const UNKNOWN: Badge = { label: "tests", message: "unknown", tone: "none", title: "Tests: unknown" };
+
+export async function readBadge(
+  sql: Sql,
+  { projectId, defaultBranch, branch, shows }: Omit<SharedPlace, "kind">,
+): Promise<Badge> {
+  const of = branch ?? defaultBranch;
+  const { state, tasks } = await selectBranchState(
+    sql,
+    projectId,
+    await selectBranch(sql, projectId, of, defaultBranch),
+  );
+  const label = shows === "status" ? of : branch === null ? "tests" : `tests on ${branch}`;
+  if (state === null) return { label, message: "no results", tone: "none", title: `${of}: no results yet` };
+  const sumOf = (name: "passed" | "failed") => tasks.reduce((sum, task) => sum + task[name], 0);
+  const [passed, failed] = [sumOf("passed"), sumOf("failed")];
+  const tests = failed > 0 ? `${toCount(failed)} failed, ${toCount(passed)} passed` : `${toCount(passed)} passed`;
+  const isGood = state === "passed";
+  // A red badge that says "54 passed" would not say why it is red.
+  const saysTests = shows === "tests" && (isGood ? passed + failed > 0 : failed > 0);
+  const message = saysTests ? tests : wordOf(state);
+  return { label, message, tone: isGood ? "good" : "bad", title: `${of}: ${wordOf(state)}, ${tests}` };
+}
+
+const BADGE_HEADERS = {
+  "Cache-Control": "max-age=60",
+  "Content-Security-Policy": "default-src 'none'",
+  "Cross-Origin-Resource-Policy": "cross-origin",
+};
+
+function badgeReply(request: Request, status: number, badge: Badge): Reply {
+  const text = drawBadge(badge);
+  const etag = `W/"${Bun.SHA256.hash(text, "hex").slice(0, 20)}"`;
+  const known = (request.headers.get("if-none-match") ?? "").split(",").map((one) => one.trim());
+  const headers = { ...BADGE_HEADERS, ETag: etag };
+  if (status === 200 && known.includes(etag)) return new Reply(304, null, null, headers);
+  return new Reply(status, text, "image/svg+xml", headers);
+}
+
+export const badgePage = page("/badge/:token", { access: "public" }, async ({ fast, params, request }) => {
+  const match = /^(.+)\.svg$/.exec(params.token);
+  const place = match ? await findShared({ fast }, match[1]!, ["badge"]) : undefined;
+  return badgeReply(request, place ? 200 : 404, place ? await readBadge(fast, place) : UNKNOWN);
+});

@@ -1,0 +1,167 @@
+/** Links and badges of a project: the list, and how they are created and revoked. */
+
+import * as v from "valibot";
+import { type Html, escapeText } from "../../../http/html.ts";
+import { createShare, revokeShare } from "../../../operations/people/shares.ts";
+import { uuid } from "../../../schema/fields.ts";
+import { newBadge } from "../../../schema/shares.ts";
+import type { Badge } from "../../../wording/badge.ts";
+import { shareName, shareSection } from "../../components/share_parts.tsx";
+import { SeeOther, type View, form, page } from "../../site/page.ts";
+import { executionPath } from "../../site/paths.ts";
+import { readBadge } from "./badge.tsx";
+
+const onceMore = (projectId: string): Html => (
+  <p class="actions">
+    <a class="button" href={`/projects/${projectId}/shares`}>
+      All links and badges
+    </a>
+  </p>
+);
+
+function madeLink(projectId: string, what: Html, url: string, sees: string, back: Html): View {
+  const body = (
+    <>
+      <h1>A link for whoever has it</h1>
+      <div class="message good" role="status">
+        <p>
+          <b>Copy it now: it is shown this once.</b> {what}
+        </p>
+      </div>
+      <div class="copied">
+        <pre data-copy>{url}</pre>
+      </div>
+      <div class="prose">
+        <p>{sees}</p>
+        <p>It opens without signing in, until somebody revokes it.</p>
+      </div>
+      <p class="actions">
+        {back}
+        <a class="button" href={`/projects/${projectId}/shares`}>
+          All links and badges
+        </a>
+      </p>
+    </>
+  );
+  return { title: "A link for whoever has it", body, section: "settings" };
+}
+
+/** Of Markdown, where brackets would end it. */
+const inBrackets = (text: string): string => text.replace(/[[\]\\`*_<>\n]/g, " ").trim();
+
+function madeBadge(
+  { projectId, publicUrl }: { projectId: string; publicUrl: string },
+  { what, alt, badge, token }: { what: Html; alt: string; badge: Badge; token: string },
+): View {
+  const image = `${publicUrl}/badge/${token}.svg`;
+  const target = `${publicUrl}/projects/${projectId}`;
+  const text = inBrackets(alt);
+  const body = (
+    <>
+      <h1>A badge</h1>
+      <div class="message good" role="status">
+        <p>
+          <b>Copy it now: its address is shown this once.</b> {what}.
+        </p>
+      </div>
+      <p>
+        <img src={`/badge/${token}.svg`} alt={badge.title} height="20" />
+      </p>
+      <h2>Markdown</h2>
+      <div class="copied">
+        <pre data-copy>{`[![${text}](${image})](${target})`}</pre>
+      </div>
+      <h2>HTML</h2>
+      <div class="copied">
+        <pre data-copy>{`<a href="${target}"><img src="${image}" alt="${escapeText(text)}" height="20"></a>`}</pre>
+      </div>
+      <h2>Its address</h2>
+      <div class="copied">
+        <pre data-copy>{image}</pre>
+      </div>
+      <p class="hint">The picture is for everybody; what it links to is for members of the team, who sign in.</p>
+      {onceMore(projectId)}
+    </>
+  );
+  return { title: "A badge", body, section: "settings" };
+}
+
+const SEES_EXECUTION =
+  "Whoever has it sees the outcome, the counts, the tasks, and the failures by cause with their messages and stacks; no logs, no output of tests, no variables, no runners or machines, no names of people, and nothing of other executions.";
+
+const SEES_PROJECT =
+  "Whoever has it sees the state of the default branch, how it has been going, and how the newest executions ended; nothing behind them.";
+
+export const sharesPage = page(
+  "/projects/:projectId/shares",
+  { access: "viewer", query: v.strictObject({ cursor: v.optional(uuid) }) },
+  async (context) => {
+    const { sql, csrf, role, project, now, query } = context;
+    const body = (
+      <>
+        <h1>Sharing</h1>
+        <div class="meta">
+          <span>What is open to people who do not sign in. An execution is shared from its own page.</span>
+        </div>
+        {await shareSection({ sql, csrf, role, project, now }, query.cursor)}
+      </>
+    );
+    return { title: "Sharing", body, section: "settings" };
+  },
+);
+
+export const shareExecutionForm = form(
+  "/projects/:projectId/executions/:executionId/share",
+  { access: "member" },
+  async (context) => {
+    const { begin, visitor, project, params, publicUrl } = context;
+    const what = { kind: "execution", executionId: params.executionId } as const;
+    const { share, token } = await createShare({ begin }, visitor, project, what);
+    const name = shareName(project.id, share, project.defaultBranch);
+    const back = (
+      <a class="button main" href={executionPath(project.id, params.executionId)}>
+        Back to the execution
+      </a>
+    );
+    return madeLink(project.id, name, `${publicUrl}/shared/${token}`, SEES_EXECUTION, back);
+  },
+);
+
+export const shareProjectForm = form(
+  "/projects/:projectId/shares",
+  { access: "member" },
+  async ({ begin, visitor, project, publicUrl }) => {
+    const { share, token } = await createShare({ begin }, visitor, project, { kind: "project" });
+    const name = shareName(project.id, share, project.defaultBranch);
+    const back = (
+      <a class="button main" href={`/projects/${project.id}`}>
+        Back to the project
+      </a>
+    );
+    return madeLink(project.id, name, `${publicUrl}/shared/${token}`, SEES_PROJECT, back);
+  },
+);
+
+export const badgeForm = form(
+  "/projects/:projectId/badges",
+  { access: "member", fields: newBadge },
+  async (context) => {
+    const { begin, fast, visitor, project, publicUrl, fields } = context;
+    const { shows, branch = null } = fields;
+    const { share, token } = await createShare({ begin }, visitor, project, { kind: "badge", shows, branch });
+    const { id: projectId, name: projectName, defaultBranch } = project;
+    const badge = await readBadge(fast, { projectId, projectName, defaultBranch, executionId: null, branch, shows });
+    const alt = `${shows === "tests" ? "Tests" : "Status"} on ${branch ?? defaultBranch}`;
+    const what = shareName(projectId, share, defaultBranch);
+    return madeBadge({ projectId, publicUrl }, { what, alt, badge, token });
+  },
+);
+
+export const revokeForm = form(
+  "/projects/:projectId/shares/:shareId/revoke",
+  { access: "member" },
+  async ({ begin, visitor, project, params }) => {
+    await revokeShare({ begin }, visitor, project, params.shareId);
+    return new SeeOther(`/projects/${project.id}/shares`);
+  },
+);

@@ -1,0 +1,254 @@
+/** An execution as anyone with its link sees it. */
+
+import type { Database, Sql } from "../../../database/connect.ts";
+import type { Html, Path, Piece } from "../../../http/html.ts";
+import { type CauseFailures, type CausePage, readCauses } from "../../../operations/executions/failures.ts";
+import { hasEnded } from "../../../rules/execution.ts";
+import type { Blame } from "../../../schema/failures.ts";
+import { refuseAbsent } from "../../../schema/refusal.ts";
+import type { SharedPlace } from "../../../schema/shares.ts";
+import { type ExecutionSummary, selectExecution } from "../../../store/execution_list.ts";
+import type { ExecutionRow, TaskRow } from "../../../store/executions.ts";
+import { selectBuild } from "../../../store/overview.ts";
+import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { executionOutcome } from "../../../wording/execution.ts";
+import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
+import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
+import { executionName } from "../../components/execution_table.tsx";
+import { BRIEF, Evidence, FULL, firstPlainLine } from "../../components/failure.tsx";
+import { Pager } from "../../components/pager.tsx";
+import { Mark, Tag, wordOf } from "../../components/status.tsx";
+import { Ago, Breakable, Commit } from "../../components/text.tsx";
+import { type View } from "../../site/page.ts";
+import { maskKeys } from "../../../secrets/keys.ts";
+
+const BLAMES: Record<Blame | "none", readonly [mark: string, tag: string]> = {
+  new: ["failed", "new"],
+  main: ["failed", "known"],
+  still: ["failed", "known"],
+  flaky: ["flaky", "flaky"],
+  incident: ["failed", "incident"],
+  quarantined: ["skipped", "quarantined"],
+  none: ["failed", "failed"],
+};
+
+/** Causes on a page, those with everything that they say, and tests that are listed for one. */
+const CAUSES = 40;
+
+const WHOLE = 12;
+
+const TESTS = 20;
+
+function causeItem({ failed, failures }: CauseFailures, index: number): Html {
+  const [first] = failures;
+  const said = told(first);
+  const title = firstPlainLine(said.message) || firstPlainLine(said.stack) || shownCaseTitle(first);
+  const [shape, word] = BLAMES[first.blame ?? "none"];
+  const isOne = failed === 1;
+  const more = failed - failures.length;
+  return (
+    <details class="failure" id={`c${index}`} open={index === 0}>
+      <summary>
+        <span>
+          <Mark status={shape} word={false} />
+        </span>{" "}
+        <span class="long">
+          {title}
+          <span class="small soft">
+            {isOne ? <Breakable text={shownCaseTitle(first)} /> : counted(failed, "test")} ·{" "}
+            <Breakable text={first.taskSlug} />
+          </span>
+        </span>{" "}
+        <span class="wide" />
+        <span>
+          <Tag kind={shape === "skipped" ? "" : shape}>{word}</Tag>
+        </span>
+      </summary>
+      <div class="evidence">
+        <Evidence said={said} measure={index < WHOLE ? FULL : BRIEF} title={title} />
+        <div>
+          <h3>{isOne ? "Test" : counted(failed, "test")}</h3>
+          <ul class="reasons small">
+            {failures.map((failure) => (
+              <li class="long">
+                <Breakable text={[failure.taskSlug, shownCaseTitle(failure)].join(" › ")} />
+                {failure.file === null ? null : (
+                  <>
+                    {" "}
+                    <code class="soft">
+                      <Breakable text={failure.file} />
+                      {failure.line === null ? null : `:${failure.line}`}
+                    </code>
+                  </>
+                )}
+              </li>
+            ))}
+            {more > 0 ? <li class="soft">and {toCount(more)} more</li> : null}
+          </ul>
+        </div>
+      </div>
+    </details>
+  );
+}
+
+const ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];
+
+const TASKS = 100;
+
+function taskTable(tasks: readonly TaskRow[]): Html | null {
+  if (tasks.length === 0) return null;
+  const worstFirst = tasks.toSorted((a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.failed - a.failed);
+  const more = tasks.length - TASKS;
+  return (
+    <>
+      <h2>
+        Tasks{" "}
+        <small>
+          {counted(tasks.length, "task")}
+          {more > 0 ? `, the first ${TASKS}` : null}
+        </small>
+      </h2>
+      <div class="card">
+        <table>
+          <caption class="visually-hidden">Tasks, the worst first</caption>
+          <thead>
+            <tr>
+              <th scope="col">
+                <span class="visually-hidden">Status</span>
+              </th>
+              <th scope="col">Task</th>
+              <th scope="col" class="number">
+                Passed
+              </th>
+              <th scope="col" class="number">
+                Failed
+              </th>
+              <th scope="col" class="number wide">
+                Skipped
+              </th>
+              <th scope="col" class="number">
+                Duration
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {worstFirst.slice(0, TASKS).map(({ slug, status, passed, failed, skipped, durationMs }) => (
+              <tr>
+                <td class="mark-cell">
+                  <Mark status={status} />
+                </td>
+                <td class="long">
+                  <Breakable text={slug} />
+                  {["passed", "failed"].includes(status) ? null : (
+                    <>
+                      {" "}
+                      <Tag kind={status === "running" ? "running" : "failed"}>{wordOf(status)}</Tag>
+                    </>
+                  )}
+                </td>
+                <td class="number">{toCount(passed)}</td>
+                <td class={`number${failed > 0 ? " failed" : ""}`}>{toCount(failed)}</td>
+                <td class="number soft wide">{toCount(skipped)}</td>
+                <td class="number">{durationMs > 0 ? toDuration(durationMs) : "–"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+/** What came of it, without what runners and pipelines have said: that names them. */
+export const publicOutcomeOf = (build: ExecutionSummary): string =>
+  executionOutcome({
+    ...build,
+    redTasks: build.redTasks.map((task) => ({
+      ...task,
+      reason: null,
+      flaws: task.flaws && { ...task.flaws, says: null },
+    })),
+  });
+
+function countsOf({ passed, failed, skipped, flaky, durationMs }: ExecutionSummary): string | null {
+  const parts = [
+    `${toCount(passed)} passed`,
+    failed > 0 && `${toCount(failed)} failed`,
+    skipped > 0 && `${toCount(skipped)} skipped`,
+    flaky > 0 && `${toCount(flaky)} flaky`,
+  ].filter(Boolean);
+  return passed + failed + skipped === 0
+    ? null
+    : `${parts.join(", ")}${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`;
+}
+
+export type Showing = Pick<Database, "begin"> & { sql: Sql; path: Path; now: Date; cursor: string | undefined };
+
+export async function sharedExecution(
+  { projectId, projectName, executionId }: SharedPlace,
+  showing: Showing,
+): Promise<View> {
+  const { sql, path, now, cursor } = showing;
+  const query = { limit: CAUSES, members: TESTS, total: CAUSES * TESTS, after: readCauseCursor(cursor) };
+  const [build, execution, page] = await Promise.all([
+    selectBuild(sql, projectId, executionId!),
+    selectExecution(sql, projectId, executionId!),
+    readCauses(sql, projectId, executionId!, query),
+  ]);
+  if (!build || !execution) return refuseAbsent();
+  const title = upper(publicOutcomeOf(build));
+  const body = (
+    <>
+      <h1>
+        <Mark status={build.status} word={false} /> {title}
+      </h1>
+      {executionMeta(projectName, build, execution, now)} {failureList(page, build)}{" "}
+      <Pager path={path} query={{ cursor }} cursor={writeCauseCursor(page.last)} /> {taskTable(execution.tasks)}
+    </>
+  );
+  return { title: `${title} · ${projectName}`, body, isShared: true };
+}
+
+function executionMeta(projectName: string, build: ExecutionSummary, { pullRequest }: ExecutionRow, now: Date): Html {
+  const at = build.completedAt ?? build.startedAt ?? build.createdAt;
+  return (
+    <div class="meta">
+      <span>
+        <b>{projectName}</b> {executionName(build)}
+      </span>{" "}
+      {build.branch === null ? null : <code>{build.branch}</code>}
+      {build.commit === null ? null : <Commit hash={build.commit} />}{" "}
+      {pullRequest === null ? null : <span>pull request {pullRequest}</span>}{" "}
+      {countsOf(build) === null ? null : <span>{countsOf(build)}</span>}{" "}
+      <span>
+        {hasEnded(build.status as ExecutionRow["status"]) ? "ended" : "began"} <Ago at={at} now={now} />
+      </span>
+    </div>
+  );
+}
+
+function failureList({ causes, totals }: CausePage, { failed }: ExecutionSummary): Piece {
+  if (causes.length === 0) return null;
+  const all = Object.values(totals).reduce((sum, number) => sum + number, 0);
+  const part = all > causes.length ? `${toCount(causes.length)} of ` : "";
+  return (
+    <>
+      <h2>
+        Failures by cause{" "}
+        <small>
+          {part}
+          {counted(all, "cause")}, {counted(failed, "failure")}
+        </small>
+      </h2>
+      <div class="card">{causes.map(causeItem)}</div>
+    </>
+  );
+}
+
+export const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Without what only members may know; keys that somebody has put into a text are cut. */
+const told = <Row extends { message: string | null; stack: string | null }>({ message, stack }: Row) => ({
+  message: message === null ? null : maskKeys(message),
+  stack: stack === null ? null : maskKeys(stack),
+});

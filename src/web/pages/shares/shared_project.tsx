@@ -1,0 +1,97 @@
+/** A project as anyone with its link sees it. */
+
+import { getBranchDays } from "../../../operations/health/branch_days.ts";
+import type { SharedPlace } from "../../../schema/shares.ts";
+import { selectSummaries } from "../../../store/execution_list.ts";
+import { selectLastBuild } from "../../../store/overview.ts";
+import { selectBranch, selectBranchState } from "../../../store/state.ts";
+import { toDuration } from "../../../wording/numbers.ts";
+import { executionName } from "../../components/execution_table.tsx";
+import { branchHeadline } from "../../components/project_state.tsx";
+import { Mark } from "../../components/status.tsx";
+import { Ago, Breakable, Commit } from "../../components/text.tsx";
+import { TREND_DAYS, trendCharts } from "../../components/trends.tsx";
+import type { View } from "../../site/page.ts";
+import { type Showing, publicOutcomeOf } from "./shared_execution.tsx";
+
+const NEWEST = 20;
+
+export async function sharedProject(
+  { projectId, projectName, defaultBranch }: SharedPlace,
+  { sql, begin, now }: Showing,
+): Promise<View> {
+  const branch = await selectBranch(sql, projectId, defaultBranch, defaultBranch);
+  const [state, last, days, builds] = await Promise.all([
+    selectBranchState(sql, projectId, branch),
+    selectLastBuild(sql, projectId, branch),
+    getBranchDays(sql, begin, projectId, branch, { now, count: TREND_DAYS }),
+    selectSummaries(sql, projectId, NEWEST),
+  ]);
+  const headline = branchHeadline(branch, state, now);
+  const body = (
+    <>
+      <h1>
+        <Mark status={headline.status} word={false} /> {headline.text}
+      </h1>
+      <div class="meta">
+        <span>
+          <b>{projectName}</b>
+        </span>
+        {last ? (
+          <span>
+            {executionName(last)} {last.commit === null ? null : <Commit hash={last.commit} />} {publicOutcomeOf(last)}
+            {last.durationMs > 0 ? ` in ${toDuration(last.durationMs)}` : null}
+          </span>
+        ) : null}
+      </div>
+      {days.length === 0 ? null : (
+        <>
+          <h2>How it has been going</h2>
+          {trendCharts(defaultBranch, days, now)}
+        </>
+      )}{" "}
+      {builds.length === 0 ? null : (
+        <>
+          <h2>Newest executions</h2>
+          <div class="card scroll">
+            <table>
+              <caption class="visually-hidden">The newest executions</caption>
+              <thead class="visually-hidden">
+                <tr>
+                  <th scope="col">Status</th>
+                  <th scope="col">Execution</th>
+                  <th scope="col">Outcome</th>
+                  <th scope="col">Duration</th>
+                  <th scope="col">When</th>
+                </tr>
+              </thead>
+              <tbody>
+                {builds.slice(0, NEWEST).map((build) => (
+                  <tr>
+                    <td class="mark-cell">
+                      <Mark status={build.status} />
+                    </td>
+                    <td>
+                      <b>{executionName(build)}</b>{" "}
+                      {build.branch === null ? null : (
+                        <code>
+                          <Breakable text={build.branch} />
+                        </code>
+                      )}
+                    </td>
+                    <td>{publicOutcomeOf(build)}</td>
+                    <td class="number wide">{build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
+                    <td class="number soft">
+                      <Ago at={build.completedAt ?? build.createdAt} now={now} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </>
+      )}
+    </>
+  );
+  return { title: `${headline.text} · ${projectName}`, body, isShared: true };
+}

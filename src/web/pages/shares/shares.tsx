@@ -1,0 +1,30 @@
+/** Links and badges, and what they lead to. */
+
+import * as v from "valibot";
+import { findShared } from "../../../operations/people/shares.ts";
+import { refuseAbsent } from "../../../schema/refusal.ts";
+import { causeCursor } from "../../components/causes.ts";
+import { type Page, page } from "../../site/page.ts";
+import { badgePage } from "./badge.tsx";
+import { badgeForm, revokeForm, shareExecutionForm, shareProjectForm, sharesPage } from "./links.tsx";
+import { sharedExecution } from "./shared_execution.tsx";
+import { sharedProject } from "./shared_project.tsx";
+
+const sharedQuery = v.strictObject({ cursor: causeCursor });
+
+const sharedPage = page("/shared/:token", { access: "public", query: sharedQuery }, async (context) => {
+  const { sql, begin, fast, params, query, path, now } = context;
+  const place = (await findShared({ fast }, params.token, ["execution", "project"])) ?? refuseAbsent();
+  const showing = { sql, begin, path, now, cursor: query.cursor };
+  return await (place.kind === "project" ? sharedProject : sharedExecution)(place, showing);
+});
+
+export const shares: Page[] = [
+  sharesPage,
+  shareExecutionForm,
+  shareProjectForm,
+  badgeForm,
+  revokeForm,
+  sharedPage,
+  badgePage,
+];

@@ -1,0 +1,136 @@
+/** The settings of a team. */
+
+import * as v from "valibot";
+import type { Path } from "../../../http/html.ts";
+import { text, uuid } from "../../../schema/fields.ts";
+import { selectTeamKeys } from "../../../store/keys.ts";
+import { selectProjectsWithKeys, selectTeamTally } from "../../../store/projects.ts";
+import { selectTeamQueue } from "../../../store/runners.ts";
+import { Csrf, Done, Field, FormError } from "../../components/form.tsx";
+import { Pager } from "../../components/pager.tsx";
+import { type View, page } from "../../site/page.ts";
+import { type Shown, keyTable, places, projectTable } from "./tables.tsx";
+
+const MAX_PROJECTS = 100;
+
+const MAX_KEYS = 100;
+
+const DONE = {
+  revoked: "The key is revoked: nothing gets in with it any more.",
+  shown:
+    "The key was generated, and is shown only once. Whoever has not copied it revokes it, and generates another one.",
+} as const;
+
+/** Where the next page of projects begins: the last one's name and id. */
+const after = v.pipe(
+  v.string("expected the address of a next page"),
+  v.transform((value) => /^([0-9a-f-]{36}) ([^]*)$/.exec(value)),
+  v.check((match) => match === null || v.is(uuid, match[1]), "expected the address of a next page"),
+  v.transform((match) => (match === null ? undefined : { id: match[1]!, name: match[2]! })),
+);
+
+type Said = {
+  told?: keyof typeof DONE | undefined;
+  problem?: { of: "project" | "key"; text: string };
+  given?: string;
+};
+
+export async function settings(
+  shown: Shown,
+  cursor: v.InferOutput<typeof after>,
+  { told, problem, given }: Said,
+): Promise<View> {
+  const { sql, team, role, csrf, now } = shown;
+  const [tally, projects, keys, queue] = await Promise.all([
+    selectTeamTally(sql, team.id),
+    selectProjectsWithKeys(sql, team.id, MAX_PROJECTS, cursor),
+    selectTeamKeys(sql, team.id, MAX_KEYS),
+    selectTeamQueue(sql, team.id, 100),
+  ]);
+  const base: Path = `/teams/${team.id}`;
+  const rows = projects.slice(0, MAX_PROJECTS);
+  const last = projects.length > MAX_PROJECTS ? rows.at(-1) : undefined;
+  const sum = (name: "waiting" | "unserved") => queue.reduce((total, row) => total + row[name], 0);
+  const newest = keys.reduce<string | null>((id, key) => (id === null || key.id > id ? key.id : id), null);
+  const text = (of: "project" | "key") => (problem?.of === of ? problem.text : undefined);
+  const body = (
+    <>
+      {told ? <Done>{DONE[told]}</Done> : null}
+      <h1>{team.name}</h1>
+      <p class="meta">
+        <span>You are {role === "owner" ? "an owner" : `a ${role}`} of this team.</span>
+      </p>
+      <h2>Settings</h2>
+      {places(shown, tally, { waiting: sum("waiting"), unserved: sum("unserved") })}
+      <h2 id="projects">Projects</h2>
+      {rows.length === 0 ? (
+        <div class="card empty">
+          <p>No project yet{role === "owner" ? ": create one below." : ": owners create them."}</p>
+        </div>
+      ) : (
+        projectTable(rows, now)
+      )}{" "}
+      <Pager path={`${base}/settings`} query={{ cursor: cursor && "" }} cursor={last && `${last.id} ${last.name}`} />{" "}
+      {role === "owner" ? (
+        <>
+          <FormError message={text("project")} />
+          <form class="line" method="post" action={`${base}/projects`}>
+            <Csrf token={csrf} />{" "}
+            <Field
+              label="Name of a new project"
+              name="name"
+              required
+              max={200}
+              placeholder="shop"
+              value={problem?.of === "project" ? given : ""}
+            />{" "}
+            <button>Create the project</button>
+          </form>
+        </>
+      ) : null}
+      <h2 id="keys">
+        Team keys <small>for scripts: integrations, environments, automations; not for uploads</small>
+      </h2>
+      {keyTable(shown, keys)}{" "}
+      {role === "owner" ? (
+        <>
+          <FormError message={text("key")} />
+          <form class="line" method="post" action={`${base}/keys`}>
+            <Csrf token={csrf} /> <input type="hidden" name="newest" value={newest ?? "none"} />{" "}
+            <Field
+              label="Name of a new key"
+              name="name"
+              id="key-name"
+              required
+              max={200}
+              placeholder="terraform"
+              value={problem?.of === "key" ? given : ""}
+            />{" "}
+            <button>Generate a team key</button>
+          </form>
+        </>
+      ) : null}
+      <h2>For scripts</h2>
+      <div class="card padded">
+        <dl class="facts">
+          <dt>Team</dt>
+          <dd class="long">
+            <code data-copy>{team.id}</code>
+          </dd>
+        </dl>
+      </div>
+    </>
+  );
+  return { title: team.name, body, section: "team", ...(problem ? { status: 400 } : {}) };
+}
+
+export const named = v.strictObject({ name: text(200) });
+
+export const settingsPage = page(
+  "/teams/:teamId/settings",
+  {
+    access: "viewer",
+    query: v.strictObject({ told: v.optional(v.picklist(["revoked", "shown"])), cursor: v.optional(after) }),
+  },
+  async (context) => await settings(context, context.query.cursor, { told: context.query.told }),
+);

@@ -1,0 +1,198 @@
+/** The tables of the list of tests. */
+
+import type { Html } from "../../../http/html.ts";
+import type { TestCaseRow } from "../../../store/test_cases.ts";
+import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { toCount, toDuration } from "../../../wording/numbers.ts";
+import { Mark, Tag, standingOf, wordOf } from "../../components/status.tsx";
+import { Ago, Breakable, toPercent } from "../../components/text.tsx";
+import { testPath } from "../../site/paths.ts";
+import { testsPath } from "./changes.tsx";
+
+export const isTicked = (index: number) => `case${index}`;
+
+function catalogueRow(projectId: string, test: TestCaseRow, index: number, mayChange: boolean, now: Date): Html {
+  return (
+    <tr>
+      {mayChange ? (
+        <td class="mark-cell">
+          <input type="checkbox" name={isTicked(index)} value={test.id} aria-labelledby={`t${index}`} />
+        </td>
+      ) : null}
+      <td class="mark-cell">
+        <Mark status={standingOf(test)} />
+      </td>
+      <td class="long">
+        <a id={`t${index}`} href={testPath(projectId, test.id)}>
+          <Breakable text={shownCaseTitle(test)} />
+        </a>
+        {test.quarantine ? (
+          <>
+            {" "}
+            <Tag>quarantined</Tag>
+          </>
+        ) : null}
+        {test.sample ? (
+          <>
+            {" "}
+            <Tag>sample</Tag>
+          </>
+        ) : null}
+        <span class="small soft">{[test.file, test.taskSlug].filter(Boolean).join(" · ")}</span>
+      </td>
+      <td class="wide">
+        {test.lastStatus === null ? (
+          "–"
+        ) : test.lastStatus === "failed" ? (
+          <span class="failed">failed</span>
+        ) : (
+          wordOf(test.lastStatus)
+        )}
+      </td>
+      <td class="number">{test.flakeRate > 0 ? toPercent(test.flakeRate) : "–"}</td>
+      <td class="number wide">{test.runs === 0 ? "–" : `${toCount(test.failures)} of ${toCount(test.runs)}`}</td>
+      <td class="number wide">{test.averageMs === null ? "–" : toDuration(test.averageMs)}</td>
+      <td class="number">{test.p95Ms === null ? "–" : toDuration(test.p95Ms)}</td>
+      <td class="number soft wide">{test.lastRunAt === null ? "–" : <Ago at={test.lastRunAt} now={now} />}</td>
+      <td class="wide long">{test.owner ?? ""}</td>
+    </tr>
+  );
+}
+
+/** The set that the figures of a test are over, as the API counts them. */
+export const ALL_RESULTS = "on all branches, without skips and outages";
+
+export const catalogueTable = (
+  projectId: string,
+  tests: readonly TestCaseRow[],
+  mayChange: boolean,
+  now: Date,
+): Html => (
+  <>
+    <div class="card scroll">
+      <table>
+        <caption class="visually-hidden">Tests</caption>
+        <thead>
+          <tr>
+            {mayChange ? (
+              <th scope="col">
+                <span class="visually-hidden">Tick</span>
+              </th>
+            ) : null}
+            <th scope="col">
+              <span class="visually-hidden">Health</span>
+            </th>
+            <th scope="col">Test</th>
+            <th scope="col" class="wide">
+              Last
+            </th>
+            <th scope="col" class="number">
+              <abbr title="Share of the last results that showed it to be flaky">Flaky</abbr>
+            </th>
+            <th scope="col" class="number wide">
+              Failed
+            </th>
+            <th scope="col" class="number wide">
+              Average
+            </th>
+            <th scope="col" class="number">
+              <abbr title="95th percentile of the last 20 durations">p95</abbr>
+            </th>
+            <th scope="col" class="number wide">
+              Last run
+            </th>
+            <th scope="col" class="wide">
+              Owner
+            </th>
+          </tr>
+        </thead>
+        <tbody>{tests.map((test, index) => catalogueRow(projectId, test, index, mayChange, now))}</tbody>
+      </table>
+    </div>
+    <p class="hint">“Failed” counts all results {ALL_RESULTS}.</p>
+  </>
+);
+
+/** What fails on the default branch all the time comes before what fails now and then. */
+export const brokenTable = (
+  projectId: string,
+  tests: readonly TestCaseRow[],
+  hasMore: boolean,
+  now: Date,
+): Html | null =>
+  tests.length === 0 ? null : (
+    <>
+      <h2>
+        Broken{" "}
+        {hasMore ? (
+          <small>
+            the first {tests.length}: <a href={`${testsPath(projectId)}?health=broken`}>all</a>
+          </small>
+        ) : null}
+      </h2>
+      <div class="card">
+        <table>
+          <caption class="visually-hidden">Broken tests</caption>
+          <tbody>
+            {tests.map((test) => (
+              <tr>
+                <td class="mark-cell">
+                  <Mark status="broken" />
+                </td>
+                <td class="long">
+                  <a href={testPath(projectId, test.id)}>
+                    <Breakable text={shownCaseTitle(test)} />
+                  </a>
+                  {test.quarantine ? (
+                    <>
+                      {" "}
+                      <Tag>quarantined</Tag>
+                    </>
+                  ) : null}
+                </td>
+                <td class="wide long">{test.owner ?? <span class="soft">no owner</span>}</td>
+                <td class="number soft">
+                  {test.lastPassedAt === null ? (
+                    "never passed"
+                  ) : (
+                    <>
+                      passed last <Ago at={test.lastPassedAt} now={now} />
+                    </>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <h2>All tests</h2>
+    </>
+  );
+
+/** What is done to the ticked ones: the button says which. */
+export const bulkFields = (
+  <fieldset class="filters">
+    <legend>The ticked ones</legend>
+    <label>
+      Why
+      <input name="reason" maxlength={1000} />
+    </label>{" "}
+    <label>
+      Until, if it is to end
+      <input type="date" name="until" />
+    </label>{" "}
+    <button name="do" value="quarantine">
+      Quarantine
+    </button>{" "}
+    <button name="do" value="release">
+      End quarantine
+    </button>{" "}
+    <label>
+      Owner
+      <input name="owner" maxlength={200} />
+    </label>{" "}
+    <button name="do" value="own">
+      Give to owner
+    </button>
+  </fieldset>
+);

@@ -1,0 +1,133 @@
+/** Quarantine, release and owner of tests. */
+
+import * as v from "valibot";
+import type { Sql } from "../../../database/connect.ts";
+import type { Html, Path } from "../../../http/html.ts";
+import { changeTestCases } from "../../../operations/projects/catalogue.ts";
+import { mayBeEmpty, text } from "../../../schema/fields.ts";
+import { refuse, refuseAbsent } from "../../../schema/refusal.ts";
+import type { TestCasePatch } from "../../../schema/test_cases.ts";
+import { type TestCaseRow, selectTestCase } from "../../../store/test_cases.ts";
+import { ActionForm, Csrf } from "../../components/form.tsx";
+import { Ago, toExact, toSpan } from "../../components/text.tsx";
+import { SeeOther, form } from "../../site/page.ts";
+import { testPath } from "../../site/paths.ts";
+import { write } from "../../site/write.ts";
+
+/** While counting goes on the page tells what is counted so far. */
+export const PATIENCE_MS = 500;
+
+export const testsPath = (projectId: string): Path => `/projects/${projectId}/tests`;
+
+/** A day ends when it does in UTC. */
+export const day = v.pipe(
+  v.string(),
+  v.regex(/^\d{4}-\d\d-\d\d$/, "expected a date, such as 2026-01-31"),
+  v.check((value) => !Number.isNaN(Date.parse(value)), "expected a date, such as 2026-01-31"),
+);
+
+const toEnd = (day: string | undefined): string | null => (day === undefined ? null : `${day}T23:59:59.999Z`);
+
+export function toQuarantine(reason: string | undefined, until: string | undefined): TestCasePatch {
+  if (reason === undefined) refuse("A quarantine needs a reason");
+  return { quarantine: { reason: reason!, until: toEnd(until) } };
+}
+
+export function quarantineTold({ quarantine }: TestCaseRow, now: Date): Html | null {
+  if (!quarantine) return null;
+  const { until, createdAt, reason } = quarantine;
+  const end =
+    until === null
+      ? "until somebody ends it"
+      : `until ${toExact(until)}, ${toSpan(Date.parse(until) - now.getTime())} from now`;
+  return (
+    <div class="message after">
+      <b>Quarantined</b> <Ago at={createdAt} now={now} />, {end}: its failures count for no verdict. {reason}
+    </div>
+  );
+}
+
+export function careForms(base: Path, test: TestCaseRow, csrf: string): Html {
+  const { quarantine, owner } = test;
+  return (
+    <div class="actions">
+      <details class="panel">
+        <summary class="button">{quarantine ? "Change quarantine" : "Quarantine"}</summary>
+        <form class="fields card padded" method="post" action={`${base}/quarantine`}>
+          <Csrf token={csrf} />
+          <p class="hint">It goes on running, and its failures fail no build.</p>
+          <label>
+            Why
+            <input name="reason" maxlength={1000} required value={quarantine?.reason ?? ""} />
+          </label>{" "}
+          <label>
+            Until the end of the day (UTC); empty: until somebody ends it
+            <input type="date" name="until" value={quarantine?.until?.slice(0, 10) ?? ""} />
+          </label>
+          <div>
+            <button class="main">{quarantine ? "Change" : "Quarantine"}</button>
+          </div>
+        </form>
+      </details>
+      {quarantine ? <ActionForm action={`${base}/release`} csrf={csrf} label="End quarantine" /> : null}
+      <details class="panel">
+        <summary class="button">{owner === null ? "Give an owner" : "Change owner"}</summary>
+        <form class="fields card padded" method="post" action={`${base}/owner`}>
+          <Csrf token={csrf} />{" "}
+          <label>
+            Owner; empty: nobody
+            <input name="owner" maxlength={200} value={owner ?? ""} />
+          </label>
+          <div>
+            <button class="main">Save</button>
+          </div>
+        </form>
+      </details>
+    </div>
+  );
+}
+
+export const onePath = "/projects/:projectId/tests/:testId";
+
+export const quarantineForm = form(
+  `${onePath}/quarantine`,
+  { access: "member", fields: v.strictObject({ reason: mayBeEmpty(text(1_000)), until: mayBeEmpty(day) }) },
+  (context) => changeOne(context, toQuarantine(context.fields.reason, context.fields.until)),
+);
+
+export const releaseForm = form(`${onePath}/release`, { access: "member" }, (context) =>
+  changeOne(context, { quarantine: null }),
+);
+
+export const ownerForm = form(
+  `${onePath}/owner`,
+  { access: "member", fields: v.strictObject({ owner: mayBeEmpty(text(200)) }) },
+  (context) => changeOne(context, { owner: context.fields.owner ?? null }),
+);
+
+type Changing = Parameters<typeof write>[0] & { project: { id: string } };
+
+export const change = (context: Changing, ids: readonly string[], patch: TestCasePatch) =>
+  write(
+    context,
+    "member",
+    (sql) => changeTestCases(sql, context.project.id, ids, patch),
+    ({ changed }) =>
+      changed === 0
+        ? undefined
+        : {
+            action: "test_case.changed",
+            subject: ids.length === 1 ? ids[0]! : `${ids.length} tests`,
+            details: { projectId: context.project.id, testCaseIds: ids.slice(0, 100), fields: Object.keys(patch) },
+          },
+  );
+
+async function changeOne(
+  context: Changing & { sql: Sql; params: { testId: string } },
+  patch: TestCasePatch,
+): Promise<SeeOther> {
+  const { testId } = context.params;
+  if (!(await selectTestCase(context.sql, context.project.id, testId))) refuseAbsent();
+  await change(context, [testId], patch);
+  return new SeeOther(testPath(context.project.id, testId));
+}

@@ -1,0 +1,244 @@
+/** The results of one test: the strip of the last ones, durations, the last failure and the history. */
+
+import type { Href, Html } from "../../../http/html.ts";
+import type { BugOfCase } from "../../../store/bug_reports.ts";
+import type { CaseMessage } from "../../../store/case_record.ts";
+import type { ExecutionName } from "../../../store/execution_list.ts";
+import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
+import { firstLineOf } from "../../../wording/first_line.ts";
+import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
+import { Chart } from "../../components/chart.tsx";
+import { executionName } from "../../components/execution_table.tsx";
+import { Mark, Tag } from "../../components/status.tsx";
+import { Strip } from "../../components/strip.tsx";
+import { Ago, Commit, toDay } from "../../components/text.tsx";
+import { bugPath, executionPath } from "../../site/paths.ts";
+
+// One test
+export const HISTORY_ROWS = 15;
+
+export const STRIP = 50;
+
+const CHART = 30;
+
+export const STACK = 6_000;
+
+/** A result that says that something is wrong, be it only before it passed; what an outage made fail says nothing. */
+export const isFailure = ({ status, flaky, outage }: HistoryRow): boolean => (status === "failed" || flaky) && !outage;
+
+export const isCounted = ({ status, outage }: HistoryRow): boolean => status !== "skipped" && !outage;
+
+const statusOf = ({ status, flaky }: HistoryRow): string => (flaky ? "flaky" : status);
+
+/** As the strip of results has it: an outage is no result of the test. */
+const shownAs = (row: HistoryRow): string => (row.outage ? "outage" : statusOf(row));
+
+/** "2 flaky, 1 failed": each result once. */
+export const tallyOf = (rows: readonly HistoryRow[]): string =>
+  ["passed", "flaky", "failed", "skipped", "outage"]
+    .flatMap((shown) => {
+      const number = rows.filter((row) => shownAs(row) === shown).length;
+      return number === 0 ? [] : [shown === "outage" ? counted(number, "outage") : `${toCount(number)} ${shown}`];
+    })
+    .join(", ");
+
+/** Seen from the page of a test, which holds very many of them. */
+const near = ({ executionId }: { executionId: string }): Href => `../executions/${executionId}`;
+
+export type Told = { projectId: string; rows: readonly HistoryRow[]; names: ReadonlyMap<string, ExecutionName> };
+
+const buildNameOf = ({ executionId }: HistoryRow, names: Told["names"]): string => {
+  const name = names.get(executionId);
+  return name ? executionName(name) : "";
+};
+
+export function record50({ rows, names }: Told): Html | null {
+  if (rows.length === 0) return null;
+  const items = rows.toReversed().map((row) => ({
+    status: statusOf(row),
+    href: near(row),
+    label: `${shownAs(row)}, ${[buildNameOf(row, names), row.branch].filter(Boolean).join(" ")}`,
+  }));
+  return (
+    <section class="card padded">
+      <h2 class="first">
+        The last {counted(rows.length, "result")} <small>on all branches: {tallyOf(rows)}; newest right</small>
+      </h2>
+      <div class="scroll">
+        <Strip items={items} label={`The last ${counted(rows.length, "result")}, newest right`} />
+      </div>
+    </section>
+  );
+}
+
+export function durations({ rows, names }: Told, test: TestCaseRow): Html | null {
+  const timed = rows
+    .filter(({ durationMs }) => durationMs !== null)
+    .slice(0, CHART)
+    .toReversed();
+  if (timed.length < 2) return null;
+  const points = timed.map((row) => ({
+    day: row.completedAt ?? "",
+    name: buildNameOf(row, names) || (row.completedAt === null ? "" : toDay(row.completedAt)),
+    value: row.durationMs,
+    href: near(row),
+    label: `${toDuration(row.durationMs!)}, ${buildNameOf(row, names)}`,
+  }));
+  const worst = Math.max(...points.map(({ value }) => value!));
+  const facts = [
+    test.averageMs !== null && `${toDuration(test.averageMs)} on average`,
+    test.p95Ms !== null && `95th percentile ${toDuration(test.p95Ms)}`,
+  ].filter(Boolean);
+  return (
+    <section class="card padded">
+      <h2 class="first">
+        Duration <small>{facts.join(", ")}</small>
+      </h2>
+      <Chart
+        title={`Duration of the last ${counted(points.length, "result")}, newest right; longest ${toDuration(worst)}`}
+        lines={[{ name: "Duration", points }]}
+        show={toDuration}
+        min={0}
+        of="Execution"
+      />
+    </section>
+  );
+}
+
+export type LastFailure = { row: HistoryRow; said: CaseMessage | undefined };
+
+export function lastFailure({ projectId, names }: Told, { row, said }: LastFailure, now: Date): Html {
+  const { message = null, stack = null } = said ?? {};
+  const holds = message !== null && stack?.startsWith(message);
+  return (
+    <>
+      <h2>
+        Last failure{" "}
+        <small>
+          <a href={executionPath(projectId, row.executionId)}>{buildNameOf(row, names) || "its execution"}</a>
+          {row.branch === null ? null : (
+            <>
+              {" "}
+              <code>{row.branch}</code>
+            </>
+          )}
+          {row.commit === null ? null : (
+            <>
+              {" "}
+              <Commit hash={row.commit} />
+            </>
+          )}{" "}
+          {row.completedAt === null ? null : <Ago at={row.completedAt} now={now} />}
+          {row.flaky ? ", and passed when it was tried again" : ""}
+        </small>
+      </h2>
+      {message === null && stack === null ? <p class="soft">It said nothing.</p> : null}{" "}
+      {message === null || holds ? null : <pre>{message}</pre>} {stack === null ? null : <pre>{stack}</pre>}{" "}
+      {(stack ?? message ?? "").length >= STACK ? (
+        <p class="hint">Cut here: the whole of it is on the page of its execution.</p>
+      ) : null}
+    </>
+  );
+}
+
+export const severityOf = (severity: string): Html => <span class="nowrap">{severity}</span>;
+
+export const bugsOfCase = (projectId: string, bugs: readonly BugOfCase[]): Html | null =>
+  bugs.length === 0 ? null : (
+    <>
+      <h2>Open bugs</h2>
+      <div class="card">
+        <table>
+          <caption class="visually-hidden">Open bugs that it belongs to</caption>
+          <tbody>
+            {bugs.map((bug) => (
+              <tr>
+                <td class="mark-cell">
+                  <Mark status={bug.regressed ? "regressed" : bug.status} />
+                </td>
+                <td class="long">
+                  <a href={bugPath(projectId, bug.id)}>
+                    <b>Bug {bug.number}</b> {bug.title}
+                  </a>
+                </td>
+                <td class="number">{severityOf(bug.severity)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+
+export function history({ rows, names }: Told, now: Date): Html {
+  return (
+    <div class="card">
+      <table>
+        <caption class="visually-hidden">Results, newest first</caption>
+        <thead>
+          <tr>
+            <th scope="col">
+              <span class="visually-hidden">Status</span>
+            </th>
+            <th scope="col">Execution</th>
+            <th scope="col" class="wide">
+              Message
+            </th>
+            <th scope="col" class="number">
+              Duration
+            </th>
+            <th scope="col" class="number">
+              When
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr>
+              <td class="mark-cell">
+                <Mark status={statusOf(row)} />
+              </td>
+              <td class="long">
+                <a href={near(row)}>{buildNameOf(row, names)}</a>
+                {row.branch === null ? null : (
+                  <>
+                    {" "}
+                    <code>{row.branch}</code>
+                  </>
+                )}
+                {row.commit === null ? null : (
+                  <>
+                    {" "}
+                    <span class="soft">
+                      <Commit hash={row.commit} />
+                    </span>
+                  </>
+                )}
+                {row.outage ? (
+                  <>
+                    {" "}
+                    <Tag>outage</Tag>
+                  </>
+                ) : null}
+                {row.attempt > 1 ? (
+                  <>
+                    {" "}
+                    <Tag>{`attempt ${row.attempt}`}</Tag>
+                  </>
+                ) : null}
+              </td>
+              <td class="wide long small">{firstLineOf(row.message, MAX_MESSAGE_LENGTH)}</td>
+              <td class="number">{row.durationMs === null ? "–" : toDuration(row.durationMs)}</td>
+              <td class="number soft">
+                {row.completedAt === null ? "running" : <Ago at={row.completedAt} now={now} />}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Longer first lines of messages are cut. */
+const MAX_MESSAGE_LENGTH = 140;

@@ -1,0 +1,8 @@
+/** The pages and forms of tests. */
+
+import type { Page } from "../../site/page.ts";
+import { bulkChangeForm, cataloguePage } from "./catalogue.tsx";
+import { ownerForm, quarantineForm, releaseForm } from "./changes.tsx";
+import { testPage } from "./test.tsx";
+
+export const tests: Page[] = [cataloguePage, bulkChangeForm, testPage, quarantineForm, releaseForm, ownerForm];

@@ -1,0 +1,234 @@
+/** Whether a test can be trusted, and what explains it. */
+
+import type { Html } from "../../../http/html.ts";
+import type { FlakySign } from "../../../schema/test_cases.ts";
+import type { CaseRecord, FirstBad } from "../../../store/case_record.ts";
+import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
+import { counted, toCount } from "../../../wording/numbers.ts";
+import { executionName } from "../../components/execution_table.tsx";
+import { Ago, Commit, toDay } from "../../components/text.tsx";
+import { executionPath } from "../../site/paths.ts";
+import { isCounted, isFailure, tallyOf } from "./results.tsx";
+
+const commitAt = (hash: string | null, at: string | null, now: Date): (Html | string)[] => [
+  ...(hash === null
+    ? []
+    : [
+        <>
+          {" "}
+          at <Commit hash={hash} />
+        </>,
+      ]),
+  ...(at === null
+    ? []
+    : [
+        now.getTime() - Date.parse(at) < 86_400_000 ? (
+          <>
+            {" "}
+            <Ago at={at} now={now} />
+          </>
+        ) : (
+          ` on ${toDay(at)}`
+        ),
+      ]),
+];
+
+type Trust = {
+  test: TestCaseRow;
+  record: CaseRecord | undefined;
+  rows: readonly HistoryRow[];
+  firstBad: FirstBad | undefined;
+};
+
+/** Whether it can be trusted, in words. */
+export function trustOf(
+  { test, record, rows, firstBad }: Trust,
+  branch: string,
+  now: Date,
+): { status: string; text: Html } {
+  const results = rows.filter(isCounted);
+  const failures = results.filter(isFailure);
+  const clean = record?.clean ?? 0;
+  const passes = clean === 1 ? "passed the last time" : `passed the last ${toCount(clean)} times`;
+  const since = firstBad?.isFirst ? <>, first{commitAt(firstBad.bad.commit, firstBad.bad.completedAt, now)}</> : null;
+  if (test.health === "removed")
+    return {
+      status: "removed",
+      text: (
+        <>
+          Removed: the last runs of <code>{test.taskSlug}</code> on {branch} did not have it
+        </>
+      ),
+    };
+  if (test.health === "broken")
+    return {
+      status: "broken",
+      text: (
+        <>
+          Broken on {branch}: failed the last {toCount(record?.broken ?? 0)} times{since}
+        </>
+      ),
+    };
+  if (test.health === "flaky") {
+    const first = failures.at(-1);
+    const text =
+      first === undefined ? (
+        <>Flaky, and quiet lately: {passes}</>
+      ) : (
+        <>
+          Flaky: {tallyOf(failures)} of its last {counted(results.length, "result")}, first
+          {commitAt(first.commit, first.completedAt, now)}
+        </>
+      );
+    return { status: "flaky", text };
+  }
+  if (record && record.broken > 0)
+    return {
+      status: "failed",
+      text: (
+        <>
+          Fails on {branch} now:{" "}
+          {record.broken === 1 ? "for the first time" : `${toCount(record.broken)} times in a row`}
+          {since}
+        </>
+      ),
+    };
+  if (results.length === 0)
+    return { status: "new", text: <>New: {rows.length > 0 ? "always skipped so far" : "no result yet"}</> };
+  if (test.health === "new")
+    return {
+      status: "new",
+      text: (
+        <>
+          New:{" "}
+          {failures.length === 0
+            ? `passed all ${toCount(results.length)} times`
+            : `${tallyOf(failures)} of ${counted(results.length, "result")}`}{" "}
+          so far
+        </>
+      ),
+    };
+  if (clean === 0) {
+    const { branch: where } = results[0]!;
+    return {
+      status: "passed",
+      text: (
+        <>
+          Healthy on {branch}, failed last
+          {where === null ? null : (
+            <>
+              {" "}
+              on <code>{where}</code>
+            </>
+          )}
+        </>
+      ),
+    };
+  }
+  return { status: "passed", text: <>Healthy: {passes}</> };
+}
+
+const SIGNS: Record<FlakySign, (branch: string) => string> = {
+  retry: () => "it passed after a failure within one run, on the same code",
+  same_commit: () => "it both passed and failed on one commit",
+  episodes: (branch) => `it failed on ${branch} in separate short episodes that nobody fixed`,
+};
+
+export function whyFlaky(
+  { flaky }: TestCaseRow,
+  record: CaseRecord | undefined,
+  branch: string,
+  now: Date,
+): Html | null {
+  if (!flaky) return null;
+  const left = record ? Math.max(1, record.recoversAfter - record.clean) : 0;
+  return (
+    <section class="card padded prose">
+      <h2 class="first">Why it counts as flaky</h2>
+      <ul>
+        {flaky.signs.map((sign) => (
+          <li>{SIGNS[sign](branch)}</li>
+        ))}
+      </ul>
+      <p>
+        {flaky.since === null ? null : (
+          <>
+            Since {toDay(flaky.since)}
+            {flaky.lastSeenAt === null ? (
+              ""
+            ) : (
+              <>
+                , seen last <Ago at={flaky.lastSeenAt} now={now} />
+              </>
+            )}
+            .{" "}
+          </>
+        )}
+        {record ? (
+          <>
+            It recovers after{" "}
+            <b>
+              {toCount(left)} more {left === 1 ? "pass" : "passes"}
+            </b>{" "}
+            in a row{record.clean > 0 ? `: ${toCount(record.clean)} of ${toCount(record.recoversAfter)} so far` : ""}.
+          </>
+        ) : null}
+      </p>
+    </section>
+  );
+}
+
+const buildLink = (projectId: string, { executionId, ...build }: NonNullable<FirstBad["good"]>): Html => (
+  <>
+    <a href={executionPath(projectId, executionId)}>{executionName(build)}</a>
+    {build.commit === null ? null : (
+      <>
+        {" "}
+        <Commit hash={build.commit} />
+      </>
+    )}
+  </>
+);
+
+export function whereItBegan(
+  projectId: string,
+  firstBad: FirstBad | undefined,
+  branch: string,
+  now: Date,
+): Html | null {
+  if (!firstBad) return null;
+  const { bad, good, isFirst } = firstBad;
+  return (
+    <section class="card padded prose">
+      <h2 class="first">Where it began to fail on {branch}</h2>
+      <dl class="facts">
+        <dt>passed last</dt>
+        <dd>
+          {good ? (
+            <>
+              {buildLink(projectId, good)}{" "}
+              <span class="soft">{good.completedAt === null ? null : <Ago at={good.completedAt} now={now} />}</span>
+            </>
+          ) : isFirst ? (
+            "in none of the results that are kept"
+          ) : (
+            "longer ago than is looked back here"
+          )}
+        </dd>
+        <dt>{isFirst ? "failed first" : "failed already"}</dt>
+        <dd>
+          {buildLink(projectId, bad)}{" "}
+          <span class="soft">{bad.completedAt === null ? null : <Ago at={bad.completedAt} now={now} />}</span>
+        </dd>
+      </dl>
+      {good?.commit && bad.commit && good.commit !== bad.commit ? (
+        <p>
+          What broke it lies between the two:{" "}
+          <code>
+            git log {good.commit.slice(0, 12)}..{bad.commit.slice(0, 12)}
+          </code>
+        </p>
+      ) : null}
+    </section>
+  );
+}
