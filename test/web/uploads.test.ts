@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { uploadsHeadline, shortAgent } from "../../src/web/pages/uploads.tsx";
+import { uploadsHeadline } from "../../src/web/pages/uploads/headline.tsx";
+import { shortAgent } from "../../src/web/pages/uploads/uploads.tsx";
 import { createHarness, junit } from "../harness.ts";
 import { createBrowser, toWords } from "./browser.ts";
 

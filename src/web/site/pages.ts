@@ -24,7 +24,7 @@ import { taskLogs } from "../pages/tasks/logs.tsx";
 import { tasks } from "../pages/tasks/tasks.tsx";
 import { teamSettings } from "../pages/team_settings/team_settings.tsx";
 import { tests } from "../pages/tests/tests.tsx";
-import { uploads } from "../pages/uploads.tsx";
+import { uploads } from "../pages/uploads/uploads.tsx";
 import type { Page } from "./page.ts";
 
 export const PAGES: readonly Page[] = [

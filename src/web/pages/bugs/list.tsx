@@ -2,13 +2,8 @@
 
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
-import type { Html, Path } from "../../../http/html.ts";
-import {
-  type BugReportPatch,
-  type BugReportSort,
-  type BugStatus,
-  severity as severitySchema,
-} from "../../../schema/bug_reports.ts";
+import type { Path } from "../../../http/html.ts";
+import { type BugReportSort, type BugStatus, severity as severitySchema } from "../../../schema/bug_reports.ts";
 import { listText, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
 import { type BugReportRow, countOpenBugs, selectBugByNumber, selectBugReports } from "../../../store/bug_reports.ts";
@@ -17,12 +12,12 @@ import { counted, toCount } from "../../../wording/numbers.ts";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
 import { type Choice, Csrf } from "../../components/form.tsx";
 import { Pager } from "../../components/pager.tsx";
-import { Mark, Tag, wordOf } from "../../components/status.tsx";
-import { Ago } from "../../components/text.tsx";
+import { Mark, wordOf } from "../../components/status.tsx";
 import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { SeeOther, form, page } from "../../site/page.ts";
-import { bugPath, toAddress, toQuery } from "../../site/paths.ts";
-import { SEVERITIES, STATUSES, STILL_OPEN, bugsPath, change, markOf } from "./shared.tsx";
+import { toAddress, toQuery } from "../../site/paths.ts";
+import { MOVES, bugRow, bugTable, triage } from "./list_table.tsx";
+import { SEVERITIES, STATUSES, STILL_OPEN, bugsPath, change } from "./shared.tsx";
 
 const ROWS = 20;
 
@@ -106,110 +101,6 @@ async function selectList(sql: Sql, projectId: string, query: ListQuery) {
   ];
   return { shown, next: place && writeCursor(place) };
 }
-
-/** What a button of the list does to a bug. */
-const MOVES: Record<string, (me: string) => BugReportPatch> = {
-  start: () => ({ status: "in_progress" }),
-  resolve: () => ({ status: "resolved" }),
-  ignore: () => ({ status: "ignored" }),
-  reopen: () => ({ status: "open" }),
-  take: (me) => ({ assignee: me }),
-  ...Object.fromEntries(SEVERITIES.map((severity) => [severity, () => ({ severity })])),
-};
-
-const move = (verb: string, number: number, label: string): Html => (
-  <button name="do" value={`${verb} ${number}`}>
-    {label}
-  </button>
-);
-
-function triage({ number, status, severity, assignee }: BugReportRow, me: string): Html {
-  const isLive = status === "open" || status === "in_progress";
-  return (
-    <div class="row-actions" role="group" aria-label={`Bug ${number}`}>
-      {isLive
-        ? [
-            assignee === me ? null : move("take", number, "Assign to me"),
-            move("resolve", number, "Resolve"),
-            move("ignore", number, "Ignore"),
-          ]
-        : move("reopen", number, "Reopen")}
-      <details class="panel">
-        <summary>More</summary>
-        <div class="row-actions">
-          {status === "open"
-            ? move("start", number, "Start")
-            : status === "in_progress"
-              ? move("reopen", number, "Not in progress")
-              : null}
-          {SEVERITIES.filter((one) => one !== severity).map((one) => move(one, number, `Make ${one}`))}
-        </div>
-      </details>
-    </div>
-  );
-}
-
-function bugRow(
-  projectId: string,
-  bug: BugReportRow,
-  triageOf: ((bug: BugReportRow) => Html) | undefined,
-  now: Date,
-): Html {
-  const { number, title, severity, occurrences, assignee, taskSlugs, lastSeenAt, regressed, status, testCaseIds } = bug;
-  const tests = testCaseIds.length >= 100 ? "100 tests or more" : counted(testCaseIds.length, "test");
-  const facts = [
-    regressed && STILL_OPEN.includes(status as never) && "came back",
-    status === "open" ? null : wordOf(status),
-    occurrences > 0 && counted(occurrences, "failure"),
-    testCaseIds.length > 0 && tests,
-    taskSlugs.slice(0, 3).join(", ") + (taskSlugs.length > 3 ? ` and ${taskSlugs.length - 3} more` : ""),
-  ].filter(Boolean);
-  return (
-    <tr>
-      <td class="mark-cell">{markOf(bug)}</td>
-      <td class="long">
-        <a href={bugPath(projectId, bug.id)}>
-          <b>Bug {number}</b> {title}
-        </a>
-        {bug.sample ? (
-          <>
-            {" "}
-            <Tag>sample</Tag>
-          </>
-        ) : null}
-        <span class="small soft">{facts.join(" · ")}</span>
-        {triageOf?.(bug)}
-      </td>
-      <td>{severity}</td>
-      <td class="wide long">{assignee ?? <span class="soft">nobody</span>}</td>
-      <td class="number soft wide">{lastSeenAt === null ? "never seen" : <Ago at={lastSeenAt} now={now} />}</td>
-    </tr>
-  );
-}
-
-const bugTable = (rows: readonly Html[]): Html => (
-  <div class="card">
-    <table>
-      <caption class="visually-hidden">Bugs</caption>
-      <thead>
-        <tr>
-          <th scope="col">
-            <span class="visually-hidden">Status</span>
-          </th>
-          <th scope="col">Bug</th>
-          <th scope="col">Severity</th>
-          <th scope="col" class="wide">
-            Assignee
-          </th>
-          <th scope="col" class="number wide">
-            Seen
-          </th>
-        </tr>
-      </thead>
-      <tbody>{rows}</tbody>
-    </table>
-  </div>
-);
 
 /** "12 open bugs: 1 critical, 8 major; 2 came back". */
 function openOf(tally: Awaited<ReturnType<typeof countOpenBugs>>): { status: string; text: string } {

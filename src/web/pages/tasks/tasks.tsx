@@ -1,38 +1,33 @@
 /** A task of an execution: its cases, what was uploaded, what it printed. */
 
 import * as v from "valibot";
-import type { Html, Piece, Path } from "../../../http/html.ts";
+import type { Path, Piece } from "../../../http/html.ts";
 import { absent } from "../../../http/problem.ts";
 import { stripAnsi } from "../../../rules/ansi.ts";
 import { hasEnded } from "../../../rules/execution.ts";
-import { machineText } from "../../../rules/ran_on.ts";
-import { taskHeadline } from "../../../wording/task.ts";
 import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
 import { numberOfTestCase } from "../../../rules/test_case_id.ts";
 import { text, uuid } from "../../../schema/fields.ts";
-import type { RanOn } from "../../../schema/test_runs.ts";
-import { type CaseResultRow, selectCaseResults } from "../../../store/case_results.ts";
-import { selectTestRun, selectUploadsOfRun, type UploadRow } from "../../../store/test_runs.ts";
-import { shownCaseTitle } from "../../../wording/case_title.ts";
-import { executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
+import { selectCaseResults } from "../../../store/case_results.ts";
+import { selectTestRun, selectUploadsOfRun } from "../../../store/test_runs.ts";
+import { taskHeadline } from "../../../wording/task.ts";
 import { executionName } from "../../components/execution_table.tsx";
-import { Evidence, FULL, type Measure, firstPlainLine } from "../../components/failure.tsx";
-import { type Page, page } from "../../site/page.ts";
-import { type TaskPlace, findTask, leaseTable, logBox, readLeases, readLog } from "./logs.tsx";
-import { Ago, Breakable } from "../../components/text.tsx";
-import { counted, toDuration } from "../../../wording/numbers.ts";
-import { Mark, Tag } from "../../components/status.tsx";
 import { Pager } from "../../components/pager.tsx";
+import { Mark } from "../../components/status.tsx";
+import { Ago, Breakable } from "../../components/text.tsx";
+import { type Page, page } from "../../site/page.ts";
+import { executionPath, taskPath } from "../../site/paths.ts";
+import { caseItem, machineFact } from "./cases.tsx";
+import { type TaskPlace, findTask, leaseTable, logBox, readLeases, readLog } from "./logs.tsx";
+import { UPLOADS, uploadTable } from "./reports.tsx";
 
 const PAGE = 50;
-const UPLOADS = 50;
+
 /** Of the log below the cases, in bytes. */
 const TAIL = 8_192;
 
-/** Of one result, which has a page for itself. */
-const WHOLE: Measure = { isWhole: true, message: 1_000_000, stackLines: 200, diffLines: 200, output: 1_000_000 };
-
 const STATUSES = ["failed", "flaky", "passed", "skipped"] as const;
+
 const CURSOR = /^([01])\.(\d{1,9})$/;
 
 const optionalText = (max: number) =>
@@ -65,168 +60,6 @@ const taskQuery = v.strictObject({
     ),
   ),
 });
-
-const letterOf = ({ status, flaky }: CaseResultRow) => (flaky ? "flaky" : status);
-
-/** A result that failed opens in place; the others are a line. */
-function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean): Html {
-  const { projectId, executionId, taskSlug } = place;
-  const said = firstPlainLine(row.message) || firstPlainLine(row.stack);
-  const hasMore = said !== "" || (row.output ?? "") !== "";
-  const status = letterOf(row);
-  const took = row.durationMs === null ? "–" : toDuration(row.durationMs);
-  const file =
-    row.file === null ? null : (
-      <span>
-        <Breakable text={row.file} />
-        {row.line === null ? null : `:${row.line}`}
-      </span>
-    );
-  // Where a passing test ran is not worth a line.
-  const host =
-    row.host === null || letterOf(row) === "passed" ? null : (
-      <span>
-        on <Breakable text={row.host} />
-      </span>
-    );
-  const whole = toAddress(taskPath(projectId, executionId, taskSlug), { case: row.testCaseId });
-  const properties = Object.entries(row.properties ?? {});
-  const links = (
-    <p class="small">
-      <a href={testPath(projectId, row.testCaseId)}>This test over time</a>
-      {isAlone ? null : (
-        <>
-          {" "}
-          · <a href={whole}>The whole of it</a>
-        </>
-      )}
-    </p>
-  );
-  if (!hasMore && !isAlone)
-    return (
-      <div class="failure-line">
-        <span>
-          <Mark status={status} />
-        </span>
-        <span class="long">
-          <a href={testPath(projectId, row.testCaseId)}>
-            <Breakable text={shownCaseTitle(row)} />
-          </a>
-          {host === null ? null : (
-            <>
-              {" "}
-              <span class="small soft">{host}</span>
-            </>
-          )}
-        </span>
-        <span class="small soft">{took}</span>
-      </div>
-    );
-  return (
-    <details class="failure" id={`r${row.number}`} open={isAlone}>
-      <summary>
-        <span>
-          <Mark status={status} />
-        </span>{" "}
-        <span class="long">
-          <Breakable text={shownCaseTitle(row)} />
-          <span class="small soft dots">
-            {said === "" ? null : <span>{said}</span>}
-            {file}
-            {host}
-          </span>
-        </span>{" "}
-        <span>
-          {row.attempt > 1 ? <Tag>{`attempt ${row.attempt}`}</Tag> : null}{" "}
-          {row.kind === null || row.kind === "failure" ? null : <Tag kind="failed">{row.kind}</Tag>}
-        </span>
-        <span class="small soft">{took}</span>
-      </summary>
-      <div class="evidence">
-        <Evidence said={row} measure={isAlone ? WHOLE : FULL} title="" />{" "}
-        {isAlone && properties.length > 0 ? (
-          <div>
-            <h3>Properties</h3>
-            <dl class="facts">
-              {properties.map(([name, value]) => (
-                <>
-                  <dt>{name}</dt>
-                  <dd class="long">{value}</dd>
-                </>
-              ))}
-            </dl>
-          </div>
-        ) : null}
-        <div>{links}</div>
-      </div>
-    </details>
-  );
-}
-
-/** Where the latest uploads ran: a single machine is named, several are counted, and the table of uploads names each. */
-function machineFact(ranOn: readonly RanOn[]): Html | null {
-  const names = [...new Set(ranOn.map(machineText))].filter(Boolean);
-  if (names.length === 0) return null;
-  return <span>ran on {names.length === 1 ? <Breakable text={names[0]!} /> : counted(names.length, "machine")}</span>;
-}
-
-function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, now: Date): Html | null {
-  if (uploads.length === 0) return null;
-  const hasMachines = uploads.some((upload) => machineText(upload) !== "");
-  return (
-    <>
-      <h2>
-        Uploads{" "}
-        <small>{uploads.length < UPLOADS ? counted(uploads.length, "report") : `the last ${UPLOADS} reports`}</small>
-      </h2>
-      <div class="card scroll">
-        <table>
-          <caption class="visually-hidden">Reports of this task, the newest attempt first</caption>
-          <thead>
-            <tr>
-              <th scope="col">Attempt</th>
-              {isSharded ? <th scope="col">Shard</th> : null}
-              <th scope="col">Format</th>
-              {hasMachines ? <th scope="col">Ran on</th> : null}
-              <th scope="col" class="number">
-                Exit code
-              </th>
-              <th scope="col" class="number">
-                When
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {uploads.map((upload) => (
-              <tr>
-                <td>
-                  {upload.number}
-                  {upload.partial ? (
-                    <>
-                      {" "}
-                      <Tag>partial</Tag>
-                    </>
-                  ) : null}
-                </td>
-                {isSharded ? <td>{upload.shard === 0 ? "all" : upload.shard}</td> : null}
-                <td class="soft">{upload.format}</td>
-                {hasMachines ? (
-                  <td class="soft">
-                    <Breakable text={machineText(upload) || "–"} />
-                  </td>
-                ) : null}
-                <td class="number soft">{upload.exitCode ?? "–"}</td>
-                <td class="number soft">
-                  <Ago at={upload.receivedAt} now={now} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </>
-  );
-}
 
 export const tasks: Page[] = [
   page(

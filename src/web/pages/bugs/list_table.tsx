@@ -1,0 +1,114 @@
+/** The table of bugs, with the buttons of triage. */
+
+import type { Html } from "../../../http/html.ts";
+import type { BugReportPatch } from "../../../schema/bug_reports.ts";
+import type { BugReportRow } from "../../../store/bug_reports.ts";
+import { counted } from "../../../wording/numbers.ts";
+import { Tag, wordOf } from "../../components/status.tsx";
+import { Ago } from "../../components/text.tsx";
+import { bugPath } from "../../site/paths.ts";
+import { SEVERITIES, STILL_OPEN, markOf } from "./shared.tsx";
+
+/** What a button of the list does to a bug. */
+export const MOVES: Record<string, (me: string) => BugReportPatch> = {
+  start: () => ({ status: "in_progress" }),
+  resolve: () => ({ status: "resolved" }),
+  ignore: () => ({ status: "ignored" }),
+  reopen: () => ({ status: "open" }),
+  take: (me) => ({ assignee: me }),
+  ...Object.fromEntries(SEVERITIES.map((severity) => [severity, () => ({ severity })])),
+};
+
+const move = (verb: string, number: number, label: string): Html => (
+  <button name="do" value={`${verb} ${number}`}>
+    {label}
+  </button>
+);
+
+export function triage({ number, status, severity, assignee }: BugReportRow, me: string): Html {
+  const isLive = status === "open" || status === "in_progress";
+  return (
+    <div class="row-actions" role="group" aria-label={`Bug ${number}`}>
+      {isLive
+        ? [
+            assignee === me ? null : move("take", number, "Assign to me"),
+            move("resolve", number, "Resolve"),
+            move("ignore", number, "Ignore"),
+          ]
+        : move("reopen", number, "Reopen")}
+      <details class="panel">
+        <summary>More</summary>
+        <div class="row-actions">
+          {status === "open"
+            ? move("start", number, "Start")
+            : status === "in_progress"
+              ? move("reopen", number, "Not in progress")
+              : null}
+          {SEVERITIES.filter((one) => one !== severity).map((one) => move(one, number, `Make ${one}`))}
+        </div>
+      </details>
+    </div>
+  );
+}
+
+export function bugRow(
+  projectId: string,
+  bug: BugReportRow,
+  triageOf: ((bug: BugReportRow) => Html) | undefined,
+  now: Date,
+): Html {
+  const { number, title, severity, occurrences, assignee, taskSlugs, lastSeenAt, regressed, status, testCaseIds } = bug;
+  const tests = testCaseIds.length >= 100 ? "100 tests or more" : counted(testCaseIds.length, "test");
+  const facts = [
+    regressed && STILL_OPEN.includes(status as never) && "came back",
+    status === "open" ? null : wordOf(status),
+    occurrences > 0 && counted(occurrences, "failure"),
+    testCaseIds.length > 0 && tests,
+    taskSlugs.slice(0, 3).join(", ") + (taskSlugs.length > 3 ? ` and ${taskSlugs.length - 3} more` : ""),
+  ].filter(Boolean);
+  return (
+    <tr>
+      <td class="mark-cell">{markOf(bug)}</td>
+      <td class="long">
+        <a href={bugPath(projectId, bug.id)}>
+          <b>Bug {number}</b> {title}
+        </a>
+        {bug.sample ? (
+          <>
+            {" "}
+            <Tag>sample</Tag>
+          </>
+        ) : null}
+        <span class="small soft">{facts.join(" · ")}</span>
+        {triageOf?.(bug)}
+      </td>
+      <td>{severity}</td>
+      <td class="wide long">{assignee ?? <span class="soft">nobody</span>}</td>
+      <td class="number soft wide">{lastSeenAt === null ? "never seen" : <Ago at={lastSeenAt} now={now} />}</td>
+    </tr>
+  );
+}
+
+export const bugTable = (rows: readonly Html[]): Html => (
+  <div class="card">
+    <table>
+      <caption class="visually-hidden">Bugs</caption>
+      <thead>
+        <tr>
+          <th scope="col">
+            <span class="visually-hidden">Status</span>
+          </th>
+          <th scope="col">Bug</th>
+          <th scope="col">Severity</th>
+          <th scope="col" class="wide">
+            Assignee
+          </th>
+          <th scope="col" class="number wide">
+            Seen
+          </th>
+        </tr>
+      </thead>
+      <tbody>{rows}</tbody>
+    </table>
+  </div>
+);

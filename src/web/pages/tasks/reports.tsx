@@ -1,0 +1,68 @@
+/** The reports that were uploaded for a task. */
+
+import type { Html } from "../../../http/html.ts";
+import { machineText } from "../../../rules/ran_on.ts";
+import type { UploadRow } from "../../../store/test_runs.ts";
+import { counted } from "../../../wording/numbers.ts";
+import { Tag } from "../../components/status.tsx";
+import { Ago, Breakable } from "../../components/text.tsx";
+
+export const UPLOADS = 50;
+
+export function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, now: Date): Html | null {
+  if (uploads.length === 0) return null;
+  const hasMachines = uploads.some((upload) => machineText(upload) !== "");
+  return (
+    <>
+      <h2>
+        Uploads{" "}
+        <small>{uploads.length < UPLOADS ? counted(uploads.length, "report") : `the last ${UPLOADS} reports`}</small>
+      </h2>
+      <div class="card scroll">
+        <table>
+          <caption class="visually-hidden">Reports of this task, the newest attempt first</caption>
+          <thead>
+            <tr>
+              <th scope="col">Attempt</th>
+              {isSharded ? <th scope="col">Shard</th> : null}
+              <th scope="col">Format</th>
+              {hasMachines ? <th scope="col">Ran on</th> : null}
+              <th scope="col" class="number">
+                Exit code
+              </th>
+              <th scope="col" class="number">
+                When
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {uploads.map((upload) => (
+              <tr>
+                <td>
+                  {upload.number}
+                  {upload.partial ? (
+                    <>
+                      {" "}
+                      <Tag>partial</Tag>
+                    </>
+                  ) : null}
+                </td>
+                {isSharded ? <td>{upload.shard === 0 ? "all" : upload.shard}</td> : null}
+                <td class="soft">{upload.format}</td>
+                {hasMachines ? (
+                  <td class="soft">
+                    <Breakable text={machineText(upload) || "–"} />
+                  </td>
+                ) : null}
+                <td class="number soft">{upload.exitCode ?? "–"}</td>
+                <td class="number soft">
+                  <Ago at={upload.receivedAt} now={now} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}

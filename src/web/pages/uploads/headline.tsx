@@ -1,0 +1,108 @@
+/** How many of the last uploads were accepted, and why others were not. */
+
+import type { Html, Path } from "../../../http/html.ts";
+import { adviceFor } from "../../../rules/upload_advice.ts";
+import { KEPT_HOURS } from "../../../schema/uploads.ts";
+import { type UploadTally, selectTaken } from "../../../store/uploads.ts";
+import { counted, toCount } from "../../../wording/numbers.ts";
+import { Ago } from "../../components/text.tsx";
+
+/** More are not counted. */
+export const MAX_TAKEN = 1_000;
+
+type Taken = Awaited<ReturnType<typeof selectTaken>>;
+
+export const sum = (tally: readonly UploadTally[], outcome: string): number =>
+  tally.reduce((total, row) => (row.outcome === outcome ? total + row.number : total), 0);
+
+export const newest = (tally: readonly UploadTally[], outcome: string): string | undefined =>
+  tally
+    .flatMap((row) => (row.outcome === outcome ? [row.lastAt] : []))
+    .toSorted()
+    .at(-1);
+
+export const LAST = `the last ${KEPT_HOURS} hours`;
+
+type Headline = { status: string; text: string };
+
+const was = (number: number) => (number === 1 ? "was" : "were");
+
+const wholeOf = (number: number): string =>
+  number === 1 ? "The only upload" : number === 2 ? "Both uploads" : `All ${counted(number, "upload")}`;
+
+/** Refused ones first: they are what is missing. */
+export function uploadsHeadline(tally: readonly UploadTally[], taken: Taken): Headline {
+  const [refused, warned] = [sum(tally, "refused"), sum(tally, "warned")];
+  const all = taken.number + refused;
+  const isMany = taken.number >= MAX_TAKEN;
+  const part = (number: number) =>
+    number === all
+      ? `${wholeOf(all)} of ${LAST}`
+      : `${toCount(number)} of ${isMany ? `more than ${toCount(MAX_TAKEN)} uploads` : counted(all, "upload")} of ${LAST}`;
+  if (refused > 0) return { status: "failed", text: `${part(refused)} ${was(refused)} refused` };
+  if (warned > 0) return { status: "flaky", text: `${part(warned)} had warnings, none was refused` };
+  if (all === 0) return { status: "queued", text: `Nothing has arrived in ${LAST}` };
+  const these = isMany ? `More than ${toCount(MAX_TAKEN)} uploads of ${LAST}` : part(all);
+  return { status: "passed", text: `${these} ${was(all)} taken in` };
+}
+
+/** "Both say", "2 of 5 say". */
+function whoSays(number: number, all: number): string {
+  if (number < all) return `${toCount(number)} of ${toCount(all)} ${number === 1 ? "says" : "say"}`;
+  return all === 1 ? "It says" : all === 2 ? "Both say" : `All ${toCount(all)} say`;
+}
+
+const TOLD = 3;
+
+/** What most of them say, and what to do about it. */
+export function reasons(tally: readonly UploadTally[], outcome: "refused" | "warned"): Html | null {
+  const rows = tally.filter((row) => row.outcome === outcome);
+  if (rows.length === 0) return null;
+  const all = sum(rows, outcome);
+  const told = rows.slice(0, TOLD).map((row) => ({ ...row, advice: adviceFor({ statusCode: 400, ...row }) }));
+  const others = rows.length - told.length;
+  return (
+    <ul class="reasons">
+      {told.map(({ text, number, advice }, index) => (
+        <li class="long">
+          {whoSays(number, all)}: <q>{text}</q>
+          {advice === undefined || advice === told[index + 1]?.advice ? null : <p class="hint">{advice}</p>}
+        </li>
+      ))}{" "}
+      {others > 0 ? <li class="soft small">and {counted(others, "other reason")}, below</li> : null}
+    </ul>
+  );
+}
+
+export function nothing(base: Path, lastAt: string | undefined, now: Date): Html {
+  return (
+    <div class="card padded prose">
+      <p>
+        {lastAt === undefined ? (
+          "No report has ever come to this project."
+        ) : (
+          <>
+            The last execution began <Ago at={lastAt} now={now} />.
+          </>
+        )}{" "}
+        Nothing was refused either: what CI sends does not get here, or not with the key of this project.
+      </p>
+      <ul>
+        <li>
+          Does the step run, also where tests fail? It is the step's log that says: curl prints why it did not get
+          through.
+        </li>
+        <li>
+          Is the address right, and does CI reach it? A wrong key is answered with 401, and is told nowhere here,
+          because nobody knows whose it was.
+        </li>
+        <li>Was a new key generated? The one before stopped working at that moment.</li>
+      </ul>
+      <p>
+        <a class="button" href={`${base}/onboarding`}>
+          The line to paste
+        </a>
+      </p>
+    </div>
+  );
+}
