@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)("from the link of the first start to a team at wor
     await fill("Your name", ADA.name);
     await fill("E-mail", ADA.email);
     await fill("Password", ADA.password);
-    await follow("Make the account");
+    await follow("Create account");
     await says("Nothing has ended on main yet");
     await follow("Sign out");
     await signIn(ADA);
@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium)("from the link of the first start to a team at wor
     await follow("My project", "main");
     await follow("Settings", "nav");
     await follow("Generate a new key");
-    await says("stops working the moment you press the button");
+    await says("stops working immediately");
     await follow("Generate, and revoke");
     const key = /svc_proj_\w{44}/.exec(await words())![0];
     await fits();
@@ -84,7 +84,7 @@ describe.skipIf(!hasChromium)("from the link of the first start to a team at wor
       expect(status).toBe(201);
       return run;
     };
-    /** Something happens elsewhere: the page tells it by itself, or when it is opened again. */
+    /** An event occurs elsewhere: the page tells it by itself, or when it is opened again. */
     const notices = async (happens: () => Promise<unknown>, text: string) => {
       await evaluate("void (window.isSame = true)");
       await happens();
@@ -150,8 +150,8 @@ describe.skipIf(!hasChromium)("from the link of the first start to a team at wor
     await go(`/projects/${project}/settings`);
     await signIn(ADA);
     await fill("Name", "shop");
-    await follow("Save the settings");
-    await says("The settings are saved");
+    await follow("Save");
+    await says("Settings saved");
     await go("/");
     await says("shop");
     await says("main has been red for");

@@ -53,7 +53,7 @@ describe("the first account", () => {
     expect(JSON.stringify(await database.pool`select * from setup_token`)).not.toContain(tokens[0]!);
 
     const wrong = setUp(database, signIn, { token: "x".repeat(43), account: ada(), client: CLIENT });
-    expect(await refusal(wrong)).toContain("This link is over");
+    expect(await refusal(wrong)).toContain("This link has expired");
     expect(hashing.count.hash).toBe(0);
 
     const session = await setUp(database, signIn, { token: tokens[1]!, account: ada(), client: CLIENT });
@@ -71,7 +71,7 @@ describe("the first account", () => {
     for (const token of tokens) {
       expect(await isSetupToken(database, token!)).toBe(false);
       const again = setUp(database, signIn, { token: token!, account: ada("eve@acme.example"), client: CLIENT });
-      expect(await refusal(again)).toContain("This link is over");
+      expect(await refusal(again)).toContain("This link has expired");
     }
     expect(await createSetupToken(database)).toBeUndefined();
     expect(await actionsOf(other, database)).toEqual([["member.added", "server", "ada@acme.example"]]);
@@ -119,7 +119,7 @@ describe("the first account", () => {
         ).length > 0;
       await until(waiting);
     });
-    expect(await raced).toContain("This link is over");
+    expect(await raced).toContain("This link has expired");
     expect(await database.pool`select from account`).toHaveLength(1);
   });
 

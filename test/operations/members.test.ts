@@ -108,7 +108,7 @@ describe("an invitation", () => {
     ]);
     expect(uses.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     expect(uses.flatMap((use) => (use.status === "rejected" ? [use.reason.message.slice(0, 23)] : []))).toEqual(
-      Array(4).fill("This invitation is over"),
+      Array(4).fill("This invitation has expired"),
     );
     expect(await selectMembers(database.pool, team)).toHaveLength(4);
     // Nobody was made an account of by the uses that were refused.

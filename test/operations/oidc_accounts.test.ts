@@ -116,14 +116,14 @@ describe("somebody without an account", () => {
       "the link that the server's start has printed",
     );
     expect(await refusal(come(somebody("eve"), open, { setup: "x".repeat(43) }, database))).toContain(
-      "This link is over",
+      "This link has expired",
     );
     const setup = (await createSetupToken(database))!;
     const { accountId } = await come(somebody("ada"), closed, { setup }, database);
     expect(
       await database.pool`select role from membership where account_id = ${accountId} and team_id = ${team}`,
     ).toEqual([{ role: "owner" }] as never);
-    expect(await refusal(come(somebody("eve"), closed, { setup }, database))).toContain("This link is over");
+    expect(await refusal(come(somebody("eve"), closed, { setup }, database))).toContain("This link has expired");
   });
 
   test("raced by himself is one account", async () => {

@@ -275,7 +275,7 @@ describe("by the case", () => {
   const at = (message: string, testCase: number, stack: string | null) =>
     caseFingerprint({ ...failure(message, stack), testCase }).digest;
 
-  test("the same exception in the same place is one, whatever it says", () => {
+  test("the same exception in the same place is one, regardless of the message", () => {
     const stack = js("Error: x");
     expect(at("Error: the cart is empty", 1, stack)).toBe(at("Error: quite another thing", 1, stack));
     expect(at("Error: the cart is empty", 2, stack)).not.toBe(at("Error: the cart is empty", 1, stack));

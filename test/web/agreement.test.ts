@@ -202,7 +202,7 @@ async function compareState(place: Place, executions: readonly Compared[], { sam
     const task = found?.execution.tasks.find((one: any) => one.slug === slug);
     same(`state of ${slug}`, [task?.status, task?.passed, task?.failed], [status, passed, failed]);
   }
-  const needs = /Needs you(.*?)(?:What failed lately|Executions all)/.exec(words)?.[1] ?? "";
+  const needs = /Needs attention(.*?)(?:Recent failures|Executions all)/.exec(words)?.[1] ?? "";
   const told = [...needs.matchAll(/ (feature\/\w) (\d+) new failures?/g)].map(
     ([, branch, number]) => `${branch} ${number}`,
   );

@@ -151,7 +151,7 @@ describe("the form", () => {
     const { body } = await ask(`POST ${base}`, { key, body: nightly({ branch: "release" }) });
     const path = `${base}/${body.id}`;
     const shown = await visit(owner, path);
-    expect(shown.words).toContain("It says more than the form can: it is edited as JSON");
+    expect(shown.words).toContain("This automation uses options that the form does not support. Edit it as JSON");
     expect(shown.html).not.toContain('name="action.0.type"');
     const json = JSON.parse(valueOf(shown, "json")!.replaceAll("&quot;", '"'));
     json.actions[0].branch = "main";
@@ -189,7 +189,7 @@ describe("an automation", () => {
     expect(dry.status).toBe(200);
     expect(dry.words).toContain('It would run: The branch "main" matches "main" Tried with the last execution.failed');
     expect(dry.words).toMatch(/send a message: planned Would send ".*" to "Team chat" \(slack\)/);
-    expect((await visit(owner, path)).words).toContain("It has not run yet");
+    expect((await visit(owner, path)).words).toContain("No runs yet");
 
     expect((await send(owner, `${path}/run`, { dryRun: "false" })).location).toBe(`${path}?told=ran#runs`);
     await handleEvents(
@@ -198,9 +198,9 @@ describe("an automation", () => {
       createLog("error", () => {}, false),
     );
     const ran = await visit(viewer, path);
-    expect(ran.words).toContain('done execution.failed, by hand The branch "main" matches "main"');
+    expect(ran.words).toContain('done execution.failed, started manually The branch "main" matches "main"');
     expect(ran.words).toMatch(/send a message: done Sends ".*" to "Team chat" \(slack\) The delivery/);
-    expect((await visit(viewer, `${path}?status=failed`)).words).toContain("None with this status");
+    expect((await visit(viewer, `${path}?status=failed`)).words).toContain("Nothing matches this status");
     expect((await visit(viewer, base)).words).toContain('done: The branch "main" matches "main"');
   });
 

@@ -24,7 +24,7 @@ const found = async () => (await ask(`GET ${api}?source=automatic`, { key: acme.
 describe("the list", () => {
   test("says what is open by severity, and what came back stands first", async () => {
     const { words, html } = await look("viewer", base);
-    expect(words).toContain("4 open bugs: 1 critical, 1 major, 1 minor, 1 trivial; 1 came back");
+    expect(words).toContain("4 open bugs: 1 critical, 1 major, 1 minor, 1 trivial; 1 regressed");
     const order = ["came back", "slow start", "alert", "a typo"].map((title) => words.lastIndexOf(title));
     expect(order).toEqual(order.toSorted((a, b) => a - b));
     expect(html.length).toBeLessThan(30_000);
@@ -97,13 +97,13 @@ describe("one bug", () => {
     expect(words).toContain("Bug 1: open, major, not assigned, 4 failures");
     expect(words).toContain("Why these failures are one bug");
     expect(words).toMatch(
-      /The failures say the same: .*, from src\/work.ts|The failures say the same: .*, from work.ts work/,
+      /The failures have the same message: .*, from src\/work.ts|The failures have the same message: .*, from work.ts work/,
     );
-    expect(words).toContain("Where it occurred 4 failures, newest first");
+    expect(words).toContain("Occurrences 4 failures, newest first");
     expect(words).toContain("unit › case 1");
     expect(words.indexOf("#4")).toBeLessThan(words.lastIndexOf("#1"));
-    expect(words).toContain("it is resolved when all of them have passed in three runs of main in a row");
-    expect(words).toMatch(/What became of it .*opened just now/);
+    expect(words).toContain("resolved automatically when all of them pass in three consecutive runs of main in a row");
+    expect(words).toMatch(/Activity .*opened just now/);
     expect(html).not.toContain("<script>alert");
     expect(html.length).toBeLessThan(30_000);
   });
@@ -125,7 +125,7 @@ describe("one bug", () => {
     const one = `/projects/${project}/bugs/${bug.id}`;
     for (let path: string | undefined = one; path;) {
       const { html } = await look("viewer", path);
-      const table = /Where it occurred, newest first[^]*?<\/table>/.exec(html)![0];
+      const table = /Occurrences, newest first[^]*?<\/table>/.exec(html)![0];
       occurrences.push(...[...table.matchAll(/tests\/([0-9a-f-]{36})/g)].map(([, id]) => id!));
       path = /rel="next" href="([^"]+)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
     }
@@ -150,9 +150,7 @@ describe("one bug", () => {
     await fill("member", `${path}/take`);
     const { words } = await look("viewer", path);
     expect(words).toContain(`in progress, major, assigned to ${member.name}`);
-    expect(words).toMatch(
-      /open → in progress by somebody .*resolved → open by somebody .*open → resolved by somebody .*opened/,
-    );
+    expect(words).toMatch(/open → in progress manually .*resolved → open manually .*open → resolved manually .*opened/);
     expect((await fill("member", `${path}/status`, { status: "gone" })).status).toBe(400);
   });
 
@@ -197,8 +195,8 @@ describe("one bug", () => {
     const path = `${base}/${from.id}/merge`;
     expect((await look("member", `${path}?q=${into.number}`)).words).toContain(`Merge into bug ${into.number}`);
     expect((await look("member", `${path}?q=thing+itself`)).words).toContain(`Bug ${into.number} the thing itself`);
-    expect((await look("member", `${path}?q=${from.number}`)).words).toContain("No other bug is like that");
-    expect((await look("member", `${path}?q=99999`)).words).toContain("No other bug is like that");
+    expect((await look("member", `${path}?q=${from.number}`)).words).toContain("No bugs match");
+    expect((await look("member", `${path}?q=99999`)).words).toContain("No bugs match");
     const { location } = await fill("member", path, { into: into.id });
     expect(location).toBe(`${base}/${into.id}`);
     expect(await read(from.id)).toMatchObject({ status: "resolved", mergedInto: into.id });
@@ -216,7 +214,7 @@ describe("one bug", () => {
   test("is opened by hand, also about a test", async () => {
     const [testCaseId] = (await found()).testCaseIds;
     const { words, html } = await look("member", `${base}/new?test=${testCaseId}`);
-    expect(words).toContain("It is about the test unit › case 1");
+    expect(words).toContain("Linked test: unit › case 1");
     expect(html).toContain(`name="tests" value="${testCaseId}"`);
     const fields = {
       title: "by hand",
@@ -238,7 +236,7 @@ describe("one bug", () => {
     expect((await fill("member", base, { ...fields, tests: crypto.randomUUID() })).words).toContain(
       "not all of them are test cases of this project",
     );
-    expect((await look("member", `${base}/new`)).words).toContain("Open a bug");
+    expect((await look("member", `${base}/new`)).words).toContain("New bug");
   });
 });
 
@@ -309,6 +307,6 @@ test("an execution that was deleted is told of, and not linked to", async () => 
   const bug = body.bugReports[0];
   await ask(`DELETE /projects/${acme.project}/executions/${body.executionId}`, { key: acme.key });
   const { html, words } = await look("viewer", `/projects/${acme.project}/bugs/${bug.id}`);
-  expect(words).toContain("in an execution that was deleted since");
+  expect(words).toContain("in an execution that has been deleted");
   expect(html).not.toContain(body.executionId);
 });

@@ -302,7 +302,7 @@ describe("forms", () => {
     expect(page.words).not.toContain("Delete execution");
     await database.pool`update runner set seen_at = now() - interval '61 minutes' where project_id = ${project}`;
     const alone = await visit(pathOf(mine, id), "member");
-    expect(alone.words).toContain("No runner that takes its tasks was seen in the last hour. Start one");
+    expect(alone.words).toContain("No matching runner has been seen in the last hour. Start one");
     expect(alone.words).not.toContain("Rerun");
     const failed = await visit(`${pathOf(mine, id)}/rerun`, "member", { failedOnly: "true" });
     expect(failed.status).toBe(303);
@@ -321,7 +321,7 @@ describe("forms", () => {
     const id = await upload(mine, { ...main("7"), build_url: "https://ci.example/7" }, junit("pf"));
     const { words, text } = await visit(pathOf(mine, id), "member");
     expect(words).not.toContain("Rerun");
-    expect(words).toContain("Run it again Start its job again in your CI, or run the tests again");
+    expect(words).toContain("Run again Start its job again in your CI, or run the tests again");
     expect(text).toContain('href="https://ci.example/7"');
     const [, query] = /test-runs\?(execution_id=[^"]*unit)"/.exec(words)!;
     await upload(mine, Object.fromEntries(new URLSearchParams(query)), junit("pp"));
@@ -361,7 +361,7 @@ describe("forms", () => {
   test("owners delete", async () => {
     const mine = await addProject(acme);
     const id = await upload(mine, main("1"), junit("ppf"));
-    expect((await visit(pathOf(mine, id))).words).toContain("Its 3 results, messages and logs are lost");
+    expect((await visit(pathOf(mine, id))).words).toContain("Its 3 results, messages and logs are deleted");
     const deleted = await visit(`${pathOf(mine, id)}/delete`, "owner", {});
     expect(deleted.location).toBe(`/projects/${mine.project}/executions`);
     expect((await visit(pathOf(mine, id))).status).toBe(404);
@@ -426,7 +426,7 @@ describe("the list", () => {
   test("filters are in the address, and stay there over pages", async () => {
     const mine = await addProject(acme);
     const list = `/projects/${mine.project}/executions`;
-    expect((await visit(list)).words).toContain("No report has arrived yet");
+    expect((await visit(list)).words).toContain("No reports yet");
     const old = "2026-01-05T12:00:00Z";
     await upload(mine, { ...main("1"), completed_at: old, environment: "staging" }, junit("p"));
     await upload(mine, { ...main("2"), commit: "BCDEF0123456789" }, junit("pf"));
@@ -444,7 +444,7 @@ describe("the list", () => {
     expect(keys(page)).toEqual(["#1"]);
     expect(headline(page)).toBe("Passed executions of main");
     expect(page.text).toContain('value="main"');
-    expect((await visit(`${list}?q=none`)).words).toContain("No execution matches");
+    expect((await visit(`${list}?q=none`)).words).toContain("No executions match the filters");
     expect((await visit(`${list}?day=yesterday`)).status).toBe(400);
   });
 
@@ -481,11 +481,11 @@ describe("comparison", () => {
     const other = await visit(`${pathOf(mine, id)}/comparison?baseline=${first}`);
     expect(headline(other)).toBe("1 fixed, 1 new failures, 1 added");
     expect(other.words).toContain("Fixed 1 test, passed, and failed there");
-    expect(other.words).toContain("Missing 1 test, only in the other");
+    expect(other.words).toContain("Missing 1 test, only in the other execution");
     expect((await visit(`${pathOf(mine, id)}/comparison?baseline=`)).words).toContain("#3 compared with #2");
     expect((await visit(`${pathOf(mine, id)}/comparison?baseline=${crypto.randomUUID()}`)).status).toBe(400);
     expect((await visit(`${pathOf(mine, first)}/comparison`)).words).toContain(
-      "there was no execution to compare with",
+      "there was no earlier execution to compare with",
     );
   });
 });

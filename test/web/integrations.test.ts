@@ -140,12 +140,12 @@ describe("an integration", () => {
     expect((await visit(owner, path)).words).toContain("nothing sent yet");
     expect((await send(owner, `${path}/test`)).location).toBe(`${path}?told=failed#deliveries`);
     const seen = await visit(viewer, `${path}?told=failed`);
-    expect(seen.words).toContain("The test did not arrive");
+    expect(seen.words).toContain("The test message was not delivered");
     expect(seen.words).toMatch(/Assay can reach gate message · test failed · 503 · \d+ ms just now/);
     expect(seen.words).toContain("<script>alert(1)</script> is away");
     expect(seen.html).not.toContain("<script>alert");
-    expect((await visit(viewer, base)).words).toContain("the last delivery failed, answered 503");
-    expect((await visit(viewer, `${path}?status=sent`)).words).toContain("None with this status");
+    expect((await visit(viewer, base)).words).toContain("last delivery failed, answered 503");
+    expect((await visit(viewer, `${path}?status=sent`)).words).toContain("Nothing matches this status");
     expect((await visit(viewer, `${path}?status=`)).words).toContain("Assay can reach gate");
   });
 
@@ -168,7 +168,7 @@ describe("an integration", () => {
 
   test("is deleted with its deliveries", async () => {
     const path = await create("slack", FIELDS["slack"]!);
-    expect((await visit(owner, path)).words).toContain("Its deliveries and its secrets are lost");
+    expect((await visit(owner, path)).words).toContain("Its deliveries and secrets are deleted");
     expect((await send(owner, `${path}/delete`)).location).toBe(`${base}?told=deleted`);
     expect((await visit(owner, path)).status).toBe(404);
   });

@@ -32,7 +32,7 @@ describe("/setup", () => {
     await createFirstProject(database);
     const browser = createBrowser(server.url);
     expect((await browser.get("/")).location).toBe("/login?next=%2F");
-    expect(wordsOf(await browser.get("/login"))).toContain("There is no account yet");
+    expect(wordsOf(await browser.get("/login"))).toContain("There are no accounts yet");
     for (const link of ["/setup", "/setup?token=guessed", `/setup?token=${"x".repeat(43)}`]) {
       const over = await browser.get(link);
       expect([link, over.status, over.text.includes("<form")]).toEqual([link, 404, false]);

@@ -104,10 +104,10 @@ describe("an invitation", () => {
     const { team, owner } = await createTeam();
     const { shown, link } = await makeLink(owner.browser, team, { role: "member", email: "" });
     expect(shown.status).toBe(200);
-    expect(wordsOf(shown)).toContain("Send this link to whom you invite as a member. It is shown this once.");
+    expect(wordsOf(shown)).toContain("Send this link to invite a a member. It is not shown again.");
     const page = await owner.browser.get(`/teams/${team}/members`);
     expect(page.text).not.toContain(link);
-    expect(wordsOf(page)).toContain("whoever has the link as a member, by");
+    expect(wordsOf(page)).toContain("anyone with the link as a member, by");
     expect(wordsOf(page)).toContain("in 7 days");
 
     const guest = createBrowser(url);
@@ -119,7 +119,7 @@ describe("an invitation", () => {
     expect([joined.status, joined.location]).toEqual([303, "/"]);
     expect(wordsOf(await guest.get("/"))).toContain("you are a member");
     const over = await createBrowser(url).get(link);
-    expect([over.status, wordsOf(over)]).toEqual([404, expect.stringContaining("This invitation is over")]);
+    expect([over.status, wordsOf(over)]).toEqual([404, expect.stringContaining("This invitation has expired")]);
     expect(lines.join("\n")).not.toContain(link.split("/").at(-1));
   });
 
@@ -154,7 +154,7 @@ describe("an invitation", () => {
     const { team, owner } = await createTeam();
     const bound = await makeLink(owner.browser, team, { role: "viewer", email: "Only@acme.example" });
     const guest = createBrowser(url);
-    expect(wordsOf(await guest.get(bound.link))).toContain("Your account will be only@acme.example");
+    expect(wordsOf(await guest.get(bound.link))).toContain("New account: only@acme.example");
     const page = await owner.browser.get(`/teams/${team}/members`);
     const revoke = /action="([^"]+\/revoke)"/.exec(page.text)![1]!;
     expect((await owner.browser.submit(`/teams/${team}/members`, revoke)).location).toBe(

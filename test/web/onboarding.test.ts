@@ -79,18 +79,18 @@ describe("/projects/:projectId/onboarding", () => {
     const own = await addProject(acme);
     const ofMember = await member.get(pathOf(own));
     expect(ofMember.html).toContain(`/projects/${own.project}/settings/key`);
-    expect(ofMember.words).toContain("It was shown once");
+    expect(ofMember.words).toContain("The key was shown once");
     const ofViewer = await viewer.get(pathOf(own));
     expect(ofViewer.html).not.toContain("/settings/key");
     expect(ofViewer.words).toContain("Members of the team can generate one");
     await database.pool`update api_key set revoked_at = now() where project_id = ${own.project}`;
-    expect((await member.get(pathOf(own))).words).toContain("The project has none yet. Generate its key");
+    expect((await member.get(pathOf(own))).words).toContain("The project has no key yet. Generate key");
   });
 
   test("notices the first report, and tells progress by what happened", async () => {
     const own = await addProject(acme);
     const before = await member.get(pathOf(own));
-    expect(before.html).toContain(`<a href="${pathOf(own)}">Look again</a>`);
+    expect(before.html).toContain(`<a href="${pathOf(own)}">Refresh</a>`);
     expect(stepOf(before.html, "Tell the commit")).toMatch(/^○ to do /);
     await ask(`POST /projects/${own.project}/onboarding/sample-data`, { key: own.key });
     expect((await member.get(pathOf(own))).words).toContain("Send your first report");
@@ -114,9 +114,7 @@ describe("/projects/:projectId/onboarding", () => {
     expect((await skip("environment", false)).status).toBe(303);
     const { html } = await member.get(pathOf(own));
     expect(stepOf(html, "Tell the environment")).toMatch(/^○ to do .* Skip$/);
-    expect(stepOf(html, "Connect what the team uses")).toBe(
-      "– skipped Connect what the team uses skipped Take up again",
-    );
+    expect(stepOf(html, "Connect what the team uses")).toBe("– skipped Connect what the team uses skipped Resume");
     expect((await skip("lunch", true)).status).toBe(400);
   });
 
@@ -124,9 +122,9 @@ describe("/projects/:projectId/onboarding", () => {
     const own = await addProject(acme);
     const dismiss = (dismissed: string) => member.send(`${pathOf(own)}/dismiss`, { dismissed }, pathOf(own));
     expect((await dismiss("true")).location).toBe(`/projects/${own.project}`);
-    expect((await member.get(pathOf(own))).words).toContain("Point to this page again");
+    expect((await member.get(pathOf(own))).words).toContain("Show in the project again");
     expect((await dismiss("false")).location).toBe(pathOf(own));
-    expect((await member.get(pathOf(own))).words).toContain("I am done here");
+    expect((await member.get(pathOf(own))).words).toContain("Dismiss");
   });
 
   test("sample data comes, is told, and goes", async () => {
@@ -135,7 +133,7 @@ describe("/projects/:projectId/onboarding", () => {
     expect((await member.send(path, {}, pathOf(own))).location).toBe(`/projects/${own.project}`);
     const there = await member.get(pathOf(own));
     expect(there.words).toContain("42 executions, 22 tests and 2 bugs of sample data are in this project");
-    expect(there.words).toContain("are deleted. Your own results stay.");
+    expect(there.words).toContain("are deleted. Your own results are kept.");
     expect((await member.send(`${path}/delete`, {}, pathOf(own))).location).toBe(pathOf(own));
     expect((await member.get(pathOf(own))).words).toContain("Add sample data");
   });

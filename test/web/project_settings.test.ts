@@ -14,7 +14,7 @@ const KEY = /svc_proj_[0-9A-Za-z]{44}/;
 describe("the settings of a project", () => {
   test("are shown to viewers and members without a form, to owners with one", async () => {
     const seen = await visit(viewer, page);
-    expect(seen.words).toContain("Retention as the server is configured: 90 days");
+    expect(seen.words).toContain("Retention server setting: 90 days");
     expect(seen.words).toContain("Default branch main");
     expect(seen.words).toContain("Owners of the team can change this");
     expect(formsOf(seen)).toEqual([]);
@@ -42,7 +42,7 @@ describe("the settings of a project", () => {
       executionTimeoutMinutes: 45,
       retentionDays: 0,
     });
-    expect((await visit(owner, `${to}?told=saved`)).words).toContain("The settings are saved");
+    expect((await visit(owner, `${to}?told=saved`)).words).toContain("Settings saved");
     await send(owner, to, { ...fields, retentionDays: "" });
     expect((await ask(`GET /projects/${project}`, { key })).body.retentionDays).toBe(90);
   });
@@ -105,11 +105,11 @@ describe("the key of a project", () => {
     await ask(`POST /projects/${project}/leases`, { key: before, body: { runner: "build-1", free: 1 } });
     const settings = `/projects/${project}/settings`;
     // That a key was used is noted beside the request.
-    await until(async () => (await visit(member, `${settings}/key`)).words.includes("It was last used just now"));
+    await until(async () => (await visit(member, `${settings}/key`)).words.includes("Last used just now"));
     const warning = await visit(member, `${settings}/key`);
-    expect(warning.words).toContain(`The key ${before.slice(0, 17)}… stops working the moment you press the button`);
-    expect(warning.words).toContain("It was last used just now");
-    expect(warning.words).toContain("the newest execution is #7 on main, just now");
+    expect(warning.words).toContain(`The key ${before.slice(0, 17)}… stops working immediately`);
+    expect(warning.words).toContain("Last used just now");
+    expect(warning.words).toContain("Latest execution: #7 on main, just now");
     expect(warning.words).toContain("1 runner: build-1");
     expect(warning.html).not.toMatch(KEY);
     expect((await ask(`GET /projects/${project}`, { key: before })).status).toBe(200);
@@ -130,7 +130,7 @@ describe("the key of a project", () => {
     expect([again.status, again.location]).toEqual([303, `${settings}?told=shown`]);
     expect((await ask(`GET /projects/${project}`, { key })).status).toBe(200);
     const after = await visit(owner, `${settings}?told=shown`);
-    expect(after.words).toContain("is shown only once");
+    expect(after.words).toContain("The key was shown once");
     expect(after.words).toContain(`Key ${key.slice(0, 17)}…`);
     expect(after.words).toContain(`by ${member.email}`);
     expect(after.html).not.toContain(key);

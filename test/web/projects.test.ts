@@ -16,7 +16,7 @@ const build = (key: string, hours: number, letters: string, more: Record<string,
 test("a project without reports says so, and how to send the first one", async () => {
   const { words, html } = await look("viewer", base);
   expect(words).toContain("Nothing has ended on main yet");
-  expect(words).toContain("No report has arrived yet.");
+  expect(words).toContain("No reports yet.");
   expect(html).toContain(`href="${base}/onboarding"`);
   expect((await look("viewer", "/")).words).toContain("Nothing has ended on main yet");
 });
@@ -41,7 +41,7 @@ describe("a project with builds", () => {
       expect(words).toContain("main has been green for 1 day");
     }
     expect((await look("viewer", base)).words).toContain(
-      "Needs you What needs somebody ✕ failed #4 feature/cart 1 new failure TypeError: no currency",
+      "Needs attention Needs attention ✕ failed #4 feature/cart 1 new failure TypeError: no currency",
     );
   });
 
@@ -86,7 +86,7 @@ describe("a project with builds", () => {
 
   test("shows what failed lately as a table of tests and builds", async () => {
     const { html, words } = await look("viewer", base);
-    expect(words).toContain("What failed lately");
+    expect(words).toContain("Recent failures");
     const row = /<th scope="row">(?:(?!<\/tr>)[^])*case 0[^]*?<\/tr>/.exec(html)![0];
     const cells = [...row.matchAll(/class="cell (\w+)"/g)].map(([, status]) => status);
     expect(cells).toEqual(["passed", "passed", "passed", "failed", "failed"]);
@@ -130,7 +130,9 @@ describe("what needs somebody", () => {
     const send = async (query: string, letters: string): Promise<string> =>
       (await roles.ask(`POST ${at}/test-runs?${query}`, { key, body: junit(letters) })).body.executionId;
     const needs = async () =>
-      /Needs you(.*?)What failed|Needs you(.*?)Executions all/.exec((await look("viewer", at)).words)?.[0] ?? "";
+      /Needs attention(.*?)Recent failures|Needs attention(.*?)Executions all/.exec(
+        (await look("viewer", at)).words,
+      )?.[0] ?? "";
     const rerun = async (id: string) =>
       (await roles.ask(`POST ${at}/executions/${id}/rerun`, { key, body: { failedOnly: true } })).body.id as string;
     return { send, needs, rerun };

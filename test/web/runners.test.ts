@@ -14,38 +14,38 @@ const sync = async (runner: string, labels: string[], rest: object = {}) =>
 
 test("says how to start one where there is none", async () => {
   const seen = await visit(viewer, page);
-  expect(seen.words).toContain("No runner has asked for work yet");
+  expect(seen.words).toContain("No runners yet");
   expect(seen.words).toContain(`export ASSAY_URL=${url} ASSAY_PROJECT=${acme.project}`);
   expect(seen.html).not.toContain(acme.key);
 });
 
-test("tells what waits for a runner that is not there, for which labels, and what the others do", async () => {
+test("tells what waits for a runner that is not online, for which labels, and what the others do", async () => {
   const tasks = ["unit", { slug: "e2e", shards: 2, labels: ["linux"] }, { slug: "ios", labels: ["macos"] }];
   await ask(`POST ${P}/executions`, { key: acme.key, body: { mode: "run", key: "77", branch: "main", tasks } });
-  expect((await visit(viewer, page)).words).toContain("4 tasks wait for a runner that is not there");
+  expect((await visit(viewer, page)).words).toContain("4 tasks without a matching runner online");
 
   const { leases } = await sync("build-1 <b>", ["linux"], { free: 2 });
   await sync("build-1 <b>", ["linux"], { held: leases.map(({ id }: any) => ({ id })) });
   await sync("only-docs", ["macos"], { taskSlugs: ["docs"] });
   const seen = await visit(member, page);
-  expect(seen.words).toContain("1 task waits for a runner that is not there");
-  expect(seen.words).toMatch(/at work build-1 <b> Acme web linux (unit|e2e 1\/2) of #77/);
-  expect(seen.words).toMatch(/waits for work only-docs Acme web, only docs macos nothing/);
+  expect(seen.words).toContain("1 task without a matching runner online");
+  expect(seen.words).toMatch(/busy build-1 <b> Acme web linux (unit|e2e 1\/2) of #77/);
+  expect(seen.words).toMatch(/idle only-docs Acme web, only docs macos –/);
   expect(seen.words).toContain("1 task in Acme web ios");
-  expect(seen.words).toContain("nobody: no runner of the project that is there has these labels");
-  expect(seen.words).toContain("a runner that has these labels");
+  expect(seen.words).toContain("nobody: no online runner of the project has these labels");
+  expect(seen.words).toContain("a runner with these labels");
   expect(seen.words).toContain("--concurrency 2 --labels macos");
   expect(seen.html).not.toContain("build-1 <b>");
 
   await sync("mac-1", ["macos", "fast"]);
-  expect((await visit(member, page)).words).toMatch(/3 runners, 1 at work, \d tasks? waiting/);
+  expect((await visit(member, page)).words).toMatch(/3 runners online, 1 busy, \d tasks? waiting/);
 });
 
 test("knows who has not asked for two minutes", async () => {
   await database.pool`update runner set seen_at = now() - interval '3 minutes' where name = 'mac-1'`;
   const { words } = await visit(viewer, page);
-  expect(words).toContain("not there mac-1 Acme web, not there");
-  expect(words).toContain("1 task waits for a runner that is not there");
+  expect(words).toContain("offline mac-1 Acme web, offline");
+  expect(words).toContain("1 task without a matching runner online");
 });
 
 test("pauses a runner and resumes it, for members, and says why it gets nothing", async () => {

@@ -52,7 +52,7 @@ test("goes straight to what is named exactly", async () => {
 });
 
 test("says so where nothing is found or asked for, and shows text as text", async () => {
-  expect((await find("no such thing")).words).toContain("Nothing is called “no such thing”");
+  expect((await find("no such thing")).words).toContain("No results for “no such thing”");
   expect((await find("")).words).toContain("Search");
   const { html } = await find(`"><script>alert(1)</script>`);
   expect(html).not.toContain("<script>alert");

@@ -51,7 +51,7 @@ describe("a link to an execution", () => {
     );
     const shown = await shareExecution(own, id);
     expect(shown.status).toBe(200);
-    expect(shown.words).toContain("Copy it now: it is shown this once");
+    expect(shown.words).toContain("Copy it now. It is not shown again");
     const path = made(shown);
     expect(path).toMatch(/^\/shared\/[0-9a-hjkmnp-tv-z]{32}$/);
 
@@ -161,7 +161,7 @@ describe("a link to an execution", () => {
     expect((await nobody.get(path)).status).toBe(200);
     await ask(`DELETE /projects/${own.project}/executions/${id}`, { key: own.key });
     expect((await nobody.get(path)).status).toBe(404);
-    expect(await listed(own)).toContain("Nothing is shared");
+    expect(await listed(own)).toContain("No links or badges yet");
     expect((await shareExecution(own, id)).status).toBe(404);
   });
 
@@ -344,5 +344,5 @@ test("links stay when the account that made them goes", async () => {
   const path = made(await leaver.send(`/projects/${own.project}/shares`));
   await pool`delete from account where id = ${leaver.person!.accountId}`;
   expect((await nobody.get(path)).status).toBe(200);
-  expect(toWords(await listed(own))).toContain("somebody who has left");
+  expect(toWords(await listed(own))).toContain("a former member");
 });

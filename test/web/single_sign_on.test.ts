@@ -113,7 +113,9 @@ test("the first account is made at the provider with the link that the start has
   const link = /href="(\/login\/oidc\?[^"]+)"/.exec(page.text)![1]!;
   expect((await follow(browser, "grace", link)).location).toBe("/");
   expect(wordsOf(await browser.get("/"))).toContain("you are an owner");
-  expect(wordsOf(await follow(createBrowser(url), "eve", `/login/oidc?setup=${setup}`))).toContain("This link is over");
+  expect(wordsOf(await follow(createBrowser(url), "eve", `/login/oidc?setup=${setup}`))).toContain(
+    "This link has expired",
+  );
 });
 
 describe("an account with a password", () => {
@@ -127,14 +129,14 @@ describe("an account with a password", () => {
     );
     const browser = createBrowser(url);
     await browser.submit("/login", "/login", { email: "ada@acme.example", password: PASSWORD });
-    expect(wordsOf(await browser.get("/account"))).toContain("id.acme.example does not open this account yet");
+    expect(wordsOf(await browser.get("/account"))).toContain("id.acme.example is not linked to this account");
     const to = await browser.submit("/account", "/account/link");
     expect(to.location).toBe("/account/link");
     const page = await browser.get("/account/link");
     const away = /href="(http[^"]+)"/.exec(page.text)![1]!.replaceAll("&amp;", "&");
     // Somebody else's browser, or one that has signed in anew, links nothing.
     const answer = await follow(createBrowser(url), "ada", away);
-    expect(wordsOf(answer)).toContain("took too long, or began in another browser");
+    expect(wordsOf(answer)).toContain("expired or was started in another browser");
     await browser.submit("/account", "/account/link");
     const second = /href="(http[^"]+)"/.exec((await browser.get("/account/link")).text)![1]!.replaceAll("&amp;", "&");
     expect((await follow(browser, "ada", second)).location).toBe("/account?done=linked");
@@ -152,7 +154,7 @@ test("an answer that was made up, or is for another browser, opens nothing; the 
   const wrong = await follow(mine, "ada", away);
   expect([wrong.status, wordsOf(wrong)]).toEqual([
     502,
-    expect.stringContaining("The provider did not confirm who you are"),
+    expect.stringContaining("The identity provider did not confirm your identity"),
   ]);
   expect(log.join("\n")).toContain('unexpected \\"state\\"');
   mine.cookies.set("assay_oidc", `${mine.cookies.get("assay_oidc")!.slice(0, -4)}AAAA`);

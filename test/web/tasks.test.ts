@@ -16,7 +16,7 @@ const pathOf = ({ project }: Project, execution: string, slug = "unit") =>
 const names = (words: string) => [...words.matchAll(/unit › case (\d+)/g)].map((match) => Number(match[1]));
 
 describe("a task", () => {
-  test("its cases, failed ones first, and what was uploaded", async () => {
+  test("its cases, failed first, and what was uploaded", async () => {
     const mine = await addProject(acme);
     const { executionId } = await upload(mine, { task_slug: "unit" }, junit("psfp"));
     const page = await get(pathOf(mine, executionId));
@@ -73,7 +73,7 @@ describe("a task", () => {
     expect(names((await get(`${path}?q=CASE+26&status=`)).words)).toEqual([
       26, 260, 261, 262, 263, 264, 265, 266, 267, 268, 269,
     ]);
-    expect((await get(`${path}?q=nothing`)).words).toContain("No case matches");
+    expect((await get(`${path}?q=nothing`)).words).toContain("No results match the filters");
     expect((await get(`${path}?status=odd`)).status).toBe(400);
     const seen: number[] = [];
     let next: string | undefined = `${path}?q=case`;
@@ -115,9 +115,9 @@ describe("a task", () => {
     });
     await upload(mine, { task_slug: "unit", execution_id: body.id, shard: "1/3" }, junit("pp"));
     const waiting = await get(pathOf(mine, body.id));
-    expect(waiting.words).toContain("Waits for shards 2 and 3 of 3");
+    expect(waiting.words).toContain("Waiting for shards 2 and 3 of 3");
     expect(waiting.text).toContain(`data-live="/projects/${mine.project}/executions/${body.id}/live"`);
-    expect((await get(pathOf(mine, body.id, "e2e"))).words).toContain("Nothing has come yet");
+    expect((await get(pathOf(mine, body.id, "e2e"))).words).toContain("No reports yet");
     await ask(`POST /projects/${mine.project}/executions/${body.id}/complete`, mine);
     const ended = await get(pathOf(mine, body.id));
     expect(ended.words).toContain("unit: shards 2 and 3 of 3 missing; 2 passed");
@@ -186,7 +186,7 @@ describe("the log of a task", () => {
     const line = `${"ü".repeat(40)} line\n`;
     const path = await run(`first\n${line.repeat(8_000)}last`);
     const page = await get(`${path}/log`);
-    expect(page.words).toContain("The last 256 KiB");
+    expect(page.words).toContain("Last 256 KiB");
     expect(page.words).not.toContain("first");
     expect(page.words).not.toContain("\ufffd");
     expect(page.words).toContain("last");
@@ -201,7 +201,7 @@ describe("the log of a task", () => {
   test("is not there where no runner of ours has run it", async () => {
     const mine = await addProject(acme);
     const { executionId } = await upload(mine, { task_slug: "unit" }, junit("p"));
-    expect((await get(`${pathOf(mine, executionId)}/log`)).words).toContain("There is no log");
+    expect((await get(`${pathOf(mine, executionId)}/log`)).words).toContain("No log");
     expect((await get(`${pathOf(mine, executionId)}/log/text`)).text).toBe("");
     expect((await get(`${pathOf(mine, executionId)}/log?shard=0`)).status).toBe(400);
   });

@@ -26,7 +26,7 @@ describe("the settings of a team", () => {
     const seen = await visit(owner, page);
     expect(seen.words).toContain("Environments 1, with 0 variables");
     expect(seen.words).toContain("Integrations 1, 1 disabled");
-    expect(seen.words).toContain("Runners 1 task waiting, 1 for a runner that is not there");
+    expect(seen.words).toContain("Runners 1 task waiting, 1 without a matching runner");
     expect(seen.words).toContain("Acme web main svc_proj_");
     for (const place of ["members", "environments", "integrations", "automations", "runners", "audit"])
       expect(seen.html).toContain(`<a href="/teams/${acme.team}/${place}"><b>`);
@@ -78,7 +78,7 @@ describe("a team key", () => {
   test("is revoked, with a word on what is lost before", async () => {
     const key = KEY.exec((await generate("old script")).html)![0];
     const before = await visit(owner, page);
-    expect(before.words).toContain(`Whatever uses ${key.slice(0, 17)}… is refused from then on. It was never used.`);
+    expect(before.words).toContain(`Requests with ${key.slice(0, 17)}… will be refused. Never used.`);
     const [to] = formsOf(before).filter((path) => path.endsWith("/revoke"));
     expect((await send(member, to!)).status).toBe(403);
     expect((await ask(environments, { key })).status).toBe(200);

@@ -24,9 +24,9 @@ describe("/projects/:projectId/uploads", () => {
   test("says that nothing has arrived, and where to look", async () => {
     const { status, html, words } = await look(await addProject(acme));
     expect(status).toBe(200);
-    expect(heading(html)).toBe("○ Nothing has arrived in the last 24 hours");
-    expect(words).toContain("No report has ever come to this project");
-    expect(words).toContain("A wrong key is answered with 401");
+    expect(heading(html)).toBe("○ No uploads in the last 24 hours");
+    expect(words).toContain("This project has no reports yet");
+    expect(words).toContain("Requests with a wrong key get a 401");
     expect(html).toContain("/onboarding");
   });
 
@@ -64,11 +64,11 @@ describe("/projects/:projectId/uploads", () => {
     expect(html).not.toContain(own.key);
   });
 
-  test("shows warnings of what was taken in, with its execution", async () => {
+  test("shows warnings of what was accepted, with its execution", async () => {
     const own = await addProject(acme);
     const { body } = await post(own, "?task_slug=unit", junit("pp").replace("<testsuite", `<testsuite tests="7"`));
     const { html, words } = await look(own);
-    expect(heading(html)).toBe("◐ The only upload of the last 24 hours had warnings, none was refused");
+    expect(heading(html)).toBe("◐ The only upload of the last 24 hours had warnings, none was rejected");
     expect(words).toContain(body.warnings[0]);
     expect(html).toContain(`/projects/${own.project}/executions/${body.executionId}`);
   });
@@ -79,7 +79,7 @@ describe("/projects/:projectId/uploads", () => {
     await post(own, "?execution_key=1", junit("pfs"));
     await post(own, "?execution_key=2", junit("p"));
     const { html, words } = await look(own);
-    expect(heading(html)).toBe("● Both uploads of the last 24 hours were taken in");
+    expect(heading(html)).toBe("● Both uploads of the last 24 hours were accepted");
     expect(words).not.toContain("With warnings");
   });
 
@@ -91,11 +91,11 @@ describe("/projects/:projectId/uploads", () => {
     ])
       await post(own, `?execution_key=${build}&completed_at=${day}T10:00:00Z`, junit("p"));
     await post(own, "?execution_key=3", junit("p"));
-    expect(heading((await look(own)).html)).toBe("● All 3 uploads of the last 24 hours were taken in");
+    expect(heading((await look(own)).html)).toBe("● All 3 uploads of the last 24 hours were accepted");
     await database.pool`
       update attempt set received_at = now() - interval '25 hours'
       where project_id = ${own.project} and run_id = (select max(run_id::text)::uuid from attempt where project_id = ${own.project})`;
-    expect(heading((await look(own)).html)).toBe("● Both uploads of the last 24 hours were taken in");
+    expect(heading((await look(own)).html)).toBe("● Both uploads of the last 24 hours were accepted");
   });
 
   test("filters by outcome, and goes on page by page without losing the filter", async () => {
@@ -152,8 +152,8 @@ test("counts in words, where one is all there is and where more than can be coun
   expect(text(refused(2), 0)).toBe("Both uploads of the last 24 hours were refused");
   expect(text(refused(1), 41)).toBe("1 of 42 uploads of the last 24 hours was refused");
   expect(text(refused(2), 1_000)).toBe("2 of more than 1,000 uploads of the last 24 hours were refused");
-  expect(text([], 1)).toBe("The only upload of the last 24 hours was taken in");
-  expect(text([], 1_000)).toBe("More than 1,000 uploads of the last 24 hours were taken in");
+  expect(text([], 1)).toBe("The only upload of the last 24 hours was accepted");
+  expect(text([], 1_000)).toBe("More than 1,000 uploads of the last 24 hours were accepted");
 });
 
 test("shortens user agents", () => {

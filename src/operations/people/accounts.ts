@@ -73,7 +73,8 @@ export async function createSetupToken({ begin }: Pick<Database, "begin">): Prom
 export const isSetupToken = async ({ fast }: Pick<Database, "fast">, token: string): Promise<boolean> =>
   isToken(token) && (await selectIsSetupToken(fast, tokenDigest(token)));
 
-const SETUP_OVER = "This link is over: the first account was made, or the link is too old. Restart for another one";
+const SETUP_OVER =
+  "This link has expired: it is too old, or the first account exists. Restart the server to get a new link";
 
 /** In a transaction: refuses unless the token makes the first account, and nobody else makes one before the end. */
 export async function lockSetup(sql: Tx, token: string): Promise<void> {

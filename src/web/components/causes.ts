@@ -5,7 +5,7 @@ import type { FailurePosition } from "../../store/causes.ts";
 
 const CURSOR = /^([1-9])\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})$/;
 
-export const causeCursor = v.optional(v.pipe(v.string(), v.regex(CURSOR, "expected a place that this page has told")));
+export const causeCursor = v.optional(v.pipe(v.string(), v.regex(CURSOR, "expected a link of this page")));
 
 /** Undefined for the first page. */
 export function readCauseCursor(cursor: string | undefined): FailurePosition | undefined {

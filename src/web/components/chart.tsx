@@ -92,7 +92,7 @@ export function Chart({ title, lines, show, min, max, of = "Day" }: ChartPropert
           )}
       </svg>
       <details class="small">
-        <summary class="soft">Show as table</summary>
+        <summary class="soft">View as table</summary>
         <div class="scroll">
           <table>
             <thead>

@@ -59,9 +59,9 @@ export function shareName(
 const LISTED = 20;
 
 const LOSSES = {
-  badge: "Wherever it is shown, the badge turns grey and says unknown.",
-  project: "Whoever has the link finds nothing there any more.",
-  execution: "Whoever has the link finds nothing there any more.",
+  badge: "Wherever it is embedded, the badge turns gray and shows “unknown”.",
+  project: "Anyone who opens the link sees a “not found” page.",
+  execution: "Anyone who opens the link sees a “not found” page.",
 };
 
 function table({ csrf, role, project }: Asking, rows: readonly Share[], now: Date): Html {
@@ -69,7 +69,7 @@ function table({ csrf, role, project }: Asking, rows: readonly Share[], now: Dat
   if (rows.length === 0)
     return (
       <div class="card empty">
-        <p>Nothing is shared.</p>
+        <p>No links or badges yet.</p>
       </div>
     );
   const revoke = (share: Share) =>
@@ -102,7 +102,7 @@ function table({ csrf, role, project }: Asking, rows: readonly Share[], now: Dat
               <td class="long">
                 {shareName(id, share, defaultBranch)} {revoke(share)}
               </td>
-              <td class="long wide">{share.createdBy ?? <span class="soft">somebody who has left</span>}</td>
+              <td class="long wide">{share.createdBy ?? <span class="soft">a former member</span>}</td>
               <td class="number soft">
                 <Ago at={share.createdAt} now={now} />
               </td>
@@ -115,7 +115,7 @@ function table({ csrf, role, project }: Asking, rows: readonly Share[], now: Dat
 }
 
 function makers({ csrf, role, project }: Asking): Html | null {
-  if (role === "viewer") return <p class="hint">Members of the team can make and revoke links.</p>;
+  if (role === "viewer") return <p class="hint">Members of the team can create and revoke links.</p>;
   const { id, defaultBranch } = project;
   return (
     <div class="columns">
@@ -123,11 +123,11 @@ function makers({ csrf, role, project }: Asking): Html | null {
         <Csrf token={csrf} />
         <h3>A link to the project</h3>
         <p>
-          Whoever has it sees the state of <code>{defaultBranch}</code>, how it has been going, and how the newest
-          executions ended; nothing else, and without signing in.
+          Anyone with the link can see the state of <code>{defaultBranch}</code>, its trend and the latest executions,
+          without signing in.
         </p>
         <div>
-          <button>Make a link to the project</button>
+          <button>Create link</button>
         </div>
       </form>
       <form class="fields card padded" method="post" action={`/projects/${id}/badges`}>
@@ -153,7 +153,7 @@ function makers({ csrf, role, project }: Asking): Html | null {
           />
         </label>
         <div>
-          <button>Make a badge</button>
+          <button>Create badge</button>
         </div>
       </form>
     </div>
@@ -172,7 +172,7 @@ export async function shareSection(
   return (
     <>
       <h2 id="sharing">
-        Links and badges <small>open to whoever has their address; shown once, when they are made</small>
+        Links and badges <small>anyone with the URL can view them; the URL is shown once</small>
       </h2>
       {table(asking, rows, now)} <Pager path={`/projects/${id}/shares`} query={{ cursor: before }} cursor={next} />{" "}
       {makers(asking)}

@@ -15,11 +15,11 @@ import { Tag } from "../components/status.tsx";
 import { browserOf, withArticle } from "../components/people.ts";
 
 const DONE: Record<string, string> = {
-  name: "Your name is changed.",
-  password: "Your password is changed. Every other session of yours has ended.",
-  session: "That session has ended.",
-  sessions: "Every other session of yours has ended.",
-  linked: "Your account is linked: single sign-on opens it from now on.",
+  name: "Name updated.",
+  password: "Password updated. All other sessions were signed out.",
+  session: "Session signed out.",
+  sessions: "All other sessions were signed out.",
+  linked: "Single sign-on is linked to your account.",
 };
 
 type Context = Pick<PageContext, "sql" | "visitor" | "csrf" | "now" | "signIn">;
@@ -61,9 +61,9 @@ async function accountView(
         <Hidden name="username" value={visitor.email} />{" "}
         <Field name="current" label="Current password" type="password" autocomplete="current-password" />{" "}
         <NewPasswordField label="New password" />
-        <p class="hint">Every other session of yours ends.</p>
+        <p class="hint">All other sessions will be signed out.</p>
         <div>
-          <button>Change the password</button>
+          <button>Change password</button>
         </div>
       </form>
     </>
@@ -89,18 +89,18 @@ async function accountView(
             <p>Linked to {new URL(account.oidcIssuer).host}.</p>
           ) : (
             <>
-              <p>{signIn.oidc.host} does not open this account yet.</p>
+              <p>{signIn.oidc.host} is not linked to this account.</p>
               <div class="actions">
-                <ActionForm action="/account/link" csrf={csrf} label="Link it" />
+                <ActionForm action="/account/link" csrf={csrf} label="Link account" />
               </div>
             </>
           )}
         </>
       ) : null}
-      <h2>Where you are signed in</h2>
+      <h2>Active sessions</h2>
       <div class="card scroll">
         <table>
-          <caption class="visually-hidden">Sessions, seen last first</caption>
+          <caption class="visually-hidden">Active sessions, most recent first</caption>
           <thead>
             <tr>
               <th scope="col">Browser</th>
@@ -118,12 +118,12 @@ async function accountView(
       </div>
       {sessions.length > 1 ? (
         <div class="actions">
-          <ActionForm action="/account/sessions/revoke" csrf={csrf} label="End all others" />
+          <ActionForm action="/account/sessions/revoke" csrf={csrf} label="Sign out all other sessions" />
         </div>
       ) : null}
       <h2>Teams</h2>
       {visitor.teams.length === 0 ? (
-        <p>You are a member of no team: ask an owner for an invitation.</p>
+        <p>You are not a member of a team. Ask an owner for an invitation.</p>
       ) : (
         <ul class="plain">
           {visitor.teams.map(({ teamId, teamName, role }) => (

@@ -84,11 +84,13 @@ export const audit: Page[] = [
       const body = (
         <>
           <h1>Audit log of {team.name}</h1>
-          <p class="meta">Who did what to members, keys and settings. Entries are added, and never changed.</p>
+          <p class="meta">
+            Changes to members, keys, settings, tests, bugs and executions. Entries cannot be edited or deleted.
+          </p>
           <div class="spaced">
             {shown.length === 0 ? (
               <div class="card empty">
-                <p>{query.after === undefined ? "Nothing yet." : "Nothing older."}</p>
+                <p>{query.after === undefined ? "Nothing yet." : "No older entries."}</p>
               </div>
             ) : (
               <div class="card scroll">

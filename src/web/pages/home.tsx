@@ -99,7 +99,7 @@ export const home: Page[] = [
           </h2>
           {own.length === 0 ? (
             <div class="card empty">
-              <p>No project yet.</p>
+              <p>No projects yet.</p>
               {role === "owner" ? (
                 <p>
                   <a class="button main" href={`/teams/${teamId}/settings#projects`}>
@@ -128,7 +128,7 @@ export const home: Page[] = [
         <h1>Projects</h1>
         {teams.length === 0 ? (
           <div class="card empty">
-            <p>You are a member of no team yet: ask an owner for an invitation.</p>
+            <p>You are not a member of a team yet. Ask an owner for an invitation.</p>
           </div>
         ) : (
           sections

@@ -20,11 +20,11 @@ async function invitationView(context: Context, { token, name, email, message }:
   const invitation = await findInvitation(storesOf(context), token);
   if (!invitation)
     return {
-      title: "This invitation is over",
+      title: "This invitation has expired",
       body: (
         <>
-          <h1>This invitation is over</h1>
-          <p>It was used or revoked, or is older than a week. Ask for another one.</p>
+          <h1>This invitation has expired</h1>
+          <p>It was used or revoked, or is older than 7 days. Ask for a new one.</p>
           <p>
             <a class="button" href="/">
               Go to your projects
@@ -60,7 +60,7 @@ async function invitationView(context: Context, { token, name, email, message }:
                 <>
                   <Hidden name="email" value={invitation.email} />
                   <p>
-                    Your account will be <b>{invitation.email}</b>.
+                    New account: <b>{invitation.email}</b>.
                   </p>
                 </>
               )}
@@ -70,8 +70,8 @@ async function invitationView(context: Context, { token, name, email, message }:
         : null}{" "}
       {providerLink({ signIn }, { invitation: token })}
       <p class="hint">
-        You have an account? <a href={`/login?${new URLSearchParams({ next: here }).toString()}`}>Sign in</a>, and you
-        come back here.
+        Already have an account? <a href={`/login?${new URLSearchParams({ next: here }).toString()}`}>Sign in</a>to join
+        with it.
       </p>
     </>
   );

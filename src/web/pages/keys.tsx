@@ -20,16 +20,15 @@ const PAGE = 50;
 const DAY_MS = 86_400_000;
 
 const MEANINGS: Record<NamedScope, string> = {
-  upload: "reads everything, and uploads reports: for CI",
-  run: "does that, and runs tasks: for runners",
-  read: "reads everything: for scripts and assistants",
-  triage: "reads everything, and changes tests and bugs",
+  upload: "can read everything and upload reports; for CI",
+  run: "can also run tasks; for runners",
+  read: "can read everything; for scripts and assistants",
+  triage: "can read everything and change tests and bugs",
 };
 
 const DONE = {
-  revoked: "The key is revoked, with the keys of the runners that were started with it.",
-  shown:
-    "The key was generated, and is shown only once. If you have not copied it, revoke it and generate another one.",
+  revoked: "Key revoked, including the keys of runners that were started with it.",
+  shown: "The key was shown once. If you did not copy it, revoke it and create a new one.",
 } as const;
 
 const fields = v.strictObject({
@@ -47,14 +46,14 @@ type Shown = Pick<PageContext, "fast" | "csrf" | "now"> & {
 
 const lasts = ({ expiresAt }: NamedKey, now: Date): string =>
   expiresAt === null
-    ? "for ever"
+    ? "no expiry"
     : `for ${counted(Math.ceil((Date.parse(expiresAt) - now.getTime()) / DAY_MS), "day")}`;
 
 function table({ project, role, csrf, now }: Shown, keys: readonly NamedKey[]): Html {
   if (keys.length === 0)
     return (
       <div class="card empty">
-        <p>No named keys yet. One for each use can be revoked without touching the others.</p>
+        <p>No named keys yet. Use one key per purpose, so that each can be revoked separately.</p>
       </div>
     );
   return (
@@ -97,12 +96,12 @@ function table({ project, role, csrf, now }: Shown, keys: readonly NamedKey[]): 
                     }
                     loss={
                       <>
-                        Requests with {key.leading}… are refused from then on.{" "}
+                        Requests with {key.leading}… will be refused.{" "}
                         {key.lastUsedAt === null ? (
-                          "It was never used."
+                          "Never used."
                         ) : (
                           <>
-                            It was last used <Ago at={key.lastUsedAt} now={now} />.
+                            Last used <Ago at={key.lastUsedAt} now={now} />.
                           </>
                         )}
                       </>
@@ -142,7 +141,7 @@ async function keysPage(shown: Shown, { told, cursor, problem, given }: Given): 
       {role === "viewer" ? null : (
         <>
           <h2 id="new">
-            New key <small>each has a rate limit of its own</small>
+            New key <small>each key has its own rate limit</small>
           </h2>
           <FormError message={problem} />
           <form class="fields card padded" method="post" action={path}>
@@ -159,11 +158,11 @@ async function keysPage(shown: Shown, { told, cursor, problem, given }: Given): 
               </select>
             </label>{" "}
             <Field
-              label="Valid for, days"
+              label="Expires after (days)"
               name="days"
               type="number"
               value={given?.days ?? ""}
-              hint="Empty: until it is revoked."
+              hint="If empty, the key does not expire."
             />
             <div>
               <button class="main">Generate the key</button>
@@ -209,12 +208,12 @@ export const keys: Page[] = [
         <h1>The new key: {fields.name.trim()}</h1>
         <div class="message good">
           <p>
-            <b>Copy it now: it is shown this once.</b>
+            <b>Copy it now. It is not shown again.</b>
           </p>
         </div>
         <pre data-copy>{key}</pre>
         <h2>
-          In CI and for runners <small>keep the key among the secrets</small>
+          In CI and for runners <small>store the key as a secret</small>
         </h2>
         <pre data-copy>
           {"\n"}ASSAY_URL={publicUrl}
@@ -223,7 +222,7 @@ export const keys: Page[] = [
         </pre>
         <p class="actions">
           <a class="button" href={`/projects/${project.id}/settings/keys`}>
-            To the named keys
+            Back to named keys
           </a>
         </p>
       </>

@@ -21,9 +21,9 @@ import { Tag } from "../components/status.tsx";
 import { ROLE_WORDS, withArticle } from "../components/people.ts";
 
 const DONE: Record<string, string> = {
-  role: "The role is changed.",
-  removed: "The member is removed.",
-  revoked: "The invitation is revoked: its link opens nothing any more.",
+  role: "Role updated.",
+  removed: "Member removed.",
+  revoked: "Invitation revoked.",
 };
 
 type Context = Pick<PageContext, "sql" | "visitor" | "csrf" | "now" | "publicUrl"> & {
@@ -56,11 +56,12 @@ function memberRow({ visitor, csrf, now, team, role: own }: Context, member: Mem
   );
   const loss = isSelf ? (
     <>
-      You lose sight of everything in {team.name}, and open invitations of yours end. Only an owner can let you back in.
+      You lose access to everything in {team.name}, and your open invitations are revoked. Only an owner can add you
+      again.
     </>
   ) : (
     <>
-      {name} loses sight of everything in {team.name}, and open invitations of theirs end.
+      {name} loses access to everything in {team.name}, and their open invitations are revoked.
     </>
   );
   return (
@@ -73,12 +74,7 @@ function memberRow({ visitor, csrf, now, team, role: own }: Context, member: Mem
       <td class="wide">{lastSeenAt === null ? "never" : <Ago at={lastSeenAt} now={now} />}</td>
       <td>
         {own === "owner" || isSelf ? (
-          <Danger
-            action={`${base}/remove`}
-            csrf={csrf}
-            label={isSelf ? "Leave the team" : `Remove ${name}`}
-            loss={loss}
-          />
+          <Danger action={`${base}/remove`} csrf={csrf} label={isSelf ? "Leave team" : `Remove ${name}`} loss={loss} />
         ) : null}
       </td>
     </tr>
@@ -90,7 +86,7 @@ function invitationRow(
   { id, role, email, createdBy, createdAt, expiresAt }: Invitation,
 ): Html {
   const days = Math.max(0, Math.ceil((Date.parse(expiresAt) - now.getTime()) / 86_400_000));
-  const who = email ?? "whoever has the link";
+  const who = email ?? "anyone with the link";
   return (
     <tr>
       <td>
@@ -121,7 +117,7 @@ async function invitationsPart(context: Context): Promise<Html> {
   return (
     <>
       <h2 id="invite">
-        Invite somebody <small>a link that works once, for 7 days; no mail is sent</small>
+        Invite a member <small>the link works once, for 7 days; no e-mail is sent</small>
       </h2>
       <form class="fields" method="post" action={`/teams/${team.id}/invitations`}>
         <Csrf token={csrf} />{" "}
@@ -141,11 +137,11 @@ async function invitationsPart(context: Context): Promise<Html> {
           </span>
           <input type="email" name="email" autocomplete="off" aria-describedby="hint-invite" />
           <span class="hint" id="hint-invite">
-            With an address, the link is for that account alone
+            If set, only this account can use the link
           </span>
         </label>
         <div>
-          <button class="main">Make a link</button>
+          <button class="main">Create link</button>
         </div>
       </form>
       {open.length === 0 ? null : (
@@ -177,7 +173,7 @@ async function invitationsPart(context: Context): Promise<Html> {
 
 const freshLink = ({ url, role }: { url: string; role: Role }): Html => (
   <div class="message good" role="status">
-    <p>Send this link to whom you invite as {withArticle(role)}. It is shown this once.</p>
+    <p>Send this link to invite a {withArticle(role)}. It is not shown again.</p>
     <pre data-copy>{url}</pre>
   </div>
 );
@@ -193,7 +189,7 @@ async function membersView(context: Context, { done, message, link }: Shown): Pr
       </h1>
       <p class="meta">
         {counted(owners, "owner")}
-        {owners === 1 ? ", who cannot be removed" : ""}
+        {owners === 1 ? ", cannot be removed" : ""}
       </p>
       <div class="spaced">
         <Done>{done === undefined || !Object.hasOwn(DONE, done) ? undefined : DONE[done]}</Done>{" "}

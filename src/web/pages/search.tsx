@@ -75,12 +75,12 @@ export const search: Page[] = [
       const [branch] = branches.size === 1 ? [...branches] : [];
       const body = (
         <>
-          <h1>{nothing ? <>Nothing is called “{q}”</> : <>What is called “{q}”</>}</h1>
+          <h1>{nothing ? <>No results for “{q}”</> : <>Results for “{q}”</>}</h1>
           {field}{" "}
           {nothing ? (
             <p class="hint">
-              Looked for among the names, suites and files of tests, the titles, descriptions and numbers of bugs, and
-              the keys, commits, branches and pull requests of executions.
+              Searches names, suites and files of tests; titles, descriptions and numbers of bugs; keys, commits,
+              branches and pull requests of executions.
             </p>
           ) : null}{" "}
           {tests.length === 0 ? null : (

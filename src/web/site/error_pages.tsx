@@ -27,7 +27,7 @@ export function createErrorPages({ visitors, log }: { visitors: VisitorServices;
         <h1>{message}</h1>
         <p class="hint">{hint}</p>
         <p>
-          <a href="/">To the projects</a>
+          <a href="/">Go to the projects</a>
         </p>
       </>
     );
@@ -41,6 +41,6 @@ function toPageError(error: unknown, log: Log, requestId: string): PageError {
   if (error instanceof PageError) return error;
   const problem = toProblem(error, log, requestId);
   if (problem.code === "NOT_FOUND") return noSuchPage();
-  if (problem.status < 500) return new PageError(problem.status, problem.message, "Go back, and change that.");
-  return new PageError(500, "Something went wrong on our side", `It is in the server's log as ${requestId}.`);
+  if (problem.status < 500) return new PageError(problem.status, problem.message, "Go back and correct it.");
+  return new PageError(500, "Something went wrong on our side", `See the server's log for request ${requestId}.`);
 }

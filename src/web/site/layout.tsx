@@ -50,7 +50,7 @@ function bar(view: View, framed: Framed): Html {
       </a>
       <nav aria-label="Sections">{navigation(framed, view.section)}</nav>
       {project ? (
-        <form action={`/projects/${project.id}/search`} role="search" aria-label="Everywhere in the project">
+        <form action={`/projects/${project.id}/search`} role="search" aria-label="Search the project">
           <input
             type="search"
             name="q"

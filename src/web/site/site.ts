@@ -119,5 +119,5 @@ const knownOf = ({ type, entries }: Page["query"], given: Record<string, string>
 /** The messages of refusals are for the visitor to read. */
 function throwAsPageError(error: unknown): never {
   if (!(error instanceof Refusal)) throw error;
-  throw error.kind === "absent" ? noSuchPage() : new PageError(400, error.message, "Go back, and change that.");
+  throw error.kind === "absent" ? noSuchPage() : new PageError(400, error.message, "Go back and correct it.");
 }

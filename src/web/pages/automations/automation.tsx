@@ -63,7 +63,7 @@ export async function one(
       {role === "owner" ? (
         <div class="actions">
           <ActionForm action={`${base}/run`} csrf={csrf} label="Dry run" kind="main" fields={dry(true)} />{" "}
-          <ActionForm action={`${base}/run`} csrf={csrf} label="Run it now" fields={dry(false)} />{" "}
+          <ActionForm action={`${base}/run`} csrf={csrf} label="Run now" fields={dry(false)} />{" "}
           <ActionForm
             action={`${base}/state`}
             csrf={csrf}
@@ -74,8 +74,7 @@ export async function one(
       ) : null}{" "}
       <FormError message={text("run")} /> {dryRun ? dryRunCard(team, dryRun) : null}
       <h2 id="runs">
-        Runs{" "}
-        <small>newest first, with their reasons; those that did nothing are kept for 7 days, the others for 30</small>
+        Runs <small>newest first; runs that did nothing are kept for 7 days, all others for 30 days</small>
       </h2>
       <form class="filters" method="get" action={base}>
         <label>
@@ -93,7 +92,9 @@ export async function one(
       {runs.length === 0 ? (
         <div class="card empty">
           <p>
-            {status === undefined ? "It has not run yet: a dry run says what it would do." : "None with this status."}
+            {status === undefined
+              ? "No runs yet. A dry run shows what the automation would do."
+              : "Nothing matches this status."}
           </p>
         </div>
       ) : (
@@ -117,17 +118,17 @@ export async function one(
       {role === "owner" ? (
         <>
           {editors(
-            { to: base, csrf, choices, button: "Save the automation" },
+            { to: base, csrf, choices, button: "Save" },
             fields,
             isJson ? given.json : toJson(automation),
             isJson,
           )}
-          <h2>Delete it</h2>
+          <h2>Delete</h2>
           <Danger
             action={`${base}/delete`}
             csrf={csrf}
             label={`Delete ${automation.name}`}
-            loss="Its runs with their reasons are lost. What it has begun goes on."
+            loss="The history of its runs is deleted. Executions that it started continue."
           />
         </>
       ) : (

@@ -45,7 +45,7 @@ export function editors(
     <form class="fields fold-body" method="post" action={to}>
       <Csrf token={csrf} />{" "}
       <Field
-        label="All of it as JSON"
+        label="Automation as JSON"
         name="json"
         value={json}
         type="area"
@@ -54,7 +54,7 @@ export function editors(
         required
         hint={
           <>
-            As the API takes it: trigger, conditions, actions. <a href="/openapi.json">The schema</a>.
+            The format of the API: trigger, conditions, actions. <a href="/openapi.json">The schema</a>.
           </>
         }
       />
@@ -66,7 +66,7 @@ export function editors(
   if (fields === undefined)
     return (
       <>
-        <p class="message">It says more than the form can: it is edited as JSON.</p>
+        <p class="message">This automation uses options that the form does not support. Edit it as JSON.</p>
         <div class="card padded">{text}</div>
       </>
     );
@@ -81,7 +81,7 @@ export function editors(
       </form>
       <div class="card top">
         <details class="fold" open={isJson}>
-          <summary>For everything else: as JSON</summary>
+          <summary>Edit as JSON</summary>
           {text}
         </details>
       </div>
@@ -94,7 +94,7 @@ const NEW_FIELDS: AutomationFields = { when: "event", event: "execution.failed",
 async function create({ sql, team, csrf }: Shown, given: Given | undefined, problem?: string): Promise<View> {
   const choices = await selectChoices(sql, team.id);
   const to: Path = `/teams/${team.id}/automations/new`;
-  const editing = { to, csrf, choices, button: "Create the automation" };
+  const editing = { to, csrf, choices, button: "Create automation" };
   const isJson = given !== undefined && "json" in given;
   const body = (
     <>
@@ -102,7 +102,7 @@ async function create({ sql, team, csrf }: Shown, given: Given | undefined, prob
       <div class="meta">
         {choices.integrations.length === 0 ? (
           <span>
-            To send something, <a href={`/teams/${team.id}/integrations/new`}>make an integration</a> first.
+            To send something, <a href={`/teams/${team.id}/integrations/new`}>create an integration</a> first.
           </span>
         ) : null}
         <a href={`/teams/${team.id}/automations`}>All automations</a>

@@ -26,11 +26,11 @@ export function automationForm(fields: AutomationFields, { projects, integration
         value={value("name")}
         required
         max={200}
-        placeholder="Tell the team what broke on main"
+        placeholder="Notify the team when main breaks"
       />
       <fieldset class="fields when">
         <legend>When</legend>
-        {radio("event", "Something happens")} {radio("schedule", "It is time")}{" "}
+        {radio("event", "An event occurs")} {radio("schedule", "On a schedule")}{" "}
         <Select
           label="What happens"
           name="event"
@@ -60,7 +60,7 @@ export function automationForm(fields: AutomationFields, { projects, integration
       </fieldset>
       <fieldset class="fields">
         <legend>Where</legend>
-        <p class="hint">What is left empty is everywhere.</p>
+        <p class="hint">Empty fields match everything.</p>
         {projects.length === 0 ? null : (
           <div class="field" role="group" aria-label="Projects">
             <p class="small">Projects</p>
@@ -79,7 +79,7 @@ export function automationForm(fields: AutomationFields, { projects, integration
           kind="for-event"
           placeholder="main
 release/**"
-          hint="One a line. * stays within a part of a name, ** does not, ! excludes of what stands before it."
+          hint="One pattern per line. * matches within a path segment, ** across segments; ! excludes matches of the patterns before it."
         />{" "}
         <Field
           label="Environments"
@@ -102,12 +102,12 @@ release/**"
           placeholder="unit"
         />{" "}
         <Field
-          label="At least so many failed"
+          label="Minimum number of failures"
           name="minFailed"
           value={value("minFailed")}
           type="number"
           kind="for-event for-counts"
-          hint="Of executions and tasks."
+          hint="Applies to executions and tasks."
         />
         <div class="field for-event for-bugs" role="group" aria-label="Severity of bugs">
           <p class="small">Severity, of bugs</p>
@@ -126,13 +126,13 @@ release/**"
 function actionFields(index: number, fields: AutomationFields, integrations: Choices["integrations"]): Html {
   const name = (part: string) => `action.${index}.${part}`;
   const types = Object.keys(ACTION_WORDS) as ActionType[];
-  const first = index === 0 ? [] : [["", "nothing more"] as const];
+  const first = index === 0 ? [] : [["", "no further action"] as const];
   const targets = integrations.map(
     ({ id, name, kind, enabled }) => [id, `${name} (${kind}${enabled ? "" : ", disabled"})`] as const,
   );
   return (
     <fieldset class="fields what">
-      <legend>{index === 0 ? "What to do" : "And then"}</legend>
+      <legend>{index === 0 ? "Action" : "Second action"}</legend>
       <Select
         label="Action"
         name={name("type")}
@@ -152,7 +152,7 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
         value={fields[name("title")]}
         max={300}
         kind="for-bug"
-        hint="Empty: what has happened."
+        hint="If empty, the event's description is used."
       />{" "}
       <Select
         label="Severity of the bug"
@@ -162,7 +162,7 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
         kind="for-bug"
       />{" "}
       <Field
-        label="Repeats in a row at most"
+        label="Maximum consecutive repeats"
         name={name("maximum")}
         value={fields[name("maximum")] ?? "1"}
         type="number"
@@ -186,7 +186,7 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
         isCode
         kind="for-start"
         placeholder={"nightly-{date}"}
-        hint={"Where CI meets it: {date} and {time} become the day and the minute."}
+        hint={"CI uploads with the same key join the execution. {date} and {time} are replaced."}
       />{" "}
       <Field
         label="Environment"

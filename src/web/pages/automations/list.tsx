@@ -21,12 +21,12 @@ const MAX_ROWS = 50;
 const MAX_INTEGRATIONS = 100;
 
 export const DONE = {
-  created: "The automation is there, and waits. A dry run says what it would do.",
+  created: "Automation created. A dry run shows what it would do.",
   saved: "Saved.",
-  ran: "It ran: what it did is below.",
-  enabled: "Enabled: it looks at what happens from now on.",
-  disabled: "Disabled: it does nothing until it is enabled.",
-  deleted: "The automation is deleted, with its runs.",
+  ran: "The automation ran. See the result below.",
+  enabled: "Automation enabled.",
+  disabled: "Automation disabled.",
+  deleted: "Automation deleted.",
 } as const;
 
 export type Shown = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
@@ -75,7 +75,7 @@ async function list(
       {told ? <Done>{DONE[told]}</Done> : null}
       <h1>Automations</h1>
       <p class="meta">
-        <span>When something happens or it is time, and the conditions hold, these things are done.</span>
+        <span>Automations run actions when an event occurs or on a schedule.</span>
       </p>
       {role === "owner" ? (
         <p class="actions">
@@ -90,10 +90,10 @@ async function list(
       </h2>
       {rows.length === 0 ? (
         <div class="card empty">
-          <p>No automation yet.</p>
+          <p>No automations yet.</p>
           <p>
             {role === "owner"
-              ? "The usual first one: when an execution fails on main, tell the team."
+              ? "A good first automation: notify the team when an execution fails on main."
               : "Owners of the team create them."}
           </p>
         </div>

@@ -35,7 +35,9 @@ function results(team: { id: string }, run: AutomationRun): Html | null {
 }
 
 const causeOf = ({ cause, eventType }: AutomationRun): string =>
-  [eventType ?? (cause === "manual" ? "" : cause), cause === "manual" ? "by hand" : ""].filter(Boolean).join(", ");
+  [eventType ?? (cause === "manual" ? "" : cause), cause === "manual" ? "started manually" : ""]
+    .filter(Boolean)
+    .join(", ");
 
 export function runRow(team: { id: string }, run: AutomationRun, now: Date): Html {
   return (
@@ -59,7 +61,7 @@ export function runRow(team: { id: string }, run: AutomationRun, now: Date): Htm
 export const dryRunCard = (team: { id: string }, run: AutomationRun): Html => (
   <>
     <h2 id="dry-run">
-      Dry run <small>nothing was done, and it is not kept</small>
+      Dry run <small>no action was carried out, and the result is not stored</small>
     </h2>
     <div class="card padded">
       <p>

@@ -65,7 +65,7 @@ function factsOf(
             , <a href={executionPath(projectId, execution)}>in {executionName(builds.get(execution)!)}</a>
           </>
         ) : (
-          ", in an execution that was deleted since"
+          ", in an execution that has been deleted"
         )}
       </>
     );
@@ -109,7 +109,7 @@ function factsOf(
       {fact(
         "Opened",
         <>
-          {bug.source === "manual" ? "by hand" : "by itself"}, <Ago at={bug.createdAt} now={now} />
+          {bug.source === "manual" ? "manual" : "automatic"}, <Ago at={bug.createdAt} now={now} />
         </>,
       )}
     </dl>
@@ -180,7 +180,9 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
         <>
           <h2>
             Tests{" "}
-            <small>it is resolved when all of them have passed in three runs of {project.defaultBranch} in a row</small>
+            <small>
+              resolved automatically when all of them pass in three consecutive runs of {project.defaultBranch} in a row
+            </small>
           </h2>
           {caseTable(projectId, listed)}
           {cases.length > most ? (
@@ -193,7 +195,7 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
       {shown.length === 0 ? null : (
         <>
           <h2 id="occurrences">
-            Where it occurred <small>{counted(bug.occurrences, "failure")}, newest first</small>
+            Occurrences <small>{counted(bug.occurrences, "failure")}, newest first</small>
           </h2>
           {occurrenceTable(projectId, shown, names, now)}
         </>

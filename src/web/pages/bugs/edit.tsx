@@ -37,12 +37,10 @@ export function statusForms(path: Path, bug: BugReportDetail, me: string, csrf: 
             <Csrf token={csrf} />
             {state("resolved")}{" "}
             <label>
-              Fixed in commit, if you know
+              Fixed in commit (optional)
               <input name="fixedInCommit" maxlength={200} value={fixedInCommit ?? ""} />
             </label>
-            <p class="hint">
-              When it fails again on the default branch, in an execution that began later, it is opened again.
-            </p>
+            <p class="hint">The bug reopens if it fails again on the default branch in a later execution.</p>
             <div>
               <button class="main">Resolve</button>
             </div>
@@ -54,7 +52,7 @@ export function statusForms(path: Path, bug: BugReportDetail, me: string, csrf: 
       {status === "open" ? (
         <ActionForm action={to} csrf={csrf} label="Start" fields={state("in_progress")} />
       ) : status === "in_progress" ? (
-        <ActionForm action={to} csrf={csrf} label="Not in progress" fields={state("open")} />
+        <ActionForm action={to} csrf={csrf} label="Stop progress" fields={state("open")} />
       ) : null}{" "}
       {isLive ? <ActionForm action={to} csrf={csrf} label="Ignore" fields={state("ignored")} /> : null}{" "}
       {assignee === me ? null : <ActionForm action={`${path}/take`} csrf={csrf} label="Assign to me" />}{" "}
@@ -80,7 +78,7 @@ const editFields = {
   description: v.optional(v.string(), ""),
   severity: severitySchema,
   assignee: mayBeEmpty(text(200)),
-  /** With commas between them. */
+  /** Separated by commas. */
   labels: v.optional(v.string(), ""),
   externalUrl: mayBeEmpty(httpUrl),
   fixedInCommit: mayBeEmpty(text(200)),
@@ -145,11 +143,11 @@ const bugFields = (bug: Editable): Html => (
       <input name="assignee" maxlength={200} value={bug.assignee ?? ""} />
     </label>{" "}
     <label>
-      Labels, with commas between them
+      Labels, separated by commas
       <input name="labels" maxlength={5000} value={bug.labels.join(", ")} />
     </label>{" "}
     <label>
-      Address in another tracker
+      Link to another tracker
       <input type="url" name="externalUrl" maxlength={2000} value={bug.externalUrl ?? ""} />
     </label>{" "}
     <label>
@@ -175,23 +173,24 @@ export const newBugPage = page(
     };
     const body = (
       <>
-        <h1>Open a bug</h1>
+        <h1>New bug</h1>
         <form class="fields after" method="post" action={bugsPath(project.id)}>
           <Csrf token={csrf} /> {bugFields(blank)}{" "}
           {name ? (
             <>
               <p>
-                It is about the test{" "}
+                Linked test:{" "}
                 <a href={testPath(project.id, name.id)}>
                   <Breakable text={shownCaseTitle(name)} />
                 </a>
-                : when that passes in three runs of {project.defaultBranch} in a row, the bug is resolved.
+                . The bug is resolved when it passes in three consecutive runs of {project.defaultBranch} in a row, the
+                bug is resolved.
               </p>
               <input type="hidden" name="tests" value={name.id} />
             </>
           ) : null}
           <div>
-            <button class="main">Open the bug</button>{" "}
+            <button class="main">Create bug</button>{" "}
             <a class="button" href={bugsPath(project.id)}>
               Cancel
             </a>
@@ -199,7 +198,7 @@ export const newBugPage = page(
         </form>
       </>
     );
-    return { title: "Open a bug", body, section: "bugs" };
+    return { title: "New bug", body, section: "bugs" };
   },
 );
 

@@ -16,25 +16,25 @@ function reasonOf({ kind, exceptionType, message, frames, test }: Grouping): Htm
       <>, from {frames.map((frame, index) => [index === 0 ? "" : ", ", <code>{frame}</code>])}</>
     );
   const said = message === "" ? null : <code class="long">{message}</code>;
-  if (kind === "outage") return <>Nearly everything failed at once: {message}</>;
-  if (kind === "flaky") return <>The flaky test {test ?? ""}, however it fails</>;
-  if (kind === "automation") return <>Opened by a rule. {message}</>;
+  if (kind === "outage") return <>Almost all tests failed at once: {message}</>;
+  if (kind === "flaky") return <>The flaky test {test ?? ""}, regardless of how it fails</>;
+  if (kind === "automation") return <>Created by a rule. {message}</>;
   if (kind === "case")
     return (
       <>
-        The test {test ?? ""} fails at the same place{type ? <> with {type}</> : null}
+        The test {test ?? ""} fails at the same location{type ? <> with {type}</> : null}
         {from}
-        {said ? <>, saying {said}, whatever numbers it names</> : ", whatever it says"}
+        {said ? <>, saying {said}, ignoring numbers</> : ", regardless of the message"}
       </>
     );
   return (
     <>
-      The failures say the same{type || said ? ": " : ""}
+      The failures have the same message{type || said ? ": " : ""}
       {type}
       {type && said ? " " : null}
       {said}
       {from}
-      {test === null ? ", whichever test it is" : <>, in the test {test}</>}
+      {test === null ? ", in any test" : <>, in the test {test}</>}
     </>
   );
 }
@@ -46,7 +46,7 @@ export const groupingOf = ({ grouping, source }: BugReportDetail): Html | null =
     source === "manual" ? null : (
       <>
         <h2>Why these failures are one bug</h2>
-        <p class="soft">Everything that it was known by belongs to another bug now.</p>
+        <p class="soft">All its fingerprints have moved to another bug.</p>
       </>
     )
   ) : (
@@ -54,7 +54,8 @@ export const groupingOf = ({ grouping, source }: BugReportDetail): Html | null =
       <h2>
         Why these failures are one bug{" "}
         <small>
-          they have one of these in common; <code>&lt;n&gt;</code> and the like stand for what varies
+          they share one of these fingerprints; <code>&lt;n&gt;</code> and similar placeholders stand for values that
+          vary
         </small>
       </h2>
       <div class="card padded">
@@ -65,7 +66,7 @@ export const groupingOf = ({ grouping, source }: BugReportDetail): Html | null =
         </ul>
         {grouping.length > GROUPS ? (
           <details class="panel small">
-            <summary>{counted(grouping.length - GROUPS, "further sign")}</summary>
+            <summary>{counted(grouping.length - GROUPS, "more fingerprint")}</summary>
             <ul>
               {grouping.slice(GROUPS).map((one) => (
                 <li>{reasonOf(one)}</li>
@@ -79,16 +80,16 @@ export const groupingOf = ({ grouping, source }: BugReportDetail): Html | null =
 
 const CAUSES: Record<BugReportDetail["history"][number]["cause"], string> = {
   opened: "when it was opened",
-  api: "by somebody",
+  api: "manually",
   regression: "because it failed again on the default branch",
-  removed: "because its tests are not reported any more",
-  clean_runs: "because all its tests passed in three runs of the default branch in a row",
+  removed: "because its tests are no longer reported",
+  clean_runs: "because all its tests passed in three consecutive runs of the default branch",
   merge: "by a merge",
 };
 
 export const changesOf = ({ history }: BugReportDetail, now: Date): Html => (
   <>
-    <h2>What became of it</h2>
+    <h2>Activity</h2>
     <div class="card">
       <table>
         <caption class="visually-hidden">Changes of its status, newest first</caption>

@@ -28,7 +28,7 @@ const toOptions = (first: string, values: readonly string[]): Choice[] => [
 
 const STATUS_OPTIONS: readonly Choice[] = [
   ["", "open"],
-  ["open", "not begun"],
+  ["open", "open, not started"],
   ["in_progress", "in progress"],
   ["resolved", "resolved"],
   ["ignored", "ignored"],
@@ -36,10 +36,10 @@ const STATUS_OPTIONS: readonly Choice[] = [
 ];
 
 const SORT_OPTIONS: readonly Choice[] = [
-  ["", "came back, severity"],
+  ["", "Regressed first, then severity"],
   ["newest", "newest"],
-  ["lastSeenAt", "seen last"],
-  ["occurrences", "most failures"],
+  ["lastSeenAt", "Last seen"],
+  ["occurrences", "Most failures"],
 ];
 
 const SORTS = ["newest", "lastSeenAt", "occurrences"] as const;
@@ -111,7 +111,7 @@ function openOf(tally: Awaited<ReturnType<typeof countOpenBugs>>): { status: str
     const found = tally.find((row) => row.severity === severity);
     return found ? [`${toCount(found.open)} ${severity}`] : [];
   });
-  const text = `${counted(open, "open bug")}: ${parts.join(", ")}${back > 0 ? `; ${toCount(back)} came back` : ""}`;
+  const text = `${counted(open, "open bug")}: ${parts.join(", ")}${back > 0 ? `; ${toCount(back)} regressed` : ""}`;
   return { status: back > 0 ? "regressed" : "open", text };
 }
 
@@ -147,8 +147,7 @@ export const bugListPage = page(
         <div class="meta quiet">
           <a href={toAddress(path, { assignee: visitor.name })}>assigned to me</a>{" "}
           <a href={`${path}?status=resolved&sort=lastSeenAt`}>resolved</a>{" "}
-          <a href={`${path}?status=ignored`}>ignored</a>{" "}
-          {mayChange ? <a href={`${path}/new`}>open one by hand</a> : null}
+          <a href={`${path}?status=ignored`}>ignored</a> {mayChange ? <a href={`${path}/new`}>new bug</a> : null}
         </div>
         <FilterBar path={path} isFiltered={isFiltered}>
           {[
@@ -159,9 +158,9 @@ export const bugListPage = page(
               label="Found"
               name="source"
               options={[
-                ["", "either way"],
-                ["automatic", "by itself"],
-                ["manual", "by hand"],
+                ["", "any source"],
+                ["automatic", "automatic"],
+                ["manual", "manual"],
               ]}
               value={source}
             />,
@@ -174,13 +173,13 @@ export const bugListPage = page(
           <div class="card empty">
             {isFiltered ? (
               <>
-                <p>No bug is like that.</p>
+                <p>No bugs match the filters.</p>
                 <p>
-                  <a href={path}>All open bugs</a>
+                  <a href={path}>Show all open bugs</a>
                 </p>
               </>
             ) : (
-              <p>Nothing is open. What fails on {project.defaultBranch} is opened here by itself, grouped by cause.</p>
+              <p>No open bugs. Failures on {project.defaultBranch} create bugs automatically, grouped by cause.</p>
             )}
           </div>
         ) : mayChange ? (

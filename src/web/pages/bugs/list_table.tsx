@@ -42,7 +42,7 @@ export function triage({ number, status, severity, assignee }: BugReportRow, me:
           {status === "open"
             ? move("start", number, "Start")
             : status === "in_progress"
-              ? move("reopen", number, "Not in progress")
+              ? move("reopen", number, "Stop progress")
               : null}
           {SEVERITIES.filter((one) => one !== severity).map((one) => move(one, number, `Make ${one}`))}
         </div>

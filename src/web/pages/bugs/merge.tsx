@@ -41,8 +41,8 @@ export const mergePage = page(
           <b>{bug.title}</b>
         </p>
         <p>
-          Its {counted(bug.occurrences, "failure")} and all that it is known by become the other bug’s; it is resolved,
-          and points to the other. This cannot be undone.
+          Its {counted(bug.occurrences, "failure")} and its fingerprints move to the other bug. This bug is resolved and
+          links to the other one. This cannot be undone.
         </p>
         <form class="filters" action={`${path}/merge`}>
           <FilterText label="Number or title of the other bug" name="q" value={q} type="search" />
@@ -50,12 +50,12 @@ export const mergePage = page(
         </form>
         {others.length === 0 ? (
           <div class="card empty">
-            <p>{q === undefined ? "No other bug is open." : "No other bug is like that."}</p>
+            <p>{q === undefined ? "There are no other open bugs." : "No bugs match."}</p>
           </div>
         ) : (
           <div class="card">
             <table>
-              <caption class="visually-hidden">Bugs to merge it into</caption>
+              <caption class="visually-hidden">Bugs to merge into</caption>
               <tbody>
                 {others.map((other) => (
                   <tr>

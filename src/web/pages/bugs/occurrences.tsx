@@ -25,7 +25,7 @@ export const occurrenceTable = (
 ): Html => (
   <div class="card">
     <table>
-      <caption class="visually-hidden">Where it occurred, newest first</caption>
+      <caption class="visually-hidden">Occurrences, newest first</caption>
       <thead>
         <tr>
           <th scope="col">Test and message</th>

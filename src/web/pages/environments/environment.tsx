@@ -150,7 +150,7 @@ export async function one(
       </h2>
       {rows.length === 0 ? (
         <div class="card empty">
-          <p>No variable yet.{role === "owner" ? " Set one, or paste a .env file." : ""}</p>
+          <p>No variable yet.{role === "owner" ? " Add one, or paste a .env file." : ""}</p>
         </div>
       ) : (
         variableTable(base, csrf, role, rows)
@@ -161,7 +161,7 @@ export async function one(
           <div class="columns">
             <form class="fields card padded" method="post" action={`${base}/variables`}>
               <Csrf token={csrf} />
-              <h3>Set a variable, or change one</h3>
+              <h3>Add or change a variable</h3>
               <FormError message={text("variable")} />{" "}
               <Field
                 label="Name"
@@ -181,9 +181,13 @@ export async function one(
                 rows={3}
                 isCode
               />{" "}
-              <Checkbox label="Secret: nobody reads it here again" name="secret" checked={variable?.secret ?? true} />
+              <Checkbox
+                label="Secret: the value cannot be viewed again"
+                name="secret"
+                checked={variable?.secret ?? true}
+              />
               <div>
-                <button class="main">Set the variable</button>
+                <button class="main">Save variable</button>
               </div>
             </form>
             <form class="fields card padded" method="post" action={`${base}/variables/paste`}>
@@ -200,22 +204,22 @@ export async function one(
                 placeholder="API_TOKEN=…
 BROWSER=firefox"
               />{" "}
-              <Checkbox label="All of them are secrets" name="secret" checked />{" "}
-              <Checkbox label="Delete the variables that it does not name" name="replace" checked={false} />
+              <Checkbox label="All are secrets" name="secret" checked />{" "}
+              <Checkbox label="Delete variables that are not in the file" name="replace" checked={false} />
               <div>
-                <button>Set these variables</button>
+                <button>Save variables</button>
               </div>
             </form>
           </div>
           <h2 id="settings">Environment</h2>
           <FormError message={text("settings")} />
-          {settingsForm(base, csrf, fields ?? toFields(environment), "Save the environment")}
-          <h2>Delete it</h2>
+          {settingsForm(base, csrf, fields ?? toFields(environment), "Save")}
+          <h2>Delete</h2>
           <Danger
             action={`${base}/delete`}
             csrf={csrf}
             label={`Delete ${environment.name}`}
-            loss={`${counted(environment.variableCount, "variable")} ${environment.variableCount === 1 ? "is" : "are"} lost, and secrets cannot be read back. Executions that ran here stay, and keep its name.`}
+            loss={`${counted(environment.variableCount, "variable")} ${environment.variableCount === 1 ? "is" : "are"} deleted, and secrets cannot be recovered. Executions that ran in this environment are kept.`}
           />
         </>
       ) : null}

@@ -18,12 +18,12 @@ import { write } from "../../site/write.ts";
 const MAX_ROWS = 50;
 
 export const DONE = {
-  created: "The environment is there. Its variables come next.",
+  created: "Environment created. Add its variables below.",
   saved: "Saved.",
-  set: "The variable is set.",
-  pasted: "The variables are set.",
-  removed: "The variable is deleted.",
-  deleted: "The environment is deleted, with its variables.",
+  set: "Variable saved.",
+  pasted: "Variables saved.",
+  removed: "Variable deleted.",
+  deleted: "Environment deleted.",
 } as const;
 
 export type Shown = Pick<PageContext, "sql" | "csrf" | "now"> & { role: Role; team: { id: string; name: string } };
@@ -38,7 +38,7 @@ export const settingsFields = v.strictObject({
 export type SettingsFields = v.InferOutput<typeof settingsFields>;
 
 export const NOT_SENT_BACK =
-  "Nothing was set: what was pasted may hold secrets and is not sent back, so paste it again";
+  "No variables were saved. The pasted text may contain secrets and is not shown again, so paste it again";
 
 const NEW: SettingsFields = { slug: "", name: "", baseUrl: "", description: "" };
 
@@ -69,7 +69,7 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
       max={100}
       isCode
       placeholder="staging"
-      hint="What uploads and executions call it: lower-case letters, digits, - and _."
+      hint="The name in uploads and executions: lower-case letters, digits, - and _."
     />{" "}
     <Field
       label="Name"
@@ -77,7 +77,7 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
       value={fields.name}
       max={200}
       placeholder="Staging"
-      hint="For people. Empty: the slug."
+      hint="The display name. If empty, the slug is used."
     />{" "}
     <Field
       label="Address"
@@ -86,7 +86,7 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
       type="url"
       max={2000}
       placeholder="https://staging.example.com"
-      hint="Where the tests find it: runners get it as the base URL."
+      hint="Runners pass it to tests as the base URL."
     />{" "}
     <Field label="Description" name="description" value={fields.description} type="area" rows={2} max={10_000} />
     <div>
@@ -112,7 +112,7 @@ async function list(
       {told ? <Done>{DONE[told]}</Done> : null}
       <h1>Environments</h1>
       <p class="meta">
-        <span>Where tests run: an address, and variables that runners give to the tasks of an execution there.</span>
+        <span>An environment has a base URL and variables, which runners pass to the tasks of an execution.</span>
       </p>
       <h2>
         {counted(rows.length, "environment")}
@@ -120,10 +120,10 @@ async function list(
       </h2>
       {rows.length === 0 ? (
         <div class="card empty">
-          <p>No environment yet.</p>
+          <p>No environments yet.</p>
           <p>
             {role === "owner"
-              ? "Create one below: staging, production, a browser, a device."
+              ? "Create one below, for example staging, production, a browser or a device."
               : "Owners of the team create them."}
           </p>
         </div>
@@ -170,7 +170,7 @@ async function list(
         <>
           <h2 id="new">New environment</h2>
           <FormError message={problem} />
-          {settingsForm(base, csrf, fields, "Create the environment")}
+          {settingsForm(base, csrf, fields, "Create environment")}
         </>
       ) : null}
     </>

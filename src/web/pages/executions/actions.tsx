@@ -59,7 +59,7 @@ export function actionsOf({ base, csrf, role, execution, share, ...more }: Doing
         action={`${base}/delete`}
         csrf={csrf}
         label="Delete execution"
-        loss={`Its ${counted(sumOf(tasks, "passed") + sumOf(tasks, "failed") + sumOf(tasks, "skipped"), "result")}, messages and logs are lost, and what was found by them of flaky tests and bugs is not told from them any more.`}
+        loss={`Its ${counted(sumOf(tasks, "passed") + sumOf(tasks, "failed") + sumOf(tasks, "skipped"), "result")}, messages and logs are deleted. This cannot be undone.`}
       />
     ) : null;
   const hint = isOver && tasks.length > 0 && !more.isAnswered ? howToRepeat({ execution, red, ...more }) : null;

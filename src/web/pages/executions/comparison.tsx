@@ -18,14 +18,18 @@ import { shortNameOf } from "./meta.tsx";
 
 const COMPARED: Record<string, { title: string; hint: string; mark: string }> = {
   fixed: { title: "Fixed", hint: "passed, and failed there", mark: "passed" },
-  new: { title: "New failures", hint: "failed, and nothing explains it", mark: "failed" },
+  new: { title: "New failures", hint: "failed, with no known explanation", mark: "failed" },
   main: { title: "Also failing on the default branch", hint: "", mark: "failed" },
   still: { title: "Still failing", hint: "failed in both", mark: "failed" },
   flaky: { title: "Known flaky", hint: "failed, and its record explains it", mark: "flaky" },
-  incident: { title: "Incident", hint: "failed with many others for a cause outside of the code", mark: "failed" },
-  quarantined: { title: "Quarantined", hint: "failed, and not counted", mark: "skipped" },
-  added: { title: "Added", hint: "not in the other", mark: "new" },
-  missing: { title: "Missing", hint: "only in the other", mark: "skipped" },
+  incident: {
+    title: "Incident",
+    hint: "failed together with many others because of a cause outside the code",
+    mark: "failed",
+  },
+  quarantined: { title: "Quarantined", hint: "failed, not counted", mark: "skipped" },
+  added: { title: "Added", hint: "only in this execution", mark: "new" },
+  missing: { title: "Missing", hint: "only in the other execution", mark: "skipped" },
 };
 
 /** More are told by the API. */
@@ -122,7 +126,7 @@ export const comparisonPage = page(
             {baseline ? (
               <a href={executionPath(projectId, baseline.id)}>{other}</a>
             ) : (
-              "nothing: there was no execution to compare with when it began"
+              "nothing: there was no earlier execution to compare with"
             )}
           </span>
           {baseline ? (
@@ -149,7 +153,7 @@ export const comparisonPage = page(
         {kinds.map((kind) => comparedTable(projectId, kind, byKind.get(kind)!))}{" "}
         {kinds.length === 0 ? (
           <div class="card empty">
-            <p>The same tests, with the same outcome.</p>
+            <p>The same tests with the same results.</p>
           </div>
         ) : null}
       </>

@@ -75,12 +75,12 @@ const executionPage = page(
         <div data-region="tasks">{taskTable(projectId, execution, query.tasks === "all", now)}</div>
         {execution.tasks.length === 0 && !isLive ? (
           <div class="card empty">
-            <p>No report has come of it.</p>
+            <p>No reports.</p>
           </div>
         ) : null}{" "}
         {execution.tasks.length === 0 && isLive ? (
           <div class="card empty" data-region="waiting">
-            <p>It waits for its first report.</p>
+            <p>Waiting for the first report.</p>
           </div>
         ) : null}
       </>

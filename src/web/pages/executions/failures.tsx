@@ -21,26 +21,31 @@ const SECTIONS: Record<string, { title: (defaultBranch: string) => string; hint:
   {
     new: {
       title: () => "New failures",
-      hint: "neither the baseline nor the default branch nor their own record explains them",
+      hint: "not explained by the baseline, the default branch or the tests' history",
       mark: "failed",
       tag: "new",
     },
     main: {
       title: (branch) => `Also failing on ${branch}`,
-      hint: "not this build's doing",
+      hint: "not caused by this build",
       mark: "failed",
       tag: "on main",
     },
-    still: { title: () => "Still failing", hint: "they failed in the baseline", mark: "failed", tag: "still" },
-    flaky: { title: () => "Known flaky", hint: "they fail now and then without a change", mark: "flaky", tag: "flaky" },
+    still: { title: () => "Still failing", hint: "also failed in the baseline", mark: "failed", tag: "still" },
+    flaky: {
+      title: () => "Known flaky",
+      hint: "they fail occasionally without a code change",
+      mark: "flaky",
+      tag: "flaky",
+    },
     incident: {
       title: () => "Incident",
-      hint: "many failed at once for a cause outside of the code",
+      hint: "many tests failed at once because of a cause outside the code",
       mark: "failed",
       tag: "incident",
     },
     quarantined: { title: () => "Quarantined", hint: "not counted", mark: "skipped", tag: "quarantined" },
-    none: { title: () => "Failures", hint: "nobody is blamed", mark: "failed", tag: "failed" },
+    none: { title: () => "Failures", hint: "not attributed", mark: "failed", tag: "failed" },
   };
 
 /** The number of causes on a page. */
@@ -153,7 +158,7 @@ function causeItem(cause: CauseFailures, index: number, around: Around, told: Fa
         <div>
           {facts(cause, told, around)}
           <p class="small">
-            <a href={whole}>The whole of it</a>
+            <a href={whole}>Open full result</a>
           </p>
         </div>
       </div>
@@ -284,7 +289,7 @@ export function failureSections(
         {query.cause_after ? <a href={path}>The first failures</a> : null}
         {next ? (
           <a rel="next" href={toAddress(path, { cause_after: next })}>
-            Further failures
+            More failures
           </a>
         ) : null}
         <span class="hint">

@@ -124,7 +124,7 @@ export const listPage = page(
           <div class="card empty">
             {isFiltered ? (
               <>
-                <p>No execution matches.</p>
+                <p>No executions match the filters.</p>
                 <p>
                   <a class="button" href={path}>
                     Show all
@@ -133,10 +133,10 @@ export const listPage = page(
               </>
             ) : (
               <>
-                <p>No report has arrived yet.</p>
+                <p>No reports yet.</p>
                 <p>
                   <a class="button main" href={`/projects/${project.id}/onboarding`}>
-                    Send the first one
+                    Send the first report
                   </a>
                 </p>
               </>

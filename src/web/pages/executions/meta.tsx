@@ -81,7 +81,7 @@ export function metaOf(
   const { flaky = 0, quarantined = 0, incident = 0 } = counts;
   const link = (id: string) => {
     const name = names.get(id);
-    return name ? <a href={executionPath(projectId, id)}>{shortNameOf(name)}</a> : "one that was deleted";
+    return name ? <a href={executionPath(projectId, id)}>{shortNameOf(name)}</a> : "a deleted execution";
   };
   const baseline = baselineId === null ? undefined : names.get(baselineId);
   const baselineName = baseline ? shortNameOf(baseline) : "its baseline";

@@ -48,7 +48,7 @@ export function howToRepeat({ projectId, publicUrl, execution, red }: Repeating)
   const [hint, command] =
     mode === "run"
       ? [
-          <>No runner that takes its tasks was seen in the last hour. Start one where the tests are to run:</>,
+          <>No matching runner has been seen in the last hour. Start one on the machine that should run the tests:</>,
           "bun run assay runner",
         ]
       : [
@@ -64,13 +64,13 @@ export function howToRepeat({ projectId, publicUrl, execution, red }: Repeating)
             ) : (
               "Run"
             )}{" "}
-            the tests again and send the report to this execution. Its results join those that are here, test by test:
+            the tests again and upload the report to this execution. Its results are merged test by test:
           </>,
           `curl -sS -H "Authorization: Bearer $ASSAY_KEY" --data-binary @report.xml \\\n  "${address}"`,
         ];
   return (
     <details class="bare">
-      <summary>Run it again</summary>
+      <summary>Run again</summary>
       <p class="hint">{hint}</p>
       <div class="copied">
         <pre data-copy>{command}</pre>

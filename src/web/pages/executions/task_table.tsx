@@ -27,7 +27,7 @@ export function taskTable(projectId: string, { id, mode, tasks }: ExecutionRow, 
       </h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">Tasks of this execution, the worst first</caption>
+          <caption class="visually-hidden">Tasks of this execution, failed tasks first</caption>
           <thead>
             <tr>
               <th scope="col">
@@ -80,7 +80,7 @@ export function whyMissing(task: TaskRow): string | null {
   if (hasEnded(task.status)) return taskLine(task) ?? task.reason;
   if (task.reason !== null) return task.reason;
   const missing = missingShardsOf(task);
-  return missing.length > 0 && task.attempt > 0 ? `Waits for ${toShardList(missing)}` : null;
+  return missing.length > 0 && task.attempt > 0 ? `Waiting for ${toShardList(missing)}` : null;
 }
 
 function taskRow(projectId: string, executionId: string, task: TaskRow, hasRunners: boolean, now: Date): Html {

@@ -19,7 +19,7 @@ const chooseKind = (base: Path): View => ({
     <>
       <h1>New integration</h1>
       <p class="meta">
-        <span>Where is it to send to?</span>
+        <span>Choose where to send messages.</span>
       </p>
       <div class="card top">
         <table>
@@ -67,11 +67,11 @@ function createForm({ team, csrf }: Shown, kind: Kind, given: Given, problem?: s
           value={given.name}
           max={200}
           placeholder={name}
-          hint={`What automations and people call it. Empty: ${kind}.`}
+          hint={`The name of the integration. If empty: ${kind}.`}
         />{" "}
         {configForm(kind, given.config, "new")}
         <div>
-          <button class="main">Create the integration</button>
+          <button class="main">Create integration</button>
         </div>
       </form>
     </>

@@ -60,7 +60,7 @@ export function deliveryDetails({ team, role, csrf, now }: Shown, integration: I
       </summary>
       <div class="evidence one">
         {shown.length === 0 ? (
-          <p class="soft">Not tried yet.</p>
+          <p class="soft">No attempts yet.</p>
         ) : (
           <>
             <div class="scroll">
@@ -75,14 +75,14 @@ export function deliveryDetails({ team, role, csrf, now }: Shown, integration: I
                     <th scope="col" class="number">
                       Latency
                     </th>
-                    <th scope="col">What came of it</th>
+                    <th scope="col">Result</th>
                   </tr>
                 </thead>
                 <tbody>{shown.map((one) => attemptRow(one, now))}</tbody>
               </table>
             </div>
             {attempts.length > shown.length ? (
-              <p class="hint">and {attempts.length - shown.length} before them</p>
+              <p class="hint">and {attempts.length - shown.length} earlier attempts</p>
             ) : null}
           </>
         )}{" "}
@@ -93,16 +93,14 @@ export function deliveryDetails({ team, role, csrf, now }: Shown, integration: I
         )}{" "}
         {last?.answer ? (
           <div>
-            <h3>The last answer</h3>
+            <h3>Last response</h3>
             <pre>{last.answer}</pre>
           </div>
         ) : null}
         <p class="hint">
           webhook-id <code>{id}</code>
         </p>
-        {role === "owner" && integration.enabled ? (
-          <ActionForm action={path} csrf={csrf} label="Deliver again" />
-        ) : null}
+        {role === "owner" && integration.enabled ? <ActionForm action={path} csrf={csrf} label="Redeliver" /> : null}
       </div>
     </details>
   );

@@ -8,7 +8,7 @@ import { splitList } from "../../site/form_input.ts";
 
 /** What a kind is called, and what it is good for. */
 export const KIND_NAMES: Record<Kind, readonly [name: string, use: string]> = {
-  webhook: ["Webhook", "signed requests to a program of yours"],
+  webhook: ["Webhook", "signed requests to your own service"],
   slack: ["Slack", "messages to a channel"],
   discord: ["Discord", "messages to a channel"],
   teams: ["Microsoft Teams", "messages to a channel, by a Workflows webhook"],
@@ -78,21 +78,21 @@ const LABELS: Record<string, string> = {
 
 /** What is known of a field beyond its schema, by kind and name or by name. */
 const HINTS: Record<string, string> = {
-  "webhook.url": "Gets a POST for every message, signed as Standard Webhooks says.",
-  "webhook.secret": "When it is replaced, both sign for 24 hours.",
+  "webhook.url": "Receives a POST for every message, signed according to Standard Webhooks.",
+  "webhook.secret": "After a replacement, messages are signed with both secrets for 24 hours.",
   "slack.url": "The address of an incoming webhook of a Slack app.",
   "discord.url": "The address of a webhook of the channel.",
   "teams.url": "The address of a flow that posts to the channel when a webhook request is received.",
   "github.token":
-    "Fine-grained, for this repository: commit statuses, issues, pull requests and actions, as far as you use them.",
-  "github.workflow": "The workflow that automations start, such as tests.yml. Empty: each says its own.",
+    "Fine-grained, for this repository: commit statuses, issues, pull requests and actions, depending on what you use.",
+  "github.workflow": "The workflow that automations start, such as tests.yml. If empty, each automation names its own.",
   "gitlab.token": "Of the project or group, with the scope api.",
-  "gitlab.triggerToken": "Of a pipeline trigger. Empty: pipelines are started with the token.",
+  "gitlab.triggerToken": "A pipeline trigger token. If empty, pipelines are started with the access token.",
   "gitlab.project": "Its path, or its id.",
-  "jira.email": "On Jira Cloud. Empty: a Data Center, whose token stands alone.",
+  "jira.email": "For Jira Cloud. Leave empty for Jira Data Center.",
   "linear.teamId": "The id of the team that gets the issues, a UUID.",
   "pagerduty.routingKey": "Of an Events API v2 integration of the service.",
-  labels: "With commas between them.",
+  labels: "Separated by commas.",
 };
 
 const PLACEHOLDERS: Record<string, string> = {
@@ -175,11 +175,11 @@ export function configForm(kind: Kind, given: ConfigFields, how: "new" | "change
           label={label}
           name={fieldName(name)}
           {...{ value, required: true, isCode: true, max: 100 }}
-          hint="The receiver checks signatures with it. Copy it now: it is shown this once."
+          hint="The receiver verifies signatures with it. Copy it now; it is not shown again."
         />
       );
     if (isSecret) {
-      const keep = how === "change" ? "Set, and shown to nobody. Empty: it stays as it is." : undefined;
+      const keep = how === "change" ? "The value is set and cannot be viewed. Leave empty to keep it." : undefined;
       const secret = (
         <Field
           label={label}

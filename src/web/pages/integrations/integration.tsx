@@ -75,7 +75,7 @@ export async function one(
       </div>
       {role === "owner" ? (
         <div class="actions">
-          <ActionForm action={`${base}/test`} csrf={csrf} label="Send a test" kind="main" />{" "}
+          <ActionForm action={`${base}/test`} csrf={csrf} label="Send test message" kind="main" />{" "}
           <ActionForm
             action={`${base}/state`}
             csrf={csrf}
@@ -85,7 +85,7 @@ export async function one(
         </div>
       ) : null}
       <h2 id="deliveries">
-        Deliveries <small>newest first; what is older than 30 days is forgotten</small>
+        Deliveries <small>newest first; kept for 30 days</small>
       </h2>
       <form class="filters" method="get" action={base}>
         <label>
@@ -104,8 +104,8 @@ export async function one(
         <div class="card empty">
           <p>
             {status === undefined
-              ? "Nothing was sent yet: send a test, or let an automation send something."
-              : "None with this status."}
+              ? "No deliveries yet. Send a test message, or use the integration in an automation."
+              : "Nothing matches this status."}
           </p>
         </div>
       ) : (
@@ -124,15 +124,15 @@ export async function one(
             <Csrf token={csrf} /> <Field label="Name" name="name" value={given?.name ?? name} required max={200} />{" "}
             {configForm(kind, config, "change")}
             <div>
-              <button class="main">Save the integration</button>
+              <button class="main">Save</button>
             </div>
           </form>
-          <h2>Delete it</h2>
+          <h2>Delete</h2>
           <Danger
             action={`${base}/delete`}
             csrf={csrf}
             label={`Delete ${name}`}
-            loss="Its deliveries and its secrets are lost. Automations that send to it fail from then on, and say so."
+            loss="Its deliveries and secrets are deleted. Automations that use it will fail."
           />
         </>
       ) : (
@@ -143,7 +143,7 @@ export async function one(
                 <dt>{key.replace("config.", "")}</dt>
                 <dd class="long">
                   {integration.config[key.replace("config.", "")] === null && value === "" ? (
-                    <span class="soft">not shown, or not set</span>
+                    <span class="soft">hidden or not set</span>
                   ) : (
                     <code>{value}</code>
                   )}

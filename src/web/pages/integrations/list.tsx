@@ -18,14 +18,14 @@ import { KIND_NAMES } from "./fields.tsx";
 const MAX_ROWS = 50;
 
 export const DONE = {
-  created: "The integration is there. Send a test to see that it arrives.",
+  created: "The integration is there. Send test message to see that it arrives.",
   saved: "Saved.",
-  tested: "The test was sent.",
-  failed: "The test did not arrive: what came back is below.",
-  redelivered: "It is sent again, in a moment.",
-  enabled: "Enabled: what happens from now on is delivered.",
-  disabled: "Disabled: nothing is sent, and nothing waits.",
-  deleted: "The integration is deleted, with its deliveries.",
+  tested: "Test message sent.",
+  failed: "The test message was not delivered. See the response below.",
+  redelivered: "Redelivery queued.",
+  enabled: "Integration enabled.",
+  disabled: "Integration disabled. No messages are sent or queued.",
+  deleted: "Integration deleted.",
 } as const;
 
 export type Shown = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
@@ -47,11 +47,11 @@ export function stateOf({ enabled, disabledReason, lastDelivery, givenUp }: Inte
   const lost = givenUp ? `; ${counted(givenUp, "message")} given up` : "";
   if (lastDelivery === null) return { status: "queued", text: `nothing sent yet${lost}` };
   const { status, statusCode } = lastDelivery;
-  if (status === "sent") return { status: "passed", text: `the last delivery arrived${lost}` };
+  if (status === "sent") return { status: "passed", text: `last delivery succeeded${lost}` };
   const answer = statusCode === null ? "" : `, answered ${statusCode}`;
   return status === "failed"
-    ? { status: "failed", text: `the last delivery failed${answer}${lost}` }
-    : { status: "running", text: `the last delivery is on its way${answer}${lost}` };
+    ? { status: "failed", text: `last delivery failed${answer}${lost}` }
+    : { status: "running", text: `last delivery pending${answer}${lost}` };
 }
 
 async function list(
@@ -66,7 +66,7 @@ async function list(
       {told ? <Done>{DONE[told]}</Done> : null}
       <h1>Integrations</h1>
       <p class="meta">
-        <span>Places outside that automations send to: chats, trackers, engines, programs of yours.</span>
+        <span>Services that automations send to: chat, issue trackers, CI systems and webhooks.</span>
       </p>
       {role === "owner" ? (
         <p class="actions">
@@ -81,10 +81,10 @@ async function list(
       </h2>
       {rows.length === 0 ? (
         <div class="card empty">
-          <p>No integration yet.</p>
+          <p>No integrations yet.</p>
           <p>
             {role === "owner"
-              ? "Slack, Teams, GitHub and six other kinds: the first one takes a minute."
+              ? "Connect Slack, Microsoft Teams, GitHub and six other services."
               : "Owners of the team create them."}
           </p>
         </div>

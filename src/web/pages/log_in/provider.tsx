@@ -58,9 +58,9 @@ function keptOf({ seal, publicUrl, request }: Pick<Context, "seal" | "publicUrl"
 
 const failed = (message: string, status = 400): View =>
   narrow(
-    "Signing in did not work",
+    "Sign-in failed",
     <>
-      <h1>Signing in did not work</h1>
+      <h1>Sign-in failed</h1>
       <FormError message={message} />
       <p>
         <a class="button" href="/login">
@@ -81,7 +81,7 @@ async function atProvider(
   } catch (error) {
     if (!(error instanceof OidcError)) throw error;
     context.log.warn("Signing in with OpenID Connect failed", { reason: error.message });
-    return failed("The provider did not confirm who you are. The server's log says why.", 502);
+    return failed("The identity provider did not confirm your identity. See the server's log for details.", 502);
   }
 }
 
@@ -127,12 +127,12 @@ export const oidcCallbackPage = page(OIDC_CALLBACK, { access: "public", query: a
   atProvider(context, async () => {
     const { signIn, visitor } = context;
     const kept = keptOf(context);
-    if (!signIn.oidc || !kept) return failed("Signing in took too long, or began in another browser");
+    if (!signIn.oidc || !kept) return failed("The sign-in expired or was started in another browser");
     const person = await signIn.oidc.finish(context.query as Record<string, string>, kept.flow);
     let to: SeeOther | undefined;
     const message = await refusalOf(async () => {
       if (kept.link === undefined) to = await arrive(context, kept, person, visitor?.sessionId);
-      else if (visitor?.sessionId !== kept.link) throw new OidcError("It was begun in another session");
+      else if (visitor?.sessionId !== kept.link) throw new OidcError("The sign-in was started in another session");
       else {
         await linkIdentity(context, personOf(visitor), person);
         to = new SeeOther("/account?done=linked");
@@ -157,7 +157,7 @@ export const linkPage = page("/account/link", { access: "account" }, async (cont
     "Link your account",
     <>
       <h1>Link your account</h1>
-      <p>Sign in at {context.signIn.oidc.host}: from then on that identity opens this account as well.</p>
+      <p>Sign in at {context.signIn.oidc.host}to use that identity for this account.</p>
       <p class="actions">
         <a class="button main" href={kept.url}>
           Continue with {context.signIn.oidc.host}

@@ -39,14 +39,14 @@ export async function logInView(context: Context, { email, next, message }: LogI
       <h1>Sign in</h1>
       {isNew ? (
         <p class="message">
-          There is no account yet. The server's start has printed a link to make the first one; a restart prints a fresh
-          one.
+          There are no accounts yet. The server printed a setup link when it started; restart it to get a new link.
         </p>
       ) : null}{" "}
       <FormError message={message} /> {signIn.policy.passwordLogin ? password : null} {providerLink(context, { next })}{" "}
       {signIn.policy.passwordLogin ? (
         <p class="hint">
-          Forgotten? Whoever runs this server can set a new password: <code>bun run assay admin reset-password</code>
+          Forgot your password? An administrator of this server can reset it:{" "}
+          <code>bun run assay admin reset-password</code>
         </p>
       ) : null}
     </>
@@ -60,12 +60,12 @@ export async function setupView(context: Context, { token, name, email, message 
   const { signIn, csrf } = context;
   if (!(await isSetupToken(storesOf(context), token)))
     return narrow(
-      "This link is over",
+      "This link has expired",
       <>
-        <h1>This link is over</h1>
-        <p>It makes the first account, once, and for a week.</p>
+        <h1>This link has expired</h1>
+        <p>A setup link works once, for 7 days.</p>
         <p>
-          Is there an account? <a href="/login">Sign in</a>. Else restart the server: it prints a fresh link.
+          If there is an account, <a href="/login">Sign in</a>. Otherwise restart the server to get a new link.
         </p>
       </>,
       404,
@@ -73,7 +73,7 @@ export async function setupView(context: Context, { token, name, email, message 
   const body = (
     <>
       <h1>Welcome to Assay</h1>
-      <p>Make the first account. It owns every team, and invites others.</p>
+      <p>Create the first account. It owns every team and can invite others.</p>
       <FormError message={message} />{" "}
       {signIn.policy.passwordLogin ? (
         <form class="fields" method="post" action="/setup">
@@ -81,7 +81,7 @@ export async function setupView(context: Context, { token, name, email, message 
           <Hidden name="token" value={token} /> <NameField value={name} /> <EmailField value={email} />{" "}
           <NewPasswordField />
           <div>
-            <button class="main">Make the account</button>
+            <button class="main">Create account</button>
           </div>
         </form>
       ) : null}{" "}

@@ -33,7 +33,7 @@ export function countsOf({ passed, failed, skipped }: Pick<ExecutionSummary, "pa
     failed > 0 && `${toCount(failed)} failed`,
     skipped > 0 && `${toCount(skipped)} skipped`,
   ];
-  return told.filter(Boolean).join(", ") || "it held no tests";
+  return told.filter(Boolean).join(", ") || "it contained no tests";
 }
 
 function arrival(projectId: string, first: ExecutionSummary | undefined, steps: readonly Step[], now: Date): Html {
@@ -44,9 +44,9 @@ function arrival(projectId: string, first: ExecutionSummary | undefined, steps: 
           <Mark status="queued" word={false} /> Send your first report
         </h1>
         <div class="meta">
-          <span>Nothing has arrived yet. This page notices when it does.</span>
-          <a href={`/projects/${projectId}/onboarding`}>Look again</a>
-          <a href={`/projects/${projectId}/uploads`}>Sent, and not here? See what was refused</a>
+          <span>Waiting for the first report. This page updates automatically.</span>
+          <a href={`/projects/${projectId}/onboarding`}>Refresh</a>
+          <a href={`/projects/${projectId}/uploads`}>Sent a report that is not here? See rejected uploads</a>
         </div>
       </>
     );
@@ -65,7 +65,7 @@ function arrival(projectId: string, first: ExecutionSummary | undefined, steps: 
         <span>
           {done} of {counted(steps.length, "step")} done
         </span>
-        <a href={`/projects/${projectId}`}>To the project</a>
+        <a href={`/projects/${projectId}`}>Go to the project</a>
       </div>
     </>
   );
@@ -89,7 +89,8 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
   const paste = (
     <>
       <h2 id="line">
-        {first ? "The line to paste" : "Paste this line"} <small>with your own ids, from a folder with a report</small>
+        {first ? "Upload command" : "Run this command"}{" "}
+        <small>with your project's ids, in a folder that has a report</small>
       </h2>
       {keyHint(project, keys.length > 0, role)} {lines(project, publicUrl)}{" "}
       {snippets(base, state, query.ci ?? "githubActions")}
@@ -99,7 +100,7 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
     <ActionForm
       action={`${base}/onboarding/dismiss`}
       csrf={csrf}
-      label={dismissed ? "Point to this page again" : "I am done here"}
+      label={dismissed ? "Show in the project again" : "Dismiss"}
       fields={<input type="hidden" name="dismissed" value={String(!dismissed)} />}
     />
   );
@@ -107,7 +108,7 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
     <>
       <div data-region="steps">
         <h2>
-          {completed ? "All done" : "Step by step"} <small>told by what has happened in the project</small>
+          {completed ? "All done" : "Step by step"} <small>completed automatically</small>
         </h2>
         <div class="card">
           <table>
@@ -120,9 +121,7 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
         <div class="actions">
           {toDismiss}
           <span class="hint">
-            {dismissed
-              ? "The project does not point to this page any more."
-              : "The project then does not point to this page any more; it stays here."}
+            {dismissed ? "The project no longer links to this page." : "The project will no longer link to this page."}
           </span>
         </div>
       )}
@@ -133,7 +132,7 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
       <div data-region="arrival">{arrival(project.id, first, steps, now)}</div>
       {first ? [next, paste] : [paste, next]}
       <h2>
-        Look around first <small>sample data</small>
+        Explore with sample data <small>sample data</small>
       </h2>
       {sampleCard(base, sample, shown)}
     </>

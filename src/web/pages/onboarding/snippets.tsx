@@ -34,11 +34,11 @@ export function lines({ id, defaultBranch }: ProjectPlace, publicUrl: string): H
         <pre data-copy>{`${send} --data-binary @report.xml \\\n  "${url}${query}"`}</pre>
       </div>
       <p class="hint">
-        report.xml is what your test runner wrote: JUnit XML, Playwright, Jest, Vitest, Mocha, Go, TAP, TRX, NUnit and
-        others are recognised by themselves.
+        report.xml is the file that your test runner writes. JUnit XML, Playwright, Jest, Vitest, Mocha, Go, TAP, TRX,
+        NUnit and others are detected automatically.
       </p>
       <details class="bare">
-        <summary>No report at hand? Send a made-up one</summary>
+        <summary>No report at hand? Send an example</summary>
         <div class="copied">
           <pre data-copy>{`${send} -d '${HELLO}' \\\n  "${url}?complete=true"`}</pre>
         </div>
@@ -50,10 +50,9 @@ export function lines({ id, defaultBranch }: ProjectPlace, publicUrl: string): H
         >{`export ASSAY_URL=${quoted(publicUrl)} ASSAY_PROJECT=${id}\nassay upload 'reports/**/*.xml' -- npm test`}</pre>
       </div>
       <p class="hint">
-        It finds commit, branch, build and shard by itself, and a run without a report is a failure. With{" "}
-        <code>--complete</code> the build ends at once: for the only job of a build, or the last one. In a checkout of
-        Assay <code>bun build --compile --outfile assay src/cli/assay.ts</code> makes the command, one file to put where
-        CI finds it.
+        It detects commit, branch, build and shard. A run without a report is a failure. With <code>--complete</code>{" "}
+        the execution ends at once; use it for the only or the last job of a build. In a checkout of Assay,{" "}
+        <code>bun build --compile --outfile assay src/cli/assay.ts</code> builds the command as a single file.
       </p>
     </div>
   );
@@ -62,13 +61,13 @@ export function lines({ id, defaultBranch }: ProjectPlace, publicUrl: string): H
 export function keyHint({ id }: ProjectPlace, hasKey: boolean, role: string): Html {
   const where = (
     <>
-      <code>ASSAY_KEY</code> holds the key of the project, a secret: in CI it goes among the secrets.
+      <code>ASSAY_KEY</code> is the project's key. Store it as a secret in CI.
     </>
   );
   if (role === "viewer")
     return (
       <p class="hint">
-        {where} Members of the team can generate one{hasKey ? "; the one that there is was shown once" : ""}.
+        {where} Members of the team can generate one{hasKey ? "; the current key was shown once" : ""}.
       </p>
     );
   const link = (text: string, kind: string) => (
@@ -78,12 +77,12 @@ export function keyHint({ id }: ProjectPlace, hasKey: boolean, role: string): Ht
   );
   return hasKey ? (
     <p class="hint">
-      {where} It was shown once, when it was generated. Lost it? {link("Generate a new one", "")}; the old one then
-      stops working.
+      {where} The key was shown once, when it was created. Lost it? {link("Generate a new one", "")}; the old key stops
+      working.
     </p>
   ) : (
     <p class="message">
-      {where} The project has none yet. {link("Generate its key", "button main")}
+      {where} The project has no key yet. {link("Generate key", "button main")}
     </p>
   );
 }
@@ -92,7 +91,7 @@ export function snippets(base: Path, { snippets }: Onboarding, chosen: System): 
   return (
     <>
       <h2 id="ci">
-        In your CI <small>it runs the tests, uploads what becomes of them, and ends as they did</small>
+        In your CI <small>runs the tests, uploads the report and exits with the exit code of the tests</small>
       </h2>
       <nav class="tabs" aria-label="CI system">
         {systems.map((system) => (

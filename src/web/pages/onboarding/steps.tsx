@@ -36,7 +36,7 @@ const HINTS: Record<Step["id"], (where: Where) => Piece> = {
   ),
   automation: ({ teamId }) => (
     <>
-      An automation tells whom you want:{" "}
+      An automation notifies your team:{" "}
       <a href={`/teams/${teamId}/settings#automations`}>in the settings of the team</a>.
     </>
   ),
@@ -61,7 +61,7 @@ export function stepRow({ id, title, status, doneAt }: Step, { where, csrf, role
     <ActionForm
       action={`${where.base}/onboarding/steps`}
       csrf={csrf}
-      label={isSkipped ? "Skip" : "Take up again"}
+      label={isSkipped ? "Skip" : "Resume"}
       kind="quiet"
       fields={
         <>
@@ -100,13 +100,13 @@ export function sampleCard(base: Path, sample: SampleData, { csrf, role }: Shown
   if (sample.executions > 0)
     return (
       <div class="card padded">
-        <p>{told} of sample data are in this project, each marked so.</p>
+        <p>{told} of sample data are in this project, each with a tag.</p>
         {role === "viewer" ? null : (
           <Danger
             action={`${path}/delete`}
             csrf={csrf}
-            label="Remove the sample data"
-            loss={`${told} of sample data are deleted. Your own results stay.`}
+            label="Remove sample data"
+            loss={`${told} of sample data are deleted. Your own results are kept.`}
           />
         )}
       </div>
@@ -114,8 +114,8 @@ export function sampleCard(base: Path, sample: SampleData, { csrf, role }: Shown
   return (
     <div class="card padded">
       <p>
-        Two weeks of a made-up project, with a flaky test, a bug that was fixed and one that is open. It is marked as a
-        sample, and goes without a trace.
+        Two weeks of an example project with a flaky test, a fixed bug and an open bug. It is tagged as sample data and
+        can be removed completely.
       </p>
       {role === "viewer" ? (
         <p class="hint">Members of the team can add it.</p>

@@ -32,7 +32,7 @@ async function usersOfKey({ sql, project, now }: PageContext & Shown): Promise<H
   return [
     build ? (
       <li>
-        Uploads, from CI and by hand: the newest execution is{" "}
+        Uploads from CI and the command line. Latest execution:{" "}
         <a href={executionPath(project.id, build.id)}>{executionName(build)}</a>
         {build.branch === null ? null : (
           <>
@@ -43,18 +43,18 @@ async function usersOfKey({ sql, project, now }: PageContext & Shown): Promise<H
         , <Ago at={build.createdAt} now={now} />.
       </li>
     ) : (
-      <li>Uploads, from CI and by hand: nothing has arrived yet.</li>
+      <li>Uploads from CI and the command line. No reports yet.</li>
     ),
     lately.length === 0 ? (
-      <li>Runners: none has asked for work in the last day.</li>
+      <li>Runners: none active in the last 24 hours.</li>
     ) : (
       <li class="long">
         {counted(lately.length, "runner")}: {names.join(", ")}
         {more > 0 ? ` and ${more} more` : ""}.{" "}
-        {held > 0 ? `They lose ${counted(held, "task")} that they are at.` : "They run nothing at this moment."}
+        {held > 0 ? `They lose ${counted(held, "running task")}.` : "They are idle."}
       </li>
     ),
-    <li>Scripts and badges that ask the API with it.</li>,
+    <li>Scripts and other API clients.</li>,
   ];
 }
 
@@ -71,7 +71,7 @@ export const keyPage = page("/projects/:projectId/settings/key", { access: "memb
       {replaces}
       <button class={kind}>{label}</button>{" "}
       <a class="button" href={path}>
-        Leave it
+        Cancel
       </a>
     </form>
   );
@@ -81,21 +81,21 @@ export const keyPage = page("/projects/:projectId/settings/key", { access: "memb
       <div class="message bad">
         <p>
           <b>
-            The key <code>{key.leading}…</code> stops working the moment you press the button.
+            The key <code>{key.leading}…</code> stops working immediately.
           </b>{" "}
           {key.lastUsedAt === null ? (
-            "It was never used."
+            "Never used."
           ) : (
             <>
-              It was last used <Ago at={key.lastUsedAt} now={now} />.
+              Last used <Ago at={key.lastUsedAt} now={now} />.
             </>
           )}
         </p>
       </div>
       <div class="prose">
-        <p>What has it, and fails until it gets the new one:</p>
+        <p>These use the key and fail until they have the new one:</p>
         <ul>{await usersOfKey(context)}</ul>
-        <p>The new key is shown once. Have the places at hand where it goes: the secrets of your CI, the runners.</p>
+        <p>The new key is shown once. Be ready to update it in your CI secrets and on your runners.</p>
       </div>
       {button(`Generate, and revoke ${key.leading}…`, "danger")}
     </>
@@ -103,7 +103,7 @@ export const keyPage = page("/projects/:projectId/settings/key", { access: "memb
     <>
       <h1>Generate the key of {project.name}</h1>
       <div class="prose">
-        <p>The key uploads reports and runs tasks for this project, and nothing else. It is shown once.</p>
+        <p>The key can upload reports and run tasks of this project. It is shown once.</p>
       </div>
       {button("Generate the key", "main")}
     </>
@@ -127,14 +127,15 @@ export const keyForm = form(
         <h1>The new key of {project.name}</h1>
         <div class="message good">
           <p>
-            <b>Copy it now: it is shown this once.</b> {before === null ? null : "The one before has stopped working."}
+            <b>Copy it now. It is not shown again.</b>{" "}
+            {before === null ? null : "The previous key has stopped working."}
           </p>
         </div>
         <pre data-copy>{key}</pre>
-        <h2>Upload a report with it</h2>
+        <h2>Upload a report</h2>
         <pre data-copy>{upload}</pre>
         <h2>
-          In CI and for runners <small>keep the key among the secrets</small>
+          In CI and for runners <small>store the key as a secret</small>
         </h2>
         <pre data-copy>
           {"\n"}ASSAY_URL={publicUrl}
@@ -143,10 +144,10 @@ export const keyForm = form(
         </pre>
         <p class="actions">
           <a class="button main" href={`/projects/${project.id}/onboarding`}>
-            See the first report arrive
+            Continue to the first report
           </a>{" "}
           <a class="button" href={`/projects/${project.id}/settings`}>
-            To the settings
+            Back to settings
           </a>
         </p>
       </>

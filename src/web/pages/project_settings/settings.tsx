@@ -15,9 +15,8 @@ import { type PageContext, SeeOther, type View, form, page } from "../../site/pa
 import { write } from "../../site/write.ts";
 
 const DONE = {
-  saved: "The settings are saved.",
-  shown:
-    "The key was generated, and is shown only once. Whoever has not copied it generates another one: nothing brings it back.",
+  saved: "Settings saved.",
+  shown: "The key was shown once. If you did not copy it, generate a new one.",
 } as const;
 
 const settingsFields = v.strictObject({
@@ -50,7 +49,7 @@ const toFields = (row: ProjectRow): SettingsFields => ({
   retentionDays: row.retentionDays === null ? "" : String(row.retentionDays),
 });
 
-const toDays = (days: number): string => (days === 0 ? "for ever" : counted(days, "day"));
+const toDays = (days: number): string => (days === 0 ? "no expiry" : counted(days, "day"));
 
 export type Shown = Pick<PageContext, "csrf" | "publicUrl" | "retentionDays" | "now"> & {
   role: "viewer" | "member" | "owner";
@@ -63,11 +62,11 @@ function keyCard({ project, role, now }: Shown, key: ShownKey | undefined): Html
   if (!key)
     return (
       <div class="card empty">
-        <p>This project has no key yet: nothing can be uploaded to it.</p>
+        <p>This project has no key yet. Generate one to upload reports.</p>
         {role === "viewer" ? null : (
           <p>
             <a class="button main" href={path}>
-              Generate its key
+              Generate key
             </a>
           </p>
         )}
@@ -78,7 +77,7 @@ function keyCard({ project, role, now }: Shown, key: ShownKey | undefined): Html
       <dl class="facts">
         <dt>Key</dt>
         <dd>
-          <code>{key.leading}…</code> <span class="soft small">nobody can show the rest of it again</span>
+          <code>{key.leading}…</code> <span class="soft small">the full key cannot be shown again</span>
         </dd>
         <dt>Created</dt>
         <dd>
@@ -110,7 +109,7 @@ function settingsForm({ project, csrf, retentionDays }: Shown, fields: SettingsF
         required
         max={500}
         isCode
-        hint="Whether the project is green is told of this branch, and other branches are compared with it."
+        hint="The state of the project is the state of this branch, and other branches are compared with it."
       />{" "}
       <Field
         label="Long-lived branches"
@@ -118,7 +117,7 @@ function settingsForm({ project, csrf, retentionDays }: Shown, fields: SettingsF
         value={fields.longLivedBranches}
         max={4_000}
         isCode
-        hint="Branches of releases: each is compared with its own builds instead of the default branch. * stands for any text."
+        hint="Release branches, for example. Each is compared with its own builds instead of the default branch. * matches any text."
       />{" "}
       <Field
         label="Execution time-out, minutes"
@@ -126,17 +125,17 @@ function settingsForm({ project, csrf, retentionDays }: Shown, fields: SettingsF
         value={fields.executionTimeoutMinutes}
         type="number"
         required
-        hint="An execution that waits so long for its next report ends as timed out."
+        hint="An execution times out if no report arrives for this long."
       />{" "}
       <Field
         label="Retention, days"
         name="retentionDays"
         value={fields.retentionDays}
         type="number"
-        hint={`Results that are older are deleted; runs keep their counts. 0: for ever. Empty: as the server is configured, ${toDays(retentionDays)}.`}
+        hint={`Older results are deleted; runs keep their counts. 0 keeps them forever. If empty, the server's setting applies: ${toDays(retentionDays)}.`}
       />
       <div>
-        <button class="main">Save the settings</button>
+        <button class="main">Save</button>
       </div>
     </form>
   );
@@ -159,11 +158,7 @@ function settingsFacts({ retentionDays }: Shown, row: ProjectRow): Html {
         <dt>Execution time-out</dt>
         <dd>{counted(row.executionTimeoutMinutes, "minute")}</dd>
         <dt>Retention</dt>
-        <dd>
-          {row.retentionDays === null
-            ? `as the server is configured: ${toDays(retentionDays)}`
-            : toDays(row.retentionDays)}
-        </dd>
+        <dd>{row.retentionDays === null ? `server setting: ${toDays(retentionDays)}` : toDays(row.retentionDays)}</dd>
       </dl>
       <p class="hint">Owners of the team can change this.</p>
     </div>
@@ -197,12 +192,12 @@ function settings(
         <a href={`/projects/${project.id}/shares`}>Links and badges</a>
       </div>
       <h2>
-        API key <small>what uploads reports and runs tasks for this project</small>
+        API key <small>uploads reports and runs tasks of this project</small>
       </h2>
       {keyCard(shown, key)}
       <p class="hint">
-        It may do everything. A <a href={`/projects/${project.id}/settings/keys`}>named key</a> may do what its scope
-        says, and is revoked without touching the others.
+        This key has full access to the project. A <a href={`/projects/${project.id}/settings/keys`}>named key</a> is
+        limited to a scope and can be revoked separately.
       </p>
       <h2 id="project">Project</h2>
       <FormError message={problem} /> {role === "owner" ? settingsForm(shown, fields) : settingsFacts(shown, row)}

@@ -107,7 +107,7 @@ export function needsYou(
           <a href={testPath(projectId, test.id)}>
             <Breakable text={`${test.taskSlug} › ${shownCaseTitle(test)}`} />
           </a>{" "}
-          <span class="small soft">flaky, fails {toPercent(test.flakeRate)} of the time</span>
+          <span class="small soft">flaky, fails {toPercent(test.flakeRate)} of runs</span>
         </td>
         <td class="number soft">{test.flaky?.since ? <Ago at={test.flaky.since} now={now} /> : null}</td>
       </tr>
@@ -115,10 +115,10 @@ export function needsYou(
   ];
   return rows.every((row) => row === null) ? null : (
     <>
-      <h2>Needs you</h2>
+      <h2>Needs attention</h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">What needs somebody</caption>
+          <caption class="visually-hidden">Needs attention</caption>
           <tbody>{rows}</tbody>
         </table>
       </div>

@@ -83,10 +83,10 @@ export const projects: Page[] = [
         </div>
         {builds.length === 0 ? (
           <div class="card empty">
-            <p>No report has arrived yet.</p>
+            <p>No reports yet.</p>
             <p>
               <a class="button main" href={`${base}/onboarding`}>
-                Send the first one
+                Send the first report
               </a>
             </p>
           </div>
@@ -101,7 +101,8 @@ export const projects: Page[] = [
         {rows.length === 0 ? null : (
           <>
             <h2>
-              What failed lately <small>tests × executions of {defaultBranch}, newest right; a dot: not run</small>
+              Recent failures{" "}
+              <small>tests × executions of {defaultBranch}, newest on the right; a dot means not run</small>
             </h2>
             {grid(id, rows, branchBuilds)}
           </>
@@ -129,7 +130,7 @@ export const projects: Page[] = [
             </h2>
             <div class="card">
               <table>
-                <caption class="visually-hidden">The slowest tests</caption>
+                <caption class="visually-hidden">Slowest tests</caption>
                 <thead>
                   <tr>
                     <th scope="col">Test</th>

@@ -40,14 +40,14 @@ function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner
   if (unserved > 0)
     return {
       status: "failed",
-      text: `${counted(unserved, "task")} wait${unserved === 1 ? "s" : ""} for a runner that is not there`,
+      text: `${counted(unserved, "task")} without a matching runner online`,
     };
-  if (runners.length === 0) return { status: "queued", text: "No runner has asked for work yet" };
-  if (there.length === 0) return { status: "queued", text: "No runner is there, and nothing waits for one" };
-  const text = `${counted(there.length, "runner")}, ${atWork} at work`;
+  if (runners.length === 0) return { status: "queued", text: "No runners yet" };
+  if (there.length === 0) return { status: "queued", text: "No runners online, no tasks waiting" };
+  const text = `${counted(there.length, "runner")} online, ${atWork} busy`;
   return {
     status: "passed",
-    text: waiting > 0 ? `${text}, ${counted(waiting, "task")} waiting` : `${text}, nothing waits`,
+    text: waiting > 0 ? `${text}, ${counted(waiting, "task")} waiting` : `${text}, no tasks waiting`,
   };
 }
 
@@ -63,7 +63,7 @@ const runnersPage = page(
     const rows = found.slice(0, MAX_RUNNERS);
     const last = found.length > MAX_RUNNERS ? rows.at(-1) : undefined;
     const headline = runnersHeadline(queue, rows);
-    // What nobody comes for says which runner is missing.
+    // What no matching runner for says which runner is missing.
     const missing = new Map(queue.filter(({ unserved }) => unserved > 0).map((row) => [row.projectId, row]));
     const ordered = projects
       .slice(0, MAX_COMMANDS)
@@ -74,22 +74,22 @@ const runnersPage = page(
           <Mark status={headline.status} word={false} /> {headline.text}
         </h1>
         <p class="meta">
-          <span>Runners of the projects of {team.name}: each takes tasks of one project, whose key it has.</span>
+          <span>Runners of the projects of {team.name}. A runner takes tasks of the project whose key it uses.</span>
         </p>
         {queue.length === 0 ? null : (
           <>
             <h2>
-              The queue <small>what waits longest first</small>
+              The queue <small>longest waiting first</small>
             </h2>
             {queueTable(queue, now)}
           </>
         )}
         <h2>
-          Runners <small>seen: when it last asked; one that has not for two minutes is not there</small>
+          Runners <small>a runner that has not asked for work for two minutes is offline</small>
         </h2>
         {rows.length === 0 ? (
           <div class="card empty">
-            <p>No runner has asked for work in the projects of this team. Start one, as below.</p>
+            <p>No runners yet. Start one as shown below.</p>
           </div>
         ) : (
           runnerTable(rows, { csrf, now, role })
@@ -100,12 +100,12 @@ const runnersPage = page(
           cursor={last && `${last.projectId} ${last.name}`}
         />
         <h2 id="start">
-          Start a runner <small>on a machine of yours, beside the assay.yaml that says what tasks mean there</small>
+          Start a runner <small>on your own machine, next to assay.yaml, which defines the tasks</small>
         </h2>
         {ordered.length === 0 ? (
           <div class="card empty">
             <p>
-              There is no project yet: <a href={`/teams/${team.id}/settings#projects`}>create one</a> first.
+              No projects yet: <a href={`/teams/${team.id}/settings#projects`}>create one</a> first.
             </p>
           </div>
         ) : (

@@ -27,14 +27,13 @@ const labelTags = (labels: readonly string[]) =>
 const tasksOf = ({ taskSlugs, tasks }: Pick<Waiting, "taskSlugs" | "tasks">): string =>
   `${taskSlugs.join(", ")}${tasks > taskSlugs.length ? ` and ${tasks - taskSlugs.length} more` : ""}`;
 
-/** Who will come for what waits, in words. */
+/** Assigned to for what waits, in words. */
 function coming({ waiting, unserved, labels }: Waiting): Html {
-  if (unserved === 0)
-    return <>{labels.length > 0 ? "a runner that has these labels" : "the next runner that is free"}</>;
-  const whom = unserved === waiting ? "nobody" : `nobody for ${unserved} of them`;
+  if (unserved === 0) return <>{labels.length > 0 ? "a runner with these labels" : "the next free runner"}</>;
+  const whom = unserved === waiting ? "nobody" : `no runner for ${unserved} of them`;
   return (
     <span class="failed">
-      {whom}: no runner of the project that is there {labels.length > 0 ? "has these labels" : "takes these tasks"}
+      {whom}: no online runner of the project {labels.length > 0 ? "has these labels" : "takes these tasks"}
     </span>
   );
 }
@@ -43,16 +42,16 @@ export function queueTable(queue: readonly Waiting[], now: Date): Html {
   return (
     <div class="card">
       <table>
-        <caption class="visually-hidden">What waits, by the labels that it asks for</caption>
+        <caption class="visually-hidden">Waiting tasks by required labels</caption>
         <thead>
           <tr>
             <th scope="col">
               <span class="visually-hidden">Status</span>
             </th>
             <th scope="col">Waiting</th>
-            <th scope="col">Asks for</th>
+            <th scope="col">Requires</th>
             <th scope="col" class="wide">
-              Who will come
+              Assigned to
             </th>
             <th scope="col" class="number">
               Since
@@ -64,7 +63,7 @@ export function queueTable(queue: readonly Waiting[], now: Date): Html {
             <tr>
               <td class="mark-cell">
                 <Mark status={row.unserved > 0 ? "failed" : "queued"} word={false} />
-                <span class="visually-hidden">{row.unserved > 0 ? "nobody comes" : "waits"}</span>
+                <span class="visually-hidden">{row.unserved > 0 ? "no matching runner" : "waits"}</span>
               </td>
               <td class="long">
                 <b>{counted(row.waiting, "task")}</b> in{" "}
@@ -89,7 +88,8 @@ export function queueTable(queue: readonly Waiting[], now: Date): Html {
 
 function doing(runner: TeamRunner): Html {
   const { leases, held, projectId, isThere } = runner;
-  if (held === 0) return <span class="soft">{isThere ? `nothing; could begin ${runner.free}` : "nothing"}</span>;
+  if (held === 0)
+    return <span class="soft">{isThere && runner.free > 0 ? counted(runner.free, "free slot") : "–"}</span>;
   return (
     <>
       {leases.map((lease) => (
@@ -184,13 +184,7 @@ export function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html 
                     </span>
                   )}
                   <span class="visually-hidden">
-                    {runner.isThere
-                      ? runner.held > 0
-                        ? "at work"
-                        : runner.paused
-                          ? "paused"
-                          : "waits for work"
-                      : "not there"}
+                    {runner.isThere ? (runner.held > 0 ? "busy" : runner.paused ? "paused" : "idle") : "offline"}
                   </span>
                 </td>
                 <td class="long">
@@ -200,7 +194,7 @@ export function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html 
                     {runner.taskSlugs === null
                       ? ""
                       : `, only ${runner.taskSlugs.slice(0, 8).join(", ")}${runner.taskSlugs.length > 8 ? ` and ${runner.taskSlugs.length - 8} more` : ""}`}
-                    {runner.isThere ? "" : ", not there"}
+                    {runner.isThere ? "" : ", offline"}
                     {runner.version === null ? "" : `, Assay ${runner.version}`}
                   </span>
                 </td>

@@ -22,10 +22,10 @@ const onceMore = (projectId: string): Html => (
 function madeLink(projectId: string, what: Html, url: string, sees: string, back: Html): View {
   const body = (
     <>
-      <h1>A link for whoever has it</h1>
+      <h1>Link created</h1>
       <div class="message good" role="status">
         <p>
-          <b>Copy it now: it is shown this once.</b> {what}
+          <b>Copy it now. It is not shown again.</b> {what}
         </p>
       </div>
       <div class="copied">
@@ -33,7 +33,7 @@ function madeLink(projectId: string, what: Html, url: string, sees: string, back
       </div>
       <div class="prose">
         <p>{sees}</p>
-        <p>It opens without signing in, until somebody revokes it.</p>
+        <p>Anyone with the link can view it without signing in, until it is revoked.</p>
       </div>
       <p class="actions">
         {back}
@@ -43,7 +43,7 @@ function madeLink(projectId: string, what: Html, url: string, sees: string, back
       </p>
     </>
   );
-  return { title: "A link for whoever has it", body, section: "settings" };
+  return { title: "Link created", body, section: "settings" };
 }
 
 /** Of Markdown, where brackets would end it. */
@@ -61,7 +61,7 @@ function madeBadge(
       <h1>A badge</h1>
       <div class="message good" role="status">
         <p>
-          <b>Copy it now: its address is shown this once.</b> {what}.
+          <b>Copy it now. The URL is not shown again.</b> {what}.
         </p>
       </div>
       <p>
@@ -75,11 +75,11 @@ function madeBadge(
       <div class="copied">
         <pre data-copy>{`<a href="${target}"><img src="${image}" alt="${escapeText(text)}" height="20"></a>`}</pre>
       </div>
-      <h2>Its address</h2>
+      <h2>URL</h2>
       <div class="copied">
         <pre data-copy>{image}</pre>
       </div>
-      <p class="hint">The picture is for everybody; what it links to is for members of the team, who sign in.</p>
+      <p class="hint">Anyone can see the badge. Its link leads to pages for members of the team.</p>
       {onceMore(projectId)}
     </>
   );
@@ -87,10 +87,10 @@ function madeBadge(
 }
 
 const SEES_EXECUTION =
-  "Whoever has it sees the outcome, the counts, the tasks, and the failures by cause with their messages and stacks; no logs, no output of tests, no variables, no runners or machines, no names of people, and nothing of other executions.";
+  "Anyone with the link can see the outcome, counts, tasks and failures with messages and stacks. Logs, test output, variables, runners, machines, names of people and other executions are not shown.";
 
 const SEES_PROJECT =
-  "Whoever has it sees the state of the default branch, how it has been going, and how the newest executions ended; nothing behind them.";
+  "Anyone with the link can see the state of the default branch, how it has been going, and how the newest executions ended; nothing behind them.";
 
 export const sharesPage = page(
   "/projects/:projectId/shares",
@@ -101,7 +101,7 @@ export const sharesPage = page(
       <>
         <h1>Sharing</h1>
         <div class="meta">
-          <span>What is open to people who do not sign in. An execution is shared from its own page.</span>
+          <span>Links and badges that work without signing in. To share an execution, open its page.</span>
         </div>
         {await shareSection({ sql, csrf, role, project, now }, query.cursor)}
       </>

@@ -110,7 +110,7 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
       </h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">Tasks, the worst first</caption>
+          <caption class="visually-hidden">Tasks, failed tasks first</caption>
           <thead>
             <tr>
               <th scope="col">
@@ -159,7 +159,7 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
   );
 }
 
-/** What came of it, without what runners and pipelines have said: that names them. */
+/** Result, without what runners and pipelines have said: that names them. */
 export const publicOutcomeOf = (build: ExecutionSummary): string =>
   executionOutcome({
     ...build,

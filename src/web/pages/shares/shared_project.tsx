@@ -46,7 +46,7 @@ export async function sharedProject(
       </div>
       {days.length === 0 ? null : (
         <>
-          <h2>How it has been going</h2>
+          <h2>Trend</h2>
           {trendCharts(defaultBranch, days, now)}
         </>
       )}{" "}

@@ -42,11 +42,11 @@ export function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean)
   const properties = Object.entries(row.properties ?? {});
   const links = (
     <p class="small">
-      <a href={testPath(projectId, row.testCaseId)}>This test over time</a>
+      <a href={testPath(projectId, row.testCaseId)}>Test history</a>
       {isAlone ? null : (
         <>
           {" "}
-          · <a href={whole}>The whole of it</a>
+          · <a href={whole}>Open full result</a>
         </>
       )}
     </p>

@@ -71,16 +71,16 @@ export async function readLeases(sql: Sql, { projectId, executionId, taskSlug }:
     : (await selectLeasesOfRun(sql, projectId, runId, { limit: LEASES })).slice(0, LEASES);
 }
 
-/** What became of it, in words. */
+/** Activity, in words. */
 const LEASE_WORDS: Record<LeaseStatus, string> = {
   queued: "waits",
-  offered: "handed out",
+  offered: "assigned",
   running: "runs",
   reported: "reported",
   failed: "failed",
   cancelled: "cancelled",
   lost: "lost",
-  returned: "given back",
+  returned: "returned",
   infrastructure: "could not run it",
   timed_out: "timed out",
 };
@@ -91,11 +91,11 @@ export function leaseTable(leases: readonly RunLease[], path: Path, now: Date): 
   return (
     <>
       <h2>
-        Attempts <small>who has had it, oldest first</small>
+        Attempts <small>oldest first</small>
       </h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">Runners that have had the task</caption>
+          <caption class="visually-hidden">Runners that took the task</caption>
           <thead>
             <tr>
               <th scope="col">Runner</th>
@@ -180,18 +180,12 @@ export const taskLogs: Page[] = [
             </nav>
           ) : null}
           <div data-region="log">
-            {log?.isCut ? (
-              <p class="hint">The last 256 KiB. The text holds all that is kept, the last mebibyte.</p>
-            ) : null}
+            {log?.isCut ? <p class="hint">Last 256 KiB. The text version has the last 1 MiB.</p> : null}
             {log && log.text !== "" ? (
               logBox(log.text, `Log of ${place.taskSlug}`)
             ) : (
               <div class="card empty">
-                <p>
-                  {log
-                    ? "It has printed nothing yet."
-                    : "There is no log: none of our runners has run it. Logs of other runs are where they ran."}
-                </p>
+                <p>{log ? "No output yet." : "No log. Logs are stored for tasks that Assay's runners run."}</p>
               </div>
             )}
           </div>

@@ -56,7 +56,7 @@ const taskQuery = v.strictObject({
   cursor: v.optional(
     v.pipe(
       v.string(),
-      v.check((value) => CURSOR.test(value), "expected a place that this page has told"),
+      v.check((value) => CURSOR.test(value), "expected a link of this page"),
     ),
   ),
 });
@@ -97,10 +97,10 @@ export const tasks: Page[] = [
       const last = shown.at(-1);
       const missing = missingShardsOf(task);
       const warnings = [
-        ...(missing.length > 0 && !isOver ? [`Waits for ${toShardList(missing)} of ${task.shards}`] : []),
+        ...(missing.length > 0 && !isOver ? [`Waiting for ${toShardList(missing)} of ${task.shards}`] : []),
         ...(task.reason === null ? [] : [task.reason]),
         ...(run?.outage
-          ? ["Nearly everything failed: an outage, which blames nobody and is not remembered of the tests"]
+          ? ["Almost all tests failed: an outage, which does not count for the health of the tests"]
           : []),
         ...(run?.warnings ?? []),
       ];
@@ -167,10 +167,10 @@ export const tasks: Page[] = [
             <div class="card empty">
               <p>
                 {total > 0
-                  ? "No case matches."
+                  ? "No results match the filters."
                   : task.attempt > 0
-                    ? "The report tells no single cases."
-                    : "Nothing has come yet."}
+                    ? "The report contains no individual results."
+                    : "No reports yet."}
               </p>
             </div>
           )}{" "}
@@ -202,7 +202,7 @@ export const tasks: Page[] = [
             ) : null}
           </div>
           <h2>
-            Cases <small>failed ones first</small>
+            Cases <small>failed first</small>
           </h2>
           {isOver ? cases : <div data-region="cases">{cases}</div>}
           <div data-region="log">
@@ -211,7 +211,7 @@ export const tasks: Page[] = [
                 <h2>
                   End of the log{" "}
                   <small>
-                    <a href={`${path}/log`}>more of it</a>
+                    <a href={`${path}/log`}>full log</a>
                   </small>
                 </h2>
                 {logBox(log.text, "End of the log")}

@@ -16,9 +16,8 @@ const MAX_PROJECTS = 100;
 const MAX_KEYS = 100;
 
 const DONE = {
-  revoked: "The key is revoked: nothing gets in with it any more.",
-  shown:
-    "The key was generated, and is shown only once. Whoever has not copied it revokes it, and generates another one.",
+  revoked: "Key revoked.",
+  shown: "The key was shown once. If you did not copy it, revoke it and create a new one.",
 } as const;
 
 /** Where the next page of projects begins: the last one's name and id. */
@@ -84,12 +83,12 @@ export async function settings(
               placeholder="shop"
               value={problem?.of === "project" ? given : ""}
             />{" "}
-            <button>Create the project</button>
+            <button>Create project</button>
           </form>
         </>
       ) : null}
       <h2 id="keys">
-        Team keys <small>for scripts: integrations, environments, automations; not for uploads</small>
+        Team keys <small>for scripts that manage integrations, environments and automations; not for uploads</small>
       </h2>
       {keyTable(shown, keys)}{" "}
       {role === "owner" ? (
@@ -106,7 +105,7 @@ export async function settings(
               placeholder="terraform"
               value={problem?.of === "key" ? given : ""}
             />{" "}
-            <button>Generate a team key</button>
+            <button>Generate team key</button>
           </form>
         </>
       ) : null}

@@ -21,7 +21,7 @@ export function places({ team, role }: Shown, tally: TeamTally, queue: { waiting
   const { environments, variables, integrations, disabledIntegrations, failingIntegrations } = tally;
   const { automations, enabledAutomations } = tally;
   const rows: [path: string, name: string, what: string, isBad?: boolean][] = [
-    ["members", "Members", "who is in the team, and invitations"],
+    ["members", "Members", "people and invitations"],
     [
       "environments",
       "Environments",
@@ -53,21 +53,21 @@ export function places({ team, role }: Shown, tally: TeamTally, queue: { waiting
       "runners",
       "Runners",
       queue.waiting === 0
-        ? "nothing waits"
+        ? "no tasks waiting"
         : join([
             `${counted(queue.waiting, "task")} waiting`,
-            queue.unserved > 0 && `${queue.unserved} for a runner that is not there`,
+            queue.unserved > 0 && `${queue.unserved} without a matching runner`,
           ]),
       queue.unserved > 0,
     ],
     ...(role === "owner"
-      ? [["audit", "Audit log", "who did what to keys, members, settings"] as [string, string, string]]
+      ? [["audit", "Audit log", "changes to keys, members and settings"] as [string, string, string]]
       : []),
   ];
   return (
     <div class="card">
       <table>
-        <caption class="visually-hidden">What is set for the team</caption>
+        <caption class="visually-hidden">Settings of the team</caption>
         <tbody>
           {rows.map(([path, name, what, isBad]) => (
             <tr>
@@ -184,12 +184,12 @@ export function keyTable({ team, role, csrf, now }: Shown, keys: readonly ShownK
                     }
                     loss={
                       <>
-                        Whatever uses {key.leading}… is refused from then on.{" "}
+                        Requests with {key.leading}… will be refused.{" "}
                         {key.lastUsedAt === null ? (
-                          "It was never used."
+                          "Never used."
                         ) : (
                           <>
-                            It was last used <Ago at={key.lastUsedAt} now={now} />.
+                            Last used <Ago at={key.lastUsedAt} now={now} />.
                           </>
                         )}
                       </>

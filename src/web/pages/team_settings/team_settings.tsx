@@ -57,7 +57,7 @@ const teamKeyForm = form(
         </h1>
         <div class="message good">
           <p>
-            <b>Copy it now: it is shown this once.</b>
+            <b>Copy it now. It is not shown again.</b>
           </p>
         </div>
         <pre data-copy>{key}</pre>
@@ -67,7 +67,7 @@ const teamKeyForm = form(
         </pre>
         <p class="actions">
           <a class="button" href={`/teams/${team.id}/settings#keys`}>
-            To the settings of the team
+            Back to team settings
           </a>
         </p>
       </>

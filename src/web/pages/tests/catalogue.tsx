@@ -94,7 +94,7 @@ function rotOf({ broken, flaky, quarantined }: ProjectCounts): { status: string;
     quarantined > 0 && `${toCount(quarantined)} quarantined`,
   ].filter((part) => part !== false);
   const status = broken > 0 ? "broken" : flaky > 0 ? "flaky" : "passed";
-  return { status, text: parts.length === 0 ? "No flaky, no broken test" : parts.join(", ") };
+  return { status, text: parts.length === 0 ? "No flaky or broken tests" : parts.join(", ") };
 }
 
 const ownerLinks = (base: Path, owners: readonly OwnerTally[]): Html | null =>
@@ -147,14 +147,14 @@ export const cataloguePage = page(
       <div class="card empty">
         {isFiltered ? (
           <>
-            <p>No test is like that.</p>
+            <p>No tests match the filters.</p>
             <p>
               <a href={path}>All tests</a>
             </p>
           </>
         ) : (
           <>
-            <p>No test has been reported yet.</p>
+            <p>No tests yet.</p>
             <p>
               <a class="button main" href={`/projects/${id}/onboarding`}>
                 Send the first report
@@ -183,7 +183,7 @@ export const cataloguePage = page(
         </div>
         {changed === undefined ? null : (
           <p class="message good" role="status">
-            {changed === 0 ? "Nothing had to be changed." : `${counted(changed, "test")} changed.`}
+            {changed === 0 ? "No changes needed." : `${counted(changed, "test")} changed.`}
           </p>
         )}{" "}
         {brokenTable(id, broken.slice(0, BROKEN), broken.length > BROKEN, now)}{" "}
@@ -232,7 +232,7 @@ export const bulkChangeForm = form(
     const { project, fields } = context;
     const { do: what, reason, until, owner, back, ...ticked } = fields;
     const ids = Object.values(ticked as Record<string, string | undefined>).filter((id) => id !== undefined);
-    if (ids.length === 0) refuse("No test was ticked");
+    if (ids.length === 0) refuse("Select at least one test");
     const patch: TestCasePatch =
       what === "own"
         ? { owner: owner ?? null }

@@ -60,7 +60,7 @@ function catalogueRow(projectId: string, test: TestCaseRow, index: number, mayCh
 }
 
 /** The set that the figures of a test are over, as the API counts them. */
-export const ALL_RESULTS = "on all branches, without skips and outages";
+export const ALL_RESULTS = "on all branches, excluding skips and outages";
 
 export const catalogueTable = (
   projectId: string,
@@ -172,13 +172,13 @@ export const brokenTable = (
 /** What is done to the ticked ones: the button says which. */
 export const bulkFields = (
   <fieldset class="filters">
-    <legend>The ticked ones</legend>
+    <legend>Selected tests</legend>
     <label>
       Why
       <input name="reason" maxlength={1000} />
     </label>{" "}
     <label>
-      Until, if it is to end
+      Until (optional)
       <input type="date" name="until" />
     </label>{" "}
     <button name="do" value="quarantine">
@@ -192,7 +192,7 @@ export const bulkFields = (
       <input name="owner" maxlength={200} />
     </label>{" "}
     <button name="do" value="own">
-      Give to owner
+      Set owner
     </button>
   </fieldset>
 );

@@ -38,11 +38,11 @@ export function quarantineTold({ quarantine }: TestCaseRow, now: Date): Html | n
   const { until, createdAt, reason } = quarantine;
   const end =
     until === null
-      ? "until somebody ends it"
+      ? "with no end date"
       : `until ${toExact(until)}, ${toSpan(Date.parse(until) - now.getTime())} from now`;
   return (
     <div class="message after">
-      <b>Quarantined</b> <Ago at={createdAt} now={now} />, {end}: its failures count for no verdict. {reason}
+      <b>Quarantined</b> <Ago at={createdAt} now={now} />, {end}: its failures do not fail builds. {reason}
     </div>
   );
 }
@@ -55,13 +55,13 @@ export function careForms(base: Path, test: TestCaseRow, csrf: string): Html {
         <summary class="button">{quarantine ? "Change quarantine" : "Quarantine"}</summary>
         <form class="fields card padded" method="post" action={`${base}/quarantine`}>
           <Csrf token={csrf} />
-          <p class="hint">It goes on running, and its failures fail no build.</p>
+          <p class="hint">The test keeps running, but its failures do not fail builds.</p>
           <label>
             Why
             <input name="reason" maxlength={1000} required value={quarantine?.reason ?? ""} />
           </label>{" "}
           <label>
-            Until the end of the day (UTC); empty: until somebody ends it
+            Until the end of the day (UTC); if empty, no end date
             <input type="date" name="until" value={quarantine?.until?.slice(0, 10) ?? ""} />
           </label>
           <div>
@@ -71,11 +71,11 @@ export function careForms(base: Path, test: TestCaseRow, csrf: string): Html {
       </details>
       {quarantine ? <ActionForm action={`${base}/release`} csrf={csrf} label="End quarantine" /> : null}
       <details class="panel">
-        <summary class="button">{owner === null ? "Give an owner" : "Change owner"}</summary>
+        <summary class="button">{owner === null ? "Set owner" : "Change owner"}</summary>
         <form class="fields card padded" method="post" action={`${base}/owner`}>
           <Csrf token={csrf} />{" "}
           <label>
-            Owner; empty: nobody
+            Owner (empty for none)
             <input name="owner" maxlength={200} value={owner ?? ""} />
           </label>
           <div>

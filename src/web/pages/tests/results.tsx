@@ -129,13 +129,13 @@ export function lastFailure({ projectId, names }: Told, { row, said }: LastFailu
             </>
           )}{" "}
           {row.completedAt === null ? null : <Ago at={row.completedAt} now={now} />}
-          {row.flaky ? ", and passed when it was tried again" : ""}
+          {row.flaky ? ", and passed on retry" : ""}
         </small>
       </h2>
-      {message === null && stack === null ? <p class="soft">It said nothing.</p> : null}{" "}
+      {message === null && stack === null ? <p class="soft">No output.</p> : null}{" "}
       {message === null || holds ? null : <pre>{message}</pre>} {stack === null ? null : <pre>{stack}</pre>}{" "}
       {(stack ?? message ?? "").length >= STACK ? (
-        <p class="hint">Cut here: the whole of it is on the page of its execution.</p>
+        <p class="hint">Truncated. The execution has the full result.</p>
       ) : null}
     </>
   );
@@ -149,7 +149,7 @@ export const bugsOfCase = (projectId: string, bugs: readonly BugOfCase[]): Html 
       <h2>Open bugs</h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">Open bugs that it belongs to</caption>
+          <caption class="visually-hidden">Open bugs of this test</caption>
           <tbody>
             {bugs.map((bug) => (
               <tr>

@@ -152,7 +152,7 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
       {bugsOfCase(projectId, bugs)}{" "}
       {role === "viewer" ? null : (
         <p class="hint after">
-          <a href={toAddress(`/projects/${projectId}/bugs/new`, { test: test.id })}>Open a bug about this test</a>
+          <a href={toAddress(`/projects/${projectId}/bugs/new`, { test: test.id })}>Report a bug for this test</a>
         </p>
       )}{" "}
       {failure ? lastFailure(told, failure, now) : null}
@@ -177,10 +177,10 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
         <div class="card empty">
           <p>
             {next
-              ? "Nothing like that among the newest results: go on with Next."
+              ? "No matches among the newest results. Continue with Next."
               : isPlain
-                ? "No result yet."
-                : "No result is like that."}
+                ? "No results yet."
+                : "No results match the filters."}
           </p>
         </div>
       ) : (

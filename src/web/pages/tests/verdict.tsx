@@ -56,7 +56,7 @@ export function trustOf(
       status: "removed",
       text: (
         <>
-          Removed: the last runs of <code>{test.taskSlug}</code> on {branch} did not have it
+          Removed: not in the last runs of <code>{test.taskSlug}</code> on {branch} did not have it
         </>
       ),
     };
@@ -129,9 +129,9 @@ export function trustOf(
 }
 
 const SIGNS: Record<FlakySign, (branch: string) => string> = {
-  retry: () => "it passed after a failure within one run, on the same code",
-  same_commit: () => "it both passed and failed on one commit",
-  episodes: (branch) => `it failed on ${branch} in separate short episodes that nobody fixed`,
+  retry: () => "it passed on retry within one run, on the same code",
+  same_commit: () => "it passed and failed on the same commit",
+  episodes: (branch) => `it failed on ${branch} in several short episodes without a fix`,
 };
 
 export function whyFlaky(
@@ -144,7 +144,7 @@ export function whyFlaky(
   const left = record ? Math.max(1, record.recoversAfter - record.clean) : 0;
   return (
     <section class="card padded prose">
-      <h2 class="first">Why it counts as flaky</h2>
+      <h2 class="first">Why this test is flaky</h2>
       <ul>
         {flaky.signs.map((sign) => (
           <li>{SIGNS[sign](branch)}</li>
@@ -158,7 +158,7 @@ export function whyFlaky(
               ""
             ) : (
               <>
-                , seen last <Ago at={flaky.lastSeenAt} now={now} />
+                , Last seen <Ago at={flaky.lastSeenAt} now={now} />
               </>
             )}
             .{" "}
@@ -200,7 +200,7 @@ export function whereItBegan(
   const { bad, good, isFirst } = firstBad;
   return (
     <section class="card padded prose">
-      <h2 class="first">Where it began to fail on {branch}</h2>
+      <h2 class="first">First failure on {branch}</h2>
       <dl class="facts">
         <dt>passed last</dt>
         <dd>
@@ -210,9 +210,9 @@ export function whereItBegan(
               <span class="soft">{good.completedAt === null ? null : <Ago at={good.completedAt} now={now} />}</span>
             </>
           ) : isFirst ? (
-            "in none of the results that are kept"
+            "not in the stored results"
           ) : (
-            "longer ago than is looked back here"
+            "further back than this page searches"
           )}
         </dd>
         <dt>{isFirst ? "failed first" : "failed already"}</dt>
@@ -223,7 +223,7 @@ export function whereItBegan(
       </dl>
       {good?.commit && bad.commit && good.commit !== bad.commit ? (
         <p>
-          What broke it lies between the two:{" "}
+          The breaking change is between the two:{" "}
           <code>
             git log {good.commit.slice(0, 12)}..{bad.commit.slice(0, 12)}
           </code>

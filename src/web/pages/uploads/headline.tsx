@@ -40,10 +40,10 @@ export function uploadsHeadline(tally: readonly UploadTally[], taken: Taken): He
       ? `${wholeOf(all)} of ${LAST}`
       : `${toCount(number)} of ${isMany ? `more than ${toCount(MAX_TAKEN)} uploads` : counted(all, "upload")} of ${LAST}`;
   if (refused > 0) return { status: "failed", text: `${part(refused)} ${was(refused)} refused` };
-  if (warned > 0) return { status: "flaky", text: `${part(warned)} had warnings, none was refused` };
-  if (all === 0) return { status: "queued", text: `Nothing has arrived in ${LAST}` };
+  if (warned > 0) return { status: "flaky", text: `${part(warned)} had warnings, none was rejected` };
+  if (all === 0) return { status: "queued", text: `No uploads in ${LAST}` };
   const these = isMany ? `More than ${toCount(MAX_TAKEN)} uploads of ${LAST}` : part(all);
-  return { status: "passed", text: `${these} ${was(all)} taken in` };
+  return { status: "passed", text: `${these} ${was(all)} accepted` };
 }
 
 /** "Both say", "2 of 5 say". */
@@ -79,28 +79,25 @@ export function nothing(base: Path, lastAt: string | undefined, now: Date): Html
     <div class="card padded prose">
       <p>
         {lastAt === undefined ? (
-          "No report has ever come to this project."
+          "This project has no reports yet."
         ) : (
           <>
             The last execution began <Ago at={lastAt} now={now} />.
           </>
         )}{" "}
-        Nothing was refused either: what CI sends does not get here, or not with the key of this project.
+        No uploads were rejected either. CI does not reach this server, or it does not use the key of this project.
       </p>
       <ul>
+        <li>Does the upload step run, even if tests fail? Check the log of the step: curl prints why it failed.</li>
         <li>
-          Does the step run, also where tests fail? It is the step's log that says: curl prints why it did not get
-          through.
+          Is the URL right, and can CI reach it? Requests with a wrong key get a 401 and are not listed here, because
+          they cannot be attributed to a project.
         </li>
-        <li>
-          Is the address right, and does CI reach it? A wrong key is answered with 401, and is told nowhere here,
-          because nobody knows whose it was.
-        </li>
-        <li>Was a new key generated? The one before stopped working at that moment.</li>
+        <li>Was a new key generated? The previous key stopped working at that moment.</li>
       </ul>
       <p>
         <a class="button" href={`${base}/onboarding`}>
-          The line to paste
+          Upload command
         </a>
       </p>
     </div>

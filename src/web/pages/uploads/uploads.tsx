@@ -78,7 +78,7 @@ export function row(projectId: string, upload: LoggedUpload, now: Date): Html {
     <tr>
       <td class="mark-cell">
         <Mark status={isRefused ? "failed" : "flaky"} word={false} />
-        <span class="visually-hidden">{isRefused ? "refused" : "taken in with warnings"}</span>
+        <span class="visually-hidden">{isRefused ? "refused" : "accepted with warnings"}</span>
       </td>
       <td class="long">
         {text}
@@ -148,12 +148,12 @@ export const uploads: Page[] = [
           <div class="meta">
             {lastRefused ? (
               <span>
-                last refused <Ago at={lastRefused} now={now} />
+                last rejected <Ago at={lastRefused} now={now} />
               </span>
             ) : null}
             {taken.lastAt ? (
               <span>
-                last taken in <Ago at={taken.lastAt} now={now} />
+                last accepted <Ago at={taken.lastAt} now={now} />
               </span>
             ) : null}
             <span>
@@ -165,7 +165,7 @@ export const uploads: Page[] = [
         {isEmpty ? nothing(base, lastAt, now) : null}{" "}
         {tally.length === 0 ? null : (
           <>
-            <h2>Refused, or with warnings</h2>
+            <h2>Rejected or with warnings</h2>
             <nav class="tabs" aria-label="Outcome">
               {FILTERS.map(([value, name]) => (
                 <a href={toAddress(path, { outcome: value })} aria-current={value === outcome ? "true" : undefined}>
@@ -179,7 +179,7 @@ export const uploads: Page[] = [
             <div data-region="uploads">
               {rows.length === 0 ? (
                 <div class="card empty">
-                  <p>None of these.</p>
+                  <p>No uploads match.</p>
                 </div>
               ) : (
                 <div class="card">
@@ -190,7 +190,7 @@ export const uploads: Page[] = [
                         <th scope="col">
                           <span class="visually-hidden">Outcome</span>
                         </th>
-                        <th scope="col">What was said</th>
+                        <th scope="col">Message</th>
                         <th scope="col" class="wide">
                           Task
                         </th>
