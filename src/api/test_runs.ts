@@ -198,7 +198,7 @@ export const testRuns: Route[] = [
       summary: "Upload a test report",
       description:
         "Takes a report into its run, all of it or nothing, and answers what it makes of it. Uploads with the same " +
-        "execution_key, branch and commit meet in one execution, in any order. The same task again is one more attempt: " +
+        "execution_key, branch and commit belong to the same execution, in any order. The same task again is one more attempt: " +
         "results are merged case by case, the latest counts, and what failed before and passes now is flaky; the very same " +
         "bytes again change nothing and are answered with 200. Counts are always made from the cases.\n\n" +
         "Recognised are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest and Mocha JSON, " +

@@ -25,20 +25,20 @@ export const ADMIN_USAGE = `  admin list-teams
   admin create-team --name NAME
   admin list-projects [--team ID]               of one team, or of all
   admin create-project --team ID --name NAME
-  admin generate-key --project ID               a new key for the project; the one before is revoked at once
+  admin generate-key --project ID               create a new project key and revoke the previous one at once
   admin generate-key --project ID --name NAME --scope read|upload|run|triage [--days N]
-                                                one more key for the project, which may do what its scope says
-  admin generate-key --team ID [--name NAME]    one more key for the team
+                                                create an additional project key with a scope
+  admin generate-key --team ID [--name NAME]    create an additional team key
   admin list-keys --team ID
   admin revoke-key --id ID
   admin list-users --team ID
   admin create-user --email ADDRESS --team ID [--name NAME] [--role owner|member|viewer] [--password TEXT]
-                                                an account, and its place in a team (member); asks for the password
-  admin create-user … --no-password             an account that signs in with OpenID Connect only
+                                                create an account and add it to a team (default role: member); prompts for the password
+  admin create-user … --no-password             create an account that signs in with OpenID Connect only
   admin add-user --email ADDRESS --team ID [--role ROLE]
-                                                a place in one more team for an account that there is
+                                                add an existing account to another team
   admin reset-password --email ADDRESS [--password TEXT]
-                                                a new password; every session of the account ends
+                                                set a new password and end all sessions of the account
   admin forget-secret-key                       after the loss of SECRET_KEY, while nothing is sealed and no server
                                                 runs: the next server that starts decides for a key
 
@@ -190,7 +190,7 @@ const COMMANDS: Record<string, Command> = {
         const created = await createUser(sql, { email: address, name, role, teamId, passwordHash: hash });
         if (created === "no team") missing("team", teamId);
         if (created === "taken")
-          throw new Error(`There is an account "${address}" already: admin add-user gives it a team`);
+          throw new Error(`An account "${address}" already exists: add it to a team with admin add-user`);
         return { id: created.id, email: address, role };
       };
     },
@@ -203,7 +203,7 @@ const COMMANDS: Record<string, Command> = {
         const admitted = await admitUser(sql, { email: address, teamId, role });
         if (admitted === "no team") missing("team", teamId);
         if (admitted === "no account") missing("account", address);
-        if (admitted === "member") throw new Error(`"${address}" is a member of this team already`);
+        if (admitted === "member") throw new Error(`"${address}" is already a member of this team`);
         return { id: admitted.id, email: address, role };
       };
     },
@@ -248,9 +248,9 @@ function toTable(rows: Record<string, unknown>[]): string {
 const toCell = (value: unknown): string => toPlainLine(String(value ?? "-"));
 
 export async function admin([name, ...args]: string[]): Promise<void> {
-  if (name === undefined) throw new UsageError("A command is missing after admin");
+  if (name === undefined) throw new UsageError("Missing command after admin");
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (!command) throw new UsageError(`No such command: admin ${name}`);
+  if (!command) throw new UsageError(`Unknown command: admin ${name}`);
   const { values, json } = parseOptions(args, command.options, command.flags);
   const work = await command.run(values);
   const database = await openExistingDatabase(readConfig(process.env));

@@ -34,7 +34,7 @@ async function run([command, ...rest]: string[]): Promise<number | void> {
   if (command === "runner") return await runner(rest);
   if (command === "help" || command === "--help") return void console.log(USAGE);
   if (command === "--version") return void console.log(packageJson.version);
-  throw new UsageError(command === undefined ? "A command is missing" : `No such command: ${command}`);
+  throw new UsageError(command === undefined ? "Missing command" : `Unknown command: ${command}`);
 }
 
 try {

@@ -18,16 +18,16 @@ export const RUNNER_USAGE = `  runner [options]                              run
 
 export const RUNNER_HELP = `Usage: assay runner [options]
 
-Takes tasks from a server and runs them on this machine, as assay.yaml says, until it is told to stop: SIGTERM lets what runs
-end, a second one cancels it. docs/runner.md tells more.
+Takes tasks from a server and runs them on this machine as defined in assay.yaml. SIGTERM stops the runner after the
+current tasks; a second SIGTERM cancels them. See docs/runner.md.
 
-  --config FILE           what the names of tasks mean here (default: assay.yaml)
-  --concurrency N         so many tasks at once (default: 1)
-  --labels a,b            what this machine has
+  --config FILE           the file that defines the tasks (default: assay.yaml)
+  --concurrency N         the number of tasks to run in parallel (default: 1)
+  --labels a,b            the labels of this machine
   --name NAME             how the server knows it (default: the host's name and the process)
-  --once                  one task; the exit code is 0 if it passed, 1 if not
+  --once                  run one task; the exit code is 0 if it passed, 1 if not
 
-ASSAY_URL, ASSAY_PROJECT, and ASSAY_KEY or ASSAY_KEY_FILE say for whom.`;
+Required: ASSAY_URL, ASSAY_PROJECT, and ASSAY_KEY or ASSAY_KEY_FILE.`;
 
 const MAX_CONCURRENCY = 64;
 /** SIGHUP is what a terminal says that is closed. */
@@ -49,7 +49,7 @@ export async function runner(args: string[]): Promise<number> {
   const isShielded = shield();
   const cgroups = await openCgroups();
   const { name, labels, concurrency, once } = options;
-  log.info("The runner begins", {
+  log.info("Runner started", {
     name,
     labels,
     concurrency,
@@ -80,7 +80,7 @@ export async function runner(args: string[]): Promise<number> {
   });
   stop = started.stop;
   const allPassed = await started.ended;
-  log.info("The runner has ended");
+  log.info("Runner stopped");
   return once && !allPassed ? 1 : 0;
 }
 

@@ -12,14 +12,15 @@ import { filesOfPlan, parsePlaywrightList, readFiles } from "./split_files.ts";
 import { askBatch, askPlan, SPLIT_PATIENCE_MS, type AskedPlan, planAnswer, readAs } from "./split_request.ts";
 import { readSeconds, UsageError } from "./usage.ts";
 
-export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]     the files of one of several jobs, by what they took (split --help)`;
+export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]     the files for one of several parallel jobs, balanced by duration (split --help)`;
 
 export const SPLIT_HELP = `Usage: assay split --shard 2/4 [options] [FILE|GLOB…|-]
 
-Prints those of the files that are this shard's, one a line: those that the server knows by what they took before, those
-that are new by hash. Over all shards each file is in exactly one, and a shard that is run again gets its files again. A "-"
-reads the files from standard input. Without any it prints what the server knows, and what is new is run nowhere: these names
-come from reports, and only those that lead to a file in this folder, or further inside, are taken.
+Prints the files of this shard, one per line. Files that the server knows are balanced by duration; new files are
+distributed by hash. Over all shards each file is in exactly one, and a shard that is run again gets its files again.
+A "-" reads the files from standard input. Without any it prints what the server knows, and what is new is run
+nowhere: these names come from reports, and only those that lead to a file in this folder, or further inside, are
+taken.
 
   --shard 2/4             (default: ASSAY_SHARD, or as the CI system numbers its parallel jobs; a task of a runner that has
                           none is not split: all files)
@@ -39,8 +40,8 @@ come from reports, and only those that lead to a file in this folder, or further
                           without FILES: only files that are there, or also others (default: --existing in CI)
   --json                  one line of JSON: { shard, task, files }
 
-ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where; in a task of a runner ASSAY_PLAN names the file with the plan. An option
-that is empty says nothing. Globs are expanded here, without node_modules.
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. In a task of a runner, ASSAY_PLAN names the file with the plan.
+Empty options are ignored. Globs are expanded here, without node_modules.
 
 Exit code: 0, also where the shard has no files and nothing is printed; 1 where there is no plan or no file at all; 2 is a
 wrong usage.`;

@@ -36,7 +36,7 @@ function readHidden(prompt: string): Promise<string> {
       // A password that is pasted comes in one piece, perhaps with the return behind it.
       for (const character of chunk) {
         if (character === "\r" || character === "\n") return end(() => resolve(line));
-        if (character === "\u0003" || character === "\u0004") return end(() => reject(new Error("Given up")));
+        if (character === "\u0003" || character === "\u0004") return end(() => reject(new Error("Cancelled")));
         if (BACKSPACE.test(character)) line = [...line].slice(0, -1).join("");
         else line += character;
       }

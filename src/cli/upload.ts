@@ -95,7 +95,7 @@ function tryToRead(found: FoundReports): Reports {
  */
 async function deliver(address: Address, delivery: Delivery, signal: AbortSignal | undefined): Promise<End> {
   const { given, parameters, found, ended, publicUrl, voice } = delivery;
-  if (signal?.aborted) return { end: "stopped", problem: "Told to stop" };
+  if (signal?.aborted) return { end: "stopped", problem: "Interrupted" };
   const sending = { patienceMs: given.patienceMs, signal, publicUrl };
   const exitCode = ended ? String(ended.exitCode) : parameters["exit_code"];
   const hasFailed = Number(exitCode ?? 0) !== 0;
@@ -111,7 +111,7 @@ async function deliver(address: Address, delivery: Delivery, signal: AbortSignal
     if (end.end !== "refused" || end.status !== 400 || isUnknown) return end;
     found.problems.push(end.problem);
     await voice.note(end.problem);
-  } else if (exitCode === undefined && !mayBeEmpty) return { end: "nothing", problem: "There is no report" };
+  } else if (exitCode === undefined && !mayBeEmpty) return { end: "nothing", problem: "No report found" };
   const failure = hasFailed ? exitCode : "-1";
   if (mayBeEmpty && !hasFailed) return await sendReports(address, NOTHING, sent, sending);
   const end = await sendReports(address, NOTHING, { ...sent, exit_code: failure! }, sending);
@@ -150,10 +150,10 @@ export async function upload(args: string[], environment: Environment = process.
       await tellRun(address as ServerAddress, end, { environment, system: build.system, voice, json: isJson });
     } catch (error) {
       // The results are uploaded, and the exit code is that of the tests.
-      await voice.note(`Cannot tell of the run: ${(error as Error).message}`);
+      await voice.note(`Cannot report the run: ${(error as Error).message}`);
     }
   else {
-    await voice.note(`The results are not uploaded: ${end.problem}`);
+    await voice.note(`Results were not uploaded: ${end.problem}`);
     if (isJson) await voice.tell(toJsonLine({ error: { message: end.problem } }));
   }
   const own = ended?.exitCode ?? 0;

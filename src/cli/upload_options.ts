@@ -31,9 +31,9 @@ its streams and signals untouched, then sends what it has written; the exit code
   --strict                an upload that fails is an exit code (below)
   --json                  one line of JSON: the server's answer, or { "error": { "message" } }
 
-ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where; ASSAY_PUBLIC_URL is the address that people are told, where it is another
-than ASSAY_URL. An option that is empty says nothing. Globs are expanded here, without
-node_modules and .git; "**" is any number of folders.
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. ASSAY_PUBLIC_URL is the address for links, if it differs from
+ASSAY_URL. Empty options are ignored. Globs are expanded here, without node_modules and .git; "**" is any number of
+folders.
 
 No report, one that is older than the command, or one that cannot be read or has no test cases, is no success: where it is
 known how the tests ended, a failure is recorded in its place ("runner exited N", -1 where they claim success). A command that is told to stop (SIGINT, SIGTERM,
@@ -88,7 +88,7 @@ export function readArguments(args: string[]): UploadArguments {
   const parameters = Object.fromEntries(given.filter(([, value]) => value !== ""));
   if (flags.help) return { reports: [], command, parameters, flags, patienceMs: PATIENCE_MS };
   if (positionals.length === 0) throw new UsageError("A report is missing after upload: name a file or a glob");
-  if (command?.length === 0) throw new UsageError("A command is missing after --");
+  if (command?.length === 0) throw new UsageError("Missing command after --");
   if (command && parameters["exit_code"] !== undefined)
     throw new UsageError("--exit-code is what the command after -- tells");
   if (parameters["execution_id"] !== undefined && parameters["execution_key"] !== undefined)

@@ -145,7 +145,7 @@ export async function sendReports(
     }
     return { end: "refused", problem: `What answers at ${address.url} is no Assay server: check ASSAY_URL` };
   } catch (error) {
-    if (sending.signal?.aborted) return { end: "away", problem: "Told to stop" };
+    if (sending.signal?.aborted) return { end: "away", problem: "Interrupted" };
     if (error instanceof AnswerTooLongError) return { end: "refused", problem: error.message };
     if (!(error instanceof ServerAwayError)) throw error;
     return { end: "away", problem: error.message };

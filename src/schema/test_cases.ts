@@ -174,7 +174,7 @@ export const testCaseResult = v.strictObject({
   attempt: described(count, "The attempt of the run that this result is from", 1),
   branch,
   commit,
-  outage: v.pipe(v.boolean(), v.description("Nearly everything failed in that run: it says nothing of this case")),
+  outage: v.pipe(v.boolean(), v.description("Almost all tests failed in that run, so it does not count for this case")),
   message: described(v.nullable(v.string()), "Why it failed, or was skipped", "expected 2 items, got 1"),
   completedAt: v.pipe(v.nullable(time), v.description("null while shards of the run are missing")),
 });

@@ -172,13 +172,13 @@ export const uploadParameters = v.strictObject({
   ),
   branch: described(
     mayBeEmpty(branchName),
-    "The branch that was tested; refs/heads/main is taken for main. An empty one says nothing, and what names no branch counts " +
+    "The branch that was tested; refs/heads/main is taken for main. An empty value is ignored, and an upload without a branch counts " +
       "as the default one",
     "main",
   ),
   commit: described(
     mayBeEmpty(text(200)),
-    "The commit that was tested: of a pull request its head, not what CI merged it to. Empty: it says nothing",
+    "The commit that was tested: of a pull request its head, not what CI merged it to. An empty value is ignored",
     "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
   ),
   base_commit: described(
@@ -228,7 +228,7 @@ export const uploadParameters = v.strictObject({
   completed_at: described(
     v.optional(timestamp),
     "When the run was completed, if not now; not in the future. It dates the run, the execution that the upload makes, the " +
-      "results and the bugs; what newer runs have told stays, and of what is older than a day nobody is told",
+      "results and the bugs; what newer runs have told stays, and no notifications are sent for uploads that are older than a day",
   ),
   lease_id: described(
     v.optional(uuid),

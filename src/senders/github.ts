@@ -45,7 +45,8 @@ const COMMENTS_PER_PAGE = 50;
 const COMMENT_PAGES = 10;
 
 async function setStatus(http: Outbound, config: Config, { notice, options, now }: Job): Promise<Outcome> {
-  if (!isCommitHash(notice.commit) || notice.state === null) return { status: "refused", error: "There is no commit" };
+  if (!isCommitHash(notice.commit) || notice.state === null)
+    return { status: "refused", error: "The execution has no commit" };
   const answer = await http.request(
     postJson(`${repositoryOf(config)}/statuses/${notice.commit}`, headersOf(config), {
       state: notice.state,

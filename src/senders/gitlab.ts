@@ -27,7 +27,7 @@ function toRequest(config: Config, { action, notice, options }: Job): OutboundRe
   const headers = { "PRIVATE-TOKEN": config.token };
   switch (action) {
     case "set_commit_status":
-      if (!isCommitHash(notice.commit) || notice.state === null) return "There is no commit";
+      if (!isCommitHash(notice.commit) || notice.state === null) return "The execution has no commit";
       return postJson(`${project}/statuses/${notice.commit}`, headers, {
         state: STATES[notice.state],
         name: options.context ?? "assay",

@@ -44,7 +44,7 @@ export type { Outbound };
 export type Receiver = { kind: Kind; config: Record<string, unknown>; secrets: readonly string[] };
 
 /** What a user reads of a failure of ours; the log has the rest. */
-export const INTERNAL_ATTEMPT = "Internal error while sending: the log of Assay tells why";
+export const INTERNAL_ATTEMPT = "Internal error while sending. See the log of the server";
 
 /** Throws nothing: `bug` is what went wrong in ourselves, which may pass like any other failure. */
 export async function send(

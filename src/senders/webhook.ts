@@ -66,7 +66,8 @@ export const webhook: Sender<"webhook"> = {
       body,
     });
     if (answer.status >= 200 && answer.status < 300) return { status: "sent" };
-    if (answer.status === 410) return { status: "gone", error: "Answered 410: it wants no more" };
+    if (answer.status === 410)
+      return { status: "gone", error: "Answered 410: the receiver no longer accepts messages" };
     const afterMs = retryAfter(answer, now);
     const redirects = answer.status >= 300 && answer.status < 400 ? ": redirects are not followed" : "";
     return { status: "retry", error: `Answered ${answer.status}${redirects}`, ...(afterMs ? { afterMs } : {}) };

@@ -161,7 +161,7 @@ export async function selectBlocksOfRuns(
   return rows.map(toRunBlock);
 }
 
-/** The test cases of a row of `case_result` whose failures are of an incident; null where nothing in it has failed. */
+/** The test cases of a row of `case_result` whose failures are part of an incident; null where nothing in it has failed. */
 const incidentsIn = (sql: Sql) => sql`
   case when case_result.statuses ~ '[fF]' then (
     select array_agg(f.test_case) from failure f

@@ -10,7 +10,7 @@ import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "..
 import { blockOfCase, ROWS_LOOKED_AT } from "./packing.ts";
 import { isOnDefault } from "./predicates.ts";
 
-/** A condition: the failure was of an incident; both are expressions. A look-up for each: "exists" may become a hash of all. */
+/** A condition: the failure was part of an incident; both are expressions. A look-up for each: "exists" may become a hash of all. */
 export const isOfIncident = (sql: Sql, projectId: Given, runId: Fragment, testCase: Fragment) => sql`coalesce((
   select true from failure i
   where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = ${testCase} and i.blame = 'incident'

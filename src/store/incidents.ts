@@ -118,7 +118,7 @@ export async function selectSightings(
   return row!;
 }
 
-/** All failures of a run that have one of these causes, whatever else explains them, are of an incident. */
+/** All failures of a run that have one of these causes, whatever else explains them, are part of an incident. */
 export const markIncidents = (sql: Tx, projectId: string, runId: string, causes: readonly string[]) => sql`
   update failure f set blame = 'incident', incident = 'cause', in_a_row = null, flake_rate = null, flaky_at = null
   where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame <> 'quarantined' and exists (
@@ -126,7 +126,7 @@ export const markIncidents = (sql: Tx, projectId: string, runId: string, causes:
     where d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
       and d.cause = any(${toTextArray(causes)}::uuid[]) and ${isLast(sql, projectId)})`;
 
-/** All new failures of a run but those of these causes are of an incident. */
+/** All new failures of a run but those of these causes are part of an incident. */
 export const markOthers = (
   sql: Tx,
   projectId: string,
@@ -207,7 +207,7 @@ export async function selectMachineRuns(
   return mine ? { mine, others: rows.filter((row) => row !== mine) } : null;
 }
 
-/** The test cases of a run whose failures were of an incident before this attempt. */
+/** The test cases of a run whose failures were part of an incident before this attempt. */
 export const selectIncidentCases = async (sql: Tx, projectId: string, runId: string): Promise<Set<number>> => {
   const rows = await sql<{ number: number }[]>`
     select test_case as number from failure

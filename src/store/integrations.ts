@@ -181,7 +181,7 @@ export async function giveUpOldest(
   max: number,
   { now, how }: { now: Date; how: "among" | "alone" },
 ): Promise<{ givenUp: string[]; isFull: boolean }> {
-  const attempt = notSent(now, `Given up: more than ${max} deliveries were waiting, and this was the oldest message`);
+  const attempt = notSent(now, `Cancelled: more than ${max} deliveries were waiting, and this was the oldest message`);
   const mine = waiting(sql, teamId, integrationId);
   const [row] = await sql<{ givenUp: string[]; isFull: boolean }[]>`
     -- Ordered and limited so that there is one index to take even while nothing is known of the table.

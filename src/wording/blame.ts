@@ -9,7 +9,7 @@ export const BLAME_PHRASES = {
   main: "failing on the default branch too",
   still: "still failing",
   flaky: "known flaky",
-  incident: "of an incident",
+  incident: "part of an incident",
   quarantined: "quarantined",
 } as const satisfies Record<Blame, string>;
 

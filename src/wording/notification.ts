@@ -184,7 +184,7 @@ function ofTestCase(told: EventContext, testCase: About<"testCase">, url: string
 const ofMissedTask = (told: EventContext): Words => ({
   tone: "bad",
   title: `${projectName(told)}: ${told.data.taskSlug} did not report`,
-  text: `A schedule expected it: ${told.data.reason ?? "nothing has arrived in time"}`,
+  text: `Expected by a schedule: ${told.data.reason ?? "no report arrived in time"}`,
   topic: `${told.project?.id} ${branchOf(told)} missed ${told.data.taskSlug}`,
 });
 
@@ -269,7 +269,7 @@ export const toDispatchNotice = (
   tone: "neutral",
   title: `${project.name}: start the pipeline of the execution ${execution.key ?? execution.id}`,
   subject: `${project.name}: start a pipeline`,
-  text: "Its results are to join the execution",
+  text: "Results should be uploaded to the execution",
   facts: factsOf({ Branch: execution.branch, Commit: execution.commit?.slice(0, 12) }),
   lines: [],
   url: executionUrl(publicUrl, project.id, execution.id),
@@ -289,7 +289,7 @@ export const toTestNotice = (teamId: string, integrationName: string, publicUrl:
   tone: "neutral",
   title: `Assay can reach ${integrationName}`,
   subject: `Assay can reach ${integrationName}`,
-  text: "This is a test: nothing has happened",
+  text: "This is a test message. No action is needed",
   facts: [{ name: "Integration", value: integrationName }],
   lines: [],
   url: teamSettingsUrl(publicUrl, teamId),

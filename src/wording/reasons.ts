@@ -8,9 +8,9 @@ import { singleLine } from "./single_line.ts";
 /** What is stored as the reason of a task that is open when its execution ends, unless more is known. */
 export const END_REASONS: Record<"arrived" | "completed" | "cancelled" | "expired", string> = {
   arrived: "The execution has ended",
-  completed: "The execution was completed without it",
+  completed: "The execution was completed without this task",
   cancelled: "The execution was cancelled",
-  expired: "Nothing has come of it in time",
+  expired: "No report arrived in time",
 };
 const KNOWN_REASONS = new Set(Object.values(END_REASONS));
 

@@ -484,7 +484,7 @@ describe("actions", () => {
       ["upload", ["lint", "unit"]],
     ]);
     expect(all[0].rerunOf).toBe(all[1].id);
-    expect((await runsOf(id))[0].actions[0].reason).toBe("It was repeated 2 times already");
+    expect((await runsOf(id))[0].actions[0].reason).toBe("It has already been rerun 2 times");
   });
 
   test("rerun_failed says which environment there is no more, and is no failure of ours", async () => {
@@ -523,7 +523,7 @@ describe("actions", () => {
     expect(await executionsOf()).toHaveLength(4);
     expect((await runsOf(id))[0].actions[0]).toMatchObject({
       status: "skipped",
-      reason: "3 automations led to this already",
+      reason: "Stopped: a chain of 3 automations led to this event",
     });
   });
 
@@ -629,7 +629,7 @@ describe("schedules", () => {
     await upload("pf");
     await upload("pp");
     const { body } = await run(id);
-    expect(body).toMatchObject({ cause: "manual", status: "done", reason: "It was time" });
+    expect(body).toMatchObject({ cause: "manual", status: "done", reason: "Scheduled time reached" });
     await deliverAll();
     const [message] = receiver.requests;
     expect(message!.body.blocks[0].text.text).toBe("⚪ other: 2 executions, 1 failed");
@@ -667,7 +667,7 @@ describe("POST …/run", () => {
     expect(body.actions.map(({ type, status, reason }: any) => [type, status, reason])).toEqual([
       ["notify", "planned", `Would send "other: main failed" to "slack" (slack)`],
       ["open_bug_report", "planned", `Would open the bug report "other: main failed"`],
-      ["rerun_failed", "planned", "Would ask for the failed tasks again"],
+      ["rerun_failed", "planned", "Would rerun the failed tasks"],
       ["start_execution", "planned", `Would start the tasks "diagnose" in "other"`],
     ]);
     expect([await executionsOf(), await runsOf(id)]).toEqual(before);

@@ -338,7 +338,8 @@ describe("shards that never came", () => {
   test("complete their run when they come late after all, which is told to who brings them", async () => {
     const { body } = await shard("execution_key=late&shard=1/3&complete=true");
     const second = await shard("execution_key=late&shard=2/3", "p");
-    const late = 'The execution had ended before this upload, as "failed": its figures change, and nobody is told';
+    const late =
+      'The execution had ended before this upload, as "failed": its counts are updated, and no notifications are sent';
     expect(second.body).toMatchObject({
       ...{ status: "incomplete", verdict: "failed", missingShards: [3] },
       warnings: ["The execution has ended without shard 3 of 3", late],

@@ -454,7 +454,7 @@ describe("deliveries", () => {
     }
     expect(await read(other.id)).toMatchObject({
       enabled: false,
-      disabledReason: "Nothing could be delivered for 5 days",
+      disabledReason: "No delivery succeeded for 5 days",
     });
     const events = await database.pool<{ data: any }[]>`
       select data from event where team_id = ${acme.team} and type = 'integration.disabled' order by id`;

@@ -342,7 +342,7 @@ describe("what is more urgent", () => {
     expect((await sync(place, { held: [{ id: lease.id }] })).held[0]).toMatchObject({ cancelled: true, reason });
     for (const { id } of [elsewhere, ofFork, newest]) expect((await see(place, id)).status).toBe("queued");
     expect(message(await post(place, "/executions", { mode: "run", tasks: ["unit"], supersede: true }))).toBe(
-      'Cannot supersede others: the execution names no "branch"',
+      'Cannot supersede other executions: the execution has no "branch"',
     );
     for (const more of [{ supersede: true }, { priority: 1 }])
       expect(message(await post(place, "/executions", { tasks: ["unit"], ...more }))).toBe(
@@ -458,7 +458,7 @@ describe("what a runner cannot run", () => {
       await cannot(place, lease.id, "no disk");
     }
     expect((await see(place, id)).tasks[0].reason).toBe(
-      "The runner only could not run it in three tries; the last time: no disk",
+      "The runner only failed to start it three times; the last time: no disk",
     );
     expect((await runnerOf(place, "only")).paused).toBeNull();
   });
@@ -595,8 +595,8 @@ describe("what is lost", () => {
     expect((await sync(place)).leases).toEqual([]);
     const ended = await see(place, id);
     expect([ended.status, ended.tasks[0].status]).toEqual(["timed_out", "timed_out"]);
-    expect(ended.tasks[0].reason).toBe("The runner r2 was lost, as the one before it was");
-    expect(ended.reason).toBe("Timed out: unit did not report (The runner r2 was lost, as the one before it was)");
+    expect(ended.tasks[0].reason).toBe("The runner r2 was lost, like the one before it");
+    expect(ended.reason).toBe("Timed out: unit did not report (The runner r2 was lost, like the one before it)");
   });
 
   test("the log and the reason of what was lost stay readable", async () => {
@@ -734,7 +734,7 @@ describe("what is lost", () => {
     await database.pool`update lease set started_at = now() - interval '71 seconds' where id = ${lease.id}`;
     await reclaimLeases(database);
     const { held } = await sync(place, { free: 0, held: [{ id: lease.id }] });
-    expect(held[0]).toMatchObject({ cancelled: true, reason: "It ran longer than its 10 s" });
+    expect(held[0]).toMatchObject({ cancelled: true, reason: "It exceeded its time limit of 10 s" });
     expect((await fail(place, lease.id, { message: "Timed out after 10 s", exitCode: 137 })).body.status).toBe(
       "failed",
     );
@@ -764,7 +764,7 @@ describe("what is lost", () => {
     const ended = await see(lonely, a.id);
     expect([ended.status, ended.tasks[0].reason]).toEqual([
       "timed_out",
-      "No runner took it in time: none with the labels gpu, linux was there",
+      "No runner took the task in time: none with the labels gpu, linux was there",
     ]);
     expect((await see(busy, b.id)).status).toBe("queued");
     expect((await sync(lonely)).leases).toEqual([]);
@@ -838,7 +838,7 @@ describe("cancellation", () => {
     await report(place, a.id, "pff");
     const { held, leases } = await sync(place, { free: 1, held: [{ id: b.id }] });
     expect(leases).toEqual([]);
-    const reason = "Not needed any more: 2 failures, and failFast is 2";
+    const reason = "Stopped early: 2 failures, and failFast is 2";
     expect(held[0]).toMatchObject({ cancelled: true, reason });
     await fail(place, b.id, { message: "Ended" });
     const ended = await see(place, id);

@@ -181,11 +181,11 @@ describe("people", () => {
     expect(await admin(...create)).toEqual({
       code: 1,
       output: "",
-      errors: 'There is an account "ada@acme.example" already: admin add-user gives it a team\n',
+      errors: 'An account "ada@acme.example" already exists: add it to a team with admin add-user\n',
     });
     const add = ["add-user", "--email", "ada@acme.example", "--team", rival.team, "--role", "owner"];
     expect(await json(...add)).toMatchObject({ email: "ada@acme.example", role: "owner" });
-    expect((await admin(...add)).errors).toBe('"ada@acme.example" is a member of this team already\n');
+    expect((await admin(...add)).errors).toBe('"ada@acme.example" is already a member of this team\n');
     for (const args of [
       ["add-user", "--team", acme.team],
       ["reset-password", "--password", PASSWORD],
@@ -286,7 +286,7 @@ test("the help names every command, and what is none is a wrong usage", async ()
   expect(code).toBe(0);
   for (const name of Object.keys(COMMANDS)) expect(output).toContain(`  admin ${name}`);
   const none = await admin();
-  expect([none.code, none.errors]).toEqual([2, expect.stringContaining("A command is missing after admin")]);
+  expect([none.code, none.errors]).toEqual([2, expect.stringContaining("Missing command after admin")]);
   for (const args of [["nope"], ["constructor"], ["list-projects", "--team", "x"], ["list-teams", "--team", acme.team]])
     expect([args, (await admin(...args)).code]).toEqual([args, 2]);
 });

@@ -267,7 +267,7 @@ describe("an upload that fails breaks no build, unless it is to", () => {
   test("a report that cannot be read", async () => {
     expect(await both(["bad.xml"])).toEqual({
       codes: [0, 1],
-      errors: `assay: The results are not uploaded: Cannot read "bad.xml": it is an HTML page, not a test report\n`,
+      errors: `assay: Results were not uploaded: Cannot read "bad.xml": it is an HTML page, not a test report\n`,
     });
   });
 
@@ -281,7 +281,7 @@ describe("an upload that fails breaks no build, unless it is to", () => {
       codes: [0, 1],
       errors:
         `assay: There is no file "no.xml"\nassay: No file matches "no/*.xml"\n` +
-        `assay: The results are not uploaded: There is no report\n`,
+        `assay: Results were not uploaded: No report found\n`,
     });
     // What is there is sent all the same.
     const project = await addProject(acme);
@@ -318,7 +318,7 @@ describe("an upload that fails breaks no build, unless it is to", () => {
       folder,
       variables: { ASSAY_URL: broken.url },
     });
-    expect([code, errors]).toEqual([3, "assay: The results are not uploaded: Broken\n"]);
+    expect([code, errors]).toEqual([3, "assay: Results were not uploaded: Broken\n"]);
     expect(new Set(broken.requests.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
     expect(broken.requests).toHaveLength(3);
     const busy = createReceiver({ status: 429, headers: { "Retry-After": "121" } });
@@ -528,7 +528,7 @@ describe("around a command", () => {
       [3, "done\n"],
       [7, "done\n"],
     ]);
-    for (const { errors } of ends) expect(errors).toContain("The results are not uploaded: Cannot reach");
+    for (const { errors } of ends) expect(errors).toContain("Results were not uploaded: Cannot reach");
     const fork = await upload(project, ["report.xml", ...command], { folder, variables: { ASSAY_KEY: "", CODE: "4" } });
     expect([fork.code, fork.output, fork.errors]).toEqual([4, "done\n", expect.stringContaining("Set ASSAY_KEY")]);
   });
@@ -619,7 +619,7 @@ describe("around a command", () => {
         const { code, output, errors } = await ended;
         expect([code, output]).toEqual([42, `caught ${name}\n`]);
         // A cancelled build has no result.
-        expect([errors, await list(project)]).toEqual(["assay: The results are not uploaded: Told to stop\n", []]);
+        expect([errors, await list(project)]).toEqual(["assay: Results were not uploaded: Interrupted\n", []]);
       },
     );
 
@@ -628,7 +628,7 @@ describe("around a command", () => {
       const { child, ended } = start(project, ["report.xml", ...script(": > ready; exec sleep 60")], { folder });
       await ready(folder);
       child.kill("SIGTERM");
-      expect(await ended).toMatchObject({ code: 143, errors: "assay: The results are not uploaded: Told to stop\n" });
+      expect(await ended).toMatchObject({ code: 143, errors: "assay: Results were not uploaded: Interrupted\n" });
     });
 
     test("during the upload: it is left, and the exit code stays the command's", async () => {
@@ -637,7 +637,7 @@ describe("around a command", () => {
       const { child, ended } = start(project, ["report.xml", ...script(`${writes("p")}; exit 6`)], { variables });
       await until(() => hanging.requests.length > 0);
       child.kill("SIGTERM");
-      expect(await ended).toMatchObject({ code: 6, errors: "assay: The results are not uploaded: Told to stop\n" });
+      expect(await ended).toMatchObject({ code: 6, errors: "assay: Results were not uploaded: Interrupted\n" });
     });
   });
 });

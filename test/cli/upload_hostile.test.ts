@@ -146,7 +146,7 @@ describe("the key", () => {
     }));
     const { code, output, errors } = await upload(project, ["r.xml", "--json"], { variables: { ASSAY_URL: echo.url } });
     expect([code, JSON.parse(output)]).toEqual([0, { error: { message: "No: Bearer *** ***" } }]);
-    expect(errors).toBe("assay: The results are not uploaded: No: Bearer *** ***\n");
+    expect(errors).toBe("assay: Results were not uploaded: No: Bearer *** ***\n");
   });
 
   test("does not follow a redirect, nor go to where an answer leads", async () => {
@@ -192,7 +192,7 @@ describe("an answer", () => {
     const { code, errors, requests, address } = await refuses(endless);
     expect([code, errors, requests]).toEqual([
       1,
-      `assay: The results are not uploaded: Cannot read ${address}: the answer has more than 1 MiB\n`,
+      `assay: Results were not uploaded: Cannot read ${address}: the answer has more than 1 MiB\n`,
       1,
     ]);
     expect(sent).toBeLessThan(64);
@@ -212,7 +212,7 @@ describe("an answer", () => {
       "",
     ]) {
       const { code, errors } = await refuses(body);
-      expect([code, errors]).toEqual([1, expect.stringMatching(/^assay: The results are not uploaded: .*is no Assay/)]);
+      expect([code, errors]).toEqual([1, expect.stringMatching(/^assay: Results were not uploaded: .*is no Assay/)]);
     }
   });
 

@@ -100,7 +100,7 @@ describe("the first account", () => {
     const user = { email: "cli@acme.example", name: "Cli", passwordHash: null, teamId, role: "owner" as const };
     expect(await database.begin((sql) => createUser(sql, user))).toEqual({ id: expect.any(String) });
     expect(await isSetupToken(database, token)).toBe(false);
-    expect(await refusal(setUp(database, signIn, { token, account: ada(), client: CLIENT }))).toContain("over");
+    expect(await refusal(setUp(database, signIn, { token, account: ada(), client: CLIENT }))).toContain("has expired");
   });
 
   test("waits for one that is being made elsewhere, and is not made then", async () => {

@@ -295,7 +295,7 @@ describe("a dispatch that fails", () => {
     await deliver();
     await endTime(body.id);
     await expireExecutions(database);
-    expect((await get(body.id)).tasks).toMatchObject([{ reason: "Nothing has come of it in time" }]);
+    expect((await get(body.id)).tasks).toMatchObject([{ reason: "No report arrived in time" }]);
   });
 
   test("is sent again when somebody asks for it, and what comes then joins late; unless it was cancelled or deleted", async () => {

@@ -107,7 +107,7 @@ describe("an invitation", () => {
       ...others.map((person) => acceptAsSelf(database, person, token)),
     ]);
     expect(uses.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-    expect(uses.flatMap((use) => (use.status === "rejected" ? [use.reason.message.slice(0, 23)] : []))).toEqual(
+    expect(uses.flatMap((use) => (use.status === "rejected" ? [use.reason.message.slice(0, 27)] : []))).toEqual(
       Array(4).fill("This invitation has expired"),
     );
     expect(await selectMembers(database.pool, team)).toHaveLength(4);
@@ -123,12 +123,14 @@ describe("an invitation", () => {
   test("works for an account that is signed in; a member is refused, and leaves it for others", async () => {
     const { team, owner, member } = await createTeam();
     const { token } = await invite(database, owner, team, { role: "viewer" });
-    expect(await refusal(acceptAsSelf(database, member, token))).toBe("You are a member of Team already");
+    expect(await refusal(acceptAsSelf(database, member, token))).toBe("You are already a member of Team");
     expect(await selectRole(database.pool, team, member.accountId)).toBe("member");
     const other = await createPerson(database, { team: acme.team, role: "member" });
     expect(await acceptAsSelf(database, other, token)).toEqual({ teamId: team });
     expect(await selectRole(database.pool, team, other.accountId)).toBe("viewer");
-    expect(await refusal(acceptAsSelf(database, await createPerson(database, undefined), token))).toContain("is over");
+    expect(await refusal(acceptAsSelf(database, await createPerson(database, undefined), token))).toContain(
+      "has expired",
+    );
   });
 
   test("for an address is for that account alone", async () => {
@@ -150,7 +152,7 @@ describe("an invitation", () => {
     const victim = await createPerson(database, undefined);
     const { token } = await invite(database, owner, team, { role: "viewer" });
     const account = { ...newcomer(victim.email), password: "the attacker's own" };
-    expect(await refusal(acceptAsNew(database, signIn, { token, account, client: CLIENT }))).toContain("sign in");
+    expect(await refusal(acceptAsNew(database, signIn, { token, account, client: CLIENT }))).toContain("Sign in");
     expect(hashing.count.hash).toBe(0);
     expect(await findInvitation(database, token)).toBeDefined();
   });
@@ -175,7 +177,7 @@ describe("an invitation", () => {
     const stranger = await createPerson(database, undefined);
     for (const token of [old, revoked, demoted, removed, "x", "x".repeat(43)]) {
       expect(await findInvitation(database, token)).toBeUndefined();
-      expect(await refusal(acceptAsSelf(database, stranger, token))).toContain("is over");
+      expect(await refusal(acceptAsSelf(database, stranger, token))).toContain("has expired");
     }
     expect((await entriesOf(team)).map(({ action }) => action)).toContain("invitation.revoked");
   });
@@ -233,7 +235,7 @@ describe("roles", () => {
   test("the last owner stays one", async () => {
     const { team, owner } = await createTeam();
     const place = { teamId: team, accountId: owner.accountId };
-    const message = "A team needs an owner: make somebody else one first";
+    const message = "A team needs an owner. Make another member an owner first";
     expect(await refusal(removeMember(database, owner, place))).toBe(message);
     expect(await refusal(changeRole(database, owner, { ...place, role: "viewer" }))).toBe(message);
     expect(await selectRole(database.pool, team, owner.accountId)).toBe("owner");

@@ -49,14 +49,16 @@ async function createPlaces(...names: string[]) {
 }
 
 test("a subject that cannot be stored is refused, and NUL elsewhere opens nothing", async () => {
-  const words = "The provider names you with characters that cannot be stored";
+  const words = "The identity provider sends a name with characters that cannot be stored";
   for (const subject of ["ada\0", "\ud800"]) {
     const person = somebody(subject, { email: "nul@acme.example" });
     expect(await refusal(come(person, open))).toBe(words);
     const { accountId, sessionId } = await createPerson(database, undefined);
     expect(await refusal(linkIdentity(database, { accountId, sessionId }, person))).toBe(words);
   }
-  expect(await refusal(come(somebody("nul", { email: "n\0ul@acme.example" }), open))).toContain("no e-mail address");
+  expect(await refusal(come(somebody("nul", { email: "n\0ul@acme.example" }), open))).toContain(
+    "verified e-mail address",
+  );
   const { accountId } = await come(somebody("nul", { name: "A\0da" }), open);
   expect((await selectAccount(database.pool, accountId))?.name).toBe("nul");
 });
@@ -65,7 +67,7 @@ describe("somebody without an account", () => {
   test("gets none without an invitation, unless his verified address is in a domain that is let in", async () => {
     const ask = "There is no account for stranger@acme.example: ask an owner of a team for an invitation";
     expect(await refusal(come(somebody("stranger")))).toBe(ask);
-    const unverified = "The provider tells no e-mail address of you that it has verified";
+    const unverified = "The identity provider does not send a verified e-mail address for you";
     for (const more of [{ isVerified: false }, { email: null }, { email: "no address" }])
       expect(await refusal(come(somebody("stranger", more), open))).toBe(unverified);
     for (const email of [
@@ -105,7 +107,7 @@ describe("somebody without an account", () => {
     const { accountId } = await come(somebody("invited"), closed, { invitation: token });
     expect(await teamsOf(accountId)).toEqual([acme.team]);
     expect(await selectAccount(database.pool, accountId)).toMatchObject({ passwordHash: null, oidcIssuer: ISSUER });
-    expect(await refusal(come(somebody("late"), closed, { invitation: token }))).toContain("invitation is over");
+    expect(await refusal(come(somebody("late"), closed, { invitation: token }))).toContain("invitation has expired");
     expect(await database.pool`select from account where email = 'late@acme.example'`).toHaveLength(0);
   });
 
@@ -113,7 +115,7 @@ describe("somebody without an account", () => {
     const { database } = await createDatabase();
     const team = await database.begin((sql) => insertTeam(sql, "Team"));
     expect(await refusal(come(somebody("eve"), open, {}, database))).toContain(
-      "the link that the server's start has printed",
+      "the link that the server printed when it started",
     );
     expect(await refusal(come(somebody("eve"), open, { setup: "x".repeat(43) }, database))).toContain(
       "This link has expired",
@@ -139,13 +141,17 @@ describe("somebody whose address has an account", () => {
   test("is that account where it was made without a password", async () => {
     const made = await createPerson(database, { team: acme.team, role: "member" }, { password: null });
     const person = somebody("made", { email: made.email });
-    expect(await refusal(come({ ...person, isVerified: false }))).toContain("no e-mail address");
+    expect(await refusal(come({ ...person, isVerified: false }))).toContain("verified e-mail address");
     expect((await come(person)).accountId).toBe(made.accountId);
     const [entry] = await selectAuditEntries(database.pool, acme.team, { limit: 1 });
     expect(entry).toMatchObject({ action: "account.linked", subject: made.email, details: { issuer: ISSUER } });
     // Whoever gets the address next is somebody else.
-    expect(await refusal(come(somebody("successor", { email: made.email })))).toContain("belongs to another identity");
-    expect(await refusal(come({ ...person, issuer: "https://evil.example" }))).toContain("belongs to another identity");
+    expect(await refusal(come(somebody("successor", { email: made.email })))).toContain(
+      "is linked to another identity",
+    );
+    expect(await refusal(come({ ...person, issuer: "https://evil.example" }))).toContain(
+      "is linked to another identity",
+    );
   });
 
   test("does not get one with a password: whoever set it may only have claimed the address", async () => {
@@ -156,9 +162,9 @@ describe("somebody whose address has an account", () => {
     // The one who knows the password says so himself.
     await linkIdentity(database, squatter, person);
     expect((await come(person)).accountId).toBe(squatter.accountId);
-    expect(await refusal(linkIdentity(database, squatter, somebody("second")))).toBe("This account is linked already");
+    expect(await refusal(linkIdentity(database, squatter, somebody("second")))).toBe("This account is already linked");
     const other = await createPerson(database, undefined);
-    expect(await refusal(linkIdentity(database, other, person))).toBe("This identity belongs to an account already");
+    expect(await refusal(linkIdentity(database, other, person))).toBe("This identity already belongs to an account");
   });
 
   test("gets it where passwords open nothing, and whoever had it before is out", async () => {

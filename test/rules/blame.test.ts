@@ -8,7 +8,7 @@ const LISTS: [Blame, string, string, string][] = [
   ["main", "alsoFailingOnMain", "also_failing_on_main", "failing on the default branch too"],
   ["still", "stillFailing", "still_failing", "still failing"],
   ["flaky", "flakyFailures", "flaky", "known flaky"],
-  ["incident", "incidentFailures", "incident", "of an incident"],
+  ["incident", "incidentFailures", "incident", "part of an incident"],
   ["quarantined", "quarantinedFailures", "quarantined", "quarantined"],
 ];
 const failure = (blame: Blame) =>

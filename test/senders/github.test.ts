@@ -34,7 +34,7 @@ test("set_commit_status sets the state of the commit", async () => {
   const long = await sender.deliver({ notice: { ...BAD, text: "x".repeat(500) }, scripts: [{ status: 201 }] });
   expect(long.requests[0]!.body.description).toHaveLength(140);
   const none = await sender.deliver({ notice: { ...BAD, commit: null } });
-  expect([none.outcome, none.requests]).toEqual([{ status: "refused", error: "There is no commit" }, []]);
+  expect([none.outcome, none.requests]).toEqual([{ status: "refused", error: "The execution has no commit" }, []]);
 });
 
 describe("create_issue", () => {

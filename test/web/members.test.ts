@@ -142,7 +142,7 @@ describe("an invitation", () => {
     });
     expect([taken.status, wordsOf(taken)]).toEqual([
       400,
-      expect.stringContaining("sign in, then open the invitation again"),
+      expect.stringContaining("Sign in, then open the invitation again"),
     ]);
     const login = `/login?${new URLSearchParams({ next: second.link })}`;
     const back = await guest.submit(login, "/login", { email: person.email, password: PASSWORD });
@@ -178,7 +178,7 @@ test("roles are changed and members removed; the last owner is told why not; all
   const last = await change(owner, "viewer");
   expect([last.status, wordsOf(last)]).toEqual([
     400,
-    expect.stringContaining("A team needs an owner: make somebody else one first"),
+    expect.stringContaining("A team needs an owner. Make another member an owner first"),
   ]);
   expect((await owner.browser.submit(page, `${place(viewer)}/remove`)).location).toBe(`${page}?done=removed`);
   expect((await viewer.browser.get(page)).status).toBe(404);

@@ -113,8 +113,8 @@ describe("/projects/:projectId/onboarding", () => {
     for (const step of ["environment", "integration"]) expect((await skip(step, true)).location).toBe(pathOf(own));
     expect((await skip("environment", false)).status).toBe(303);
     const { html } = await member.get(pathOf(own));
-    expect(stepOf(html, "Tell the environment")).toMatch(/^○ to do .* Skip$/);
-    expect(stepOf(html, "Connect what the team uses")).toBe("– skipped Connect what the team uses skipped Resume");
+    expect(stepOf(html, "Send the environment")).toMatch(/^○ to do .* Skip$/);
+    expect(stepOf(html, "Connect your tools")).toBe("– skipped Connect your tools skipped Resume");
     expect((await skip("lunch", true)).status).toBe(400);
   });
 

@@ -122,7 +122,7 @@ describe("a task", () => {
     const ended = await get(pathOf(mine, body.id));
     expect(ended.words).toContain("unit: shards 2 and 3 of 3 missing; 2 passed");
     expect(ended.text).not.toContain("data-live");
-    expect((await get(pathOf(mine, body.id, "e2e"))).words).toContain("The execution was completed without it");
+    expect((await get(pathOf(mine, body.id, "e2e"))).words).toContain("The execution was completed without this task");
   });
 
   test.each(["a/b", "100%", "a%2Fb", "what?", "#1", "ü 🦊", "a+b&c=d", "..a", "%00"])(

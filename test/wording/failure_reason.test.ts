@@ -34,7 +34,7 @@ describe("the reason of a failure", () => {
     expect(reason("flaky", { flakeRate: 0 })).toEndWith("branches before");
   });
 
-  test("of an incident is how it was recognised", () => {
+  test("part of an incident is how it was recognised", () => {
     expect(reason("incident", { incident: "cause" })).toStartWith("Many tests in several files failed at once");
     expect(reason("incident", { incident: "machine" })).toStartWith("Recent runs on this machine failed");
     expect(reason("incident", { incident: "retries" })).toStartWith("Many tests in this run passed only on retry");

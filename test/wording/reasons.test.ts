@@ -24,7 +24,7 @@ describe("a task", () => {
     [{ ...incomplete, failed: 2, namedShards: [1] }, "shards 2 and 3 of 3 missing"],
     [{ ...incomplete, shards: 1, namedShards: [] }, "did not finish"],
     [silent, "did not report"],
-    [{ ...silent, reason: "Nothing has come of it in time" }, "did not report"],
+    [{ ...silent, reason: "No report arrived in time" }, "did not report"],
     [{ ...silent, reason: "The runner r1 was lost" }, "did not report (The runner r1 was lost)"],
     [{ ...silent, status: "cancelled" }, "did not report"],
     [{ ...silent, status: "queued" }, null],

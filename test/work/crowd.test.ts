@@ -70,7 +70,7 @@ describe("more than a thousand deliveries", () => {
     expect(body.data.every(({ id }: any) => id < oldest!.id)).toBe(true);
     expect(body.data[0]).toMatchObject({ status: "failed", nextAttemptAt: null });
     expect(body.data[0].attempts.map(({ error }: any) => error)).toEqual([
-      "Given up: more than 1000 deliveries were waiting, and this was the oldest message",
+      "Cancelled: more than 1000 deliveries were waiting, and this was the oldest message",
     ]);
   });
 

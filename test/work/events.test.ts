@@ -97,7 +97,7 @@ describe("executions", () => {
     await build("p", "lint");
     expect((await typesOf(project)).filter((type) => type.startsWith("execution."))).toEqual(["execution.completed"]);
     const { warnings } = await build("pf", "e2e");
-    expect(warnings).toEqual(['The execution had ended before this upload, as "passed": this task joins it']);
+    expect(warnings).toEqual(['The execution had ended before this upload, as "passed": this task is added to it']);
     const told = await eventsOf(project);
     expect(told.slice(-2).map(({ type }) => type)).toEqual(["execution.completed", "execution.failed"]);
     expect(told.at(-1)!.data.execution).toMatchObject({ status: "failed", passed: 3, failed: 1, taskCount: 3 });

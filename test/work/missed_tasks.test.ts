@@ -48,7 +48,7 @@ const missed = async () => {
     where project_id = ${project.project} and type = 'task.missed' order by id`;
   return rows.map(({ task, reason }) => [task, reason]);
 };
-const SILENCE = "Nothing has come of it in time";
+const SILENCE = "No report arrived in time";
 
 describe("of a scheduled execution", () => {
   test("all tasks are missed where nothing arrives", async () => {
@@ -88,7 +88,7 @@ describe("of a scheduled execution", () => {
     const id = await begin();
     await upload(id, "task_slug=unit");
     await act(id, "complete");
-    expect(await missed()).toEqual([["e2e", "The execution was completed without it"]]);
+    expect(await missed()).toEqual([["e2e", "The execution was completed without this task"]]);
   });
 
   test("a report that comes late is counted, and takes back and repeats nothing", async () => {
@@ -115,8 +115,8 @@ describe("of a scheduled execution of mode run", () => {
   test("a task that no runner took is missed", async () => {
     await expire(await begin({ mode: "run" }), 4);
     expect(await missed()).toEqual([
-      ["unit", "No runner took it in time"],
-      ["e2e", "No runner took it in time"],
+      ["unit", "No runner took the task in time"],
+      ["e2e", "No runner took the task in time"],
     ]);
   });
 
@@ -133,7 +133,7 @@ describe("of a scheduled execution of mode run", () => {
       await reclaimLeases(database);
     }
     expect(await get(id)).toMatchObject({ status: "timed_out" });
-    expect(await missed()).toEqual([["unit", "The runner b was lost, as the one before it was"]]);
+    expect(await missed()).toEqual([["unit", "The runner b was lost, like the one before it"]]);
   });
 });
 

@@ -87,7 +87,7 @@ const runsOf = async (id: string) =>
 const deliveriesOf = async (id: string) =>
   (await ask(`GET /teams/${acme.team}/integrations/${id}/deliveries?limit=100`, { key })).body.data;
 
-const INTERNAL = "Internal error: nothing was done, and the log of Assay tells why";
+const INTERNAL = "Internal error: nothing was done. See the log of the server";
 const handleAll = () => handleEvents(database, "https://assay.test", log);
 
 describe("handling events", () => {
@@ -182,7 +182,7 @@ describe("handling events", () => {
     await pauses(next!["id"], 29, handleAll);
     await handleAll();
     expect((await runsOf(slow))[0]).toEqual([
-      ...["event", "failed", "The database did not answer in time, again and again: nothing was done"],
+      ...["event", "failed", "The database did not answer in time after several tries: nothing was done"],
     ]);
     expect(await isDone()).toBe(true);
   });
@@ -222,7 +222,7 @@ describe("running schedules", () => {
     expect(await runAll()).toBe(2);
     expect(await runAll()).toBe(0);
     expect(await runsOf(poison)).toEqual([["schedule", "failed", INTERNAL]]);
-    expect(await runsOf(sound)).toEqual([["schedule", "done", "It was time"]]);
+    expect(await runsOf(sound)).toEqual([["schedule", "done", "Scheduled time reached"]]);
     expect([await nextOf(poison), await nextOf(sound)]).toEqual(
       Array.from({ length: 2 }, () => "2030-01-08T03:00:00.000Z"),
     );
@@ -308,7 +308,7 @@ describe("delivering", () => {
     const [delivery] = await deliveriesOf(poison);
     expect([delivery.status, delivery.nextAttemptAt]).toEqual(["failed", null]);
     expect(delivery.attempts.map(({ error }: any) => error)).toEqual(
-      Array.from({ length: 9 }, () => "Internal error while sending: the log of Assay tells why"),
+      Array.from({ length: 9 }, () => "Internal error while sending. See the log of the server"),
     );
     expect(waits).toHaveLength(8);
     expect(waits).toEqual(waits.toSorted((a, b) => a - b));

@@ -156,7 +156,7 @@ async function stop(cluster: string, holder: postgres.Sql): Promise<void> {
   try {
     const server = findPostmaster(cluster);
     if (!server) return;
-    // Told to stop by somebody else (systemd tells a whole unit), it ends by itself with its last client.
+    // Interrupted by somebody else (systemd tells a whole unit), it ends by itself with its last client.
     if (server.status === "stopping" || (await isShared(holder))) return;
     await holder.end({ timeout: 1 });
     await halt(server, cluster);

@@ -143,7 +143,7 @@ function contextOf(given: object, { data }: Notification): string {
 
 /** What the notice lacks for this action, in words. */
 function whatIsMissing(type: Delivered["type"], kind: string, notice: Notification): string | undefined {
-  if (type === "set_commit_status" && notice.commit === null) return "The commit is not known";
+  if (type === "set_commit_status" && notice.commit === null) return "The commit is unknown";
   if (type === "set_commit_status" && !isCommitHash(notice.commit))
     return `${JSON.stringify(notice.commit)} is no commit`;
   if (type === "notify" && (kind === "github" || kind === "gitlab") && notice.pullRequest === null)
@@ -161,7 +161,7 @@ async function openBugReport(
   { automation, project, notice, depth }: Occasion,
 ): Promise<Result> {
   if (!project) return skipped("It is not about a project");
-  if (depth >= MAX_DEPTH) return skipped(`${depth} automations led to this already`);
+  if (depth >= MAX_DEPTH) return skipped(`Stopped: a chain of ${depth} automations led to this event`);
   const name = title ?? notice.subject;
   const digest = Bun.SHA256.hash(`automation ${project.id} ${automation.id} ${notice.topic}`, "hex").slice(0, 32);
   await lockBugs(sql, project.id);
@@ -204,13 +204,13 @@ async function rerunFailed(
 ): Promise<Result> {
   const id = event?.data.execution?.id;
   const execution = id && project ? await lockExecution(sql, project.id, id) : undefined;
-  if (!execution) return skipped("The execution is not there any more");
-  if (execution.reruns >= maximum) return skipped(`It was repeated ${execution.reruns} times already`);
-  if (dryRun) return { status: "planned", reason: "Would ask for the failed tasks again" };
+  if (!execution) return skipped("The execution was deleted");
+  if (execution.reruns >= maximum) return skipped(`It has already been rerun ${execution.reruns} times`);
+  if (dryRun) return { status: "planned", reason: "Would rerun the failed tasks" };
   const rerun = { failedOnly: true, trigger: "automation" as const, depth: depth + 1, teamId, publicUrl, now };
   const created = await rerunExecution(sql, project!.id, execution, rerun);
-  if ("reason" in created) return skipped(`Nothing to repeat: ${created.reason}`);
-  return { status: "done", reason: "Asked for the failed tasks again", executionId: created.id };
+  if ("reason" in created) return skipped(`Nothing to rerun: ${created.reason}`);
+  return { status: "done", reason: "Reran the failed tasks", executionId: created.id };
 }
 
 async function startExecution(
@@ -219,7 +219,7 @@ async function startExecution(
   action: Extract<Action, { type: "start_execution" }>,
   { teamId, project, depth, cause, event, automation }: Occasion,
 ): Promise<Result> {
-  if (depth >= MAX_DEPTH) return skipped(`${depth} automations led to this already`);
+  if (depth >= MAX_DEPTH) return skipped(`Stopped: a chain of ${depth} automations led to this event`);
   const { branch, environment, dispatch } = action;
   const [target] =
     action.projectId === undefined ? [project] : await selectTeamProjects(sql, teamId, [action.projectId]);

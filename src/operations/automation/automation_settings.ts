@@ -169,7 +169,7 @@ export async function runByHand(
     eventType: trigger.event,
     projectId: null,
     status: "skipped",
-    reason: `There was no "${trigger.event}" in the last 7 days to try it with`,
+    reason: `There was no "${trigger.event}" in the last 7 days to try the automation with`,
     actions: [],
     createdAt: services.now.toISOString(),
   };

@@ -25,8 +25,8 @@ export const factsOf = ({ data, projectId, defaultBranch }: EventRow): EventFact
 /** Why a run failed that failed in us, or that the database never had time for. */
 export const reasonOf = (isStall: boolean): string =>
   isStall
-    ? "The database did not answer in time, again and again: nothing was done"
-    : "Internal error: nothing was done, and the log of Assay tells why";
+    ? "The database did not answer in time after several tries: nothing was done"
+    : "Internal error: nothing was done. See the log of the server";
 
 /**
  * In a transaction. Undefined when this automation has seen the event before. What fails in us is undone and kept as a
@@ -118,7 +118,11 @@ async function actForSchedule(
       actions.push({ type: action.type, ...(await perform(sql, services, action, occasion)) });
   }
   const any = projects.length > 0;
-  return { status: toStatus(any, actions), reason: any ? "It was time" : "The team has no such project", actions };
+  return {
+    status: toStatus(any, actions),
+    reason: any ? "Scheduled time reached" : "The team has no such project",
+    actions,
+  };
 }
 
 type About = Pick<NewAutomationRun, "cause" | "eventId" | "eventType" | "projectId">;

@@ -180,9 +180,9 @@ async function judgeIntegration(
   const state = await countFailure(sql, teamId, id);
   const reason =
     outcome.status === "gone"
-      ? "The receiver answered 410: it wants no more"
+      ? "The receiver answered 410 and no longer accepts messages"
       : state && state.failingForMs > GIVE_UP_AFTER
-        ? "Nothing could be delivered for 5 days"
+        ? "No delivery succeeded for 5 days"
         : undefined;
   if (reason !== undefined && (await disableIntegration(sql, teamId, id, reason))) {
     const integration = { id, kind: delivery.kind, name: delivery.integrationName, reason };

@@ -184,7 +184,7 @@ async function updateRepeated(sql: Tx, projectId: string, buildId: string): Prom
 /** The reason of a task of mode run whose time is over, while no runner is at it. */
 async function whyNobodyTookIt(sql: Tx, projectId: string, id: string): Promise<string> {
   const labels = await selectWaitingLabels(sql, projectId, id);
-  return `No runner took it in time${labels.length === 0 ? "" : `: none with the labels ${labels.join(", ")} was there`}`;
+  return `No runner took the task in time${labels.length === 0 ? "" : `: none with the labels ${labels.join(", ")} was there`}`;
 }
 
 /** Before the tasks of an execution of mode run are looked at: the brake of `failFast`, and what nobody is at any more. */
@@ -192,7 +192,7 @@ async function settleLeases(sql: Tx, projectId: string, { id, status, failFast }
   if (failFast !== null && !hasEnded(status)) {
     const failures = await countUnquarantined(sql, projectId, id);
     const many = failures === 1 ? "1 failure" : `${failures} failures`;
-    const reason = `Not needed any more: ${many}, and failFast is ${failFast}`;
+    const reason = `Stopped early: ${many}, and failFast is ${failFast}`;
     if (failures >= failFast && (await stopLeases(sql, projectId, id, reason))) await notifyLeases(sql, projectId);
   }
   const ended = (await selectTasksWithoutLease(sql, projectId, id)).map((task) => {
@@ -417,7 +417,7 @@ export async function supersede(
   { id, key, branch, pullRequest }: Pick<LockedExecution, "id" | "key" | "branch" | "pullRequest">,
   now: Date,
 ): Promise<void> {
-  if (branch === null) refuse(`Cannot supersede others: the execution names no "branch"`);
+  if (branch === null) refuse(`Cannot supersede other executions: the execution has no "branch"`);
   const reason = `Superseded by ${key === null ? "a newer execution" : `the execution ${JSON.stringify(key)}`} of the branch`;
   for (const older of await selectSupersededIds(sql, projectId, { id, branch, pullRequest })) {
     const locked = await lockExecution(sql, projectId, older);

@@ -90,7 +90,7 @@ export async function syncRunner(
     if (!execution || !lease || lease.runner !== asker.runner || !isHeld(lease)) continue;
     await giveAgain(sql, projectId, execution, lease, {
       status: "returned",
-      message: `The runner ${asker.runner} gave it back`,
+      message: `Returned by runner ${asker.runner}`,
     });
   }
 
@@ -114,7 +114,7 @@ export async function syncRunner(
     held: ids.map((id) => {
       const lease = mine.get(id);
       if (!lease)
-        return { id, expiresAt: null, cancelled: true, reason: "It is not this runner's any more", logOffset: 0 };
+        return { id, expiresAt: null, cancelled: true, reason: "This runner no longer holds the task", logOffset: 0 };
       const { expiresAt, stopReason, logOffset } = lease;
       return { id, expiresAt, cancelled: stopReason !== null, reason: stopReason, logOffset };
     }),
@@ -291,7 +291,7 @@ async function endSuccessor(sql: Tx, projectId: string, { id, runner }: HeldLeas
   if (next.status !== "queued" && !isHeld(next)) return;
   await endLease(sql, projectId, next.id, {
     status: "cancelled",
-    message: `The runner ${runner} has reported after all`,
+    message: `The runner ${runner} has reported later`,
   });
   await notifyLeases(sql, projectId);
 }
@@ -340,9 +340,7 @@ export async function endByInfrastructure(
   }
   const runners = new Set([...lease.avoid, lease.runner]).size;
   const whoever =
-    runners === 1
-      ? `The runner ${lease.runner} could not run it in three tries`
-      : `${runners} runners could not run it`;
+    runners === 1 ? `The runner ${lease.runner} failed to start it three times` : `${runners} runners could not run it`;
   const said = `${whoever}; the last time: ${message}`;
   await endLease(sql, projectId, lease.id, { status: "infrastructure", message: said, exitCode });
   await settle(sql, projectId, execution);
@@ -362,12 +360,12 @@ export async function endOverdue(
   const lease = execution && (await lockOverdueLease(sql, projectId, id));
   if (!lease) return false;
   const { isExpired, isTooLong, attempt, runner, status } = lease;
-  const overtime = `It ran longer than its ${lease.timeoutSeconds} s`;
+  const overtime = `It exceeded its time limit of ${lease.timeoutSeconds} s`;
   if (!isExpired && !isTooLong) {
     await stopOvertime(sql, projectId, id, overtime);
     await notifyLeases(sql, projectId);
   } else if (status === "offered") {
-    const message = `The runner ${runner} never said that it has it`;
+    const message = `The runner ${runner} did not confirm the task`;
     await giveAgain(sql, projectId, execution, lease, { status: "returned", message });
   } else if (isTooLong || lease.overtime) {
     await endLease(sql, projectId, id, { status: "timed_out", message: overtime });
@@ -375,7 +373,7 @@ export async function endOverdue(
   } else if (attempt - lease.avoid.length < MAX_ATTEMPTS || lease.stopReason !== null) {
     await giveAgain(sql, projectId, execution, lease, { status: "lost", message: `The runner ${runner} was lost` });
   } else {
-    const message = `The runner ${runner} was lost, as the one before it was`;
+    const message = `The runner ${runner} was lost, like the one before it`;
     await endLease(sql, projectId, id, { status: "lost", message });
     await settle(sql, projectId, execution);
   }

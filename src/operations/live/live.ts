@@ -49,11 +49,11 @@ export function createLive(database: Pick<Database, "pool" | "begin">, options: 
       if (!after) return { start: executionId === undefined ? here : before(0, here.at), gap: undefined };
       if (after.xact > xmax) {
         const event = firstIdAt((after.at - LONGEST_TRANSACTION_SECONDS) * 1000);
-        const gap = "The database was restored: some of what follows may have been told before";
+        const gap = "The database was restored: some of the following events may have been sent before";
         return { start: { ...before(0, after.at), event }, gap };
       }
       const isOld = after.at < here.at - KEPT_DAYS * 86_400;
-      const gap = `Events are kept for ${KEPT_DAYS} days: what was before the next one is not told`;
+      const gap = `Events are kept for ${KEPT_DAYS} days: older events are not sent`;
       return { start: after, gap: isOld ? gap : undefined };
     },
   };

@@ -235,7 +235,7 @@ export async function changePassword(
   const passwordHash = await signIn.passwords.hash(password);
   await database.begin(async (sql) => {
     const { account: locked, actor } = await requireOwnAccount(sql, person);
-    if (locked.passwordHash !== hash) refuse("The password was changed meanwhile");
+    if (locked.passwordHash !== hash) refuse("The password was changed in the meantime");
     await updatePasswordHash(sql, person.accountId, passwordHash);
     await deleteSessions(sql, person.accountId, person.sessionId);
     await recordInTeams(sql, person.accountId, actor, { action: "account.password_changed", subject: actor.name });

@@ -60,7 +60,7 @@ export const findInvitation = async (
 ): Promise<OpenInvitation | undefined> =>
   isToken(token) ? await selectInvitation(fast, tokenDigest(token)) : undefined;
 
-const INVITATION_OVER = "This invitation is over: it was used or revoked, or is too old. Ask for another one";
+const INVITATION_OVER = "This invitation has expired: it was used or revoked, or it is too old. Ask for a new one";
 
 /** In a transaction: nobody else uses it before the end. `email` is of the account that uses it. */
 export async function takeInvitation(sql: Tx, token: string, email: string): Promise<OpenInvitation> {
@@ -80,7 +80,7 @@ export async function acceptAsNew(
   const found = (await findInvitation(database, token)) ?? refuse(INVITATION_OVER);
   // What is refused in the end costs no hash.
   if (found.email !== null && found.email !== account.email) refuse(`This invitation is for ${found.email}`);
-  const taken = () => refuse(`There is an account ${account.email} already: sign in, then open the invitation again`);
+  const taken = () => refuse(`An account for ${account.email} already exists. Sign in, then open the invitation again`);
   if (await selectAccountByEmail(database.pool, account.email)) taken();
   const passwordHash = await passwords.hash(account.password);
   return await database.begin(async (sql) => {
@@ -98,14 +98,14 @@ export async function acceptAsSelf({ begin }: Begin, person: Person, token: stri
     const actor = await requireSession(sql, person);
     const { teamId, teamName, role } = await takeInvitation(sql, token, actor.name);
     const member = { teamId, accountId: person.accountId, email: actor.name, role };
-    if (!(await addMember(sql, member, actor, "invitation"))) refuse(`You are a member of ${teamName} already`);
+    if (!(await addMember(sql, member, actor, "invitation"))) refuse(`You are already a member of ${teamName}`);
     return { teamId };
   });
 }
 
 /** In a transaction, after what may have taken the last owner away. */
 async function requireOwner(sql: Tx, teamId: string): Promise<void> {
-  if (!(await selectHasOwner(sql, teamId))) refuse("A team needs an owner: make somebody else one first");
+  if (!(await selectHasOwner(sql, teamId))) refuse("A team needs an owner. Make another member an owner first");
 }
 
 /** The member's role and address, in a transaction in which no other change of members runs. */

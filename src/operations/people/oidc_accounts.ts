@@ -51,7 +51,7 @@ type LogIn = {
 
 /** The subject identifies the account, so it is not cut or changed: one that PostgreSQL cannot store is refused. */
 function requireStorable({ subject }: OidcPerson): void {
-  if (!isStorable(subject)) refuse("The provider names you with characters that cannot be stored");
+  if (!isStorable(subject)) refuse("The identity provider sends a name with characters that cannot be stored");
 }
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf("@") + 1);
@@ -77,7 +77,8 @@ async function findAccount(
   const address = verifiedEmail(person);
   const account = address === undefined ? undefined : await lockAccountByEmail(sql, address);
   if (!account) return undefined;
-  if (account.oidcIssuer !== null) refuse(`The account ${account.email} belongs to another identity: ask the operator`);
+  if (account.oidcIssuer !== null)
+    refuse(`The account ${account.email} is linked to another identity. Ask the administrator`);
   if (account.passwordHash !== null) {
     if (passwordLogin)
       refuse(`The account ${account.email} has a password: sign in with it, then link it on the page of your account`);
@@ -89,7 +90,7 @@ async function findAccount(
 }
 
 async function link(sql: Tx, accountId: string, address: string, identity: OidcIdentity): Promise<void> {
-  if (!(await updateIdentity(sql, accountId, identity))) refuse("This account is linked already");
+  if (!(await updateIdentity(sql, accountId, identity))) refuse("This account is already linked");
   const details = { issuer: identity.issuer };
   const actor = { accountId, name: address };
   await recordInTeams(sql, accountId, actor, { action: "account.linked", subject: address, details });
@@ -102,17 +103,19 @@ async function createAccount(
   { invitation, setup }: Entrance,
   { allowedDomains }: OidcPolicy,
 ): Promise<string> {
-  const address = verifiedEmail(person) ?? refuse("The provider tells no e-mail address of you that it has verified");
+  const address =
+    verifiedEmail(person) ?? refuse("The identity provider does not send a verified e-mail address for you");
   const isAllowed = allowedDomains.includes(domainOf(address));
   if (setup === undefined && invitation === undefined && !isAllowed)
     refuse(`There is no account for ${address}: ask an owner of a team for an invitation`);
   // The first account is made by whoever can read the server's log.
   if (setup !== undefined) await lockSetup(sql, setup);
   else if (!(await selectAnyAccount(sql)))
-    refuse("The first account is made with the link that the server's start has printed");
+    refuse("Create the first account with the link that the server printed when it started");
   const name = v.safeParse(personName, person.name?.slice(0, 200) ?? "");
   const row = { email: address, name: name.success ? name.output : address.split("@")[0]!, passwordHash: null };
-  const accountId = (await insertAccount(sql, row)) ?? refuse("This address got an account a moment ago: try again");
+  const accountId =
+    (await insertAccount(sql, row)) ?? refuse("An account with this address was created just now. Try again");
   await updateIdentity(sql, accountId, person);
   if (setup !== undefined) await ownEverything(sql, accountId, address);
   else if (invitation !== undefined) {
@@ -155,7 +158,7 @@ export async function linkIdentity(
   requireStorable(person);
   await begin(async (sql) => {
     const { actor } = await requireOwnAccount(sql, visitor);
-    if (await selectAccountByIdentity(sql, person)) refuse("This identity belongs to an account already");
+    if (await selectAccountByIdentity(sql, person)) refuse("This identity already belongs to an account");
     await link(sql, visitor.accountId, actor.name, person);
   });
 }

@@ -22,23 +22,23 @@ import { insertSampleData } from "./sample_data.ts";
 const TEXTS: Record<StepId, { title: string; hint: string }> = {
   first_run: {
     title: "Upload a first report",
-    hint: "Paste the snippet of your CI, or the one of curl, with your tests in place of npm test.",
+    hint: "Paste the snippet for your CI, or the curl command, and replace npm test with your tests.",
   },
   commit_and_branch: {
-    title: "Tell the commit and the branch",
-    hint: "Send commit and branch with each upload: the snippets for CI do. Flaky tests and bugs are found by them.",
+    title: "Send commit and branch",
+    hint: "Send commit and branch with each upload, as the CI snippets do. They are needed to find flaky tests and bugs.",
   },
   environment: {
-    title: "Tell the environment",
+    title: "Send the environment",
     hint: "Send environment, such as staging, with uploads of tests against a deployed system.",
   },
   integration: {
-    title: "Connect what the team uses",
+    title: "Connect your tools",
     hint: "POST /teams/{teamId}/integrations with the team key: Slack, Teams, GitHub, Jira, a webhook of your own.",
   },
   automation: {
-    title: "Be told when the branch turns red",
-    hint: "POST /teams/{teamId}/automations with the team key: what to do on an event, or at a time.",
+    title: "Get notified when the branch breaks",
+    hint: "POST /teams/{teamId}/automations with the team key: run actions on an event or on a schedule.",
   },
   bug_triaged: {
     title: "Triage a first bug report",
