@@ -91,7 +91,7 @@ describe("/projects/:projectId/onboarding", () => {
     const own = await addProject(acme);
     const before = await member.get(pathOf(own));
     expect(before.html).toContain(`<a href="${pathOf(own)}">Refresh</a>`);
-    expect(stepOf(before.html, "Tell the commit")).toMatch(/^○ to do /);
+    expect(stepOf(before.html, "Send commit")).toMatch(/^○ to do /);
     await ask(`POST /projects/${own.project}/onboarding/sample-data`, { key: own.key });
     expect((await member.get(pathOf(own))).words).toContain("Send your first report");
     const { body } = await ask(`POST /projects/${own.project}/test-runs?branch=main&commit=abc1234`, {
@@ -102,7 +102,7 @@ describe("/projects/:projectId/onboarding", () => {
     expect(words).toContain("Your first report has arrived: 3 passed, 1 failed");
     expect(html).toContain(`<a href="/projects/${own.project}/executions/${body.executionId}">3 passed, 1 failed</a>`);
     expect(stepOf(html, "Upload a first report")).toBe("● done Upload a first report just now");
-    expect(stepOf(html, "Tell the commit")).toMatch(/^● done /);
+    expect(stepOf(html, "Send commit")).toMatch(/^● done /);
     expect(words).toContain("2 of 6 steps done");
   });
 

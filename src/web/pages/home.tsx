@@ -1,140 +1,241 @@
-/** My projects: which are green, and what needs me. */
+/** All projects of the visitor: which are red, since when, and what causes it. */
 
-import type { Html } from "../../http/html.ts";
+import type { Html, Piece } from "../../http/html.ts";
 import { firstIdAt } from "../../database/moment.ts";
-import { selectLastBuild, selectNewFailures, selectTally } from "../../store/overview.ts";
+import type { Sql } from "../../database/connect.ts";
+import { isGreen } from "../../rules/branch_state.ts";
+import { type ExecutionSummary, selectSummaries } from "../../store/execution_list.ts";
+import { type NewsRow, selectLastBuild, selectNewFailures } from "../../store/overview.ts";
 import { selectTeamPlaces } from "../../store/projects.ts";
 import { selectBranch, selectBranchState } from "../../store/state.ts";
-import type { Sql } from "../../database/connect.ts";
-import { selectSummaries } from "../../store/execution_list.ts";
 import { executionOutcome } from "../../wording/execution.ts";
-import { executionPath } from "../site/paths.ts";
-import { executionName } from "../components/execution_table.tsx";
-import { type Page, type ProjectPlace, page } from "../site/page.ts";
-import { Ago } from "../components/text.tsx";
 import { counted } from "../../wording/numbers.ts";
+import { redTaskWords } from "../../wording/task.ts";
+import { executionName } from "../components/execution_table.tsx";
 import { Mark } from "../components/status.tsx";
 import { Strip } from "../components/strip.tsx";
-import { branchHeadline, summaryOf } from "../components/project_state.tsx";
+import { Ago, toSpan } from "../components/text.tsx";
+import { type Page, page, type ProjectPlace } from "../site/page.ts";
+import { executionPath, taskPath } from "../site/paths.ts";
 
 const STRIP = 30;
-/** What is new is told of so many branches, and of no older executions. */
+/** The number of branches whose new failures are listed, and the age in days of the oldest execution of these. */
 const NEWS = 3;
 const NEWS_DAYS = 7;
-/** More are listed by name alone. */
-const MAX_CARDS = 24;
+/** Further projects are listed by name only. */
+const MAX_ROWS = 24;
 
-async function card(sql: Sql, project: ProjectPlace, now: Date): Promise<{ status: string; html: Html }> {
-  const { id, name, defaultBranch } = project;
+type State = Awaited<ReturnType<typeof selectBranchState>>;
+type ProjectState = {
+  project: ProjectPlace;
+  branch: string;
+  state: State;
+  last: ExecutionSummary | undefined;
+  executions: readonly ExecutionSummary[];
+  news: readonly NewsRow[];
+};
+
+async function load(sql: Sql, project: ProjectPlace, now: Date): Promise<ProjectState> {
+  const { id, defaultBranch } = project;
   const week = firstIdAt(now.getTime() - NEWS_DAYS * 86_400_000);
   const branch = await selectBranch(sql, id, defaultBranch, defaultBranch);
-  const [state, last, tally, builds, news] = await Promise.all([
+  const [state, last, executions, news] = await Promise.all([
     selectBranchState(sql, id, branch),
     selectLastBuild(sql, id, branch),
-    selectTally(sql, id),
     selectSummaries(sql, id, STRIP - 1, { buildsOnly: true }),
     selectNewFailures(sql, id, branch, week, NEWS),
   ]);
-  const headline = branchHeadline(branch, state, now);
-  const items = builds.toReversed().map((build) => ({
-    status: build.repeatedStatus ?? build.status,
-    href: executionPath(id, build.id),
-    label: `${executionName(build)}: ${executionOutcome(build)}`,
-  }));
-  const card = (
-    <section class="card padded" data-region={id}>
-      <h2>
-        <a href={`/projects/${id}`}>{name}</a>
-      </h2>
-      <p class="lead">
-        <Mark status={headline.status} word={false} /> {headline.text}
-      </p>
-      <div class="meta quiet">
-        {summaryOf(id, { state, last, tally }, now)}
-        {builds.length === 0 ? <a href={`/projects/${id}/onboarding`}>Send the first report</a> : null}
-      </div>
-      {news.length === 0 ? null : (
-        <div class="after">
-          {news.map((row) => (
-            <p class="small long">
-              <a href={executionPath(id, row.executionId)}>{executionName(row)}</a> <code>{row.branch}</code>{" "}
-              <span class="failed">{counted(row.failures, "new failure")}</span>,{" "}
-              <span class="soft">
-                <Ago at={row.createdAt} now={now} />
-              </span>
-            </p>
-          ))}
-        </div>
-      )}{" "}
-      <Strip items={items} label={`The last ${counted(items.length, "execution")} of ${name}, newest right`} />
-    </section>
-  );
-  return { status: headline.status, html: card };
+  return { project, branch: branch.branch, state, last, executions, news };
 }
 
-/** What is red stands first, and what says nothing yet last. */
+const statusOf = ({ state }: ProjectState) => state.state ?? "queued";
+
+/** "red for 2 days", "no results". */
+const since = ({ state }: ProjectState, now: Date): string =>
+  state.state === null || state.since === null
+    ? "no results"
+    : `${state.state === "passed" ? "green" : "red"} for ${state.isLonger ? "more than " : ""}${toSpan(now.getTime() - Date.parse(state.since))}`;
+
+/** The task that has kept the default branch red for longest, and the number of others. */
+function Cause({ project, state: { tasks } }: ProjectState): Html | null {
+  const [first, ...others] = tasks.filter((task) => !isGreen(task));
+  if (!first) return null;
+  return (
+    <div class="small long">
+      <a href={taskPath(project.id, first.lastExecutionId, first.slug)}>{first.slug}</a>{" "}
+      <span class="failed">{redTaskWords(first)}</span>
+      {others.length > 0 ? `, ${counted(others.length, "more red task")}` : null}
+    </div>
+  );
+}
+
+const NewFailures = ({ project, news }: ProjectState): Html => (
+  <>
+    {news.map((row) => (
+      <div class="small long">
+        <a href={executionPath(project.id, row.executionId)}>
+          <code>{row.branch}</code> {row.key === null ? null : executionName(row)}
+        </a>{" "}
+        <span class="failed">{counted(row.failures, "new failure")}</span>
+      </div>
+    ))}
+  </>
+);
+
+function LastExecution({ project, last, now }: ProjectState & { now: Date }): Html {
+  if (!last)
+    return (
+      <td class="number">
+        <a href={`/projects/${project.id}/onboarding`}>Send the first report</a>
+      </td>
+    );
+  return (
+    <td class="number soft">
+      <a href={executionPath(project.id, last.id)}>{last.key === null ? "latest" : executionName(last)}</a>{" "}
+      <Ago at={last.completedAt ?? last.createdAt} now={now} />
+    </td>
+  );
+}
+
+function ProjectRow({ now, ...row }: ProjectState & { now: Date }): Html {
+  const { project, executions } = row;
+  const items = executions.toReversed().map((execution) => ({
+    status: execution.repeatedStatus ?? execution.status,
+    href: executionPath(project.id, execution.id),
+    label: `${executionName(execution)}: ${executionOutcome(execution)}`,
+  }));
+  return (
+    <tr>
+      <td class="mark-cell">
+        <Mark status={statusOf(row)} />
+      </td>
+      <td class="long">
+        <a href={`/projects/${project.id}`}>
+          <b>{project.name}</b>
+        </a>{" "}
+        <span class="soft small">
+          <code>{row.branch}</code> {since(row, now)}
+        </span>
+        <Cause {...row} />
+        <NewFailures {...row} />
+      </td>
+      <td class="wide strip-cell">
+        <Strip
+          items={items}
+          label={`The last ${counted(items.length, "execution")} of ${project.name}, newest right`}
+        />
+      </td>
+      <LastExecution {...row} now={now} />
+    </tr>
+  );
+}
+
+/** Red projects come first, and projects without results last. */
 const ORDER = ["failed", "passed", "queued"];
+
+type TeamProperties = { team: { teamId: string; teamName: string; role: string }; rows: Piece[] };
+
+const Team = ({ team: { teamId, teamName, role }, rows }: TeamProperties): Html => (
+  <section data-region={teamId}>
+    <h2>
+      {teamName}{" "}
+      <small>
+        <a href={`/teams/${teamId}/settings`}>team settings</a>
+      </small>
+    </h2>
+    {rows.length === 0 ? (
+      <div class="card empty">
+        <p>No projects yet.</p>
+        {role === "owner" ? (
+          <p>
+            <a class="button main" href={`/teams/${teamId}/settings#projects`}>
+              Create project
+            </a>
+          </p>
+        ) : null}
+      </div>
+    ) : (
+      <div class="card">
+        <table class="projects">
+          <caption class="visually-hidden">Projects of {teamName}, red ones first</caption>
+          <thead class="visually-hidden">
+            <tr>
+              <th scope="col">Status</th>
+              <th scope="col">Project</th>
+              <th scope="col">Last executions</th>
+              <th scope="col">Last execution</th>
+            </tr>
+          </thead>
+          <tbody>{rows}</tbody>
+        </table>
+      </div>
+    )}
+  </section>
+);
+
+/** "4 of 7 projects are red": the answer to what people come for. */
+function headlineOf(states: readonly ProjectState[]): { status: string; text: string } {
+  const known = states.filter(({ state }) => state.state !== null);
+  const red = known.filter(({ state }) => state.state !== "passed").length;
+  if (states.length === 0) return { status: "queued", text: "Projects" };
+  if (known.length === 0) return { status: "queued", text: "No results yet" };
+  if (red > 0)
+    return {
+      status: "failed",
+      text: `${red} of ${counted(states.length, "project")} ${red === 1 ? "is" : "are"} red`,
+    };
+  return {
+    status: "passed",
+    text:
+      known.length === states.length
+        ? states.length === 1
+          ? "The project is green"
+          : `All ${states.length} projects are green`
+        : `${counted(known.length, "project")} green, ${states.length - known.length} without results`,
+  };
+}
 
 export const home: Page[] = [
   page("/", { access: "account" }, async ({ sql, visitor, now }) => {
-    const teams = visitor.teams;
-    const places = await selectTeamPlaces(
-      sql,
-      teams.map(({ teamId }) => teamId),
-      200,
-    );
-    const cards = new Map<string, Awaited<ReturnType<typeof card>>>();
-    for (const place of places.slice(0, MAX_CARDS)) cards.set(place.id, await card(sql, place, now));
-    const sections = teams.map(({ teamId, teamName, role }) => {
-      const rank = (place: ProjectPlace) => ORDER.indexOf(cards.get(place.id)?.status ?? "queued");
-      const own = places.filter((place) => place.teamId === teamId).toSorted((a, b) => rank(a) - rank(b));
+    const { teams } = visitor;
+    const ids = teams.map(({ teamId }) => teamId);
+    const projects = await selectTeamPlaces(sql, ids, 200);
+    const states = new Map<string, ProjectState>();
+    for (const project of projects.slice(0, MAX_ROWS)) states.set(project.id, await load(sql, project, now));
+    const rank = ({ id }: ProjectPlace) => {
+      const state = states.get(id);
+      return state ? ORDER.indexOf(statusOf(state)) : ORDER.length;
+    };
+    const row = ({ id, name }: ProjectPlace): Html => {
+      const state = states.get(id);
+      if (state) return <ProjectRow {...state} now={now} />;
       return (
-        <>
-          <h2>
-            {teamName}{" "}
-            <small>
-              you are {role === "owner" ? "an owner" : `a ${role}`} ·{" "}
-              <a href={`/teams/${teamId}/settings`}>team settings</a>
-            </small>
-          </h2>
-          {own.length === 0 ? (
-            <div class="card empty">
-              <p>No projects yet.</p>
-              {role === "owner" ? (
-                <p>
-                  <a class="button main" href={`/teams/${teamId}/settings#projects`}>
-                    Create one
-                  </a>
-                </p>
-              ) : null}
-            </div>
-          ) : (
-            <div class="columns cards">
-              {own.map(
-                (place) =>
-                  cards.get(place.id)?.html ?? (
-                    <section class="card padded">
-                      <a href={`/projects/${place.id}`}>{place.name}</a>
-                    </section>
-                  ),
-              )}
-            </div>
-          )}
-        </>
+        <tr>
+          <td />
+          <td colspan={3}>
+            <a href={`/projects/${id}`}>{name}</a>
+          </td>
+        </tr>
       );
-    });
+    };
+    const headline = headlineOf([...states.values()]);
     const body = (
       <>
-        <h1>Projects</h1>
+        <h1>
+          {projects.length === 0 ? null : <Mark status={headline.status} word={false} />} {headline.text}
+        </h1>
         {teams.length === 0 ? (
           <div class="card empty">
             <p>You are not a member of a team yet. Ask an owner for an invitation.</p>
           </div>
         ) : (
-          sections
+          teams.map((team) => {
+            const own = projects.filter(({ teamId }) => teamId === team.teamId);
+            return <Team team={team} rows={own.toSorted((a, b) => rank(a) - rank(b)).map(row)} />;
+          })
         )}
       </>
     );
-    return { title: "Projects", body };
+    return { title: headline.text, body };
   }),
 ];
