@@ -3,21 +3,10 @@
 import { escapeText, type Href, Html, type Piece, render } from "./html.ts";
 
 /** Elements without content and end tag. */
-const VOID = new Set([
-  "br",
-  "circle",
-  "col",
-  "hr",
-  "img",
-  "input",
-  "line",
-  "link",
-  "meta",
-  "path",
-  "rect",
-  "source",
-  "wbr",
-]);
+const VOID = new Set(["br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"]);
+
+/** Elements of SVG, which are closed even without content. */
+const SHAPES = new Set(["circle", "line", "path", "rect"]);
 
 type Value = string | number | boolean | null | undefined;
 type Properties = Record<string, Value> & { children?: Piece };
@@ -33,6 +22,7 @@ function element(tag: string, properties: Properties): Html {
   let text = `<${tag}`;
   for (const name in properties) if (name !== "children") text += attribute(name, properties[name]);
   if (VOID.has(tag)) return new Html(`${text}>`);
+  if (SHAPES.has(tag) && properties.children === undefined) return new Html(`${text}/>`);
   return new Html(`${text}>${render(properties.children)}</${tag}>`);
 }
 

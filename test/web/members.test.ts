@@ -117,7 +117,7 @@ describe("an invitation", () => {
     expect([wrong.status, wordsOf(wrong)]).toEqual([400, expect.stringContaining("Expected a password")]);
     const joined = await guest.submit(link, "/invitations", given);
     expect([joined.status, joined.location]).toEqual([303, "/"]);
-    expect(wordsOf(await guest.get("/"))).toContain("you are a member");
+    expect(wordsOf(await guest.get("/"))).toContain("team settings");
     const over = await createBrowser(url).get(link);
     expect([over.status, wordsOf(over)]).toEqual([404, expect.stringContaining("This invitation has expired")]);
     expect(lines.join("\n")).not.toContain(link.split("/").at(-1));

@@ -112,7 +112,7 @@ test("the first account is made at the provider with the link that the start has
   const page = await browser.get(`/setup?token=${setup}`);
   const link = /href="(\/login\/oidc\?[^"]+)"/.exec(page.text)![1]!;
   expect((await follow(browser, "grace", link)).location).toBe("/");
-  expect(wordsOf(await browser.get("/"))).toContain("you are an owner");
+  expect(wordsOf(await browser.get("/"))).toContain("team settings");
   expect(wordsOf(await follow(createBrowser(url), "eve", `/login/oidc?setup=${setup}`))).toContain(
     "This link has expired",
   );

@@ -19,7 +19,7 @@ function navigation({ project, team, role }: Framed, section: View["section"]): 
   if (project) {
     const base: Path = `/projects/${project.id}`;
     return [
-      entry(base, project.name, section === "overview"),
+      entry(base, "Overview", section === "overview"),
       entry(`${base}/executions`, "Executions", section === "executions"),
       entry(`${base}/tests`, "Tests", section === "tests"),
       entry(`${base}/bugs`, "Bugs", section === "bugs"),
@@ -48,6 +48,16 @@ function bar(view: View, framed: Framed): Html {
       <a class="brand" href="/">
         {team?.name ?? "Assay"}
       </a>
+      {project ? (
+        <>
+          <span class="soft" aria-hidden="true">
+            /
+          </span>
+          <a class="brand" href={`/projects/${project.id}`}>
+            {project.name}
+          </a>
+        </>
+      ) : null}
       <nav aria-label="Sections">{navigation(framed, view.section)}</nav>
       {project ? (
         <form action={`/projects/${project.id}/search`} role="search" aria-label="Search the project">

@@ -64,14 +64,19 @@ export function actionsOf({ base, csrf, role, execution, share, ...more }: Doing
     ) : null;
   const hint = isOver && tasks.length > 0 && !more.isAnswered ? howToRepeat({ execution, red, ...more }) : null;
   return (
-    <>
-      <div class="actions">
-        {forms}
-        {share}
-        {remove}
-      </div>
-      {hint}
-    </>
+    <div class="actions">
+      {forms}
+      {share || hint || remove ? (
+        <details class="menu">
+          <summary class="button">More</summary>
+          <div>
+            {share}
+            {hint}
+            {remove}
+          </div>
+        </details>
+      ) : null}
+    </div>
   );
 }
 

@@ -58,18 +58,20 @@ const executionPage = page(
     const body = (
       <>
         <div data-region="state">
-          <h1>
-            <Mark status={execution.status} word={false} /> {toHtml(words)}
-          </h1>
+          <div class="page-head">
+            <h1>
+              <Mark status={execution.status} word={false} /> {toHtml(words)}
+            </h1>
+            {actionsOf({
+              ...{ projectId, base, publicUrl, csrf, role, execution },
+              share: shareForm({ csrf, role, project, params }),
+              isAnswered: canRepeat,
+            })}
+          </div>
           <div class="meta">
             {metaOf(projectId, told, names, now)}
             {rerunsOf(projectId, execution, reruns)}
           </div>
-          {actionsOf({
-            ...{ projectId, base, publicUrl, csrf, role, execution },
-            share: shareForm({ csrf, role, project, params }),
-            isAnswered: canRepeat,
-          })}
         </div>
         <div data-region="failures">{failureSections(failures, told, around, query)}</div>
         <div data-region="tasks">{taskTable(projectId, execution, query.tasks === "all", now)}</div>

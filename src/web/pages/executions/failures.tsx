@@ -89,13 +89,13 @@ function causeItem(cause: CauseFailures, index: number, around: Around, told: Fa
   const kind = blameOf(first);
   const section = SECTIONS[kind]!;
   const said = firstPlainLine(first.message) || firstPlainLine(first.stack);
-  const title = said || shownCaseTitle(first);
+  const isOne = cause.failed === 1;
+  const title = isOne || said === "" ? shownCaseTitle(first) : said;
   const own = ownFrames(first.stack ?? "")[0];
   const owners = [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))];
   const hosts = [...new Set(cause.failures.map(({ host }) => host))];
   // Nothing is known of failures that are not listed.
   const onlyHost = hosts.length === 1 && cause.failures.length === cause.failed ? hosts[0]! : null;
-  const isOne = cause.failed === 1;
   const tests = `${toCount(cause.failed)} tests`;
   const measure = index < WHOLE ? FULL : BRIEF;
   const isMain = kind === "main";
@@ -107,15 +107,7 @@ function causeItem(cause: CauseFailures, index: number, around: Around, told: Fa
         : section.tag;
   const isOld = told?.sinceExecutionId && told.sinceExecutionId !== executionId;
   const sub: Piece[] = [
-    said === ""
-      ? null
-      : isOne
-        ? [
-            <span>
-              <Breakable text={shownCaseTitle(first)} />
-            </span>,
-          ]
-        : tests,
+    isOne ? said || null : tests,
     own ? (
       <code>
         <Breakable text={[own.file, own.function].filter(Boolean).join(" ")} />
@@ -154,7 +146,7 @@ function causeItem(cause: CauseFailures, index: number, around: Around, told: Fa
         </span>
       </summary>
       <div class="evidence">
-        <Evidence said={{ ...first, output: told?.output ?? null }} measure={measure} title={title} />
+        <Evidence said={{ ...first, output: told?.output ?? null }} measure={measure} title={said} />
         <div>
           {facts(cause, told, around)}
           <p class="small">
@@ -171,12 +163,12 @@ function causeItem(cause: CauseFailures, index: number, around: Around, told: Fa
     return (
       <>
         {why === null ? null : <p class="small">{why}.</p>}
-        <h3>{isOne ? "Test" : tests}</h3>
+        {isOne ? null : <h3>{tests}</h3>}
         <ul class="plain">
           {cause.failures.map((failure) => (
             <li>
               <a href={testPath(projectId, failure.testCaseId)}>
-                <Breakable text={[failure.taskSlug, shownCaseTitle(failure)].join(" › ")} />
+                {isOne ? "Test history" : <Breakable text={[failure.taskSlug, shownCaseTitle(failure)].join(" › ")} />}
               </a>
               {failure.file === null ? null : (
                 <>

@@ -108,14 +108,14 @@ function taskRow(projectId: string, executionId: string, task: TaskRow, hasRunne
         ) : null}
         {why ? <span class="small soft">{why}</span> : null}
       </td>
-      <td class="number">{toCount(task.passed)}</td>
+      <td class={task.passed === 0 ? "number soft" : "number"}>{toCount(task.passed)}</td>
       <td class="number">
         {task.failed > 0 ? (
           <a class="failed" href={`${path}?status=failed`}>
             {toCount(task.failed)}
           </a>
         ) : (
-          "0"
+          <span class="soft">0</span>
         )}
       </td>
       <td class="number soft wide">{toCount(task.skipped)}</td>

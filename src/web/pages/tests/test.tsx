@@ -97,24 +97,13 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
   const path: Path = testPath(projectId, test.id);
   const body = (
     <>
-      <p class="over">
-        <Breakable text={shownCaseTitle(test)} />
-        {test.quarantine ? (
-          <>
-            {" "}
-            <Tag>quarantined</Tag>
-          </>
-        ) : null}
-        {test.sample ? (
-          <>
-            {" "}
-            <Tag>sample</Tag>
-          </>
-        ) : null}
-      </p>
       <h1>
-        <Mark status={trust.status} word={false} /> {trust.text}
+        <Breakable text={shownCaseTitle(test)} /> {test.quarantine ? <Tag>quarantined</Tag> : null}
+        {test.sample ? <Tag>sample</Tag> : null}
       </h1>
+      <p class={`verdict ${trust.status}`}>
+        <Mark status={trust.status} word={false} /> {trust.text}
+      </p>
       <div class="meta quiet">
         {test.file === null ? null : (
           <code>

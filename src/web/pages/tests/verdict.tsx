@@ -158,7 +158,7 @@ export function whyFlaky(
               ""
             ) : (
               <>
-                , Last seen <Ago at={flaky.lastSeenAt} now={now} />
+                , last seen <Ago at={flaky.lastSeenAt} now={now} />
               </>
             )}
             .{" "}
