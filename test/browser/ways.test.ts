@@ -95,6 +95,36 @@ describe.skipIf(!hasChromium)("the pages", async () => {
     expect(await evaluate<string>("document.activeElement.value")).toBe("j");
   });
 
+  test("? lists the keys, o opens a row, g and a letter go to a section", async () => {
+    await appear({});
+    await go(execution);
+    await key("?");
+    await becomes(
+      "document.querySelector('dialog.keys').open && document.querySelector('dialog.keys').innerText.includes('bugs')",
+    );
+    await key("?");
+    await becomes("!document.querySelector('dialog.keys').open");
+    await key("j");
+    const before = await evaluate<boolean>("document.activeElement.parentElement.open");
+    await key("o");
+    expect(await evaluate<boolean>("document.activeElement.parentElement.open")).toBe(!before);
+    await key("g");
+    await key("b");
+    await becomes("location.pathname.endsWith('/bugs')");
+  });
+
+  test("texts are copied where the browser has no clipboard, as on plain http", async () => {
+    await appear({});
+    await go(execution.replace(/executions.*/, "onboarding"));
+    await becomes("document.querySelector('button.copy')");
+    await evaluate(`Object.defineProperty(navigator, "clipboard", { value: undefined })`);
+    await evaluate(`document.addEventListener("copy", () => (window.copied = document.activeElement.value))`);
+    await press("Copy", "main");
+    await becomes("document.querySelector('button.copy').textContent === 'Copied'");
+    const source = "document.querySelector('[data-copy]').textContent.trim()";
+    expect(await evaluate<string>("window.copied")).toBe(await evaluate<string>(source));
+  });
+
   test("are printed on white, without what is only pressed, with all of what was opened", async () => {
     await appear({ scheme: "dark" });
     await go(execution);

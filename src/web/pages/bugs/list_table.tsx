@@ -83,7 +83,7 @@ export function bugRow(
         {triageOf?.(bug)}
       </td>
       <td>{severity}</td>
-      <td class="wide long">{assignee ?? <span class="soft">nobody</span>}</td>
+      <td class="wide long">{assignee ?? <span class="soft">Unassigned</span>}</td>
       <td class="number soft wide">{lastSeenAt === null ? "never seen" : <Ago at={lastSeenAt} now={now} />}</td>
     </tr>
   );

@@ -1,6 +1,17 @@
-// Copying: the button appears where it works
+// Copy buttons. The clipboard needs https, so elsewhere the text is selected and copied by the command of the browser.
+function copyText(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.className = "visually-hidden";
+  document.body.append(field);
+  field.select();
+  const isCopied = document.execCommand("copy");
+  field.remove();
+  return isCopied ? Promise.resolve() : Promise.reject(new Error("not copied"));
+}
+
 function offerCopies(root) {
-  if (!navigator.clipboard) return;
   root.querySelectorAll("[data-copy]").forEach((source) => {
     if (source.dataset.copy === "offered") return;
     source.dataset.copy = "offered";
@@ -9,8 +20,13 @@ function offerCopies(root) {
     button.textContent = "Copy";
     button.className = "copy";
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(source.textContent.trim());
-      button.textContent = "Copied";
+      const isCopied = await copyText(source.textContent.trim()).then(
+        () => true,
+        () => false,
+      );
+      // Without a clipboard, the selection is ready for Ctrl+C.
+      if (!isCopied) getSelection().selectAllChildren(source);
+      button.textContent = isCopied ? "Copied" : "Press Ctrl+C";
       setTimeout(() => (button.textContent = "Copy"), 2000);
     });
     source.after(button);

@@ -1,21 +1,66 @@
-// Keys: / searches, j and k walk the rows, Enter follows, Escape leaves
+// Keys: j and k walk the rows of the main list, o opens one, / searches, g and a letter goes to a section, ? lists the keys
+const KEYS = [
+  ["j / k", "next or previous row"],
+  ["o", "open the row"],
+  ["/", "search"],
+  ["g e", "executions"],
+  ["g t", "tests"],
+  ["g b", "bugs"],
+  ["?", "keyboard shortcuts"],
+];
+const SECTIONS = { e: "executions", t: "tests", b: "bugs" };
 const rows = () =>
-  [...document.querySelectorAll("main summary, main td:not(.mark-cell) > a:first-child")].filter(
+  [...document.querySelectorAll("main details.failure > summary, main td:not(.mark-cell) > a:first-child")].filter(
     (row) => row.offsetParent,
   );
+
+function showKeys() {
+  let dialog = document.querySelector("dialog.keys");
+  if (!dialog) {
+    dialog = document.createElement("dialog");
+    dialog.className = "keys";
+    dialog.setAttribute("aria-label", "Keyboard shortcuts");
+    const list = document.createElement("dl");
+    for (const [key, meaning] of KEYS) {
+      const [term, text] = [document.createElement("dt"), document.createElement("dd")];
+      const code = document.createElement("kbd");
+      code.textContent = key;
+      term.append(code);
+      text.textContent = meaning;
+      list.append(term, text);
+    }
+    dialog.append(list);
+    dialog.addEventListener("click", () => dialog.close());
+    document.body.append(dialog);
+  }
+  if (dialog.open) dialog.close();
+  else dialog.showModal();
+}
+
+let isGoing = false;
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select");
   if (event.key === "Escape" && typing) typing.blur();
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "/") {
+  const wasGoing = isGoing;
+  isGoing = event.key === "g" && !wasGoing;
+  if (wasGoing) {
+    const section = SECTIONS[event.key];
+    const link = section && document.querySelector(`header nav a[href$="/${section}"]`);
+    if (link) link.click();
+  } else if (event.key === "/") {
     const search = document.querySelector('[data-key="/"]');
     if (search?.offsetParent) {
       event.preventDefault();
       search.focus();
     }
+  } else if (event.key === "?") {
+    showKeys();
   } else if (event.key === "j" || event.key === "k") {
     const all = rows();
     const at = all.indexOf(document.activeElement);
     all[event.key === "j" ? Math.min(at + 1, all.length - 1) : Math.max(at - 1, 0)]?.focus();
+  } else if (event.key === "o" && rows().includes(document.activeElement)) {
+    document.activeElement.click();
   }
 });
