@@ -33,6 +33,16 @@ test("an attribute that is absent, false or an empty class is left out, and an e
   expect((<td class="x" colspan={2} data-ago />).text).toBe(`<td class="x" colspan="2" data-ago></td>`);
 });
 
+test("an empty element of SVG is closed, so that the next one is not inside it", () => {
+  const lines = (
+    <svg>
+      <line x1="0" />
+      <path d="M0 0" />
+    </svg>
+  );
+  expect(lines.text).toBe(`<svg><line x1="0"/><path d="M0 0"/></svg>`);
+});
+
 test("a component is a function of its properties", () => {
   const Row = ({ name, children }: { name: string; children: string }) => (
     <>
