@@ -7,12 +7,12 @@ import { taskReason } from "./reasons.ts";
 
 export type TaskFigures = TaskEnd & { passed: number; skipped: number; flaky: number; durationMs: number };
 
-/** Returns the outcome of a task: "waits", "1 failed, 4 passed in 8.3 s". */
+/** Returns the outcome of a task: "waiting", "1 failed, 4 passed in 8.3 s". */
 export function taskHeadline(task: TaskFigures): string {
   const { passed, failed, skipped, flaky, status, attempt, durationMs } = task;
   if (attempt === 0)
     return status === "queued"
-      ? "waits"
+      ? "waiting"
       : status === "running"
         ? "runs"
         : status === "timed_out"

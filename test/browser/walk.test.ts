@@ -63,10 +63,10 @@ describe.skipIf(!hasChromium)("from the link of the first start to a team at wor
     await fill("E-mail", ADA.email);
     await fill("Password", ADA.password);
     await follow("Create account");
-    await says("Nothing has ended on main yet");
+    await says("No results yet");
     await follow("Sign out");
     await signIn(ADA);
-    await says("Nothing has ended on main yet");
+    await says("No results yet");
 
     // The key of the project, which is shown once
     await follow("My project", "main");
@@ -84,7 +84,7 @@ describe.skipIf(!hasChromium)("from the link of the first start to a team at wor
       expect(status).toBe(201);
       return run;
     };
-    /** An event occurs elsewhere: the page tells it by itself, or when it is opened again. */
+    /** Something happens elsewhere: the page shows it by itself, or when it is opened again. */
     const notices = async (happens: () => Promise<unknown>, text: string) => {
       await evaluate("void (window.isSame = true)");
       await happens();
@@ -132,7 +132,7 @@ describe.skipIf(!hasChromium)("from the link of the first start to a team at wor
     const [team] = await database.pool<{ id: string }[]>`select id from team`;
     await go(`/teams/${team!.id}/members`);
     await fill("Role", "member: triages bugs, quarantines, reruns, generates project keys");
-    await follow("Make a link");
+    await follow("Create link");
     const link = /http:\S+\/invitations\/[\w-]+/.exec(await words())![0];
     await fits();
     await follow("Sign out");
@@ -154,7 +154,7 @@ describe.skipIf(!hasChromium)("from the link of the first start to a team at wor
     await says("Settings saved");
     await go("/");
     await says("shop");
-    await says("main has been red for");
+    await says("red for");
     await fits();
     expect(complaints).toEqual([]);
   });

@@ -8,7 +8,7 @@ const task = (more: Partial<TaskFigures>): TaskFigures => ({
 });
 
 test.each<[Partial<TaskFigures>, string]>([
-  [{ status: "queued", attempt: 0 }, "waits"],
+  [{ status: "queued", attempt: 0 }, "waiting"],
   [{ status: "running", attempt: 0 }, "runs"],
   [{ status: "cancelled", attempt: 0 }, "cancelled"],
   [{ status: "timed_out", attempt: 0, completedAt: null, verdict: null }, "did not report"],

@@ -43,7 +43,7 @@ export async function generateProjectKey(
   return await generate(sql, teamId, { kind: "project", projectId, name: null }, by);
 }
 
-/** In a transaction: create an additional team key. Undefined when there is no such team. */
+/** Creates an additional team key, in a transaction. Returns undefined when there is no such team. */
 export const generateTeamKey = (
   sql: Tx,
   teamId: string,
@@ -84,7 +84,7 @@ export async function replaceProjectKey(
 }
 
 /**
- * In a transaction: create an additional team key, whose newest one is `newest`, null: it has none. Undefined where there is a
+ * In a transaction: creates an additional team key, whose newest one is `newest`, null: it has none. Undefined where there is a
  * newer one by now: a form that is sent twice makes one key.
  */
 export async function addTeamKey(
@@ -104,7 +104,7 @@ export async function revokeTeamKey(sql: Tx, teamId: string, id: string, by: Act
   await revokeKeyById(sql, id, by);
 }
 
-/** In a transaction: create an additional project key with a scope. Undefined when there is no such project. */
+/** Creates an additional project key with a scope, in a transaction. Returns undefined when there is no such project. */
 export async function generateNamedKey(
   sql: Tx,
   projectId: string,

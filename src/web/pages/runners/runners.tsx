@@ -63,7 +63,7 @@ const runnersPage = page(
     const rows = found.slice(0, MAX_RUNNERS);
     const last = found.length > MAX_RUNNERS ? rows.at(-1) : undefined;
     const headline = runnersHeadline(queue, rows);
-    // What no matching runner for says which runner is missing.
+    // A task without a matching runner says which labels are missing.
     const missing = new Map(queue.filter(({ unserved }) => unserved > 0).map((row) => [row.projectId, row]));
     const ordered = projects
       .slice(0, MAX_COMMANDS)

@@ -27,7 +27,7 @@ const labelTags = (labels: readonly string[]) =>
 const tasksOf = ({ taskSlugs, tasks }: Pick<Waiting, "taskSlugs" | "tasks">): string =>
   `${taskSlugs.join(", ")}${tasks > taskSlugs.length ? ` and ${tasks - taskSlugs.length} more` : ""}`;
 
-/** Assigned to for what waits, in words. */
+/** Returns which runner will take the waiting tasks of a project. */
 function coming({ waiting, unserved, labels }: Waiting): Html {
   if (unserved === 0) return <>{labels.length > 0 ? "a runner with these labels" : "the next free runner"}</>;
   const whom = unserved === waiting ? "nobody" : `no runner for ${unserved} of them`;
@@ -63,7 +63,7 @@ export function queueTable(queue: readonly Waiting[], now: Date): Html {
             <tr>
               <td class="mark-cell">
                 <Mark status={row.unserved > 0 ? "failed" : "queued"} word={false} />
-                <span class="visually-hidden">{row.unserved > 0 ? "no matching runner" : "waits"}</span>
+                <span class="visually-hidden">{row.unserved > 0 ? "no matching runner" : "waiting"}</span>
               </td>
               <td class="long">
                 <b>{counted(row.waiting, "task")}</b> in{" "}

@@ -159,7 +159,7 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
   );
 }
 
-/** Result, without what runners and pipelines have said: that names them. */
+/** The reason of a result, without what runners and pipelines have said: that names them. */
 export const publicOutcomeOf = (build: ExecutionSummary): string =>
   executionOutcome({
     ...build,

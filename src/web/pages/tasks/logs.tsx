@@ -71,9 +71,9 @@ export async function readLeases(sql: Sql, { projectId, executionId, taskSlug }:
     : (await selectLeasesOfRun(sql, projectId, runId, { limit: LEASES })).slice(0, LEASES);
 }
 
-/** Activity, in words. */
+/** The changes of the status of a bug, newest first. */
 const LEASE_WORDS: Record<LeaseStatus, string> = {
-  queued: "waits",
+  queued: "waiting",
   offered: "assigned",
   running: "runs",
   reported: "reported",
