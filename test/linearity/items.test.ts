@@ -66,8 +66,8 @@ test.each(Object.entries(WORK))("%s", async (_, work) => {
   // Many objects cost more where they do not fit into the caches: a larger factor tells that from quadratic time.
   expect(
     await isSteep(
-      () => work(15_000),
-      () => work(60_000),
+      () => work(7_500),
+      () => work(30_000),
       4,
     ),
   ).toBe(false);
