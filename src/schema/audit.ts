@@ -47,6 +47,7 @@ export const AUDIT_ACTIONS = [
   "execution.deleted",
   "sample_data.added",
   "sample_data.removed",
+  "team.renamed",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

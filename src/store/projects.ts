@@ -95,34 +95,13 @@ export const insertProject = async (sql: Sql, teamId: string, name: string): Pro
   return inserted.length === 1 ? id : undefined;
 };
 
-export type TeamTally = {
-  environments: number;
-  variables: number;
-  integrations: number;
-  /** Switched off, by hand or by us. */
-  disabledIntegrations: number;
-  /** Of those that are on: could not be reached the last time. */
-  failingIntegrations: number;
-  automations: number;
-  enabledAutomations: number;
-};
-
-/** What there is in a team, in numbers. */
-export const selectTeamTally = async (sql: Sql, teamId: string): Promise<TeamTally> => {
-  const [row] = await sql<TeamTally[]>`
-    select
-      (select count(*)::int from environment where team_id = ${teamId}) as environments,
-      (select count(*)::int from variable where team_id = ${teamId}) as variables,
-      i.integrations, i."disabledIntegrations", i."failingIntegrations", a.automations, a."enabledAutomations"
-    from (
-      select count(*)::int as integrations, (count(*) filter (where not enabled))::int as "disabledIntegrations",
-        (count(*) filter (where enabled and failures > 0))::int as "failingIntegrations"
-      from integration where team_id = ${teamId}) i,
-    (
-      select count(*)::int as automations, (count(*) filter (where enabled))::int as "enabledAutomations"
-      from automation where team_id = ${teamId}) a`;
-  return row!;
-};
+/** Returns the name that the team had; undefined if there is no such team. */
+export async function updateTeamName(sql: Tx, teamId: string, name: string): Promise<string | undefined> {
+  const [row] = await sql<{ name: string }[]>`
+    update team set name = ${name} from (select name from team where id = ${teamId} for no key update) before
+    where id = ${teamId} returning before.name`;
+  return row?.name;
+}
 
 export const selectTeamExists = async (sql: Sql, teamId: string): Promise<boolean> =>
   (await sql`select from team where id = ${teamId}`).length === 1;

@@ -1,6 +1,7 @@
 /** The parts of pages take linear time, whatever people and programs call things. Whole pages: pages.test.ts. */
 
 import { raw, render } from "../../src/http/html.ts";
+import { Bars } from "../../src/web/components/bars.tsx";
 import { Chart } from "../../src/web/components/chart.tsx";
 import { executionName } from "../../src/web/components/execution_table.tsx";
 import { Evidence, firstPlainLine, FULL, History, Terminal } from "../../src/web/components/failure.tsx";
@@ -43,6 +44,12 @@ const createdAt = "2026-01-31T00:00:00.000Z";
 testLinearity(
   "web/components",
   {
+    "bars.tsx": {
+      Bars: (text) => {
+        const bar = { status: text, value: 1, href: `/${text}`, name: text, label: text } as const;
+        Bars({ title: text, bars: [bar], show: String, columns: [text, text, text] });
+      },
+    },
     "causes.ts": { readCauseCursor: (text) => readCauseCursor(`1.${text}.${text}`), writeCauseCursor: null },
     "chart.tsx": { Chart: (text) => Chart({ title: text, lines: [], show: String }) },
     "execution_table.tsx": {

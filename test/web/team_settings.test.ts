@@ -17,20 +17,29 @@ const generate = async (name: string) => {
 };
 
 describe("the settings of a team", () => {
-  test("say what there is, and lead there", async () => {
-    await ask(`POST /teams/${acme.team}/environments`, { key: acme.teamKey, body: { slug: "staging" } });
-    const body = { kind: "slack", config: { url: "https://hooks.slack.com/services/T/B/abcdefgh" } };
-    const { body: made } = await ask(`POST /teams/${acme.team}/integrations`, { key: acme.teamKey, body });
-    await ask(`PATCH /teams/${acme.team}/integrations/${made.id}`, { key: acme.teamKey, body: { enabled: false } });
-    await ask(`POST /projects/${acme.project}/executions`, { key: acme.key, body: { mode: "run", tasks: ["unit"] } });
+  test("list projects and keys, and repeat no menu", async () => {
     const seen = await visit(owner, page);
-    expect(seen.words).toContain("Environments 1, with 0 variables");
-    expect(seen.words).toContain("Integrations 1, 1 disabled");
-    expect(seen.words).toContain("Runners 1 task waiting, 1 without a matching runner");
     expect(seen.words).toContain("Acme web main svc_proj_");
-    for (const place of ["members", "environments", "integrations", "automations", "runners", "audit"])
-      expect(seen.html).toContain(`<a href="/teams/${acme.team}/${place}"><b>`);
+    for (const name of ["Members", "Environments", "Audit log"]) {
+      expect(seen.bar).toContain(name);
+      expect(seen.words).not.toContain(name);
+    }
     expect((await visit(member, page)).html).not.toContain(`/teams/${acme.team}/audit`);
+  });
+
+  test("rename the team, for owners, and tell the audit log", async () => {
+    expect((await send(owner, `/teams/${rival.team}/name`, { name: "Mine" })).status).toBe(404);
+    expect((await send(member, `/teams/${acme.team}/name`, { name: "Mine" })).status).toBe(403);
+    expect((await send(owner, `/teams/${acme.team}/name`, { name: " " })).status).toBe(400);
+    const { location } = await send(owner, `/teams/${acme.team}/name`, { name: " <b>Acme</b> 2 " });
+    expect(location).toBe(`${page}?told=renamed`);
+    const seen = await visit(viewer, page);
+    expect(seen.words).toContain("<b>Acme</b> 2");
+    expect(seen.html).not.toContain("<b>Acme</b>");
+    expect((await visit(owner, `/teams/${acme.team}/audit`)).words).toContain(
+      "renamed the team to <b>Acme</b> 2 before: Acme",
+    );
+    await send(owner, `/teams/${acme.team}/name`, { name: "Acme" });
   });
 
   test("have forms for owners alone", async () => {

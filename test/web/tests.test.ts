@@ -162,7 +162,7 @@ describe("one test", () => {
     expect(links.map(([, status]) => status)).toEqual([...Array(4).fill("passed"), ...Array(6).fill("failed")]);
     const first = new URL(links[0]![2]!, `http://x${base}/id`).pathname;
     expect(first).toMatch(new RegExp(`^/projects/${acme.project}/executions/[0-9a-f-]{36}$`));
-    expect(words).toContain("View as table Execution Duration #1 300 ms");
+    expect(words).toContain("View as table Execution Result Duration #1 main passed 300 ms");
   });
 
   test("filters its history by status and branch, a page at a time", async () => {

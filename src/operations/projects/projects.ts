@@ -3,7 +3,7 @@
 import type { ProjectPatch } from "../../schema/projects.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";
 import type { Tx } from "../../database/connect.ts";
-import { insertProject, type ProjectRow, updateProject } from "../../store/projects.ts";
+import { insertProject, type ProjectRow, updateProject, updateTeamName } from "../../store/projects.ts";
 
 /** In a transaction; answers its id. It has no key yet. */
 export const createProject = async (sql: Tx, teamId: string, name: string): Promise<string> =>
@@ -12,3 +12,7 @@ export const createProject = async (sql: Tx, teamId: string, name: string): Prom
 /** In a transaction. */
 export const changeProject = async (sql: Tx, projectId: string, patch: ProjectPatch): Promise<ProjectRow> =>
   (await updateProject(sql, projectId, patch)) ?? refuseAbsent();
+
+/** Renames a team, in a transaction. Returns the name that it had; refuses as absent if there is no such team. */
+export const renameTeam = async (sql: Tx, teamId: string, name: string): Promise<string> =>
+  (await updateTeamName(sql, teamId, name)) ?? refuseAbsent();

@@ -55,13 +55,19 @@ export const ExecutionTable = ({ projectId, executions, now, caption }: TablePro
   <div class="card">
     <table class="builds">
       <caption class="visually-hidden">{caption}</caption>
-      <thead class="visually-hidden">
+      <thead>
         <tr>
-          <th scope="col">Status</th>
+          <th scope="col">
+            <span class="visually-hidden">Status</span>
+          </th>
           <th scope="col">Execution</th>
           <th scope="col">Outcome</th>
-          <th scope="col">Duration</th>
-          <th scope="col">When</th>
+          <th scope="col" class="number wide">
+            Duration
+          </th>
+          <th scope="col" class="number">
+            When
+          </th>
         </tr>
       </thead>
       <tbody>

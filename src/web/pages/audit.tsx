@@ -49,6 +49,7 @@ const WORDS: Record<AuditAction, string> = {
   "execution.deleted": "deleted the execution",
   "sample_data.added": "added sample data to",
   "sample_data.removed": "removed the sample data of",
+  "team.renamed": "renamed the team to",
 };
 
 /** `role: member · by: invitation`; what is null says nothing. */

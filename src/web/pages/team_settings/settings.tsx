@@ -4,12 +4,11 @@ import * as v from "valibot";
 import type { Path } from "../../../http/html.ts";
 import { text, uuid } from "../../../schema/fields.ts";
 import { selectTeamKeys } from "../../../store/keys.ts";
-import { selectProjectsWithKeys, selectTeamTally } from "../../../store/projects.ts";
-import { selectTeamQueue } from "../../../store/runners.ts";
+import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import { Csrf, Done, Field, FormError } from "../../components/form.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { type View, page } from "../../site/page.ts";
-import { type Shown, keyTable, places, projectTable } from "./tables.tsx";
+import { type Shown, keyTable, projectTable } from "./tables.tsx";
 
 const MAX_PROJECTS = 100;
 
@@ -17,6 +16,7 @@ const MAX_KEYS = 100;
 
 const DONE = {
   revoked: "Key revoked.",
+  renamed: "Team renamed.",
   shown: "The key was shown once. If you did not copy it, revoke it and create a new one.",
 } as const;
 
@@ -28,9 +28,11 @@ const after = v.pipe(
   v.transform((match) => (match === null ? undefined : { id: match[1]!, name: match[2]! })),
 );
 
+type Problem = { of: "project" | "key" | "name"; text: string };
+
 type Said = {
   told?: keyof typeof DONE | undefined;
-  problem?: { of: "project" | "key"; text: string };
+  problem?: Problem;
   given?: string;
 };
 
@@ -40,18 +42,15 @@ export async function settings(
   { told, problem, given }: Said,
 ): Promise<View> {
   const { sql, team, role, csrf, now } = shown;
-  const [tally, projects, keys, queue] = await Promise.all([
-    selectTeamTally(sql, team.id),
+  const [projects, keys] = await Promise.all([
     selectProjectsWithKeys(sql, team.id, MAX_PROJECTS, cursor),
     selectTeamKeys(sql, team.id, MAX_KEYS),
-    selectTeamQueue(sql, team.id, 100),
   ]);
   const base: Path = `/teams/${team.id}`;
   const rows = projects.slice(0, MAX_PROJECTS);
   const last = projects.length > MAX_PROJECTS ? rows.at(-1) : undefined;
-  const sum = (name: "waiting" | "unserved") => queue.reduce((total, row) => total + row[name], 0);
   const newest = keys.reduce<string | null>((id, key) => (id === null || key.id > id ? key.id : id), null);
-  const text = (of: "project" | "key") => (problem?.of === of ? problem.text : undefined);
+  const text = (of: Problem["of"]) => (problem?.of === of ? problem.text : undefined);
   const body = (
     <>
       {told ? <Done>{DONE[told]}</Done> : null}
@@ -59,8 +58,6 @@ export async function settings(
       <p class="meta">
         <span>You are {role === "owner" ? "an owner" : `a ${role}`} of this team.</span>
       </p>
-      <h2>Settings</h2>
-      {places(shown, tally, { waiting: sum("waiting"), unserved: sum("unserved") })}
       <h2 id="projects">Projects</h2>
       {rows.length === 0 ? (
         <div class="card empty">
@@ -109,6 +106,24 @@ export async function settings(
           </form>
         </>
       ) : null}
+      {role === "owner" ? (
+        <>
+          <h2 id="name">Name of the team</h2>
+          <FormError message={text("name")} />
+          <form class="line" method="post" action={`${base}/name`}>
+            <Csrf token={csrf} />
+            <Field
+              label="Name"
+              name="name"
+              id="team-name"
+              required
+              max={200}
+              value={problem?.of === "name" ? given : team.name}
+            />
+            <button>Rename team</button>
+          </form>
+        </>
+      ) : null}
       <h2>For scripts</h2>
       <div class="card padded">
         <dl class="facts">
@@ -129,7 +144,7 @@ export const settingsPage = page(
   "/teams/:teamId/settings",
   {
     access: "viewer",
-    query: v.strictObject({ told: v.optional(v.picklist(["revoked", "shown"])), cursor: v.optional(after) }),
+    query: v.strictObject({ told: v.optional(v.picklist(["renamed", "revoked", "shown"])), cursor: v.optional(after) }),
   },
   async (context) => await settings(context, context.query.cursor, { told: context.query.told }),
 );

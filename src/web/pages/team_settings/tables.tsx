@@ -1,9 +1,8 @@
 /** The projects and the keys of a team. */
 
-import type { Html, Path } from "../../../http/html.ts";
+import type { Html } from "../../../http/html.ts";
 import type { ShownKey } from "../../../store/keys.ts";
-import type { ProjectWithKey, TeamTally } from "../../../store/projects.ts";
-import { counted, toCount } from "../../../wording/numbers.ts";
+import type { ProjectWithKey } from "../../../store/projects.ts";
 import { Danger } from "../../components/form.tsx";
 import { Tag } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
@@ -13,77 +12,6 @@ export type Shown = Pick<PageContext, "fast" | "sql" | "csrf" | "now"> & {
   role: "viewer" | "member" | "owner";
   team: { id: string; name: string };
 };
-const join = (parts: readonly (string | false)[]): string => parts.filter(Boolean).join(", ");
-
-/** Each place with what stands there, in words. */
-export function places({ team, role }: Shown, tally: TeamTally, queue: { waiting: number; unserved: number }): Html {
-  const base: Path = `/teams/${team.id}`;
-  const { environments, variables, integrations, disabledIntegrations, failingIntegrations } = tally;
-  const { automations, enabledAutomations } = tally;
-  const rows: [path: string, name: string, what: string, isBad?: boolean][] = [
-    ["members", "Members", "people and invitations"],
-    [
-      "environments",
-      "Environments",
-      environments === 0 ? "none yet" : `${environments}, with ${counted(variables, "variable")}`,
-    ],
-    [
-      "integrations",
-      "Integrations",
-      integrations === 0
-        ? "none yet"
-        : join([
-            toCount(integrations),
-            failingIntegrations > 0 && `${failingIntegrations} cannot be reached`,
-            disabledIntegrations > 0 && `${disabledIntegrations} disabled`,
-          ]),
-      failingIntegrations > 0,
-    ],
-    [
-      "automations",
-      "Automations",
-      automations === 0
-        ? "none yet"
-        : join([
-            automations === enabledAutomations ? `${toCount(automations)}, all enabled` : toCount(automations),
-            automations > enabledAutomations && `${automations - enabledAutomations} disabled`,
-          ]),
-    ],
-    [
-      "runners",
-      "Runners",
-      queue.waiting === 0
-        ? "no tasks waiting"
-        : join([
-            `${counted(queue.waiting, "task")} waiting`,
-            queue.unserved > 0 && `${queue.unserved} without a matching runner`,
-          ]),
-      queue.unserved > 0,
-    ],
-    ...(role === "owner"
-      ? [["audit", "Audit log", "changes to keys, members and settings"] as [string, string, string]]
-      : []),
-  ];
-  return (
-    <div class="card">
-      <table>
-        <caption class="visually-hidden">Settings of the team</caption>
-        <tbody>
-          {rows.map(([path, name, what, isBad]) => (
-            <tr>
-              <td>
-                <a href={`${base}/${path}`}>
-                  <b>{name}</b>
-                </a>
-              </td>
-              <td class={isBad ? "failed" : "soft"}>{what}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
 
 export function projectTable(rows: readonly ProjectWithKey[], now: Date): Html {
   return (

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { check } from "../../../http/input.ts";
 import { addTeamKey, revokeTeamKey } from "../../../operations/people/keys.ts";
-import { createProject } from "../../../operations/projects/projects.ts";
+import { createProject, renameTeam } from "../../../operations/projects/projects.ts";
 import { uuid } from "../../../schema/fields.ts";
 import { tryForm } from "../../site/form_input.ts";
 import { type Page, SeeOther, form } from "../../site/page.ts";
@@ -81,4 +81,20 @@ const revokeForm = form("/teams/:teamId/keys/:keyId/revoke", { access: "owner" }
   return new SeeOther(`/teams/${context.team.id}/settings?told=revoked#keys`);
 });
 
-export const teamSettings: Page[] = [settingsPage, createProjectForm, teamKeyForm, revokeForm];
+const renameForm = form("/teams/:teamId/name", { access: "owner", fields: nameField }, async (context) => {
+  const { team, fields } = context;
+  const renamed = await tryForm(() => {
+    const { name } = check(named, { name: fields.name.trim() });
+    return write(
+      context,
+      "owner",
+      (sql) => renameTeam(sql, team.id, name),
+      (before) => (before === name ? undefined : { action: "team.renamed", subject: name, details: { before } }),
+    );
+  });
+  if ("problem" in renamed)
+    return await settings(context, undefined, { problem: { of: "name", text: renamed.problem }, given: fields.name });
+  return new SeeOther(`/teams/${team.id}/settings?told=renamed`);
+});
+
+export const teamSettings: Page[] = [settingsPage, createProjectForm, teamKeyForm, revokeForm, renameForm];

@@ -7,19 +7,15 @@ import type { ExecutionName } from "../../../store/execution_list.ts";
 import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
-import { Chart } from "../../components/chart.tsx";
+import { Bars } from "../../components/bars.tsx";
 import { executionName } from "../../components/execution_table.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
-import { Strip } from "../../components/strip.tsx";
-import { Ago, Commit, toDay } from "../../components/text.tsx";
+import { Ago, Commit } from "../../components/text.tsx";
 import { bugPath, executionPath } from "../../site/paths.ts";
 
-// One test
 export const HISTORY_ROWS = 15;
 
 export const STRIP = 50;
-
-const CHART = 30;
 
 export const STACK = 6_000;
 
@@ -52,39 +48,20 @@ const buildNameOf = ({ executionId }: HistoryRow, names: Told["names"]): string 
   return name ? executionName(name) : "";
 };
 
-export function record50({ rows, names }: Told): Html | null {
+/** The last results as bars whose height is the duration, across the page. */
+export function LastResults({ told: { rows, names }, test }: { told: Told; test: TestCaseRow }): Html | null {
   if (rows.length === 0) return null;
-  const items = rows.toReversed().map((row) => ({
-    status: statusOf(row),
-    href: near(row),
-    label: `${shownAs(row)}, ${[buildNameOf(row, names), row.branch].filter(Boolean).join(" ")}`,
-  }));
-  return (
-    <section class="card padded">
-      <h2 class="first">
-        The last {counted(rows.length, "result")} <small>on all branches: {tallyOf(rows)}; newest right</small>
-      </h2>
-      <div class="scroll">
-        <Strip items={items} label={`The last ${counted(rows.length, "result")}, newest right`} />
-      </div>
-    </section>
-  );
-}
-
-export function durations({ rows, names }: Told, test: TestCaseRow): Html | null {
-  const timed = rows
-    .filter(({ durationMs }) => durationMs !== null)
-    .slice(0, CHART)
-    .toReversed();
-  if (timed.length < 2) return null;
-  const points = timed.map((row) => ({
-    day: row.completedAt ?? "",
-    name: buildNameOf(row, names) || (row.completedAt === null ? "" : toDay(row.completedAt)),
-    value: row.durationMs,
-    href: near(row),
-    label: `${toDuration(row.durationMs!)}, ${buildNameOf(row, names)}`,
-  }));
-  const worst = Math.max(...points.map(({ value }) => value!));
+  const bars = rows.toReversed().map((row) => {
+    const name = [buildNameOf(row, names), row.branch].filter(Boolean).join(" ");
+    const duration = row.durationMs === null ? [] : [toDuration(row.durationMs)];
+    return {
+      status: statusOf(row),
+      value: row.durationMs,
+      href: near(row),
+      name,
+      label: [shownAs(row), ...duration, name].join(", "),
+    };
+  });
   const facts = [
     test.averageMs !== null && `${toDuration(test.averageMs)} on average`,
     test.p95Ms !== null && `95th percentile ${toDuration(test.p95Ms)}`,
@@ -92,14 +69,16 @@ export function durations({ rows, names }: Told, test: TestCaseRow): Html | null
   return (
     <section class="card padded">
       <h2 class="first">
-        Duration <small>{facts.join(", ")}</small>
+        The last {counted(rows.length, "result")}{" "}
+        <small>
+          on all branches: {tallyOf(rows)}; newest right{facts.length > 0 ? `. Duration: ${facts.join(", ")}` : null}
+        </small>
       </h2>
-      <Chart
-        title={`Duration of the last ${counted(points.length, "result")}, newest right; longest ${toDuration(worst)}`}
-        lines={[{ name: "Duration", points }]}
+      <Bars
+        title={`The last ${counted(rows.length, "result")} with their durations, newest right`}
+        bars={bars}
         show={toDuration}
-        min={0}
-        of="Execution"
+        columns={["Execution", "Result", "Duration"]}
       />
     </section>
   );

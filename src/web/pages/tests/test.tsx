@@ -34,11 +34,10 @@ import {
   STRIP,
   type Told,
   bugsOfCase,
-  durations,
   history,
   isFailure,
   lastFailure,
-  record50,
+  LastResults,
 } from "./results.tsx";
 import { trustOf, whereItBegan, whyFlaky } from "./verdict.tsx";
 
@@ -132,9 +131,8 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
         </span>
       </div>
       {role === "viewer" ? null : careForms(path, test, csrf)} {quarantineTold(test, now)}
+      <LastResults told={told} test={test} />
       <div class="columns">
-        {record50(told)}
-        {durations(told, test)}
         {whereItBegan(projectId, firstBad, branch, now)}
         {whyFlaky(test, record, branch, now)}
       </div>

@@ -1,0 +1,93 @@
+/** Results as bars across the page: the height is a value such as the duration, the colour the status. */
+
+import type { Href, Html } from "../../http/html.ts";
+import { wordOf } from "./status.tsx";
+
+export type Bar = {
+  status: string;
+  /** Null if it is not known: the bar has the least height then. */
+  value: number | null;
+  href: Href;
+  /** What the bar is about, such as an execution. */
+  name: string;
+  label: string;
+};
+
+type BarsProperties = {
+  title: string;
+  /** The oldest first. */
+  bars: readonly Bar[];
+  show: (value: number) => string;
+  /** The headings of the table with the same figures. */
+  columns: readonly [name: string, status: string, value: string];
+};
+
+const WIDTH = 10;
+const HEIGHT = 60;
+const LEAST = 4;
+
+/** Bars that link to their results, the highest value as a label, and the same figures as a table. */
+export function Bars({ title, bars, show, columns }: BarsProperties): Html | null {
+  if (bars.length === 0) return null;
+  const most = Math.max(...bars.map(({ value }) => value ?? 0), 1e-9);
+  const heightOf = (value: number | null) =>
+    value === null ? LEAST : Math.max(LEAST, Math.round((value / most) * HEIGHT * 10) / 10);
+  const hasValues = bars.some(({ value }) => value !== null);
+  return (
+    <>
+      <div class="bars">
+        {hasValues ? (
+          <span class="small soft" aria-hidden="true">
+            {show(most)}
+          </span>
+        ) : null}
+        <svg
+          viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT}`}
+          width="100%"
+          height={HEIGHT}
+          preserveAspectRatio="none"
+          role="group"
+          aria-label={title}
+        >
+          {bars.map(({ status, value, href, label }, index) => (
+            <a href={href}>
+              <title>{label}</title>
+              <rect
+                class={status}
+                x={index * WIDTH + 1}
+                y={HEIGHT - heightOf(value)}
+                width={WIDTH - 2}
+                height={heightOf(value)}
+              />
+            </a>
+          ))}
+        </svg>
+      </div>
+      <details class="small">
+        <summary class="soft">View as table</summary>
+        <div class="scroll">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{columns[0]}</th>
+                <th scope="col">{columns[1]}</th>
+                <th scope="col" class="number">
+                  {columns[2]}
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {bars.map(({ name, status, value }) => (
+                <tr>
+                  <th scope="row">{name}</th>
+                  <td>{wordOf(status)}</td>
+                  <td class="number">{value === null ? "–" : show(value)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </>
+  );
+}
