@@ -111,7 +111,8 @@ type SelectProperties = Pick<FieldProperties, "label" | "name" | "value" | "hint
 export const Select = ({ label, name, options, value, hint, kind }: SelectProperties): Html => (
   <div class={kind ? `field ${kind}` : "field"}>
     <label>
-      {label}{" "}
+      {label}
+
       <select name={name} aria-describedby={hint ? hintId(name) : undefined}>
         <Options options={options} value={value} />
       </select>

@@ -10,7 +10,8 @@ export function Pager({ path, query, cursor }: Pages): Html | null {
   if (isFirst && cursor === undefined) return null;
   return (
     <nav class="pages" aria-label="Pages">
-      {isFirst ? null : <a href={toAddress(path, { ...query, cursor: undefined })}>First page</a>}{" "}
+      {isFirst ? null : <a href={toAddress(path, { ...query, cursor: undefined })}>First page</a>}
+
       {cursor === undefined ? null : (
         <a rel="next" href={toAddress(path, { ...query, cursor })}>
           Next

@@ -134,12 +134,13 @@ function makers({ csrf, role, project }: Asking): Html | null {
         <Csrf token={csrf} />
         <h3>A badge</h3>
         <label>
-          What it shows{" "}
+          What it shows
           <select name="shows">
             <option value="status">Status: passed or failed</option>
             <option value="tests">Tests: 1,204 passed</option>
           </select>
-        </label>{" "}
+        </label>
+
         <label>
           Branch{" "}
           <input
@@ -174,7 +175,7 @@ export async function shareSection(
       <h2 id="sharing">
         Links and badges <small>anyone with the URL can view them; the URL is shown once</small>
       </h2>
-      {table(asking, rows, now)} <Pager path={`/projects/${id}/shares`} query={{ cursor: before }} cursor={next} />{" "}
+      {table(asking, rows, now)} <Pager path={`/projects/${id}/shares`} query={{ cursor: before }} cursor={next} />
       {makers(asking)}
     </>
   );

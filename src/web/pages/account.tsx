@@ -58,8 +58,10 @@ async function accountView(
       <h2 id="password">Password</h2>
       <form class="fields" method="post" action="/account/password">
         <Csrf token={csrf} />
-        <Hidden name="username" value={visitor.email} />{" "}
-        <Field name="current" label="Current password" type="password" autocomplete="current-password" />{" "}
+        <Hidden name="username" value={visitor.email} />
+
+        <Field name="current" label="Current password" type="password" autocomplete="current-password" />
+
         <NewPasswordField label="New password" />
         <p class="hint">All other sessions will be signed out.</p>
         <div>
@@ -72,7 +74,7 @@ async function accountView(
     <>
       <h1>Your account</h1>
       <p class="meta">{visitor.email}</p>
-      <Done>{done === undefined || !Object.hasOwn(DONE, done) ? undefined : DONE[done]}</Done>{" "}
+      <Done>{done === undefined || !Object.hasOwn(DONE, done) ? undefined : DONE[done]}</Done>
       <FormError message={message} />
       <h2>Name</h2>
       <form class="fields" method="post" action="/account/name">

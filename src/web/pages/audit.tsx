@@ -109,7 +109,8 @@ export const audit: Page[] = [
             )}
           </div>
           <nav class="pages" aria-label="Pages">
-            {query.after === undefined ? null : <a href={base}>Newest</a>}{" "}
+            {query.after === undefined ? null : <a href={base}>Newest</a>}
+
             {entries.length > PER_PAGE ? <a href={`${base}?after=${shown.at(-1)!.id}`}>Older</a> : null}
           </nav>
         </>

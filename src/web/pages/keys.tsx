@@ -136,8 +136,10 @@ async function keysPage(shown: Shown, { told, cursor, problem, given }: Given): 
         <span>of {project.name}</span>
         <a href={`/projects/${project.id}/settings`}>Settings and the project's own key</a>
       </div>
-      {table(shown, keys)}{" "}
-      <Pager path={path} query={{ cursor }} cursor={rows.length > PAGE ? keys.at(-1)!.id : undefined} />{" "}
+      {table(shown, keys)}
+
+      <Pager path={path} query={{ cursor }} cursor={rows.length > PAGE ? keys.at(-1)!.id : undefined} />
+
       {role === "viewer" ? null : (
         <>
           <h2 id="new">
@@ -145,8 +147,8 @@ async function keysPage(shown: Shown, { told, cursor, problem, given }: Given): 
           </h2>
           <FormError message={problem} />
           <form class="fields card padded" method="post" action={path}>
-            <Csrf token={csrf} /> <input type="hidden" name="newest" value={newest ?? "none"} />{" "}
-            <Field label="Name" name="name" required max={200} placeholder="nightly e2e" value={given?.name ?? ""} />{" "}
+            <Csrf token={csrf} /> <input type="hidden" name="newest" value={newest ?? "none"} />
+            <Field label="Name" name="name" required max={200} placeholder="nightly e2e" value={given?.name ?? ""} />
             <label>
               Scope
               <select name="scope">
@@ -156,7 +158,7 @@ async function keysPage(shown: Shown, { told, cursor, problem, given }: Given): 
                   </option>
                 ))}
               </select>
-            </label>{" "}
+            </label>
             <Field
               label="Expires after (days)"
               name="days"

@@ -120,7 +120,8 @@ async function invitationsPart(context: Context): Promise<Html> {
         Invite a member <small>the link works once, for 7 days; no e-mail is sent</small>
       </h2>
       <form class="fields" method="post" action={`/teams/${team.id}/invitations`}>
-        <Csrf token={csrf} />{" "}
+        <Csrf token={csrf} />
+
         <label>
           <span>Role</span>
           <select name="role">
@@ -130,7 +131,8 @@ async function invitationsPart(context: Context): Promise<Html> {
               </option>
             ))}
           </select>
-        </label>{" "}
+        </label>
+
         <label>
           <span>
             E-mail address <span class="soft">(optional)</span>
@@ -192,7 +194,8 @@ async function membersView(context: Context, { done, message, link }: Shown): Pr
         {owners === 1 ? ", cannot be removed" : ""}
       </p>
       <div class="spaced">
-        <Done>{done === undefined || !Object.hasOwn(DONE, done) ? undefined : DONE[done]}</Done>{" "}
+        <Done>{done === undefined || !Object.hasOwn(DONE, done) ? undefined : DONE[done]}</Done>
+
         <FormError message={message} />
         {link ? freshLink(link) : null}
         <div class="card scroll">

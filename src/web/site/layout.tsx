@@ -72,7 +72,8 @@ function bar(view: View, framed: Framed): Html {
         </form>
       ) : null}
       <div class="who">
-        <a href="/docs">API</a>{" "}
+        <a href="/docs">API</a>
+
         {visitor ? (
           <>
             <a href="/account">{visitor.name}</a>

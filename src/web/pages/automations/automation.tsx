@@ -55,15 +55,19 @@ export async function one(
       <h1>{automation.name}</h1>
       <p class="prose">{sentenceOf(automation, choices)}</p>
       <div class="meta">
-        <span>{automation.enabled ? "enabled" : <b>disabled</b>}</span>{" "}
-        {automation.nextRunAt === null ? null : <span>runs next at {toExact(automation.nextRunAt)}</span>}{" "}
+        <span>{automation.enabled ? "enabled" : <b>disabled</b>}</span>
+
+        {automation.nextRunAt === null ? null : <span>runs next at {toExact(automation.nextRunAt)}</span>}
+
         <span>{lastRunOf(automation, now)}</span>
         <a href={`/teams/${team.id}/automations`}>All automations</a>
       </div>
       {role === "owner" ? (
         <div class="actions">
-          <ActionForm action={`${base}/run`} csrf={csrf} label="Dry run" kind="main" fields={dry(true)} />{" "}
-          <ActionForm action={`${base}/run`} csrf={csrf} label="Run now" fields={dry(false)} />{" "}
+          <ActionForm action={`${base}/run`} csrf={csrf} label="Dry run" kind="main" fields={dry(true)} />
+
+          <ActionForm action={`${base}/run`} csrf={csrf} label="Run now" fields={dry(false)} />
+
           <ActionForm
             action={`${base}/state`}
             csrf={csrf}
@@ -71,14 +75,14 @@ export async function one(
             fields={<input type="hidden" name="enabled" value={String(!automation.enabled)} />}
           />
         </div>
-      ) : null}{" "}
+      ) : null}
       <FormError message={text("run")} /> {dryRun ? dryRunCard(team, dryRun) : null}
       <h2 id="runs">
         Runs <small>newest first; runs that did nothing are kept for 7 days, all others for 30 days</small>
       </h2>
       <form class="filters" method="get" action={base}>
         <label>
-          Status{" "}
+          Status
           <select name="status">
             {(["", "done", "skipped", "failed"] as const).map((one) => (
               <option value={one} selected={one === (status ?? "")}>
@@ -111,10 +115,10 @@ export async function one(
             <tbody>{runs.map((run) => runRow(team, run, now))}</tbody>
           </table>
         </div>
-      )}{" "}
+      )}
       <Pager path={base} query={{ status, cursor }} cursor={found.length > MAX_RUNS ? runs.at(-1)!.id : undefined} />
       <h2 id="settings">Settings</h2>
-      <FormError message={text("settings")} />{" "}
+      <FormError message={text("settings")} />
       {role === "owner" ? (
         <>
           {editors(

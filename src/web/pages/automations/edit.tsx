@@ -43,7 +43,8 @@ export function editors(
 ): Html {
   const text = (
     <form class="fields fold-body" method="post" action={to}>
-      <Csrf token={csrf} />{" "}
+      <Csrf token={csrf} />
+
       <Field
         label="Automation as JSON"
         name="json"

@@ -30,14 +30,14 @@ export function automationForm(fields: AutomationFields, { projects, integration
       />
       <fieldset class="fields when">
         <legend>When</legend>
-        {radio("event", "An event occurs")} {radio("schedule", "On a schedule")}{" "}
+        {radio("event", "An event occurs")} {radio("schedule", "On a schedule")}
         <Select
           label="What happens"
           name="event"
           options={EVENT_TYPES.map((type) => [type, EVENT_WORDS[type]] as const)}
           value={value("event") ?? "execution.failed"}
           kind="for-event"
-        />{" "}
+        />
         <Field
           label="Schedule"
           name="schedule"
@@ -47,7 +47,7 @@ export function automationForm(fields: AutomationFields, { projects, integration
           placeholder="30 6 * * 1-5"
           kind="for-schedule"
           hint="Minute, hour, day, month, weekday; or @hourly, @daily, @weekly, @monthly."
-        />{" "}
+        />
         <Field
           label="Time zone"
           name="timezone"
@@ -68,7 +68,8 @@ export function automationForm(fields: AutomationFields, { projects, integration
               <Checkbox label={name} name={`project.${index}`} checked={value(`project.${index}`) === id} value={id} />
             ))}
           </div>
-        )}{" "}
+        )}
+
         <Field
           label="Branches"
           name="branches"
@@ -80,7 +81,8 @@ export function automationForm(fields: AutomationFields, { projects, integration
           placeholder="main
 release/**"
           hint="One pattern per line. * matches within a path segment, ** across segments; ! excludes matches of the patterns before it."
-        />{" "}
+        />
+
         <Field
           label="Environments"
           name="environments"
@@ -90,7 +92,8 @@ release/**"
           isCode
           kind="for-event"
           placeholder="production"
-        />{" "}
+        />
+
         <Field
           label="Tasks"
           name="taskSlugs"
@@ -100,7 +103,8 @@ release/**"
           isCode
           kind="for-event"
           placeholder="unit"
-        />{" "}
+        />
+
         <Field
           label="Minimum number of failures"
           name="minFailed"
@@ -138,14 +142,16 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
         name={name("type")}
         options={[...first, ...types.map((type) => [type, ACTION_WORDS[type]] as const)]}
         value={fields[name("type")] ?? (index === 0 ? "notify" : "")}
-      />{" "}
+      />
+
       <Select
         label="Integration"
         name={name("integrationId")}
         options={targets.length === 0 ? [["", "there is none yet"]] : targets}
         value={fields[name("integrationId")]}
         kind="for-integration"
-      />{" "}
+      />
+
       <Field
         label="Title of the bug"
         name={name("title")}
@@ -153,14 +159,16 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
         max={300}
         kind="for-bug"
         hint="If empty, the event's description is used."
-      />{" "}
+      />
+
       <Select
         label="Severity of the bug"
         name={name("severity")}
         options={SEVERITIES.map((one) => [one, one] as const)}
         value={fields[name("severity")] ?? "major"}
         kind="for-bug"
-      />{" "}
+      />
+
       <Field
         label="Maximum consecutive repeats"
         name={name("maximum")}
@@ -168,7 +176,8 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
         type="number"
         kind="for-rerun"
         hint="1 to 5."
-      />{" "}
+      />
+
       <Field
         label="Tasks to start"
         name={name("tasks")}
@@ -177,7 +186,8 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
         isCode
         kind="for-start"
         placeholder="nightly, e2e"
-      />{" "}
+      />
+
       <Field
         label="Key of the execution"
         name={name("key")}
@@ -187,7 +197,8 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
         kind="for-start"
         placeholder={"nightly-{date}"}
         hint={"CI uploads with the same key join the execution. {date} and {time} are replaced."}
-      />{" "}
+      />
+
       <Field
         label="Environment"
         name={name("environment")}

@@ -148,7 +148,8 @@ async function list(
             </tbody>
           </table>
         </div>
-      )}{" "}
+      )}
+
       <Pager path={base} query={{ cursor }} cursor={found.length > MAX_ROWS ? rows.at(-1)!.id : undefined} />
     </>
   );

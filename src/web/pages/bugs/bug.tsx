@@ -71,7 +71,8 @@ function factsOf(
     );
   return (
     <dl class="facts card padded">
-      {fact("First seen", at(bug.firstSeenAt, bug.firstExecutionId))}{" "}
+      {fact("First seen", at(bug.firstSeenAt, bug.firstExecutionId))}
+
       {fact(
         "Last seen",
         bug.lastSeenAt === null ? null : (
@@ -91,11 +92,16 @@ function factsOf(
             )}
           </>
         ),
-      )}{" "}
-      {fact("Resolved", bug.resolvedAt === null ? null : <Ago at={bug.resolvedAt} now={now} />)}{" "}
-      {fact("Fixed in", bug.fixedInCommit === null ? null : <Commit hash={bug.fixedInCommit} />)}{" "}
-      {fact("Tasks", bug.taskSlugs.length === 0 ? null : bug.taskSlugs.join(", "))}{" "}
-      {fact("Labels", bug.labels.length === 0 ? null : <>{bug.labels.map((label) => [<Tag>{label}</Tag>, " "])}</>)}{" "}
+      )}
+
+      {fact("Resolved", bug.resolvedAt === null ? null : <Ago at={bug.resolvedAt} now={now} />)}
+
+      {fact("Fixed in", bug.fixedInCommit === null ? null : <Commit hash={bug.fixedInCommit} />)}
+
+      {fact("Tasks", bug.taskSlugs.length === 0 ? null : bug.taskSlugs.join(", "))}
+
+      {fact("Labels", bug.labels.length === 0 ? null : <>{bug.labels.map((label) => [<Tag>{label}</Tag>, " "])}</>)}
+
       {fact(
         "Elsewhere",
         bug.externalUrl === null ? null : external ? (
@@ -105,7 +111,8 @@ function factsOf(
         ) : (
           bug.externalUrl
         ),
-      )}{" "}
+      )}
+
       {fact(
         "Opened",
         <>
@@ -199,12 +206,12 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
           </h2>
           {occurrenceTable(projectId, shown, names, now)}
         </>
-      )}{" "}
+      )}
       <Pager
         path={path}
         query={{ cursor: query.cursor }}
         cursor={last && writeCursor([last.runId, String(last.testCase)])}
-      />{" "}
+      />
       {changesOf(bug, now)}
     </>
   );

@@ -35,7 +35,8 @@ export function statusForms(path: Path, bug: BugReportDetail, me: string, csrf: 
           <summary class="button main">Resolve</summary>
           <form class="fields card padded" method="post" action={to}>
             <Csrf token={csrf} />
-            {state("resolved")}{" "}
+            {state("resolved")}
+
             <label>
               Fixed in commit (optional)
               <input name="fixedInCommit" maxlength={200} value={fixedInCommit ?? ""} />
@@ -48,14 +49,18 @@ export function statusForms(path: Path, bug: BugReportDetail, me: string, csrf: 
         </details>
       ) : (
         <ActionForm action={to} csrf={csrf} label="Reopen" kind="main" fields={state("open")} />
-      )}{" "}
+      )}
+
       {status === "open" ? (
         <ActionForm action={to} csrf={csrf} label="Start" fields={state("in_progress")} />
       ) : status === "in_progress" ? (
         <ActionForm action={to} csrf={csrf} label="Stop progress" fields={state("open")} />
-      ) : null}{" "}
-      {isLive ? <ActionForm action={to} csrf={csrf} label="Ignore" fields={state("ignored")} /> : null}{" "}
-      {assignee === me ? null : <ActionForm action={`${path}/take`} csrf={csrf} label="Assign to me" />}{" "}
+      ) : null}
+
+      {isLive ? <ActionForm action={to} csrf={csrf} label="Ignore" fields={state("ignored")} /> : null}
+
+      {assignee === me ? null : <ActionForm action={`${path}/take`} csrf={csrf} label="Assign to me" />}
+
       <a class="button" href={`${path}/merge`}>
         Merge…
       </a>
@@ -175,7 +180,7 @@ export const newBugPage = page(
       <>
         <h1>New bug</h1>
         <form class="fields after" method="post" action={bugsPath(project.id)}>
-          <Csrf token={csrf} /> {bugFields(blank)}{" "}
+          <Csrf token={csrf} /> {bugFields(blank)}
           {name ? (
             <>
               <p>

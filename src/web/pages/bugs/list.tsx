@@ -145,8 +145,8 @@ export const bugListPage = page(
           <Mark status={open.status} word={false} /> {open.text}
         </h1>
         <div class="meta quiet">
-          <a href={toAddress(path, { assignee: visitor.name })}>assigned to me</a>{" "}
-          <a href={`${path}?status=resolved&sort=lastSeenAt`}>resolved</a>{" "}
+          <a href={toAddress(path, { assignee: visitor.name })}>assigned to me</a>
+          <a href={`${path}?status=resolved&sort=lastSeenAt`}>resolved</a>
           <a href={`${path}?status=ignored`}>ignored</a> {mayChange ? <a href={`${path}/new`}>new bug</a> : null}
         </div>
         <FilterBar path={path} isFiltered={isFiltered}>
@@ -168,7 +168,8 @@ export const bugListPage = page(
             <FilterText label="Assignee" name="assignee" value={assignee} />,
             <FilterSelect label="Order" name="sort" options={SORT_OPTIONS} value={sort} />,
           ]}
-        </FilterBar>{" "}
+        </FilterBar>
+
         {shown.length === 0 ? (
           <div class="card empty">
             {isFiltered ? (
@@ -190,7 +191,8 @@ export const bugListPage = page(
           </form>
         ) : (
           table
-        )}{" "}
+        )}
+
         <Pager path={path} query={{ ...filters, cursor }} cursor={next} />
       </>
     );

@@ -146,7 +146,8 @@ export function choice({ projects, project, isSignedIn }: Here, path: Path): Htm
               </option>
             ))}
           </select>
-        </label>{" "}
+        </label>
+
         <button>Fill in</button>
       </form>
       <p class="hint">{key}</p>

@@ -140,7 +140,8 @@ export async function one(
           <a class="long" href={url} rel="noreferrer">
             <Breakable text={url} />
           </a>
-        ) : null}{" "}
+        ) : null}
+
         <span>{counted(environment.variableCount, "variable")}</span>
         <a href={`/teams/${team.id}/environments`}>All environments</a>
       </div>
@@ -154,15 +155,18 @@ export async function one(
         </div>
       ) : (
         variableTable(base, csrf, role, rows)
-      )}{" "}
-      <Pager path={base} query={{ cursor }} cursor={found.length > MAX_VARIABLE_ROWS ? rows.at(-1)!.name : undefined} />{" "}
+      )}
+
+      <Pager path={base} query={{ cursor }} cursor={found.length > MAX_VARIABLE_ROWS ? rows.at(-1)!.name : undefined} />
+
       {role === "owner" ? (
         <>
           <div class="columns">
             <form class="fields card padded" method="post" action={`${base}/variables`}>
               <Csrf token={csrf} />
               <h3>Add or change a variable</h3>
-              <FormError message={text("variable")} />{" "}
+              <FormError message={text("variable")} />
+
               <Field
                 label="Name"
                 name="name"
@@ -172,7 +176,8 @@ export async function one(
                 max={128}
                 isCode
                 placeholder="DATABASE_URL"
-              />{" "}
+              />
+
               <Field
                 label="Value"
                 name="value"
@@ -180,7 +185,8 @@ export async function one(
                 type="area"
                 rows={3}
                 isCode
-              />{" "}
+              />
+
               <Checkbox
                 label="Secret: the value cannot be viewed again"
                 name="secret"
@@ -193,7 +199,8 @@ export async function one(
             <form class="fields card padded" method="post" action={`${base}/variables/paste`}>
               <Csrf token={csrf} />
               <h3>Paste a .env file</h3>
-              <FormError message={text("paste")} />{" "}
+              <FormError message={text("paste")} />
+
               <Field
                 label="Lines of NAME=value"
                 name="text"
@@ -203,8 +210,10 @@ export async function one(
                 isCode
                 placeholder="API_TOKEN=…
 BROWSER=firefox"
-              />{" "}
-              <Checkbox label="All are secrets" name="secret" checked />{" "}
+              />
+
+              <Checkbox label="All are secrets" name="secret" checked />
+
               <Checkbox label="Delete variables that are not in the file" name="replace" checked={false} />
               <div>
                 <button>Save variables</button>

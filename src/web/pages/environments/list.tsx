@@ -60,7 +60,8 @@ export const toFields = ({ slug, name, baseUrl, description }: Environment): Set
 
 export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, button: string): Html => (
   <form class="fields card padded" method="post" action={to}>
-    <Csrf token={csrf} />{" "}
+    <Csrf token={csrf} />
+
     <Field
       label="Slug"
       name="slug"
@@ -70,7 +71,8 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
       isCode
       placeholder="staging"
       hint="The name in uploads and executions: lower-case letters, digits, - and _."
-    />{" "}
+    />
+
     <Field
       label="Name"
       name="name"
@@ -78,7 +80,8 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
       max={200}
       placeholder="Staging"
       hint="The display name. If empty, the slug is used."
-    />{" "}
+    />
+
     <Field
       label="Address"
       name="baseUrl"
@@ -87,7 +90,8 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
       max={2000}
       placeholder="https://staging.example.com"
       hint="Runners pass it to tests as the base URL."
-    />{" "}
+    />
+
     <Field label="Description" name="description" value={fields.description} type="area" rows={2} max={10_000} />
     <div>
       <button class="main">{button}</button>
@@ -164,8 +168,10 @@ async function list(
             </tbody>
           </table>
         </div>
-      )}{" "}
-      <Pager path={base} query={{ cursor }} cursor={found.length > MAX_ROWS ? rows.at(-1)!.slug : undefined} />{" "}
+      )}
+
+      <Pager path={base} query={{ cursor }} cursor={found.length > MAX_ROWS ? rows.at(-1)!.slug : undefined} />
+
       {role === "owner" ? (
         <>
           <h2 id="new">New environment</h2>

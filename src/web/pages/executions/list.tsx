@@ -77,11 +77,13 @@ export const listPage = page(
           <label>
             Key or commit
             <input type="search" name="q" value={q} maxlength={200} />
-          </label>{" "}
+          </label>
+
           <label>
             Branch
             <input name="branch" value={branch} list="branches" maxlength={500} />
-          </label>{" "}
+          </label>
+
           <label>
             Status
             <select name="status">
@@ -92,26 +94,31 @@ export const listPage = page(
                 </option>
               ))}
             </select>
-          </label>{" "}
+          </label>
+
           <label>
             Environment
             <input name="environment" value={environment} list="environments" maxlength={200} />
-          </label>{" "}
+          </label>
+
           <label>
             Day
             <input type="date" name="day" value={day} />
-          </label>{" "}
+          </label>
+
           <button>Filter</button>
           {isFiltered ? (
             <a class="button" href={path}>
               Clear
             </a>
-          ) : null}{" "}
+          ) : null}
+
           <datalist id="branches">
             {origins.branches.map((name) => (
               <option value={name} />
             ))}
-          </datalist>{" "}
+          </datalist>
+
           <datalist id="environments">
             {origins.environments.map((name) => (
               <option value={name} />
@@ -142,7 +149,8 @@ export const listPage = page(
               </>
             )}
           </div>
-        )}{" "}
+        )}
+
         <Pager
           path={path}
           query={{ q, branch, status, environment, day, cursor }}

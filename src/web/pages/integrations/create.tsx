@@ -60,7 +60,8 @@ function createForm({ team, csrf }: Shown, kind: Kind, given: Given, problem?: s
       <FormError message={problem} />
       <form class="fields card padded top" method="post" action={`${base}/new`}>
         <Csrf token={csrf} />
-        <input type="hidden" name="kind" value={kind} />{" "}
+        <input type="hidden" name="kind" value={kind} />
+
         <Field
           label="Name"
           name="name"
@@ -68,7 +69,8 @@ function createForm({ team, csrf }: Shown, kind: Kind, given: Given, problem?: s
           max={200}
           placeholder={name}
           hint={`The name of the integration. If empty: ${kind}.`}
-        />{" "}
+        />
+
         {configForm(kind, given.config, "new")}
         <div>
           <button class="main">Create integration</button>

@@ -60,14 +60,16 @@ export async function one(
         ) : (
           <Done>{DONE[told]}</Done>
         )
-      ) : null}{" "}
+      ) : null}
+
       <FormError message={text("delivery")} />
       <h1>{name}</h1>
       <div class="meta">
         <span>{KIND_NAMES[kind][0]}</span>
         <span>
           <Mark status={state.status} word={false} /> {state.text}
-        </span>{" "}
+        </span>
+
         <span>
           for {actions.map((one) => `${ACTION_WORDS[one]}${one === "set_commit_status" ? "es" : "s"}`).join(", ")}
         </span>
@@ -75,7 +77,8 @@ export async function one(
       </div>
       {role === "owner" ? (
         <div class="actions">
-          <ActionForm action={`${base}/test`} csrf={csrf} label="Send test message" kind="main" />{" "}
+          <ActionForm action={`${base}/test`} csrf={csrf} label="Send test message" kind="main" />
+
           <ActionForm
             action={`${base}/state`}
             csrf={csrf}
@@ -89,7 +92,7 @@ export async function one(
       </h2>
       <form class="filters" method="get" action={base}>
         <label>
-          Status{" "}
+          Status
           <select name="status">
             {(["", "sent", "failed", "pending"] as const).map((one) => (
               <option value={one} selected={one === (status ?? "")}>
@@ -110,18 +113,20 @@ export async function one(
         </div>
       ) : (
         <div class="card">{deliveries.map((one) => deliveryDetails(context, integration, one))}</div>
-      )}{" "}
+      )}
+
       <Pager
         path={base}
         query={{ status, cursor }}
         cursor={found.length > MAX_DELIVERIES ? deliveries.at(-1)!.id : undefined}
       />
       <h2 id="settings">Settings</h2>
-      <FormError message={text("settings")} />{" "}
+      <FormError message={text("settings")} />
+
       {role === "owner" ? (
         <>
           <form class="fields card padded" method="post" action={base}>
-            <Csrf token={csrf} /> <Field label="Name" name="name" value={given?.name ?? name} required max={200} />{" "}
+            <Csrf token={csrf} /> <Field label="Name" name="name" value={given?.name ?? name} required max={200} />
             {configForm(kind, config, "change")}
             <div>
               <button class="main">Save</button>

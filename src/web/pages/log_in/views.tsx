@@ -27,7 +27,7 @@ export async function logInView(context: Context, { email, next, message }: LogI
   const password = (
     <form class="fields" method="post" action="/login">
       <Csrf token={csrf} />
-      <Hidden name="next" value={next === "/" ? undefined : next} /> <EmailField value={email} />{" "}
+      <Hidden name="next" value={next === "/" ? undefined : next} /> <EmailField value={email} />
       <Field name="password" label="Password" type="password" autocomplete="current-password" />
       <div>
         <button class="main">Sign in</button>
@@ -41,7 +41,7 @@ export async function logInView(context: Context, { email, next, message }: LogI
         <p class="message">
           There are no accounts yet. The server printed a setup link when it started; restart it to get a new link.
         </p>
-      ) : null}{" "}
+      ) : null}
       <FormError message={message} /> {signIn.policy.passwordLogin ? password : null} {providerLink(context, { next })}{" "}
       {signIn.policy.passwordLogin ? (
         <p class="hint">
@@ -74,11 +74,11 @@ export async function setupView(context: Context, { token, name, email, message 
     <>
       <h1>Welcome to Assay</h1>
       <p>Create the first account. It owns every team and can invite others.</p>
-      <FormError message={message} />{" "}
+      <FormError message={message} />
       {signIn.policy.passwordLogin ? (
         <form class="fields" method="post" action="/setup">
           <Csrf token={csrf} />
-          <Hidden name="token" value={token} /> <NameField value={name} /> <EmailField value={email} />{" "}
+          <Hidden name="token" value={token} /> <NameField value={name} /> <EmailField value={email} />
           <NewPasswordField />
           <div>
             <button class="main">Create account</button>

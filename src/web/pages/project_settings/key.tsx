@@ -69,7 +69,8 @@ export const keyPage = page("/projects/:projectId/settings/key", { access: "memb
     <form class="actions" method="post" action={`${path}/key`}>
       <Csrf token={csrf} />
       {replaces}
-      <button class={kind}>{label}</button>{" "}
+      <button class={kind}>{label}</button>
+
       <a class="button" href={path}>
         Cancel
       </a>
@@ -145,7 +146,8 @@ export const keyForm = form(
         <p class="actions">
           <a class="button main" href={`/projects/${project.id}/onboarding`}>
             Continue to the first report
-          </a>{" "}
+          </a>
+
           <a class="button" href={`/projects/${project.id}/settings`}>
             Back to settings
           </a>

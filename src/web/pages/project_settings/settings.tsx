@@ -101,7 +101,7 @@ function keyCard({ project, role, now }: Shown, key: ShownKey | undefined): Html
 function settingsForm({ project, csrf, retentionDays }: Shown, fields: SettingsFields): Html {
   return (
     <form class="fields card padded" method="post" action={`/projects/${project.id}/settings`}>
-      <Csrf token={csrf} /> <Field label="Name" name="name" value={fields.name} required max={200} />{" "}
+      <Csrf token={csrf} /> <Field label="Name" name="name" value={fields.name} required max={200} />
       <Field
         label="Default branch"
         name="defaultBranch"
@@ -110,7 +110,7 @@ function settingsForm({ project, csrf, retentionDays }: Shown, fields: SettingsF
         max={500}
         isCode
         hint="The state of the project is the state of this branch, and other branches are compared with it."
-      />{" "}
+      />
       <Field
         label="Long-lived branches"
         name="longLivedBranches"
@@ -118,7 +118,7 @@ function settingsForm({ project, csrf, retentionDays }: Shown, fields: SettingsF
         max={4_000}
         isCode
         hint="Release branches, for example. Each is compared with its own builds instead of the default branch. * matches any text."
-      />{" "}
+      />
       <Field
         label="Execution time-out, minutes"
         name="executionTimeoutMinutes"
@@ -126,7 +126,7 @@ function settingsForm({ project, csrf, retentionDays }: Shown, fields: SettingsF
         type="number"
         required
         hint="An execution times out if no report arrives for this long."
-      />{" "}
+      />
       <Field
         label="Retention, days"
         name="retentionDays"
@@ -187,8 +187,8 @@ function settings(
       {told ? <Done>{DONE[told]}</Done> : null}
       <h1>Settings</h1>
       <div class="meta">
-        <span>of {project.name}</span> <a href={`/teams/${team.id}/settings`}>Settings of {team.name}</a>{" "}
-        <a href={`/projects/${project.id}/onboarding`}>How to send reports</a>{" "}
+        <span>of {project.name}</span> <a href={`/teams/${team.id}/settings`}>Settings of {team.name}</a>
+        <a href={`/projects/${project.id}/onboarding`}>How to send reports</a>
         <a href={`/projects/${project.id}/shares`}>Links and badges</a>
       </div>
       <h2>

@@ -74,7 +74,6 @@ export const projects: Page[] = [
     const base: Path = `/projects/${id}`;
     const body = (
       <>
-        {" "}
         <div data-region="state">
           <h1>
             <Mark status={headline.status} word={false} /> {headline.text}

@@ -93,7 +93,8 @@ const runnersPage = page(
           </div>
         ) : (
           runnerTable(rows, { csrf, now, role })
-        )}{" "}
+        )}
+
         <Pager
           path={`/teams/${team.id}/runners`}
           query={{ cursor: query.cursor && "" }}

@@ -202,7 +202,7 @@ export async function sharedExecution(
       <h1>
         <Mark status={build.status} word={false} /> {title}
       </h1>
-      {executionMeta(projectName, build, execution, now)} {failureList(page, build)}{" "}
+      {executionMeta(projectName, build, execution, now)} {failureList(page, build)}
       <Pager path={path} query={{ cursor }} cursor={writeCauseCursor(page.last)} /> {taskTable(execution.tasks)}
     </>
   );
@@ -215,11 +215,15 @@ function executionMeta(projectName: string, build: ExecutionSummary, { pullReque
     <div class="meta">
       <span>
         <b>{projectName}</b> {executionName(build)}
-      </span>{" "}
+      </span>
+
       {build.branch === null ? null : <code>{build.branch}</code>}
-      {build.commit === null ? null : <Commit hash={build.commit} />}{" "}
-      {pullRequest === null ? null : <span>pull request {pullRequest}</span>}{" "}
-      {countsOf(build) === null ? null : <span>{countsOf(build)}</span>}{" "}
+      {build.commit === null ? null : <Commit hash={build.commit} />}
+
+      {pullRequest === null ? null : <span>pull request {pullRequest}</span>}
+
+      {countsOf(build) === null ? null : <span>{countsOf(build)}</span>}
+
       <span>
         {hasEnded(build.status as ExecutionRow["status"]) ? "ended" : "began"} <Ago at={at} now={now} />
       </span>

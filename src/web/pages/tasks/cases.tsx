@@ -92,7 +92,8 @@ export function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean)
         <span class="small soft">{took}</span>
       </summary>
       <div class="evidence">
-        <Evidence said={row} measure={isAlone ? WHOLE : FULL} title="" />{" "}
+        <Evidence said={row} measure={isAlone ? WHOLE : FULL} title="" />
+
         {isAlone && properties.length > 0 ? (
           <div>
             <h3>Properties</h3>

@@ -141,7 +141,8 @@ export const tasks: Page[] = [
               <label>
                 Test
                 <input type="search" name="q" value={q} maxlength={200} />
-              </label>{" "}
+              </label>
+
               <label>
                 Status
                 <select name="status">
@@ -152,7 +153,8 @@ export const tasks: Page[] = [
                     </option>
                   ))}
                 </select>
-              </label>{" "}
+              </label>
+
               <button>Filter</button>
               {q || status ? (
                 <a class="button" href={path}>
@@ -173,7 +175,7 @@ export const tasks: Page[] = [
                     : "No reports yet."}
               </p>
             </div>
-          )}{" "}
+          )}
           <Pager
             path={path}
             query={{ q, status, cursor }}

@@ -65,13 +65,14 @@ export async function settings(
         </div>
       ) : (
         projectTable(rows, now)
-      )}{" "}
-      <Pager path={`${base}/settings`} query={{ cursor: cursor && "" }} cursor={last && `${last.id} ${last.name}`} />{" "}
+      )}
+      <Pager path={`${base}/settings`} query={{ cursor: cursor && "" }} cursor={last && `${last.id} ${last.name}`} />
       {role === "owner" ? (
         <>
           <FormError message={text("project")} />
           <form class="line" method="post" action={`${base}/projects`}>
-            <Csrf token={csrf} />{" "}
+            <Csrf token={csrf} />
+
             <Field
               label="Name of a new project"
               name="name"
@@ -79,7 +80,8 @@ export async function settings(
               max={200}
               placeholder="shop"
               value={problem?.of === "project" ? given : ""}
-            />{" "}
+            />
+
             <button>Create project</button>
           </form>
         </>
@@ -92,7 +94,7 @@ export async function settings(
         <>
           <FormError message={text("key")} />
           <form class="line" method="post" action={`${base}/keys`}>
-            <Csrf token={csrf} /> <input type="hidden" name="newest" value={newest ?? "none"} />{" "}
+            <Csrf token={csrf} /> <input type="hidden" name="newest" value={newest ?? "none"} />
             <Field
               label="Name of a new key"
               name="name"
@@ -101,7 +103,7 @@ export async function settings(
               max={200}
               placeholder="terraform"
               value={problem?.of === "key" ? given : ""}
-            />{" "}
+            />
             <button>Generate team key</button>
           </form>
         </>

@@ -170,15 +170,19 @@ export const cataloguePage = page(
           <Mark status={rot.status} word={false} /> {rot.text}
         </h1>
         <div class="meta quiet">
-          {tally.broken > 0 ? <a href={`${path}?health=broken`}>broken</a> : null}{" "}
-          {tally.flaky > 0 ? <a href={`${path}?health=flaky`}>flaky</a> : null}{" "}
-          {tally.quarantined > 0 ? <a href={`${path}?quarantined=true`}>quarantined</a> : null}{" "}
+          {tally.broken > 0 ? <a href={`${path}?health=broken`}>broken</a> : null}
+
+          {tally.flaky > 0 ? <a href={`${path}?health=flaky`}>flaky</a> : null}
+
+          {tally.quarantined > 0 ? <a href={`${path}?quarantined=true`}>quarantined</a> : null}
+
           {slow && slow.p95Ms !== null ? (
             <span>
               <a href={`${path}?sort=p95Ms`}>slowest</a>: <a href={testPath(id, slow.id)}>{slow.name}</a>,{" "}
               {toDuration(slow.p95Ms)}
             </span>
-          ) : null}{" "}
+          ) : null}
+
           {ownerLinks(path, owners)}
         </div>
         {changed === undefined ? null : (
@@ -186,7 +190,7 @@ export const cataloguePage = page(
             {changed === 0 ? "No changes needed." : `${counted(changed, "test")} changed.`}
           </p>
         )}{" "}
-        {brokenTable(id, broken.slice(0, BROKEN), broken.length > BROKEN, now)}{" "}
+        {brokenTable(id, broken.slice(0, BROKEN), broken.length > BROKEN, now)}
         <FilterBar path={path} isFiltered={isFiltered}>
           {[
             <FilterText label="Name or file" name="q" value={q} type="search" />,
@@ -205,7 +209,7 @@ export const cataloguePage = page(
             />,
             <FilterSelect label="Order" name="sort" options={SORT_OPTIONS} value={sort === "flakeRate" ? "" : sort} />,
           ]}
-        </FilterBar>{" "}
+        </FilterBar>
         {shown.length === 0 ? (
           none
         ) : mayChange ? (
@@ -217,7 +221,7 @@ export const cataloguePage = page(
           </form>
         ) : (
           table
-        )}{" "}
+        )}
         <Pager path={path} query={{ ...filters, cursor }} cursor={next} />
       </>
     );

@@ -176,21 +176,26 @@ export const bulkFields = (
     <label>
       Why
       <input name="reason" maxlength={1000} />
-    </label>{" "}
+    </label>
+
     <label>
       Until (optional)
       <input type="date" name="until" />
-    </label>{" "}
+    </label>
+
     <button name="do" value="quarantine">
       Quarantine
-    </button>{" "}
+    </button>
+
     <button name="do" value="release">
       End quarantine
-    </button>{" "}
+    </button>
+
     <label>
       Owner
       <input name="owner" maxlength={200} />
-    </label>{" "}
+    </label>
+
     <button name="do" value="own">
       Set owner
     </button>

@@ -59,7 +59,8 @@ export function careForms(base: Path, test: TestCaseRow, csrf: string): Html {
           <label>
             Why
             <input name="reason" maxlength={1000} required value={quarantine?.reason ?? ""} />
-          </label>{" "}
+          </label>
+
           <label>
             Until the end of the day (UTC); if empty, no end date
             <input type="date" name="until" value={quarantine?.until?.slice(0, 10) ?? ""} />
@@ -73,7 +74,8 @@ export function careForms(base: Path, test: TestCaseRow, csrf: string): Html {
       <details class="panel">
         <summary class="button">{owner === null ? "Set owner" : "Change owner"}</summary>
         <form class="fields card padded" method="post" action={`${base}/owner`}>
-          <Csrf token={csrf} />{" "}
+          <Csrf token={csrf} />
+
           <label>
             Owner (empty for none)
             <input name="owner" maxlength={200} value={owner ?? ""} />

@@ -108,18 +108,22 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
           <code>
             <Breakable text={test.file} />
           </code>
-        )}{" "}
-        <a href={toAddress(testsPath(projectId), { task: test.taskSlug })}>{test.taskSlug}</a>{" "}
+        )}
+
+        <a href={toAddress(testsPath(projectId), { task: test.taskSlug })}>{test.taskSlug}</a>
+
         {test.runs === 0 ? null : (
           <span>
             failed {toCount(test.failures)} of all {counted(test.runs, "result")} {ALL_RESULTS}
           </span>
-        )}{" "}
+        )}
+
         {test.lastRunAt === null ? null : (
           <span>
             last run <Ago at={test.lastRunAt} now={now} />
           </span>
-        )}{" "}
+        )}
+
         <span>
           {test.owner === null ? (
             "no owner"
@@ -159,7 +163,7 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
           />,
           <FilterText label="Branch" name="branch" value={on} />,
         ]}
-      </FilterBar>{" "}
+      </FilterBar>
       {shown.length === 0 ? (
         <div class="card empty">
           <p>
@@ -172,7 +176,7 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
         </div>
       ) : (
         history({ ...told, rows: shown }, now)
-      )}{" "}
+      )}
       <Pager path={path} query={{ status, branch: on, cursor }} cursor={next} />
     </>
   );
