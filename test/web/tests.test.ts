@@ -157,10 +157,10 @@ describe("one test", () => {
 
   test("links its strip to the executions, oldest left, and tells its durations in a table as well", async () => {
     const { html, words } = await look("viewer", `${base}/${await idOf("case 2")}`);
-    const strip = /<table class="strip">[^]*?<\/table>/.exec(html)![0];
-    const links = [...strip.matchAll(/class="(\w+)" href="([^"]+)"/g)];
-    expect(links.map(([, status]) => status)).toEqual([...Array(4).fill("passed"), ...Array(6).fill("failed")]);
-    const first = new URL(links[0]![2]!, `http://x${base}/id`).pathname;
+    const strip = /<div class="bars">[^]*?<\/svg>/.exec(html)![0];
+    const links = [...strip.matchAll(/<a href="([^"]+)"><title>[^<]*<\/title><rect class="(\w+)"/g)];
+    expect(links.map(([, , status]) => status)).toEqual([...Array(4).fill("passed"), ...Array(6).fill("failed")]);
+    const first = new URL(links[0]![1]!, `http://x${base}/id`).pathname;
     expect(first).toMatch(new RegExp(`^/projects/${acme.project}/executions/[0-9a-f-]{36}$`));
     expect(words).toContain("View as table Execution Result Duration #1 main passed 300 ms");
   });

@@ -25,6 +25,9 @@ type BarsProperties = {
 const WIDTH = 10;
 const HEIGHT = 60;
 const LEAST = 4;
+/** The heights of the marks below the bars: a status has a shape of its own and not only a colour. */
+const MARKS: Record<string, number> = { failed: 8, flaky: 4 };
+const FOOT = 10;
 
 /** Bars that link to their results, the highest value as a label, and the same figures as a table. */
 export function Bars({ title, bars, show, columns }: BarsProperties): Html | null {
@@ -42,9 +45,9 @@ export function Bars({ title, bars, show, columns }: BarsProperties): Html | nul
           </span>
         ) : null}
         <svg
-          viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT}`}
+          viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT + FOOT}`}
           width="100%"
-          height={HEIGHT}
+          height={HEIGHT + FOOT}
           preserveAspectRatio="none"
           role="group"
           aria-label={title}
@@ -59,6 +62,9 @@ export function Bars({ title, bars, show, columns }: BarsProperties): Html | nul
                 width={WIDTH - 2}
                 height={heightOf(value)}
               />
+              {MARKS[status] === undefined ? null : (
+                <rect class={status} x={index * WIDTH + 1} y={HEIGHT + 2} width={WIDTH - 2} height={MARKS[status]} />
+              )}
             </a>
           ))}
         </svg>
