@@ -32,8 +32,8 @@ export type UploadRequest = Omit<CheckedRequest, "query" | "body" | "digest"> & 
 
 export type ToThread =
   | { settings: UploadThreadSettings }
-  | { id: number; route: string; request: UploadRequest }
-  | { id: number; expired: true };
+  /** `expired` is shared: its only element is 1 as soon as nobody waits for the answer. */
+  | { id: number; route: string; request: UploadRequest; expired: Int32Array };
 
 type Outcome =
   | { reply: Pick<Reply, "status" | "body" | "type" | "headers"> }
@@ -45,6 +45,7 @@ type Job = {
   route: string;
   request: UploadRequest;
   progress: Progress;
+  expired: Int32Array;
   resolve: (reply: Reply) => void;
   reject: (error: unknown) => void;
 };
@@ -118,7 +119,8 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings) {
     else {
       thread ??= open();
       const { route, request } = current;
-      thread.postMessage({ id: ++currentId, route, request } satisfies ToThread, buffersOf(request.sent));
+      const { expired } = current;
+      thread.postMessage({ id: ++currentId, route, request, expired } satisfies ToThread, buffersOf(request.sent));
     }
   }
 
@@ -133,7 +135,8 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings) {
     /** Resolves and rejects as reading the upload and the handler would. */
     handle(route: string, request: UploadRequest, progress: Progress): Promise<Reply> {
       return new Promise((resolve, reject) => {
-        line.push(request.caller.id, { route, request, progress, resolve, reject });
+        const expired = new Int32Array(new SharedArrayBuffer(4));
+        line.push(request.caller.id, { route, request, progress, expired, resolve, reject });
         next();
       });
     },
@@ -141,7 +144,8 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings) {
     /** Says that the request is not waited for any more; whether its turn had not come yet. */
     expire({ id }: UploadRequest["caller"], progress: Progress): boolean {
       if (current?.progress !== progress) return line.remove(id, (job) => job.progress === progress);
-      thread?.postMessage({ id: currentId, expired: true } satisfies ToThread);
+      // The thread sees it at once: a message could arrive after the commit that it is to prevent.
+      Atomics.store(current.expired, 0, 1);
       return false;
     },
 

@@ -23,7 +23,6 @@ const nothing = createAddressList([]);
 const routes = new Map(testRuns.map((route) => [`${route.method} ${route.path}`, route]));
 let handle: Execute;
 let maxInflatedBytes: number;
-let running: { id: number; progress: Progress } | undefined;
 
 self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
   if ("settings" in data) {
@@ -44,18 +43,21 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
       outbound: createOutbound({ allow: nothing }),
       outboundAllow: nothing,
     });
-  } else if ("expired" in data) {
-    if (running?.id === data.id) running.progress.expired = true;
   } else {
     const upload = data.request.sent.facts;
-    const progress: Progress = { provedLive: false, expired: false, upload };
-    running = { id: data.id, progress };
+    const { expired } = data;
+    const progress: Progress = {
+      provedLive: false,
+      upload,
+      get expired() {
+        return Atomics.load(expired, 0) === 1;
+      },
+    };
     const outcome = await readAndHandle(data.route, data.request, progress).then(
       ({ status, body, type, headers }): FromThread["outcome"] => ({ reply: { status, body, type, headers } }),
       toOutcome,
     );
     self.postMessage({ id: data.id, provedLive: progress.provedLive, upload, outcome } satisfies FromThread);
-    running = undefined;
     // Hundreds of megabytes of garbage would otherwise still be there when the next job brings as many.
     Bun.gc(true);
   }

@@ -188,7 +188,7 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
           <h2>
             Tests{" "}
             <small>
-              resolved automatically when all of them pass in three consecutive runs of {project.defaultBranch} in a row
+              resolved automatically when all of them pass in three consecutive runs of {project.defaultBranch}
             </small>
           </h2>
           {caseTable(projectId, listed)}

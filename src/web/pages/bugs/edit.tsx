@@ -188,8 +188,8 @@ export const newBugPage = page(
                 <a href={testPath(project.id, name.id)}>
                   <Breakable text={shownCaseTitle(name)} />
                 </a>
-                . The bug is resolved when it passes in three consecutive runs of {project.defaultBranch} in a row, the
-                bug is resolved.
+                . The bug is resolved when it passes in three consecutive runs of {project.defaultBranch}, the bug is
+                resolved.
               </p>
               <input type="hidden" name="tests" value={name.id} />
             </>
