@@ -202,8 +202,13 @@ describe("a link to a project", () => {
     const id = await upload(own, "?branch=main&execution_key=1&complete=true", junit("ppp"));
     await upload(own, "?branch=feature/x&execution_key=2&complete=true", report);
     const path = made(await member.send(`/projects/${own.project}/shares`));
+    // One day is no trend.
+    expect((await nobody.get(path)).words).not.toContain("Trend");
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString();
+    await upload(own, `?branch=main&execution_key=0&complete=true&completed_at=${yesterday}`, junit("ppp"));
     const { status, html, words, headers } = await nobody.get(path);
     expect(status).toBe(200);
+    expect(words).toContain("Trend");
     for (const told of ["main has been green", "other", "#1 main 3 passed", "#2 feature/x 3 new failures", "100 %"])
       expect(words).toContain(told);
     for (const secret of ["no currency", "line 1", id, own.project]) expect(html).not.toContain(secret);

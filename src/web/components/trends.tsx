@@ -17,7 +17,8 @@ export function trendCharts(
   now: Date,
   hrefOf: (day: string) => Path | undefined = () => undefined,
 ): Html | null {
-  if (figures.length === 0) return null;
+  // One day is no trend.
+  if (figures.length < 2) return null;
   const byDay = new Map(figures.map((row) => [row.day, row]));
   const days = Array.from({ length: TREND_DAYS }, (_, index) =>
     new Date(now.getTime() - (TREND_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),

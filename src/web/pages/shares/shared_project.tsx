@@ -28,6 +28,7 @@ export async function sharedProject(
     selectSummaries(sql, projectId, NEWEST),
   ]);
   const headline = branchHeadline(branch, state, now);
+  const trend = trendCharts(defaultBranch, days, now);
   const body = (
     <>
       <h1>
@@ -44,12 +45,12 @@ export async function sharedProject(
           </span>
         ) : null}
       </div>
-      {days.length === 0 ? null : (
+      {trend && (
         <>
           <h2>Trend</h2>
-          {trendCharts(defaultBranch, days, now)}
+          {trend}
         </>
-      )}{" "}
+      )}
       {builds.length === 0 ? null : (
         <>
           <h2>Newest executions</h2>
