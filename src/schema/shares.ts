@@ -23,10 +23,11 @@ export type ShareKind = NewShare["kind"];
 export type Share = {
   id: string;
   kind: ShareKind;
-  /** Of kind execution, as are the next two. */
+  /** Of kind execution, as are the next three. */
   executionId: string | null;
   executionKey: string | null;
-  executionCreatedAt: string | null;
+  executionNumber: number | null;
+  executionBranch: string | null;
   branch: string | null;
   shows: BadgeKind | null;
   /** Null: the account is gone. */

@@ -28,6 +28,8 @@ export const selectCaseRecord = async (sql: Sql, projectId: string, id: string):
 export type CaseBuild = {
   executionId: string;
   key: string | null;
+  number: number;
+  branch: string | null;
   commit: string | null;
   createdAt: string;
   completedAt: string | null;
@@ -56,7 +58,7 @@ export async function selectFirstBad(sql: Sql, projectId: string, id: string): P
         from looked b
       ) h, lateral (
         -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
-        select r.execution_id, e.key, e.commit, e.created_at, r.completed_at from test_run r
+        select r.execution_id, e.key, e.number, e.branch, e.commit, e.created_at, r.completed_at from test_run r
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id
         where r.project_id = ${projectId} and r.id = h.run_id and r.completed_at is not null and not r.outage
           and ${isOnDefault(sql, sql`e`, defaultBranchOf(sql, projectId))} offset 0
@@ -67,7 +69,7 @@ export async function selectFirstBad(sql: Sql, projectId: string, id: string): P
       select * from main where not passed
         and run_id > coalesce((select run_id from good), '00000000-0000-0000-0000-000000000000')
       order by run_id limit 1)
-    select x.passed as "isGood", x.execution_id as "executionId", x.key, x.commit, x.created_at as "createdAt",
+    select x.passed as "isGood", x.execution_id as "executionId", x.key, x.number, x.branch, x.commit, x.created_at as "createdAt",
       x.completed_at as "completedAt", (select count(*)::int from looked) as looked
     from (select * from good union all select * from bad) x`;
   const bad = rows.find(({ isGood }) => !isGood);

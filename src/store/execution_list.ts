@@ -80,7 +80,7 @@ function chosenIds(sql: Sql, projectId: string, filter: ExecutionListFilter, lim
 }
 
 /** With the wall time of all its tasks, and the sum over tasks, shards and attempts. */
-export type TimedExecutionRow = ExecutionRow & { durationMs: number; machineTimeMs: number };
+export type TimedExecutionRow = ExecutionRow & { number: number; durationMs: number; machineTimeMs: number };
 
 type Joined = Omit<TimedExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
 
@@ -91,7 +91,7 @@ async function selectWithTasks(sql: Sql, projectId: string, ids: Fragment): Prom
     with chosen as materialized (
       select e.* from (${ids}) chosen cross join lateral (
         select * from execution where project_id = ${projectId} and id = chosen.id offset 0) e)
-    select e.id, e.key, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
+    select e.id, e.key, e.number, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
       e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
       e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf", e.build_id as "buildId",
       e.repeated_status as "repeatedStatus", e.baseline_id as "baselineId",
@@ -140,7 +140,7 @@ export const selectExecution = async (
 ): Promise<TimedExecutionRow | undefined> => (await selectWithTasks(sql, projectId, sql`select ${id}::uuid as id`))[0];
 
 /** What an execution is called by. */
-export type ExecutionName = Pick<ExecutionRow, "id" | "key" | "branch" | "commit" | "createdAt">;
+export type ExecutionName = Pick<TimedExecutionRow, "id" | "key" | "number" | "branch" | "commit" | "createdAt">;
 
 /** By id; those that are gone are left out. */
 export const selectExecutionNames = async (
@@ -151,7 +151,7 @@ export const selectExecutionNames = async (
   const wanted = [...new Set(ids.filter((id) => id !== null))];
   if (wanted.length === 0) return new Map();
   const rows = await sql<ExecutionName[]>`
-    select id, key, branch, commit, created_at as "createdAt" from execution
+    select id, key, number, branch, commit, created_at as "createdAt" from execution
     where project_id = ${projectId} and id = any(${toTextArray(wanted)}::uuid[])`;
   return new Map(rows.map((row) => [row.id, row]));
 };
@@ -164,7 +164,7 @@ export type RerunRow = ExecutionName & Pick<ExecutionRow, "status">;
 /** The newest reruns of a build, newest first. */
 export const selectReruns = async (sql: Sql, projectId: string, buildId: string): Promise<RerunRow[]> =>
   await sql<RerunRow[]>`
-  select id, key, branch, commit, created_at as "createdAt", status from execution
+  select id, key, number, branch, commit, created_at as "createdAt", status from execution
   where project_id = ${projectId} and build_id = ${buildId} order by id desc limit ${RERUNS}`;
 
 /** Newest first, one row more than `limit`. */
@@ -179,6 +179,8 @@ export const selectExecutions = (
 export type ExecutionSummary = {
   id: string;
   key: string | null;
+  /** Ascending within a project, not without gaps. */
+  number: number;
   status: string;
   branch: string | null;
   commit: string | null;
@@ -210,7 +212,7 @@ export type ExecutionSummary = {
 
 /** `ids` is a statement that selects ids of executions; newest first. */
 export const summariesOf = (sql: Sql, projectId: string, ids: Fragment) => sql<ExecutionSummary[]>`
-  select e.id, e.key, e.status, e.branch, e.commit, e.pull_request as "pullRequest", e.environment, e.mode,
+  select e.id, e.key, e.number, e.status, e.branch, e.commit, e.pull_request as "pullRequest", e.environment, e.mode,
     coalesce(r.passed, 0)::int as passed, coalesce(r.failed, 0)::int as failed, coalesce(r.skipped, 0)::int as skipped,
     coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
     coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.outage_failures, 0)::int as "outageFailures",

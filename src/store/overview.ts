@@ -155,6 +155,7 @@ export const selectGrid = async (
 export type NewsRow = {
   executionId: string;
   key: string | null;
+  number: number;
   branch: string;
   createdAt: string;
   /** Nothing explains them, and no later result of the branch says otherwise. */
@@ -200,7 +201,7 @@ export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branc
       and (e.branch <> ${branch} or e.pull_request is not null)
     order by e.id desc limit ${RED})`;
   return sql<NewsRow[]>`
-    select e.id as "executionId", e.key, e.branch, e.created_at as "createdAt", n.failures, d.message, d.name as test
+    select e.id as "executionId", e.key, e.number, e.branch, e.created_at as "createdAt", n.failures, d.message, d.name as test
     from (
       select * from (
         select * from (${of("failed")} union all ${of("timed_out")} union all ${of("running")}) e
@@ -236,6 +237,8 @@ export type RedTaskRow = {
   slug: string;
   executionId: string;
   key: string | null;
+  number: number;
+  branch: string | null;
   createdAt: string;
   newFailures: number;
   message: string | null;
@@ -248,7 +251,7 @@ export const selectRedTasks = (
   projectId: string,
   tasks: readonly { slug: string; lastExecutionId: string }[],
 ) => sql<RedTaskRow[]>`
-  select t.slug, e.id as "executionId", e.key, e.created_at as "createdAt", d.message, d.name as test, (
+  select t.slug, e.id as "executionId", e.key, e.number, e.branch, e.created_at as "createdAt", d.message, d.name as test, (
     select count(*)::int from failure f
     where f.project_id = ${projectId} and f.run_id = r.id and f.blame = 'new') as "newFailures"
   from unnest(

@@ -103,7 +103,7 @@ export type TeamRunner = Omit<Runner, "leases"> & {
   /** It has asked for work lately. */
   isThere: boolean;
   /** What it has been handed and has not ended; of many the first ones. */
-  leases: (Runner["leases"][number] & { execution: { key: string | null; createdAt: string } })[];
+  leases: (Runner["leases"][number] & { execution: { key: string | null; number: number; branch: string | null } })[];
   held: number;
 };
 
@@ -123,7 +123,7 @@ export const selectTeamRunners = (
         'id', l.id, 'executionId', l.execution_id, 'taskSlug', l.task_slug,
         'shard', case when l.shard > 0 then json_build_object('index', l.shard, 'total', l.shards) end,
         'startedAt', ${toJsonTime(sql, sql`l.started_at`)},
-        'execution', json_build_object('key', e.key, 'createdAt', ${toJsonTime(sql, sql`e.created_at`)})) order by l.id), '[]')
+        'execution', json_build_object('key', e.key, 'number', e.number, 'branch', e.branch)) order by l.id), '[]')
       from (
         select * from lease l where l.project_id = r.project_id and l.runner = r.name and ${isHeld(sql, sql`l`)}
         order by l.id limit ${MAX_SHOWN_LEASES}) l

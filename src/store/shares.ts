@@ -32,7 +32,7 @@ export const insertShare = async (
 
 const columns = (sql: Sql) => sql`
   s.id, s.kind, s.branch, s.shows, a.name as "createdBy", s.created_at as "createdAt",
-  e.id as "executionId", e.key as "executionKey", e.created_at as "executionCreatedAt"`;
+  e.id as "executionId", e.key as "executionKey", e.number as "executionNumber", e.branch as "executionBranch"`;
 
 const joined = (sql: Sql) => sql`
   share s left join account a on a.id = s.created_by

@@ -39,6 +39,7 @@ import { mistakeInRerun, PRESETS, toRerunCommand } from "../../src/rules/rerun_c
 import { quoted, scanShell } from "../../src/rules/shell.ts";
 import { isTestFrame, ownFrames, readStack } from "../../src/rules/stack.ts";
 import { adviceFor } from "../../src/rules/upload_advice.ts";
+import { sourceLinks } from "../../src/rules/source_links.ts";
 import { testLinearity, withFewTexts } from "./growth.ts";
 
 const failureOf = (text: string) => ({
@@ -201,6 +202,9 @@ testLinearity("rules", {
   "shards.ts": { missingShardsOf: null, shardsOf: null, toShardList: null },
   "shell.ts": { quoted, scanShell },
   "snippets.ts": { createSnippets: null },
+  "source_links.ts": {
+    sourceLinks: (text) => sourceLinks({ buildUrl: `https://a/${text}`, pullRequest: text, commit: text }),
+  },
   "stack.ts": {
     isTestFrame: (text) => isTestFrame({ file: text, function: text }),
     ownFrames: (text) => ownFrames(`    at ${text}\n${text}\n  File "${text}`),

@@ -3,7 +3,7 @@
 import { raw, render } from "../../src/http/html.ts";
 import { Bars } from "../../src/web/components/bars.tsx";
 import { Chart } from "../../src/web/components/chart.tsx";
-import { executionName } from "../../src/web/components/execution_table.tsx";
+import { executionName, executionNumber } from "../../src/web/components/execution_table.tsx";
 import { Evidence, firstPlainLine, FULL, History, Terminal } from "../../src/web/components/failure.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText } from "../../src/web/components/filters.tsx";
 import {
@@ -53,7 +53,8 @@ testLinearity(
     "causes.ts": { readCauseCursor: (text) => readCauseCursor(`1.${text}.${text}`), writeCauseCursor: null },
     "chart.tsx": { Chart: (text) => Chart({ title: text, lines: [], show: String }) },
     "execution_table.tsx": {
-      executionName: (text) => executionName({ key: text, createdAt }),
+      executionName: (text) => executionName({ key: text, number: 1, branch: text }),
+      executionNumber: (text) => executionNumber({ key: text, number: 1 }),
       ...{ ExecutionTable: null, outcomeText: null },
     },
     "failure.tsx": {

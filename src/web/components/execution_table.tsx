@@ -6,14 +6,22 @@ import { executionOutcome } from "../../wording/execution.ts";
 import { toDuration } from "../../wording/numbers.ts";
 import { executionPath } from "../site/paths.ts";
 import { Mark, Tag, wordOf } from "./status.tsx";
-import { Ago, Commit, toExact } from "./text.tsx";
+import { Ago, Commit } from "./text.tsx";
 
-/** `#412` where the CI system numbers its builds, else the key, else the time at which the execution was created. */
-export function executionName({ key, createdAt }: Pick<ExecutionSummary, "key" | "createdAt">): string {
-  if (key === null) return toExact(createdAt).replace(/:\d\d, UTC| UTC$/, "");
-  const number = /^(?:sample )?(\d+)$/.exec(key)?.[1];
-  return number === undefined ? key : `#${number}`;
+type Named = Pick<ExecutionSummary, "key" | "number">;
+
+/** For a place that shows the branch beside it: `#412` where the CI system numbers its builds, else the key, else our number. */
+export function executionNumber({ key, number }: Named): string {
+  if (key === null) return `#${number}`;
+  const ofCi = /^(?:sample )?(\d+)$/.exec(key)?.[1];
+  return ofCi === undefined ? key : `#${ofCi}`;
 }
+
+/** As `executionNumber`; one without a key is called by its branch too: `main #128`. */
+export const executionName = (execution: Named & Pick<ExecutionSummary, "branch">): string =>
+  execution.key === null && execution.branch !== null
+    ? `${execution.branch} ${executionNumber(execution)}`
+    : executionNumber(execution);
 
 const OPEN = ["queued", "running"];
 
@@ -30,7 +38,7 @@ const ExecutionRow = ({ projectId, execution, now }: RowProperties): Html => (
     </td>
     <td class="long">
       <a href={executionPath(projectId, execution.id)}>
-        <b>{executionName(execution)}</b>
+        <b>{executionNumber(execution)}</b>
       </a>{" "}
       {execution.branch === null ? null : <code>{execution.branch}</code>}{" "}
       {execution.commit === null ? null : (

@@ -30,10 +30,13 @@ export const shareForm = ({
 /** What opens to whoever has the address. */
 export function shareName(
   projectId: string,
-  share: Pick<Share, "kind" | "executionId" | "executionKey" | "executionCreatedAt" | "branch" | "shows">,
+  share: Pick<
+    Share,
+    "kind" | "executionId" | "executionKey" | "executionNumber" | "executionBranch" | "branch" | "shows"
+  >,
   defaultBranch: string,
 ): Html {
-  const { kind, executionId, executionKey, executionCreatedAt, branch, shows } = share;
+  const { kind, executionId, executionKey, executionNumber, executionBranch, branch, shows } = share;
   if (kind === "project") return <>The project: state, trend, newest executions</>;
   if (kind === "badge") {
     const place = (
@@ -48,7 +51,7 @@ export function shareName(
       </>
     );
   }
-  const name = executionName({ key: executionKey, createdAt: executionCreatedAt! });
+  const name = executionName({ key: executionKey, number: executionNumber!, branch: executionBranch });
   return (
     <>
       Execution <a href={executionPath(projectId, executionId!)}>{name}</a>

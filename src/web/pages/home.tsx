@@ -11,7 +11,7 @@ import { selectBranch, selectBranchState } from "../../store/state.ts";
 import { executionOutcome } from "../../wording/execution.ts";
 import { counted } from "../../wording/numbers.ts";
 import { redTaskWords } from "../../wording/task.ts";
-import { executionName } from "../components/execution_table.tsx";
+import { executionName, executionNumber } from "../components/execution_table.tsx";
 import { Mark } from "../components/status.tsx";
 import { Strip } from "../components/strip.tsx";
 import { Ago, toSpan } from "../components/text.tsx";
@@ -74,7 +74,7 @@ const NewFailures = ({ project, news }: ProjectState): Html => (
     {news.map((row) => (
       <div class="small long">
         <a href={executionPath(project.id, row.executionId)}>
-          <code>{row.branch}</code> {row.key === null ? null : executionName(row)}
+          <code>{row.branch}</code> {executionNumber(row)}
         </a>{" "}
         <span class="failed">{counted(row.failures, "new failure")}</span>
       </div>
@@ -91,7 +91,7 @@ function LastExecution({ project, last, now }: ProjectState & { now: Date }): Ht
     );
   return (
     <td class="number soft">
-      <a href={executionPath(project.id, last.id)}>{last.key === null ? "latest" : executionName(last)}</a>{" "}
+      <a href={executionPath(project.id, last.id)}>{executionName(last)}</a>{" "}
       <Ago at={last.completedAt ?? last.createdAt} now={now} />
     </td>
   );

@@ -105,8 +105,8 @@ export const comparisonPage = page(
     const other = baseline ? shortNameOf(baseline) : "nothing";
     const title = `${shortNameOf(mine)} compared with ${other}`;
     const said = kinds.map((kind) => `${toCount(byKind.get(kind)![0]!.total)} ${COMPARED[kind]!.title.toLowerCase()}`);
-    const options = offered.slice(0, 20).map(({ id, key, createdAt, status }) => {
-      const label = `${executionName({ key, createdAt })}, ${wordOf(status)}`;
+    const options = offered.slice(0, 20).map(({ id, status, ...name }) => {
+      const label = `${executionName(name)}, ${wordOf(status)}`;
       return (
         <option value={id} selected={id === baselineId}>
           {label}

@@ -1,8 +1,9 @@
 /** The line of facts below the headline of an execution, and the headline as markup. */
 
 import type { Sql } from "../../../database/connect.ts";
-import { type Piece, safeUrl } from "../../../http/html.ts";
+import { type Html, type Piece, safeUrl } from "../../../http/html.ts";
 import { hasEnded } from "../../../rules/execution.ts";
+import { sourceLinks } from "../../../rules/source_links.ts";
 import type { Blame } from "../../../schema/failures.ts";
 import { selectCaseResults } from "../../../store/case_results.ts";
 import type { ExecutionName, TimedExecutionRow } from "../../../store/execution_list.ts";
@@ -10,9 +11,9 @@ import type { ExecutionRow } from "../../../store/executions.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
 import { type HeadlineWord, sumOf } from "../../../wording/execution.ts";
 import { toCount, toDuration } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName, executionNumber } from "../../components/execution_table.tsx";
 import { Tag } from "../../components/status.tsx";
-import { Ago, Commit, toDay } from "../../components/text.tsx";
+import { Ago, Commit } from "../../components/text.tsx";
 import { executionPath, taskPath, toAddress } from "../../site/paths.ts";
 
 export const toText = (words: readonly HeadlineWord[]) =>
@@ -24,7 +25,19 @@ export const toHtml = (words: readonly HeadlineWord[]) =>
 /** Long keys are for machines. */
 export function shortNameOf(name: ExecutionName): string {
   const long = executionName(name);
-  return long.length <= 24 ? long : (name.commit?.slice(0, 7) ?? toDay(name.createdAt));
+  return long.length <= 24 ? long : (name.commit?.slice(0, 7) ?? `#${name.number}`);
+}
+
+/** A link to another site, or only its words where there is no address to go to. */
+function External({ href, of }: { href: string | null; of: Html }): Html {
+  const url = safeUrl(href);
+  return url ? (
+    <a href={url} rel="noreferrer">
+      {of}
+    </a>
+  ) : (
+    <span>{of}</span>
+  );
 }
 
 export type ExecutionView = {
@@ -85,13 +98,13 @@ export function metaOf(
   };
   const baseline = baselineId === null ? undefined : names.get(baselineId);
   const baselineName = baseline ? shortNameOf(baseline) : "its baseline";
-  const build = safeUrl(execution.buildUrl);
+  const source = sourceLinks(execution);
   const at = execution.completedAt ?? execution.startedAt ?? execution.createdAt;
   const [ended, isOver] = [execution.completedAt !== null, hasEnded(execution.status)];
   const isGreen = execution.status === "passed";
   return [
     <span>
-      <b>{executionName(execution)}</b>
+      <b>{executionNumber(execution)}</b>
       {execution.sample ? (
         <>
           {" "}
@@ -100,8 +113,10 @@ export function metaOf(
       ) : null}
     </span>,
     execution.branch === null ? null : <code>{execution.branch}</code>,
-    execution.commit === null ? null : <Commit hash={execution.commit} />,
-    execution.pullRequest === null ? null : <span>pull request {execution.pullRequest}</span>,
+    execution.commit === null ? null : <External href={source.commit} of={<Commit hash={execution.commit} />} />,
+    execution.pullRequest === null ? null : (
+      <External href={source.pullRequest} of={<>pull request {execution.pullRequest}</>} />
+    ),
     execution.environment === null ? null : <span>on {execution.environment}</span>,
     !isGreen && passed > 0 ? (
       <span>
@@ -119,11 +134,7 @@ export function metaOf(
     baselineId === null ? null : (
       <a href={`${executionPath(projectId, execution.id)}/comparison`}>compare with {baselineName}</a>
     ),
-    build ? (
-      <a href={build} rel="noreferrer">
-        build
-      </a>
-    ) : null,
+    safeUrl(execution.buildUrl) === undefined ? null : <External href={execution.buildUrl} of={<>CI run</>} />,
     <span>
       {ended ? "ended " : execution.startedAt === null ? "created " : "began "}
       <Ago at={at} now={now} />

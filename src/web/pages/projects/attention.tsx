@@ -9,7 +9,7 @@ import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { redTaskWords } from "../../../wording/task.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionNumber } from "../../components/execution_table.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, toPercent, toSpan } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath } from "../../site/paths.ts";
@@ -41,7 +41,7 @@ export function needsYou(
         </td>
         <td class="long">
           <a href={taskPath(projectId, said.executionId, slug)}>
-            <b>{executionName(said)}</b> <code>{branch}</code> {slug}: {redTaskWords({ status, failed })}
+            <b>{executionNumber(said)}</b> <code>{branch}</code> {slug}: {redTaskWords({ status, failed })}
             {said.newFailures > 0 ? `, ${said.newFailures} new` : ""}
           </a>{" "}
           <span class="small soft">{firstLineOf(said.message ?? said.test)}</span>
@@ -69,7 +69,7 @@ export function needsYou(
         </td>
         <td class="long">
           <a href={executionPath(projectId, row.executionId)}>
-            <b>{executionName(row)}</b> <code>{row.branch}</code> {counted(row.failures, "new failure")}
+            <b>{executionNumber(row)}</b> <code>{row.branch}</code> {counted(row.failures, "new failure")}
           </a>{" "}
           <span class="small soft">{firstLineOf(row.message ?? row.test)}</span>
         </td>

@@ -4,7 +4,7 @@ import type { Html } from "../../../http/html.ts";
 import type { ExecutionSummary } from "../../../store/execution_list.ts";
 import type { GridRow } from "../../../store/overview.ts";
 import { toDuration } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionNumber } from "../../components/execution_table.tsx";
 import { Breakable, toDay } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
 
@@ -84,6 +84,6 @@ export function grid(projectId: string, rows: readonly GridRow[], builds: readon
 
 /** For the head of a narrow column. */
 function shortNameOf(build: ExecutionSummary): string {
-  const name = executionName(build).replace(/^#/, "");
-  return build.key !== null && name.length <= 8 ? name : toDay(build.createdAt);
+  const name = executionNumber(build).replace(/^#/, "");
+  return name.length <= 8 ? name : toDay(build.createdAt);
 }

@@ -6,7 +6,7 @@ import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectLastBuild } from "../../../store/overview.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
 import { toDuration } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName, executionNumber } from "../../components/execution_table.tsx";
 import { branchHeadline } from "../../components/project_state.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
@@ -73,7 +73,7 @@ export async function sharedProject(
                       <Mark status={build.status} />
                     </td>
                     <td>
-                      <b>{executionName(build)}</b>{" "}
+                      <b>{executionNumber(build)}</b>{" "}
                       {build.branch === null ? null : (
                         <code>
                           <Breakable text={build.branch} />

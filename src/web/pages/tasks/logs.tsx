@@ -10,10 +10,10 @@ import { joinLog } from "../../../rules/log_parts.ts";
 import { uuid } from "../../../schema/fields.ts";
 import type { LeaseStatus, RunLease } from "../../../schema/leases.ts";
 import type { Sql } from "../../../database/connect.ts";
-import { type ExecutionRow, type TaskRow } from "../../../store/executions.ts";
+import type { TaskRow } from "../../../store/executions.ts";
 import { selectLeasesOfRun, selectLogLease, selectLogTail } from "../../../store/lease_logs.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
-import { selectExecution } from "../../../store/execution_list.ts";
+import { selectExecution, type TimedExecutionRow } from "../../../store/execution_list.ts";
 import { executionPath, taskPath, toAddress } from "../../site/paths.ts";
 import { executionName } from "../../components/execution_table.tsx";
 import { Terminal } from "../../components/failure.tsx";
@@ -29,7 +29,7 @@ export type TaskPlace = { projectId: string; executionId: string; taskSlug: stri
 export async function findTask(
   sql: Sql,
   { projectId, executionId, taskSlug }: TaskPlace,
-): Promise<{ execution: ExecutionRow; task: TaskRow }> {
+): Promise<{ execution: TimedExecutionRow; task: TaskRow }> {
   const execution = (await selectExecution(sql, projectId, executionId)) ?? absent();
   const task = execution.tasks.find(({ slug }) => slug === taskSlug) ?? absent();
   return { execution, task };
