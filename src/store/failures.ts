@@ -151,6 +151,8 @@ export type FailureEvidence = {
   sinceExecutionId: string | null;
   sinceCommit: string | null;
   sinceAt: string | null;
+  /** The commit of the last pass before them; null: not known. */
+  goodCommit: string | null;
 };
 
 /**
@@ -203,7 +205,8 @@ export const selectFailureEvidence = (
     from seen where place <= ${STREAK} and counts and not outage and letter in ('p', 'P', 'f', 'F')
   )
   select f.run_id as "runId", f.number, right(d.output, ${OUTPUT}) as output, h.letters,
-    s.execution_id as "sinceExecutionId", s.commit as "sinceCommit", s.completed_at as "sinceAt"
+    s.execution_id as "sinceExecutionId", s.commit as "sinceCommit", s.completed_at as "sinceAt",
+    g.commit as "goodCommit"
   from wanted f
   left join lateral (${detailOf(sql, projectId, sql`f.attempt`)}) d on true
   left join (
@@ -212,4 +215,8 @@ export const selectFailureEvidence = (
   left join (
     select distinct on (mine, number) mine, number, execution_id, commit, completed_at from streak where passes = 0
     order by mine, number, run_id
-  ) s on s.mine = f.run_id and s.number = f.number`;
+  ) s on s.mine = f.run_id and s.number = f.number
+  left join (
+    select distinct on (mine, number) mine, number, commit from streak where passes = 1 and letter in ('p', 'P')
+    order by mine, number, run_id desc
+  ) g on g.mine = f.run_id and g.number = f.number`;

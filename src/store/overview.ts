@@ -231,34 +231,3 @@ const firstOf = (sql: Sql, projectId: string, run: Fragment) => sql`
     order by blame <> 'new', test_case limit 1) f
   cross join lateral (
     select name from test_case where project_id = ${projectId} and number = f.test_case offset 0) c`;
-
-/** The latest result of a red task of a branch. */
-export type RedTaskRow = {
-  slug: string;
-  executionId: string;
-  key: string | null;
-  number: number;
-  branch: string | null;
-  createdAt: string;
-  newFailures: number;
-  message: string | null;
-  test: string | null;
-};
-
-/** In the order given. */
-export const selectRedTasks = (
-  sql: Sql,
-  projectId: string,
-  tasks: readonly { slug: string; lastExecutionId: string }[],
-) => sql<RedTaskRow[]>`
-  select t.slug, e.id as "executionId", e.key, e.number, e.branch, e.created_at as "createdAt", d.message, d.name as test, (
-    select count(*)::int from failure f
-    where f.project_id = ${projectId} and f.run_id = r.id and f.blame = 'new') as "newFailures"
-  from unnest(
-    ${toTextArray(tasks.map(({ slug }) => slug))}::text[],
-    ${toTextArray(tasks.map(({ lastExecutionId }) => lastExecutionId))}::uuid[])
-    with ordinality as t (slug, execution_id, place)
-  join execution e on e.project_id = ${projectId} and e.id = t.execution_id
-  join test_run r on r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = t.slug
-  left join lateral (${firstOf(sql, projectId, sql`r.id`)}) d on true
-  order by t.place`;

@@ -21,7 +21,7 @@ import {
 import { Pager } from "../../src/web/components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../src/web/components/status.tsx";
 import { Strip } from "../../src/web/components/strip.tsx";
-import { Breakable, Commit } from "../../src/web/components/text.tsx";
+import { Breakable, Commit, External } from "../../src/web/components/text.tsx";
 import { toAutomation } from "../../src/web/pages/automations/fields.tsx";
 import { sentenceOf } from "../../src/web/pages/automations/sentence.ts";
 import { readCauseCursor } from "../../src/web/components/causes.ts";
@@ -103,9 +103,10 @@ testLinearity(
     "text.tsx": {
       Breakable: (text) => render(Breakable({ text })),
       Commit: (text) => Commit({ hash: text }),
+      External: (text) => External({ href: `https://${text}`, of: Breakable({ text }) }),
       ...{ Ago: null, toDay: null, toExact: null, toPercent: null, toSpan: null },
     },
-    "trends.tsx": { trendCharts: null },
+    "trends.tsx": { Trends: null },
   },
   FEW_TEXTS,
 );

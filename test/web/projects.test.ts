@@ -82,7 +82,7 @@ describe("a project with builds", () => {
     await build("7", 0.2, "fp", { says: "expected 2, got 1" });
     const { words } = await look("viewer", base);
     expect(words).toContain("main has been red for 30 minutes");
-    expect(words).toContain("#7 main unit: 1 failure expected 2, got 1 red for 30 minutes");
+    expect(words).toContain("unit: 1 failure red for 30 minutes unit › case 0 expected 2, got 1 30 minutes ago – #2");
     expect(words).toContain("#6 main 1 new failure 300 ms");
     expect(words).toContain("#7 main 1 known failure");
   });
@@ -120,13 +120,60 @@ describe("a project with several workflows", () => {
     for (const path of ["/", at]) {
       const { words } = await look("viewer", path);
       expect(words).toMatch(/main (?:has been )?red for 8 hours/);
-      expect(words).toContain("e2e 1 failure");
+      expect(words).toMatch(/e2e:? 1 failure/);
     }
     const { words } = await look("viewer", at);
-    expect(words).toContain("e2e 1 failure, red for 8 hours");
+    expect(words).toContain("e2e: 1 failure red for 8 hours");
     expect(words).toContain("not run lately: old");
     expect((await look("viewer", "/")).words).toStartWith("✕ 2 of 2 projects are red");
   });
+});
+
+describe("why the default branch is red", () => {
+  test("names the tests, the commits between which they broke with a link, their owner and their bug", async () => {
+    const { project, key } = await roles.addProject(acme);
+    const send = (query: string, letters: string) =>
+      roles.ask(`POST /projects/${project}/test-runs?task_slug=unit&branch=main&complete=true&${query}`, {
+        key,
+        body: junit(letters),
+      });
+    const url = (run: number) => encodeURIComponent(`https://git.example/acme/shop/actions/runs/${run}`);
+    const [good, bad, later] = ["a", "b", "c"].map((letter) => letter.repeat(40));
+    await send(`execution_key=1&commit=${good}&build_url=${url(1)}`, "pp");
+    await send(`execution_key=2&commit=${bad}&build_url=${url(2)}`, "fp");
+    await send(`execution_key=3&commit=${later}&build_url=${url(3)}`, "fp");
+    const { words, html } = await look("viewer", `/projects/${project}`);
+    expect(words).toMatch(
+      /Why main is red .* unit: 1 failure red for .* unit › case 0 case 0 failed just now aaaaaaa … bbbbbbb – #1/,
+    );
+    expect(html).toContain(`href="https://git.example/acme/shop/compare/${good}...${bad}"`);
+  });
+
+  test("is a task without failing tests too", async () => {
+    const { project, key } = await roles.addProject(acme);
+    await roles.ask(`POST /projects/${project}/test-runs?task_slug=unit&branch=main&shard=1/2&execution_key=1`, {
+      key,
+      body: junit("p"),
+    });
+    const [execution] = (await roles.ask(`GET /projects/${project}/executions`, { key })).body.data;
+    await roles.ask(`POST /projects/${project}/executions/${execution.id}/complete`, { key });
+    expect((await look("viewer", `/projects/${project}`)).words).toMatch(/Why main is red .* unit: is incomplete/);
+  });
+});
+
+test("an execution without a key is called by its branch and number, which ascends", async () => {
+  const { project, key } = await roles.addProject(acme);
+  const send = (query: string) =>
+    roles.ask(`POST /projects/${project}/test-runs?task_slug=unit&complete=true${query}`, { key, body: junit("p") });
+  await send("&branch=main");
+  await send("&branch=main");
+  await send("");
+  const { words } = await look("viewer", `/projects/${project}/executions`);
+  const [unnamed, second, first] = [...words.matchAll(/passed #(\d+)( main)?/g)];
+  expect(Number(unnamed![1])).toBeGreaterThan(Number(second![1]));
+  expect(Number(second![1])).toBeGreaterThan(Number(first![1]));
+  expect([unnamed![2], second![2]]).toEqual([undefined, " main"]);
+  expect((await look("viewer", `/projects/${project}`)).words).toContain(`newest #${unnamed![1]}`);
 });
 
 describe("what needs somebody", () => {
@@ -136,7 +183,7 @@ describe("what needs somebody", () => {
     const send = async (query: string, letters: string): Promise<string> =>
       (await roles.ask(`POST ${at}/test-runs?${query}`, { key, body: junit(letters) })).body.executionId;
     const needs = async () =>
-      /Needs attention(.*?)Recent failures|Needs attention(.*?)Executions all/.exec(
+      /(?:Why main is red|Needs attention)(.*?)(?:Recent failures|Executions all)/.exec(
         (await look("viewer", at)).words,
       )?.[0] ?? "";
     const rerun = async (id: string) =>
@@ -167,7 +214,7 @@ describe("what needs somebody", () => {
   test("names five red tasks and counts the others", async () => {
     const { send, needs } = await setUp();
     for (let task = 1; task <= 7; task++) await send(`task_slug=t${task}&branch=main&complete=true`, "fppp");
-    expect((await needs()).match(/main t\d: 1 failure, 1 new/g)).toHaveLength(5);
-    expect(await needs()).toContain("2 more red tasks of main");
+    expect((await needs()).match(/t\d: 1 failure red for [^:]*? new case 0 failed/g)).toHaveLength(5);
+    expect(await needs()).toContain("2 more red tasks");
   });
 });

@@ -7,7 +7,7 @@ export type Bar = {
   status: string;
   /** Null if it is not known: the bar has the least height then. */
   value: number | null;
-  href: Href;
+  href: Href | undefined;
   /** What the bar is about, such as an execution. */
   name: string;
   label: string;
@@ -52,21 +52,24 @@ export function Bars({ title, bars, show, columns }: BarsProperties): Html | nul
           role="group"
           aria-label={title}
         >
-          {bars.map(({ status, value, href, label }, index) => (
-            <a href={href}>
-              <title>{label}</title>
-              <rect
-                class={status}
-                x={index * WIDTH + 1}
-                y={HEIGHT - heightOf(value)}
-                width={WIDTH - 2}
-                height={heightOf(value)}
-              />
-              {MARKS[status] === undefined ? null : (
-                <rect class={status} x={index * WIDTH + 1} y={HEIGHT + 2} width={WIDTH - 2} height={MARKS[status]} />
-              )}
-            </a>
-          ))}
+          {bars.map(({ status, value, href, label }, index) => {
+            const bar = (
+              <>
+                <title>{label}</title>
+                <rect
+                  class={status}
+                  x={index * WIDTH + 1}
+                  y={HEIGHT - heightOf(value)}
+                  width={WIDTH - 2}
+                  height={heightOf(value)}
+                />
+                {MARKS[status] === undefined ? null : (
+                  <rect class={status} x={index * WIDTH + 1} y={HEIGHT + 2} width={WIDTH - 2} height={MARKS[status]} />
+                )}
+              </>
+            );
+            return href === undefined ? <g>{bar}</g> : <a href={href}>{bar}</a>;
+          })}
         </svg>
       </div>
       <details class="small">

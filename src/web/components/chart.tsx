@@ -48,49 +48,55 @@ export function Chart({ title, lines, show, min, max, of = "Day" }: ChartPropert
   };
   return (
     <>
-      <svg
-        viewBox={`0 0 ${CHART.width} ${CHART.height}`}
-        width="100%"
-        height={CHART.height}
-        preserveAspectRatio="none"
-        role={isLinked ? "group" : "img"}
-        aria-label={title}
-      >
-        <title>{title}</title>
-        <line x1="0" y1={CHART.bottom + 4} x2={CHART.width} y2={CHART.bottom + 4} stroke="var(--line)" />
-        {lines.map((line) =>
-          line.isMain === false ? (
-            <path
-              d={path(line)}
-              fill="none"
-              stroke="var(--soft)"
-              stroke-width="1.25"
-              stroke-dasharray="3 3"
-              vector-effect="non-scaling-stroke"
-            />
-          ) : (
-            <path
-              d={path(line)}
-              fill="none"
-              stroke="var(--ink)"
-              stroke-width="1.75"
-              vector-effect="non-scaling-stroke"
-            />
-          ),
-        )}{" "}
-        {lines
-          .filter(({ isMain }) => isMain !== false)
-          .flatMap(({ points }) =>
-            points.map(({ value, href, label }, index) =>
-              value === null || !href ? null : (
-                <a href={href}>
-                  <title>{label}</title>
-                  <circle cx={x(index)} cy={y(value)} r="4" fill="transparent" />
-                </a>
-              ),
+      <div class="chart">
+        <div class="axis small soft" aria-hidden="true">
+          <span>{show(high)}</span>
+          <span>{show(low)}</span>
+        </div>
+        <svg
+          viewBox={`0 0 ${CHART.width} ${CHART.height}`}
+          width="100%"
+          height={CHART.height}
+          preserveAspectRatio="none"
+          role={isLinked ? "group" : "img"}
+          aria-label={title}
+        >
+          <title>{title}</title>
+          <line x1="0" y1={CHART.bottom + 4} x2={CHART.width} y2={CHART.bottom + 4} stroke="var(--line)" />
+          {lines.map((line) =>
+            line.isMain === false ? (
+              <path
+                d={path(line)}
+                fill="none"
+                stroke="var(--soft)"
+                stroke-width="1.25"
+                stroke-dasharray="3 3"
+                vector-effect="non-scaling-stroke"
+              />
+            ) : (
+              <path
+                d={path(line)}
+                fill="none"
+                stroke="var(--ink)"
+                stroke-width="1.75"
+                vector-effect="non-scaling-stroke"
+              />
             ),
-          )}
-      </svg>
+          )}{" "}
+          {lines
+            .filter(({ isMain }) => isMain !== false)
+            .flatMap(({ points }) =>
+              points.map(({ value, href, label }, index) =>
+                value === null || !href ? null : (
+                  <a href={href}>
+                    <title>{label}</title>
+                    <circle cx={x(index)} cy={y(value)} r="4" fill="transparent" />
+                  </a>
+                ),
+              ),
+            )}
+        </svg>
+      </div>
       <details class="small">
         <summary class="soft">View as table</summary>
         <div class="scroll">

@@ -1,12 +1,11 @@
 /** How a project stands, in words: is its default branch green, since when, and what else there is. */
 
 import type { Html, Path } from "../../http/html.ts";
-import { type BranchState, isGreen } from "../../rules/branch_state.ts";
+import type { BranchState } from "../../rules/branch_state.ts";
 import type { ExecutionSummary } from "../../store/execution_list.ts";
 import type { ProjectCounts } from "../../store/overview.ts";
 import type { Branch } from "../../store/state.ts";
-import { redTaskWords } from "../../wording/task.ts";
-import { executionPath, taskPath } from "../site/paths.ts";
+import { executionPath } from "../site/paths.ts";
 import { executionName, outcomeText } from "../components/execution_table.tsx";
 import { Commit, toSpan } from "../components/text.tsx";
 import { counted, toDuration } from "../../wording/numbers.ts";
@@ -23,24 +22,7 @@ export function branchHeadline(
   return { status: state, text: `${where} has been ${state === "passed" ? "green" : "red"} for ${span}` };
 }
 
-/** More red tasks are counted. */
-const RED_TASKS = 3;
 const MISSING_TASKS = 3;
-
-/** The tasks that keep a branch red, those that have done so for longest first; none of a green one. */
-export function redTasks(projectId: string, { tasks }: BranchState, now: Date): (Html | null)[] {
-  const red = tasks.filter((task) => !isGreen(task));
-  return [
-    ...red.slice(0, RED_TASKS).map(({ slug, status, failed, since, isLonger, lastExecutionId }) => (
-      <span>
-        <a href={taskPath(projectId, lastExecutionId, slug)}>{slug}</a>{" "}
-        <span class="failed">{redTaskWords({ status, failed })}</span>, red for {isLonger ? "more than " : ""}
-        {toSpan(now.getTime() - Date.parse(since))}
-      </span>
-    )),
-    red.length > RED_TASKS ? <span>{counted(red.length - RED_TASKS, "more red task")}</span> : null,
-  ];
-}
 
 /** Which tasks do not count because they have not run lately. */
 export function missingTasks({ missing }: BranchState): Html | null {
@@ -58,10 +40,9 @@ export function missingTasks({ missing }: BranchState): Html | null {
 type Standing = { state: BranchState; last: ExecutionSummary | undefined; tally: ProjectCounts };
 
 /** What is said below the headline. */
-export function summaryOf(projectId: string, { state, last, tally }: Standing, now: Date): (Html | null)[] {
+export function summaryOf(projectId: string, { state, last, tally }: Standing): (Html | null)[] {
   const base: Path = `/projects/${projectId}`;
   return [
-    ...redTasks(projectId, state, now),
     last ? (
       <span>
         newest <a href={executionPath(projectId, last.id)}>{executionName(last)}</a>{" "}

@@ -1,6 +1,6 @@
 /** Times, names, commits and shares as they are shown in text. */
 
-import type { Html, Piece } from "../../http/html.ts";
+import { type Html, type Piece, safeUrl } from "../../http/html.ts";
 
 const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [86_400 * 365, "year"],
@@ -53,3 +53,15 @@ export const Commit = ({ hash }: { hash: string }): Html => (
 export const Breakable = ({ text }: { text: string }): Html => (
   <>{text.split(/(?<=[/.>_:])/).flatMap((part, index): Piece[] => (index === 0 ? [part] : [<wbr />, part]))}</>
 );
+
+/** A link to another site, or only its words where there is no address to go to. */
+export function External({ href, of }: { href: string | null; of: Html }): Html {
+  const url = safeUrl(href);
+  return url ? (
+    <a href={url} rel="noreferrer">
+      {of}
+    </a>
+  ) : (
+    <span>{of}</span>
+  );
+}

@@ -1,7 +1,7 @@
 /** The line of facts below the headline of an execution, and the headline as markup. */
 
 import type { Sql } from "../../../database/connect.ts";
-import { type Html, type Piece, safeUrl } from "../../../http/html.ts";
+import { type Piece, safeUrl } from "../../../http/html.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import { sourceLinks } from "../../../rules/source_links.ts";
 import type { Blame } from "../../../schema/failures.ts";
@@ -13,7 +13,7 @@ import { type HeadlineWord, sumOf } from "../../../wording/execution.ts";
 import { toCount, toDuration } from "../../../wording/numbers.ts";
 import { executionName, executionNumber } from "../../components/execution_table.tsx";
 import { Tag } from "../../components/status.tsx";
-import { Ago, Commit } from "../../components/text.tsx";
+import { Ago, Commit, External } from "../../components/text.tsx";
 import { executionPath, taskPath, toAddress } from "../../site/paths.ts";
 
 export const toText = (words: readonly HeadlineWord[]) =>
@@ -26,18 +26,6 @@ export const toHtml = (words: readonly HeadlineWord[]) =>
 export function shortNameOf(name: ExecutionName): string {
   const long = executionName(name);
   return long.length <= 24 ? long : (name.commit?.slice(0, 7) ?? `#${name.number}`);
-}
-
-/** A link to another site, or only its words where there is no address to go to. */
-function External({ href, of }: { href: string | null; of: Html }): Html {
-  const url = safeUrl(href);
-  return url ? (
-    <a href={url} rel="noreferrer">
-      {of}
-    </a>
-  ) : (
-    <span>{of}</span>
-  );
 }
 
 export type ExecutionView = {

@@ -4,6 +4,7 @@ import { firstIdAt } from "../../../database/moment.ts";
 import type { Path } from "../../../http/html.ts";
 import { getBranchDays } from "../../../operations/health/branch_days.ts";
 import { isGreen } from "../../../rules/branch_state.ts";
+import { selectBrokenTests } from "../../../store/broken_tests.ts";
 import { selectRegressedBugs } from "../../../store/bug_reports.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
 import {
@@ -11,7 +12,6 @@ import {
   selectGrid,
   selectLastBuild,
   selectNewFailures,
-  selectRedTasks,
   selectTally,
 } from "../../../store/overview.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
@@ -22,11 +22,12 @@ import { ExecutionTable } from "../../components/execution_table.tsx";
 import { branchHeadline, summaryOf } from "../../components/project_state.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
-import { TREND_DAYS, trendCharts } from "../../components/trends.tsx";
+import { TREND_DAYS, TREND_EXECUTIONS, Trends } from "../../components/trends.tsx";
 import { type Page, page } from "../../site/page.ts";
-import { testPath } from "../../site/paths.ts";
+import { executionPath, testPath } from "../../site/paths.ts";
 import { NEWS, needsYou } from "./attention.tsx";
 import { GRID_TESTS, grid } from "./grid.tsx";
+import { BROKEN_TESTS, RED_TASKS, WhyRed } from "./why_red.tsx";
 
 const DAY_MS = 86_400_000;
 
@@ -46,31 +47,23 @@ export const projects: Page[] = [
       selectTally(sql, id),
       getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
       selectSummaries(sql, id, BUILDS - 1),
-      selectBranchBuilds(sql, id, branch, GRID_EXECUTIONS),
+      selectBranchBuilds(sql, id, branch, TREND_EXECUTIONS),
       selectNewFailures(sql, id, branch, week, NEWS),
       selectRegressedBugs(sql, id, 3),
       selectTestCases(sql, id, { limit: 4, health: ["flaky"], sort: "flakeRate" }),
       selectTestCases(sql, id, { limit: 4, sort: "p95Ms" }),
     ]);
     const headline = branchHeadline(branch, state, now);
+    const gridBuilds = branchBuilds.slice(0, GRID_EXECUTIONS);
     const rows = await selectGrid(
       sql,
       id,
-      branchBuilds.map((build) => build.id),
+      gridBuilds.map((build) => build.id),
       GRID_TESTS,
     );
     const allRed = state.tasks.filter((task) => !isGreen(task));
-    const redTasks = allRed.slice(0, NEWS);
-    const said = redTasks.length === 0 ? [] : await selectRedTasks(sql, id, redTasks);
-    const red = said.map((row) => ({ task: redTasks.find(({ slug }) => slug === row.slug)!, said: row }));
-    const needs = {
-      branch: defaultBranch,
-      red,
-      moreRed: allRed.length - redTasks.length,
-      news,
-      regressed,
-      flaky: flaky.slice(0, 3),
-    };
+    const redTasks = allRed.slice(0, RED_TASKS);
+    const broken = await selectBrokenTests(sql, id, redTasks, BROKEN_TESTS);
     const base: Path = `/projects/${id}`;
     const body = (
       <>
@@ -78,7 +71,7 @@ export const projects: Page[] = [
           <h1>
             <Mark status={headline.status} word={false} /> {headline.text}
           </h1>
-          <div class="meta">{summaryOf(id, { state, last, tally }, now)}</div>
+          <div class="meta">{summaryOf(id, { state, last, tally })}</div>
         </div>
         {builds.length === 0 ? (
           <div class="card empty">
@@ -90,20 +83,32 @@ export const projects: Page[] = [
             </p>
           </div>
         ) : null}{" "}
-        {trendCharts(
-          defaultBranch,
-          days,
-          now,
-          (day) => `${base}/executions?branch=${encodeURIComponent(defaultBranch)}&day=${day}`,
-        )}
-        <div data-region="needs">{needsYou(id, needs, now)}</div>
+        <div data-region="needs">
+          <WhyRed
+            projectId={id}
+            branch={branch.branch}
+            tasks={redTasks}
+            moreTasks={allRed.length - redTasks.length}
+            tests={broken}
+            now={now}
+          />
+          {needsYou(id, { news, regressed, flaky: flaky.slice(0, 3) }, now)}
+        </div>
+        <Trends
+          branch={branch.branch}
+          days={days}
+          executions={branchBuilds}
+          now={now}
+          dayHref={(day) => `${base}/executions?branch=${encodeURIComponent(defaultBranch)}&day=${day}`}
+          executionHref={(execution) => executionPath(id, execution)}
+        />
         {rows.length === 0 ? null : (
           <>
             <h2>
               Recent failures{" "}
               <small>tests × executions of {defaultBranch}, newest on the right; a dot means not run</small>
             </h2>
-            {grid(id, rows, branchBuilds)}
+            {grid(id, rows, gridBuilds)}
           </>
         )}{" "}
         {builds.length === 0 ? null : (

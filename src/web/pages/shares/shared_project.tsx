@@ -3,14 +3,14 @@
 import { getBranchDays } from "../../../operations/health/branch_days.ts";
 import type { SharedPlace } from "../../../schema/shares.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
-import { selectLastBuild } from "../../../store/overview.ts";
+import { selectBranchBuilds, selectLastBuild } from "../../../store/overview.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
 import { toDuration } from "../../../wording/numbers.ts";
 import { executionName, executionNumber } from "../../components/execution_table.tsx";
 import { branchHeadline } from "../../components/project_state.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
-import { TREND_DAYS, trendCharts } from "../../components/trends.tsx";
+import { TREND_DAYS, TREND_EXECUTIONS, Trends } from "../../components/trends.tsx";
 import type { View } from "../../site/page.ts";
 import { type Showing, publicOutcomeOf } from "./shared_execution.tsx";
 
@@ -21,14 +21,15 @@ export async function sharedProject(
   { sql, begin, now }: Showing,
 ): Promise<View> {
   const branch = await selectBranch(sql, projectId, defaultBranch, defaultBranch);
-  const [state, last, days, builds] = await Promise.all([
+  const [state, last, days, onBranch, builds] = await Promise.all([
     selectBranchState(sql, projectId, branch),
     selectLastBuild(sql, projectId, branch),
     getBranchDays(sql, begin, projectId, branch, { now, count: TREND_DAYS }),
+    selectBranchBuilds(sql, projectId, branch, TREND_EXECUTIONS),
     selectSummaries(sql, projectId, NEWEST),
   ]);
   const headline = branchHeadline(branch, state, now);
-  const trend = trendCharts(defaultBranch, days, now);
+  const trend = Trends({ branch: defaultBranch, days, executions: onBranch, now });
   const body = (
     <>
       <h1>

@@ -1,0 +1,168 @@
+/** Why the default branch is red: its red tasks and the tests that fail in them, each with since when, whose it is and its bug. */
+
+import type { Html, Piece } from "../../../http/html.ts";
+import { type BranchTask } from "../../../rules/branch_state.ts";
+import { sourceLinks } from "../../../rules/source_links.ts";
+import type { BrokenTest } from "../../../store/broken_tests.ts";
+import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { firstLineOf } from "../../../wording/first_line.ts";
+import { counted } from "../../../wording/numbers.ts";
+import { redTaskWords } from "../../../wording/task.ts";
+import { Mark, Tag } from "../../components/status.tsx";
+import { Ago, Breakable, Commit, External, toSpan } from "../../components/text.tsx";
+import { bugPath, executionPath, taskPath, testPath } from "../../site/paths.ts";
+
+/** Maximum number of red tasks that are listed. */
+export const RED_TASKS = 5;
+/** Maximum number of tests that are listed of a task. */
+export const BROKEN_TESTS = 5;
+
+type WhyRedProperties = {
+  projectId: string;
+  branch: string;
+  /** The red tasks, at most `RED_TASKS` of them. */
+  tasks: readonly BranchTask[];
+  /** The number of further ones. */
+  moreTasks: number;
+  tests: readonly BrokenTest[];
+  now: Date;
+};
+
+export function WhyRed({ projectId, branch, tasks, moreTasks, tests, now }: WhyRedProperties): Html | null {
+  if (tasks.length === 0) return null;
+  const byTask = Map.groupBy(tests, ({ taskSlug }) => taskSlug);
+  return (
+    <>
+      <h2>Why {branch} is red</h2>
+      <div class="card">
+        <table class="why">
+          <caption class="visually-hidden">Red tasks of {branch} and their failing tests</caption>
+          <thead>
+            <tr>
+              <th scope="col">
+                <span class="visually-hidden">Status</span>
+              </th>
+              <th scope="col">Test</th>
+              <th scope="col">Failing since</th>
+              <th scope="col" class="wide">
+                Owner
+              </th>
+              <th scope="col" class="number">
+                Bug
+              </th>
+            </tr>
+          </thead>
+          {tasks.map((task) => (
+            <tbody>
+              <TaskRow projectId={projectId} task={task} now={now} />
+              {(byTask.get(task.slug) ?? []).map((test) => (
+                <TestRow projectId={projectId} test={test} now={now} />
+              ))}
+              <MoreRow projectId={projectId} task={task} shown={byTask.get(task.slug)?.length ?? 0} />
+            </tbody>
+          ))}
+        </table>
+        {moreTasks === 0 ? null : <p class="padded small soft">{counted(moreTasks, "more red task")}</p>}
+      </div>
+    </>
+  );
+}
+
+type TaskProperties = { projectId: string; task: BranchTask; now: Date };
+
+const TaskRow = ({
+  projectId,
+  task: { slug, status, failed, since, isLonger, lastExecutionId },
+  now,
+}: TaskProperties) => (
+  <tr>
+    <td class="mark-cell">
+      <Mark status="failed" />
+    </td>
+    <td class="long">
+      <a href={taskPath(projectId, lastExecutionId, slug)}>
+        <b>{slug}</b>
+      </a>
+      : {redTaskWords({ status, failed })}
+    </td>
+    <td colspan={3} class="soft">
+      red for {isLonger ? "more than " : ""}
+      {toSpan(now.getTime() - Date.parse(since))}
+    </td>
+  </tr>
+);
+
+type MoreProperties = { projectId: string; task: BranchTask; shown: number };
+
+function MoreRow({ projectId, task: { slug, failed, lastExecutionId }, shown }: MoreProperties): Html | null {
+  if (shown === 0 || failed <= shown) return null;
+  return (
+    <tr>
+      <td></td>
+      <td colspan={4} class="small">
+        <a href={taskPath(projectId, lastExecutionId, slug)}>{counted(failed - shown, "more failing test")}</a>
+      </td>
+    </tr>
+  );
+}
+
+const TAGS: Partial<Record<BrokenTest["blame"], string>> = {
+  new: "new",
+  flaky: "flaky",
+  incident: "incident",
+  quarantined: "quarantined",
+};
+
+type TestProperties = { projectId: string; test: BrokenTest; now: Date };
+
+function TestRow({ projectId, test, now }: TestProperties): Html {
+  const { testCaseId, blame, message, owner, bugId, bugNumber, bugAssignee } = test;
+  const tag = TAGS[blame];
+  return (
+    <tr>
+      <td></td>
+      <td class="long">
+        <a href={testPath(projectId, testCaseId)}>
+          <Breakable text={shownCaseTitle(test)} />
+        </a>{" "}
+        {tag === undefined ? null : <Tag>{tag}</Tag>}
+        {message === null ? null : <div class="small soft">{firstLineOf(message)}</div>}
+      </td>
+      <td>{sinceWhen(projectId, test, now)}</td>
+      <td class="wide">{owner ?? bugAssignee ?? <span class="soft">–</span>}</td>
+      <td class="number">
+        {bugId === null ? <span class="soft">–</span> : <a href={bugPath(projectId, bugId)}>#{bugNumber}</a>}
+      </td>
+    </tr>
+  );
+}
+
+/** The execution and the commits between which the test broke. */
+function sinceWhen(projectId: string, test: BrokenTest, now: Date): Piece {
+  const { sinceExecutionId, sinceCommit, sinceAt, goodCommit, buildUrl } = test;
+  if (sinceExecutionId === null || sinceAt === null) return <span class="soft">unknown</span>;
+  const { comparison } = sourceLinks({ buildUrl, commit: sinceCommit, since: goodCommit });
+  return (
+    <>
+      <a href={executionPath(projectId, sinceExecutionId)}>
+        <Ago at={sinceAt} now={now} />
+      </a>
+      {sinceCommit === null ? null : (
+        <div class="small range">
+          <External
+            href={comparison}
+            of={
+              goodCommit === null || goodCommit === sinceCommit ? (
+                <Commit hash={sinceCommit} />
+              ) : (
+                <>
+                  <Commit hash={goodCommit} />…<Commit hash={sinceCommit} />
+                </>
+              )
+            }
+          />
+        </div>
+      )}
+    </>
+  );
+}
