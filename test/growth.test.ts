@@ -23,6 +23,8 @@ const { ask, url } = await createServer(database);
 const BUILDS = 1_500;
 /** What a request may read of a table: pages of ten with what belongs to them, of cases that share rows with others. */
 const MANY = 600;
+/** The page of a red project: of five tasks the last hundred results. */
+const OF_RED_TASKS = 1_300;
 
 /** Rows that sessions have read so far, by table; months are one. */
 async function read(): Promise<Map<string, number>> {
@@ -134,7 +136,6 @@ const STATE: typeof READS = [
 ];
 
 const PAGES: [name: string, work: (time: number) => Promise<void>][] = [
-  ["the page of the project", look(() => "")],
   ["the page of executions", look(() => "/executions")],
   ["the page of an execution", look((time) => `/executions/${executions[time]}`)],
   ["the page of a comparison", look((time) => `/executions/${executions[time]}/comparison`)],
@@ -213,6 +214,15 @@ describe("once the tables have been looked at", () => {
     expect(others).toEqual({});
   });
 
+  test("the page of a red project is read by an index that serves it", async () => {
+    expect(
+      await tablesReadThrough(
+        look(() => ""),
+        OF_RED_TASKS,
+      ),
+    ).toEqual({});
+  });
+
   test("the page of the project does not go through the executions of days that are over", async () => {
     await beside.pool`
       insert into execution (project_id, id, status, trigger, branch, timeout_minutes, created_at, completed_at)
@@ -221,7 +231,7 @@ describe("once the tables have been looked at", () => {
       from generate_series(1, 2000) n`;
     const page = look(() => "");
     await page(0);
-    expect(await tablesReadThrough(page)).toEqual({});
+    expect(await tablesReadThrough(page, OF_RED_TASKS)).toEqual({});
   });
 
   test("an upload with cases that have moved reads names, and no results but its own", async () => {

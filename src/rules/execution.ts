@@ -70,3 +70,38 @@ export function executionVerdict(status: ExecutionStatus, tasks: readonly TaskSt
     return "failed";
   return status === "passed" ? "passed" : null;
 }
+
+type OpenTask = { slug: string; status: TaskStatus; startedAt: string | null };
+
+/** How far an execution is, judged by the usual durations of its tasks. */
+export type Estimate = {
+  /** From 0 to 1: of the usual durations if all are known, else of the tasks. */
+  share: number;
+  /** Null if the usual duration of an open task is not known. A task that takes longer than usual counts as nearly done. */
+  remainingMs: number | null;
+};
+
+/**
+ * Tasks that wait are shared by the tasks that run: as many run at once as do now. `usual` are durations in milliseconds by
+ * slug. Null without tasks, and for an execution that has ended.
+ */
+export function progressOf(
+  status: ExecutionStatus,
+  tasks: readonly OpenTask[],
+  usual: ReadonlyMap<string, number>,
+  now: number,
+): Estimate | null {
+  if (hasEnded(status) || tasks.length === 0) return null;
+  const open = tasks.filter((task) => !hasEnded(task.status));
+  const share = (tasks.length - open.length) / tasks.length;
+  if (open.length === 0 || tasks.some(({ slug }) => !usual.has(slug))) return { share, remainingMs: null };
+  const leftOf = ({ slug, status, startedAt }: OpenTask): number => {
+    const all = usual.get(slug)!;
+    return status === "running" && startedAt !== null ? Math.max(0, all - (now - Date.parse(startedAt))) : all;
+  };
+  const left = open.map(leftOf);
+  const total = tasks.reduce((sum, { slug }) => sum + usual.get(slug)!, 0);
+  const sum = left.reduce((all, ms) => all + ms, 0);
+  const atOnce = Math.max(1, open.filter(({ status }) => status === "running").length);
+  return { share: total === 0 ? share : 1 - sum / total, remainingMs: Math.max(sum / atOnce, ...left) };
+}

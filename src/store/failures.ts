@@ -171,6 +171,9 @@ export const selectFailureEvidence = (
       ${toNumberArray(failures.map(({ attempt }) => attempt))}::int[],
       ${toTextArray(failures.map(({ taskSlug }) => taskSlug))}::text[],
       ${toTextArray(failures.map(({ deep }) => String(deep)))}::bool[]) as f (run_id, number, attempt, task_slug, deep)
+  ), mine as materialized (
+    select e.branch, p.default_branch from execution e join project p on p.id = ${projectId}
+    where e.project_id = ${projectId} and e.id = ${executionId}
   ), row as materialized (
     select k.block, b.*, e.*
     from (
@@ -186,12 +189,11 @@ export const selectFailureEvidence = (
       where test_cases[1] <= k.high and test_cases[cardinality(test_cases)] >= k.low and test_cases && k.numbers
       order by run_id desc limit ${STREAK} * k.tasks
     ) b cross join lateral (
-      select r.execution_id, r.completed_at, e.commit, r.outage, ${isOnDefault(sql, sql`e`, sql`p.default_branch`)}
-        or e.id = mine.id or e.branch is not distinct from mine.branch as counts
+      select r.execution_id, r.completed_at, e.commit, r.outage,
+        ${isOnDefault(sql, sql`e`, sql`(select default_branch from mine)`)}
+        or e.id = ${executionId} or e.branch is not distinct from (select branch from mine) as counts
       from test_run r
       join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-      join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
-      join project p on p.id = ${projectId}
       where r.project_id = ${projectId} and r.id = b.run_id offset 0) e
   ), seen as materialized (
     select w.run_id as mine, w.number, b.*, substr(b.statuses, x.place, 1) as letter,

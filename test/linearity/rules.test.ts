@@ -39,6 +39,7 @@ import { mistakeInRerun, PRESETS, toRerunCommand } from "../../src/rules/rerun_c
 import { quoted, scanShell } from "../../src/rules/shell.ts";
 import { isTestFrame, ownFrames, readStack } from "../../src/rules/stack.ts";
 import { adviceFor } from "../../src/rules/upload_advice.ts";
+import { progressOf } from "../../src/rules/execution.ts";
 import { sourceLinks } from "../../src/rules/source_links.ts";
 import { testLinearity, withFewTexts } from "./growth.ts";
 
@@ -95,6 +96,8 @@ testLinearity("rules", {
     executionVerdict: null,
     hasEnded: null,
     nextStatus: null,
+    progressOf: (text) =>
+      progressOf("running", [{ slug: text, status: "running", startedAt: null }], new Map([[text, 1]]), 0),
   },
   "drawn_name.ts": { isPlainName, plainName },
   "duration.ts": { startOf: null, timesOf: null },

@@ -89,7 +89,7 @@ testLinearity(
     },
     "pager.tsx": { Pager: (text) => Pager({ path: `/${text}`, query: { a: text }, cursor: text }) },
     "people.ts": { browserOf, withArticle: null },
-    "project_state.tsx": { branchHeadline: null, missingTasks: null, redTasks: null, summaryOf: null },
+    "project_state.tsx": { branchHeadline: null, missingTasks: null, summaryOf: null },
     "share_parts.tsx": { shareForm: null, shareName: null, shareSection: null },
     "person_fields.tsx": { EmailField: null, NameField: null, NewPasswordField: null, providerLink: null },
     "status.tsx": {
@@ -106,7 +106,7 @@ testLinearity(
       External: (text) => External({ href: `https://${text}`, of: Breakable({ text }) }),
       ...{ Ago: null, toDay: null, toExact: null, toPercent: null, toSpan: null },
     },
-    "trends.tsx": { Trends: null },
+    "trends.tsx": { BranchTrends: null },
   },
   FEW_TEXTS,
 );

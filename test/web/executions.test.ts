@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { countAll } from "../../src/work/count.ts";
 import { junit } from "../harness.ts";
 import { createRoles, type Shown as Page, type Who } from "./browser.ts";
 
@@ -48,6 +49,52 @@ const create = async ({ project, key }: Project, body: unknown): Promise<string>
   (await ask(`POST /projects/${project}/executions`, { key, body })).body.id;
 const pathOf = ({ project }: Project, id: string) => `/projects/${project}/executions/${id}`;
 const main = (key: string) => ({ execution_key: key, branch: "main", commit: `aaaaaaa${key}`, complete: "true" });
+
+describe("an execution that passed", () => {
+  const cases = (parts: Record<string, { seconds?: number; fails?: boolean }>) =>
+    `<testsuite name="s">${Object.entries(parts)
+      .map(
+        ([name, { seconds = 0.1, fails = false }]) =>
+          `<testcase name="${name}" time="${seconds}">${fails ? '<failure message="boom"/>' : ""}</testcase>`,
+      )
+      .join("")}</testsuite>`;
+
+  test("names the tests that it fixed, added, lacks, and that are slower than usual", async () => {
+    const mine = await addProject(acme);
+    for (let key = 1; key <= 6; key++) await upload(mine, main(`${key}`), cases({ slow: {}, old: {}, broken: {} }));
+    await countAll(database);
+    await upload(mine, main("7"), cases({ slow: {}, old: {}, broken: { fails: true } }));
+    const green = await upload(mine, main("8"), cases({ slow: { seconds: 3 }, broken: {}, fresh: {} }));
+    const { words } = await visit(pathOf(mine, green));
+    expect(words).toContain("What changed full comparison");
+    expect(words).toMatch(/Fixed 1 unit › s › broken .* Added 1 unit › s › fresh .* Missing 1 unit › s › old/);
+    expect(words).toContain("Slower unit › s › slow 3.0 s, usually 100 ms");
+    expect(words).toContain("usually 300 ms");
+  });
+
+  test("names the flaky ones, and says nothing where nothing changed", async () => {
+    const mine = await addProject(acme);
+    await upload(mine, main("1"), cases({ one: {}, two: {} }));
+    const same = await upload(mine, main("2"), cases({ one: {}, two: {} }));
+    expect((await visit(pathOf(mine, same))).words).not.toContain("What changed");
+    const flaky = await upload(
+      mine,
+      main("3"),
+      `<testsuite name="s"><testcase name="one"><flakyFailure message="no luck"/></testcase><testcase name="two"/></testsuite>`,
+    );
+    expect((await visit(pathOf(mine, flaky))).words).toContain("Flaky 1 unit › s › one");
+  });
+});
+
+test("an execution that goes on says how much is left, judged by its tasks' last runs", async () => {
+  const mine = await addProject(acme);
+  const long = `<testsuite name="s"><testcase name="a" time="7200"/></testsuite>`;
+  for (const key of ["1", "2"]) await upload(mine, main(key), long);
+  const id = await create(mine, { tasks: ["unit", "unheard"] });
+  expect((await visit(pathOf(mine, id))).words).toContain("0 % of the tasks have ended");
+  const known = await create(mine, { tasks: ["unit"] });
+  expect((await visit(pathOf(mine, known))).words).toMatch(/0 % about 2 hours left/);
+});
 
 describe("what came of an execution is said in words", () => {
   test("all passed", async () => {
@@ -348,7 +395,7 @@ describe("forms", () => {
   test("cancel and complete, and what cannot be", async () => {
     const mine = await addProject(acme);
     const cancelled = await create(mine, { tasks: ["unit"] });
-    expect((await visit(pathOf(mine, cancelled), "member")).words).toContain("Complete Cancel");
+    expect((await visit(pathOf(mine, cancelled), "member")).words).toMatch(/End early Complete .* Cancel /);
     expect((await visit(`${pathOf(mine, cancelled)}/cancel`, "member", {})).location).toBe(pathOf(mine, cancelled));
     expect(headline(await visit(pathOf(mine, cancelled)))).toBe("Cancelled, 0 of 1 task had reported");
     const refused = await visit(`${pathOf(mine, cancelled)}/complete`, "member", {});

@@ -29,7 +29,7 @@ type TrendProperties = {
 };
 
 /** Nothing for less than two days with results. */
-export function Trends({ branch, days, executions, now, dayHref, executionHref }: TrendProperties): Html | null {
+export function BranchTrends({ branch, days, executions, now, dayHref, executionHref }: TrendProperties): Html | null {
   if (days.length < 2) return null;
   return (
     <div class="columns">

@@ -50,8 +50,15 @@ export function actionsOf({ base, csrf, role, execution, share, ...more }: Doing
         more.isAnswered ? <ActionForm action={`${base}/rerun`} csrf={csrf} label="Rerun all" /> : null,
       ]
     : [
-        <ActionForm action={`${base}/complete`} csrf={csrf} label="Complete" />,
-        <ActionForm action={`${base}/cancel`} csrf={csrf} label="Cancel" />,
+        <details class="menu">
+          <summary class="button">End early</summary>
+          <div>
+            <ActionForm action={`${base}/complete`} csrf={csrf} label="Complete" />
+            <p class="hint">Ends the execution with the results that have been reported so far.</p>
+            <ActionForm action={`${base}/cancel`} csrf={csrf} label="Cancel" />
+            <p class="hint">Stops the tasks that wait or run. The execution is cancelled, whatever its results.</p>
+          </div>
+        </details>,
       ];
   const remove =
     role === "owner" ? (

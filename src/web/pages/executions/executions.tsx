@@ -7,6 +7,7 @@ import { isAnswered } from "../../../operations/executions/reruns.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import { selectExecution, selectExecutionNames, selectReruns } from "../../../store/execution_list.ts";
 import { countFailures } from "../../../store/failures.ts";
+import { selectUsualDurations } from "../../../store/usual_durations.ts";
 import { executionHeadline } from "../../../wording/execution.ts";
 import { causeCursor } from "../../components/causes.ts";
 import { shareForm } from "../../components/share_parts.tsx";
@@ -14,12 +15,14 @@ import { Mark } from "../../components/status.tsx";
 import { type Page, page } from "../../site/page.ts";
 import { executionPath } from "../../site/paths.ts";
 import { actionsOf, cancelForm, completeForm, deleteForm, rerunForm } from "./actions.tsx";
+import { ChangeList, readChanges } from "./changes.tsx";
 import { comparisonPage } from "./comparison.tsx";
 import { failureSections, readFailures } from "./failures.tsx";
 import { listPage } from "./list.tsx";
 import { type ExecutionView, findFlakyTest, flakyWord, metaOf, shortNameOf, toHtml, toText } from "./meta.tsx";
+import { ExecutionProgress } from "./progress.tsx";
 import { rerunsOf } from "./rerun.tsx";
-import { taskTable } from "./task_table.tsx";
+import { TASKS, taskTable } from "./task_table.tsx";
 
 const executionPage = page(
   "/projects/:projectId/executions/:executionId",
@@ -37,7 +40,14 @@ const executionPage = page(
     ]);
     const execution = found ?? absent();
     const isOver = hasEnded(execution.status);
-    const [names, reruns, canRepeat] = await Promise.all([
+    const [changes, usual, names, reruns, canRepeat] = await Promise.all([
+      readChanges(sql, projectId, execution),
+      selectUsualDurations(
+        sql,
+        projectId,
+        executionId,
+        execution.tasks.slice(0, TASKS).map(({ slug }) => slug),
+      ),
       selectExecutionNames(sql, projectId, [execution.baselineId, execution.rerunOf]),
       isOver && execution.buildId === null ? selectReruns(sql, projectId, executionId) : [],
       isOver && role !== "viewer" && isAnswered(sql, projectId, execution),
@@ -72,9 +82,13 @@ const executionPage = page(
             {metaOf(projectId, told, names, now)}
             {rerunsOf(projectId, execution, reruns)}
           </div>
+          <ExecutionProgress execution={execution} usual={usual} now={now} />
         </div>
         <div data-region="failures">{failureSections(failures, told, around, query)}</div>
-        <div data-region="tasks">{taskTable(projectId, execution, query.tasks === "all", now)}</div>
+        <div data-region="tasks">
+          {taskTable(projectId, execution, { usual, showsAll: query.tasks === "all", now })}
+        </div>
+        <ChangeList projectId={projectId} execution={execution} changes={changes} />
         {execution.tasks.length === 0 && !isLive ? (
           <div class="card empty">
             <p>No reports.</p>

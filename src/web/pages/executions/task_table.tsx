@@ -11,9 +11,21 @@ import { Breakable } from "../../components/text.tsx";
 import { executionPath, taskPath } from "../../site/paths.ts";
 import { ORDER } from "./failures.tsx";
 
-const TASKS = 50;
+/** Maximum number of tasks that are listed at first. */
+export const TASKS = 50;
 
-export function taskTable(projectId: string, { id, mode, tasks }: ExecutionRow, showsAll: boolean, now: Date): Piece[] {
+type TaskTable = {
+  /** The usual durations of tasks, in milliseconds by slug. */
+  usual: ReadonlyMap<string, number>;
+  showsAll: boolean;
+  now: Date;
+};
+
+export function taskTable(
+  projectId: string,
+  { id, mode, tasks }: ExecutionRow,
+  { usual, showsAll, now }: TaskTable,
+): Piece[] {
   if (tasks.length === 0) return [];
   const worstFirst = tasks.toSorted(
     (a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.failed - a.failed || 0,
@@ -58,7 +70,9 @@ export function taskTable(projectId: string, { id, mode, tasks }: ExecutionRow, 
               ) : null}
             </tr>
           </thead>
-          <tbody>{shown.map((task) => taskRow(projectId, id, task, hasRunners, now))}</tbody>
+          <tbody>
+            {shown.map((task) => taskRow(projectId, id, task, { hasRunners, usual: usual.get(task.slug), now }))}
+          </tbody>
         </table>
       </div>
     </>,
@@ -83,7 +97,12 @@ export function whyMissing(task: TaskRow): string | null {
   return missing.length > 0 && task.attempt > 0 ? `Waiting for ${toShardList(missing)}` : null;
 }
 
-function taskRow(projectId: string, executionId: string, task: TaskRow, hasRunners: boolean, now: Date): Html {
+/** A difference that is worth a look begins at a fifth. */
+const isUsual = (ms: number, usual: number) => Math.abs(ms - usual) < usual / 5;
+
+type RowContext = { hasRunners: boolean; usual: number | undefined; now: Date };
+
+function taskRow(projectId: string, executionId: string, task: TaskRow, { hasRunners, usual, now }: RowContext): Html {
   const path: Path = taskPath(projectId, executionId, task.slug);
   const shards = shardsWord(task);
   const why = whyMissing(task);
@@ -119,7 +138,12 @@ function taskRow(projectId: string, executionId: string, task: TaskRow, hasRunne
         )}
       </td>
       <td class="number soft wide">{toCount(task.skipped)}</td>
-      <td class={`number${isRunning ? " running" : ""}`}>{span > 0 ? toDuration(span) : "–"}</td>
+      <td class={`number${isRunning ? " running" : ""}`}>
+        {span > 0 ? toDuration(span) : "–"}
+        {usual === undefined || (!isRunning && isUsual(span, usual)) ? null : (
+          <span class="small soft wide">usually {toDuration(usual)}</span>
+        )}
+      </td>
       {hasRunners ? (
         <>
           <td class="soft wide">{task.runner ?? "–"}</td>

@@ -22,7 +22,7 @@ import { ExecutionTable } from "../../components/execution_table.tsx";
 import { branchHeadline, summaryOf } from "../../components/project_state.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
-import { TREND_DAYS, TREND_EXECUTIONS, Trends } from "../../components/trends.tsx";
+import { TREND_DAYS, TREND_EXECUTIONS, BranchTrends } from "../../components/trends.tsx";
 import { type Page, page } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
 import { NEWS, needsYou } from "./attention.tsx";
@@ -94,7 +94,7 @@ export const projects: Page[] = [
           />
           {needsYou(id, { news, regressed, flaky: flaky.slice(0, 3) }, now)}
         </div>
-        <Trends
+        <BranchTrends
           branch={branch.branch}
           days={days}
           executions={branchBuilds}

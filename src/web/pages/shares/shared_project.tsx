@@ -10,7 +10,7 @@ import { executionName, executionNumber } from "../../components/execution_table
 import { branchHeadline } from "../../components/project_state.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
-import { TREND_DAYS, TREND_EXECUTIONS, Trends } from "../../components/trends.tsx";
+import { TREND_DAYS, TREND_EXECUTIONS, BranchTrends } from "../../components/trends.tsx";
 import type { View } from "../../site/page.ts";
 import { type Showing, publicOutcomeOf } from "./shared_execution.tsx";
 
@@ -29,7 +29,7 @@ export async function sharedProject(
     selectSummaries(sql, projectId, NEWEST),
   ]);
   const headline = branchHeadline(branch, state, now);
-  const trend = Trends({ branch: defaultBranch, days, executions: onBranch, now });
+  const trend = BranchTrends({ branch: defaultBranch, days, executions: onBranch, now });
   const body = (
     <>
       <h1>

@@ -1,0 +1,157 @@
+/** What has changed in an execution that passed: fixed, added, missing, flaky and slower tests by name. */
+
+import type { Sql } from "../../../database/connect.ts";
+import type { Html, Path } from "../../../http/html.ts";
+import { selectCaseResults } from "../../../store/case_results.ts";
+import { type ComparedRow, selectComparison } from "../../../store/comparisons.ts";
+import type { TimedExecutionRow } from "../../../store/execution_list.ts";
+import { selectRunId } from "../../../store/test_runs.ts";
+import { type SlowerTest, selectSlowerTests } from "../../../store/usual_durations.ts";
+import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { sumOf } from "../../../wording/execution.ts";
+import { toCount, toDuration } from "../../../wording/numbers.ts";
+import { Mark } from "../../components/status.tsx";
+import { Breakable } from "../../components/text.tsx";
+import { executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
+
+/** Maximum number of tests that are named of each kind. */
+const NAMED = 5;
+/** Larger executions are not compared on their page: a page of their own does it. */
+const MOST_RESULTS = 20_000;
+
+type NamedTest = Pick<ComparedRow, "testCaseId" | "taskSlug" | "suite" | "name">;
+
+export type Changes = {
+  compared: readonly ComparedRow[];
+  slower: readonly SlowerTest[];
+  flaky: readonly NamedTest[];
+  /** The task with the flaky results that are not named. */
+  flakyTask: string | undefined;
+};
+
+/** Undefined for an execution that has not passed: its failures are the answer. */
+export async function readChanges(
+  sql: Sql,
+  projectId: string,
+  { id, status, tasks, baselineId }: TimedExecutionRow,
+): Promise<Changes | undefined> {
+  if (status !== "passed") return undefined;
+  const isSmall = sumOf(tasks, "passed") + sumOf(tasks, "skipped") <= MOST_RESULTS;
+  const flakyTask = tasks.find(({ flaky }) => flaky > 0)?.slug;
+  const [compared, slower, runId] = await Promise.all([
+    baselineId === null || !isSmall ? [] : selectComparison(sql, projectId, id, undefined),
+    selectSlowerTests(sql, projectId, id, NAMED + 1),
+    flakyTask === undefined ? undefined : selectRunId(sql, projectId, id, flakyTask),
+  ]);
+  const flaky =
+    runId === undefined ? [] : await selectCaseResults(sql, projectId, runId, { limit: NAMED, flaky: true });
+  return {
+    compared,
+    slower,
+    flaky: flaky.slice(0, NAMED).map((row) => ({ ...row, taskSlug: flakyTask! })),
+    flakyTask,
+  };
+}
+
+type Row = { kind: string; mark: string; tests: readonly NamedTest[]; total: number; more: Path };
+
+type ChangesProperties = { projectId: string; execution: TimedExecutionRow; changes: Changes | undefined };
+
+export function ChangeList({ projectId, execution, changes }: ChangesProperties): Html | null {
+  if (!changes) return null;
+  const comparison: Path = `${executionPath(projectId, execution.id)}/comparison`;
+  const compared = (kind: string, title: string, mark: string): Row => {
+    const tests = changes.compared.filter((row) => row.kind === kind);
+    return {
+      kind: title,
+      mark,
+      tests: tests.slice(0, NAMED),
+      total: tests[0]?.total ?? 0,
+      more: `${comparison}#${kind}`,
+    };
+  };
+  const rows: Row[] = [
+    compared("fixed", "Fixed", "passed"),
+    {
+      kind: "Flaky",
+      mark: "flaky",
+      tests: changes.flaky,
+      total: sumOf(execution.tasks, "flaky"),
+      more: toAddress(taskPath(projectId, execution.id, changes.flakyTask ?? ""), { status: "flaky" }),
+    },
+    compared("added", "Added", "new"),
+    compared("missing", "Missing", "skipped"),
+  ].filter(({ tests }) => tests.length > 0);
+  if (rows.length === 0 && changes.slower.length === 0) return null;
+  return (
+    <>
+      <h2>
+        What changed{" "}
+        {execution.baselineId === null ? null : (
+          <small>
+            <a href={comparison}>full comparison</a>
+          </small>
+        )}
+      </h2>
+      <div class="card">
+        <table>
+          <caption class="visually-hidden">Tests that changed in this execution</caption>
+          <thead class="visually-hidden">
+            <tr>
+              <th scope="col">Change</th>
+              <th scope="col">Tests</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ kind, mark, tests, total, more }) => (
+              <tr>
+                <th scope="row" class="change">
+                  <Mark status={mark} word={false} /> {kind} {toCount(total)}
+                </th>
+                <td class="long">
+                  <ul class="plain">
+                    {tests.map((test) => (
+                      <li>
+                        <TestLink projectId={projectId} test={test} />
+                      </li>
+                    ))}
+                    {total > tests.length ? (
+                      <li class="small">
+                        <a href={more}>{toCount(total - tests.length)} more</a>
+                      </li>
+                    ) : null}
+                  </ul>
+                </td>
+              </tr>
+            ))}
+            {changes.slower.length === 0 ? null : (
+              <tr>
+                <th scope="row" class="change">
+                  <Mark status="skipped" word={false} /> Slower
+                </th>
+                <td class="long">
+                  <ul class="plain">
+                    {changes.slower.slice(0, NAMED).map((test) => (
+                      <li>
+                        <TestLink projectId={projectId} test={test} />{" "}
+                        <span class="small soft">
+                          {toDuration(test.durationMs)}, usually {toDuration(test.usualMs)}
+                        </span>
+                      </li>
+                    ))}
+                  </ul>
+                </td>
+              </tr>
+            )}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+const TestLink = ({ projectId, test }: { projectId: string; test: NamedTest }): Html => (
+  <a href={testPath(projectId, test.testCaseId)}>
+    <Breakable text={`${test.taskSlug} › ${shownCaseTitle(test)}`} />
+  </a>
+);
