@@ -2,6 +2,7 @@
 
 import type { Project, ProjectPatch } from "../schema/projects.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { isLiveBug } from "./predicates.ts";
 
 /** Servers that start at once on an empty database set up one team between them. */
 export const lockTeams = (sql: Tx) => sql`lock table team in share row exclusive mode`;
@@ -20,12 +21,25 @@ export const selectProject = async (sql: Sql, projectId: string): Promise<Projec
 };
 
 /** A project with its team, as pages need to know it. */
-export const selectPlace = async (
-  sql: Sql,
-  projectId: string,
-): Promise<{ id: string; name: string; defaultBranch: string; teamId: string; teamName: string } | undefined> => {
-  const [row] = await sql<{ id: string; name: string; defaultBranch: string; teamId: string; teamName: string }[]>`
-    select p.id, p.name, p.default_branch as "defaultBranch", t.id as "teamId", t.name as "teamName"
+export type EnteredProject = {
+  id: string;
+  name: string;
+  defaultBranch: string;
+  teamId: string;
+  teamName: string;
+  /** At most `MOST_BUGS`. */
+  openBugs: number;
+};
+
+/** More open bugs are not counted for the navigation. */
+export const MOST_BUGS = 100;
+
+export const selectPlace = async (sql: Sql, projectId: string): Promise<EnteredProject | undefined> => {
+  const [row] = await sql<EnteredProject[]>`
+    select p.id, p.name, p.default_branch as "defaultBranch", t.id as "teamId", t.name as "teamName", (
+      select count(*)::int from (
+        select from bug_report bug where bug.project_id = ${projectId} and ${isLiveBug(sql, sql`bug`)}
+        limit ${MOST_BUGS}) open) as "openBugs"
     from project p join team t on t.id = p.team_id where p.id = ${projectId}`;
   return row;
 };

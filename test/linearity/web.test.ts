@@ -52,6 +52,7 @@ testLinearity(
     },
     "causes.ts": { readCauseCursor: (text) => readCauseCursor(`1.${text}.${text}`), writeCauseCursor: null },
     "chart.tsx": { Chart: (text) => Chart({ title: text, lines: [], show: String }) },
+    "day_bars.tsx": { DayBars: null },
     "execution_table.tsx": {
       executionName: (text) => executionName({ key: text, number: 1, branch: text }),
       executionNumber: (text) => executionNumber({ key: text, number: 1 }),

@@ -30,6 +30,13 @@ describe("the list", () => {
     expect(html.length).toBeLessThan(30_000);
   });
 
+  test("shows of each bug its test, its days and how many executions it broke; the navigation says how many are open", async () => {
+    const { words, html } = await look("viewer", base);
+    expect(words).toMatch(/Bug 1 \S.* unit › case 1 4 failures · unit 4 failed executions/);
+    expect(html).toContain('aria-label="4 failures in 14 days, most on ');
+    expect(html).toMatch(/Bugs<span class="count">\s*4/);
+  });
+
   test("is filtered by its address", async () => {
     const titles = async (query: string) => {
       const { words, status } = await look("viewer", `${base}?${query}`);
@@ -106,6 +113,13 @@ describe("one bug", () => {
     expect(words).toMatch(/Activity .*opened just now/);
     expect(html).not.toContain("<script>alert");
     expect(html.length).toBeLessThan(30_000);
+  });
+
+  test("shows its newest failure first, and how often it occurred", async () => {
+    const { words } = await look("viewer", `${base}/${(await found()).id}`);
+    expect(words).toMatch(/Newest failure just now unit › unit › case 1 Message \S.* Open full result/);
+    expect(words).toMatch(/Occurrences per day: 4 failures in the last 30 days/);
+    expect(words.indexOf("Newest failure")).toBeLessThan(words.indexOf("First seen"));
   });
 
   test("its occurrences and its tests are listed a page at a time", async () => {

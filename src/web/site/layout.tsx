@@ -1,6 +1,7 @@
 /** The frame of every page: its head, the bar and the navigation. */
 
 import { type Href, type Html, type Path, raw } from "../../http/html.ts";
+import { MOST_BUGS } from "../../store/projects.ts";
 import { Csrf } from "../components/form.tsx";
 import { SCRIPT, STYLE } from "./assets.ts";
 import type { PageContext, View } from "./page.ts";
@@ -9,9 +10,18 @@ type Framed = Pick<PageContext<unknown, unknown, unknown, unknown>, "csrf" | "pr
   visitor: { name: string } | undefined;
 };
 
-const entry = (href: Href, text: string, isCurrent: boolean): Html => (
+const OpenBugs = ({ number }: { number: number }): Html | null =>
+  number === 0 ? null : (
+    <span class="count">
+      {number < MOST_BUGS ? number : `${MOST_BUGS - 1}+`}
+      <span class="visually-hidden"> open</span>
+    </span>
+  );
+
+const entry = (href: Href, text: string, isCurrent: boolean, more: Html | null = null): Html => (
   <a href={href} aria-current={isCurrent ? "page" : undefined}>
     {text}
+    {more}
   </a>
 );
 
@@ -22,7 +32,7 @@ function navigation({ project, team, role }: Framed, section: View["section"]): 
       entry(base, "Overview", section === "overview"),
       entry(`${base}/executions`, "Executions", section === "executions"),
       entry(`${base}/tests`, "Tests", section === "tests"),
-      entry(`${base}/bugs`, "Bugs", section === "bugs"),
+      entry(`${base}/bugs`, "Bugs", section === "bugs", <OpenBugs number={project.openBugs} />),
       entry(`${base}/uploads`, "Uploads", section === "uploads"),
       entry(`${base}/settings`, "Settings", section === "settings"),
     ];

@@ -1,5 +1,6 @@
 /** Declares a page or a form of the dashboard: its path, who may come, and the function that makes it. */
 
+import type { EnteredProject } from "../../store/projects.ts";
 import type { BlockList } from "node:net";
 import * as v from "valibot";
 import type { EventStreams } from "../../http/events.ts";
@@ -32,7 +33,7 @@ export type VisitorServices = {
 export type Access = "public" | "account" | Role;
 
 /** The project of a path. */
-export type ProjectPlace = { id: string; name: string; defaultBranch: string; teamId: string; teamName: string };
+export type ProjectPlace = Omit<EnteredProject, "openBugs">;
 
 /** What all pages use. */
 export type PageServices = Pick<Database, "begin"> & {
@@ -73,7 +74,7 @@ export type PageContext<
   /** Of the visitor in the team of the path. */
   role: Role | null;
   /** Of a path below /projects/:projectId. */
-  project: ProjectPlace | null;
+  project: EnteredProject | null;
   /** Of a path below /teams/:teamId or /projects/:projectId. */
   team: { id: string; name: string } | null;
   /** For hidden fields of forms. */
@@ -132,7 +133,7 @@ type ObjectSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
 type Of<Schema> = Schema extends v.GenericSchema ? v.InferOutput<Schema> : Record<string, never>;
 type Who<A extends Access> = A extends "public" ? Visitor | undefined : Visitor;
 type InProject<Pattern extends string> = Pattern extends `${string}/projects/:projectId${string}`
-  ? { project: ProjectPlace; team: { id: string; name: string }; role: Role }
+  ? { project: EnteredProject; team: { id: string; name: string }; role: Role }
   : Pattern extends `${string}/teams/:teamId${string}`
     ? { team: { id: string; name: string }; role: Role }
     : unknown;

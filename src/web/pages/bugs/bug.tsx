@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { type Html, type Path, safeUrl } from "../../../http/html.ts";
 import type { BugReportDetail } from "../../../schema/bug_reports.ts";
 import { mayBeEmpty, text } from "../../../schema/fields.ts";
+import { selectNewestFailure, selectOccurrenceDays } from "../../../store/bug_evidence.ts";
 import { selectBugCases, selectBugState, selectOccurrences } from "../../../store/bug_reports.ts";
 import { type ExecutionName, selectExecutionNames } from "../../../store/execution_list.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
@@ -16,11 +17,10 @@ import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { page } from "../../site/page.ts";
 import { bugPath, executionPath } from "../../site/paths.ts";
 import { statusForms } from "./edit.tsx";
+import { DAYS, NewestFailureCard, OccurrenceChart } from "./evidence.tsx";
 import { changesOf, groupingOf } from "./grouping.tsx";
 import { caseTable, occurrenceTable } from "./occurrences.tsx";
 import { STILL_OPEN, find, onePath } from "./shared.tsx";
-
-// One bug
 
 const OCCURRENCES = 15;
 
@@ -130,7 +130,10 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
   const after = readCursor(query.cursor, [PART.id, PART.number]) as [string, string] | undefined;
   const [from] = readCursor(query.cases, [PART.number]) ?? [];
   const most = from === undefined ? CASES : ALL_CASES;
-  const [occurrences, cases, into] = await Promise.all([
+  const isFirstPage = query.cursor === undefined;
+  const [newest, occurrenceDays, occurrences, cases, into] = await Promise.all([
+    isFirstPage ? selectNewestFailure(sql, projectId, bug.id) : undefined,
+    isFirstPage ? selectOccurrenceDays(sql, projectId, [bug.id], { now, days: DAYS }) : [],
     selectOccurrences(sql, projectId, bug.id, OCCURRENCES, after),
     selectBugCases(sql, projectId, bug.id, most, Number(from ?? 0)),
     bug.mergedInto === null ? undefined : selectBugState(fast, projectId, bug.mergedInto),
@@ -173,6 +176,8 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
         </p>
       ) : null}{" "}
       {role === "viewer" || into ? null : statusForms(path, bug, visitor.name, csrf)}
+      {newest ? <NewestFailureCard projectId={projectId} failure={newest} now={now} /> : null}
+      {occurrenceDays.length === 0 ? null : <OccurrenceChart days={occurrenceDays} now={now} />}
       <div class="columns">
         {factsOf(projectId, bug, names, now)}
         {bug.description === "" ? null : (
@@ -182,7 +187,6 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
           </section>
         )}
       </div>
-      {groupingOf(bug)}{" "}
       {listed.length === 0 ? null : (
         <>
           <h2>
@@ -213,6 +217,7 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
         cursor={last && writeCursor([last.runId, String(last.testCase)])}
       />
       {changesOf(bug, now)}
+      {groupingOf(bug)}
     </>
   );
   return { title: `Bug ${bug.number}: ${bug.title}`, body, section: "bugs" };

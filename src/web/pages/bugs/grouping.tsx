@@ -50,15 +50,15 @@ export const groupingOf = ({ grouping, source }: BugReportDetail): Html | null =
       </>
     )
   ) : (
-    <>
-      <h2>
-        Why these failures are one bug{" "}
-        <small>
-          they share one of these fingerprints; <code>&lt;n&gt;</code> and similar placeholders stand for values that
-          vary
-        </small>
-      </h2>
+    <details class="panel why-one">
+      <summary>
+        <h2>Why these failures are one bug</h2>
+      </summary>
       <div class="card padded">
+        <p class="small soft">
+          They share one of these fingerprints; <code>&lt;n&gt;</code> and similar placeholders stand for values that
+          vary.
+        </p>
         <ul>
           {grouping.slice(0, GROUPS).map((one) => (
             <li>{reasonOf(one)}</li>
@@ -75,7 +75,7 @@ export const groupingOf = ({ grouping, source }: BugReportDetail): Html | null =
           </details>
         ) : null}
       </div>
-    </>
+    </details>
   );
 
 const CAUSES: Record<BugReportDetail["history"][number]["cause"], string> = {

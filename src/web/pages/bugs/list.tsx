@@ -6,7 +6,9 @@ import type { Path } from "../../../http/html.ts";
 import { type BugReportSort, type BugStatus, severity as severitySchema } from "../../../schema/bug_reports.ts";
 import { listText, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
+import { selectOccurrenceDays } from "../../../store/bug_evidence.ts";
 import { type BugReportRow, countOpenBugs, selectBugByNumber, selectBugReports } from "../../../store/bug_reports.ts";
+import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { selectTaskSlugs } from "../../../store/facets.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
@@ -16,6 +18,7 @@ import { Mark, wordOf } from "../../components/status.tsx";
 import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { SeeOther, form, page } from "../../site/page.ts";
 import { toAddress, toQuery } from "../../site/paths.ts";
+import { LIST_DAYS } from "./evidence.tsx";
 import { MOVES, bugRow, bugTable, triage } from "./list_table.tsx";
 import { SEVERITIES, STATUSES, STILL_OPEN, bugsPath, change } from "./shared.tsx";
 
@@ -138,7 +141,18 @@ export const bugListPage = page(
     const open = openOf(tally);
     const mayChange = role !== "viewer";
     const triageOf = mayChange ? (bug: BugReportRow) => triage(bug, visitor.name) : undefined;
-    const table = bugTable(shown.map((bug) => bugRow(id, bug, triageOf, now)));
+    const ids = shown.map((bug) => bug.id);
+    const onlyTests = shown.flatMap(({ testCaseIds }) => (testCaseIds.length === 1 ? testCaseIds : []));
+    const [occurred, tests] = await Promise.all([
+      selectOccurrenceDays(sql, id, ids, { now, days: LIST_DAYS }),
+      selectTestCaseNames(sql, id, onlyTests),
+    ]);
+    const days = Map.groupBy(occurred, ({ bugId }) => bugId);
+    const testOf = ({ testCaseIds }: BugReportRow) =>
+      testCaseIds.length === 1 ? tests.find((test) => test.id === testCaseIds[0]) : undefined;
+    const table = bugTable(
+      shown.map((bug) => bugRow(id, bug, { triageOf, days: days.get(bug.id) ?? [], test: testOf(bug), now })),
+    );
     const body = (
       <>
         <h1>

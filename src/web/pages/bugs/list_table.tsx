@@ -2,11 +2,15 @@
 
 import type { Html } from "../../../http/html.ts";
 import type { BugReportPatch } from "../../../schema/bug_reports.ts";
+import type { OccurrenceDay } from "../../../store/bug_evidence.ts";
 import type { BugReportRow } from "../../../store/bug_reports.ts";
+import type { TestCaseName } from "../../../store/test_cases.ts";
+import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { Tag, wordOf } from "../../components/status.tsx";
-import { Ago } from "../../components/text.tsx";
+import { Ago, Breakable } from "../../components/text.tsx";
 import { bugPath } from "../../site/paths.ts";
+import { Activity, LIST_DAYS } from "./evidence.tsx";
 import { SEVERITIES, STILL_OPEN, markOf } from "./shared.tsx";
 
 /** What a button of the list does to a bug. */
@@ -19,8 +23,9 @@ export const MOVES: Record<string, (me: string) => BugReportPatch> = {
   ...Object.fromEntries(SEVERITIES.map((severity) => [severity, () => ({ severity })])),
 };
 
-const move = (verb: string, number: number, label: string): Html => (
-  <button name="do" value={`${verb} ${number}`}>
+/** `key`: the key that presses the button of the current row. */
+const move = (verb: string, number: number, label: string, key?: string): Html => (
+  <button name="do" value={`${verb} ${number}`} data-row-key={key}>
     {label}
   </button>
 );
@@ -31,9 +36,9 @@ export function triage({ number, status, severity, assignee }: BugReportRow, me:
     <div class="row-actions" role="group" aria-label={`Bug ${number}`}>
       {isLive
         ? [
-            assignee === me ? null : move("take", number, "Assign to me"),
-            move("resolve", number, "Resolve"),
-            move("ignore", number, "Ignore"),
+            assignee === me ? null : move("take", number, "Assign to me", "a"),
+            move("resolve", number, "Resolve", "r"),
+            move("ignore", number, "Ignore", "i"),
           ]
         : move("reopen", number, "Reopen")}
       <details class="panel">
@@ -51,19 +56,23 @@ export function triage({ number, status, severity, assignee }: BugReportRow, me:
   );
 }
 
-export function bugRow(
-  projectId: string,
-  bug: BugReportRow,
-  triageOf: ((bug: BugReportRow) => Html) | undefined,
-  now: Date,
-): Html {
+type RowContext = {
+  triageOf: ((bug: BugReportRow) => Html) | undefined;
+  /** On which of the last days it occurred. */
+  days: readonly OccurrenceDay[];
+  /** Its only test. */
+  test: TestCaseName | undefined;
+  now: Date;
+};
+
+export function bugRow(projectId: string, bug: BugReportRow, { triageOf, days, test, now }: RowContext): Html {
   const { number, title, severity, occurrences, assignee, taskSlugs, lastSeenAt, regressed, status, testCaseIds } = bug;
   const tests = testCaseIds.length >= 100 ? "100 tests or more" : counted(testCaseIds.length, "test");
   const facts = [
     regressed && STILL_OPEN.includes(status as never) && "came back",
     status === "open" ? null : wordOf(status),
     occurrences > 0 && counted(occurrences, "failure"),
-    testCaseIds.length > 0 && tests,
+    test === undefined && testCaseIds.length > 0 && tests,
     taskSlugs.slice(0, 3).join(", ") + (taskSlugs.length > 3 ? ` and ${taskSlugs.length - 3} more` : ""),
   ].filter(Boolean);
   return (
@@ -79,8 +88,16 @@ export function bugRow(
             <Tag>sample</Tag>
           </>
         ) : null}
+        {test === undefined ? null : (
+          <span class="small">
+            <Breakable text={shownCaseTitle(test)} />
+          </span>
+        )}
         <span class="small soft">{facts.join(" · ")}</span>
         {triageOf?.(bug)}
+      </td>
+      <td class="activity wide">
+        <Activity days={days} now={now} />
       </td>
       <td>{severity}</td>
       <td class="wide long">{assignee ?? <span class="soft">Unassigned</span>}</td>
@@ -99,6 +116,9 @@ export const bugTable = (rows: readonly Html[]): Html => (
             <span class="visually-hidden">Status</span>
           </th>
           <th scope="col">Bug</th>
+          <th scope="col" class="wide">
+            {LIST_DAYS} days
+          </th>
           <th scope="col">Severity</th>
           <th scope="col" class="wide">
             Assignee

@@ -3,6 +3,7 @@ const KEYS = [
   ["j / k", "next or previous row"],
   ["o", "open the row"],
   ["/", "search"],
+  ["a / r / i", "assign the bug of the row to you, resolve it, ignore it"],
   ["g e", "executions"],
   ["g t", "tests"],
   ["g b", "bugs"],
@@ -62,5 +63,7 @@ document.addEventListener("keydown", (event) => {
     all[event.key === "j" ? Math.min(at + 1, all.length - 1) : Math.max(at - 1, 0)]?.focus();
   } else if (event.key === "o" && rows().includes(document.activeElement)) {
     document.activeElement.click();
+  } else if (/^[a-z]$/.test(event.key)) {
+    document.activeElement.closest("tr")?.querySelector(`[data-row-key="${event.key}"]`)?.click();
   }
 });

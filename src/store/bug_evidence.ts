@@ -1,0 +1,72 @@
+/** What a bug looks like: its newest failure as it was reported, and how often it occurred on which day. */
+
+import { type Sql, toTextArray } from "../database/connect.ts";
+import { firstIdAt } from "../database/moment.ts";
+
+const DAY_MS = 86_400_000;
+/** Characters of the stack and of the end of the output. */
+const STACK = 20_000;
+const OUTPUT = 3_000;
+
+export type NewestFailure = {
+  executionId: string;
+  taskSlug: string;
+  testCaseId: string;
+  suite: string;
+  name: string;
+  message: string | null;
+  stack: string | null;
+  /** The end of what it printed. */
+  output: string | null;
+  seenAt: string;
+};
+
+/** Undefined for a bug that has not occurred, or whose results have been deleted. */
+export const selectNewestFailure = async (
+  sql: Sql,
+  projectId: string,
+  bugId: string,
+): Promise<NewestFailure | undefined> => {
+  const [row] = await sql<NewestFailure[]>`
+    select r.execution_id as "executionId", r.task_slug as "taskSlug", c.id as "testCaseId", c.suite, c.name,
+      coalesce(d.message, o.message) as message, d.stack, d.output, o.seen_at as "seenAt"
+    from (
+      select * from bug_occurrence where project_id = ${projectId} and bug_report_id = ${bugId}
+      order by run_id desc, test_case desc limit 1
+    ) o
+    join test_run r on r.project_id = ${projectId} and r.id = o.run_id
+    join test_case c on c.project_id = ${projectId} and c.number = o.test_case
+    left join lateral (
+      select message, left(stack, ${STACK}) as stack, right(output, ${OUTPUT}) as output from case_detail
+      where project_id = ${projectId} and run_id = o.run_id and test_case = o.test_case
+        and (message is not null or stack is not null)
+      order by attempt desc limit 1) d on true`;
+  return row;
+};
+
+/** The newest occurrences of a bug that are counted. */
+const COUNTED = 5_000;
+
+export type OccurrenceDay = {
+  bugId: string;
+  /** In UTC, such as 2026-01-31. */
+  day: string;
+  failures: number;
+  executions: number;
+};
+
+/** The days of the last `days` on which the bugs occurred. A bug that occurs very often is counted as far as its newest 5,000 occurrences. */
+export const selectOccurrenceDays = (
+  sql: Sql,
+  projectId: string,
+  bugIds: readonly string[],
+  { now, days }: { now: Date; days: number },
+) => sql<OccurrenceDay[]>`
+  select b.id as "bugId", to_char(o.seen_at at time zone 'UTC', 'YYYY-MM-DD') as day, count(*)::int as failures,
+    count(distinct r.execution_id)::int as executions
+  from unnest(${toTextArray(bugIds)}::uuid[]) as b (id), lateral (
+    select run_id, seen_at from bug_occurrence
+    where project_id = ${projectId} and bug_report_id = b.id and run_id >= ${firstIdAt(now.getTime() - days * DAY_MS)}
+    order by run_id desc limit ${COUNTED}) o, lateral (
+    select execution_id from test_run where project_id = ${projectId} and id = o.run_id offset 0) r
+  group by b.id, day order by b.id, day`;
