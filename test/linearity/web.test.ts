@@ -4,7 +4,7 @@ import { raw, render } from "../../src/http/html.ts";
 import { Bars } from "../../src/web/components/bars.tsx";
 import { Chart } from "../../src/web/components/chart.tsx";
 import { executionName } from "../../src/web/components/execution_table.tsx";
-import { Evidence, firstPlainLine, FULL, History, Terminal } from "../../src/web/components/failure.tsx";
+import { Evidence, firstPlainLine, FULL, History } from "../../src/web/components/failure.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText } from "../../src/web/components/filters.tsx";
 import {
   ActionForm,
@@ -21,6 +21,7 @@ import {
 import { Pager } from "../../src/web/components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../src/web/components/status.tsx";
 import { Strip } from "../../src/web/components/strip.tsx";
+import { Terminal } from "../../src/web/components/terminal.tsx";
 import { Breakable, Commit } from "../../src/web/components/text.tsx";
 import { toAutomation } from "../../src/web/pages/automations/fields.tsx";
 import { sentenceOf } from "../../src/web/pages/automations/sentence.ts";
@@ -66,7 +67,6 @@ testLinearity(
       },
       firstPlainLine,
       History: (text) => History({ letters: text.slice(0, 100) }),
-      Terminal: (text) => Terminal({ text }),
     },
     "filters.tsx": {
       FilterBar: (text) => FilterBar({ path: `/${text}`, isFiltered: true }),
@@ -98,6 +98,10 @@ testLinearity(
     },
     "strip.tsx": {
       Strip: (text) => Strip({ items: [{ status: text, href: `/${text}`, label: text }], label: text }),
+    },
+    "terminal.tsx": {
+      ...{ Stretches: null },
+      Terminal: (text) => Terminal({ text }),
     },
     "text.tsx": {
       Breakable: (text) => render(Breakable({ text })),

@@ -171,7 +171,7 @@ describe("the log of a task", () => {
     );
     const page = await get(`${path}/log`);
     expect(page.text).toContain(
-      `<b>$ bun test</b>\n<span class="failed">✗ fails</span> &lt;script&gt;alert(1)&lt;/script&gt;\n100 %\nend</pre>`,
+      `<b>$ bun test</b>\n<span class="fg1">✗ fails</span> &lt;script&gt;alert(1)&lt;/script&gt;\n100 %\nend</pre>`,
     );
     expect(page.text).toContain("data-tail");
     expect(page.text).toContain('data-region="log"');

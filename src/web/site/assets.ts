@@ -1,6 +1,7 @@
 /** The style sheet and the script of the pages, under names that change with their content, so that browsers keep them. */
 
 import type { Path } from "../../http/html.ts";
+import { TERMINAL_STYLE } from "./terminal_style.ts";
 import base from "./style/base.css" with { type: "text" };
 import projects from "./style/projects.css" with { type: "text" };
 import executions from "./style/executions.css" with { type: "text" };
@@ -15,7 +16,7 @@ import copy from "./script/copy.js" with { type: "text" };
 import keys from "./script/keys.js" with { type: "text" };
 import live from "./script/live.js" with { type: "text" };
 
-const style = [base, projects, executions, tasks, tests, bugs, settings, people, docs].join("\n");
+const style = [base, projects, executions, tasks, tests, bugs, settings, people, docs, TERMINAL_STYLE].join("\n");
 // One module: its parts share their functions.
 const script = [time, copy, keys, live].join("\n");
 

@@ -16,7 +16,7 @@ import { selectRunId } from "../../../store/test_runs.ts";
 import { selectExecution } from "../../../store/execution_list.ts";
 import { executionPath, taskPath, toAddress } from "../../site/paths.ts";
 import { executionName } from "../../components/execution_table.tsx";
-import { Terminal } from "../../components/failure.tsx";
+import { Terminal } from "../../components/terminal.tsx";
 import { type Page, page } from "../../site/page.ts";
 import { Ago, Breakable } from "../../components/text.tsx";
 
