@@ -18,6 +18,7 @@ import {
   Options,
   Select,
 } from "../../src/web/components/form.tsx";
+import { LogLines, LogText, readLogLines } from "../../src/web/components/log.tsx";
 import { Pager } from "../../src/web/components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../src/web/components/status.tsx";
 import { Strip } from "../../src/web/components/strip.tsx";
@@ -85,6 +86,12 @@ testLinearity(
       Hidden: (text) => Hidden({ name: "a", value: text }),
       Options: (text) => Options({ options: [[text, text]], value: text }),
       Select: (text) => Select({ label: text, name: text, options: [[text, text]], value: text }),
+    },
+    "log.tsx": {
+      ...{ LogLines: null },
+      LogText: (text) => LogText({ text, name: text }),
+      readLogLines: (text) =>
+        render(LogLines({ lines: readLogLines(text, 1, text.slice(0, Math.min(200, text.length / 2))), name: text })),
     },
     "pager.tsx": { Pager: (text) => Pager({ path: `/${text}`, query: { a: text }, cursor: text }) },
     "people.ts": { browserOf, withArticle: null },

@@ -3,6 +3,7 @@ const KEYS = [
   ["j / k", "next or previous row"],
   ["o", "open the row"],
   ["/", "search"],
+  ["e / E", "next or previous error of a log"],
   ["g e", "executions"],
   ["g t", "tests"],
   ["g b", "bugs"],
@@ -56,6 +57,8 @@ document.addEventListener("keydown", (event) => {
     }
   } else if (event.key === "?") {
     showKeys();
+  } else if (event.key === "e" || event.key === "E") {
+    goToError(event.key === "e" ? 1 : -1);
   } else if (event.key === "j" || event.key === "k") {
     const all = rows();
     const at = all.indexOf(document.activeElement);
