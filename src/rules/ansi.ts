@@ -129,32 +129,34 @@ const isSameLook = (one: Look, other: Look): boolean => LOOK_NAMES.every((name) 
 /** A line with more changes of look than this is a picture and no log: the rest of the line is plain. */
 const MAX_LINE_STRETCHES = 500;
 
-/** Returns the lines of a text, each as its stretches; a look goes on over the ends of lines. */
-export function readAnsiLines(text: string): Stretch[][] {
+/** Reads lines one after the other: a look goes on over the ends of lines. */
+function createLineReader(): (line: string) => Stretch[] {
   let look = PLAIN_LOOK;
-  return restore(text)
-    .split("\n")
-    .map((written) => {
-      const [overwritten, line] = settleLine(written);
-      const stretches: Stretch[] = [];
-      let from = 0;
-      const add = (part: string) => {
-        if (part === "") return;
-        const shown = stretches.length < MAX_LINE_STRETCHES ? look : PLAIN_LOOK;
-        const last = stretches.at(-1);
-        if (last && isSameLook(last.look, shown)) last.text += part;
-        else stretches.push({ text: part, look: shown });
-      };
-      const applyMatch = (match: RegExpExecArray) => {
-        if ((match[2] ?? match[4]) === "m") look = applyCommand(look, match[1] ?? match[3] ?? "");
-      };
-      for (const match of overwritten.matchAll(ESCAPES)) applyMatch(match);
-      for (const match of line.matchAll(ESCAPES)) {
-        add(line.slice(from, match.index));
-        from = match.index + match[0].length;
-        applyMatch(match);
-      }
-      add(line.slice(from));
-      return stretches;
-    });
+  const applyMatch = (match: RegExpExecArray) => {
+    if ((match[2] ?? match[4]) === "m") look = applyCommand(look, match[1] ?? match[3] ?? "");
+  };
+  return (written) => {
+    const [overwritten, line] = settleLine(written);
+    if (!/[\x1b\x9b]/.test(written)) return line === "" ? [] : [{ text: line, look }];
+    const stretches: Stretch[] = [];
+    let from = 0;
+    const add = (part: string) => {
+      if (part === "") return;
+      const shown = stretches.length < MAX_LINE_STRETCHES ? look : PLAIN_LOOK;
+      const last = stretches.at(-1);
+      if (last && isSameLook(last.look, shown)) last.text += part;
+      else stretches.push({ text: part, look: shown });
+    };
+    for (const match of overwritten.matchAll(ESCAPES)) applyMatch(match);
+    for (const match of line.matchAll(ESCAPES)) {
+      add(line.slice(from, match.index));
+      from = match.index + match[0].length;
+      applyMatch(match);
+    }
+    add(line.slice(from));
+    return stretches;
+  };
 }
+
+/** Returns the lines of a text, each as its stretches. */
+export const readAnsiLines = (text: string): Stretch[][] => restore(text).split("\n").map(createLineReader());

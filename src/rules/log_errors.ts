@@ -9,6 +9,9 @@ const ERROR_WORD =
 /** The classes of errors: TypeError, java.lang.IllegalStateException. */
 const ERROR_CLASS = /\b(?:\w{1,40}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception)(?![\w-]|\.\w)/g;
 
+/** A test that failed, as runners of tests list it. */
+const FAILED_TEST = /^\s{0,40}(?:[✘✗✖×]\s|not ok\b)/;
+
 /** What stands directly before the word and turns it into the absence of an error: "0 failed", "no errors". */
 const NONE_BEFORE = /(?:^|[^\w.,])(?:0|no|not?|without(?: any)?|zero|never|any|ignore[ds]?|non)[\s_-]{1,3}$/i;
 
@@ -21,6 +24,7 @@ const NAME_BEFORE = /[\w$./\\-]$/;
 /** Returns whether a line without colours reports an error. */
 export function isErrorLine(line: string): boolean {
   const text = line.slice(0, MAX_LENGTH);
+  if (FAILED_TEST.test(text)) return true;
   for (const match of [...text.matchAll(ERROR_WORD), ...text.matchAll(ERROR_CLASS)]) {
     const before = text.slice(Math.max(0, match.index - 20), match.index);
     const after = text.slice(match.index + match[0].length, match.index + match[0].length + 20);

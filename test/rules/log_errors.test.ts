@@ -25,6 +25,9 @@ describe("a line of a log reports an error", () => {
     "[ERROR] Failed to execute goal",
     "Segmentation fault (core dumped)",
     "Found 1 error.",
+    "  ✘  25 [chromium] › voucher.spec.ts:31 › applies two vouchers",
+    "   × adds two numbers 3ms",
+    "    not ok 3 - adds two numbers",
     "(fail) adds two numbers",
   ])("%s", (line) => {
     expect(isErrorLine(line)).toBe(true);
@@ -48,6 +51,8 @@ describe("a line of a log reports an error", () => {
     "src/errors.ts",
     "PASS src/error_page.test.ts",
     "my-error-package@1.0.0",
+    "1024 × 768",
+    "ok 4 - not ok",
     "terror and failover",
     `${"a".repeat(2_000)} error`,
   ])("and %p does not", (line) => {
