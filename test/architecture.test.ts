@@ -95,6 +95,7 @@ const SHARED: Record<string, string[]> = {
     "fingerprint",
     "identity",
     "outside",
+    "palette",
     "plan",
     "randomness",
     "report_path",

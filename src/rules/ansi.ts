@@ -1,12 +1,34 @@
 /** Text as programs write it for terminals: its colours are read, everything else that steers a terminal is left out. */
 
-export type Colour = "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "grey";
-/** A stretch of one look. */
-export type Stretch = { text: string; colour: Colour | null; bold: boolean };
+import { nearestColour } from "./palette.ts";
 
-const COLOURS: readonly (Colour | null)[] = ["grey", "red", "green", "yellow", "blue", "magenta", "cyan", null];
+/** `foreground` and `background` are colours of the palette of 256; null is the terminal's own. */
+export type Look = {
+  foreground: number | null;
+  background: number | null;
+  bold: boolean;
+  dim: boolean;
+  italic: boolean;
+  underline: boolean;
+  inverse: boolean;
+  strike: boolean;
+};
 
-/** Commands with parameters, titles of windows and links, and the short ones; each bounded by what may stand in it. */
+/** A piece of a line in one look. */
+export type Stretch = { text: string; look: Look };
+
+export const PLAIN_LOOK: Look = {
+  foreground: null,
+  background: null,
+  bold: false,
+  dim: false,
+  italic: false,
+  underline: false,
+  inverse: false,
+  strike: false,
+};
+
+/** Commands with parameters, titles of windows and links, and the short ones. Each part excludes what ends it, so that matching is linear. */
 // oxlint-disable-next-line no-control-regex
 const ESCAPES =
   /\x1b(?:\[([0-?]*)[ -/]*([@-~])|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]|$)|\x9b([0-?]*)[ -/]*([@-~])/g;
@@ -14,68 +36,127 @@ const ESCAPES =
 /** XML cannot hold the character that begins a command: reports bear the rest of it. */
 const restore = (text: string): string =>
   // oxlint-disable-next-line no-control-regex
-  text.includes("[") ? text.replace(/(?<!\x1b)\ufffd?\[(\d{1,2}(?:;\d{1,3}){0,4}m)/g, "\x1b[$1") : text;
+  text.includes("[") ? text.replace(/(?<!\x1b)\ufffd?\[(\d{1,2}(?:;\d{1,3}){0,15}m)/g, "\x1b[$1") : text;
 
-/** Returns what a line shows after its carriage returns, with which progress bars overwrite themselves. */
-function settleLine(line: string): string {
+/** Splits a line into what its carriage returns overwrite, as progress bars do, and what it shows in the end. */
+function settleLine(line: string): [overwritten: string, shown: string] {
   let end = line.length;
   while (line[end - 1] === "\r") end--;
-  return line.slice(line.lastIndexOf("\r", end - 1) + 1, end);
+  const start = line.lastIndexOf("\r", end - 1) + 1;
+  return [line.slice(0, start), line.slice(start, end)];
 }
-
-const settle = (text: string): string => (text.includes("\r") ? text.split("\n").map(settleLine).join("\n") : text);
 
 export function stripAnsi(text: string): string {
   const source = restore(text);
   return /[\x1b\x9b]/.test(source) ? source.replace(ESCAPES, "") : source;
 }
 
-type Look = Omit<Stretch, "text">;
-const PLAIN: Look = { colour: null, bold: false };
+/** A command with more parameters than this is not one that a program writes: the rest of it is ignored. */
+const MAX_PARAMETERS = 32;
 
-/** The look after a command of colours and weights. */
-function apply(look: Look, parameters: string): Look {
-  const codes = parameters === "" ? [0] : parameters.split(/[;:]/, 32).map(Number);
-  let { colour, bold } = look;
-  for (let index = 0; index < codes.length; index++) {
-    const code = codes[index]!;
-    if (code === 0) [colour, bold] = [null, false];
-    else if (code === 1) bold = true;
-    else if (code === 2) colour = "grey";
-    else if (code === 22) [colour, bold] = [colour === "grey" ? null : colour, false];
-    else if (code >= 30 && code <= 37) colour = COLOURS[code - 30]!;
-    else if (code >= 90 && code <= 97) colour = COLOURS[code - 90]!;
-    else if (code === 39) colour = null;
-    else if (code === 38 || code === 48) {
-      const isIndexed = codes[index + 1] === 5;
-      if (code === 38) colour = isIndexed ? (COLOURS[(codes[index + 2] ?? 99) % 8] ?? null) : null;
-      if (code === 38 && isIndexed && (codes[index + 2] ?? 99) > 15) colour = null;
-      index += isIndexed ? 2 : 4;
+/** What each code of "Select Graphic Rendition" changes, except colours with parameters. */
+function changeOf(code: number): Partial<Look> | undefined {
+  if (code >= 30 && code <= 37) return { foreground: code - 30 };
+  if (code >= 40 && code <= 47) return { background: code - 40 };
+  if (code >= 90 && code <= 97) return { foreground: code - 90 + 8 };
+  if (code >= 100 && code <= 107) return { background: code - 100 + 8 };
+  return CHANGES[code];
+}
+
+const CHANGES: Record<number, Partial<Look>> = {
+  0: PLAIN_LOOK,
+  1: { bold: true },
+  2: { dim: true },
+  3: { italic: true },
+  4: { underline: true },
+  7: { inverse: true },
+  9: { strike: true },
+  21: { underline: true },
+  22: { bold: false, dim: false },
+  23: { italic: false },
+  24: { underline: false },
+  27: { inverse: false },
+  29: { strike: false },
+  39: { foreground: null },
+  49: { background: null },
+};
+
+const isByte = (value: number | undefined): value is number => value !== undefined && value >= 0 && value <= 255;
+
+/** Returns the colour that `[5, index]` or `[2, red, green, blue]` names; undefined if it names none. */
+function paletteColour([mode, first, second, third]: readonly number[]): number | undefined {
+  if (mode === 5) return isByte(first) ? first : undefined;
+  if (mode !== 2 || !isByte(first) || !isByte(second) || !isByte(third)) return undefined;
+  return nearestColour([first, second, third]);
+}
+
+/** `38:2:red:green:blue`, with or without a colour space after the mode, and `38:5:index`; `4:0` is no underline. */
+function applySubparameters(look: Look, [code, ...rest]: readonly number[]): void {
+  if (code === 4) look.underline = rest[0] !== 0;
+  if (code !== 38 && code !== 48) return;
+  const colour = paletteColour(rest[0] === 2 && rest.length > 4 ? [2, ...rest.slice(2, 5)] : rest);
+  if (colour !== undefined) look[code === 38 ? "foreground" : "background"] = colour;
+}
+
+/** Returns the look after a command with these parameters: codes between semicolons, parts of one code between colons. */
+function applyCommand(before: Look, parameters: string): Look {
+  const look = { ...before };
+  const groups = parameters.split(";", MAX_PARAMETERS);
+  for (let index = 0; index < groups.length; index++) {
+    const group = groups[index]!;
+    if (group.includes(":")) {
+      applySubparameters(look, group.split(":", MAX_PARAMETERS).map(Number));
+      continue;
     }
+    const code = Number(group);
+    // 58 is the colour of underlines: its parameters must not be taken for codes.
+    if (code !== 38 && code !== 48 && code !== 58) {
+      Object.assign(look, changeOf(code));
+      continue;
+    }
+    const mode = Number(groups[index + 1]);
+    const length = mode === 5 ? 2 : mode === 2 ? 4 : MAX_PARAMETERS;
+    const colour = paletteColour(groups.slice(index + 1, index + 1 + length).map(Number));
+    if (colour !== undefined && code !== 58) look[code === 38 ? "foreground" : "background"] = colour;
+    index += length;
   }
-  return { colour, bold };
+  return look;
 }
 
-/** More changes than this make a picture and no log: what follows is plain. */
-const MAX_STRETCHES = 5_000;
+const LOOK_NAMES = Object.keys(PLAIN_LOOK) as (keyof Look)[];
+const isSameLook = (one: Look, other: Look): boolean => LOOK_NAMES.every((name) => one[name] === other[name]);
 
-export function readAnsi(text: string): Stretch[] {
-  const stretches: Stretch[] = [];
-  let look = PLAIN;
-  let from = 0;
-  const source = restore(settle(text));
-  const add = (part: string) => {
-    if (part === "") return;
-    const last = stretches.at(-1);
-    if (last && last.colour === look.colour && last.bold === look.bold) last.text += part;
-    else stretches.push({ text: part, ...look });
+/** A line with more changes of look than this is a picture and no log: the rest of the line is plain. */
+const MAX_LINE_STRETCHES = 500;
+
+/** Reads lines one after the other: a look goes on over the ends of lines. */
+function createLineReader(): (line: string) => Stretch[] {
+  let look = PLAIN_LOOK;
+  const applyMatch = (match: RegExpExecArray) => {
+    if ((match[2] ?? match[4]) === "m") look = applyCommand(look, match[1] ?? match[3] ?? "");
   };
-  for (const match of source.matchAll(ESCAPES)) {
-    add(source.slice(from, match.index));
-    from = match.index + match[0].length;
-    if ((match[2] ?? match[4]) !== "m") continue;
-    look = stretches.length < MAX_STRETCHES ? apply(look, match[1] ?? match[3] ?? "") : PLAIN;
-  }
-  add(source.slice(from));
-  return stretches;
+  return (written) => {
+    const [overwritten, line] = settleLine(written);
+    if (!/[\x1b\x9b]/.test(written)) return line === "" ? [] : [{ text: line, look }];
+    const stretches: Stretch[] = [];
+    let from = 0;
+    const add = (part: string) => {
+      if (part === "") return;
+      const shown = stretches.length < MAX_LINE_STRETCHES ? look : PLAIN_LOOK;
+      const last = stretches.at(-1);
+      if (last && isSameLook(last.look, shown)) last.text += part;
+      else stretches.push({ text: part, look: shown });
+    };
+    for (const match of overwritten.matchAll(ESCAPES)) applyMatch(match);
+    for (const match of line.matchAll(ESCAPES)) {
+      add(line.slice(from, match.index));
+      from = match.index + match[0].length;
+      applyMatch(match);
+    }
+    add(line.slice(from));
+    return stretches;
+  };
 }
+
+/** Returns the lines of a text, each as its stretches. */
+export const readAnsiLines = (text: string): Stretch[][] => restore(text).split("\n").map(createLineReader());

@@ -1,10 +1,10 @@
-/** What tasks have printed, and which runners have had them. */
+/** The output of tasks, and the leases of the runners that ran them. */
 
 import type { RunLease } from "../schema/leases.ts";
 import { type Sql, type Tx } from "../database/connect.ts";
 import { isOpen } from "./runner_presence.ts";
 
-/** Of a log. */
+/** The end of a log that is kept. */
 const KEEP_LOG_BYTES = 1_048_576;
 
 /**
@@ -48,15 +48,18 @@ export const selectLeasesOfRun = (
     ${after === undefined ? sql`` : sql`and id > ${after}`}
   order by id limit ${limit + 1}`;
 
-/** The newest lease that a runner had of a run, or of a shard of it, or the one named; `isOver`: nobody has it, and nobody will. */
+/** A lease with a log. `shard` is 0 for a task without shards. `isOver`: no runner has the lease or will get another of its shard. */
+export type LogLease = { id: string; shard: number; logBytes: number; isOver: boolean };
+
+/** Returns the newest lease of a run that a runner had: of a shard, by default the first, or the lease that is named. */
 export const selectLogLease = async (
   sql: Sql,
   projectId: string,
   runId: string,
   { shard, leaseId }: { shard?: number | undefined; leaseId?: string | undefined },
-): Promise<{ id: string; logBytes: number; isOver: boolean } | undefined> => {
-  const [row] = await sql<{ id: string; logBytes: number; isOver: boolean }[]>`
-    select id, log_bytes as "logBytes", not exists (
+): Promise<LogLease | undefined> => {
+  const [row] = await sql<LogLease[]>`
+    select id, shard, log_bytes as "logBytes", not exists (
       select from lease o
       where o.project_id = ${projectId} and o.run_id = ${runId} and o.shard = l.shard
         ${leaseId === undefined ? sql`` : sql`and o.id = l.id`} and ${isOpen(sql, sql`o`)}) as "isOver"
@@ -84,3 +87,19 @@ export const selectLogParts = (sql: Sql, projectId: string, leaseId: string, off
 /** In order, the last parts of a log, of at most so many bytes, and the one before them where that reaches into them. */
 export const selectLogTail = (sql: Sql, projectId: string, lease: { id: string; logBytes: number }, bytes: number) =>
   selectLogParts(sql, projectId, lease.id, Math.max(0, lease.logBytes - bytes), 100_000);
+
+/** Returns how many lines of a log end before a byte of it; undefined where the beginning of the log is not stored any more. */
+export const countLogLines = async (
+  sql: Sql,
+  projectId: string,
+  leaseId: string,
+  before: number,
+): Promise<number | undefined> => {
+  const [row] = await sql<{ lines: number; start: number | null }[]>`
+    select min(start) as start, coalesce(sum(length(text) - length(replace(text, chr(10), ''))), 0)::int as lines
+    from (
+      select start, encode(substring(bytes for least(length(bytes), ${before}::bigint - start)::int), 'escape') as text
+      from lease_log where project_id = ${projectId} and lease_id = ${leaseId} and start < ${before}
+    ) part`;
+  return row?.start === 0 ? row.lines : undefined;
+};

@@ -2,7 +2,7 @@
 
 import { MAX_NAME } from "../../src/reports/text.ts";
 import { meets } from "../../src/rules/automation.ts";
-import { readAnsi, stripAnsi } from "../../src/rules/ansi.ts";
+import { readAnsiLines, stripAnsi } from "../../src/rules/ansi.ts";
 import { isBlame } from "../../src/rules/blame.ts";
 import { isSameCommit } from "../../src/rules/commit.ts";
 import { readDiff } from "../../src/rules/diff.ts";
@@ -19,6 +19,7 @@ import {
 } from "../../src/rules/fingerprint.ts";
 import { identify, identifyOtherNames, isAbsolute } from "../../src/rules/identity.ts";
 import { losesFile, mayBeSameFile, normalizeFile } from "../../src/rules/identity.ts";
+import { isErrorLine } from "../../src/rules/log_errors.ts";
 import { joinLog } from "../../src/rules/log_parts.ts";
 import {
   batchesPath,
@@ -54,7 +55,7 @@ const failureOf = (text: string) => ({
 const caseOf = (text: string) => ({ suite: text, name: text, file: text });
 
 testLinearity("rules", {
-  "ansi.ts": { readAnsi, stripAnsi },
+  "ansi.ts": { readAnsiLines, stripAnsi },
   "automation.ts": {
     meets: (text) =>
       // A pattern has at most 200 characters.
@@ -132,6 +133,7 @@ testLinearity("rules", {
     identityOf: null,
     normalizeFile,
   },
+  "log_errors.ts": { isErrorLine },
   "log_parts.ts": { joinLog: (text) => joinLog([{ start: 0, bytes: Buffer.from(text) }], 1) },
   "merge.ts": {
     ...{ blockOf: null, changesOf: null, countStatuses: null, mergeBlock: null, packResults: null },
@@ -139,6 +141,7 @@ testLinearity("rules", {
   },
   "news.ts": { isNews: null },
   "outside.ts": { isFromOutside: (text) => isFromOutside(failureOf(text)) },
+  "palette.ts": { nearestColour: null, rgbOf: null },
   "pace.ts": { nextSeconds: null },
   "plan.ts": {
     batchesPath: (text) => batchesPath("e", text),

@@ -4,7 +4,7 @@ import { raw, render } from "../../src/http/html.ts";
 import { Bars } from "../../src/web/components/bars.tsx";
 import { Chart } from "../../src/web/components/chart.tsx";
 import { executionName, executionNumber } from "../../src/web/components/execution_table.tsx";
-import { Evidence, firstPlainLine, FULL, History, Terminal } from "../../src/web/components/failure.tsx";
+import { Evidence, firstPlainLine, FULL, History } from "../../src/web/components/failure.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText } from "../../src/web/components/filters.tsx";
 import {
   ActionForm,
@@ -18,9 +18,11 @@ import {
   Options,
   Select,
 } from "../../src/web/components/form.tsx";
+import { LogLines, LogText, readLogLines } from "../../src/web/components/log.tsx";
 import { Pager } from "../../src/web/components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../src/web/components/status.tsx";
 import { Strip } from "../../src/web/components/strip.tsx";
+import { Terminal } from "../../src/web/components/terminal.tsx";
 import { Breakable, Commit, External } from "../../src/web/components/text.tsx";
 import { toAutomation } from "../../src/web/pages/automations/fields.tsx";
 import { sentenceOf } from "../../src/web/pages/automations/sentence.ts";
@@ -68,7 +70,6 @@ testLinearity(
       },
       firstPlainLine,
       History: (text) => History({ letters: text.slice(0, 100) }),
-      Terminal: (text) => Terminal({ text }),
     },
     "filters.tsx": {
       FilterBar: (text) => FilterBar({ path: `/${text}`, isFiltered: true }),
@@ -88,6 +89,12 @@ testLinearity(
       Options: (text) => Options({ options: [[text, text]], value: text }),
       Select: (text) => Select({ label: text, name: text, options: [[text, text]], value: text }),
     },
+    "log.tsx": {
+      ...{ LogLines: null },
+      LogText: (text) => LogText({ text, name: text }),
+      readLogLines: (text) =>
+        render(LogLines({ lines: readLogLines(text, 1, text.slice(0, Math.min(200, text.length / 2))), name: text })),
+    },
     "pager.tsx": { Pager: (text) => Pager({ path: `/${text}`, query: { a: text }, cursor: text }) },
     "people.ts": { browserOf, withArticle: null },
     "project_state.tsx": { branchHeadline: null, missingTasks: null, summaryOf: null },
@@ -100,6 +107,10 @@ testLinearity(
     },
     "strip.tsx": {
       Strip: (text) => Strip({ items: [{ status: text, href: `/${text}`, label: text }], label: text }),
+    },
+    "terminal.tsx": {
+      ...{ Stretches: null },
+      Terminal: (text) => Terminal({ text }),
     },
     "text.tsx": {
       Breakable: (text) => render(Breakable({ text })),

@@ -1,10 +1,11 @@
 /** What a failure shows: its message, its stack with the project's own frames, expected against received, output, history. */
 
 import type { Html, Piece } from "../../http/html.ts";
-import { type Colour, readAnsi, stripAnsi } from "../../rules/ansi.ts";
+import { stripAnsi } from "../../rules/ansi.ts";
 import { readDiff } from "../../rules/diff.ts";
 import { readStack, type StackLine } from "../../rules/stack.ts";
 import { firstLineOf } from "../../wording/first_line.ts";
+import { Terminal } from "./terminal.tsx";
 
 /** How much of it is shown: the whole is one link away. */
 export type Measure = { isWhole?: boolean; message: number; stackLines: number; diffLines: number; output: number };
@@ -141,26 +142,6 @@ export function Evidence({
     </>
   );
 }
-
-const CLASSES: Record<Colour, string> = {
-  red: "failed",
-  green: "passed",
-  yellow: "flaky",
-  blue: "running",
-  cyan: "running",
-  magenta: "running",
-  grey: "soft",
-};
-
-/** Text of a terminal, its colours as those of the page. */
-export const Terminal = ({ text }: { text: string }): Html => (
-  <>
-    {readAnsi(text).map(({ text, colour, bold }): Piece => {
-      if (colour === null) return bold ? <b>{text}</b> : text;
-      return bold ? <b class={CLASSES[colour]}>{text}</b> : <span class={CLASSES[colour]}>{text}</span>;
-    })}
-  </>
-);
 
 const KINDS: readonly (readonly [letters: string, kind: string, word: string])[] = [
   ["fF", "failed", "failed"],

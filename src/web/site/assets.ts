@@ -1,6 +1,7 @@
 /** The style sheet and the script of the pages, under names that change with their content, so that browsers keep them. */
 
 import type { Path } from "../../http/html.ts";
+import { TERMINAL_STYLE } from "./terminal_style.ts";
 import base from "./style/base.css" with { type: "text" };
 import projects from "./style/projects.css" with { type: "text" };
 import executions from "./style/executions.css" with { type: "text" };
@@ -13,11 +14,12 @@ import docs from "./style/docs.css" with { type: "text" };
 import time from "./script/time.js" with { type: "text" };
 import copy from "./script/copy.js" with { type: "text" };
 import keys from "./script/keys.js" with { type: "text" };
+import log from "./script/log.js" with { type: "text" };
 import live from "./script/live.js" with { type: "text" };
 
-const style = [base, projects, executions, tasks, tests, bugs, settings, people, docs].join("\n");
+const style = [base, projects, executions, tasks, tests, bugs, settings, people, docs, TERMINAL_STYLE].join("\n");
 // One module: its parts share their functions.
-const script = [time, copy, keys, live].join("\n");
+const script = [time, copy, keys, log, live].join("\n");
 
 const nameOf = (kind: string, text: string): Path => `/assets/${Bun.SHA256.hash(text, "hex").slice(0, 12)}.${kind}`;
 export const STYLE = nameOf("css", style);

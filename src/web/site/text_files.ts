@@ -16,6 +16,10 @@ declare module "*/keys.js" {
   const text: string;
   export default text;
 }
+declare module "*/log.js" {
+  const text: string;
+  export default text;
+}
 declare module "*/live.js" {
   const text: string;
   export default text;

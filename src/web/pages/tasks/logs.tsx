@@ -1,144 +1,97 @@
-/** What a task has printed, and which runners have had it. */
+/** The log of a task: as a page, as plain text and as a file. */
 
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
-import { absent } from "../../../http/problem.ts";
-import { plainText } from "../../../request/reply.ts";
-import { stripAnsi } from "../../../rules/ansi.ts";
+import { plainText, Reply } from "../../../request/reply.ts";
 import { hasEnded } from "../../../rules/execution.ts";
-import { joinLog } from "../../../rules/log_parts.ts";
-import { uuid } from "../../../schema/fields.ts";
-import type { LeaseStatus, RunLease } from "../../../schema/leases.ts";
-import type { Sql } from "../../../database/connect.ts";
-import type { TaskRow } from "../../../store/executions.ts";
-import { selectLeasesOfRun, selectLogLease, selectLogTail } from "../../../store/lease_logs.ts";
-import { selectRunId } from "../../../store/test_runs.ts";
-import { selectExecution, type TimedExecutionRow } from "../../../store/execution_list.ts";
-import { executionPath, taskPath, toAddress } from "../../site/paths.ts";
+import { text, uuid } from "../../../schema/fields.ts";
 import { executionName } from "../../components/execution_table.tsx";
-import { Terminal } from "../../components/failure.tsx";
+import { LogLines, MAX_LOG_LINES, readLogLines } from "../../components/log.tsx";
+import { Breakable } from "../../components/text.tsx";
 import { type Page, page } from "../../site/page.ts";
-import { Ago, Breakable } from "../../components/text.tsx";
+import { executionPath, taskPath } from "../../site/paths.ts";
+import { type LogAddress, LogBar, LogFindings } from "./log_bar.tsx";
+import { findTask, type LogEnd, numberOfFirstLine, readLog, type TaskPlace } from "./read_log.ts";
 
-/** Of the log on its own page, in bytes. */
-const LOG = 262_144;
-const LEASES = 50;
-
-export type TaskPlace = { projectId: string; executionId: string; taskSlug: string };
-
-export async function findTask(
-  sql: Sql,
-  { projectId, executionId, taskSlug }: TaskPlace,
-): Promise<{ execution: TimedExecutionRow; task: TaskRow }> {
-  const execution = (await selectExecution(sql, projectId, executionId)) ?? absent();
-  const task = execution.tasks.find(({ slug }) => slug === taskSlug) ?? absent();
-  return { execution, task };
-}
+/** The end of a log that its page shows. */
+const SHOWN_BYTES = 262_144;
 
 const shard = v.optional(
   v.pipe(v.string(), v.regex(/^[1-9]\d{0,3}$/, "expected the number of a shard"), v.transform(Number)),
 );
-const logQuery = v.strictObject({ shard, lease: v.optional(uuid) });
+const lease = v.optional(uuid);
+const noSearch = v.pipe(
+  v.literal(""),
+  v.transform(() => undefined),
+);
+const line = v.pipe(v.string(), v.regex(/^[1-9]\d{0,9}$/, "expected the number of a line"), v.transform(Number));
+const logQuery = v.strictObject({
+  shard,
+  lease,
+  search: v.optional(v.union([noSearch, text(200)])),
+  match: v.optional(line),
+});
+const textQuery = v.strictObject({ shard, lease, download: v.optional(v.literal("yes", 'expected "yes"')) });
 
-/** Whoever may follow a log of a task, and what it is called there. */
-type Log = { text: string; isCut: boolean; isOver: boolean };
+/** Links to the log of each shard; `shown` is the shard of the log on this page. */
+const ShardTabs = ({ path, shards, shown }: { path: Path; shards: number; shown: number }): Html | null =>
+  shards < 2 ? null : (
+    <nav class="tabs top" aria-label="Shards">
+      {Array.from({ length: shards }, (_, index) => index + 1).map((shard) => (
+        <a href={`${path}?shard=${shard}`} aria-current={shard === shown ? "page" : undefined}>
+          Shard {shard}
+        </a>
+      ))}
+    </nav>
+  );
 
-/** Without either it is the newest. */
-type Which = { shard?: number | undefined; lease?: string | undefined };
-
-/** The end of what a task, or a shard of it, has printed; undefined: nobody has run it for us. */
-export async function readLog(sql: Sql, place: TaskPlace, which: Which, bytes: number): Promise<Log | undefined> {
-  const { projectId, executionId, taskSlug } = place;
-  const runId = await selectRunId(sql, projectId, executionId, taskSlug);
-  const lease =
-    runId === undefined
-      ? undefined
-      : await selectLogLease(sql, projectId, runId, { shard: which.shard, leaseId: which.lease });
-  if (!lease && which.lease !== undefined) absent();
-  if (!lease) return undefined;
-  const from = Math.max(0, lease.logBytes - bytes);
-  const { text, offset } = joinLog(await selectLogTail(sql, projectId, lease, bytes), from);
-  // It may begin within a line, or within a character.
-  const whole = offset === 0 ? text : text.slice(text.indexOf("\n") + 1);
-  return { text: whole, isCut: offset > 0, isOver: lease.isOver };
-}
-
-/** Who has had the task: of many the first. */
-export async function readLeases(sql: Sql, { projectId, executionId, taskSlug }: TaskPlace): Promise<RunLease[]> {
-  const runId = await selectRunId(sql, projectId, executionId, taskSlug);
-  return runId === undefined
-    ? []
-    : (await selectLeasesOfRun(sql, projectId, runId, { limit: LEASES })).slice(0, LEASES);
-}
-
-/** The changes of the status of a bug, newest first. */
-const LEASE_WORDS: Record<LeaseStatus, string> = {
-  queued: "waiting",
-  offered: "assigned",
-  running: "runs",
-  reported: "reported",
-  failed: "failed",
-  cancelled: "cancelled",
-  lost: "lost",
-  returned: "returned",
-  infrastructure: "could not run it",
-  timed_out: "timed out",
-};
-
-/** Who had the task before, where one of them did not end it. */
-export function leaseTable(leases: readonly RunLease[], path: Path, now: Date): Html | null {
-  if (!leases.some(({ status }) => ["lost", "infrastructure", "timed_out"].includes(status))) return null;
+/** Says which part of the log is shown, and what the numbers of its lines count. */
+function partOf(log: LogEnd, lines: readonly unknown[], firstLine: number | undefined): Html | null {
+  const isLong = lines.length === MAX_LOG_LINES;
+  if (log.offset === 0 && !isLong) return null;
   return (
-    <>
-      <h2>
-        Attempts <small>oldest first</small>
-      </h2>
-      <div class="card">
-        <table>
-          <caption class="visually-hidden">Runners that took the task</caption>
-          <thead>
-            <tr>
-              <th scope="col">Runner</th>
-              <th scope="col">End</th>
-              <th scope="col" class="number">
-                Began
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {leases.map(({ id, runner, shard, status, reason, startedAt }) => (
-              <tr>
-                <td class="long">
-                  <b>{runner}</b>
-                  {shard ? (
-                    <>
-                      {" "}
-                      <span class="soft">
-                        shard {shard.index}/{shard.total}
-                      </span>
-                    </>
-                  ) : null}{" "}
-                  <a href={`${path}/log?lease=${id}`}>log</a>
-                </td>
-                <td class="long">
-                  {LEASE_WORDS[status]}
-                  {reason === null ? null : <span class="small soft">{stripAnsi(reason)}</span>}
-                </td>
-                <td class="number soft">{startedAt === null ? "never" : <Ago at={startedAt} now={now} />}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </>
+    <p class="hint">
+      {isLong ? `Last ${MAX_LOG_LINES.toLocaleString("en")} lines. ` : "Last 256 KiB. "}
+      {firstLine === undefined ? "Line numbers count from the first line shown. " : ""}
+      Raw and Download have the last 1 MiB.
+    </p>
   );
 }
 
-export const logBox = (text: string, name: string): Html => (
-  <div class="log" data-tail tabindex={0} role="region" aria-label={name}>
-    <pre>
-      <Terminal text={text} />
-    </pre>
+/** Returns the name of the file that a log is saved as, in characters that every file system takes. */
+function fileNameOf(taskSlug: string, shard: number | undefined): string {
+  const name = taskSlug.replaceAll(/[^\w.-]+/g, "-").replaceAll(/^[-.]+|-+$/g, "");
+  return `${name === "" ? "task" : name}${shard ? `-shard-${shard}` : ""}.log`;
+}
+
+/** Loads what a log page shows: bar, lines, and whether more is to come. */
+async function loadLog(
+  context: { sql: Parameters<typeof readLog>[0]; place: TaskPlace; address: LogAddress; hasTaskEnded: boolean },
+  log: LogEnd,
+): Promise<{ bar: Html; box: Html }> {
+  const { sql, place, address, hasTaskEnded } = context;
+  const firstLine = await numberOfFirstLine(sql, place.projectId, log);
+  const lines = log.text === "" ? [] : readLogLines(log.text, firstLine ?? 1, address.search);
+  return {
+    bar: (
+      <LogBar
+        address={address}
+        findings={<LogFindings address={address} lines={lines} />}
+        isLive={!hasTaskEnded || !log.lease.isOver}
+      />
+    ),
+    box: (
+      <>
+        {partOf(log, lines, firstLine)}
+        {lines.length > 0 ? <LogLines lines={lines} name={`Log of ${place.taskSlug}`} /> : empty("No output yet.")}
+      </>
+    ),
+  };
+}
+
+const empty = (sentence: string): Html => (
+  <div class="card empty">
+    <p>{sentence}</p>
   </div>
 );
 
@@ -149,17 +102,18 @@ export const taskLogs: Page[] = [
     async ({ sql, project, params, query }) => {
       const place: TaskPlace = { ...params, projectId: project.id };
       const { execution, task } = await findTask(sql, place);
-      const log = await readLog(sql, place, query, LOG);
+      const log = await readLog(sql, place, query, SHOWN_BYTES);
       const path: Path = taskPath(project.id, place.executionId, place.taskSlug);
-      const shards = Array.from({ length: task.shards > 1 ? task.shards : 0 }, (_, index) => index + 1);
-      const of = query.shard === undefined ? "" : `, shard ${query.shard}`;
-      const isLive = !hasEnded(task.status) || log?.isOver === false;
-      const text = toAddress(`${path}/log/text`, { shard: query.shard?.toString(), lease: query.lease });
+      const logPath: Path = `${path}/log`;
+      const shown = query.shard ?? (log?.lease.shard || 1);
+      const address: LogAddress = { ...query, path: logPath, shard: query.shard?.toString() };
+      const hasTaskEnded = hasEnded(task.status);
+      const parts = log ? await loadLog({ sql, place, address, hasTaskEnded }, log) : undefined;
       const body = (
         <>
           <h1>
             Log of <Breakable text={place.taskSlug} />
-            {of}
+            {task.shards > 1 ? `, shard ${shown}` : null}
             {query.lease === undefined ? null : ", an earlier attempt"}
           </h1>
           <div class="meta">
@@ -167,47 +121,32 @@ export const taskLogs: Page[] = [
               <b>{executionName(execution)}</b>
             </a>
             <a href={path}>cases</a>
-            {log ? <a href={text}>as text</a> : null}
             {task.runner === null ? null : <span>run by {task.runner}</span>}
           </div>
-          {shards.length > 0 ? (
-            <nav class="tabs top" aria-label="Shards">
-              {shards.map((shard) => (
-                <a href={`${path}/log?shard=${shard}`} aria-current={shard === query.shard ? "page" : undefined}>
-                  Shard {shard}
-                </a>
-              ))}
-            </nav>
-          ) : null}
+          <ShardTabs path={logPath} shards={task.shards} shown={shown} />
+          {parts?.bar}
           <div data-region="log">
-            {log?.isCut ? <p class="hint">Last 256 KiB. The text version has the last 1 MiB.</p> : null}
-            {log && log.text !== "" ? (
-              logBox(log.text, `Log of ${place.taskSlug}`)
-            ) : (
-              <div class="card empty">
-                <p>{log ? "No output yet." : "No log. Logs are stored for tasks that Assay's runners run."}</p>
-              </div>
-            )}
+            {parts?.box ?? empty("No log. Logs are stored for tasks that Assay's runners run.")}
           </div>
         </>
       );
-      return {
-        title: `Log of ${place.taskSlug}`,
-        body,
-        section: "executions",
-        ...(isLive && execution.mode === "run" ? { live: `${executionPath(project.id, place.executionId)}/live` } : {}),
-      };
+      const isLive = execution.mode === "run" && (!hasTaskEnded || log?.lease.isOver === false);
+      const live: Path = `${executionPath(project.id, place.executionId)}/live`;
+      return { title: `Log of ${place.taskSlug}`, body, section: "executions", ...(isLive ? { live } : {}) };
     },
   ),
 
   page(
     "/projects/:projectId/executions/:executionId/tasks/:taskSlug/log/text",
-    { access: "viewer", query: logQuery },
+    { access: "viewer", query: textQuery },
     async ({ sql, project, params, query }) => {
       const place: TaskPlace = { ...params, projectId: project.id };
       await findTask(sql, place);
       const log = await readLog(sql, place, query, Number.MAX_SAFE_INTEGER);
-      return plainText(200, log?.text ?? "");
+      const { status, body, type } = plainText(200, log?.text ?? "");
+      if (query.download === undefined) return new Reply(status, body, type);
+      const name = fileNameOf(place.taskSlug, query.shard ?? log?.lease.shard);
+      return new Reply(status, body, type, { "Content-Disposition": `attachment; filename="${name}"` });
     },
   ),
 ];

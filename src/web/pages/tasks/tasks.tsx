@@ -13,18 +13,20 @@ import { selectTestRun, selectUploadsOfRun } from "../../../store/test_runs.ts";
 import { taskHeadline } from "../../../wording/task.ts";
 import { executionName } from "../../components/execution_table.tsx";
 import { Pager } from "../../components/pager.tsx";
+import { LogText } from "../../components/log.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { type Page, page } from "../../site/page.ts";
 import { executionPath, taskPath } from "../../site/paths.ts";
 import { caseItem, machineFact } from "./cases.tsx";
-import { type TaskPlace, findTask, leaseTable, logBox, readLeases, readLog } from "./logs.tsx";
+import { leaseTable, readLeases } from "./attempts.tsx";
+import { findTask, readLog, type TaskPlace } from "./read_log.ts";
 import { UPLOADS, uploadTable } from "./reports.tsx";
 
 const PAGE = 50;
 
-/** Of the log below the cases, in bytes. */
-const TAIL = 8_192;
+/** The end of the log below the cases. */
+const TAIL_BYTES = 8_192;
 
 const STATUSES = ["failed", "flaky", "passed", "skipped"] as const;
 
@@ -85,7 +87,7 @@ export const tasks: Page[] = [
       const [rows, uploads, log, leases] = await Promise.all([
         run ? selectCaseResults(sql, projectId, run.id, filter) : [],
         run ? selectUploadsOfRun(sql, projectId, run.id, UPLOADS) : [],
-        task.runner === null ? undefined : readLog(sql, place, {}, TAIL),
+        task.runner === null ? undefined : readLog(sql, place, {}, TAIL_BYTES),
         task.runner === null ? [] : readLeases(sql, place),
       ]);
       const shown = rows
@@ -216,7 +218,7 @@ export const tasks: Page[] = [
                     <a href={`${path}/log`}>full log</a>
                   </small>
                 </h2>
-                {logBox(log.text, "End of the log")}
+                <LogText text={log.text} name="End of the log" />
               </>
             ) : null}
           </div>

@@ -4,6 +4,7 @@ const KEYS = [
   ["o", "open the row"],
   ["/", "search"],
   ["a / r / i", "assign the bug of the row to you, resolve it, ignore it"],
+  ["e / E", "next or previous error of a log"],
   ["g e", "executions"],
   ["g t", "tests"],
   ["g b", "bugs"],
@@ -57,6 +58,8 @@ document.addEventListener("keydown", (event) => {
     }
   } else if (event.key === "?") {
     showKeys();
+  } else if (event.key === "e" || event.key === "E") {
+    goToError(event.key === "e" ? 1 : -1);
   } else if (event.key === "j" || event.key === "k") {
     const all = rows();
     const at = all.indexOf(document.activeElement);

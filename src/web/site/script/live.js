@@ -25,15 +25,19 @@ if (main && window.EventSource) {
         continue;
       const open = [...region.querySelectorAll("details[open][id]")].map(({ id }) => id);
       const focused = document.activeElement?.id;
+      const showSameLines = holdLogs(region);
       region.dataset.shown = next.innerHTML;
       region.replaceChildren(...next.childNodes);
       for (const id of open) region.querySelector(`#${CSS.escape(id)}`)?.setAttribute("open", "");
       if (focused) document.getElementById(focused)?.focus();
       offerCopies(region);
-      for (const log of region.querySelectorAll("[data-tail]")) log.scrollTop = log.scrollHeight;
+      showSameLines();
     }
     document.title = fresh.title;
-    if (!fresh.querySelector("main[data-live]")) end();
+    if (!fresh.querySelector("main[data-live]")) {
+      document.querySelector("[data-follow]")?.remove();
+      end();
+    }
   }
   const news = () => (waiting ??= setTimeout(renew, 400));
   function end() {

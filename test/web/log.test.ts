@@ -1,0 +1,214 @@
+import { describe, expect, test } from "bun:test";
+import { junit } from "../harness.ts";
+import { createVisits } from "./browser.ts";
+
+const { ask, acme, addProject, visit, viewer } = await createVisits();
+
+const get = async (path: string) => {
+  const { html, ...page } = await visit(viewer, path);
+  return { ...page, text: html };
+};
+
+/** Runs a task of an execution, which prints `logs`: one for each shard. */
+async function run(...logs: string[]) {
+  const { project, key } = await addProject(acme);
+  const task = logs.length === 1 ? "unit" : { slug: "unit", shards: logs.length };
+  const asked = { key, body: { mode: "run", tasks: [task] } };
+  const { id } = (await ask(`POST /projects/${project}/executions`, asked)).body;
+  const sync = (body: object) => ask(`POST /projects/${project}/leases`, { key, body: { runner: "build-2", ...body } });
+  const { leases } = (await sync({ free: logs.length })).body;
+  expect(leases).toHaveLength(logs.length);
+  const append = async (shard: number, offset: number, text: string) => {
+    const lease = leases.find((one: { shard?: { index: number } }) => (one.shard?.index ?? 1) === shard);
+    for (let at = 0; at < text.length; at += 200_000) {
+      const part = text.slice(at, at + 200_000);
+      await sync({ free: 0, held: [{ id: lease.id, log: { offset, text: part } }] });
+      offset += Buffer.byteLength(part);
+    }
+  };
+  for (const [index, log] of logs.entries()) await append(index + 1, 0, log);
+  return { path: `/projects/${project}/executions/${id}/tasks/unit`, append };
+}
+
+const linesOf = (html: string) =>
+  [...html.matchAll(/<li id="L(\d+)"(?: class="(\w+)")?>(.*?)<\/li>/gs)].map(([, number, kind, text]) => ({
+    number: Number(number),
+    isError: kind === "err",
+    text,
+  }));
+
+describe("the log of a task", () => {
+  test("has its colours, and nothing in it is more than text", async () => {
+    const { path } = await run(
+      "\x1b[1m$ bun test\x1b[0m\n\x1b[31m✗ fails\x1b[0m <script>alert(1)</script>\n10 %\r100 %\n\x1b]0;title\x07\x1b[1;3;38;5;208;48;2;0;0;0mend\x1b[0m\n",
+    );
+    const page = await get(`${path}/log`);
+    expect(linesOf(page.text).map(({ text }) => text)).toEqual([
+      "<b>$ bun test</b>",
+      '<span class="fg1">✗ fails</span> &lt;script&gt;alert(1)&lt;/script&gt;',
+      "100 %",
+      '<b class="italic fg208 bg16">end</b>',
+    ]);
+    expect(page.text).not.toContain(" style=");
+    expect(page.text).toContain("data-tail");
+    expect(page.text).toContain('data-region="log"');
+    expect(page.text).toContain("data-live=");
+    expect(page.words).toContain("run by build-2");
+    const task = await get(path);
+    expect(task.words).toContain("End of the log");
+    expect(task.words).toContain("100 % end");
+  });
+
+  test("inverse text swaps its colours", async () => {
+    const { path } = await run("\x1b[7mA\x1b[31mB\x1b[44mC\x1b[27;9;4mD");
+    expect(linesOf((await get(`${path}/log`)).text)[0]!.text).toBe(
+      '<span class="inverse">A</span><span class="bg1">B</span><span class="fg4 bg1">C</span><span class="underlined-struck fg1 bg4">D</span>',
+    );
+  });
+
+  test("of a long one the end is shown, and its lines have their numbers in the whole log", async () => {
+    const lines = Array.from({ length: 8_000 }, (_, index) => `${"ü".repeat(40)} line ${index + 1}`);
+    const { path } = await run(lines.join("\n"));
+    const page = await get(`${path}/log`);
+    expect(page.words).toContain("Last 256 KiB");
+    expect(page.words).not.toContain("Line numbers count");
+    expect(page.words).not.toContain("\ufffd");
+    const shown = linesOf(page.text);
+    expect(shown.length).toBeGreaterThan(2_000);
+    for (const { number, text } of shown) expect(text).toBe(lines[number - 1]!);
+    expect(shown.at(-1)!.number).toBe(8_000);
+    expect(page.text).toContain(`<ol class="numbered" start="${shown[0]!.number}">`);
+    expect(page.text.length).toBeLessThan(300_000);
+    const text = await get(`${path}/log/text`);
+    expect(text.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    expect(text.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(text.text).toBe(lines.join("\n"));
+  });
+
+  test("of one whose beginning is not stored any more, says that its numbers count from the first line shown", async () => {
+    const { path } = await run(`first\n${"x".repeat(99)}\n`.repeat(12_000));
+    const page = await get(`${path}/log`);
+    expect(page.words).toContain("Line numbers count from the first line shown");
+    expect(linesOf(page.text)[0]!.number).toBe(1);
+  });
+
+  test("of very many lines the last are shown, under their own numbers", async () => {
+    const { path } = await run("\n".repeat(100_000) + "end");
+    const page = await get(`${path}/log`);
+    expect(page.words).toContain("Last 10,000 lines");
+    const shown = linesOf(page.text);
+    expect(shown).toHaveLength(10_000);
+    expect(shown.at(-1)).toEqual({ number: 100_001, isError: false, text: "end" });
+  });
+
+  test("is searched regardless of case and colours, with links from one matching line to the next", async () => {
+    const { path } = await run("\x1b[31mTime\x1b[32mout (a+b)\x1b[0m\nnothing\nTIMEOUT & timeout\nlast timeout\n");
+    const page = await get(`${path}/log?search=timeout`);
+    expect(linesOf(page.text).map(({ text }) => text)).toEqual([
+      '<span class="fg1"><mark>Time</mark></span><span class="fg2"><mark>out</mark> (a+b)</span>',
+      "nothing",
+      "<mark>TIMEOUT</mark> &amp; <mark>timeout</mark>",
+      "last <mark>timeout</mark>",
+    ]);
+    expect(page.words).toContain("3 matching lines");
+    const follow = async (from: { text: string }, rel: string) => {
+      const href = new RegExp(`rel="${rel}" href="([^"]*)"`).exec(from.text)![1]!.replaceAll("&amp;", "&");
+      const [address, line] = href.split("#");
+      return { ...(await get(address!)), line };
+    };
+    const first = await follow(page, "next");
+    expect([first.line, /\d of 3 matching/.exec(first.words)![0]]).toEqual(["L1", "1 of 3 matching"]);
+    const second = await follow(first, "next");
+    expect([second.line, /\d of 3 matching/.exec(second.words)![0]]).toEqual(["L3", "2 of 3 matching"]);
+    expect((await follow(second, "prev")).line).toBe("L1");
+    expect((await follow(first, "prev")).line).toBe("L4");
+    expect((await follow(await follow(second, "next"), "next")).line).toBe("L1");
+    expect((await get(`${path}/log?search=${encodeURIComponent("(A+B)")}`)).words).toContain("1 matching line");
+    expect((await get(`${path}/log?search=.*`)).words).toContain("No matches");
+    expect((await get(`${path}/log?search=`)).words).not.toContain("match");
+    expect((await get(`${path}/log?search=${"a".repeat(201)}`)).status).toBe(400);
+    expect((await get(`${path}/log?search=%22%3E%3Cb%3E`)).text).toContain('value="&quot;&gt;&lt;b&gt;"');
+  });
+
+  test("marks the lines that report errors, and links to the first", async () => {
+    const { path } = await run("ok\n\x1b[31merror\x1b[0m: broken\n0 errors\n1 failed\n");
+    const page = await get(`${path}/log`);
+    expect(linesOf(page.text).flatMap(({ number, isError }) => (isError ? [number] : []))).toEqual([2, 4]);
+    expect(page.text).toContain('href="#L2" data-next-error');
+    expect(page.words).toContain("Next error 2");
+    expect((await get(`${(await run("0 failed")).path}/log`)).words).not.toContain("Next error");
+  });
+
+  test("of shards each has a tab, and the one that is shown is named", async () => {
+    const { path } = await run("one\n", "two\n");
+    const page = await get(`${path}/log`);
+    expect(page.words).toContain("Log of unit, shard 1");
+    expect(page.text).toContain(`href="${path}/log?shard=1" aria-current="page"`);
+    expect(linesOf(page.text)[0]!.text).toBe("one");
+    const other = await get(`${path}/log?shard=2&search=two`);
+    expect(other.words).toContain("Log of unit, shard 2");
+    expect(other.text).toContain(`href="${path}/log?shard=2" aria-current="page"`);
+    expect(other.text.match(/aria-current="page"/g)!.length).toBe(page.text.match(/aria-current="page"/g)!.length);
+    expect(other.text).toContain('<input type="hidden" name="shard" value="2">');
+    expect(other.text).toContain("shard=2&amp;search=two&amp;match=1#L1");
+    expect(other.text).toContain(`href="${path}/log/text?shard=2"`);
+  });
+
+  test("is downloaded as a file that is called as its task is", async () => {
+    const { path } = await run("\x1b[31mone\n", "two\n");
+    const page = await get(`${path}/log?shard=2`);
+    const href = /href="([^"]*download[^"]*)"/.exec(page.text)![1]!.replaceAll("&amp;", "&");
+    const file = await get(href);
+    expect(file.text).toBe("two\n");
+    expect(file.headers.get("content-disposition")).toBe('attachment; filename="unit-shard-2.log"');
+    expect(file.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    const raw = await get(`${path}/log/text`);
+    expect(raw.text).toBe("\x1b[31mone\n");
+    expect(raw.headers.has("content-disposition")).toBe(false);
+    expect((await get(`${path}/log/text?download=1`)).status).toBe(400);
+  });
+
+  test.each([
+    ['a"b\r\nc/d', "a-b-c-d.log"],
+    ["..", undefined],
+    ["ü 🦊", "task.log"],
+    ["unit.test_1", "unit.test_1.log"],
+  ])("of the task %p is a file of a safe name", async (slug, name) => {
+    const { project, key } = await addProject(acme);
+    const uploaded = await ask(`POST /projects/${project}/test-runs?${new URLSearchParams({ task_slug: slug })}`, {
+      key,
+      body: junit("p"),
+    });
+    const tasks = `/projects/${project}/executions/${uploaded.body.executionId}/tasks`;
+    const { headers } = await get(`${tasks}/${encodeURIComponent(slug)}/log/text?download=yes`);
+    expect(headers.get("content-disposition") ?? undefined).toBe(
+      name === undefined ? undefined : `attachment; filename="${name}"`,
+    );
+  });
+
+  test("can be followed while it grows, and not after its end", async () => {
+    const { path, append } = await run("one\n");
+    expect((await get(`${path}/log`)).text).toContain("data-follow");
+    await append(1, 4, "two\n");
+    expect(linesOf((await get(`${path}/log`)).text).map(({ text }) => text)).toEqual(["one", "two"]);
+  });
+
+  test("is empty until something is printed", async () => {
+    const { path } = await run("");
+    const page = await get(`${path}/log`);
+    expect(page.words).toContain("No output yet");
+    expect(page.text).not.toContain("data-next-error");
+  });
+
+  test("is not there for a task that no runner of ours has run", async () => {
+    const { project, key } = await addProject(acme);
+    const uploaded = await ask(`POST /projects/${project}/test-runs?task_slug=unit`, { key, body: junit("p") });
+    const path = `/projects/${project}/executions/${uploaded.body.executionId}/tasks/unit`;
+    const page = await get(`${path}/log`);
+    expect(page.words).toContain("No log");
+    expect(page.text).not.toContain("data-follow");
+    expect((await get(`${path}/log/text`)).text).toBe("");
+    expect((await get(`${path}/log?shard=0`)).status).toBe(400);
+    expect((await get(`${path}/log?match=0`)).status).toBe(400);
+  });
+});
