@@ -1,7 +1,7 @@
 /** Executions as lists and pages read them: one filter, and what is told of those that it chooses. */
 
 import type { TaskEnd } from "../rules/red_reason.ts";
-import type { ExecutionStatus } from "../schema/executions.ts";
+import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
 import { firstIdAt } from "../database/moment.ts";
 import { isCommit } from "./commits.ts";
@@ -193,6 +193,8 @@ export type ExecutionSummary = {
   flaky: number;
   tasks: number;
   openTasks: number;
+  /** In the order of the tasks. */
+  taskStatuses: TaskStatus[];
   newFailures: number;
   /** Those that are why it is red; empty for an execution that is not. */
   redTasks: TaskEnd[];
@@ -215,12 +217,13 @@ export const summariesOf = (sql: Sql, projectId: string, ids: Fragment) => sql<E
   select e.id, e.key, e.number, e.status, e.branch, e.commit, e.pull_request as "pullRequest", e.environment, e.mode,
     coalesce(r.passed, 0)::int as passed, coalesce(r.failed, 0)::int as failed, coalesce(r.skipped, 0)::int as skipped,
     coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
+    coalesce(r.statuses, '[]'::json) as "taskStatuses",
     coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.outage_failures, 0)::int as "outageFailures",
     coalesce(r.red, '[]'::json) as "redTasks", coalesce(r.ms, 0)::bigint as "durationMs", e.created_at as "createdAt", e.started_at as "startedAt",
     e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample
   from (${ids}) chosen join execution e on e.project_id = ${projectId} and e.id = chosen.id
   left join lateral (
-    select sum(r.passed) as passed, sum(r.failed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,
+    select sum(r.passed) as passed, json_agg(r.status order by r.id) as statuses, sum(r.failed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,
       count(*) as tasks, count(*) filter (where r.status in ('queued', 'running')) as open, sum(r.failed) filter (where r.outage) as outage_failures,
       ${wallTimeOfRuns(sql)} as ms,
       json_agg(json_build_object('slug', r.task_slug, 'status', r.status, 'attempt', r.attempt, 'shards', r.shards,

@@ -392,6 +392,32 @@ describe("forms", () => {
     expect(list).toMatch(/ rerun +2 passed/);
   });
 
+  test("a rerun that waits for an upload says how to send one", async () => {
+    const mine = await addProject(acme);
+    const id = await upload(mine, main("1"), junit("pf"));
+    const rerun = (
+      await ask(`POST /projects/${mine.project}/executions/${id}/rerun`, { key: mine.key, body: { failedOnly: true } })
+    ).body.id;
+    const { words } = await visit(pathOf(mine, rerun));
+    expect(words).toContain("Waiting for results Run the tests again and upload the report to this execution");
+    expect(words).toContain(`execution_id=${rerun}&task_slug=unit`);
+    await upload(mine, { execution_id: rerun }, junit("pp"));
+    expect((await visit(pathOf(mine, rerun))).words).not.toContain("Waiting for results");
+  });
+
+  test("the list has a dot for each task, failed ones first", async () => {
+    const mine = await addProject(acme);
+    for (const [task_slug, letters] of Object.entries({ lint: "p", unit: "pf", e2e: "pp" }))
+      await upload(mine, { execution_key: "1", branch: "main", task_slug }, junit(letters));
+    const { text } = await visit(`/projects/${mine.project}/executions`);
+    expect(text).toContain('aria-label="Tasks: 1 failed, 2 passed"');
+    expect([...text.matchAll(/<i class="(\w+)">/g)].map(([, status]) => status)).toEqual([
+      "failed",
+      "passed",
+      "passed",
+    ]);
+  });
+
   test("cancel and complete, and what cannot be", async () => {
     const mine = await addProject(acme);
     const cancelled = await create(mine, { tasks: ["unit"] });

@@ -1,6 +1,7 @@
 /** A table of executions, and how an execution is named in lists. */
 
 import type { Html } from "../../http/html.ts";
+import type { TaskStatus } from "../../schema/executions.ts";
 import type { ExecutionSummary } from "../../store/execution_list.ts";
 import { executionOutcome } from "../../wording/execution.ts";
 import { toDuration } from "../../wording/numbers.ts";
@@ -29,6 +30,26 @@ const OPEN = ["queued", "running"];
 export const outcomeText = (execution: ExecutionSummary): string =>
   `${executionOutcome(execution)}${execution.repeatedStatus === null ? "" : `, ${wordOf(execution.repeatedStatus)} when repeated`}`;
 
+/** More tasks are not drawn. */
+const DOTS = 16;
+
+/** A dot for each task, the failed ones first; nothing for a single task, whose status is that of the execution. */
+function TaskDots({ statuses }: { statuses: readonly TaskStatus[] }): Html | null {
+  if (statuses.length < 2) return null;
+  const byStatus = Map.groupBy(statuses, (status) => status);
+  const isRed = (status: string) => ["failed", "timed_out", "incomplete"].includes(status);
+  const order = [...byStatus.keys()].toSorted((a, b) => Number(isRed(b)) - Number(isRed(a)));
+  const label = order.map((status) => `${byStatus.get(status)!.length} ${wordOf(status)}`).join(", ");
+  const drawn = order.flatMap((status) => byStatus.get(status)!).slice(0, DOTS);
+  return (
+    <span class="dots" role="img" aria-label={`Tasks: ${label}`} title={`Tasks: ${label}`}>
+      {drawn.map((status) => (
+        <i class={isRed(status) ? "failed" : status} />
+      ))}
+    </span>
+  );
+}
+
 type RowProperties = { projectId: string; execution: ExecutionSummary; now: Date };
 
 const ExecutionRow = ({ projectId, execution, now }: RowProperties): Html => (
@@ -48,7 +69,9 @@ const ExecutionRow = ({ projectId, execution, now }: RowProperties): Html => (
       )}{" "}
       {execution.isRerun ? <Tag>rerun</Tag> : null} {execution.sample ? <Tag>sample</Tag> : null}
     </td>
-    <td class={OPEN.includes(execution.status) ? "running" : undefined}>{outcomeText(execution)}</td>
+    <td class={OPEN.includes(execution.status) ? "running" : undefined}>
+      {outcomeText(execution)} <TaskDots statuses={execution.taskStatuses} />
+    </td>
     <td class="number wide">{execution.durationMs > 0 ? toDuration(execution.durationMs) : "–"}</td>
     <td class="number soft">
       <Ago at={execution.completedAt ?? execution.createdAt} now={now} />

@@ -21,7 +21,7 @@ import { failureSections, readFailures } from "./failures.tsx";
 import { listPage } from "./list.tsx";
 import { type ExecutionView, findFlakyTest, flakyWord, metaOf, shortNameOf, toHtml, toText } from "./meta.tsx";
 import { ExecutionProgress } from "./progress.tsx";
-import { rerunsOf } from "./rerun.tsx";
+import { rerunsOf, waitingRerun } from "./rerun.tsx";
 import { TASKS, taskTable } from "./task_table.tsx";
 
 const executionPage = page(
@@ -84,6 +84,7 @@ const executionPage = page(
           </div>
           <ExecutionProgress execution={execution} usual={usual} now={now} />
         </div>
+        {waitingRerun({ projectId, publicUrl, execution })}
         <div data-region="failures">{failureSections(failures, told, around, query)}</div>
         <div data-region="tasks">
           {taskTable(projectId, execution, { usual, showsAll: query.tasks === "all", now })}

@@ -1,6 +1,7 @@
 /** Reruns on the page of an execution: what they have made of it, and how it is run again. */
 
 import { type Html, type Piece, safeUrl } from "../../../http/html.ts";
+import { hasEnded } from "../../../rules/execution.ts";
 import type { ExecutionRow, TaskRow } from "../../../store/executions.ts";
 import type { RerunRow } from "../../../store/execution_list.ts";
 import { executionPath } from "../../site/paths.ts";
@@ -40,7 +41,27 @@ export function rerunsOf(projectId: string, { repeatedStatus }: ExecutionRow, re
 type Repeating = { projectId: string; publicUrl: string; execution: ExecutionRow; red: readonly TaskRow[] };
 
 /** Instructions for a build that nobody would run again by itself. */
-export function howToRepeat({ projectId, publicUrl, execution, red }: Repeating): Html {
+export const howToRepeat = (repeating: Repeating): Html => (
+  <details class="bare">
+    <summary>Run again</summary>
+    <RepeatSteps {...repeating} />
+  </details>
+);
+
+/** What to do for the results of a rerun that waits for an upload; nothing where runners run it, or once it has results. */
+export function waitingRerun(repeating: Omit<Repeating, "red">): Html | null {
+  const { mode, rerunOf, status, tasks } = repeating.execution;
+  if (hasEnded(status) || rerunOf === null || mode === "run" || tasks.some(({ attempt }) => attempt > 0)) return null;
+  if (tasks.length === 0) return null;
+  return (
+    <section class="card padded" data-region="waiting">
+      <h2 class="label">Waiting for results</h2>
+      <RepeatSteps {...repeating} red={tasks} />
+    </section>
+  );
+}
+
+function RepeatSteps({ projectId, publicUrl, execution, red }: Repeating): Html {
   const { id, mode, tasks } = execution;
   const slug = (red[0] ?? tasks[0])!.slug;
   const build = safeUrl(execution.buildUrl);
@@ -69,12 +90,11 @@ export function howToRepeat({ projectId, publicUrl, execution, red }: Repeating)
           `curl -sS -H "Authorization: Bearer $ASSAY_KEY" --data-binary @report.xml \\\n  "${address}"`,
         ];
   return (
-    <details class="bare">
-      <summary>Run again</summary>
+    <>
       <p class="hint">{hint}</p>
       <div class="copied">
         <pre data-copy>{command}</pre>
       </div>
-    </details>
+    </>
   );
 }
