@@ -125,7 +125,10 @@ describe.skipIf(!hasChromium)("a log", async () => {
             .map((colour) => `\x1b[38;5;${colour}mfront ${colour}\x1b[0m \x1b[48;5;${colour}mground\x1b[0m `)
             .join("\n") +
           colours
-            .map((colour) => `\n\x1b[38;5;${colour};48;5;231mA\x1b[48;5;16mB\x1b[48;5;196mC\x1b[48;5;46mD\x1b[0m`)
+            .map(
+              (colour) =>
+                `\n\x1b[38;5;${colour};48;5;231mabcd\x1b[48;5;16mefgh\x1b[48;5;196mijkl\x1b[48;5;46mmnop\x1b[0m`,
+            )
             .join(""),
       );
       await go(`${path}?search=front`);
