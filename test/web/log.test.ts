@@ -27,7 +27,12 @@ async function run(...logs: string[]) {
     }
   };
   for (const [index, log] of logs.entries()) await append(index + 1, 0, log);
-  return { path: `/projects/${project}/executions/${id}/tasks/unit`, append };
+  const finish = () =>
+    ask(`POST /projects/${project}/test-runs?execution_id=${id}&task_slug=unit&lease_id=${leases[0].id}`, {
+      key,
+      body: junit("p"),
+    });
+  return { path: `/projects/${project}/executions/${id}/tasks/unit`, append, finish, leaseId: leases[0].id as string };
 }
 
 const linesOf = (html: string) =>
@@ -187,10 +192,25 @@ describe("the log of a task", () => {
   });
 
   test("can be followed while it grows, and not after its end", async () => {
-    const { path, append } = await run("one\n");
+    const { path, append, finish } = await run("one\n");
     expect((await get(`${path}/log`)).text).toContain("data-follow");
     await append(1, 4, "two\n");
     expect(linesOf((await get(`${path}/log`)).text).map(({ text }) => text)).toEqual(["one", "two"]);
+    expect((await finish()).status).toBe(201);
+    const ended = await get(`${path}/log`);
+    expect(linesOf(ended.text)).toHaveLength(2);
+    expect(ended.text).not.toContain("data-follow");
+    expect(ended.text).not.toContain("data-live=");
+  });
+
+  test("of one attempt keeps to it in its search and its files", async () => {
+    const { path, leaseId } = await run("one\n");
+    const page = await get(`${path}/log?lease=${leaseId}&search=one`);
+    expect(page.words).toContain("an earlier attempt");
+    expect(page.text).toContain(`<input type="hidden" name="lease" value="${leaseId}">`);
+    expect(page.text).toContain(`lease=${leaseId}&amp;search=one&amp;match=1#L1`);
+    expect(page.text).toContain(`/log/text?lease=${leaseId}&amp;download=yes`);
+    expect((await get(`${path}/log?lease=${crypto.randomUUID()}`)).status).toBe(404);
   });
 
   test("is empty until something is printed", async () => {

@@ -9,9 +9,9 @@ const BLACK: Rgb = [0, 0, 0];
 const WHITE: Rgb = [255, 255, 255];
 
 /** Against the plain ground. On a ground tinted with any colour at least 4.5 is left of it. */
-const MIN_CONTRAST = 6.7;
+const MIN_CONTRAST = 6.8;
 /** The opacity of the colour of a background. */
-const TINT = "24";
+const TINT = "1c";
 
 /** The 16 named colours as variables of the style sheet: black, red, green, yellow, blue, magenta, cyan, white. */
 const NAMED = ["soft", "failed", "passed", "flaky", "running", "magenta", "cyan", "ink"];
@@ -46,7 +46,7 @@ function readable(rgb: Rgb, ground: Rgb): string {
 function rulesOf(colour: number): string {
   if (colour < FIRST_FIXED_COLOUR) {
     const name = `var(--${NAMED[colour % 8]!})`;
-    return `.fg${colour}{color:${name}}.bg${colour}{background:color-mix(in srgb,${name} 14%,transparent)}`;
+    return `.fg${colour}{color:${name}}.bg${colour}{background:color-mix(in srgb,${name} 11%,transparent)}`;
   }
   const rgb = rgbOf(colour);
   const front = `light-dark(${readable(rgb, LIGHT_GROUND)},${readable(rgb, DARK_GROUND)})`;

@@ -53,7 +53,7 @@ function partOf(log: LogEnd, lines: readonly unknown[], firstLine: number | unde
     <p class="hint">
       {isLong ? `Last ${MAX_LOG_LINES.toLocaleString("en")} lines. ` : "Last 256 KiB. "}
       {firstLine === undefined ? "Line numbers count from the first line shown. " : ""}
-      Raw and Download have the last 1 MiB.
+      Search covers this part. Raw and Download have the last 1 MiB.
     </p>
   );
 }
