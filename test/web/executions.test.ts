@@ -50,6 +50,16 @@ const create = async ({ project, key }: Project, body: unknown): Promise<string>
 const pathOf = ({ project }: Project, id: string) => `/projects/${project}/executions/${id}`;
 const main = (key: string) => ({ execution_key: key, branch: "main", commit: `aaaaaaa${key}`, complete: "true" });
 
+test("an execution that a runner runs shows the end of its log", async () => {
+  const mine = await addProject(acme);
+  const id = await create(mine, { mode: "run", tasks: ["unit"] });
+  const sync = (body: object) =>
+    ask(`POST /projects/${mine.project}/leases`, { key: mine.key, body: { runner: "build-2", ...body } });
+  const [lease] = (await sync({ free: 1 })).body.leases;
+  await sync({ free: 0, held: [{ id: lease.id, log: { offset: 0, text: "first\nlast line\n" } }] });
+  expect((await visit(pathOf(mine, id))).words).toContain("Log of unit full log first last line");
+});
+
 describe("an execution that passed", () => {
   const cases = (parts: Record<string, { seconds?: number; fails?: boolean }>) =>
     `<testsuite name="s">${Object.entries(parts)

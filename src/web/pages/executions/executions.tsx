@@ -19,6 +19,7 @@ import { ChangeList, readChanges } from "./changes.tsx";
 import { comparisonPage } from "./comparison.tsx";
 import { failureSections, readFailures } from "./failures.tsx";
 import { listPage } from "./list.tsx";
+import { LiveLogEnd, readLiveLog } from "./live_log.tsx";
 import { type ExecutionView, findFlakyTest, flakyWord, metaOf, shortNameOf, toHtml, toText } from "./meta.tsx";
 import { ExecutionProgress } from "./progress.tsx";
 import { rerunsOf, waitingRerun } from "./rerun.tsx";
@@ -40,7 +41,8 @@ const executionPage = page(
     ]);
     const execution = found ?? absent();
     const isOver = hasEnded(execution.status);
-    const [changes, usual, names, reruns, canRepeat] = await Promise.all([
+    const [liveLog, changes, usual, names, reruns, canRepeat] = await Promise.all([
+      readLiveLog(sql, projectId, execution),
       readChanges(sql, projectId, execution),
       selectUsualDurations(
         sql,
@@ -86,6 +88,7 @@ const executionPage = page(
         </div>
         {waitingRerun({ projectId, publicUrl, execution })}
         <div data-region="failures">{failureSections(failures, told, around, query)}</div>
+        {isLive ? <LiveLogEnd projectId={projectId} executionId={executionId} log={liveLog} /> : null}
         <div data-region="tasks">
           {taskTable(projectId, execution, { usual, showsAll: query.tasks === "all", now })}
         </div>

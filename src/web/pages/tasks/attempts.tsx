@@ -7,7 +7,7 @@ import type { LeaseStatus, RunLease } from "../../../schema/leases.ts";
 import { selectLeasesOfRun } from "../../../store/lease_logs.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
 import { Ago } from "../../components/text.tsx";
-import type { TaskPlace } from "./read_log.ts";
+import type { TaskPlace } from "../../../operations/executions/logs.ts";
 
 const MAX_LEASES = 50;
 

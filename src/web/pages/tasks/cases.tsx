@@ -10,7 +10,7 @@ import { Evidence, FULL, type Measure, firstPlainLine } from "../../components/f
 import { Mark, Tag } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { taskPath, testPath, toAddress } from "../../site/paths.ts";
-import type { TaskPlace } from "./read_log.ts";
+import type { TaskPlace } from "../../../operations/executions/logs.ts";
 
 /** Of one result, which has a page for itself. */
 const WHOLE: Measure = { isWhole: true, message: 1_000_000, stackLines: 200, diffLines: 200, output: 1_000_000 };

@@ -11,7 +11,13 @@ import { Breakable } from "../../components/text.tsx";
 import { type Page, page } from "../../site/page.ts";
 import { executionPath, taskPath } from "../../site/paths.ts";
 import { type LogAddress, LogBar, LogFindings } from "./log_bar.tsx";
-import { findTask, type LogEnd, numberOfFirstLine, readLog, type TaskPlace } from "./read_log.ts";
+import {
+  findTask,
+  type LogEnd,
+  numberOfFirstLine,
+  readLog,
+  type TaskPlace,
+} from "../../../operations/executions/logs.ts";
 
 /** The end of a log that its page shows. */
 const SHOWN_BYTES = 262_144;

@@ -20,7 +20,7 @@ import { type Page, page } from "../../site/page.ts";
 import { executionPath, taskPath } from "../../site/paths.ts";
 import { caseItem, machineFact } from "./cases.tsx";
 import { leaseTable, readLeases } from "./attempts.tsx";
-import { findTask, readLog, type TaskPlace } from "./read_log.ts";
+import { findTask, readLog, type TaskPlace } from "../../../operations/executions/logs.ts";
 import { UPLOADS, uploadTable } from "./reports.tsx";
 
 const PAGE = 50;

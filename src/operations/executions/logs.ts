@@ -1,12 +1,12 @@
 /** Reads a task and the end of its log. */
 
-import type { Sql } from "../../../database/connect.ts";
-import { absent } from "../../../http/problem.ts";
-import { joinLog } from "../../../rules/log_parts.ts";
-import { selectExecution, type TimedExecutionRow } from "../../../store/execution_list.ts";
-import type { TaskRow } from "../../../store/executions.ts";
-import { countLogLines, type LogLease, selectLogLease, selectLogTail } from "../../../store/lease_logs.ts";
-import { selectRunId } from "../../../store/test_runs.ts";
+import type { Sql } from "../../database/connect.ts";
+import { joinLog } from "../../rules/log_parts.ts";
+import { refuseAbsent } from "../../schema/refusal.ts";
+import { selectExecution, type TimedExecutionRow } from "../../store/execution_list.ts";
+import type { TaskRow } from "../../store/executions.ts";
+import { countLogLines, type LogLease, selectLogLease, selectLogTail } from "../../store/lease_logs.ts";
+import { selectRunId } from "../../store/test_runs.ts";
 
 export type TaskPlace = { projectId: string; executionId: string; taskSlug: string };
 
@@ -14,8 +14,8 @@ export async function findTask(
   sql: Sql,
   { projectId, executionId, taskSlug }: TaskPlace,
 ): Promise<{ execution: TimedExecutionRow; task: TaskRow }> {
-  const execution = (await selectExecution(sql, projectId, executionId)) ?? absent();
-  const task = execution.tasks.find(({ slug }) => slug === taskSlug) ?? absent();
+  const execution = (await selectExecution(sql, projectId, executionId)) ?? refuseAbsent();
+  const task = execution.tasks.find(({ slug }) => slug === taskSlug) ?? refuseAbsent();
   return { execution, task };
 }
 
@@ -36,7 +36,7 @@ export async function readLog(sql: Sql, place: TaskPlace, which: WhichLog, bytes
     runId === undefined
       ? undefined
       : await selectLogLease(sql, projectId, runId, { shard: which.shard, leaseId: which.lease });
-  if (!lease && which.lease !== undefined) absent();
+  if (!lease && which.lease !== undefined) refuseAbsent();
   if (!lease) return undefined;
   const from = Math.max(0, lease.logBytes - bytes);
   const { text, offset } = joinLog(await selectLogTail(sql, projectId, lease, bytes), from);
