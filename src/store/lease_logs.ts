@@ -8,8 +8,8 @@ import { isOpen } from "./runner_presence.ts";
 const KEEP_LOG_BYTES = 1_048_576;
 
 /**
- * Appends to logs what is new of each part; a gap is left out, also where nothing has come behind it yet. `bytes` are whole characters, and so is what there is
- * already: where a part begins before the end of it, the rest of the part is whole characters as well.
+ * Appends to each log what its part has beyond the end of the log. A gap before a part is skipped for good. `bytes` must
+ * be whole UTF-8 characters: so is the stored log, and therefore the rest of a part that begins before the log's end.
  */
 export async function appendLogs(
   sql: Tx,
@@ -35,7 +35,7 @@ export async function appendLogs(
   }
 }
 
-/** Leases of one run that runners have had, oldest first; one row more than `limit`. */
+/** Returns the leases of a run that runners had, oldest first: one row more than `limit`, which shows that there are more. */
 export const selectLeasesOfRun = (
   sql: Sql,
   projectId: string,
@@ -71,12 +71,12 @@ export const selectLogLease = async (
   return row;
 };
 
-/** Whether a run was planned with so many shards; one that was not is its own first. */
+/** Returns whether a run has a shard of this number; a run without shards has only number 1. */
 export const selectHasShard = async (sql: Sql, projectId: string, runId: string, shard: number): Promise<boolean> =>
   (await sql`select from test_run where project_id = ${projectId} and id = ${runId} and shards >= ${shard}`).length ===
   1;
 
-/** In order, from the part that holds `offset` on; at most 32 of them. */
+/** Returns the stored parts of a log in order, from the one that contains the byte `offset`. */
 export const selectLogParts = (sql: Sql, projectId: string, leaseId: string, offset: number, limit = 32) => sql<
   { start: number; bytes: Uint8Array }[]
 >`
@@ -84,7 +84,7 @@ export const selectLogParts = (sql: Sql, projectId: string, leaseId: string, off
   where project_id = ${projectId} and lease_id = ${leaseId} and start + length(bytes) > ${offset}
   order by start limit ${limit}`;
 
-/** In order, the last parts of a log, of at most so many bytes, and the one before them where that reaches into them. */
+/** Returns the parts that contain the last `bytes` bytes of a log, in order; the first may begin before them. */
 export const selectLogTail = (sql: Sql, projectId: string, lease: { id: string; logBytes: number }, bytes: number) =>
   selectLogParts(sql, projectId, lease.id, Math.max(0, lease.logBytes - bytes), 100_000);
 

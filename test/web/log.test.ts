@@ -106,6 +106,19 @@ describe("the log of a task", () => {
     expect(shown.at(-1)).toEqual({ number: 100_001, isError: false, text: "end" });
   });
 
+  test.each([
+    ["changes", "\x1b[1ma\x1b[3mb\x1b[4mc\x1b[9md\x1b[38;5;208me\x1b[0mf"],
+    ["changes in lines", "\x1b[1;3;4;9;35;45ma\x1b[0mb\n"],
+    ["line ends", "\n"],
+    ["matches", "a"],
+    ["markup", '"&<'],
+  ])("of nothing but %s makes a page of bounded size", async (_, text) => {
+    const { path } = await run(text.repeat(Math.ceil(300_000 / text.length)));
+    const page = await get(`${path}/log?search=a`);
+    expect(page.status).toBe(200);
+    expect(page.text.length).toBeLessThan(4_000_000);
+  });
+
   test("is searched regardless of case and colours, with links from one matching line to the next", async () => {
     const { path } = await run("\x1b[31mTime\x1b[32mout (a+b)\x1b[0m\nnothing\nTIMEOUT & timeout\nlast timeout\n");
     const page = await get(`${path}/log?search=timeout`);
