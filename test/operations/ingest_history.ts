@@ -87,9 +87,13 @@ export async function dump(pool: Sql, project: string): Promise<Record<string, s
     all[table] = rows
       .map(({ row }) => {
         const passed = table === "execution" || table === "test_run" ? /"(?:expires_at)":(?:"[^"]*"|null),?/g : PASSING;
-        return (row as string)
-          .replace(passed, "")
-          .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, (id) => known.get(id) ?? "another");
+        return (
+          (row as string)
+            .replace(passed, "")
+            // Executions of all projects are numbered by one sequence.
+            .replace(table === "execution" ? /,"number":\d+\}$/ : /$^/, "}")
+            .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, (id) => known.get(id) ?? "another")
+        );
       })
       .sort();
   }

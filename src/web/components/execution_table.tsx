@@ -42,7 +42,7 @@ function TaskDots({ statuses }: { statuses: readonly TaskStatus[] }): Html | nul
   const label = order.map((status) => `${byStatus.get(status)!.length} ${wordOf(status)}`).join(", ");
   const drawn = order.flatMap((status) => byStatus.get(status)!).slice(0, DOTS);
   return (
-    <span class="dots" role="img" aria-label={`Tasks: ${label}`} title={`Tasks: ${label}`}>
+    <span class="task-dots" role="img" aria-label={`Tasks: ${label}`} title={`Tasks: ${label}`}>
       {drawn.map((status) => (
         <i class={isRed(status) ? "failed" : status} />
       ))}
