@@ -1,0 +1,226 @@
+/** README and docs: their shell blocks run, in the order of each document, in an empty directory; their YAML and JSON is read. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readRunnerConfig } from "../src/runner/config.ts";
+import { createHarness, junit } from "./harness.ts";
+
+const ROOT = join(import.meta.dir, "..");
+const DOCUMENTS = [
+  "README.md",
+  ...readdirSync(join(ROOT, "docs")).flatMap((name) => (name.endsWith(".md") ? [`docs/${name}`] : [])),
+];
+
+const home = mkdtempSync(join(tmpdir(), "assay-docs-"));
+const tools = join(home, "tools");
+const pids = join(home, "pids");
+
+const { acme, rival, addProject, ask, connection, url } = await createHarness();
+
+type Block = { document: string; line: number; language: string; text: string };
+
+function blocksOf(document: string): Block[] {
+  const lines = readFileSync(join(ROOT, document), "utf8").split("\n");
+  const blocks: Block[] = [];
+  for (let index = 0; index < lines.length; index++) {
+    const language = /^\s*```(.*)$/.exec(lines[index]!)?.[1];
+    if (language === undefined) continue;
+    const end = lines.findIndex((line, at) => at > index && /^\s*```\s*$/.test(line));
+    blocks.push({ document, line: index + 1, language, text: lines.slice(index + 1, end).join("\n") });
+    index = end;
+  }
+  return blocks;
+}
+
+/** Blocks that are not run, by a line of theirs, each with the reason. */
+const NOT_RUN: Record<string, string> = {
+  "bun install && bun start": "starts the server: test/start.test.ts does",
+  "bun run ok": "runs the tests, of which this is one",
+  "bun build --compile --outfile /usr/local/bin/assay": "installs a service of systemd as root",
+  "bun build --compile --outfile assay": "compiles for a minute",
+  "npx jest": "needs Jest from the network; test/cli/split.test.ts runs its commands",
+  "--timings bun": "needs a later version of Bun than the tests",
+  "npx playwright test": "needs Playwright from the network; test/cli/split.test.ts runs its commands",
+  "assay upload 'reports/**/*.xml' -- npm test": "two ways of one line: test/cli/upload.test.ts runs each",
+};
+
+/** Commands that the reader's machine has and that of the tests has not, or that would not end. */
+const TOOLS: Record<string, string> = {
+  // A refused request fails its block; a stream of a whole project does not end by itself.
+  curl: `case "$*" in */events) "${Bun.which("curl")}" -sS --fail-with-body --max-time 1 "$@" || [ $? = 28 ]; exit;; esac
+exec "${Bun.which("curl")}" -sS --fail-with-body --max-time 60 "$@"`,
+  // A runner goes on beside the next blocks, until the tests end.
+  assay: `if [ "$1" = runner ]; then "${process.execPath}" "${ROOT}/src/cli/assay.ts" "$@" > runner.log 2>&1 & echo $! >> "${pids}"; exit 0; fi
+exec "${process.execPath}" "${ROOT}/src/cli/assay.ts" "$@"`,
+  bun: `if [ "$1 $2" = "run assay" ]; then shift 2; exec assay "$@"; fi
+exec "${process.execPath}" "$@"`,
+  npm: "cp passing.xml report.xml",
+};
+
+/** What the reader has before the first block. */
+const FILES: Record<string, string> = {
+  "report.xml": junit("pp"),
+  "passing.xml": junit("pp"),
+  "example.test.ts": `import { test } from "bun:test";\ntest("adds", () => {});\n`,
+  "assay.yaml":
+    "tasks:\n  unit: { command: bun test --reporter=junit --reporter-outfile=report.xml, report: report.xml }\n",
+};
+
+const write = (folder: string, files: Record<string, string>) => {
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+};
+
+beforeAll(() => {
+  mkdirSync(tools);
+  write(tools, Object.fromEntries(Object.entries(TOOLS).map(([name, text]) => [name, `#!/bin/bash\n${text}\n`])));
+  for (const name of Object.keys(TOOLS)) chmodSync(join(tools, name), 0o755);
+});
+
+afterAll(() => {
+  const started = existsSync(pids) ? readFileSync(pids, "utf8").trim().split("\n").map(Number) : [];
+  for (const pid of started) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
+  rmSync(home, { recursive: true, force: true });
+});
+
+type Reader = {
+  project: string;
+  key: string;
+  environment: string;
+  integration: string;
+  projectKey: string;
+  user: string;
+};
+
+/** The documents' addresses and placeholders, as the reader would fill them in. */
+const fillIn = (text: string, reader: Reader): string =>
+  text
+    .replaceAll(/https?:\/\/(?:127\.0\.0\.1:8080|assay\.example\.com)/g, url)
+    .replaceAll("ASSAY_PROJECT=…", `ASSAY_PROJECT=${reader.project}`)
+    .replaceAll("ASSAY_PROJECT=0192…", `ASSAY_PROJECT=${reader.project}`)
+    .replaceAll("ASSAY_KEY=svc_proj_…", `ASSAY_KEY=${reader.key}`)
+    .replaceAll("ASSAY_KEY=…", `ASSAY_KEY=${reader.key}`)
+    .replaceAll("environments/ID/", `environments/${reader.environment}/`)
+    .replaceAll('"integrationId":"ID"', `"integrationId":"${reader.integration}"`)
+    .replaceAll("https://hooks.slack.com/services/…", "https://hooks.slack.com/services/T0/B0/x")
+    .replaceAll(/\[(--\w+ \w+)\]/g, "$1")
+    .replaceAll("add-user --email EMAIL --team ID", `add-user --email ${reader.user} --team ${rival.team}`)
+    .replaceAll("--team ID", `--team ${acme.team}`)
+    .replaceAll("--project ID", `--project ${reader.projectKey}`)
+    .replaceAll(
+      "revoke-key --id ID",
+      `revoke-key --id $(assay admin list-keys --team ${acme.team} | awk '$2 == "team" { print $1; exit }')`,
+    )
+    .replaceAll("--name NAME", `--name docs-${Bun.randomUUIDv7()}`)
+    .replaceAll("--email EMAIL", `--email ${reader.user}`);
+
+describe.each(DOCUMENTS)("%s", (document) => {
+  const blocks = blocksOf(document);
+  const shell = blocks.filter(({ language }) => ["sh", "bash", "console", "shell"].includes(language));
+
+  test("has no block of a kind that is not tested", () => {
+    const known = ["sh", "yaml", "json", "ini", "sql", "groovy", "text", ""];
+    expect(blocks.filter(({ language }) => !known.includes(language))).toEqual([]);
+  });
+
+  test("its shell blocks run one after the other", async () => {
+    const { project, key } = await addProject(acme);
+    const other = await addProject(acme);
+    const owner = { key: acme.teamKey };
+    const make = async (path: string, body: object): Promise<string> =>
+      (await ask(`POST /teams/${acme.team}/${path}`, { ...owner, body })).body.id;
+    const environment = await make("environments", { slug: `docs-${Bun.randomUUIDv7()}` });
+    const integration = await make("integrations", {
+      kind: "slack",
+      config: { url: "https://hooks.slack.com/services/T0/B0/x" },
+    });
+    const pipelines = await make("integrations", {
+      kind: "github",
+      config: { repository: "acme/shop", token: "github_pat_XXXX", workflow: "tests.yml" },
+    });
+    const reader = {
+      project,
+      key,
+      environment,
+      integration,
+      projectKey: other.project,
+      user: `docs-${Bun.randomUUIDv7()}@example.com`,
+    };
+    const folder = mkdtempSync(join(home, "reader-"));
+    write(folder, FILES);
+    const run = shell.filter(({ text }) => !Object.keys(NOT_RUN).some((part) => text.includes(part)));
+    const execution = `EXECUTION=$(curl -H "Authorization: Bearer $ASSAY_KEY" "$ASSAY_URL/api/v1/projects/$ASSAY_PROJECT/executions" -d '{"tasks":["unit"]}' | grep -o '"id":"[^"]*"' | head -1 | cut -d'"' -f4)`;
+    const end = `curl -o /dev/null -H "Authorization: Bearer $ASSAY_KEY" -X POST "$ASSAY_URL/api/v1/projects/$ASSAY_PROJECT/executions/$EXECUTION/complete"`;
+    const script = [
+      "set -euo pipefail",
+      // Documents other than the README take an execution from it.
+      ...(document === "docs/events.md" ? [execution, end] : []),
+      ...run.map(({ line, text }) => `echo "--- line ${line}" >&2\n${fillIn(text, reader)}`),
+    ].join("\n");
+    const child = Bun.spawn(["bash", "-c", script], {
+      cwd: folder,
+      env: {
+        PATH: `${tools}:${process.env["PATH"]}`,
+        HOME: folder,
+        GIT_CEILING_DIRECTORIES: home,
+        DATABASE_URL: `postgres:///${connection["database"]}`,
+        PGHOST: String(connection["host"]),
+        PGPORT: String(connection["port"]),
+        PGUSER: String(connection["username"]),
+        PGPASSWORD: String(connection["password"]),
+        ASSAY_URL: url,
+        ASSAY_PROJECT: project,
+        ASSAY_KEY: key,
+        ASSAY_TEAM: acme.team,
+        ASSAY_TEAM_KEY: acme.teamKey,
+        INTEGRATION: pipelines,
+        BUILD_ID: "1",
+        BUILD_URL: "https://ci.example.com/1",
+        COMMIT: "0123456789abcdef0123456789abcdef01234567",
+      },
+      stdin: new Blob(["a long password\n".repeat(4)]),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [code, output, errors] = await Promise.all([
+      child.exited,
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
+    expect({ code, said: code === 0 ? "" : `${output.slice(-2_000)}\n${errors.slice(-2_000)}` }).toEqual({
+      code: 0,
+      said: "",
+    });
+  }, 60_000);
+
+  test("its YAML and JSON is valid, and its assay.yaml is taken by a runner", () => {
+    for (const { language, line, text } of blocks) {
+      if (language === "json" && !text.includes("…")) JSON.parse(text);
+      if (language !== "yaml") continue;
+      const content = Bun.YAML.parse(text.replaceAll(/^\s*…$/gm, "")) as Record<string, unknown>;
+      if (content?.["tasks"] === undefined) continue;
+      expect(readRunnerConfig(text, `${document}:${line}`).tasks).toBeDefined();
+    }
+  });
+});
+
+test("every reason for which a block is not run is that of a block", () => {
+  const shell = DOCUMENTS.flatMap(blocksOf).filter(({ language }) => language === "sh");
+  expect(Object.keys(NOT_RUN).filter((part) => !shell.some(({ text }) => text.includes(part)))).toEqual([]);
+});
