@@ -16,8 +16,8 @@ const MAX_LINE = 600;
 /** A box with more lines may scroll: keys must reach it. */
 const TALL = 18;
 
-const box = (name: string, lines: number, content: Piece): Html => (
-  <div>
+const box = (name: string, lines: number, content: Piece, isFullWidth = false): Html => (
+  <div class={isFullWidth ? "full-width" : undefined}>
     <h3>{name}</h3>
     <pre
       tabindex={lines > TALL ? 0 : undefined}
@@ -128,13 +128,18 @@ export function Evidence({
         shownLines.length === 0 ? null : box("Stack", shownLines.length, shownLines),
         diff === null
           ? null
-          : box(`− ${diff.minus}   + ${diff.plus}`, diff.lines.length, [
-              diff.lines.slice(0, measure.diffLines).map(({ sign, text }) => {
-                const line = `${sign === "-" ? "−" : sign} ${clip(text)}`;
-                return sign === "-" ? <del>{line}</del> : sign === "+" ? <ins>{line}</ins> : `${line}\n`;
-              }),
-              diff.lines.length > measure.diffLines ? <span class="soft">and more</span> : null,
-            ]),
+          : box(
+              `− ${diff.minus}   + ${diff.plus}`,
+              diff.lines.length,
+              [
+                diff.lines.slice(0, measure.diffLines).map(({ sign, text }) => {
+                  const line = `${sign === "-" ? "−" : sign} ${clip(text)}`;
+                  return sign === "-" ? <del>{line}</del> : sign === "+" ? <ins>{line}</ins> : `${line}\n`;
+                }),
+                diff.lines.length > measure.diffLines ? <span class="soft">and more</span> : null,
+              ],
+              true,
+            ),
         output === null || measure.output === 0 || output.trim() === ""
           ? null
           : box("End of the output", countLines(output), <Terminal text={output.slice(-measure.output)} />),
