@@ -2,7 +2,8 @@
 
 import { raw, render } from "../../src/http/html.ts";
 import { Bars } from "../../src/web/components/bars.tsx";
-import { Chart } from "../../src/web/components/chart.tsx";
+import { Legend } from "../../src/web/components/legend.tsx";
+import { OutcomeDays } from "../../src/web/components/outcome_days.tsx";
 import { executionName, executionNumber } from "../../src/web/components/execution_table.tsx";
 import { Evidence, firstPlainLine, FULL, History } from "../../src/web/components/failure.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText } from "../../src/web/components/filters.tsx";
@@ -53,7 +54,6 @@ testLinearity(
       },
     },
     "causes.ts": { readCauseCursor: (text) => readCauseCursor(`1.${text}.${text}`), writeCauseCursor: null },
-    "chart.tsx": { Chart: (text) => Chart({ title: text, lines: [], show: String }) },
     "day_bars.tsx": { DayBars: null },
     "execution_table.tsx": {
       executionName: (text) => executionName({ key: text, number: 1, branch: text }),
@@ -89,11 +89,16 @@ testLinearity(
       Options: (text) => Options({ options: [[text, text]], value: text }),
       Select: (text) => Select({ label: text, name: text, options: [[text, text]], value: text }),
     },
+    "legend.tsx": { Legend: (text) => Legend({ statuses: [text] }) },
     "log.tsx": {
       ...{ LogLines: null },
       LogText: (text) => LogText({ text, name: text }),
       readLogLines: (text) =>
         render(LogLines({ lines: readLogLines(text, 1, text.slice(0, Math.min(200, text.length / 2))), name: text })),
+    },
+    "outcome_days.tsx": {
+      OutcomeDays: (text) =>
+        OutcomeDays({ title: text, days: [{ day: "2026-01-31", executions: 2, passed: 1, href: `/${text}` }] }),
     },
     "pager.tsx": { Pager: (text) => Pager({ path: `/${text}`, query: { a: text }, cursor: text }) },
     "people.ts": { browserOf, withArticle: null },

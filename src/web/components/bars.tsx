@@ -1,6 +1,7 @@
 /** Results as bars across the page: the height is a value such as the duration, the colour the status. */
 
 import type { Href, Html } from "../../http/html.ts";
+import { Legend } from "./legend.tsx";
 import { wordOf } from "./status.tsx";
 
 export type Bar = {
@@ -71,6 +72,11 @@ export function Bars({ title, bars, show, columns }: BarsProperties): Html | nul
             return href === undefined ? <g>{bar}</g> : <a href={href}>{bar}</a>;
           })}
         </svg>
+        <div class="axis small soft" aria-hidden="true">
+          <span>{bars[0]!.name}</span>
+          <Legend statuses={[...new Set(bars.map(({ status }) => status))]} />
+          <span>{bars.at(-1)!.name}</span>
+        </div>
       </div>
       <details class="small">
         <summary class="soft">View as table</summary>

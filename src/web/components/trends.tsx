@@ -1,13 +1,13 @@
-/** The trend of a branch: the share of its executions that passed by day, and its newest executions as bars. */
+/** The trend of a branch: how its executions ended by day, and the durations of its newest executions. */
 
 import type { Html, Path } from "../../http/html.ts";
 import type { DayFigures } from "../../store/branch_days.ts";
 import type { ExecutionSummary } from "../../store/execution_list.ts";
-import { toDuration } from "../../wording/numbers.ts";
+import { counted, toDuration } from "../../wording/numbers.ts";
 import { Bars } from "./bars.tsx";
-import { Chart } from "./chart.tsx";
 import { executionName, outcomeText } from "./execution_table.tsx";
-import { toDay, toPercent } from "./text.tsx";
+import { type OutcomeDay, OutcomeDays } from "./outcome_days.tsx";
+import { toPercent } from "./text.tsx";
 
 const DAY_MS = 86_400_000;
 /** The number of days of the chart. */
@@ -28,16 +28,32 @@ type TrendProperties = {
   executionHref?: (id: string) => Path;
 };
 
-/** Nothing for less than two days with results. */
+/** Draws nothing for less than two days with results. */
 export function BranchTrends({ branch, days, executions, now, dayHref, executionHref }: TrendProperties): Html | null {
   if (days.length < 2) return null;
+  const byDay = new Map(days.map((row) => [row.day, row]));
+  const dates = Array.from({ length: TREND_DAYS }, (_, index) =>
+    new Date(now.getTime() - (TREND_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
+  );
+  const ofDates = (from: number, to?: number) => dates.slice(from, to).flatMap((day) => byDay.get(day) ?? []);
+  const weeks = { last: ofDates(-7), before: ofDates(-14, -7), all: days };
   return (
     <div class="columns">
-      <PassRate branch={branch} figures={days} now={now} hrefOf={dayHref} />
-      <Durations branch={branch} executions={executions} hrefOf={executionHref} />
+      <Outcomes
+        branch={branch}
+        weeks={weeks}
+        days={dates.map((day) => {
+          const { executions = 0, passed = 0 } = byDay.get(day) ?? {};
+          return { day, executions, passed, href: executions > 0 ? dayHref?.(day) : undefined };
+        })}
+      />
+      <Durations branch={branch} weeks={weeks} executions={executions} hrefOf={executionHref} />
     </div>
   );
 }
+
+/** The figures of the last seven days, of the seven days before, and of all days of the chart. */
+type Weeks = { last: readonly DayFigures[]; before: readonly DayFigures[]; all: readonly DayFigures[] };
 
 const rateOf = (figures: readonly DayFigures[]): number | null => {
   const executions = figures.reduce((sum, row) => sum + row.executions, 0);
@@ -45,67 +61,48 @@ const rateOf = (figures: readonly DayFigures[]): number | null => {
 };
 
 /** "+4 points against the week before"; empty without results in both weeks. */
-function changeOf(week: number | null, before: number | null): string {
-  if (week === null || before === null) return "";
-  const points = Math.round((week - before) * 100);
-  return points === 0
-    ? "as in the week before"
-    : `${points > 0 ? "+" : "−"}${Math.abs(points)} ${Math.abs(points) === 1 ? "point" : "points"} against the week before`;
+function changeOf(last: number | null, before: number | null, show: (difference: number) => string): string {
+  if (last === null || before === null) return "";
+  const difference = last - before;
+  const text = show(Math.abs(difference));
+  return text === show(0) ? "as in the week before" : `${difference > 0 ? "+" : "−"}${text} against the week before`;
 }
 
-type PassRateProperties = {
-  branch: string;
-  figures: readonly DayFigures[];
-  now: Date;
-  hrefOf: ((day: string) => Path) | undefined;
-};
+const toPoints = (share: number): string => counted(Math.round(share * 100), "point");
 
-function PassRate({ branch, figures, now, hrefOf }: PassRateProperties): Html {
-  const byDay = new Map(figures.map((row) => [row.day, row]));
-  const days = Array.from({ length: TREND_DAYS }, (_, index) =>
-    new Date(now.getTime() - (TREND_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
-  );
-  const points = days.map((day) => {
-    const row = byDay.get(day);
-    const value = row ? row.passed / row.executions : null;
-    const label = value === null ? "" : `${toDay(day)}: ${toPercent(value)}`;
-    return { day, value, href: row ? hrefOf?.(day) : undefined, label };
-  });
-  const lowest = points.reduce((low, point) => ((point.value ?? 2) < (low.value ?? 2) ? point : low));
-  const ofDays = (from: number, to?: number) => rateOf(days.slice(from, to).flatMap((day) => byDay.get(day) ?? []));
-  const [week, before] = [ofDays(-7), ofDays(-14, -7)];
+function Outcomes({ branch, weeks, days }: { branch: string; weeks: Weeks; days: readonly OutcomeDay[] }): Html {
+  const [last, before] = [rateOf(weeks.last), rateOf(weeks.before)];
   return (
     <section class="card padded">
       <h2 class="label">
-        Executions of {branch} that passed, {week === null ? `last ${TREND_DAYS} days` : "last 7 days"}
+        Executions of {branch} that passed, {last === null ? `last ${TREND_DAYS} days` : "last 7 days"}
       </h2>
       <div class="big">
-        {toPercent(week ?? rateOf(figures)!)} <small class="soft">{changeOf(week, before)}</small>
+        {toPercent(last ?? rateOf(weeks.all)!)} <small class="soft">{changeOf(last, before, toPoints)}</small>
       </div>
-      <Chart
-        title={`Share of executions of ${branch} that passed, by day; lowest: ${lowest.label}`}
-        lines={[{ name: "Passed", points }]}
-        show={toPercent}
-        min={0}
-        max={1}
-      />
+      <OutcomeDays title={`Executions of ${branch} by day and outcome, last ${TREND_DAYS} days`} days={days} />
     </section>
   );
 }
 
-type DurationsProperties = {
-  branch: string;
-  executions: readonly ExecutionSummary[];
-  hrefOf: ((id: string) => Path) | undefined;
-};
-
-/** The middle of those that are known; of an even number the lower one. */
+/** Returns the median of the known values; the lower one of the two in the middle of an even number. */
 function medianOf(values: readonly number[]): number | null {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
 }
 
-function Durations({ branch, executions, hrefOf }: DurationsProperties): Html {
+/** Returns the median of the days' medians, in milliseconds. */
+const medianOfDays = (figures: readonly DayFigures[]): number | null =>
+  medianOf(figures.flatMap(({ p50Ms }) => (p50Ms === null ? [] : [Number(p50Ms)])));
+
+type DurationsProperties = {
+  branch: string;
+  weeks: Weeks;
+  executions: readonly ExecutionSummary[];
+  hrefOf: ((id: string) => Path) | undefined;
+};
+
+function Durations({ branch, weeks, executions, hrefOf }: DurationsProperties): Html {
   const bars = executions.toReversed().map((execution) => ({
     status: execution.repeatedStatus ?? execution.status,
     value: execution.durationMs > 0 ? execution.durationMs : null,
@@ -115,6 +112,7 @@ function Durations({ branch, executions, hrefOf }: DurationsProperties): Html {
   }));
   const values = executions.flatMap(({ durationMs }) => (durationMs > 0 ? [durationMs] : []));
   const median = medianOf(values);
+  const change = changeOf(medianOfDays(weeks.last), medianOfDays(weeks.before), toDuration);
   return (
     <section class="card padded">
       <h2 class="label">
@@ -122,7 +120,9 @@ function Durations({ branch, executions, hrefOf }: DurationsProperties): Html {
       </h2>
       <div class="big">
         {values[0] === undefined ? "–" : toDuration(values[0])}{" "}
-        <small class="soft">{median === null ? "" : `the latest; median ${toDuration(median)}`}</small>
+        <small class="soft">
+          {median === null ? "" : `latest; median ${toDuration(median)}${change === "" ? "" : `, ${change}`}`}
+        </small>
       </div>
       <Bars
         title={`Duration and outcome of the last executions of ${branch}, oldest first`}
