@@ -77,6 +77,11 @@ export const bugReport = v.strictObject({
     v.examples(["5f2c9be1a0d34e77"]),
   ),
   occurrences: described(v.number(), "How many failures are of it", 23),
+  impact: described(
+    v.number(),
+    "Executions of the last 14 days in which it occurred; counted within seconds, over at most its newest 5,000 occurrences",
+    6,
+  ),
   firstSeenAt: described(v.nullable(time), "When it first occurred; null: it never has"),
   lastSeenAt: described(v.nullable(time), "When it last occurred; null: it never has"),
   firstExecutionId: described(
@@ -186,7 +191,7 @@ export const bugReportFilter = v.strictObject({
     "cart",
   ),
   sort: described(
-    v.optional(oneOf(["newest", "occurrences", "lastSeenAt", "severity"])),
+    v.optional(oneOf(["newest", "occurrences", "impact", "lastSeenAt", "severity"])),
     "By what they are sorted, greatest or latest first. Default: newest",
     "occurrences",
   ),

@@ -1,4 +1,4 @@
-/** What a bug looks like: its newest failure as it was reported, and how often it occurred on which day. */
+/** The evidence of a bug: its newest failure as it was reported, the days on which it occurred, and its impact. */
 
 import { type Sql, toTextArray } from "../database/connect.ts";
 import { firstIdAt } from "../database/moment.ts";
@@ -45,7 +45,7 @@ export const selectNewestFailure = async (
 };
 
 /** The newest occurrences of a bug that are counted. */
-const COUNTED = 5_000;
+const MAX_COUNTED_OCCURRENCES = 5_000;
 
 export type OccurrenceDay = {
   bugId: string;
@@ -67,6 +67,36 @@ export const selectOccurrenceDays = (
   from unnest(${toTextArray(bugIds)}::uuid[]) as b (id), lateral (
     select run_id, seen_at from bug_occurrence
     where project_id = ${projectId} and bug_report_id = b.id and run_id >= ${firstIdAt(now.getTime() - days * DAY_MS)}
-    order by run_id desc limit ${COUNTED}) o, lateral (
+    order by run_id desc limit ${MAX_COUNTED_OCCURRENCES}) o, lateral (
     select execution_id from test_run where project_id = ${projectId} and id = o.run_id offset 0) r
   group by b.id, day order by b.id, day`;
+
+/** The days that count for the impact of a bug. */
+const IMPACT_DAYS = 14;
+/** Bugs per statement. */
+const IMPACT_BATCH_SIZE = 50;
+
+/**
+ * Counts the impact of bugs that are due, at most `IMPACT_BATCH_SIZE`, and returns how many they were. A bug with an impact is counted
+ * again after an hour, because its occurrences grow old. Rows that another server counts at the same time are skipped.
+ */
+export async function countDueImpacts(sql: Sql, now: Date): Promise<number> {
+  const since = firstIdAt(now.getTime() - IMPACT_DAYS * DAY_MS);
+  const result = await sql`
+    with due as materialized (
+      select project_id, id from bug_report where impact_due_at <= ${now.toISOString()}
+      order by impact_due_at limit ${IMPACT_BATCH_SIZE} for update skip locked),
+    counted as materialized (
+      select due.project_id, due.id, c.impact from due, lateral (
+        select count(distinct r.execution_id)::int as impact
+        from (
+          select run_id from bug_occurrence
+          where project_id = due.project_id and bug_report_id = due.id and run_id >= ${since}
+          order by run_id desc limit ${MAX_COUNTED_OCCURRENCES}) o,
+        lateral (select execution_id from test_run where project_id = due.project_id and id = o.run_id offset 0) r) c)
+    update bug_report b set impact = c.impact,
+      impact_due_at = case when c.impact > 0 and b.status in ('open', 'in_progress')
+        then ${now.toISOString()}::timestamptz + interval '1 hour' end
+    from counted c where b.project_id = c.project_id and b.id = c.id`;
+  return result.count;
+}

@@ -35,7 +35,7 @@ const columns = (sql: Sql) => sql`
   b.id, b.number, b.title, b.description, b.status, b.severity, b.source,
   (select ${fingerprintText(sql)} from bug_fingerprint f
     where f.project_id = b.project_id and f.bug_report_id = b.id order by ${telling(sql)} limit 1) as fingerprint,
-  b.occurrences, b.first_seen_at as "firstSeenAt", b.last_seen_at as "lastSeenAt",
+  b.occurrences, b.impact, b.first_seen_at as "firstSeenAt", b.last_seen_at as "lastSeenAt",
   b.first_execution_id as "firstExecutionId", b.last_execution_id as "lastExecutionId",
   (select coalesce(json_agg(distinct c.task_slug), '[]') from bug_case k
     cross join lateral (
@@ -75,6 +75,7 @@ export type BugReportRow = BugReport & { key: string };
 const SORT_KEYS = {
   newest: { key: "b.number", type: "int" },
   occurrences: { key: "b.occurrences", type: "int" },
+  impact: { key: "b.impact", type: "int" },
   lastSeenAt: { key: "coalesce(b.last_seen_at, '-infinity')", type: "timestamptz" },
   severity: { key: "array_position(array['trivial', 'minor', 'major', 'critical'], b.severity)", type: "int" },
 } as const;

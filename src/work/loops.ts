@@ -16,6 +16,7 @@ import { handleEvents, runSchedules } from "./automate.ts";
 import { countAll } from "./count.ts";
 import type { Deliverer } from "./deliver.ts";
 import { expireExecutions } from "./expire.ts";
+import { countImpacts } from "./impact.ts";
 import { type GoOn, type Loop, startLoop } from "./loop.ts";
 import { boundDeliveries, prune, pruneUploads } from "./prune.ts";
 import { reclaimLeases } from "./reclaim.ts";
@@ -65,6 +66,7 @@ export function startLoops(options: LoopsOptions): Loop {
   every(2 * SECOND, "reclaim leases", (goOn) => afterNote(() => reclaimLeases(database, goOn, log)));
   every(SECOND, "analyse tables", (goOn) => analyzeOutgrown(database, goOn, log));
   every(SECOND, "count runs", (goOn) => countAll(database, goOn, log));
+  every(2 * SECOND, "count impacts", (goOn) => countImpacts(pool, new Date(), goOn));
   every(60 * MINUTE, "retain results", (goOn) => retainResults(database, retentionDays, new Date(), goOn, log));
   if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
   every(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn));

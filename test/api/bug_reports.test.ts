@@ -63,6 +63,7 @@ describe("automatic bug reports", () => {
       source: "automatic",
       fingerprint: expect.stringMatching(/^v2:[0-9a-f]{32}$/),
       occurrences: 2,
+      impact: 0,
       firstSeenAt: expect.any(String),
       lastSeenAt: expect.any(String),
       firstExecutionId: first.executionId,

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { createRoles, type Who } from "./browser.ts";
+import { countImpacts } from "../../src/work/impact.ts";
 
 const { member, acme, rival, ask, look, fill, report, addProject, database } = await createRoles();
 const base = `/projects/${acme.project}/bugs`;
@@ -22,12 +23,34 @@ beforeAll(async () => {
 const found = async () => (await ask(`GET ${api}?source=automatic`, { key: acme.key })).body.data[0];
 
 describe("the list", () => {
-  test("says what is open by severity, and what came back stands first", async () => {
-    const { words, html } = await look("viewer", base);
+  test("says what is open by severity; regressed bugs come first in the order of severity", async () => {
+    const { words, html } = await look("viewer", `${base}?sort=severity`);
     expect(words).toContain("4 open bugs: 1 critical, 1 major, 1 minor, 1 trivial; 1 regressed");
     const order = ["came back", "slow start", "alert", "a typo"].map((title) => words.lastIndexOf(title));
     expect(order).toEqual(order.toSorted((a, b) => a - b));
     expect(html.length).toBeLessThan(30_000);
+  });
+
+  test("is sorted by the number of executions of the last 14 days in which a bug occurred", async () => {
+    await countImpacts(database.pool, new Date());
+    const { words } = await look("viewer", base);
+    const order = ["Bug 1 ", "Bug 4 ", "Bug 3 ", "Bug 2 "].map((title) => words.indexOf(title));
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    const { body } = await ask(`GET ${api}?sort=impact`, { key: acme.key });
+    expect(body.data.map(({ impact }: { impact: number }) => impact)).toEqual([4, 0, 0, 0]);
+  });
+
+  test("counts the impact anew when a bug occurs again, and lets it end after 14 days", async () => {
+    const impacts = async () => (await found()).impact;
+    await countImpacts(database.pool, new Date());
+    const [due] = await database.pool`select impact_due_at > now() as later from bug_report where impact = 4`;
+    expect(due).toEqual({ later: true });
+    await countImpacts(database.pool, new Date(Date.now() + 15 * 86_400_000));
+    expect(await impacts()).toBe(0);
+    await database.pool`update bug_report set occurrences = occurrences + 1 where source = 'automatic'`;
+    await countImpacts(database.pool, new Date(Date.now() + 1_000));
+    expect(await impacts()).toBe(4);
+    await database.pool`update bug_report set occurrences = occurrences - 1 where source = 'automatic'`;
   });
 
   test("shows of each bug its test, its days and how many executions it broke; the navigation says how many are open", async () => {
@@ -53,7 +76,7 @@ describe("the list", () => {
       expect([query, (await look("viewer", `${base}?${query}`)).status]).toEqual([query, 400]);
   });
 
-  test("is walked exactly once, those that came back first", async () => {
+  test("is walked exactly once in every order, regressed bugs first in the order of severity", async () => {
     const { project, key } = await addProject(acme);
     for (let index = 0; index < 50; index++)
       await ask(`POST /projects/${project}/bug-reports`, {
@@ -61,7 +84,7 @@ describe("the list", () => {
         body: { title: `walked ${index}`, severity: ["minor", "major", "trivial"][index % 3] },
       });
     await database.pool`update bug_report set regressed = number % 2 = 0 where project_id = ${project}`;
-    for (const sort of ["", "newest", "lastSeenAt", "occurrences"]) {
+    for (const sort of ["", "severity", "newest", "lastSeenAt", "occurrences"]) {
       const seen: number[] = [];
       for (let path: string | undefined = `/projects/${project}/bugs?sort=${sort}`; path;) {
         const { html } = await look("viewer", path);
@@ -69,7 +92,8 @@ describe("the list", () => {
         path = /rel="next" href="([^"]+)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
       }
       expect([sort, seen.length, new Set(seen).size]).toEqual([sort, 50, 50]);
-      if (sort === "") expect(seen.map((number) => number % 2)).toEqual([...Array(25).fill(0), ...Array(25).fill(1)]);
+      if (sort === "severity")
+        expect(seen.map((number) => number % 2)).toEqual([...Array(25).fill(0), ...Array(25).fill(1)]);
     }
   });
 

@@ -39,13 +39,14 @@ const STATUS_OPTIONS: readonly Choice[] = [
 ];
 
 const SORT_OPTIONS: readonly Choice[] = [
-  ["", "Regressed first, then severity"],
-  ["newest", "newest"],
+  ["", "Most failed executions, 14 days"],
+  ["severity", "Regressed first, then severity"],
+  ["newest", "Newest"],
   ["lastSeenAt", "Last seen"],
   ["occurrences", "Most failures"],
 ];
 
-const SORTS = ["newest", "lastSeenAt", "occurrences"] as const;
+const SORTS = ["severity", "newest", "lastSeenAt", "occurrences"] as const;
 
 const listQuery = v.strictObject({
   q: mayBeEmpty(text(200)),
@@ -68,14 +69,21 @@ const readStatuses = (given: string | undefined): readonly BugStatus[] => {
   return read.success ? read.output : refuse(`Cannot read "status": ${read.issues[0].message}`);
 };
 
-const KEYS = { newest: PART.number, lastSeenAt: PART.time, occurrences: PART.number, severity: PART.number } as const;
+const KEYS = {
+  impact: PART.number,
+  newest: PART.number,
+  lastSeenAt: PART.time,
+  occurrences: PART.number,
+  severity: PART.number,
+} as const;
 
-/** What came back stands first where nothing else is asked for: these are two lists, one behind the other. */
+/** By severity, regressed bugs come first: these are two lists, one after the other. */
 async function selectList(sql: Sql, projectId: string, query: ListQuery) {
   const { q, severity, source, task, assignee, sort, cursor } = query;
-  const by: BugReportSort = sort ?? "severity";
-  const isPart = sort === undefined ? (text: string) => text === "back" || text === "" : PART.none;
-  const [part, ...after] = readCursor(cursor, [isPart, KEYS[by], PART.number]) ?? [sort === undefined ? "back" : ""];
+  const by: BugReportSort = sort ?? "impact";
+  const bySeverity = by === "severity";
+  const isPart = bySeverity ? (text: string) => text === "back" || text === "" : PART.none;
+  const [part, ...after] = readCursor(cursor, [isPart, KEYS[by], PART.number]) ?? [bySeverity ? "back" : ""];
   const select = (regressed: boolean | undefined, limit: number, from: readonly string[]) =>
     selectBugReports(sql, projectId, {
       limit,
@@ -93,15 +101,11 @@ async function selectList(sql: Sql, projectId: string, query: ListQuery) {
   const rest =
     first.length > ROWS
       ? []
-      : await select(sort === undefined ? false : undefined, ROWS - first.length, part === "back" ? [] : after);
+      : await select(bySeverity ? false : undefined, ROWS - first.length, part === "back" ? [] : after);
   const rows = [...first, ...rest];
   const shown = rows.slice(0, ROWS);
   const last = rows.length > ROWS ? shown.at(-1) : undefined;
-  const place = last && [
-    shown.length <= first.length && sort === undefined ? "back" : "",
-    last.key,
-    String(last.number),
-  ];
+  const place = last && [shown.length <= first.length && bySeverity ? "back" : "", last.key, String(last.number)];
   return { shown, next: place && writeCursor(place) };
 }
 
