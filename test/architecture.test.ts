@@ -83,7 +83,17 @@ const SHARED: Record<string, string[]> = {
     "shared_rate_limit",
     "target",
   ],
-  database: ["binaries", "compose", "connect", "database_url", "home", "locks", "moment", "silence", "watched_pool"],
+  database: [
+    "binaries",
+    "compose",
+    "connect",
+    "database_url",
+    "home",
+    "locks",
+    "time_bounds",
+    "silence",
+    "watched_pool",
+  ],
   rules: [
     "ansi",
     "blame",

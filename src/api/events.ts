@@ -4,7 +4,7 @@ import { type ServerSentEvent, type StreamControl, toEventText, toKeepAlive } fr
 import { absent, fail } from "../http/problem.ts";
 import { noContent, StreamReply } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
-import { compare, readPosition, writePosition } from "../rules/position.ts";
+import { compare, readPosition, writePosition } from "../rules/stream_position.ts";
 import { eventsQuery, type LiveState, type News, type Position } from "../schema/live.ts";
 import { executionUrl } from "../schema/urls.ts";
 import { isUnavailable } from "../database/connect.ts";

@@ -17,7 +17,7 @@ import { jsonOnce, plainText } from "../request/reply.ts";
 import { toPage } from "../request/page.ts";
 import { route, type Route } from "../request/route.ts";
 import { joinLog } from "../rules/log_parts.ts";
-import { nextSeconds } from "../rules/pace.ts";
+import { pollIntervalSeconds } from "../rules/poll_interval.ts";
 import {
   leaseAnswer,
   leaseEnd,
@@ -101,7 +101,7 @@ export const leases: Route[] = [
         let synced = await sync(body);
         const before = synced.isWatched;
         // Who looks at what it holds does not wait as long as the runner would.
-        const longest = before ? nextSeconds({ ...budget, ...synced }) : waitSeconds;
+        const longest = before ? pollIntervalSeconds({ ...budget, ...synced }) : waitSeconds;
         const until = performance.now() + Math.min(waitSeconds, longest) * 1000;
         const ids = held.map(({ id }) => id);
         let waited = false;
@@ -121,7 +121,7 @@ export const leases: Route[] = [
         const answer = {
           leases: [],
           held: synced.held,
-          nextSeconds: nextSeconds({ ...budget, ...synced, runners }),
+          nextSeconds: pollIntervalSeconds({ ...budget, ...synced, runners }),
         };
         // Variables are in it: it is not kept for who repeats the request.
         return jsonOnce(200, { ...answer, leases: synced.leases }, answer);

@@ -6,7 +6,7 @@ import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "..
 import { hasServedFor } from "./instance.ts";
 import { failedResultsOf } from "./packing.ts";
 import { isDue } from "../database/retry_backoff.ts";
-import { inSeconds } from "../database/moment.ts";
+import { inSeconds } from "../database/time_bounds.ts";
 import { canRun, isBlocked, isHeld, isOpen } from "./runner_presence.ts";
 
 /** How long a lease lasts without its runner being heard of: longer than a full window of the rate limit. */

@@ -1,7 +1,7 @@
 /** The live stream over real HTTP. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { readPosition, writePosition } from "../../src/rules/position.ts";
+import { readPosition, writePosition } from "../../src/rules/stream_position.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";
 import { insertEvents } from "../../src/store/events.ts";
 import { createSignals } from "../../src/database/signals.ts";

@@ -30,7 +30,7 @@ import {
   splitFiles,
   toFileName,
 } from "../../src/rules/plan.ts";
-import { readPosition } from "../../src/rules/position.ts";
+import { readPosition } from "../../src/rules/stream_position.ts";
 import { plainWord } from "../../src/rules/randomness.ts";
 import { emptyReport, erroredCase } from "../../src/reports/report.ts";
 import { repeatOnly } from "../../src/rules/repeat.ts";
@@ -139,10 +139,10 @@ testLinearity("rules", {
     ...{ blockOf: null, changesOf: null, countStatuses: null, mergeBlock: null, packResults: null },
     ...{ removeFromBlock: null, toLetter: null, toStatus: null },
   },
-  "news.ts": { isNews: null },
+  "recency.ts": { isRecent: null },
   "outside.ts": { isFromOutside: (text) => isFromOutside(failureOf(text)) },
   "palette.ts": { nearestColour: null, rgbOf: null },
-  "pace.ts": { nextSeconds: null },
+  "poll_interval.ts": { pollIntervalSeconds: null },
   "plan.ts": {
     batchesPath: (text) => batchesPath("e", text),
     createFileMatch: (text) => createFileMatch([text, `a/${text}`])(text),
@@ -163,7 +163,7 @@ testLinearity("rules", {
       toFileName(text, text);
     },
   },
-  "position.ts": { atEvent: null, atLog: null, before: null, compare: null, readPosition, writePosition: null },
+  "stream_position.ts": { atEvent: null, atLog: null, before: null, compare: null, readPosition, writePosition: null },
   "randomness.ts": { plainWord },
   "rename.ts": {
     findRenamed: (text) => {

@@ -12,7 +12,6 @@ import {
   Checkbox,
   Csrf,
   Danger,
-  Done,
   Field,
   FormError,
   Hidden,
@@ -20,6 +19,7 @@ import {
   Select,
 } from "../../src/web/components/form.tsx";
 import { LogLines, LogText, readLogLines } from "../../src/web/components/log.tsx";
+import { Notice, noticeParameter } from "../../src/web/components/notice.tsx";
 import { Pager } from "../../src/web/components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../src/web/components/status.tsx";
 import { Strip } from "../../src/web/components/strip.tsx";
@@ -63,9 +63,9 @@ testLinearity(
     "failure.tsx": {
       Evidence: (text) => {
         for (const measure of [FULL, WHOLE]) {
-          Evidence({ said: { message: text, stack: text, output: text }, measure, title: "" });
+          Evidence({ failure: { message: text, stack: text, output: text }, measure, title: "" });
           const stack = `Error: a\n${text}\n    at a (${text})`;
-          Evidence({ said: { message: `a\n${text}`, stack, output: text }, measure, title: "" });
+          Evidence({ failure: { message: `a\n${text}`, stack, output: text }, measure, title: "" });
         }
       },
       firstPlainLine,
@@ -82,7 +82,6 @@ testLinearity(
       Checkbox: (text) => Checkbox({ label: text, name: text, checked: true, value: text }),
       Csrf: (text) => Csrf({ token: text }),
       Danger: (text) => Danger({ action: `/${text}`, csrf: text, label: text, loss: text }),
-      Done: (text) => Done({ children: text }),
       Field: (text) => Field({ label: text, name: text, value: text, hint: text, type: "area", placeholder: text }),
       FormError: (text) => FormError({ message: text }),
       Hidden: (text) => Hidden({ name: "a", value: text }),
@@ -96,6 +95,10 @@ testLinearity(
       readLogLines: (text) =>
         render(LogLines({ lines: readLogLines(text, 1, text.slice(0, Math.min(200, text.length / 2))), name: text })),
     },
+    "notice.tsx": {
+      Notice: (text) => Notice({ notices: { [text]: text }, name: text }),
+      noticeParameter: (text) => noticeParameter({ [text]: text }),
+    },
     "outcome_days.tsx": {
       OutcomeDays: (text) =>
         OutcomeDays({ title: text, days: [{ day: "2026-01-31", executions: 2, passed: 1, href: `/${text}` }] }),
@@ -108,7 +111,7 @@ testLinearity(
     "status.tsx": {
       Mark: (text) => Mark({ status: text }),
       Tag: (text) => Tag({ children: text, kind: text }),
-      ...{ standingOf: null, wordOf },
+      ...{ testStatusOf: null, wordOf },
     },
     "strip.tsx": {
       Strip: (text) => Strip({ items: [{ status: text, href: `/${text}`, label: text }], label: text }),

@@ -1,8 +1,8 @@
-/** Where a page of a list begins, as addresses contain it: the sort keys of the last row before it, joined by `~`. */
+/** Reads and writes the cursor of a list: the sort keys of the last row of the page before, joined by `~`. */
 
 import { fail } from "../../http/problem.ts";
 
-/** The forms that a part of a cursor may have. */
+/** The possible types of a part of a cursor. */
 export const PART = {
   number: (text: string) => /^\d{1,10}$/.test(text) && Number(text) <= 2_147_483_647,
   real: (text: string) => /^\d{1,10}(?:\.\d{1,20})?(?:e-?\d\d?)?$/.test(text),
@@ -15,7 +15,7 @@ export const PART = {
 
 export const writeCursor = (parts: readonly string[]): string => parts.join("~");
 
-/** Returns undefined for the first page. Fails with VALIDATION_ERROR if a part does not have its form. */
+/** Returns undefined for the first page. Throws VALIDATION_ERROR if a part does not have its type. */
 export function readCursor(
   cursor: string | undefined,
   parts: readonly ((text: string) => boolean)[],

@@ -1,4 +1,4 @@
-/** Every page of the dashboard, a family a line. */
+/** All pages of the dashboard. */
 
 import { account } from "../pages/account.tsx";
 import { audit } from "../pages/audit.tsx";

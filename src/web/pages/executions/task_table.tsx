@@ -12,7 +12,7 @@ import { executionPath, taskPath } from "../../site/paths.ts";
 import { ORDER } from "./failures.tsx";
 
 /** Maximum number of tasks that are listed at first. */
-export const TASKS = 50;
+export const MAX_TASKS = 50;
 
 type TaskTable = {
   /** The usual durations of tasks, in milliseconds by slug. */
@@ -30,7 +30,7 @@ export function taskTable(
   const worstFirst = tasks.toSorted(
     (a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.failed - a.failed || 0,
   );
-  const shown = showsAll ? worstFirst : worstFirst.slice(0, TASKS);
+  const shown = showsAll ? worstFirst : worstFirst.slice(0, MAX_TASKS);
   const hasRunners = mode === "run";
   return [
     <>
@@ -89,7 +89,7 @@ export const shardsWord = (task: TaskRow): string | null => {
   return `${task.shards - missingShardsOf(task).length} of ${task.shards} shards`;
 };
 
-/** Why a task is not in, or not all of it; null where there is nothing to say. */
+/** Explains why a task is missing or incomplete. Returns null if it is neither. */
 export function whyMissing(task: TaskRow): string | null {
   if (hasEnded(task.status)) return taskLine(task) ?? task.reason;
   if (task.reason !== null) return task.reason;
@@ -97,7 +97,7 @@ export function whyMissing(task: TaskRow): string | null {
   return missing.length > 0 && task.attempt > 0 ? `Waiting for ${toShardList(missing)}` : null;
 }
 
-/** A difference that is worth a look begins at a fifth. */
+/** Differences of at least a fifth are shown. */
 const isUsual = (ms: number, usual: number) => Math.abs(ms - usual) < usual / 5;
 
 type RowContext = { hasRunners: boolean; usual: number | undefined; now: Date };

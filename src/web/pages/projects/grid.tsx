@@ -21,14 +21,14 @@ const LETTERS: Record<string, string> = {
 
 const SHAPES: Record<string, string> = { passed: "●", flaky: "◐", failed: "✕", skipped: "–" };
 
-/** Tests in rows, executions in columns, newest right. */
+/** Shows tests in rows and executions in columns, newest right. */
 export function grid(projectId: string, rows: readonly GridRow[], builds: readonly ExecutionSummary[]): Html | null {
   if (rows.length === 0) return null;
   const columns = builds.toReversed();
   return (
     <div class="card scroll">
       <table class="grid">
-        <caption class="visually-hidden">Tests that failed lately, by execution, newest right</caption>
+        <caption class="visually-hidden">Recently failed tests by execution, newest right</caption>
         <thead>
           <tr>
             <th scope="col">Test</th>
@@ -82,7 +82,7 @@ export function grid(projectId: string, rows: readonly GridRow[], builds: readon
   );
 }
 
-/** For the head of a narrow column. */
+/** Shortens a name for the head of a narrow column. */
 function shortNameOf(build: ExecutionSummary): string {
   const name = executionNumber(build).replace(/^#/, "");
   return name.length <= 8 ? name : toDay(build.createdAt);

@@ -23,7 +23,7 @@ const MAX_RUNNERS = 100;
 
 const MAX_COMMANDS = 20;
 
-/** Where the next page begins: the last runner's project and name. */
+/** The cursor of a page: the last runner's project and name. */
 const after = v.pipe(
   v.string("expected the address of a next page"),
   v.transform((value) => /^([0-9a-f-]{36}) ([^]{1,200})$/.exec(value)),
@@ -31,20 +31,20 @@ const after = v.pipe(
   v.transform((match) => (match === null ? undefined : { projectId: match[1]!, name: match[2]! })),
 );
 
-/** The answer first: does everything that waits have somebody who will come for it. */
+/** Returns the headline: whether every waiting task has a runner. */
 function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner[]): { status: string; text: string } {
   const waiting = queue.reduce((sum, row) => sum + row.waiting, 0);
   const unserved = queue.reduce((sum, row) => sum + row.unserved, 0);
-  const there = runners.filter(({ isThere }) => isThere);
-  const atWork = there.filter(({ held }) => held > 0).length;
+  const online = runners.filter(({ isThere }) => isThere);
+  const atWork = online.filter(({ held }) => held > 0).length;
   if (unserved > 0)
     return {
       status: "failed",
       text: `${counted(unserved, "task")} without a matching runner online`,
     };
   if (runners.length === 0) return { status: "queued", text: "No runners yet" };
-  if (there.length === 0) return { status: "queued", text: "No runners online, no tasks waiting" };
-  const text = `${counted(there.length, "runner")} online, ${atWork} busy`;
+  if (online.length === 0) return { status: "queued", text: "No runners online, no tasks waiting" };
+  const text = `${counted(online.length, "runner")} online, ${atWork} busy`;
   return {
     status: "passed",
     text: waiting > 0 ? `${text}, ${counted(waiting, "task")} waiting` : `${text}, no tasks waiting`,
@@ -85,7 +85,7 @@ const runnersPage = page(
           </>
         )}
         <h2>
-          Runners <small>a runner that has not asked for work for two minutes is offline</small>
+          Runners <small>a runner is offline if it has not polled for two minutes</small>
         </h2>
         {rows.length === 0 ? (
           <div class="card empty">
@@ -130,10 +130,10 @@ const runnersPage = page(
                     {labels.length > 0 ? ` --labels ${labels.join(",")}` : ""}
                   </pre>
                   <p class="hint">
-                    assay.key holds the key of the project
+                    assay.key contains the key of the project
                     {project.leading === null ? (
                       <>
-                        , which has none yet: <a href={`/projects/${project.id}/settings`}>generate it</a>
+                        , which has none yet: <a href={`/projects/${project.id}/settings`}>generate one</a>
                       </>
                     ) : (
                       <>
