@@ -111,7 +111,7 @@ testLinearity(
     "status.tsx": {
       Mark: (text) => Mark({ status: text }),
       Tag: (text) => Tag({ children: text, kind: text }),
-      ...{ testStatusOf: null, wordOf },
+      ...{ testStatusOf: null, wordOf, worstFirst: null },
     },
     "strip.tsx": {
       Strip: (text) => Strip({ items: [{ status: text, href: `/${text}`, label: text }], label: text }),

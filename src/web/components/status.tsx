@@ -40,6 +40,12 @@ export function Mark({ status, word = true }: { status: string; word?: boolean }
   );
 }
 
+const TASK_ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];
+
+/** Sorts tasks by status, the worst first, and then by the number of failures. */
+export const worstFirst = <Task extends { status: string; failed: number }>(tasks: readonly Task[]): Task[] =>
+  tasks.toSorted((a, b) => TASK_ORDER.indexOf(a.status) - TASK_ORDER.indexOf(b.status) || b.failed - a.failed);
+
 /** Returns the status to show for a test: its health, but "failed" if a healthy or new test has failed last. */
 export const testStatusOf = ({ health, lastStatus }: { health: string; lastStatus: string | null }): string =>
   lastStatus === "failed" && (health === "healthy" || health === "new") ? "failed" : health;

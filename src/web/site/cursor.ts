@@ -1,6 +1,8 @@
 /** Reads and writes the cursor of a list: the sort keys of the last row of the page before, joined by `~`. */
 
+import * as v from "valibot";
 import { fail } from "../../http/problem.ts";
+import { uuid } from "../../schema/fields.ts";
 
 /** The possible types of a part of a cursor. */
 export const PART = {
@@ -26,3 +28,13 @@ export function readCursor(
     fail("VALIDATION_ERROR", `Cannot read "cursor": expected a link of this list`);
   return texts;
 }
+
+const EXPECTED_PAGE = "expected the address of a next page";
+
+/** The cursor of a list that is sorted by name: an id and the name of the last row. Undefined for the first page. */
+export const idAndNameCursor = v.pipe(
+  v.string(EXPECTED_PAGE),
+  v.transform((text) => /^([0-9a-f-]{36}) ([^]*)$/.exec(text)),
+  v.check((match) => match === null || v.is(uuid, match[1]), EXPECTED_PAGE),
+  v.transform((match) => (match === null ? undefined : { id: match[1]!, name: match[2]! })),
+);

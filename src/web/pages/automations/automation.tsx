@@ -10,6 +10,7 @@ import {
   runByHand,
 } from "../../../operations/automation/automation_settings.ts";
 import { type AutomationRun, automationPatch, runStatus } from "../../../schema/automations.ts";
+import { mayBeEmpty } from "../../../schema/fields.ts";
 import { selectAutomationRuns } from "../../../store/automations.ts";
 import { ActionForm, Danger, FormError } from "../../components/form.tsx";
 import { Notice } from "../../components/notice.tsx";
@@ -148,12 +149,6 @@ export async function one(
   return { title: automation.name, body, section: "automations", ...(problem ? { status: 400 } : {}) };
 }
 
-/** Accepts the empty value of the form, which means all statuses. */
-const anyStatus = v.pipe(
-  v.optional(v.union([v.literal(""), runStatus])),
-  v.transform((status) => status || undefined),
-);
-
 const flag = v.picklist(["true", "false"]);
 
 const toChanged = ({ id, name }: { id: string; name: string }, fields: readonly string[]) =>
@@ -161,7 +156,7 @@ const toChanged = ({ id, name }: { id: string; name: string }, fields: readonly 
 
 export const automationPage = page(
   "/teams/:teamId/automations/:automationId",
-  { access: "viewer", query: v.strictObject({ cursor, notice, status: anyStatus }) },
+  { access: "viewer", query: v.strictObject({ cursor, notice, status: mayBeEmpty(runStatus) }) },
   async (context) => await one(context, context.query),
 );
 

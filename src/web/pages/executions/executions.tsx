@@ -17,11 +17,12 @@ import { executionPath } from "../../site/paths.ts";
 import { actionsOf, cancelForm, completeForm, deleteForm, rerunForm } from "./actions.tsx";
 import { ChangeList, readChanges } from "./changes.tsx";
 import { comparisonPage } from "./comparison.tsx";
-import { failureSections, readFailures } from "./failures.tsx";
+import { failureSections } from "./failures.tsx";
 import { listPage } from "./list.tsx";
 import { LiveLogEnd, readLiveLog } from "./live_log.tsx";
 import { type ExecutionView, findFlakyTest, flakyWord, metaOf, shortNameOf, toHtml, toText } from "./meta.tsx";
 import { ExecutionProgress } from "./progress.tsx";
+import { readFailures } from "./read_failures.ts";
 import { rerunsOf, waitingRerun } from "./rerun.tsx";
 import { MAX_TASKS, taskTable } from "./task_table.tsx";
 

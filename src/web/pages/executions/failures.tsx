@@ -1,21 +1,20 @@
 /** The failures of an execution by cause, in sections by blame. */
 
-import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path, Piece } from "../../../http/html.ts";
-import { type CauseFailures, type CausePage, readCauses } from "../../../operations/executions/failures.ts";
+import type { CauseFailures } from "../../../operations/executions/failures.ts";
 import { ownFrames } from "../../../rules/stack.ts";
 import type { Blame } from "../../../schema/failures.ts";
-import { type FailureEvidence, selectFailureEvidence } from "../../../store/failures.ts";
+import type { FailureEvidence } from "../../../store/failures.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { sumOf } from "../../../wording/execution.ts";
 import { failureReason } from "../../../wording/failure_reason.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
 import { BRIEF, Evidence, FULL, History, firstPlainLine } from "../../components/failure.tsx";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
 import { Ago, Breakable, Commit, toDay, toPercent } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
 import type { ExecutionView } from "./meta.tsx";
+import { type Failures, keyOf } from "./read_failures.ts";
 
 const SECTIONS: Record<string, { title: (defaultBranch: string) => string; hint: string; mark: string; tag: string }> =
   {
@@ -48,41 +47,8 @@ const SECTIONS: Record<string, { title: (defaultBranch: string) => string; hint:
     none: { title: () => "Failures", hint: "not attributed", mark: "failed", tag: "failed" },
   };
 
-/** Number of causes on a page. */
-const CAUSES_PER_PAGE = 25;
-
-/** Number of causes with their history, and number of causes with full evidence. */
-const CAUSES_WITH_HISTORY = 20;
-
+/** Number of causes with full evidence. */
 const CAUSES_WITH_EVIDENCE = 12;
-
-/** Number of tests that are listed for one cause. */
-const TESTS_PER_CAUSE = 10;
-
-type Failures = Pick<CausePage, "causes" | "totals"> & {
-  evidence: ReadonlyMap<string, FailureEvidence>;
-  next: string | undefined;
-};
-
-const keyOf = ({ runId, number }: { runId: string; number: number }) => `${runId} ${number}`;
-
-export async function readFailures(
-  sql: Sql,
-  projectId: string,
-  executionId: string,
-  cursor: string | undefined,
-): Promise<Failures> {
-  const query = {
-    limit: CAUSES_PER_PAGE,
-    members: TESTS_PER_CAUSE,
-    total: CAUSES_PER_PAGE * TESTS_PER_CAUSE,
-    after: readCauseCursor(cursor),
-  };
-  const { causes, totals, last } = await readCauses(sql, projectId, executionId, query);
-  const heads = causes.map(({ failures }, index) => ({ ...failures[0], deep: index < CAUSES_WITH_HISTORY }));
-  const found = heads.length === 0 ? [] : await selectFailureEvidence(sql, projectId, executionId, heads);
-  return { causes, totals, evidence: new Map(found.map((row) => [keyOf(row), row])), next: writeCauseCursor(last) };
-}
 
 const blameOf = ({ blame }: { blame: Blame | null }) => blame ?? "none";
 
@@ -301,5 +267,3 @@ export function failureSections(
     ) : null,
   ];
 }
-
-export const ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];

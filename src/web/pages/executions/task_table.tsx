@@ -6,10 +6,9 @@ import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
 import type { ExecutionRow, TaskRow } from "../../../store/executions.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { taskLine } from "../../../wording/reasons.ts";
-import { Mark, Tag, wordOf } from "../../components/status.tsx";
+import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, taskPath } from "../../site/paths.ts";
-import { ORDER } from "./failures.tsx";
 
 /** Maximum number of tasks that are listed at first. */
 export const MAX_TASKS = 50;
@@ -27,10 +26,8 @@ export function taskTable(
   { usual, showsAll, now }: TaskTable,
 ): Piece[] {
   if (tasks.length === 0) return [];
-  const worstFirst = tasks.toSorted(
-    (a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.failed - a.failed || 0,
-  );
-  const shown = showsAll ? worstFirst : worstFirst.slice(0, MAX_TASKS);
+  const sorted = worstFirst(tasks);
+  const shown = showsAll ? sorted : sorted.slice(0, MAX_TASKS);
   const hasRunners = mode === "run";
   return [
     <>

@@ -11,6 +11,7 @@ import {
   toIntegration,
   tryIntegration,
 } from "../../../operations/automation/integrations.ts";
+import { mayBeEmpty } from "../../../schema/fields.ts";
 import { type Delivery, type Integration, deliveryStatus, integrationPatch } from "../../../schema/integrations.ts";
 import { selectDeliveries } from "../../../store/integrations.ts";
 import { ActionForm, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
@@ -158,12 +159,6 @@ export async function one(
   return { title: name, body, section: "integrations", ...(problem ? { status: 400 } : {}) };
 }
 
-/** Accepts the empty value of the form, which means all statuses. */
-const anyStatus = v.pipe(
-  v.optional(v.union([v.literal(""), deliveryStatus])),
-  v.transform((status) => status || undefined),
-);
-
 const settingsFields = v.strictObject({ name: v.string(), ...configFields });
 
 const toChanged = ({ id, name }: Integration, fields: readonly string[]) =>
@@ -171,7 +166,7 @@ const toChanged = ({ id, name }: Integration, fields: readonly string[]) =>
 
 export const integrationPage = page(
   "/teams/:teamId/integrations/:integrationId",
-  { access: "viewer", query: v.strictObject({ cursor, notice, status: anyStatus }) },
+  { access: "viewer", query: v.strictObject({ cursor, notice, status: mayBeEmpty(deliveryStatus) }) },
   async (context) => await one(context, context.query),
 );
 

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { notifyLeases } from "../../../database/signals.ts";
 import { absent } from "../../../http/problem.ts";
-import { text, uuid } from "../../../schema/fields.ts";
+import { text } from "../../../schema/fields.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import {
   type TeamRunner,
@@ -15,6 +15,7 @@ import {
 import { counted } from "../../../wording/numbers.ts";
 import { Pager } from "../../components/pager.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
+import { idAndNameCursor } from "../../site/cursor.ts";
 import { type Page, SeeOther, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
 import { MAX_QUEUE, queueTable, runnerTable } from "./tables.tsx";
@@ -22,14 +23,6 @@ import { MAX_QUEUE, queueTable, runnerTable } from "./tables.tsx";
 const MAX_RUNNERS = 100;
 
 const MAX_COMMANDS = 20;
-
-/** The cursor of a page: the last runner's project and name. */
-const after = v.pipe(
-  v.string("expected the address of a next page"),
-  v.transform((value) => /^([0-9a-f-]{36}) ([^]{1,200})$/.exec(value)),
-  v.check((match) => match === null || v.is(uuid, match[1]), "expected the address of a next page"),
-  v.transform((match) => (match === null ? undefined : { projectId: match[1]!, name: match[2]! })),
-);
 
 /** Returns the headline: whether every waiting task has a runner. */
 function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner[]): { status: string; text: string } {
@@ -53,10 +46,11 @@ function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner
 
 const runnersPage = page(
   "/teams/:teamId/runners",
-  { access: "viewer", query: v.strictObject({ cursor: v.optional(after) }) },
+  { access: "viewer", query: v.strictObject({ cursor: v.optional(idAndNameCursor) }) },
   async ({ sql, team, role, csrf, query, now, publicUrl }) => {
+    const after = query.cursor && { projectId: query.cursor.id, name: query.cursor.name };
     const [found, queue, projects] = await Promise.all([
-      selectTeamRunners(sql, team.id, MAX_RUNNERS, query.cursor),
+      selectTeamRunners(sql, team.id, MAX_RUNNERS, after),
       selectTeamQueue(sql, team.id, MAX_QUEUE),
       selectProjectsWithKeys(sql, team.id, MAX_COMMANDS),
     ]);

@@ -17,7 +17,7 @@ import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
 import { executionName } from "../../components/execution_table.tsx";
 import { BRIEF, Evidence, FULL, firstPlainLine } from "../../components/failure.tsx";
 import { Pager } from "../../components/pager.tsx";
-import { Mark, Tag, wordOf } from "../../components/status.tsx";
+import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
 import { type View } from "../../site/page.ts";
 import { maskKeys } from "../../../secrets/keys.ts";
@@ -91,13 +91,10 @@ function causeItem({ failed, failures }: CauseFailures, index: number): Html {
   );
 }
 
-const ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];
-
 const MAX_TASKS = 100;
 
 function taskTable(tasks: readonly TaskRow[]): Html | null {
   if (tasks.length === 0) return null;
-  const worstFirst = tasks.toSorted((a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.failed - a.failed);
   const more = tasks.length - MAX_TASKS;
   return (
     <>
@@ -132,26 +129,28 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
             </tr>
           </thead>
           <tbody>
-            {worstFirst.slice(0, MAX_TASKS).map(({ slug, status, passed, failed, skipped, durationMs }) => (
-              <tr>
-                <td class="mark-cell">
-                  <Mark status={status} />
-                </td>
-                <td class="long">
-                  <Breakable text={slug} />
-                  {["passed", "failed"].includes(status) ? null : (
-                    <>
-                      {" "}
-                      <Tag kind={status === "running" ? "running" : "failed"}>{wordOf(status)}</Tag>
-                    </>
-                  )}
-                </td>
-                <td class="number">{toCount(passed)}</td>
-                <td class={`number${failed > 0 ? " failed" : ""}`}>{toCount(failed)}</td>
-                <td class="number soft wide">{toCount(skipped)}</td>
-                <td class="number">{durationMs > 0 ? toDuration(durationMs) : "–"}</td>
-              </tr>
-            ))}
+            {worstFirst(tasks)
+              .slice(0, MAX_TASKS)
+              .map(({ slug, status, passed, failed, skipped, durationMs }) => (
+                <tr>
+                  <td class="mark-cell">
+                    <Mark status={status} />
+                  </td>
+                  <td class="long">
+                    <Breakable text={slug} />
+                    {["passed", "failed"].includes(status) ? null : (
+                      <>
+                        {" "}
+                        <Tag kind={status === "running" ? "running" : "failed"}>{wordOf(status)}</Tag>
+                      </>
+                    )}
+                  </td>
+                  <td class="number">{toCount(passed)}</td>
+                  <td class={`number${failed > 0 ? " failed" : ""}`}>{toCount(failed)}</td>
+                  <td class="number soft wide">{toCount(skipped)}</td>
+                  <td class="number">{durationMs > 0 ? toDuration(durationMs) : "–"}</td>
+                </tr>
+              ))}
           </tbody>
         </table>
       </div>

@@ -2,12 +2,13 @@
 
 import * as v from "valibot";
 import type { Path } from "../../../http/html.ts";
-import { text, uuid } from "../../../schema/fields.ts";
+import { text } from "../../../schema/fields.ts";
 import { selectTeamKeys } from "../../../store/keys.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import { Csrf, Field, FormError } from "../../components/form.tsx";
 import { Notice, noticeParameter } from "../../components/notice.tsx";
 import { Pager } from "../../components/pager.tsx";
+import { idAndNameCursor } from "../../site/cursor.ts";
 import { type View, page } from "../../site/page.ts";
 import { type ViewContext, keyTable, projectTable } from "./tables.tsx";
 
@@ -21,14 +22,6 @@ const NOTICES = {
   shown: "The key was shown once. If you did not copy it, revoke it and create a new one.",
 } as const;
 
-/** The cursor of a page of projects: the last project's name and id. */
-const after = v.pipe(
-  v.string("expected the address of a next page"),
-  v.transform((value) => /^([0-9a-f-]{36}) ([^]*)$/.exec(value)),
-  v.check((match) => match === null || v.is(uuid, match[1]), "expected the address of a next page"),
-  v.transform((match) => (match === null ? undefined : { id: match[1]!, name: match[2]! })),
-);
-
 type Problem = { of: "project" | "key" | "name"; text: string };
 
 type FormState = {
@@ -39,7 +32,7 @@ type FormState = {
 
 export async function settings(
   shown: ViewContext,
-  cursor: v.InferOutput<typeof after>,
+  cursor: v.InferOutput<typeof idAndNameCursor>,
   { notice, problem, value }: FormState,
 ): Promise<View> {
   const { sql, team, role, csrf, now } = shown;
@@ -148,7 +141,7 @@ export const settingsPage = page(
   "/teams/:teamId/settings",
   {
     access: "viewer",
-    query: v.strictObject({ notice: noticeParameter(NOTICES), cursor: v.optional(after) }),
+    query: v.strictObject({ notice: noticeParameter(NOTICES), cursor: v.optional(idAndNameCursor) }),
   },
   async (context) => await settings(context, context.query.cursor, { notice: context.query.notice }),
 );
