@@ -4,10 +4,12 @@ import * as v from "valibot";
 import { readConfig } from "../config.ts";
 import { admitUser, createUser, resetPassword } from "../operations/people/accounts.ts";
 import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/people/keys.ts";
+import { deleteProject, deleteTeam } from "../operations/projects/deletion.ts";
 import { forgetSecretKey } from "../operations/projects/secret_key.ts";
 import { email, newPassword, personName, type Role, role } from "../schema/accounts.ts";
 import { COMMAND_LINE } from "../schema/audit.ts";
 import { text, uuid } from "../schema/fields.ts";
+import { Refusal } from "../schema/refusal.ts";
 import { keyDays, type NamedScope, namedScope } from "../schema/keys.ts";
 import { createPasswords } from "../secrets/passwords.ts";
 import { selectAccountsOfTeam } from "../store/accounts.ts";
@@ -29,6 +31,8 @@ export const ADMIN_USAGE = `  admin list-teams
   admin generate-key --project ID --name NAME --scope read|upload|run|triage [--days N]
                                                 create an additional project key with a scope
   admin generate-key --team ID [--name NAME]    create an additional team key
+  admin delete-project --id ID --confirm NAME   delete a project with everything in it; NAME is the name of the project
+  admin delete-team --id ID --confirm NAME      delete a team with all its projects; NAME is the name of the team
   admin list-keys --team ID
   admin revoke-key --id ID
   admin list-users --team ID
@@ -82,6 +86,13 @@ function missing(what: "team" | "project" | "key" | "account", id: string): neve
   throw new Error(`No such ${what}: "${id}"`);
 }
 
+/** Says which one is missing where an operation refuses it as absent. */
+const orMissing = <T>(what: "team" | "project", id: string, work: Promise<T>): Promise<T> =>
+  work.catch((error) => {
+    if (error instanceof Refusal && error.kind === "absent") missing(what, id);
+    throw error;
+  });
+
 async function requireTeam(sql: Tx, id: string): Promise<void> {
   if (!(await selectTeamExists(sql, id))) missing("team", id);
 }
@@ -128,6 +139,26 @@ const COMMANDS: Record<string, Command> = {
         await insertAuditEntry(sql, team, COMMAND_LINE, entry);
         return { id: project };
       };
+    },
+  },
+  "delete-project": {
+    options: ["id", "confirm"],
+    run: (values) => {
+      const deletion = { id: id(values, "id"), confirm: require(values, "confirm") };
+      return async (sql) => {
+        const deleted = await orMissing("project", deletion.id, deleteProject(sql, deletion, COMMAND_LINE));
+        const { teamId, name, revokedKeys } = deleted;
+        const details = { projectId: deletion.id, revokedKeys };
+        await insertAuditEntry(sql, teamId, COMMAND_LINE, { action: "project.deleted", subject: name, details });
+        return deleted;
+      };
+    },
+  },
+  "delete-team": {
+    options: ["id", "confirm"],
+    run: (values) => {
+      const deletion = { id: id(values, "id"), confirm: require(values, "confirm") };
+      return (sql) => orMissing("team", deletion.id, deleteTeam(sql, deletion, COMMAND_LINE));
     },
   },
   "generate-key": {
