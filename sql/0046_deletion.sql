@@ -28,3 +28,4 @@ update delivery d set project_id = (options #>> '{execution,projectId}')::uuid
   where d.status = 'pending' and d.project_id is null and d.options #>> '{execution,projectId}' is not null;
 create index delivery_by_project on delivery (project_id) where project_id is not null;
 create index automation_run_by_project on automation_run (project_id) where project_id is not null;
+create index api_key_by_project on api_key (project_id) where project_id is not null;

@@ -145,13 +145,7 @@ const COMMANDS: Record<string, Command> = {
     options: ["id", "confirm"],
     run: (values) => {
       const deletion = { id: id(values, "id"), confirm: require(values, "confirm") };
-      return async (sql) => {
-        const deleted = await orMissing("project", deletion.id, deleteProject(sql, deletion, COMMAND_LINE));
-        const { teamId, name, revokedKeys } = deleted;
-        const details = { projectId: deletion.id, revokedKeys };
-        await insertAuditEntry(sql, teamId, COMMAND_LINE, { action: "project.deleted", subject: name, details });
-        return deleted;
-      };
+      return (sql) => orMissing("project", deletion.id, deleteProject(sql, deletion, COMMAND_LINE));
     },
   },
   "delete-team": {

@@ -26,7 +26,7 @@ async function deletion(
         `${countedLoss(contents.testCases, "test case")} with their history, owners and quarantine`,
         countedLoss(contents.bugReports, "bug report"),
         `${countedLoss(contents.keys, "API key")} and ${countedLoss(contents.runners, "runner")}`,
-        countedLoss(contents.shares, "shared link or badge").replace("link or badges", "links and badges"),
+        `${countedLoss(contents.shares, "shared link")}, badges included`,
       ]}
       consequence="Keys, links and badges stop working immediately. Uploads fail, and runners lose their tasks."
       action={`${path}/delete`}
@@ -50,16 +50,7 @@ export const deletionForm = form(
   async (context) => {
     const { project, team, fields } = context;
     const deleted = await tryForm(() =>
-      write(
-        context,
-        "owner",
-        (sql, by) => deleteProject(sql, { id: project.id, confirm: fields.confirm }, by),
-        ({ name, revokedKeys }) => ({
-          action: "project.deleted",
-          subject: name,
-          details: { projectId: project.id, revokedKeys },
-        }),
-      ),
+      write(context, "owner", (sql, by) => deleteProject(sql, { id: project.id, confirm: fields.confirm }, by)),
     );
     if ("problem" in deleted) return await deletion(context, { problem: deleted.problem, given: fields.confirm });
     return new SeeOther(`/teams/${team.id}/settings?notice=deleted`);
