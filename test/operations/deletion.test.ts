@@ -5,8 +5,10 @@ import { createSeal } from "../../src/secrets/seal.ts";
 import { COMMAND_LINE } from "../../src/schema/audit.ts";
 import { createLog } from "../../src/log.ts";
 import { deleteProject, deleteTeam } from "../../src/operations/projects/deletion.ts";
+import { createFirstProject } from "../../src/operations/projects/first_project.ts";
 import { createProject } from "../../src/operations/projects/projects.ts";
 import { generateTeamKey } from "../../src/operations/people/keys.ts";
+import { insertAccount } from "../../src/store/accounts.ts";
 import { selectGauges } from "../../src/store/gauges.ts";
 import { insertTeam } from "../../src/store/projects.ts";
 import { handleEvents, runSchedules } from "../../src/work/automate.ts";
@@ -14,7 +16,7 @@ import { countAll } from "../../src/work/count.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
-import { createHarness, junit, SECRET_KEY, until } from "../harness.ts";
+import { createDatabase, createHarness, junit, SECRET_KEY, until } from "../harness.ts";
 import { createReceiver, outboundToReceivers } from "../receiver.ts";
 
 const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
@@ -93,6 +95,12 @@ test("a team gets no project and no key after its deletion, and none is left out
   expect(await pool`select from project where id = ${await inserted.promise}`).toHaveLength(0);
   await expect(begin((sql) => createProject(sql, team, "too late"))).rejects.toMatchObject({ kind: "absent" });
   expect(await begin((sql) => generateTeamKey(sql, team, "too late"))).toBeUndefined();
+});
+
+test("a server that starts after the last team was deleted makes no team for nobody", async () => {
+  const { database: empty } = await createDatabase();
+  await empty.begin((sql) => insertAccount(sql, { email: "ada@acme.example", name: "Ada", passwordHash: null }));
+  expect(await createFirstProject(empty)).toBeUndefined();
 });
 
 describe("the loops of a server", () => {
