@@ -58,28 +58,30 @@ export const DeletionForm = ({ what, name, losses, consequence, ...form }: Delet
         ))}
       </ul>
     </div>
-    <FormError message={form.problem} />
-    <form class="fields card padded" method="post" action={form.action}>
-      <Csrf token={form.csrf} />
-      <Field
-        label={`Type the name of the ${what} to confirm`}
-        name="confirm"
-        value={form.given}
-        required
-        autocomplete="off"
-        isCode
-        hint={
-          <>
-            The name is <code>{name}</code>.
-          </>
-        }
-      />
-      <div class="actions">
-        <button class="danger">Delete this {what}</button>
-        <a class="button" href={form.cancel}>
-          Cancel
-        </a>
-      </div>
-    </form>
+    <div class="spaced">
+      <FormError message={form.problem} />
+      <form class="fields card padded" method="post" action={form.action}>
+        <Csrf token={form.csrf} />
+        <Field
+          label={`Type the name of the ${what} to confirm`}
+          name="confirm"
+          value={form.given}
+          required
+          autocomplete="off"
+          isCode
+          hint={
+            <>
+              The name is <code>{name}</code>.
+            </>
+          }
+        />
+        <div class="actions">
+          <button class="danger">Delete this {what}</button>
+          <a class="button" href={form.cancel}>
+            Cancel
+          </a>
+        </div>
+      </form>
+    </div>
   </>
 );

@@ -25,7 +25,7 @@ async function deletion(
         `${countedLoss(contents.projects, "project")} with all executions, test cases, bug reports, keys and links`,
         `${countedLoss(contents.members, "membership")} and ${countedLoss(contents.invitations, "open invitation")}; accounts are kept`,
         countedLoss(contents.keys, "team key"),
-        `${countedLoss(contents.environments, "environment")} with their variables and secrets`,
+        `${countedLoss(contents.environments, "environment")} with variables and secrets`,
         `${countedLoss(contents.integrations, "integration")} with their deliveries, and ${countedLoss(contents.automations, "automation")}`,
         "The audit log. The server log keeps who deleted the team",
       ]}
