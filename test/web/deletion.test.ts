@@ -107,7 +107,7 @@ describe("a project", () => {
     const path = `/projects/${project}/settings/delete`;
     expect((await visit(owner, path)).html).toContain("&lt;b&gt;");
     expect((await send(owner, path, { confirm: "a <b> e\u0301" })).location).toBe(
-      `/teams/${acme.team}/settings?told=deleted`,
+      `/teams/${acme.team}/settings?notice=deleted`,
     );
     expect(await isDeleted(project)).toBe(true);
   });
@@ -127,7 +127,9 @@ describe("a project", () => {
     );
 
     const path = `/projects/${own.project}/settings/delete`;
-    expect((await send(owner, path, { confirm: "other" })).location).toBe(`/teams/${acme.team}/settings?told=deleted`);
+    expect((await send(owner, path, { confirm: "other" })).location).toBe(
+      `/teams/${acme.team}/settings?notice=deleted`,
+    );
 
     expect((await poll).status).toBe(401);
     await stream.over;
@@ -141,7 +143,7 @@ describe("a project", () => {
       ...{ project: 401, "named key": 401, runner: 401, link: 404, badge: 404 },
       ...{ page: 404, execution: 404, settings: 404, deletion: 404, form: 404 },
     });
-    const [home, team] = [await visit(owner, "/"), await visit(owner, `/teams/${acme.team}/settings?told=deleted`)];
+    const [home, team] = [await visit(owner, "/"), await visit(owner, `/teams/${acme.team}/settings?notice=deleted`)];
     expect(team.words).toContain("Project deleted.");
     for (const { html } of [home, team]) {
       expect(html).not.toContain(own.project);
