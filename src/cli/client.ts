@@ -2,7 +2,7 @@
 
 import { toPlainLine } from "./output.ts";
 import { UsageError } from "./usage.ts";
-import type { ServerAnswer } from "../runner/protocol.ts";
+import type { ServerAnswer, StreamedBody } from "../runner/protocol.ts";
 
 /** Where and as whom: `ASSAY_URL`, `ASSAY_PROJECT`, `ASSAY_KEY`. */
 export type ServerAddress = { url: string; project: string; key: string };
@@ -24,11 +24,11 @@ export function readServerAddress(environment: Record<string, string | undefined
 }
 
 export type ServerRequest = {
-  method?: "GET" | "POST";
+  method?: "GET" | "POST" | "PUT";
   /** Relative to the project, with its query: `/test-runs?task_slug=unit`. */
   path: string;
   headers?: Record<string, string>;
-  body?: string | Uint8Array<ArrayBuffer> | Blob | FormData;
+  body?: string | Uint8Array<ArrayBuffer> | Blob | FormData | StreamedBody;
   signal?: AbortSignal;
   /** How long one try may take. Default 30,000. */
   timeoutMs?: number;
@@ -71,7 +71,7 @@ export async function ask(address: ServerAddress, asking: ServerRequest): Promis
     const response = await fetch(`${address.url}/api/v1/projects/${encodeURIComponent(address.project)}${path}`, {
       method,
       headers: { "Accept-Encoding": "identity", ...headers, Authorization: `Bearer ${address.key}` },
-      ...(body === undefined ? {} : { body }),
+      ...(body === undefined ? {} : { body: typeof body === "function" ? body() : body }),
       // A redirect would take the key elsewhere.
       redirect: "manual",
       // A compressed answer would be decompressed before its size can be counted.
@@ -118,6 +118,20 @@ export type Patience = {
   withinMs: number;
   sleep?: (ms: number) => Promise<unknown>;
 };
+
+/** Of the patience: a server that is started again is back after the first, after a longer outage the second may do. */
+const WAITS = [4 / 30, 10 / 30];
+
+/** Three tries within the time; waiting ends with an error when the signal is aborted. */
+export function patienceOf(patienceMs: number, signal?: AbortSignal): Patience {
+  const stopped = new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+  stopped.catch(() => {});
+  return {
+    waitsMs: WAITS.map((part) => part * patienceMs),
+    withinMs: patienceMs,
+    sleep: (ms) => Promise.race([Bun.sleep(ms), stopped]),
+  };
+}
 
 /** Those who were refused at the same moment do not come back at the same moment. */
 const SPREAD_MS = 1_000;

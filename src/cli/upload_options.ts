@@ -3,6 +3,7 @@
 import { parseArgs } from "node:util";
 import type { CiBuild } from "./ci.ts";
 import type { Machine } from "./machine.ts";
+import type { AttachmentScope } from "../runner/named_attachments.ts";
 import { readSeconds, UsageError } from "./usage.ts";
 
 export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]    send test reports, of the command if there is one (upload --help)`;
@@ -28,6 +29,10 @@ its streams and signals untouched, then sends what it has written; the exit code
   --allow-empty           no test cases are right, too
   --complete              this is the last upload of the build
   --patience SECONDS      how long a server may be away, in three tries, or the rate limit be used up (default: 120; 0: one try)
+  --attach FILE|GLOB      a file for the run as a whole, such as a server's log; may be repeated
+  --attachments all       also send files that reports name for test cases that passed (default: failed)
+  --no-attachments        send no files that reports name
+  --attach-root DIR       only files below this directory are sent (default: the working directory)
   --strict                an upload that fails is an exit code (below)
   --json                  one line of JSON: the server's answer, or { "error": { "message" } }
 
@@ -38,6 +43,9 @@ folders.
 No report, one that is older than the command, or one that cannot be read or has no test cases, is no success: where it is
 known how the tests ended, a failure is recorded in its place ("runner exited N", -1 where they claim success). A command that is told to stop (SIGINT, SIGTERM,
 SIGHUP) uploads nothing: a cancelled build has no result.
+
+Attachments are files that a report names (screenshots, videos, traces, logs). They are sent after the results; one that
+cannot be sent is a warning and never changes the exit code. Hidden files such as .env are never sent.
 
 Exit code: the command's, as a shell has it (128 + n for signal n, 127 not found, 126 not executable); else 0, also where the
 tests have failed and where the upload has, which is a warning, because no server may break a build. With --strict, and
@@ -62,7 +70,7 @@ const PARAMETERS = {
   image: "image",
   "exit-code": "exit_code",
 } as const;
-const FLAGS = ["allow-empty", "complete", "strict", "json", "help"] as const;
+const FLAGS = ["allow-empty", "complete", "strict", "json", "help", "no-attachments"] as const;
 
 export type UploadArguments = {
   reports: string[];
@@ -70,7 +78,16 @@ export type UploadArguments = {
   /** By the name of the upload's parameter; none is empty. */
   parameters: Record<string, string>;
   flags: Partial<Record<(typeof FLAGS)[number], boolean>>;
+  attachments: AttachmentArguments;
   patienceMs: number;
+};
+
+export type AttachmentArguments = {
+  /** Files and globs for the run as a whole. */
+  attach: string[];
+  root: string;
+  /** Of which test cases the files that reports name are sent. */
+  scope: AttachmentScope | "none";
 };
 
 const PATIENCE_MS = 120_000;
@@ -86,7 +103,8 @@ export function readArguments(args: string[]): UploadArguments {
     ((values as Record<string, unknown>)[name] as string | undefined)?.trim() ?? "",
   ]);
   const parameters = Object.fromEntries(given.filter(([, value]) => value !== ""));
-  if (flags.help) return { reports: [], command, parameters, flags, patienceMs: PATIENCE_MS };
+  const attachments = readAttachmentArguments(values as AttachmentValues);
+  if (flags.help) return { reports: [], command, parameters, flags, attachments, patienceMs: PATIENCE_MS };
   if (positionals.length === 0) throw new UsageError("A report is missing after upload: name a file or a glob");
   if (command?.length === 0) throw new UsageError("Missing command after --");
   if (command && parameters["exit_code"] !== undefined)
@@ -96,12 +114,33 @@ export function readArguments(args: string[]): UploadArguments {
   if (!/^-?\d{1,10}$/.test(parameters["exit_code"] ?? "0"))
     throw new UsageError(`--exit-code: expected an integer, got "${parameters["exit_code"]}"`);
   const patienceMs = readSeconds("patience", (values as { patience?: string }).patience) ?? PATIENCE_MS;
-  return { reports: positionals, command, parameters, flags, patienceMs };
+  return { reports: positionals, command, parameters, flags, attachments, patienceMs };
+}
+
+type AttachmentValues = {
+  attach?: string[];
+  attachments?: string;
+  "attach-root"?: string;
+  "no-attachments"?: boolean;
+};
+
+function readAttachmentArguments(values: AttachmentValues): AttachmentArguments {
+  const scope = values.attachments?.trim() || "failed";
+  if (scope !== "failed" && scope !== "all")
+    throw new UsageError(`--attachments: expected "failed" or "all", got "${scope}"`);
+  return {
+    attach: (values.attach ?? []).map((glob) => glob.trim()).filter((glob) => glob !== ""),
+    root: values["attach-root"]?.trim() || ".",
+    scope: values["no-attachments"] ? "none" : scope,
+  };
 }
 
 function parse(args: string[]) {
   const options = Object.fromEntries([
-    ...[...Object.keys(PARAMETERS), "patience"].map((name) => [name, { type: "string" }] as const),
+    ["attach", { type: "string", multiple: true }] as const,
+    ...[...Object.keys(PARAMETERS), "patience", "attachments", "attach-root"].map(
+      (name) => [name, { type: "string" }] as const,
+    ),
     ...FLAGS.map((name) => [name, { type: "boolean" }] as const),
   ]);
   try {

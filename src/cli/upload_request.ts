@@ -1,7 +1,14 @@
 /** The request of `assay upload`: reports and parameters as one form, packed, and sent with patience. */
 
 import * as v from "valibot";
-import { AnswerTooLongError, askPatiently, messageOf, type ServerAddress, ServerAwayError } from "./client.ts";
+import {
+  AnswerTooLongError,
+  askPatiently,
+  messageOf,
+  patienceOf,
+  type ServerAddress,
+  ServerAwayError,
+} from "./client.ts";
 import { toPlainLine } from "./output.ts";
 import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
 import type { ReportedRun } from "../wording/run_line.ts";
@@ -76,8 +83,6 @@ async function toBody(reports: Reports, parameters: Record<string, string>): Pro
     : { bytes, headers };
 }
 
-/** Of the patience: a server that is started again is back after the first, after a longer outage the second may do. */
-const WAITS = [4 / 30, 10 / 30];
 export type UploadOptions = {
   patienceMs: number;
   signal?: AbortSignal | undefined;
@@ -96,8 +101,6 @@ async function send(
   { bytes, headers }: Body,
   { patienceMs, signal }: UploadOptions,
 ): Promise<ServerAnswer> {
-  const stopped = new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
-  stopped.catch(() => {});
   const asking = {
     method: "POST",
     path: "/test-runs",
@@ -107,11 +110,7 @@ async function send(
     timeoutMs: 30_000 + bytes.length / BYTES_PER_MS,
     ...(signal ? { signal } : {}),
   } as const;
-  return await askPatiently(address, asking, {
-    waitsMs: WAITS.map((part) => part * patienceMs),
-    withinMs: patienceMs,
-    sleep: (ms) => Promise.race([Bun.sleep(ms), stopped]),
-  });
+  return await askPatiently(address, asking, patienceOf(patienceMs, signal));
 }
 
 /** What a refusal says, with a hint where it is not the report's fault. */
